@@ -1,0 +1,73 @@
+/** What the payment API takes and gives, as data: requests, answers and how answers are read. */
+import type { CommandType } from '../records/commands.ts';
+import type { CreateQuote, ExecuteQuote, Quote, RejectTransaction, SimulateUmaReceive, Transaction, TransferIn } from '../records/types.ts';
+
+/** Every operation of the interface. A command type is called by the operation of its own name. */
+export type Operation = CommandType | 'list-transactions';
+
+/** A call that changes something, with the fields of its command. */
+export type ChangeRequest =
+  | { operation: 'create-quote'; fields: CreateQuote }
+  | { operation: 'execute-quote'; fields: Pick<ExecuteQuote, 'quoteId'> }
+  | { operation: 'transfer-in'; fields: TransferIn }
+  | { operation: 'reject-transaction'; fields: RejectTransaction }
+  | { operation: 'simulate-uma-receive'; fields: SimulateUmaReceive };
+
+/** The 12 parameters of GET /transactions; dates are ISO 8601. */
+export interface TransactionFilter {
+  customerId?: string;
+  platformCustomerId?: string;
+  senderAccountIdentifier?: string;
+  receiverAccountIdentifier?: string;
+  status?: string;
+  type?: string;
+  reference?: string;
+  startDate?: string;
+  endDate?: string;
+  limit?: number;
+  cursor?: string;
+  sortOrder?: string;
+}
+
+/** What came of one HTTP call. The client never throws. */
+export type Answer =
+  | { kind: 'response'; httpStatus: number; retryAfter: string | null; location: string | null; body: string; cut: boolean }
+  /** It is certain that no byte of the request reached the service. */
+  | { kind: 'never-sent'; reason: string }
+  /** It may have reached the service; no whole answer came back. */
+  | { kind: 'lost'; reason: string };
+
+/** The error that a body carries, as far as one could be read from it. */
+export interface ServiceError {
+  /** The string `code` of an error object; null where the body has none. */
+  code: string | null;
+  message: string;
+  /** JSON of `details`, as received. */
+  details: string | null;
+}
+
+/**
+ * How an answer to a change is read: the rows of the table of answers, before it is asked whether an earlier attempt
+ * is in doubt (that is the ledger's part).
+ */
+export type Reading =
+  | { kind: 'accepted'; httpStatus: number; quote: Quote | null; transaction: Transaction | null; rawResponse: string | null; warnings: string[] }
+  | { kind: 'doubt'; httpStatus: number | null; reason: string; rawResponse: string | null }
+  | { kind: 'redirected'; httpStatus: number; reason: string }
+  | { kind: 'unauthorized'; httpStatus: number; reason: string }
+  /** 403, 404, 405: `serviceFails` tells that GET /transactions fails as well. */
+  | { kind: 'not-here'; httpStatus: number; serviceFails: boolean; error: ServiceError; rawResponse: string }
+  | { kind: 'told-to-wait'; httpStatus: number; retryAfterMs: number | null; reason: string }
+  | { kind: 'conflict'; httpStatus: number; error: ServiceError; rawResponse: string }
+  | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
+  | { kind: 'never-sent'; reason: string };
+
+/** How the service is doing, as far as this process knows. */
+export type ServiceState =
+  | { kind: 'unchecked' }
+  | { kind: 'serving' }
+  /** No call is made but the check; `reason` says what is wrong and what to do. */
+  | { kind: 'held'; reason: string; sinceMs: number };
+
+/** Why no call of an operation may be made now. */
+export type Closure = { cause: 'held'; reason: string } | { cause: 'breaker'; reason: string };

@@ -1,0 +1,26 @@
+/** The command types of the contract, and what each is called where. */
+
+export const COMMAND_TYPES = [
+  'create-quote',
+  'execute-quote',
+  'transfer-in',
+  'reject-transaction',
+  'simulate-uma-receive',
+] as const;
+export type CommandType = (typeof COMMAND_TYPES)[number];
+
+/** The Avro record of each command type. */
+export const COMMAND_RECORDS = {
+  'create-quote': 'CreateQuote',
+  'execute-quote': 'ExecuteQuote',
+  'transfer-in': 'TransferIn',
+  'reject-transaction': 'RejectTransaction',
+  'simulate-uma-receive': 'SimulateUmaReceive',
+} as const satisfies Record<CommandType, string>;
+
+export type Outcome = 'ACCEPTED' | 'REFUSED' | 'INVALID' | 'EXPIRED' | 'FAILED' | 'CONFLICT' | 'UNKNOWN';
+export type SettledBy = 'ANSWER' | 'LOOKUP' | 'OPERATOR' | 'PROCESSOR';
+
+export function isCommandType(text: string): text is CommandType {
+  return (COMMAND_TYPES as readonly string[]).includes(text);
+}

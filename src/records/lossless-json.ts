@@ -1,0 +1,60 @@
+/**
+ * JSON that keeps every digit (invariant I8).
+ *
+ * Numbers are parsed to raw-JSON objects that hold the text as received, so that `9007199254740993` and `1.10` survive
+ * a round trip. `JSON.stringify` writes such objects back digit by digit.
+ */
+
+/** A JSON number as it was written; the platform's raw-JSON object. */
+export interface RawNumber {
+  readonly rawJSON: string;
+}
+
+export type JsonValue = null | boolean | string | RawNumber | JsonValue[] | JsonObject;
+export interface JsonObject {
+  [name: string]: JsonValue;
+}
+
+// The platform has both since Node 21; TypeScript's library does not declare them yet.
+const platformJson = JSON as unknown as {
+  rawJSON(text: string): RawNumber;
+  isRawJSON(value: unknown): value is RawNumber;
+  parse(text: string, reviver: (name: string, value: unknown, context: { source?: string }) => unknown): unknown;
+};
+
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+
+/**
+ * Parses JSON text without loss.
+ * @throws SyntaxError for text that is not JSON, RangeError for nesting beyond the stack.
+ */
+export function parseLossless(text: string): JsonValue {
+  return platformJson.parse(text, (_name, value, context) =>
+    typeof value === 'number' && context.source !== undefined ? platformJson.rawJSON(context.source) : value,
+  ) as JsonValue;
+}
+
+/** Writes a value as JSON text: raw numbers as they were received, bigints as integers. */
+export function stringifyLossless(value: unknown, indent?: number): string {
+  return JSON.stringify(
+    value,
+    (_name, member: unknown) => (typeof member === 'bigint' ? platformJson.rawJSON(member.toString()) : member),
+    indent,
+  );
+}
+
+export function isRawNumber(value: unknown): value is RawNumber {
+  return platformJson.isRawJSON(value);
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
+}
+
+/** The int64 that a JSON number stands for, or null if it has a fraction, an exponent or too many digits. */
+export function int64Of(value: unknown): bigint | null {
+  if (!isRawNumber(value) || !/^-?\d{1,19}$/.test(value.rawJSON)) return null;
+  const integer = BigInt(value.rawJSON);
+  return integer >= INT64_MIN && integer <= INT64_MAX ? integer : null;
+}
