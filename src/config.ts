@@ -25,7 +25,8 @@ const DURATION_UNITS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h
 function parseDurationMs(text: string): number {
   const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text);
   const unitMs = DURATION_UNITS_MS[match?.[2] ?? ''];
-  if (match === null || unitMs === undefined) throw new SettingProblem('is not a duration such as 500ms, 30s, 15m, 24h or 7d');
+  if (match === null || unitMs === undefined)
+    throw new SettingProblem('is not a duration such as 500ms, 30s, 15m, 24h or 7d');
   return Number(match[1]) * unitMs;
 }
 
@@ -55,27 +56,35 @@ const boolean = (value: string): boolean => oneOf('true', 'false')(value) === 't
 
 function httpUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : null;
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) throw new SettingProblem('is not an http or https URL');
-  if (url.username !== '' || url.password !== '') throw new SettingProblem('must not hold credentials; use their own settings');
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new SettingProblem('is not an http or https URL');
+  if (url.username !== '' || url.password !== '')
+    throw new SettingProblem('must not hold credentials; use their own settings');
   if (url.search !== '' || url.hash !== '') throw new SettingProblem('must not have a query or fragment');
   return value.replace(/\/+$/, '');
 }
 
 function brokerList(value: string): string[] {
   const brokers = value.split(',').map((broker) => broker.trim());
-  if (!brokers.every((broker) => /^[^\s:]+:\d{1,5}$/.test(broker))) throw new SettingProblem('is not a list like host1:9092,host2:9092');
+  if (!brokers.every((broker) => /^[^\s:]+:\d{1,5}$/.test(broker)))
+    throw new SettingProblem('is not a list like host1:9092,host2:9092');
   return brokers;
 }
 
 function topicName(value: string): string {
-  if (!/^[a-zA-Z0-9._-]{1,100}$/.test(value)) throw new SettingProblem('is not 1 to 100 characters of letters, digits, ".", "_" and "-"');
+  if (!/^[a-zA-Z0-9._-]{1,100}$/.test(value))
+    throw new SettingProblem('is not 1 to 100 characters of letters, digits, ".", "_" and "-"');
   return value;
 }
 
 function operationList(value: string): CommandType[] {
-  const names = value.split(',').map((name) => name.trim()).filter((name) => name !== '');
+  const names = value
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
   return names.map((name) => {
-    if (!isCommandType(name)) throw new SettingProblem(`names ${JSON.stringify(name)}, which is not one of ${COMMAND_TYPES.join(', ')}`);
+    if (!isCommandType(name))
+      throw new SettingProblem(`names ${JSON.stringify(name)}, which is not one of ${COMMAND_TYPES.join(', ')}`);
     return name;
   });
 }
@@ -86,7 +95,8 @@ function maxAges(value: string): MaxAgeMs {
   const parsed = (list: string): [CommandType, number][] =>
     list.split(',').map((part) => {
       const [name = '', duration = ''] = part.trim().split('=');
-      if (!isCommandType(name)) throw new SettingProblem(`names ${JSON.stringify(name)}, which is not one of ${COMMAND_TYPES.join(', ')}`);
+      if (!isCommandType(name))
+        throw new SettingProblem(`names ${JSON.stringify(name)}, which is not one of ${COMMAND_TYPES.join(', ')}`);
       return [name, parseDurationMs(duration)];
     });
   const defaults = { 'simulate-uma-receive': parseDurationMs('15m'), ...Object.fromEntries(parsed(DEFAULT_MAX_AGE)) };
@@ -119,7 +129,11 @@ export const SETTINGS = {
   KAFKA_SSL_CA_FILE: setting('', 'File with the CA certificates, PEM.', optionalText),
   KAFKA_SSL_CERT_FILE: setting('', 'File with the client certificate, PEM.', optionalText),
   KAFKA_SSL_KEY_FILE: setting('', 'File with the client key, PEM.', optionalText),
-  KAFKA_SASL_MECHANISM: setting('', 'plain, scram-sha-256 or scram-sha-512.', optional(oneOf('plain', 'scram-sha-256', 'scram-sha-512'))),
+  KAFKA_SASL_MECHANISM: setting(
+    '',
+    'plain, scram-sha-256 or scram-sha-512.',
+    optional(oneOf('plain', 'scram-sha-256', 'scram-sha-512')),
+  ),
   KAFKA_SASL_USERNAME: setting('', 'SASL user.', optionalText),
   KAFKA_SASL_PASSWORD: setting('', 'SASL password.', optionalText, true),
   SCHEMA_REGISTRY_USERNAME: setting('', 'Registry user (Basic).', optionalText),
@@ -129,28 +143,60 @@ export const SETTINGS = {
   LANES: setting('6', 'Partitions of every topic; fixed for the life of a prefix.', integer(1, 1000)),
   STATE_DIR: setting('./state', 'Directory of the local store; each process locks a folder of its own in it.', text),
   API_TIMEOUT_MS: setting('10000', 'Overall deadline of one call.', integer(100, 300_000)),
-  SETTLING_TIME_MS: setting('10000', "How long after a call's deadline its effect may still appear.", integer(0, 3_600_000)),
+  SETTLING_TIME_MS: setting(
+    '10000',
+    "How long after a call's deadline its effect may still appear.",
+    integer(0, 3_600_000),
+  ),
   API_MAX_CONCURRENCY: setting('100', 'Calls under way at once, per process.', integer(1, 1000)),
-  API_MAX_RPS: setting('', 'Calls per second, whole group; each member takes its share of the lanes.', optional(integer(1, 100_000))),
-  API_IDEMPOTENT_OPERATIONS: setting('transfer-in', 'Operations whose Idempotency-Key the service is known to honour; may be empty.', operationList),
+  API_MAX_RPS: setting(
+    '',
+    'Calls per second, whole group; each member takes its share of the lanes.',
+    optional(integer(1, 100_000)),
+  ),
+  API_IDEMPOTENT_OPERATIONS: setting(
+    'transfer-in',
+    'Operations whose Idempotency-Key the service is known to honour; may be empty.',
+    operationList,
+  ),
   API_IDEMPOTENCY_RETENTION: setting('24h', 'How long after the first sending a key is trusted.', parseDurationMs),
-  IMMEDIATE_EXECUTION: setting('two-step', "two-step (create, record, execute) or native (the service's own flag).", oneOf('two-step', 'native')),
+  IMMEDIATE_EXECUTION: setting(
+    'two-step',
+    "two-step (create, record, execute) or native (the service's own flag).",
+    oneOf('two-step', 'native'),
+  ),
   LEDGER_RETENTION: setting('7d', 'How long a key is remembered.', parseDurationMs),
-  COMMAND_MAX_AGE: setting(DEFAULT_MAX_AGE, 'Age per type after which a command that was not sent is EXPIRED.', maxAges),
-  MAX_UNFINISHED_PER_LANE: setting('2000', 'INTENT, PARKED and DOUBTFUL together; at the limit nothing is admitted.', integer(1, 100_000)),
+  COMMAND_MAX_AGE: setting(
+    DEFAULT_MAX_AGE,
+    'Age per type after which a command that was not sent is EXPIRED.',
+    maxAges,
+  ),
+  MAX_UNFINISHED_PER_LANE: setting(
+    '2000',
+    'INTENT, PARKED and DOUBTFUL together; at the limit nothing is admitted.',
+    integer(1, 100_000),
+  ),
   KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session time-out.', integer(1000, 300_000)),
   KAFKA_HEARTBEAT_INTERVAL_MS: setting('1000', 'Heartbeat interval.', integer(100, 60_000)),
   BREAKER_ERROR_PERCENT: setting('50', 'Share of infrastructure faults that opens the breaker.', integer(1, 100)),
   BREAKER_RESET_MS: setting('5000', 'How long an open breaker waits before its trial.', integer(100, 600_000)),
   POLL_INTERVAL_MS: setting('5000', 'Interval of the status poller.', integer(100, 3_600_000)),
-  POLL_START: setting('', 'Creation time from which incoming payments are found; first start if not set.', optional(instant)),
+  POLL_START: setting(
+    '',
+    'Creation time from which incoming payments are found; first start if not set.',
+    optional(instant),
+  ),
   POLL_TERMINAL_FOR: setting('72h', 'How long a terminal transaction is still watched.', parseDurationMs),
   POLL_MAX_CALLS_PER_MINUTE: setting('120', "The poller's call budget, whole group.", integer(1, 100_000)),
   SANDBOX_COMMANDS: setting('false', 'Serve simulate-uma-receive commands.', boolean),
   HTTP_HOST: setting('127.0.0.1', 'Address of the HTTP endpoints.', text),
   HTTP_PORT: setting('8080', 'Port of the HTTP endpoints; 0 takes a free one.', integer(0, 65_535)),
   HTTP_AUTH_TOKEN: setting('', 'Bearer token that page, state and metrics want, if set.', optionalText, true),
-  LOG_LEVEL: setting('info', 'trace, debug, info, warn, error or fatal.', oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal')),
+  LOG_LEVEL: setting(
+    'info',
+    'trace, debug, info, warn, error or fatal.',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
+  ),
 };
 
 export type SettingName = keyof typeof SETTINGS;
@@ -179,7 +225,10 @@ export function readSomeSettings<Name extends SettingName>(
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: values as Pick<Config, Name> };
 }
 
-function readSettings(environment: Environment, names: readonly SettingName[]): { values: Partial<Config>; problems: string[] } {
+function readSettings(
+  environment: Environment,
+  names: readonly SettingName[],
+): { values: Partial<Config>; problems: string[] } {
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const name of names) {
@@ -195,17 +244,20 @@ function readSettings(environment: Environment, names: readonly SettingName[]): 
       problems.push(`${name} ${error.message} (${definition.meaning})`);
     }
   }
-  return { values: values as Partial<Config>, problems };
+  return { values: values, problems };
 }
 
 function givenText(environment: Environment, name: string, definition: Setting<unknown>): string | undefined {
   const file = definition.secret ? environment[`${name}_FILE`] : undefined;
   if (file === undefined || file === '') return environment[name];
-  if (environment[name] !== undefined && environment[name] !== '') throw new SettingProblem(`and ${name}_FILE are both set; set one`);
+  if (environment[name] !== undefined && environment[name] !== '')
+    throw new SettingProblem(`and ${name}_FILE are both set; set one`);
   try {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '');
   } catch (error) {
-    throw new SettingProblem(`cannot be read from the file that ${name}_FILE names: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+    throw new SettingProblem(
+      `cannot be read from the file that ${name}_FILE names: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
+    );
   }
 }
 
@@ -215,11 +267,15 @@ function crossChecks(config: Config): string[] {
     problems.push('KAFKA_HEARTBEAT_INTERVAL_MS must be less than half of KAFKA_SESSION_TIMEOUT_MS');
   }
   const longestMaxAgeMs = Math.max(...Object.values(config.COMMAND_MAX_AGE));
-  if (longestMaxAgeMs >= config.LEDGER_RETENTION) problems.push('LEDGER_RETENTION must be longer than the longest COMMAND_MAX_AGE');
+  if (longestMaxAgeMs >= config.LEDGER_RETENTION)
+    problems.push('LEDGER_RETENTION must be longer than the longest COMMAND_MAX_AGE');
   if (config.API_IDEMPOTENCY_RETENTION > config.LEDGER_RETENTION) {
     problems.push('API_IDEMPOTENCY_RETENTION must not be longer than LEDGER_RETENTION');
   }
-  if (config.KAFKA_SASL_MECHANISM !== null && (config.KAFKA_SASL_USERNAME === null || config.KAFKA_SASL_PASSWORD === null)) {
+  if (
+    config.KAFKA_SASL_MECHANISM !== null &&
+    (config.KAFKA_SASL_USERNAME === null || config.KAFKA_SASL_PASSWORD === null)
+  ) {
     problems.push('KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD');
   }
   return problems;

@@ -10,7 +10,9 @@ const target = new URL('src/records/types.ts', root);
 function typeScriptOf(type: unknown): string {
   if (Array.isArray(type)) {
     const branches = type.map(typeScriptOf);
-    return [...branches.filter((branch) => branch !== 'null'), ...branches.filter((branch) => branch === 'null')].join(' | ');
+    return [...branches.filter((branch) => branch !== 'null'), ...branches.filter((branch) => branch === 'null')].join(
+      ' | ',
+    );
   }
   if (typeof type === 'object' && type !== null && 'type' in type) {
     if (type.type === 'array' && 'items' in type) return `${typeScriptOf(type.items)}[]`;
@@ -27,8 +29,11 @@ function typeScriptOf(type: unknown): string {
     case 'long':
       return 'bigint';
     default:
-      if (typeof type === 'string' && type.startsWith(`${RECORD_NAMESPACE}.`)) return type.slice(RECORD_NAMESPACE.length + 1);
-      throw new Error(`schemas: no TypeScript type for ${JSON.stringify(type)}; add it to dev/generate/record-types.ts`);
+      if (typeof type === 'string' && type.startsWith(`${RECORD_NAMESPACE}.`))
+        return type.slice(RECORD_NAMESPACE.length + 1);
+      throw new Error(
+        `schemas: no TypeScript type for ${JSON.stringify(type)}; add it to dev/generate/record-types.ts`,
+      );
   }
 }
 

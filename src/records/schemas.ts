@@ -39,7 +39,7 @@ export const AVRO_OPTIONS: avsc.ForSchemaOptions = {
     const name = typeof schema === 'object' && 'type' in schema ? (schema as { type: unknown }).type : schema;
     return name === 'long' ? bigintLong : undefined;
   },
-} as avsc.ForSchemaOptions;
+} as Partial<avsc.ForSchemaOptions> as avsc.ForSchemaOptions;
 
 /** Reads one record's file as it is, references unresolved. */
 export function readSchemaFile(recordName: string): RecordSchema {

@@ -1,0 +1,94 @@
+/**
+ * Makes kafkajs clients from the settings. One client per group member and per lane: kafkajs shares its offset cache
+ * and its connections within a client, and a lane's connection must be droppable without harm to another.
+ */
+import { readFileSync } from 'node:fs';
+import { Kafka, logLevel, type KafkaConfig, type LogEntry, type SASLOptions } from 'kafkajs';
+import type { Config } from '../config.ts';
+
+export type KafkaSettings = Pick<
+  Config,
+  | 'KAFKA_BROKERS'
+  | 'KAFKA_SSL'
+  | 'KAFKA_SSL_CA_FILE'
+  | 'KAFKA_SSL_CERT_FILE'
+  | 'KAFKA_SSL_KEY_FILE'
+  | 'KAFKA_SASL_MECHANISM'
+  | 'KAFKA_SASL_USERNAME'
+  | 'KAFKA_SASL_PASSWORD'
+>;
+
+/** The settings that a tool needs to reach Kafka. */
+export const KAFKA_SETTING_NAMES = [
+  'KAFKA_BROKERS',
+  'KAFKA_SSL',
+  'KAFKA_SSL_CA_FILE',
+  'KAFKA_SSL_CERT_FILE',
+  'KAFKA_SSL_KEY_FILE',
+  'KAFKA_SASL_MECHANISM',
+  'KAFKA_SASL_USERNAME',
+  'KAFKA_SASL_PASSWORD',
+] as const;
+
+/** Shown for each line that kafkajs would log; its own levels are louder than they deserve. */
+export type KafkaLog = (event: {
+  level: 'error' | 'warn' | 'debug';
+  message: string;
+  fields: Record<string, unknown>;
+}) => void;
+
+/** Longest wait for a TCP connection. */
+const CONNECTION_TIMEOUT_MS = 3_000;
+/** Longest wait for one answer of a broker; commits and produces of a lane end well below. */
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/**
+ * After a commit the broker answers CONCURRENT_TRANSACTIONS for some milliseconds; kafkajs waits one retry for each
+ * such answer, so the first retries must be short. The number is bounded: a lane that cannot commit is acquired anew.
+ */
+export const LANE_RETRY = { initialRetryTime: 3, maxRetryTime: 500, retries: 15, factor: 0.2, multiplier: 1.6 };
+/** For members and tools: about half a minute until an error is passed on. */
+export const PATIENT_RETRY = { initialRetryTime: 50, maxRetryTime: 2_000, retries: 20, factor: 0.2, multiplier: 1.6 };
+
+/** A kafkajs client; `name` tells connections apart in the broker's logs. */
+export function createKafka(
+  settings: KafkaSettings,
+  name: string,
+  options: { retry: typeof LANE_RETRY; log?: KafkaLog },
+): Kafka {
+  process.env['KAFKAJS_NO_PARTITIONER_WARNING'] = '1';
+  const config: KafkaConfig = {
+    clientId: name,
+    brokers: settings.KAFKA_BROKERS,
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    retry: options.retry,
+    logLevel: options.log === undefined ? logLevel.NOTHING : logLevel.WARN,
+  };
+  const { log } = options;
+  if (log !== undefined) {
+    config.logCreator = () => (entry) => {
+      log({ level: levelOf(entry), message: entry.log.message, fields: { namespace: entry.namespace, client: name } });
+    };
+  }
+  if (settings.KAFKA_SSL) {
+    config.ssl = {
+      ...(settings.KAFKA_SSL_CA_FILE === null ? {} : { ca: [readFileSync(settings.KAFKA_SSL_CA_FILE, 'utf8')] }),
+      ...(settings.KAFKA_SSL_CERT_FILE === null ? {} : { cert: readFileSync(settings.KAFKA_SSL_CERT_FILE, 'utf8') }),
+      ...(settings.KAFKA_SSL_KEY_FILE === null ? {} : { key: readFileSync(settings.KAFKA_SSL_KEY_FILE, 'utf8') }),
+    };
+  }
+  if (settings.KAFKA_SASL_MECHANISM !== null) {
+    config.sasl = {
+      mechanism: settings.KAFKA_SASL_MECHANISM,
+      username: settings.KAFKA_SASL_USERNAME ?? '',
+      password: settings.KAFKA_SASL_PASSWORD ?? '',
+    } as SASLOptions;
+  }
+  return new Kafka(config);
+}
+
+function levelOf(entry: LogEntry): 'error' | 'warn' | 'debug' {
+  if (entry.level === logLevel.ERROR) return 'error';
+  return entry.level === logLevel.WARN ? 'warn' : 'debug';
+}

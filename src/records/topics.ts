@@ -1,0 +1,47 @@
+/** Names of the topics (the contract's table) and which record each carries. */
+import { COMMAND_RECORDS, COMMAND_TYPES, type CommandType } from './commands.ts';
+
+export interface TopicNames {
+  /** Command topics by type. */
+  readonly commands: Readonly<Record<CommandType, string>>;
+  readonly results: string;
+  readonly transactionStatusChanged: string;
+  readonly quoteStatusChanged: string;
+  readonly deadLetters: string;
+  readonly operatorDecisions: string;
+  /** Private: the ledger of every lane; entries, positions, owner records and transaction states. */
+  readonly ledger: string;
+  /** Private: what answers and polls showed of transactions, keyed by transaction id. */
+  readonly observations: string;
+}
+
+export function topicNames(prefix: string): TopicNames {
+  return {
+    commands: Object.fromEntries(COMMAND_TYPES.map((type) => [type, `${prefix}.commands.${type}.v1`])) as Record<
+      CommandType,
+      string
+    >,
+    results: `${prefix}.results.v1`,
+    transactionStatusChanged: `${prefix}.events.transaction-status-changed.v1`,
+    quoteStatusChanged: `${prefix}.events.quote-status-changed.v1`,
+    deadLetters: `${prefix}.dead-letters.v1`,
+    operatorDecisions: `${prefix}.operator.decisions.v1`,
+    ledger: `${prefix}.internal.ledger.v1`,
+    observations: `${prefix}.internal.observations.v1`,
+  };
+}
+
+/** Topics with a schema, and the record of each; the subject is `<topic>-value`. */
+export function recordOfTopic(names: TopicNames): Map<string, string> {
+  return new Map([
+    ...COMMAND_TYPES.map((type): [string, string] => [names.commands[type], COMMAND_RECORDS[type]]),
+    [names.results, 'CommandResult'],
+    [names.transactionStatusChanged, 'TransactionStatusChanged'],
+    [names.quoteStatusChanged, 'QuoteStatusChanged'],
+    [names.operatorDecisions, 'OperatorDecision'],
+  ]);
+}
+
+export function subjectOf(topic: string): string {
+  return `${topic}-value`;
+}
