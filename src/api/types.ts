@@ -1,6 +1,14 @@
 /** What the payment API takes and gives, as data: requests, answers and how answers are read. */
 import type { CommandType } from '../records/commands.ts';
-import type { CreateQuote, ExecuteQuote, Quote, RejectTransaction, SimulateUmaReceive, Transaction, TransferIn } from '../records/types.ts';
+import type {
+  CreateQuote,
+  ExecuteQuote,
+  Quote,
+  RejectTransaction,
+  SimulateUmaReceive,
+  Transaction,
+  TransferIn,
+} from '../records/types.ts';
 
 /** Every operation of the interface. A command type is called by the operation of its own name. */
 export type Operation = CommandType | 'list-transactions';
@@ -31,7 +39,14 @@ export interface TransactionFilter {
 
 /** What came of one HTTP call. The client never throws. */
 export type Answer =
-  | { kind: 'response'; httpStatus: number; retryAfter: string | null; location: string | null; body: string; cut: boolean }
+  | {
+      kind: 'response';
+      httpStatus: number;
+      retryAfter: string | null;
+      location: string | null;
+      body: string;
+      cut: boolean;
+    }
   /** It is certain that no byte of the request reached the service. */
   | { kind: 'never-sent'; reason: string }
   /** It may have reached the service; no whole answer came back. */
@@ -51,7 +66,14 @@ export interface ServiceError {
  * is in doubt (that is the ledger's part).
  */
 export type Reading =
-  | { kind: 'accepted'; httpStatus: number; quote: Quote | null; transaction: Transaction | null; rawResponse: string | null; warnings: string[] }
+  | {
+      kind: 'accepted';
+      httpStatus: number;
+      quote: Quote | null;
+      transaction: Transaction | null;
+      rawResponse: string | null;
+      warnings: string[];
+    }
   | { kind: 'doubt'; httpStatus: number | null; reason: string; rawResponse: string | null }
   | { kind: 'redirected'; httpStatus: number; reason: string }
   | { kind: 'unauthorized'; httpStatus: number; reason: string }
@@ -71,3 +93,29 @@ export type ServiceState =
 
 /** Why no call of an operation may be made now. */
 export type Closure = { cause: 'held'; reason: string } | { cause: 'breaker'; reason: string };
+
+/** What came of GET /transactions. */
+export type ListReading =
+  | {
+      kind: 'page';
+      data: Transaction[];
+      hasMore: boolean;
+      /** Null where the service gave none; absent, null and '' are the same. */
+      nextCursor: string | null;
+      totalCount: bigint | null;
+      warnings: string[];
+    }
+  | { kind: 'failed'; cause: ListFailure; reason: string; httpStatus: number | null; retryAfterMs: number | null };
+
+export type ListFailure =
+  /** No call was made: the service is held. */
+  | 'held'
+  /** Never sent, no whole answer, 408, or 5xx but 501. */
+  | 'unreachable'
+  | 'unauthorized'
+  | 'redirected'
+  | 'told-to-wait'
+  /** Any other 4xx, or 501. */
+  | 'refused'
+  /** A success status with something else than a page. */
+  | 'not-understood';

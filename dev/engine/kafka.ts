@@ -1,0 +1,173 @@
+/**
+ * Kafka brokers in KRaft mode, each a controller as well.
+ *
+ * Stages of a broker: storage formatted (once per directory) -> started -> ready (it and all before it answer) -> ended.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EngineError } from './errors.ts';
+import { QUICK_START_FLAGS } from './jvm.ts';
+import { LOOPBACK } from './ports.ts';
+import { logTail, startProcess, type SupervisedProcess } from './supervised-process.ts';
+
+/** Formatting is one JVM start; on a loaded machine it may take several seconds. */
+const FORMAT_MS_MAX = 60_000;
+
+/** Three is what a production cluster has; more brokers only spread partitions. */
+const REPLICATION_FACTOR_MAX = 3;
+
+/** Every partition of an internal topic is created at first use; the default of 50 makes that slow. */
+const INTERNAL_TOPIC_PARTITIONS = 8;
+
+const MESSAGE_BYTES_MAX = 12 * 1024 * 1024;
+
+export interface BrokerNode {
+  /** From 1. */
+  readonly nodeId: number;
+  readonly port: number;
+  readonly controllerPort: number;
+}
+
+/** The server settings of one broker of a cluster. */
+export function brokerProperties(
+  node: BrokerNode,
+  cluster: readonly BrokerNode[],
+  dataDirectory: string,
+): Record<string, string | number> {
+  const replicationFactor = Math.min(cluster.length, REPLICATION_FACTOR_MAX);
+  const minInsyncReplicas = Math.max(1, replicationFactor - 1);
+  return {
+    'process.roles': 'broker,controller',
+    'node.id': node.nodeId,
+    listeners: `BROKER://${LOOPBACK}:${node.port},CONTROLLER://${LOOPBACK}:${node.controllerPort}`,
+    'advertised.listeners': `BROKER://${LOOPBACK}:${node.port}`,
+    'listener.security.protocol.map': 'BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'inter.broker.listener.name': 'BROKER',
+    'controller.listener.names': 'CONTROLLER',
+    'controller.quorum.voters': cluster.map((voter) => `${voter.nodeId}@${LOOPBACK}:${voter.controllerPort}`).join(','),
+    'log.dirs': dataDirectory,
+    'auto.create.topics.enable': 'false',
+    'default.replication.factor': replicationFactor,
+    'min.insync.replicas': minInsyncReplicas,
+    'offsets.topic.replication.factor': replicationFactor,
+    'offsets.topic.num.partitions': INTERNAL_TOPIC_PARTITIONS,
+    'transaction.state.log.replication.factor': replicationFactor,
+    'transaction.state.log.min.isr': minInsyncReplicas,
+    'transaction.state.log.num.partitions': INTERNAL_TOPIC_PARTITIONS,
+    // A group of tests should not wait for members that never come.
+    'group.initial.rebalance.delay.ms': 0,
+    // Tests of lost members want short sessions.
+    'group.min.session.timeout.ms': 1000,
+    // A transaction that its producer left open should end soon after its time-out, not up to 10 s later.
+    'transaction.abort.timed.out.transaction.cleanup.interval.ms': 1000,
+    'message.max.bytes': MESSAGE_BYTES_MAX,
+    'replica.fetch.max.bytes': MESSAGE_BYTES_MAX,
+    // The default of 128 MB is taken from the heap at the start.
+    'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
+  };
+}
+
+const LOGGING = [
+  'rootLogger.level=INFO',
+  'rootLogger.appenderRef.console.ref=console',
+  'appender.console.type=Console',
+  'appender.console.name=console',
+  'appender.console.layout.type=PatternLayout',
+  'appender.console.layout.pattern=[%d] %p %m (%c)%n',
+  '',
+].join('\n');
+
+export interface KafkaPlaces {
+  readonly java: string;
+  /** Folder of Kafka's jars. */
+  readonly jars: string;
+  /** The engine's directory; broker i owns `broker-<i>/` and `logs/broker-<i>.log` in it. */
+  readonly directory: string;
+}
+
+/** 16 random bytes as Kafka writes its ids. One that starts with a dash would be read as a flag. */
+export function newClusterId(): string {
+  return randomBytes(16).toString('base64url').replace(/^-/, 'A');
+}
+
+/**
+ * Writes the settings of a broker and formats its storage unless it is formatted already.
+ * @throws {EngineError} ENDED when Kafka refuses to format
+ */
+export async function prepareBroker(
+  places: KafkaPlaces,
+  node: BrokerNode,
+  cluster: readonly BrokerNode[],
+  clusterId: string,
+): Promise<void> {
+  const home = brokerHome(places, node);
+  const data = join(home, 'data');
+  await mkdir(data, { recursive: true });
+  const properties = Object.entries(brokerProperties(node, cluster, data)).map(([name, value]) => `${name}=${value}`);
+  await writeFile(join(home, 'server.properties'), `${properties.join('\n')}\n`);
+  await writeFile(join(home, 'log4j2.properties'), LOGGING);
+  const isFormatted = await stat(join(data, 'meta.properties')).then(
+    () => true,
+    () => false,
+  );
+  if (isFormatted) return;
+  const format = await startProcess({
+    title: `Formatting of Kafka broker ${node.nodeId}`,
+    program: places.java,
+    arguments: [
+      ...javaArguments(places, home),
+      'kafka.tools.StorageTool',
+      'format',
+      `--cluster-id=${clusterId}`,
+      '--config',
+      join(home, 'server.properties'),
+    ],
+    logFile: logFile(places, node),
+    workingDirectory: home,
+  });
+  const deadline = setTimeout(() => format.signal('SIGKILL'), FORMAT_MS_MAX);
+  const code = await format.ended;
+  clearTimeout(deadline);
+  if (code === 0) return;
+  throw new EngineError(
+    'ENDED',
+    `The storage of Kafka broker ${node.nodeId} in ${data} could not be formatted (code ${code}). ` +
+      `The log is ${format.logFile}; the last lines:\n${await logTail(format.logFile)}`,
+  );
+}
+
+/** Starts a prepared broker; it is not ready yet. */
+export async function startBroker(places: KafkaPlaces, node: BrokerNode): Promise<SupervisedProcess> {
+  const home = brokerHome(places, node);
+  return startProcess({
+    title: `Kafka broker ${node.nodeId}`,
+    program: places.java,
+    arguments: [
+      '-Xmx512m',
+      '-XX:+ExitOnOutOfMemoryError',
+      ...javaArguments(places, home),
+      'kafka.Kafka',
+      join(home, 'server.properties'),
+    ],
+    logFile: logFile(places, node),
+    workingDirectory: home,
+  });
+}
+
+function brokerHome(places: KafkaPlaces, node: BrokerNode): string {
+  return join(places.directory, `broker-${node.nodeId}`);
+}
+
+function logFile(places: KafkaPlaces, node: BrokerNode): string {
+  return join(places.directory, 'logs', `broker-${node.nodeId}.log`);
+}
+
+function javaArguments(places: KafkaPlaces, home: string): string[] {
+  return [
+    ...QUICK_START_FLAGS,
+    `-Dlog4j2.configurationFile=${join(home, 'log4j2.properties')}`,
+    '-cp',
+    join(places.jars, '*'),
+  ];
+}

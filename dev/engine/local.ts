@@ -1,0 +1,127 @@
+/** `npm run local`: Kafka, the schema registry and the payment service's sandbox on this machine, until Ctrl-C. */
+import { parseArgs } from 'node:util';
+import { startSandbox } from '../sandbox/start.ts';
+import { EngineError } from './errors.ts';
+import { PORT_MAX, requireFree } from './ports.ts';
+import { BROKERS_MAX, startEngine } from './start.ts';
+
+const EXIT_CODE_FAILED = 1;
+const EXIT_CODE_USAGE = 2;
+
+/** Ending takes well under a second; whatever holds it up must not hold up the terminal. */
+const STOP_MS_MAX = 30_000;
+
+const USAGE = `Usage: npm run local -- [options]
+
+Runs Kafka, a schema registry and the sandbox of the payment service on this machine until Ctrl-C.
+Nothing is kept: every start begins with empty topics, schemas and accounts.
+
+  --brokers N         Kafka brokers, 1 (default) to ${BROKERS_MAX}; with 3: replication factor 3, min.insync.replicas 2
+  --kafka-port P      port of the first broker, the others take the following ones (default: free ones)
+  --registry-port P   port of the schema registry (default: a free one)
+  --sandbox-port P    port of the sandbox (default: a free one)
+  --help              this text
+`;
+
+interface LocalOptions {
+  readonly brokers?: number;
+  readonly kafkaPort?: number;
+  readonly registryPort?: number;
+  readonly sandboxPort?: number;
+}
+
+type Arguments = { kind: 'run'; options: LocalOptions } | { kind: 'help' } | { kind: 'wrong'; problem: string };
+
+/** @param words the words after the script's name; a leading `--` is passed over, as some package managers hand it on */
+function readArguments(words: readonly string[]): Arguments {
+  const options = {
+    brokers: { type: 'string' },
+    'kafka-port': { type: 'string' },
+    'registry-port': { type: 'string' },
+    'sandbox-port': { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  } as const;
+  try {
+    const { values } = parseArgs({ args: words[0] === '--' ? words.slice(1) : [...words], options, strict: true });
+    if (values.help === true) return { kind: 'help' };
+    return {
+      kind: 'run',
+      options: {
+        ...wholeNumber('brokers', '--brokers', values.brokers, BROKERS_MAX),
+        ...wholeNumber('kafkaPort', '--kafka-port', values['kafka-port'], PORT_MAX),
+        ...wholeNumber('registryPort', '--registry-port', values['registry-port'], PORT_MAX),
+        ...wholeNumber('sandboxPort', '--sandbox-port', values['sandbox-port'], PORT_MAX),
+      },
+    };
+  } catch (error) {
+    // parseArgs and wholeNumber tell by throwing.
+    return { kind: 'wrong', problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function wholeNumber<Name extends string>(
+  name: Name,
+  flag: string,
+  text: string | undefined,
+  max: number,
+): Partial<Record<Name, number>> {
+  if (text === undefined) return {};
+  const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (value < 1 || value > max)
+    throw new RangeError(`${flag} must be a whole number from 1 to ${max}, not ${JSON.stringify(text)}.`);
+  return { [name]: value } as Partial<Record<Name, number>>;
+}
+
+async function runLocal({ sandboxPort, ...engineOptions }: LocalOptions): Promise<void> {
+  const say = (line: string): void => console.log(line);
+  if (sandboxPort !== undefined) await requireFree(sandboxPort, 'the sandbox');
+  const sandbox = await startSandbox(sandboxPort === undefined ? {} : { port: sandboxPort });
+  const engine = await startEngine({ ...engineOptions, onProgress: say });
+  say(`
+Kafka, the schema registry and the sandbox are running. Settings to use in another terminal:
+
+export KAFKA_BROKERS=${engine.brokers.join(',')}
+export SCHEMA_REGISTRY_URL=${engine.registryUrl}
+export API_BASE_URL=${sandbox.baseUrl}
+export API_TOKEN_ID=local
+export API_CLIENT_SECRET=local
+
+Then make the topics and register the schemas, once:
+
+npm run cli -- topics create
+npm run cli -- schemas register
+
+and start the processor with: npm start
+
+Ctrl-C ends all of it.`);
+  await stopSignal();
+  setTimeout(() => process.exit(EXIT_CODE_FAILED), STOP_MS_MAX).unref();
+  await Promise.all([engine.stop(), sandbox.stop()]);
+  say('Stopped.');
+}
+
+/** The handlers stay: npm passes a Ctrl-C on that the terminal has already delivered, and the second must not cut the end short. */
+async function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => resolve());
+  });
+}
+
+const read = readArguments(process.argv.slice(2));
+switch (read.kind) {
+  case 'help':
+    process.stdout.write(USAGE);
+    break;
+  case 'wrong':
+    process.stderr.write(`${read.problem}\n\n${USAGE}`);
+    process.exitCode = EXIT_CODE_USAGE;
+    break;
+  case 'run':
+    try {
+      await runLocal(read.options);
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      process.stderr.write(`${error.message}\n`);
+      process.exit(EXIT_CODE_FAILED);
+    }
+}

@@ -1,0 +1,84 @@
+/**
+ * A server that can be stopped, killed, paused and started again, under the same address and with the same data.
+ *
+ * Stages: down -> (start) up -> (pause) paused -> (resume) up -> (stop, kill) down. It owns at most one process.
+ */
+import { EngineError } from './errors.ts';
+import { waitUntilReady } from './readiness.ts';
+import type { SupervisedProcess } from './supervised-process.ts';
+
+/** Longer than a broker's controlled shutdown takes while the others are up. */
+const STOP_MS_MAX = 15_000;
+
+export interface ServerControl {
+  /** Process id, or null while it is down. */
+  readonly pid: number | null;
+  /** Orderly (SIGTERM), killed after 15 s. Does nothing when it is down. */
+  stop(): Promise<void>;
+  /** SIGKILL. Does nothing when it is down. */
+  kill(): Promise<void>;
+  /** Resolves when it answers; does nothing when it is up. A server that does not become ready is killed. */
+  start(): Promise<void>;
+  /** SIGSTOP: connections stay open and nothing answers. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+}
+
+export class Server implements ServerControl {
+  readonly #title: string;
+  readonly #startProcess: () => Promise<SupervisedProcess>;
+  readonly #probe: () => Promise<boolean>;
+  #process: SupervisedProcess | null = null;
+
+  constructor(title: string, start: () => Promise<SupervisedProcess>, probe: () => Promise<boolean>) {
+    this.#title = title;
+    this.#startProcess = start;
+    this.#probe = probe;
+  }
+
+  get pid(): number | null {
+    return this.#process === null || this.#process.hasEnded() ? null : this.#process.pid;
+  }
+
+  async start(): Promise<void> {
+    if (this.pid !== null) return;
+    this.#process = await this.#startProcess();
+    try {
+      await this.waitUntil(this.#probe);
+    } catch (error) {
+      await this.kill();
+      throw error;
+    }
+  }
+
+  /** Waits for more than being up; fails as start() does. */
+  async waitUntil(probe: () => Promise<boolean>): Promise<void> {
+    await waitUntilReady(this.#running(), probe);
+  }
+
+  async end(graceMs: number): Promise<void> {
+    await this.#process?.end(graceMs);
+  }
+
+  async stop(): Promise<void> {
+    await this.end(STOP_MS_MAX);
+  }
+
+  async kill(): Promise<void> {
+    await this.end(0);
+  }
+
+  pause(): void {
+    this.#running().signal('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#running().signal('SIGCONT');
+  }
+
+  #running(): SupervisedProcess {
+    if (this.#process === null) throw new EngineError('ENDED', `${this.#title} is not running.`);
+    return this.#process;
+  }
+}

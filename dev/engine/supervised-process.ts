@@ -1,0 +1,113 @@
+/**
+ * A child process that cannot outlive this one.
+ *
+ * Stages: started (the supervisor has told the process id) -> running or paused -> ended.
+ * The supervisor (supervise.sh) owns the program; this side owns the write end of the supervisor's standard input.
+ * Nothing here listens to signals or to 'exit': when this process ends in whatever way, that end closes and the
+ * supervisor kills the program. Both run in a session of their own, so a Ctrl-C in the terminal reaches this process
+ * alone, which then decides the order of things.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { EngineError } from './errors.ts';
+
+const SUPERVISOR = fileURLToPath(new URL('supervise.sh', import.meta.url));
+
+/** Enough to show a Java stack trace with its cause. */
+const LOG_TAIL_LINES = 30;
+
+export interface ProcessCommand {
+  /** As people say it, for messages. */
+  readonly title: string;
+  readonly program: string;
+  readonly arguments: readonly string[];
+  /** Receives standard output and standard error, appended. */
+  readonly logFile: string;
+  readonly workingDirectory: string;
+}
+
+export interface SupervisedProcess {
+  readonly title: string;
+  /** Process id of the program itself, not of its supervisor. */
+  readonly pid: number;
+  readonly logFile: string;
+  /** Resolves with the exit code, 128 + n after signal n. */
+  readonly ended: Promise<number>;
+  hasEnded(): boolean;
+  /** Does nothing when the program has ended. */
+  signal(name: NodeJS.Signals): void;
+  /** SIGTERM, after graceMs SIGKILL; with graceMs 0 SIGKILL at once. Resolves when the program is gone; a paused one is woken. */
+  end(graceMs: number): Promise<void>;
+}
+
+/** @throws {EngineError} ENDED when not even the supervisor could be started */
+export async function startProcess(command: ProcessCommand): Promise<SupervisedProcess> {
+  const supervisor = spawn('/bin/sh', [SUPERVISOR, command.logFile, command.program, ...command.arguments], {
+    cwd: command.workingDirectory,
+    detached: true,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  // Writing nothing, so a broken pipe only says that the supervisor has ended, which 'exit' tells as well.
+  supervisor.stdin.on('error', () => undefined);
+  let endedFlag = false;
+  const ended = new Promise<number>((resolve) => {
+    supervisor.once('exit', (code) => {
+      endedFlag = true;
+      resolve(code ?? -1);
+    });
+    supervisor.once('error', () => {
+      endedFlag = true;
+      resolve(-1);
+    });
+  });
+  const lines = createInterface({ input: supervisor.stdout });
+  const firstLine = await Promise.race([
+    once(lines, 'line').then(([line]) => Number(line)),
+    ended.then(() => Number.NaN),
+  ]);
+  lines.close();
+  if (!Number.isInteger(firstLine) || firstLine <= 1)
+    throw new EngineError('ENDED', `${command.title} could not be started.`);
+  const pid = firstLine;
+
+  const signal = (name: NodeJS.Signals): void => {
+    if (endedFlag) return;
+    try {
+      process.kill(pid, name);
+    } catch (error) {
+      // Gone already, and the supervisor is about to say so.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  };
+
+  return {
+    title: command.title,
+    pid,
+    logFile: command.logFile,
+    ended,
+    hasEnded: () => endedFlag,
+    signal,
+    async end(graceMs) {
+      if (graceMs > 0) {
+        signal('SIGCONT');
+        signal('SIGTERM');
+        const timer = setTimeout(() => signal('SIGKILL'), graceMs);
+        await ended;
+        clearTimeout(timer);
+      } else {
+        signal('SIGKILL');
+        await ended;
+      }
+    },
+  };
+}
+
+/** The last lines of a log, indented; a sentence instead when there is none. */
+export async function logTail(logFile: string): Promise<string> {
+  const text = await readFile(logFile, 'utf8').catch(() => '');
+  const lines = text.trimEnd().split('\n').slice(-LOG_TAIL_LINES);
+  return lines.every((line) => line === '') ? '  (the log is empty)' : lines.map((line) => `  ${line}`).join('\n');
+}

@@ -1,0 +1,66 @@
+/**
+ * Double-entry books. Every effect is one entry whose lines sum to zero in each currency; the running totals are
+ * checked after each. An imbalance is a bug of the sandbox and thrown, loudly, never answered as if nothing were.
+ */
+
+export interface BookLine {
+  /** An account's id, or one of the service's own: `transit`, `fees`, `exchange`, `uma-network`, `starting-balances`. */
+  account: string;
+  currency: string;
+  /** Smallest unit; what is added to the account, negative for what leaves it. */
+  amount: bigint;
+}
+
+export interface BookBalance {
+  account: string;
+  currency: string;
+  balance: bigint;
+}
+
+export class Books {
+  readonly #balances = new Map<string, BookBalance>();
+  readonly #totals = new Map<string, bigint>();
+  #entries = 0;
+
+  get entries(): number {
+    return this.#entries;
+  }
+
+  /** @throws if the lines do not sum to zero per currency, or the books no longer do. */
+  post(occasion: string, lines: readonly BookLine[]): void {
+    const touched = new Map<string, bigint>();
+    for (const line of lines) {
+      const key = `${line.currency} ${line.account}`;
+      const balance = this.#balances.get(key);
+      if (balance === undefined) this.#balances.set(key, { account: line.account, currency: line.currency, balance: line.amount });
+      else balance.balance += line.amount;
+      touched.set(line.currency, (touched.get(line.currency) ?? 0n) + line.amount);
+    }
+    this.#entries += 1;
+    for (const [currency, sum] of touched) {
+      const total = (this.#totals.get(currency) ?? 0n) + sum;
+      this.#totals.set(currency, total);
+      if (total !== 0n) throw new Error(`BUG: the books are out by ${total} ${currency} after ${occasion}`);
+    }
+  }
+
+  balanceOf(account: string, currency: string): bigint {
+    return this.#balances.get(`${currency} ${account}`)?.balance ?? 0n;
+  }
+
+  balances(): readonly BookBalance[] {
+    return [...this.#balances.values()];
+  }
+
+  /** The sum over all accounts, per currency, counted anew; each must be zero. */
+  totals(): ReadonlyMap<string, bigint> {
+    const totals = new Map<string, bigint>();
+    for (const { currency, balance } of this.#balances.values()) totals.set(currency, (totals.get(currency) ?? 0n) + balance);
+    return totals;
+  }
+}
+
+/** The same lines the other way round. */
+export function reversed(lines: readonly BookLine[]): BookLine[] {
+  return lines.map((line) => ({ ...line, amount: -line.amount }));
+}

@@ -1,0 +1,62 @@
+/** Time as an argument: the system's clock in production, one that is moved by hand in tests. */
+
+export interface Clock {
+  /** Milliseconds since 1970; never goes back. */
+  nowMs(): number;
+  /** Calls `wake` once the clock reaches the instant, perhaps a little earlier; returns what cancels it. */
+  wakeAt(instantMs: number, wake: () => void): () => void;
+}
+
+/** The longest delay that the platform's timers take. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+/** The system's clock. Its timers do not keep the process alive: the listening server does. */
+export function systemClock(): Clock {
+  let lastMs = 0;
+  const nowMs = (): number => (lastMs = Math.max(lastMs, Date.now()));
+  return {
+    nowMs,
+    wakeAt(instantMs, wake) {
+      const timer = setTimeout(wake, Math.min(Math.max(instantMs - nowMs(), 0), TIMER_MAX_MS)).unref();
+      return () => {
+        clearTimeout(timer);
+      };
+    },
+  };
+}
+
+/** A clock that stands still until it is advanced; what is due runs in order, each at its own instant. */
+export class ManualClock implements Clock {
+  #nowMs: number;
+  readonly #wakes = new Set<{ instantMs: number; wake: () => void }>();
+
+  constructor(startMs = Date.parse('2026-01-01T00:00:00Z')) {
+    this.#nowMs = startMs;
+  }
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  wakeAt(instantMs: number, wake: () => void): () => void {
+    const entry = { instantMs, wake };
+    this.#wakes.add(entry);
+    return () => {
+      this.#wakes.delete(entry);
+    };
+  }
+
+  /** Moves the clock on by `durationMs`, waking what falls due on the way. */
+  advance(durationMs: number): void {
+    const targetMs = this.#nowMs + durationMs;
+    for (;;) {
+      const due = [...this.#wakes].filter((entry) => entry.instantMs <= targetMs);
+      const next = due.sort((left, right) => left.instantMs - right.instantMs)[0];
+      if (next === undefined) break;
+      this.#wakes.delete(next);
+      this.#nowMs = Math.max(this.#nowMs, next.instantMs);
+      next.wake();
+    }
+    this.#nowMs = targetMs;
+  }
+}

@@ -1,0 +1,55 @@
+/** The currencies that the sandbox knows, and what one unit of each is worth. */
+
+export interface Currency {
+  readonly code: string;
+  readonly name: string;
+  readonly symbol: string;
+  /** Decimal places of the currency: 2 for cents, 8 for satoshis. */
+  readonly decimals: number;
+}
+
+interface PricedCurrency extends Currency {
+  /** US dollars per unit, as a decimal. Made up, with digits that show whether a client keeps them all. */
+  readonly dollarsPerUnit: string;
+}
+
+const CURRENCIES: readonly PricedCurrency[] = [
+  { code: 'USD', name: 'United States Dollar', symbol: '$', decimals: 2, dollarsPerUnit: '1' },
+  { code: 'EUR', name: 'Euro', symbol: '€', decimals: 2, dollarsPerUnit: '1.10' },
+  { code: 'GBP', name: 'Pound Sterling', symbol: '£', decimals: 2, dollarsPerUnit: '1.2837' },
+  { code: 'MXN', name: 'Mexican Peso', symbol: 'MX$', decimals: 2, dollarsPerUnit: '0.05794813' },
+  { code: 'INR', name: 'Indian Rupee', symbol: '₹', decimals: 2, dollarsPerUnit: '0.0119904077' },
+  { code: 'BRL', name: 'Brazilian Real', symbol: 'R$', decimals: 2, dollarsPerUnit: '0.18416206' },
+  { code: 'PHP', name: 'Philippine Peso', symbol: '₱', decimals: 2, dollarsPerUnit: '0.017543859' },
+  { code: 'JPY', name: 'Japanese Yen', symbol: '¥', decimals: 0, dollarsPerUnit: '0.0066225166' },
+  { code: 'USDC', name: 'USD Coin', symbol: 'USDC', decimals: 6, dollarsPerUnit: '1' },
+  { code: 'BTC', name: 'Bitcoin', symbol: '₿', decimals: 8, dollarsPerUnit: '97531.8642' },
+];
+
+const BY_CODE = new Map(CURRENCIES.map((currency) => [currency.code, currency]));
+
+/** What an account holds until the control endpoint says otherwise. */
+export const DEFAULT_CURRENCY = currencyOf('USD');
+
+export function isCurrencyCode(code: string): boolean {
+  return BY_CODE.has(code);
+}
+
+/** @throws for a code that is not known: a bug, codes are checked where they arrive. */
+export function currencyOf(code: string): Currency {
+  return pricedCurrencyOf(code);
+}
+
+const PRICE_DECIMALS = 10;
+
+/** US dollars per unit, times 10^10. */
+export function scaledPriceOf(currency: Currency): bigint {
+  const [whole = '0', fraction = ''] = pricedCurrencyOf(currency.code).dollarsPerUnit.split('.');
+  return BigInt(whole + fraction.padEnd(PRICE_DECIMALS, '0'));
+}
+
+function pricedCurrencyOf(code: string): PricedCurrency {
+  const currency = BY_CODE.get(code);
+  if (currency === undefined) throw new Error(`no currency ${code}`);
+  return currency;
+}

@@ -1,0 +1,26 @@
+/**
+ * Cursors: a position in the timeline, bound to the filters that it was issued for and signed, so that one that was
+ * made up, cut, or taken to other filters is told from one that was issued.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+
+/** Signs for the life of the process; a reset outdates its cursors, for their transactions are gone. */
+const SECRET = randomBytes(32);
+
+/** The cursor that stands behind the transaction of that id. */
+export function issueCursor(transactionId: string, filters: string): string {
+  const text = Buffer.from(transactionId).toString('base64url');
+  return `${text}.${signature(transactionId, filters)}`;
+}
+
+/** The transaction id in a cursor that was issued for these filters; null for any other text. */
+export function readCursor(cursor: string, filters: string): string | null {
+  const [text = '', signed, ...rest] = cursor.split('.');
+  if (signed === undefined || rest.length > 0) return null;
+  const transactionId = Buffer.from(text, 'base64url').toString();
+  return issueCursor(transactionId, filters) === cursor ? transactionId : null;
+}
+
+function signature(transactionId: string, filters: string): string {
+  return createHmac('sha256', SECRET).update(`${transactionId}\n${filters}`).digest('base64url').slice(0, 22);
+}

@@ -1,0 +1,81 @@
+/**
+ * What outside tests judge by: how often each operation was called and how often it took effect, per Idempotency-Key,
+ * per executed quote and per rejected transaction. A call is a request that reached its operation, whatever became of
+ * it; an effect is a change of the service's state.
+ */
+import { OPERATIONS, type Operation } from './operations.ts';
+
+export interface Tally {
+  calls: number;
+  effects: number;
+}
+
+/** A tally with the ids of what the calls under one key made or changed. */
+export interface KeyTally extends Tally {
+  transactionIds: string[];
+}
+
+export class Effects {
+  readonly #keyed = new Map<Operation, Map<string, KeyTally>>();
+  readonly #unkeyed = new Map<Operation, Tally>();
+  readonly #quotes = new Map<string, { executeCalls: number; executions: number }>();
+  readonly #rejections = new Map<string, { rejectCalls: number; rejections: number }>();
+
+  countCall(operation: Operation, key: string | null): void {
+    this.#tally(operation, key).calls += 1;
+  }
+
+  countEffect(operation: Operation, key: string | null, transactionId: string): void {
+    const tally = this.#tally(operation, key);
+    tally.effects += 1;
+    if ('transactionIds' in tally) (tally as KeyTally).transactionIds.push(transactionId);
+  }
+
+  /** Execution is one-shot: counted per quote that exists, whatever key came with it. */
+  countExecution(quoteId: string, executed: boolean): void {
+    const tally = this.#quotes.get(quoteId) ?? { executeCalls: 0, executions: 0 };
+    this.#quotes.set(quoteId, tally);
+    tally.executeCalls += 1;
+    if (executed) tally.executions += 1;
+  }
+
+  countRejection(transactionId: string, rejected: boolean): void {
+    const tally = this.#rejections.get(transactionId) ?? { rejectCalls: 0, rejections: 0 };
+    this.#rejections.set(transactionId, tally);
+    tally.rejectCalls += 1;
+    if (rejected) tally.rejections += 1;
+  }
+
+  /** The body of `GET /control/effects`. */
+  report(): object {
+    return {
+      operations: Object.fromEntries(OPERATIONS.map((operation) => [operation, Object.fromEntries(this.#keyed.get(operation) ?? [])])),
+      unkeyed: Object.fromEntries(OPERATIONS.map((operation) => [operation, this.#unkeyed.get(operation) ?? { calls: 0, effects: 0 }])),
+      quotes: Object.fromEntries(this.#quotes),
+      transactions: Object.fromEntries(this.#rejections),
+      totals: Object.fromEntries(OPERATIONS.map((operation) => [operation, this.#total(operation)])),
+    };
+  }
+
+  #tally(operation: Operation, key: string | null): Tally {
+    if (key === null) {
+      const tally = this.#unkeyed.get(operation) ?? { calls: 0, effects: 0 };
+      this.#unkeyed.set(operation, tally);
+      return tally;
+    }
+    const keys = this.#keyed.get(operation) ?? new Map<string, KeyTally>();
+    this.#keyed.set(operation, keys);
+    const tally = keys.get(key) ?? { calls: 0, effects: 0, transactionIds: [] };
+    keys.set(key, tally);
+    return tally;
+  }
+
+  #total(operation: Operation): Tally {
+    const total = { ...(this.#unkeyed.get(operation) ?? { calls: 0, effects: 0 }) };
+    for (const tally of this.#keyed.get(operation)?.values() ?? []) {
+      total.calls += tally.calls;
+      total.effects += tally.effects;
+    }
+    return total;
+  }
+}

@@ -1,0 +1,94 @@
+/** Fault rules: which call is hit by which. The first rule that matches, has hits left and wins its draw is taken. */
+import { z } from 'zod';
+import { OPERATIONS, type Operation } from './operations.ts';
+
+const DELAY_MAX_MS = 600_000;
+export const FAULT_RULES_MAX = 100;
+
+const delayMs = z.number().min(0).max(DELAY_MAX_MS);
+
+const COMMON = {
+  operation: z.enum(['any', ...OPERATIONS] as ['any', ...Operation[]]).default('any'),
+  /** Only calls with this Idempotency-Key. */
+  key: z.string().optional(),
+  /** Of the matching calls, 0 to 1. */
+  share: z.number().min(0).max(1).default(1),
+  /** Hits at most; without it, no end. */
+  count: z.number().int().min(0).optional(),
+};
+
+/** One rule as `POST /control/faults` takes it. */
+export const FAULT_RULE = z.discriminatedUnion('kind', [
+  /** Waits before the effect, or after it and before the answer. */
+  z.strictObject({ ...COMMON, kind: z.literal('delay'), delayMs, at: z.enum(['before', 'after']).default('before') }),
+  /** Answers that status, after the delay, without effect. `body` is sent as it is. */
+  z.strictObject({
+    ...COMMON,
+    kind: z.literal('status'),
+    httpStatus: z.number().int().min(200).max(599),
+    retryAfter: z.union([z.string(), z.number().min(0).transform(String)]).optional(),
+    body: z.string().optional(),
+    contentType: z.string().optional(),
+    delayMs: delayMs.default(0),
+  }),
+  /** Cuts the connection, after the delay; no effect. */
+  z.strictObject({ ...COMMON, kind: z.literal('drop-before'), delayMs: delayMs.default(0) }),
+  /** Takes effect, then cuts the connection after the delay. */
+  z.strictObject({ ...COMMON, kind: z.literal('drop-after'), delayMs: delayMs.default(0) }),
+  /** Takes effect; after the delay, sends the head with the whole length and half of the body, and cuts. */
+  z.strictObject({ ...COMMON, kind: z.literal('cut-body'), delayMs: delayMs.default(0) }),
+  /** Takes effect only after the delay; meanwhile the connection is cut, or held until the client gives up. */
+  z.strictObject({ ...COMMON, kind: z.literal('apply-late'), delayMs, hold: z.boolean().default(false) }),
+]);
+export type FaultRule = z.infer<typeof FAULT_RULE>;
+
+export class Faults {
+  #rules: { rule: FaultRule; hits: number }[] = [];
+  /** A number from 0 up to 1; the same draws for the same seed. */
+  readonly #random: () => number;
+
+  constructor(random: () => number) {
+    this.#random = random;
+  }
+
+  get size(): number {
+    return this.#rules.length;
+  }
+
+  add(rules: readonly FaultRule[]): void {
+    this.#rules.push(...rules.map((rule) => ({ rule, hits: 0 })));
+  }
+
+  clear(): void {
+    this.#rules = [];
+  }
+
+  /** The body of `GET /control/faults`. */
+  report(): object {
+    return { faults: this.#rules.map(({ rule, hits }) => ({ ...rule, hits })) };
+  }
+
+  choose(operation: Operation, key: string | null): FaultRule | null {
+    for (const entry of this.#rules) {
+      const { rule } = entry;
+      if (rule.operation !== 'any' && rule.operation !== operation) continue;
+      if (rule.key !== undefined && rule.key !== key) continue;
+      if (rule.count !== undefined && entry.hits >= rule.count) continue;
+      if (rule.share < 1 && this.#random() >= rule.share) continue;
+      entry.hits += 1;
+      return rule;
+    }
+    return null;
+  }
+}
+
+/** A small generator of numbers from 0 up to 1 (mulberry32), so that a run with faults can be repeated. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

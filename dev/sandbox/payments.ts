@@ -1,0 +1,251 @@
+/**
+ * How money moves over time: the plan of a payment, step by step, and its entries in the books.
+ *
+ *   outgoing  CREATED -> PENDING -> (execution) PROCESSING -> SENT -> COMPLETED | REJECTED | FAILED -> REFUNDED
+ *             CREATED, PENDING -> EXPIRED at the quote's expiresAt
+ *   incoming  CREATED -> PENDING -> COMPLETED | REJECTED | FAILED; COMPLETED -> REFUNDED
+ *
+ * An executed or incoming payment first takes its amount into `transit`; from there it is delivered or returned.
+ */
+import { reversed, type BookLine } from './books.ts';
+import type { FailureReason, Scenario } from './scenarios.ts';
+import { nameOfParty, type Party, type Quote, type QuoteStatus, type Transaction, type TransactionStatus, type World } from './state.ts';
+
+interface Step {
+  status: TransactionStatus;
+  /** After the step before it. */
+  afterMs: number;
+  failureReason?: FailureReason;
+  /** What becomes of the money: to the receiver, back to the sender, or back from the receiver. */
+  movement?: 'deliver' | 'return' | 'take-back';
+}
+
+/** Of the time to settle, until the cross-border settlement begins. */
+const SHARE_BEFORE_SENT = 0.4;
+/** A payment of the slow scenario stays this many times the usual in each status. */
+const SLOW_FACTOR = 6;
+/** A payment that times out stays PENDING for this many times the usual. */
+const TIME_OUT_FACTOR = 3;
+
+/** What tells one new transaction from another; the rest is the same for all. */
+export type NewTransaction = Pick<
+  Transaction,
+  | 'type'
+  | 'scenario'
+  | 'source'
+  | 'destination'
+  | 'customerId'
+  | 'platformCustomerId'
+  | 'sent'
+  | 'received'
+  | 'price'
+  | 'quoteId'
+  | 'description'
+  | 'counterpartyInformation'
+> &
+  Partial<Pick<Transaction, 'receiverIdentifiers'>>;
+
+/** Records a new transaction: PENDING, or CREATED in the slow scenario. */
+export function addTransaction(world: World, fields: NewTransaction, nowMs: number): Transaction {
+  const id = world.identifiers.next('Transaction', nowMs);
+  const transaction: Transaction = {
+    senderIdentifiers: [nameOfParty(fields.source)],
+    receiverIdentifiers: [nameOfParty(fields.destination)],
+    ...fields,
+    id,
+    position: world.timeline.length,
+    status: fields.scenario.kind === 'slow' ? 'CREATED' : 'PENDING',
+    reference: `REF-${world.timeline.length.toString(36).toUpperCase().padStart(6, '0')}`,
+    failureReason: null,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+    settledAtMs: null,
+    plan: 0,
+  };
+  world.transactions.set(id, transaction);
+  world.timeline.push(transaction);
+  return transaction;
+}
+
+/** A new quote: its transaction becomes PENDING if it is not yet, and both expire unless executed before. */
+export function awaitExecution(world: World, quote: Quote): void {
+  const { transaction } = quote;
+  if (transaction.status === 'CREATED') {
+    follow(world, transaction, [{ status: 'PENDING', afterMs: world.settings.settleMs * SLOW_FACTOR }], quote.createdAtMs);
+  }
+  world.scheduler.at(quote.expiresAtMs, (dueMs) => {
+    if (quote.status === 'PENDING') abandonPlan(transaction, 'EXPIRED', dueMs, quote);
+  });
+}
+
+/** Executes a quote that is PENDING: takes the money and lets it go its way. */
+export function executeQuote(world: World, quote: Quote, nowMs: number): void {
+  const { transaction } = quote;
+  quote.status = 'PROCESSING';
+  abandonPlan(transaction, transaction.scenario.kind === 'times-out' ? 'PENDING' : 'PROCESSING', nowMs, quote);
+  world.books.post(`the execution of ${quote.id}`, takeLines(transaction));
+  follow(world, transaction, outgoingPlan(transaction.scenario, world.settings.settleMs), nowMs);
+}
+
+/** A new incoming payment: takes the money from the sender and waits `waitMs` before it is done. */
+export function receive(world: World, transaction: Transaction, waitMs: number): void {
+  world.books.post(`the arrival of ${transaction.id}`, takeLines(transaction));
+  follow(world, transaction, incomingPlan(transaction.scenario, waitMs, world.settings.settleMs), transaction.createdAtMs);
+}
+
+/** Rejects an incoming payment that is PENDING: the money goes back. */
+export function rejectIncoming(world: World, transaction: Transaction, nowMs: number): void {
+  abandonPlan(transaction, 'REJECTED', nowMs, undefined);
+  world.books.post(`the rejection of ${transaction.id}`, reversed(takeLines(transaction)));
+}
+
+function outgoingPlan(scenario: Scenario, settleMs: number): Step[] {
+  const untilSentMs = settleMs * SHARE_BEFORE_SENT;
+  const sent: Step = { status: 'SENT', afterMs: untilSentMs };
+  const lastMs = settleMs - untilSentMs;
+  const completed: Step = { status: 'COMPLETED', afterMs: lastMs, movement: 'deliver' };
+  switch (scenario.kind) {
+    case 'succeeds':
+      return [sent, completed];
+    case 'rejected':
+      return [sent, { status: 'REJECTED', afterMs: lastMs, movement: 'return' }];
+    case 'refunded-later':
+      return [sent, completed, { status: 'REFUNDED', afterMs: settleMs, movement: 'take-back' }];
+    case 'times-out':
+      return [
+        { status: 'FAILED', afterMs: settleMs * TIME_OUT_FACTOR, failureReason: 'QUOTE_EXECUTION_FAILED', movement: 'return' },
+      ];
+    case 'slow':
+      return [
+        { ...sent, afterMs: settleMs * SLOW_FACTOR },
+        { ...completed, afterMs: settleMs * SLOW_FACTOR },
+      ];
+    case 'fails': {
+      const { failureReason } = scenario;
+      // Only the off-ramp fails after the money has left: it comes back later. The others fail before it is sent.
+      if (failureReason !== 'OFFRAMP_FAILED') return [{ status: 'FAILED', afterMs: untilSentMs, failureReason, movement: 'return' }];
+      return [
+        sent,
+        { status: 'FAILED', afterMs: lastMs, failureReason },
+        { status: 'REFUNDED', afterMs: settleMs, movement: 'return' },
+      ];
+    }
+    case 'refused':
+      throw new Error('BUG: a payment was planned that the call should have refused');
+  }
+}
+
+function incomingPlan(scenario: Scenario, waitMs: number, settleMs: number): Step[] {
+  const completed: Step = { status: 'COMPLETED', afterMs: waitMs, movement: 'deliver' };
+  switch (scenario.kind) {
+    case 'succeeds':
+      return [completed];
+    case 'rejected':
+      return [{ status: 'REJECTED', afterMs: waitMs, movement: 'return' }];
+    case 'refunded-later':
+      return [completed, { status: 'REFUNDED', afterMs: settleMs, movement: 'take-back' }];
+    case 'times-out':
+      return [
+        { status: 'FAILED', afterMs: waitMs * TIME_OUT_FACTOR, failureReason: 'PAYMENT_APPROVAL_TIMED_OUT', movement: 'return' },
+      ];
+    case 'slow':
+      return [
+        { status: 'PENDING', afterMs: settleMs * SLOW_FACTOR },
+        { ...completed, afterMs: waitMs * SLOW_FACTOR },
+      ];
+    case 'fails':
+      return [{ status: 'FAILED', afterMs: waitMs, failureReason: scenario.failureReason, movement: 'return' }];
+    case 'refused':
+      throw new Error('BUG: a payment was planned that the call should have refused');
+  }
+}
+
+/** Schedules the first of the steps; each schedules the next. */
+function follow(world: World, transaction: Transaction, steps: readonly Step[], fromMs: number): void {
+  const [step, ...rest] = steps;
+  if (step === undefined) return;
+  const { plan } = transaction;
+  world.scheduler.at(fromMs + step.afterMs, (dueMs) => {
+    if (transaction.plan !== plan) return;
+    if (step.failureReason !== undefined) transaction.failureReason = step.failureReason;
+    changeStatus(transaction, step.status, dueMs, transaction.quoteId === null ? undefined : world.quotes.get(transaction.quoteId));
+    if (step.movement !== undefined) {
+      world.books.post(`${transaction.id} becoming ${step.status}`, linesOf(step.movement, transaction));
+    }
+    follow(world, transaction, rest, dueMs);
+  });
+}
+
+/** Leaves the plan that the transaction was on, for a status that comes from outside it. */
+function abandonPlan(transaction: Transaction, status: TransactionStatus, atMs: number, quote: Quote | undefined): void {
+  transaction.plan += 1;
+  changeStatus(transaction, status, atMs, quote);
+}
+
+function changeStatus(transaction: Transaction, status: TransactionStatus, atMs: number, quote: Quote | undefined): void {
+  transaction.status = status;
+  transaction.updatedAtMs = atMs;
+  if (status === 'COMPLETED') transaction.settledAtMs = atMs;
+  // A payment that times out is PENDING although its quote was executed: a quote never goes back.
+  if (quote !== undefined && status !== 'PENDING') quote.status = quoteStatusOf(status);
+}
+
+function quoteStatusOf(status: TransactionStatus): QuoteStatus {
+  switch (status) {
+    case 'CREATED':
+    case 'PENDING':
+      return 'PENDING';
+    case 'PROCESSING':
+    case 'SENT':
+      return 'PROCESSING';
+    case 'COMPLETED':
+      return 'COMPLETED';
+    case 'REJECTED':
+    case 'FAILED':
+    case 'REFUNDED':
+      return 'FAILED';
+    case 'EXPIRED':
+      return 'EXPIRED';
+  }
+}
+
+function linesOf(movement: NonNullable<Step['movement']>, transaction: Transaction): BookLine[] {
+  switch (movement) {
+    case 'deliver':
+      return deliverLines(transaction);
+    case 'return':
+      return reversed(takeLines(transaction));
+    case 'take-back':
+      return reversed([...takeLines(transaction), ...deliverLines(transaction)]);
+  }
+}
+
+/** From the sender into transit, the fees apart. */
+function takeLines({ source, sent, price }: Transaction): BookLine[] {
+  const fees = price?.fees ?? 0n;
+  const currency = sent.currency.code;
+  const lines: BookLine[] = [
+    { account: bookAccountOf(source), currency, amount: -sent.amount },
+    { account: 'transit', currency, amount: sent.amount - fees },
+  ];
+  if (fees !== 0n) lines.push({ account: 'fees', currency, amount: fees });
+  return lines;
+}
+
+/** From transit to the receiver, through the exchange where a quote priced it. */
+function deliverLines({ destination, sent, received, price }: Transaction): BookLine[] {
+  const converted = sent.amount - (price?.fees ?? 0n);
+  const receiverLine = { account: bookAccountOf(destination), currency: received.currency.code, amount: received.amount };
+  const transitLine = { account: 'transit', currency: sent.currency.code, amount: -converted };
+  if (price === null) return [transitLine, receiverLine];
+  return [
+    transitLine,
+    { account: 'exchange', currency: sent.currency.code, amount: converted },
+    { account: 'exchange', currency: received.currency.code, amount: -received.amount },
+    receiverLine,
+  ];
+}
+
+function bookAccountOf(party: Party): string {
+  return party.kind === 'ACCOUNT' ? party.account.id : 'uma-network';
+}

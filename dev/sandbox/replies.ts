@@ -1,0 +1,37 @@
+/** Answers of the service as data; the server writes them. */
+
+export interface Reply {
+  status: number;
+  body: object;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** What an operation answers; `effect` names the transaction that was made or changed, null if nothing was. */
+export interface Outcome {
+  reply: Reply;
+  effect: { transactionId: string } | null;
+}
+
+export interface Problem {
+  /** The field or parameter, dotted; empty for the whole. */
+  path: string;
+  message: string;
+}
+
+/** Problems listed in one answer. */
+const PROBLEMS_MAX = 20;
+
+export function errorReply(status: number, code: string, message: string, details?: object): Reply {
+  return { status, body: { status, code, message, ...(details === undefined ? {} : { details }) } };
+}
+
+export function invalidInput(...problems: Problem[]): Reply {
+  const [first] = problems;
+  const message = first === undefined ? 'the request is not valid' : `${first.path}${first.path === '' ? '' : ': '}${first.message}`;
+  return errorReply(400, 'INVALID_INPUT', message, { problems: problems.slice(0, PROBLEMS_MAX) });
+}
+
+/** An answer that changed nothing. */
+export function unchanged(reply: Reply): Outcome {
+  return { reply, effect: null };
+}

@@ -1,0 +1,162 @@
+/** GET /transactions: twelve parameters, pages by cursor. */
+import { issueCursor, readCursor } from '../cursors.ts';
+import { instantOf, readQuery } from '../query.ts';
+import { invalidInput, unchanged, type Outcome, type Problem } from '../replies.ts';
+import type { Transaction, World } from '../state.ts';
+import { transactionView } from '../views.ts';
+
+const STATUSES = ['CREATED', 'PENDING', 'PROCESSING', 'SENT', 'COMPLETED', 'REJECTED', 'FAILED', 'REFUNDED', 'EXPIRED'];
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  status: STATUSES,
+  type: ['INCOMING', 'OUTGOING'],
+  sortOrder: ['asc', 'desc'],
+};
+const PARAMETERS = [
+  'customerId',
+  'platformCustomerId',
+  'senderAccountIdentifier',
+  'receiverAccountIdentifier',
+  'status',
+  'type',
+  'reference',
+  'startDate',
+  'endDate',
+  'limit',
+  'cursor',
+  'sortOrder',
+] as const;
+type Parameters = Partial<Record<(typeof PARAMETERS)[number], string>>;
+
+const LIMIT_DEFAULT = 20;
+const LIMIT_MAX = 100;
+
+/** Answers one page. `query` is the text after `?`, as received. */
+export function listTransactions(world: World, query: string): Outcome {
+  const read = readQuery(query, PARAMETERS);
+  if (!read.ok) return unchanged(invalidInput(...read.problems));
+  const parameters: Parameters = Object.fromEntries(read.parameters);
+  const problems = problemsOf(parameters);
+  if (problems.length > 0) return unchanged(invalidInput(...problems));
+
+  const filters = filtersText(read.parameters);
+  const after = parameters.cursor === undefined ? null : readCursor(parameters.cursor, filters);
+  const last = after === null ? undefined : world.transactions.get(after);
+  if (parameters.cursor !== undefined && last === undefined) {
+    return unchanged(invalidInput({ path: 'cursor', message: 'was not issued by this service for these filters' }));
+  }
+
+  const limit = parameters.limit === undefined ? LIMIT_DEFAULT : Number(parameters.limit);
+  const { data, totalCount, hasMore } = pageOf(world, parameters, limit, last?.position ?? null);
+  const lastOfPage = data.at(-1);
+  return unchanged({
+    status: 200,
+    body: {
+      data: data.map(transactionView),
+      hasMore,
+      ...(hasMore && lastOfPage !== undefined ? { nextCursor: issueCursor(lastOfPage.id, filters) } : {}),
+      totalCount,
+    },
+  });
+}
+
+function problemsOf(parameters: Parameters): Problem[] {
+  const problems: Problem[] = [];
+  const values: Readonly<Record<string, string | undefined>> = parameters;
+  for (const [path, choices] of Object.entries(CHOICES)) {
+    const value = values[path];
+    if (value !== undefined && !choices.includes(value)) problems.push({ path, message: `must be one of ${choices.join(', ')}` });
+  }
+  for (const path of ['startDate', 'endDate']) {
+    const value = values[path];
+    if (value !== undefined && instantOf(value) === null) {
+      problems.push({ path, message: 'must be an ISO 8601 date-time with its zone, such as 2026-01-31T00:00:00Z' });
+    }
+  }
+  const { limit } = parameters;
+  if (limit !== undefined && !(/^[1-9]\d{0,2}$/.test(limit) && Number(limit) <= LIMIT_MAX)) {
+    problems.push({ path: 'limit', message: `must be a whole number from 1 to ${LIMIT_MAX}` });
+  }
+  return problems;
+}
+
+/** One page of the timeline, from behind the position `after` in the direction of the sort. */
+function pageOf(
+  world: World,
+  parameters: Parameters,
+  limit: number,
+  after: number | null,
+): { data: Transaction[]; totalCount: number; hasMore: boolean } {
+  const { timeline } = world;
+  const from = parameters.startDate === undefined ? 0 : firstAtOrAfter(timeline, instantOf(parameters.startDate) ?? 0);
+  const until = parameters.endDate === undefined ? timeline.length : firstAfter(timeline, instantOf(parameters.endDate) ?? 0);
+  const matches = predicateOf(parameters);
+  const ascending = parameters.sortOrder === 'asc';
+  const data: Transaction[] = [];
+  let hasMore = false;
+  let totalCount = 0;
+  for (let step = 0; step < until - from; step++) {
+    const transaction = timeline[ascending ? from + step : until - 1 - step];
+    if (transaction === undefined || !(matches === null || matches(transaction))) continue;
+    totalCount += 1;
+    if (after !== null && (ascending ? transaction.position <= after : transaction.position >= after)) continue;
+    if (data.length < limit) data.push(transaction);
+    else {
+      hasMore = true;
+      // Without a predicate all of the range match: no need to look at the rest to count them.
+      if (matches === null) break;
+    }
+  }
+  return { data, totalCount: matches === null ? Math.max(until - from, 0) : totalCount, hasMore };
+}
+
+/** The filters other than the dates; null when there is none. */
+function predicateOf(parameters: Parameters): ((transaction: Transaction) => boolean) | null {
+  const tests: ((transaction: Transaction) => boolean)[] = [];
+  const { customerId, platformCustomerId, senderAccountIdentifier, receiverAccountIdentifier, status, type, reference } = parameters;
+  if (customerId !== undefined) tests.push((transaction) => transaction.customerId === customerId);
+  if (platformCustomerId !== undefined) tests.push((transaction) => transaction.platformCustomerId === platformCustomerId);
+  if (senderAccountIdentifier !== undefined) {
+    tests.push((transaction) => transaction.senderIdentifiers.includes(senderAccountIdentifier));
+  }
+  if (receiverAccountIdentifier !== undefined) {
+    tests.push((transaction) => transaction.receiverIdentifiers.includes(receiverAccountIdentifier));
+  }
+  if (status !== undefined) tests.push((transaction) => transaction.status === status);
+  if (type !== undefined) tests.push((transaction) => transaction.type === type);
+  // A transaction that shows no reconciliation instructions is not found by what they would say.
+  if (reference !== undefined) {
+    tests.push((transaction) => transaction.status !== 'CREATED' && transaction.reference === reference);
+  }
+  return tests.length === 0 ? null : (transaction) => tests.every((test) => test(transaction));
+}
+
+/** What a cursor is bound to: every parameter but the page's own, in an order of ours. */
+function filtersText(parameters: ReadonlyMap<string, string>): string {
+  const filters = { ...Object.fromEntries(parameters), sortOrder: parameters.get('sortOrder') ?? 'desc' };
+  return JSON.stringify(
+    Object.entries(filters)
+      .filter(([name]) => name !== 'limit' && name !== 'cursor')
+      .sort(),
+  );
+}
+
+function firstAtOrAfter(timeline: readonly Transaction[], instantMs: number): number {
+  return firstIndex(timeline, (transaction) => transaction.createdAtMs >= instantMs);
+}
+
+function firstAfter(timeline: readonly Transaction[], instantMs: number): number {
+  return firstIndex(timeline, (transaction) => transaction.createdAtMs > instantMs);
+}
+
+/** Binary search for the first transaction that passes a test which, once passed, all later ones pass. */
+function firstIndex(timeline: readonly Transaction[], passes: (transaction: Transaction) => boolean): number {
+  let low = 0;
+  let high = timeline.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const transaction = timeline[middle];
+    if (transaction !== undefined && passes(transaction)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -1,0 +1,178 @@
+/**
+ * What the sandbox remembers: accounts, quotes, transactions, lookups. One world lives from a start or reset to the
+ * next; it owns its scheduler, and what still runs on an old world touches nothing of the new one.
+ */
+import { Books } from './books.ts';
+import type { Clock } from './clock.ts';
+import { DEFAULT_CURRENCY, type Currency } from './currencies.ts';
+import { Effects } from './effects.ts';
+import { IdempotencyStore } from './idempotency.ts';
+import { Identifiers } from './identifiers.ts';
+import type { Price } from './rates.ts';
+import type { FailureReason, Scenario } from './scenarios.ts';
+import { Scheduler } from './scheduler.ts';
+import type { Settings } from './settings.ts';
+
+export type TransactionStatus =
+  | 'CREATED'
+  | 'PENDING'
+  | 'PROCESSING'
+  | 'SENT'
+  | 'COMPLETED'
+  | 'REJECTED'
+  | 'FAILED'
+  | 'REFUNDED'
+  | 'EXPIRED';
+export type QuoteStatus = 'PENDING' | 'PROCESSING' | 'COMPLETED' | 'FAILED' | 'EXPIRED';
+
+export interface Account {
+  id: string;
+  currency: Currency;
+  customerId: string;
+  platformCustomerId: string;
+}
+
+/** One end of a payment. */
+export type Party = { kind: 'ACCOUNT'; account: Account } | { kind: 'UMA_ADDRESS'; umaAddress: string; currency: Currency };
+
+export interface Money {
+  /** Smallest unit. */
+  amount: bigint;
+  currency: Currency;
+}
+
+export interface Transaction {
+  id: string;
+  /** Where it stands in the timeline. */
+  position: number;
+  type: 'INCOMING' | 'OUTGOING';
+  status: TransactionStatus;
+  scenario: Scenario;
+  source: Party;
+  destination: Party;
+  /** Account ids and UMA addresses that the list's two filters find it by. */
+  senderIdentifiers: readonly string[];
+  receiverIdentifiers: readonly string[];
+  customerId: string;
+  platformCustomerId: string;
+  sent: Money;
+  received: Money;
+  /** Of an outgoing transaction; an incoming one has neither price nor quote. */
+  price: Price | null;
+  quoteId: string | null;
+  description: string | null;
+  counterpartyInformation: Readonly<Record<string, string>> | null;
+  reference: string;
+  failureReason: FailureReason | null;
+  createdAtMs: number;
+  updatedAtMs: number;
+  settledAtMs: number | null;
+  /** Grows with each change of plan: a step that was scheduled for an older plan is dropped. */
+  plan: number;
+}
+
+export type PaymentInstruction =
+  | { accountType: 'US_ACCOUNT'; accountNumber: string; routingNumber: string; bankName: string; referenceCode: string }
+  | { accountType: 'SPARK_WALLET'; address: string; invoice: string };
+
+export interface Quote {
+  id: string;
+  status: QuoteStatus;
+  createdAtMs: number;
+  expiresAtMs: number;
+  source: { account: Account };
+  destination: Party;
+  price: Price;
+  paymentInstructions: readonly PaymentInstruction[];
+  transaction: Transaction;
+}
+
+/** What the books and accounts of the service start from. */
+export interface AccountSeed {
+  id: string;
+  currency?: string;
+  /** Smallest unit. */
+  balance?: bigint;
+  customerId?: string;
+  platformCustomerId?: string;
+}
+
+/** Covers a thousand of the largest quotes, in any currency. */
+export const STARTING_BALANCE = 9_000_000_000_000_000_000n;
+
+/** A guard against filling the machine's memory; beyond, creating is answered 503 until a reset. */
+export const TRANSACTIONS_MAX = 1_000_000;
+
+export interface World {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly identifiers: Identifiers;
+  readonly books: Books;
+  readonly idempotency: IdempotencyStore;
+  readonly effects: Effects;
+  readonly accounts: Map<string, Account>;
+  readonly quotes: Map<string, Quote>;
+  readonly transactions: Map<string, Transaction>;
+  /** In the order of creation, which is the order of createdAt, then id. */
+  readonly timeline: Transaction[];
+  /** Fields that a lookup's receiver asks of the payer; lookups that are not here ask for nothing known. */
+  readonly lookups: Map<string, readonly string[]>;
+}
+
+export function createWorld(settings: Settings, clock: Clock): World {
+  return {
+    settings: { ...settings, honourKeys: [...settings.honourKeys] },
+    clock,
+    scheduler: new Scheduler(clock),
+    identifiers: new Identifiers(),
+    books: new Books(),
+    idempotency: new IdempotencyStore(),
+    effects: new Effects(),
+    accounts: new Map(),
+    quotes: new Map(),
+    transactions: new Map(),
+    timeline: [],
+    lookups: new Map(),
+  };
+}
+
+/** The account of that id; it comes into being when first named. */
+export function accountNamed(world: World, id: string, currency: Currency = DEFAULT_CURRENCY): Account {
+  return world.accounts.get(id) ?? openAccount(world, { id }, currency);
+}
+
+/** Opens an account that does not exist yet, with its starting balance if it is an internal one. */
+export function openAccount(world: World, seed: AccountSeed, currency: Currency): Account {
+  const localId = seed.id.slice(seed.id.indexOf(':') + 1);
+  const account: Account = {
+    id: seed.id,
+    currency,
+    customerId: seed.customerId ?? `Customer:${localId}`,
+    platformCustomerId: seed.platformCustomerId ?? `platform-${localId}`,
+  };
+  world.accounts.set(seed.id, account);
+  const balance = seed.balance ?? (isInternal(account) ? STARTING_BALANCE : 0n);
+  if (balance !== 0n) postStartingBalance(world, account, balance);
+  return account;
+}
+
+/** Moves the difference between an account and where all balances come from. */
+export function postStartingBalance(world: World, account: Account, amount: bigint): void {
+  world.books.post(`the starting balance of ${account.id}`, [
+    { account: 'starting-balances', currency: account.currency.code, amount: -amount },
+    { account: account.id, currency: account.currency.code, amount },
+  ]);
+}
+
+export function isInternal(account: Account): boolean {
+  return account.id.startsWith('InternalAccount:');
+}
+
+export function currencyOfParty(party: Party): Currency {
+  return party.kind === 'ACCOUNT' ? party.account.currency : party.currency;
+}
+
+export function nameOfParty(party: Party): string {
+  return party.kind === 'ACCOUNT' ? party.account.id : party.umaAddress;
+}

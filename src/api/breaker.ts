@@ -1,0 +1,153 @@
+/**
+ * The breaker of one operation. Only infrastructure faults move it; a refusal is an answer.
+ *
+ * Stages: closed -> open -> checking -> trial -> ramp -> closed.
+ * - open: no calls, for the reset time (opossum's timer).
+ * - checking: no calls; a GET asks whether the service is there at all. It is not: open again.
+ * - trial: one call. It stays until there is one to make. A fault: open again.
+ * - ramp: 2 calls at once, doubled by each success. A fault: open again.
+ *
+ * opossum owns the counting window, the reset timer and closed, open and half-open; this file owns checking and ramp.
+ */
+import CircuitBreaker from 'opossum';
+
+/** A share of fewer calls than this says nothing. */
+const VOLUME_MIN = 5;
+/** Calls are counted over this time at least; over two time-outs where that is longer, or hanging calls never meet. */
+const WINDOW_MIN_MS = 10_000;
+const RAMP_START = 2;
+
+/** What a call means to the breaker: `unattempted` calls never left for reasons of our own and prove nothing. */
+export type Weight = 'fine' | 'fault' | 'unattempted';
+export interface Attempt<Result> {
+  result: Result;
+  weight: Weight;
+}
+export type BreakerStage = 'closed' | 'open' | 'checking' | 'trial' | 'ramp';
+
+export interface BreakerOptions {
+  name: string;
+  /** Share of faults in percent that opens it, when reached. */
+  errorPercent: number;
+  resetMs: number;
+  timeoutMs: number;
+  /** Allowance at which a ramp is over. */
+  rampEnd: number;
+  /** Whether the service answers a GET; must settle. */
+  isServiceThere: () => Promise<boolean>;
+  onChange: (stage: BreakerStage) => void;
+}
+
+export interface Breaker<Result> {
+  stage(): BreakerStage;
+  /** How many calls may be under way at once. */
+  allowance(): number;
+  underWay(): number;
+  /** Runs a call, or answers null without running it where none is allowed now. */
+  run(call: () => Promise<Attempt<Result>>): Promise<Result | null>;
+  close(): void;
+}
+
+class Fault extends Error {
+  readonly result: unknown;
+  constructor(result: unknown) {
+    super('infrastructure fault');
+    this.result = result;
+  }
+}
+
+export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> {
+  let underWay = 0;
+  let isChecked = false;
+  let rampAllowance = Infinity;
+
+  const circuit = new CircuitBreaker(
+    async (call: () => Promise<Attempt<Result>>): Promise<Attempt<Result>> => {
+      const attempt = await call();
+      // A trial that was not made must not close the breaker; opening it again is the careful way out.
+      const isFault = attempt.weight === 'fault' || (attempt.weight === 'unattempted' && circuit.halfOpen);
+      if (isFault) throw new Fault(attempt.result);
+      return attempt;
+    },
+    {
+      name: options.name,
+      // A call has its own deadline; opossum's would answer while the call goes on.
+      timeout: false,
+      resetTimeout: options.resetMs,
+      // opossum opens above its threshold; ours opens when it is reached, so that 100 % can be.
+      errorThresholdPercentage: options.errorPercent - 0.001,
+      volumeThreshold: VOLUME_MIN,
+      rollingCountTimeout: Math.max(WINDOW_MIN_MS, 2 * options.timeoutMs),
+      rollingPercentilesEnabled: false,
+      enableSnapshots: false,
+    },
+  );
+
+  const stage = (): BreakerStage => {
+    if (circuit.opened) return 'open';
+    if (circuit.halfOpen) return isChecked ? 'trial' : 'checking';
+    return rampAllowance === Infinity ? 'closed' : 'ramp';
+  };
+  const changed = (): void => options.onChange(stage());
+
+  circuit.on('open', changed);
+  circuit.on('close', () => {
+    rampAllowance = RAMP_START;
+    changed();
+  });
+  circuit.on('halfOpen', () => {
+    isChecked = false;
+    changed();
+    void options.isServiceThere().then((isThere) => {
+      // A call from before the outage may have closed it meanwhile, or opened it again.
+      if (!circuit.halfOpen || isChecked) return;
+      if (!isThere) {
+        circuit.open();
+        return;
+      }
+      isChecked = true;
+      changed();
+    });
+  });
+
+  const allowance = (): number => {
+    switch (stage()) {
+      case 'open':
+      case 'checking':
+        return 0;
+      case 'trial':
+        return 1;
+      case 'ramp':
+      case 'closed':
+        return rampAllowance;
+    }
+  };
+
+  const climb = (): void => {
+    rampAllowance = rampAllowance * 2 >= options.rampEnd ? Infinity : rampAllowance * 2;
+    changed();
+  };
+
+  return {
+    stage,
+    allowance,
+    underWay: () => underWay,
+    close: () => circuit.shutdown(),
+    run: async (call) => {
+      if (circuit.isShutdown || underWay >= allowance()) return null;
+      const stageAtStart = stage();
+      underWay += 1;
+      try {
+        const attempt = await circuit.fire(call);
+        if (stageAtStart === 'ramp' && stage() === 'ramp' && attempt.weight === 'fine') climb();
+        return attempt.result;
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        if (stageAtStart === 'ramp') circuit.open();
+        return error.result as Result;
+      } finally {
+        underWay -= 1;
+      }
+    },
+  };
+}

@@ -1,0 +1,213 @@
+/**
+ * HTTP calls of the payment service: one connection per call under way, one deadline per call, no retry, no redirect.
+ *
+ * Stages of a call: dispatched -> (connecting) -> started -> headers -> ended. `started` is the instant at which the
+ * request is written to the socket: undici announces it to the handler right before the write and writes nothing if the
+ * handler aborts there. Before it a call is `never-sent`; from it on, without an answer, it is `lost`.
+ *
+ * The pool owns the sockets; a call owns its timer and clears it when it settles. `close` ends both.
+ */
+import { Pool, type Dispatcher } from 'undici';
+import type { Answer } from './types.ts';
+
+/** Dialling takes one round trip, or three with TLS; a host that needs longer is down. */
+const CONNECT_TIMEOUT_MAX_MS = 5000;
+/** Connections beyond the calls allowed at once: those that the service is still closing must not hold up a call. */
+const SPARE_CONNECTIONS = 4;
+/** Calls under way get this long when the client is closed. */
+const CLOSE_GRACE_MS = 2000;
+
+export interface HttpRequest {
+  method: 'GET' | 'POST';
+  /** Below the base URL, percent-encoded, with its query. */
+  path: string;
+  /** JSON text; null: no body. */
+  body: string | null;
+  headers: Record<string, string>;
+  /** A longer answer is cut there. */
+  maxBodyBytes: number;
+}
+
+export interface CallHooks {
+  /** Asked once, right before the request is written: a reason not to write it, or null. */
+  beforeSending?: () => string | null;
+  /** The request is being written: from now on it may have reached the service. */
+  onSent?: () => void;
+}
+
+export interface HttpClient {
+  /** Makes one call. Never rejects; settles within the time-out. */
+  call(request: HttpRequest, timeoutMs: number, hooks?: CallHooks): Promise<Answer>;
+  /** Lets calls under way end for a short while, then ends them. */
+  close(): Promise<void>;
+}
+
+export interface HttpClientOptions {
+  /** Scheme, host and an optional path; no trailing slash needed. */
+  baseUrl: string;
+  tokenId: string;
+  clientSecret: string;
+  /** Calls that may be under way at once; further ones wait for a connection, within their time-out. */
+  concurrency: number;
+  connectTimeoutMs: number;
+}
+
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const base = new URL(options.baseUrl);
+  const pathPrefix = base.pathname.replace(/\/+$/, '');
+  const credentials = Buffer.from(`${options.tokenId}:${options.clientSecret}`, 'utf8').toString('base64');
+  const commonHeaders = {
+    authorization: `Basic ${credentials}`,
+    accept: 'application/json',
+    // An answer is read as it comes; nothing here unpacks one.
+    'accept-encoding': 'identity',
+    'user-agent': 'payment-processor',
+  };
+  const pool = new Pool(base.origin, {
+    connections: options.concurrency + SPARE_CONNECTIONS,
+    pipelining: 1,
+    // HTTP/2 sends requests again that a closing connection left unanswered (invariant I2).
+    allowH2: false,
+    // The deadline of the call covers both; undici's own start too late, after queueing.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: Math.min(options.connectTimeoutMs, CONNECT_TIMEOUT_MAX_MS) },
+  });
+
+  let closing: Promise<void> | undefined;
+
+  return {
+    call: (request, timeoutMs, hooks = {}) =>
+      callOnce(
+        pool,
+        {
+          method: request.method,
+          path: pathPrefix + request.path,
+          body: request.body === null ? null : Buffer.from(request.body, 'utf8'),
+          headers: {
+            ...commonHeaders,
+            ...(request.body === null ? {} : { 'content-type': 'application/json' }),
+            ...request.headers,
+          },
+        },
+        request.maxBodyBytes,
+        timeoutMs,
+        hooks,
+      ),
+    close: () => (closing ??= closePool(pool)),
+  };
+}
+
+async function closePool(pool: Pool): Promise<void> {
+  let graceTimer: NodeJS.Timeout | undefined;
+  const grace = new Promise<void>((resolve) => (graceTimer = setTimeout(resolve, CLOSE_GRACE_MS)));
+  await Promise.race([pool.close(), grace]);
+  clearTimeout(graceTimer);
+  if (!pool.destroyed) await pool.destroy();
+}
+
+interface ResponseHead {
+  httpStatus: number;
+  retryAfter: string | null;
+  location: string | null;
+}
+
+function callOnce(
+  pool: Pool,
+  options: Dispatcher.DispatchOptions,
+  maxBodyBytes: number,
+  timeoutMs: number,
+  hooks: CallHooks,
+): Promise<Answer> {
+  return new Promise((resolve) => {
+    let controller: Dispatcher.DispatchController | null = null;
+    let head: ResponseHead | null = null;
+    let settled = false;
+    const chunks: Buffer[] = [];
+    let receivedBytes = 0;
+
+    const settle = (answer: Answer): void => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(deadline);
+      resolve(answer);
+    };
+    /** What is known when no whole answer came: the status line alone decides much, so it is kept. */
+    const settleUnfinished = (reason: string): void => {
+      if (head !== null) settle({ kind: 'response', ...head, body: textOf(chunks), cut: true });
+      else settle({ kind: controller === null ? 'never-sent' : 'lost', reason });
+    };
+    const deadline = setTimeout(() => {
+      const started = controller;
+      settleUnfinished(
+        started === null ? `no connection within ${timeoutMs} ms` : `no whole answer within ${timeoutMs} ms`,
+      );
+      started?.abort(new Error('deadline'));
+    }, timeoutMs);
+
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(startedController) {
+        // Nothing is written after an abort here: neither a call that is given up, nor one for the second time.
+        if (settled || controller !== null) {
+          startedController.abort(new Error('given up'));
+          return;
+        }
+        const objection = hooks.beforeSending?.() ?? null;
+        if (objection !== null) {
+          settle({ kind: 'never-sent', reason: objection });
+          startedController.abort(new Error('not to be sent'));
+          return;
+        }
+        controller = startedController;
+        hooks.onSent?.();
+      },
+      onResponseStart(_controller, httpStatus, headers) {
+        // 102 and 103 announce an answer; they are none.
+        if (httpStatus < 200) return;
+        head = { httpStatus, retryAfter: single(headers['retry-after']), location: single(headers['location']) };
+      },
+      onResponseData(dataController, chunk) {
+        if (settled) return;
+        const room = maxBodyBytes - receivedBytes;
+        receivedBytes += chunk.length;
+        // undici hands out slices of a buffer that it uses again.
+        chunks.push(Buffer.from(chunk.subarray(0, room)));
+        if (chunk.length > room) {
+          settleUnfinished('answer too long');
+          dataController.abort(new Error('answer too long'));
+        }
+      },
+      onResponseEnd() {
+        if (head === null) settleUnfinished('the answer had no status');
+        else settle({ kind: 'response', ...head, body: textOf(chunks), cut: false });
+      },
+      onResponseError(_controller, error) {
+        settleUnfinished(faultOf(error));
+      },
+      onRequestUpgrade(_controller, _httpStatus, _headers, socket) {
+        socket.destroy();
+        settleUnfinished('the answer switched protocols');
+      },
+    };
+    try {
+      pool.dispatch(options, handler);
+    } catch (error) {
+      settleUnfinished(faultOf(error));
+    }
+  });
+}
+
+function textOf(chunks: Buffer[]): string {
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+function single(header: string | string[] | undefined): string | null {
+  return (Array.isArray(header) ? header[0] : header) ?? null;
+}
+
+/** A fault in a few words, without addresses or contents: its code, or else its name. */
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown fault';
+  const code = (error as NodeJS.ErrnoException).code;
+  return typeof code === 'string' && code !== '' ? code : error.name;
+}

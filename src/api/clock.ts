@@ -1,0 +1,9 @@
+/** Time, handed in so that tests can say what it is. */
+export interface Clock {
+  /** Wall clock, milliseconds since 1970. */
+  nowMs(): number;
+  /** For durations: never set back. */
+  monotonicMs(): number;
+}
+
+export const systemClock: Clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };

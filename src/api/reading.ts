@@ -1,0 +1,124 @@
+/**
+ * How an answer is read: every answer to a change falls into one class. Pure and total: whatever the service sends, there
+ * is a reading, and what cannot be understood is never taken for a success or a refusal that it is not (invariant I10).
+ */
+import { parseLossless, type JsonValue } from '../records/lossless-json.ts';
+import type { CommandType } from '../records/commands.ts';
+import { bounded, readServiceError } from './service-error.ts';
+import type { Answer, Reading } from './types.ts';
+import { readQuote, readTransaction } from './wire.ts';
+
+/** Of a body that was not understood or is an error, this much goes into results. */
+export const RAW_RESPONSE_MAX_CHARACTERS = 4096;
+/** A service that asks for longer is asked again after this. */
+export const RETRY_AFTER_MAX_MS = 15 * 60_000;
+
+const MONTHS = 'Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec';
+/** The one date format that RFC 9110 lets senders use. */
+const HTTP_DATE = new RegExp(`^[A-Z][a-z]{2}, \\d{2} (${MONTHS}) \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$`);
+
+type Response = Extract<Answer, { kind: 'response' }>;
+
+/**
+ * Reads the answer to a change.
+ * @param nowMs wall-clock time at which the answer came; for a Retry-After that is a date
+ */
+export function readAnswer(operation: CommandType, answer: Answer, nowMs: number): Reading {
+  switch (answer.kind) {
+    case 'never-sent':
+      return { kind: 'never-sent', reason: answer.reason };
+    case 'lost':
+      return { kind: 'doubt', httpStatus: null, reason: answer.reason, rawResponse: null };
+    case 'response':
+      return readResponse(operation, answer, nowMs);
+  }
+}
+
+function readResponse(operation: CommandType, answer: Response, nowMs: number): Reading {
+  const { httpStatus, body, cut } = answer;
+  if (httpStatus >= 200 && httpStatus <= 299) return readSuccess(operation, answer);
+  // 1xx is no answer at all and nothing here asks for one; like 3xx it comes from something that is not the service.
+  if (httpStatus < 400) return { kind: 'redirected', httpStatus, reason: redirectReason(answer) };
+  if (isInfrastructureStatus(httpStatus)) {
+    return { kind: 'doubt', httpStatus, reason: `HTTP ${httpStatus}`, rawResponse: rawResponseOf(body) };
+  }
+  if (httpStatus === 401)
+    return { kind: 'unauthorized', httpStatus, reason: 'HTTP 401: the service does not accept our credentials' };
+  if (httpStatus === 425 || httpStatus === 429) {
+    return {
+      kind: 'told-to-wait',
+      httpStatus,
+      retryAfterMs: retryAfterMsOf(answer.retryAfter, nowMs),
+      reason: `HTTP ${httpStatus}`,
+    };
+  }
+  const error = readServiceError(httpStatus, body, cut ? undefined : parsedOrUndefined(body), cut);
+  const rawResponse = bounded(body, RAW_RESPONSE_MAX_CHARACTERS);
+  if (httpStatus === 403 || httpStatus === 404 || httpStatus === 405) {
+    // Whether the service as a whole fails takes a call to find out: the caller's part.
+    return { kind: 'not-here', httpStatus, serviceFails: false, error, rawResponse };
+  }
+  if (httpStatus === 409) return { kind: 'conflict', httpStatus, error, rawResponse };
+  return { kind: 'refused', httpStatus, error, rawResponse };
+}
+
+function readSuccess(operation: CommandType, answer: Response): Reading {
+  const { httpStatus, body, cut } = answer;
+  const doubt = (reason: string): Reading => ({ kind: 'doubt', httpStatus, reason, rawResponse: rawResponseOf(body) });
+  if (cut) return doubt(`HTTP ${httpStatus}, answer cut off`);
+  const parsed = parsedOrUndefined(body);
+  if (parsed === undefined) return doubt(`HTTP ${httpStatus}, answer not JSON`);
+  const quote = isQuoteOperation(operation) ? readQuote(parsed) : null;
+  const transaction = isQuoteOperation(operation) ? null : readTransaction(parsed);
+  const read = quote ?? transaction;
+  if (read === null) return doubt(`HTTP ${httpStatus}, answer without an id`);
+  return {
+    kind: 'accepted',
+    httpStatus,
+    quote: quote?.value ?? null,
+    transaction: transaction?.value ?? null,
+    rawResponse: read.warnings.length > 0 ? rawResponseOf(body) : null,
+    warnings: read.warnings,
+  };
+}
+
+function isQuoteOperation(operation: CommandType): boolean {
+  return operation === 'create-quote' || operation === 'execute-quote';
+}
+
+/** Statuses that say nothing of whether the request took effect. 501 does: the service does not know the operation. */
+export function isInfrastructureStatus(httpStatus: number): boolean {
+  return httpStatus === 408 || (httpStatus >= 500 && httpStatus !== 501);
+}
+
+/** Where a redirect points, without what may be secret in it (credentials, query), or that there is none. */
+export function redirectReason(answer: Response): string {
+  const target = answer.location === null || !URL.canParse(answer.location) ? null : new URL(answer.location);
+  const where = target === null ? '' : ` to ${bounded(target.origin, 200)}`;
+  return `HTTP ${answer.httpStatus}: redirected${where}; redirects are not followed`;
+}
+
+/**
+ * Milliseconds that a Retry-After header asks for, at most RETRY_AFTER_MAX_MS; null where it is absent or no number of
+ * seconds nor HTTP date. An instant that has passed is 0.
+ */
+export function retryAfterMsOf(header: string | null, nowMs: number): number | null {
+  const value = header?.trim() ?? '';
+  if (/^\d+$/.test(value)) return Math.min(Number(value) * 1000, RETRY_AFTER_MAX_MS);
+  const instantMs = HTTP_DATE.test(value) ? Date.parse(value) : NaN;
+  return Number.isNaN(instantMs) ? null : Math.min(Math.max(instantMs - nowMs, 0), RETRY_AFTER_MAX_MS);
+}
+
+/** The body as JSON, or undefined where it is none (or nested beyond what the parser takes). */
+export function parsedOrUndefined(body: string): JsonValue | undefined {
+  try {
+    return parseLossless(body);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function rawResponseOf(body: string): string | null {
+  return body === '' ? null : bounded(body, RAW_RESPONSE_MAX_CHARACTERS);
+}

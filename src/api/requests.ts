@@ -1,0 +1,103 @@
+/** Commands and filters as HTTP requests: method, path below the base URL, body. */
+import { isJsonObject, parseLossless, stringifyLossless, type JsonObject } from '../records/lossless-json.ts';
+import type { QuoteRequestDestination, QuoteRequestSource } from '../records/types.ts';
+import type { ChangeRequest, TransactionFilter } from './types.ts';
+
+export interface RequestParts {
+  method: 'GET' | 'POST';
+  path: string;
+  body: string | null;
+}
+
+/** Parameters of GET /transactions, in the order of the interface. */
+const FILTER_NAMES = [
+  'customerId',
+  'platformCustomerId',
+  'senderAccountIdentifier',
+  'receiverAccountIdentifier',
+  'status',
+  'type',
+  'reference',
+  'startDate',
+  'endDate',
+  'limit',
+  'cursor',
+  'sortOrder',
+] as const satisfies (keyof TransactionFilter)[];
+
+/**
+ * The request of a change. Fields that are null are left out; int64 is written digit by digit.
+ * @throws SyntaxError if `otherFieldsJson` of a source or destination is not one JSON object
+ */
+export function changeRequestParts(request: ChangeRequest): RequestParts {
+  switch (request.operation) {
+    case 'create-quote': {
+      const { source, destination, immediatelyExecute, ...rest } = request.fields;
+      return post('/quotes', {
+        ...rest,
+        source: withOtherFields(source),
+        destination: withOtherFields(destination),
+        immediatelyExecute: immediatelyExecute ? true : null,
+      });
+    }
+    case 'execute-quote':
+      return { method: 'POST', path: `/quotes/${pathSegment(request.fields.quoteId)}/execute`, body: null };
+    case 'transfer-in': {
+      const { source, destination, amount } = request.fields;
+      return post('/transfer-in', {
+        source: { accountId: source.accountId },
+        destination: { accountId: destination.accountId },
+        amount,
+      });
+    }
+    case 'reject-transaction': {
+      const { transactionId, reason } = request.fields;
+      return post(`/transactions/${pathSegment(transactionId)}/reject`, { reason });
+    }
+    case 'simulate-uma-receive':
+      return post('/sandbox/uma/receive', { ...request.fields });
+  }
+}
+
+/** The request of GET /transactions; parameters that are not set are left out. */
+export function listRequestParts(filter: TransactionFilter): RequestParts {
+  const parameters = FILTER_NAMES.flatMap((name) => {
+    const value = filter[name];
+    return value === undefined ? [] : [`${name}=${percentEncoded(String(value))}`];
+  });
+  return {
+    method: 'GET',
+    path: `/transactions${parameters.length === 0 ? '' : `?${parameters.join('&')}`}`,
+    body: null,
+  };
+}
+
+function post(path: string, body: object): RequestParts {
+  return { method: 'POST', path, body: stringifyLossless(withoutNulls(body)) };
+}
+
+function withoutNulls(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/** An account's named fields, and beside them those of `otherFieldsJson` that no named field sets. */
+function withOtherFields(account: QuoteRequestSource | QuoteRequestDestination): object {
+  const { otherFieldsJson, ...named } = account;
+  return { ...(otherFieldsJson === null ? {} : objectOf(otherFieldsJson)), ...withoutNulls(named) };
+}
+
+function objectOf(otherFieldsJson: string): JsonObject {
+  const value = parseLossless(otherFieldsJson);
+  if (!isJsonObject(value)) throw new SyntaxError('otherFieldsJson is not a JSON object');
+  return value;
+}
+
+/** One path segment, whatever the id holds; a segment of dots alone would change the path and is encoded as well. */
+function pathSegment(id: string): string {
+  return /^\.+$/.test(id) ? '%2E'.repeat(id.length) : percentEncoded(id);
+}
+
+/** Lone surrogates have no UTF-8; they become U+FFFD instead of an error. */
+function percentEncoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}

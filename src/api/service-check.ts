@@ -1,0 +1,180 @@
+/**
+ * Whether what answers at the base URL is the payment service, in our version, with our credentials.
+ *
+ * Stages: unchecked -> serving or held; serving -> held, when a check or a call says so; held -> serving, by a check of
+ * its own. While held, checks go on with growing pauses; this file owns their timer. One check is under way at a time:
+ * those who ask meanwhile share the next one, so that a check always began after it was asked for.
+ */
+import type { Clock } from './clock.ts';
+import type { ListReading, ServiceState } from './types.ts';
+
+const RECHECK_FIRST_MS = 1000;
+const RECHECK_MAX_MS = 15_000;
+/** A service that asks for longer while held is asked again after this. */
+const RECHECK_TOLD_MAX_MS = 60_000;
+
+export type Verdict =
+  | { kind: 'serving' }
+  /** Something is set wrongly, here or there: calls are of no use. */
+  | { kind: 'wrong'; reason: string }
+  | { kind: 'unreachable'; reason: string }
+  /** It answers, and asks to wait. */
+  | { kind: 'busy'; reason: string; retryAfterMs: number | null };
+
+export interface ServiceCheckOptions {
+  /** For reasons: scheme, host and path. */
+  baseUrl: string;
+  clock: Clock;
+  /** GET /transactions?limit=1; settles within its time-out. */
+  listOne: () => Promise<ListReading>;
+  onChange: (state: ServiceState) => void;
+  /** 0 to 1, for the jitter of pauses. */
+  random: () => number;
+}
+
+export interface ServiceCheck {
+  /** Makes the first check and resolves with its end, whatever it says. */
+  start(): Promise<void>;
+  state(): ServiceState;
+  /** A check that begins from now on. A verdict `wrong` holds the service. */
+  check(): Promise<Verdict>;
+  /** Holds the service for what a call has shown. */
+  hold(reason: string): void;
+  /** A change was answered by the service itself: pauses start short again. */
+  changeAnswered(): void;
+  close(): void;
+}
+
+export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
+  let state: ServiceState = { kind: 'unchecked' };
+  let running: Promise<Verdict> | null = null;
+  let following: Promise<Verdict> | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let pauses = 0;
+  let heldByCall = false;
+  let closed = false;
+
+  const enter = (next: ServiceState): void => {
+    const isSame =
+      next.kind === state.kind && (next.kind !== 'held' || state.kind !== 'held' || next.reason === state.reason);
+    state = next;
+    if (!isSame) options.onChange(next);
+  };
+
+  const hold = (reason: string, pauseAtLeastMs = 0): void => {
+    if (closed) return;
+    const sinceMs = state.kind === 'held' ? state.sinceMs : options.clock.nowMs();
+    enter({ kind: 'held', reason, sinceMs });
+    if (timer === undefined) schedule(pauseAtLeastMs);
+  };
+
+  const schedule = (atLeastMs: number): void => {
+    const ceilingMs = Math.min(RECHECK_FIRST_MS * 2 ** pauses, RECHECK_MAX_MS);
+    pauses = Math.min(pauses + 1, 16);
+    // Half fixed, half random: members that were held together do not come back together.
+    const pauseMs = Math.max(ceilingMs * (0.5 + options.random() / 2), atLeastMs);
+    timer = setTimeout(() => void recheck(), pauseMs);
+  };
+
+  const recheck = async (): Promise<void> => {
+    const verdict = await check();
+    timer = undefined;
+    if (closed) return;
+    if (verdict.kind === 'serving') release();
+    else hold(verdict.reason, verdict.kind === 'busy' ? Math.min(verdict.retryAfterMs ?? 0, RECHECK_TOLD_MAX_MS) : 0);
+  };
+
+  const release = (): void => {
+    // A GET that succeeds says little where a change was answered 401: pauses stay long until a change is answered.
+    if (!heldByCall) pauses = 0;
+    heldByCall = false;
+    enter({ kind: 'serving' });
+  };
+
+  const checkOnce = async (): Promise<Verdict> => {
+    const verdict = verdictOf(await options.listOne(), options.baseUrl);
+    // A timer that is set means that the service is held already; its own check will say how that goes on.
+    if (verdict.kind === 'wrong') hold(verdict.reason);
+    return verdict;
+  };
+
+  const begin = (): Promise<Verdict> => {
+    running = checkOnce().finally(() => (running = null));
+    return running;
+  };
+
+  const check = (): Promise<Verdict> => {
+    if (running === null) return begin();
+    following ??= running.then(() => {
+      following = null;
+      return begin();
+    });
+    return following;
+  };
+
+  return {
+    start: async () => {
+      const verdict = await check();
+      if (closed) return;
+      if (verdict.kind === 'serving') {
+        if (timer === undefined) release();
+      } else hold(verdict.reason);
+    },
+    state: () => state,
+    check,
+    hold: (reason) => {
+      heldByCall = true;
+      hold(reason);
+    },
+    changeAnswered: () => {
+      if (state.kind === 'serving') pauses = 0;
+    },
+    close: () => {
+      closed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** What a check's answer means, in words for the person who can put it right. */
+function verdictOf(reading: ListReading, baseUrl: string): Verdict {
+  if (reading.kind === 'page') return { kind: 'serving' };
+  const { cause, reason } = reading;
+  switch (cause) {
+    case 'unauthorized':
+      return {
+        kind: 'wrong',
+        reason: 'wrong credentials: the payment service answers HTTP 401; check API_TOKEN_ID and API_CLIENT_SECRET',
+      };
+    case 'redirected':
+      return { kind: 'wrong', reason: `wrong base URL: ${baseUrl} answers ${reason}; check API_BASE_URL` };
+    case 'not-understood':
+      return {
+        kind: 'wrong',
+        reason: `what answers at ${baseUrl} is not the payment service (${reason}); check API_BASE_URL`,
+      };
+    case 'refused':
+      return { kind: 'wrong', reason: refusalInWords(reading.httpStatus, baseUrl) };
+    case 'told-to-wait':
+      return {
+        kind: 'busy',
+        reason: `the payment service asks to wait (${reason})`,
+        retryAfterMs: reading.retryAfterMs,
+      };
+    case 'unreachable':
+    case 'held':
+      return { kind: 'unreachable', reason: `the payment service cannot be reached at ${baseUrl} (${reason})` };
+  }
+}
+
+function refusalInWords(httpStatus: number | null, baseUrl: string): string {
+  switch (httpStatus) {
+    case 403:
+      return `the credentials may not list transactions at ${baseUrl} (HTTP 403); check the rights of API_TOKEN_ID`;
+    case 404:
+    case 405:
+      return `wrong base URL or version segment: ${baseUrl}/transactions answers HTTP ${httpStatus}; check API_BASE_URL`;
+    default:
+      return `${baseUrl}/transactions answers HTTP ${httpStatus ?? 'nothing'} to a plain list request; check API_BASE_URL`;
+  }
+}

@@ -1,0 +1,75 @@
+/** How an answer to GET /transactions is read: a page, or why there is none. */
+import type { Transaction } from '../records/types.ts';
+import { int64Of, isJsonObject } from '../records/lossless-json.ts';
+import { isInfrastructureStatus, parsedOrUndefined, redirectReason, retryAfterMsOf } from './reading.ts';
+import type { Answer, ListReading } from './types.ts';
+import { readTransaction } from './wire.ts';
+
+/** More warnings of one page than this say nothing new. */
+const PAGE_WARNINGS_MAX = 20;
+
+/** @param nowMs wall-clock time at which the answer came */
+export function readTransactionPage(answer: Answer, nowMs: number): ListReading {
+  switch (answer.kind) {
+    case 'never-sent':
+    case 'lost':
+      return failed('unreachable', answer.reason);
+    case 'response':
+      return readResponse(answer, nowMs);
+  }
+}
+
+function readResponse(answer: Extract<Answer, { kind: 'response' }>, nowMs: number): ListReading {
+  const { httpStatus } = answer;
+  if (httpStatus >= 200 && httpStatus <= 299) return readPage(answer);
+  if (httpStatus < 400) return failed('redirected', redirectReason(answer), httpStatus);
+  if (isInfrastructureStatus(httpStatus)) return failed('unreachable', `HTTP ${httpStatus}`, httpStatus);
+  if (httpStatus === 401)
+    return failed('unauthorized', 'HTTP 401: the service does not accept our credentials', httpStatus);
+  if (httpStatus === 425 || httpStatus === 429) {
+    return failed('told-to-wait', `HTTP ${httpStatus}`, httpStatus, retryAfterMsOf(answer.retryAfter, nowMs));
+  }
+  return failed('refused', `HTTP ${httpStatus}`, httpStatus);
+}
+
+function readPage(answer: Extract<Answer, { kind: 'response' }>): ListReading {
+  const { httpStatus, body, cut } = answer;
+  const page = cut ? undefined : parsedOrUndefined(body);
+  const members = page !== undefined && isJsonObject(page) ? page['data'] : undefined;
+  if (page === undefined || !isJsonObject(page) || !Array.isArray(members)) {
+    return failed(
+      'not-understood',
+      `HTTP ${httpStatus}, but no page of transactions${cut ? ': cut off' : ''}`,
+      httpStatus,
+    );
+  }
+  const warnings: string[] = [];
+  const data: Transaction[] = [];
+  members.forEach((member, index) => {
+    const read = readTransaction(member);
+    if (read !== null) data.push(read.value);
+    else warnings.push(`data[${index}] has no id and is left out`);
+    warnings.push(...(read?.warnings ?? []).map((warning) => `data[${index}].${warning}`));
+  });
+  const nextCursor = typeof page['nextCursor'] === 'string' && page['nextCursor'] !== '' ? page['nextCursor'] : null;
+  if (typeof page['hasMore'] !== 'boolean') warnings.push('hasMore is not a boolean');
+  const hasMore = typeof page['hasMore'] === 'boolean' ? page['hasMore'] : nextCursor !== null;
+  if (hasMore && nextCursor === null) warnings.push('hasMore without a nextCursor');
+  return {
+    kind: 'page',
+    data,
+    hasMore,
+    nextCursor,
+    totalCount: int64Of(page['totalCount']),
+    warnings: warnings.slice(0, PAGE_WARNINGS_MAX),
+  };
+}
+
+function failed(
+  cause: Extract<ListReading, { kind: 'failed' }>['cause'],
+  reason: string,
+  httpStatus: number | null = null,
+  retryAfterMs: number | null = null,
+): ListReading {
+  return { kind: 'failed', cause, reason, httpStatus, retryAfterMs };
+}

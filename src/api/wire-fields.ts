@@ -1,0 +1,158 @@
+/**
+ * Tolerant reading of JSON objects into records: what fits goes into the record's fields, all else into its
+ * `otherFieldsJson`, as received.
+ */
+import { z } from 'zod';
+import {
+  int64Of,
+  isJsonObject,
+  isRawNumber,
+  stringifyLossless,
+  type JsonObject,
+  type JsonValue,
+  type RawNumber,
+} from '../records/lossless-json.ts';
+
+export interface RecordShape {
+  fields: Record<string, Field>;
+  /** A member that may hold the fields instead. */
+  nestedUnder?: string;
+}
+
+/** What a field's value was read as; `rest` is what of it did not fit and is kept (undefined: all of it fitted). */
+interface FieldReading {
+  value: unknown;
+  rest?: JsonValue;
+}
+/** Reads a value that is there and not null; `path` names it in warnings. */
+export type Field = (value: JsonValue, path: string, warnings: string[]) => FieldReading;
+
+/** More warnings than this say nothing new. */
+const WARNINGS_MAX = 20;
+
+const number = z.custom<RawNumber>(isRawNumber);
+
+export const text: Field = scalar(z.string(), 'text');
+/** bigint. */
+export const int64: Field = scalar(
+  number.transform(int64Of).refine((value) => value !== null),
+  'a 64-bit integer',
+);
+/** A double that is a 32-bit integer. */
+export const int32: Field = scalar(
+  number.transform((value) => Number(value.rawJSON)).pipe(z.int32()),
+  'a 32-bit integer',
+);
+/** The digits as received; a decimal that the service writes as text keeps its text. */
+export const decimal: Field = scalar(
+  z.union([number.transform((value) => value.rawJSON), z.string().regex(/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/)]),
+  'a number',
+);
+
+/** An object of texts; members of another type are kept aside. */
+export const textMap: Field = (value, path, warnings) => {
+  if (!isJsonObject(value)) return misfit(value, path, 'an object', warnings);
+  const isText = ([, member]: [string, JsonValue]): boolean => typeof member === 'string';
+  const members = Object.entries(value).filter(([, member]) => member !== null);
+  const rest = members.filter((member) => !isText(member));
+  if (rest.length > 0) warn(warnings, `${path} holds members that are not text`);
+  return {
+    value: Object.fromEntries(members.filter(isText)),
+    ...(rest.length > 0 ? { rest: Object.fromEntries(rest) } : {}),
+  };
+};
+
+export function recordOf(shape: RecordShape): Field {
+  return (value, path, warnings) =>
+    isJsonObject(value)
+      ? { value: readRecord(shape, value, `${path}.`, warnings) }
+      : misfit(value, path, 'an object', warnings);
+}
+
+/** A list of records. Where some members are no objects, the whole list is kept aside as well. */
+export function listOf(shape: RecordShape): Field {
+  return (value, path, warnings) => {
+    if (!Array.isArray(value)) return misfit(value, path, 'a list', warnings);
+    const records = value.flatMap((member, index) =>
+      isJsonObject(member) ? [readRecord(shape, member, `${path}[${index}].`, warnings)] : [],
+    );
+    if (records.length === value.length) return { value: records };
+    warn(warnings, `${path} holds members that are not objects`);
+    return { value: records, rest: value };
+  };
+}
+
+/**
+ * Reads an object into a record that has every field of the shape, null where absent, and `otherFieldsJson`.
+ * @param pathPrefix '' or a path that ends in '.'
+ * @param warnings added to
+ */
+export function readRecord(
+  shape: RecordShape,
+  object: JsonObject,
+  pathPrefix: string,
+  warnings: string[],
+): Record<string, unknown> {
+  const { record, rest } = readFields(shape, object, pathPrefix, warnings);
+  const nested = shape.nestedUnder === undefined ? undefined : rest.get(shape.nestedUnder);
+  if (shape.nestedUnder !== undefined && nested !== undefined && isJsonObject(nested)) {
+    rest.delete(shape.nestedUnder);
+    const inner = readFields(shape, nested, `${pathPrefix}${shape.nestedUnder}.`, warnings);
+    for (const [name, value] of Object.entries(inner.record)) {
+      if (value === null) continue;
+      // Both places set it: the inner one counts, the outer one is kept as any other field.
+      const outer = object[name];
+      if (record[name] !== null && outer !== undefined) rest.set(name, outer);
+      record[name] = value;
+    }
+    if (inner.rest.size > 0) rest.set(shape.nestedUnder, Object.fromEntries(inner.rest));
+  }
+  return { ...record, otherFieldsJson: rest.size === 0 ? null : otherFieldsJson(rest, pathPrefix, warnings) };
+}
+
+function readFields(
+  shape: RecordShape,
+  object: JsonObject,
+  pathPrefix: string,
+  warnings: string[],
+): { record: Record<string, unknown>; rest: Map<string, JsonValue> } {
+  const record: Record<string, unknown> = {};
+  const rest = new Map<string, JsonValue>();
+  for (const [name, field] of Object.entries(shape.fields)) {
+    const value = Object.hasOwn(object, name) ? (object[name] ?? null) : null;
+    const reading = value === null ? { value: null } : field(value, pathPrefix + name, warnings);
+    record[name] = reading.value;
+    if (reading.rest !== undefined) rest.set(name, reading.rest);
+  }
+  for (const [name, value] of Object.entries(object)) {
+    if (!Object.hasOwn(shape.fields, name)) rest.set(name, value);
+  }
+  return { record, rest };
+}
+
+function otherFieldsJson(rest: Map<string, JsonValue>, pathPrefix: string, warnings: string[]): string | null {
+  try {
+    return stringifyLossless(Object.fromEntries(rest));
+  } catch (error) {
+    // Nesting that the parser took can still be too deep for the writer.
+    if (!(error instanceof RangeError)) throw error;
+    warn(warnings, `${pathPrefix}otherFieldsJson was too deeply nested and is left out`);
+    return null;
+  }
+}
+
+function scalar(schema: z.ZodType, expected: string): Field {
+  return (value, path, warnings) => {
+    const parsed = schema.safeParse(value);
+    return parsed.success ? { value: parsed.data } : misfit(value, path, expected, warnings);
+  };
+}
+
+function misfit(value: JsonValue, path: string, expected: string, warnings: string[]): FieldReading {
+  warn(warnings, `${path} is not ${expected}`);
+  return { value: null, rest: value };
+}
+
+function warn(warnings: string[], warning: string): void {
+  if (warnings.length < WARNINGS_MAX) warnings.push(warning);
+}

@@ -1,0 +1,125 @@
+/**
+ * The service's transactions and quotes, read into records (invariant I8).
+ *
+ * Nothing here fails: a field of the wrong type becomes null and stays, as received, in `otherFieldsJson` of its record,
+ * beside the fields that the schema does not name; a warning names the path. Enumerations are plain text, so values
+ * added since pass. Numbers that are rates keep every digit as text.
+ */
+import type { Quote, Transaction } from '../records/types.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
+import { decimal, int32, int64, listOf, readRecord, recordOf, text, textMap, type RecordShape } from './wire-fields.ts';
+
+export interface Read<Value> {
+  value: Value;
+  warnings: string[];
+}
+
+const currency: RecordShape = { fields: { code: text, name: text, symbol: text, decimals: int32 } };
+const currencyAmount: RecordShape = { fields: { amount: int64, currency: recordOf(currency) } };
+const rateDetails: RecordShape = {
+  fields: {
+    counterpartyMultiplier: decimal,
+    counterpartyFixedFee: decimal,
+    serviceApiMultiplier: decimal,
+    serviceApiFixedFee: decimal,
+    serviceApiVariableFeeRate: decimal,
+    serviceApiVariableFeeAmount: decimal,
+  },
+};
+const paymentInstruction: RecordShape = {
+  fields: {
+    accountType: text,
+    accountNumber: text,
+    routingNumber: text,
+    bankName: text,
+    referenceCode: text,
+    address: text,
+    invoice: text,
+  },
+  // The fields are seen beside accountType, and in an object of their own.
+  nestedUnder: 'accountOrWalletInfo',
+};
+
+const transactionShape: RecordShape = {
+  fields: {
+    id: text,
+    status: text,
+    type: text,
+    destination: recordOf({ fields: { destinationType: text, accountId: text, currency: text } }),
+    customerId: text,
+    platformCustomerId: text,
+    receivedAmount: recordOf(currencyAmount),
+    settledAt: text,
+    createdAt: text,
+    updatedAt: text,
+    description: text,
+    counterpartyInformation: textMap,
+    source: recordOf({ fields: { sourceType: text, accountId: text, currency: text } }),
+    reconciliationInstructions: recordOf({ fields: { reference: text } }),
+    rateDetails: recordOf(rateDetails),
+    failureReason: text,
+  },
+};
+const TRANSACTION_REQUIRED = ['status', 'type', 'destination', 'customerId', 'platformCustomerId'];
+/** The interface gives the fields of incoming transactions alone; an outgoing one may have no received amount yet. */
+const INCOMING_REQUIRED = [...TRANSACTION_REQUIRED, 'receivedAmount'];
+
+const quoteShape: RecordShape = {
+  fields: {
+    id: text,
+    status: text,
+    createdAt: text,
+    expiresAt: text,
+    source: recordOf({ fields: { sourceType: text, accountId: text, customerId: text } }),
+    destination: recordOf({ fields: { destinationType: text, accountId: text } }),
+    sendingCurrency: recordOf(currency),
+    receivingCurrency: recordOf(currency),
+    totalSendingAmount: int64,
+    totalReceivingAmount: int64,
+    exchangeRate: decimal,
+    feesIncluded: int64,
+    transactionId: text,
+    paymentInstructions: listOf(paymentInstruction),
+    rateDetails: recordOf(rateDetails),
+  },
+};
+const QUOTE_REQUIRED = [
+  'status',
+  'createdAt',
+  'expiresAt',
+  'source',
+  'destination',
+  'sendingCurrency',
+  'receivingCurrency',
+  'totalSendingAmount',
+  'totalReceivingAmount',
+  'exchangeRate',
+  'feesIncluded',
+  'transactionId',
+];
+
+/** Reads a transaction; null where it has no text `id`. */
+export function readTransaction(value: JsonValue): Read<Transaction> | null {
+  if (!isIdentified(value)) return null;
+  const required = value['type'] === 'INCOMING' ? INCOMING_REQUIRED : TRANSACTION_REQUIRED;
+  return readResource<Transaction>(transactionShape, required, value);
+}
+
+/** Reads a quote; null where it has no text `id`. */
+export function readQuote(value: JsonValue): Read<Quote> | null {
+  return isIdentified(value) ? readResource<Quote>(quoteShape, QUOTE_REQUIRED, value) : null;
+}
+
+function isIdentified(value: JsonValue): value is JsonObject {
+  return isJsonObject(value) && typeof value['id'] === 'string' && value['id'] !== '';
+}
+
+function readResource<Resource>(shape: RecordShape, required: string[], value: JsonObject): Read<Resource> {
+  const warnings: string[] = [];
+  // The shape has the fields of the generated type; a test compares the two.
+  const resource = readRecord(shape, value, '', warnings) as Resource;
+  for (const name of required) {
+    if ((value[name] ?? null) === null) warnings.push(`${name} is missing`);
+  }
+  return { value: resource, warnings };
+}

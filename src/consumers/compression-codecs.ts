@@ -1,0 +1,189 @@
+/**
+ * Reading of compressed record batches, for every codec that Kafka publishers use.
+ *
+ * kafkajs brings gzip alone, and without a bound. What is on the wire depends on the publisher's library: snappy comes
+ * in the framing of snappy-java (Java clients, brokers) or without any (librdkafka, Go clients); lz4 is always a frame,
+ * but block size, linked blocks, checksums and content size vary. All are accepted.
+ *
+ * A batch that expands beyond DECOMPRESSED_BYTES_MAX is refused before or while it is expanded (invariant I7). The error
+ * is not retriable: the consumer stops instead of fetching the same bytes for ever, and nothing is skipped.
+ */
+import { promisify } from 'node:util';
+import { gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib';
+import kafkajs from 'kafkajs';
+import { decompressFrame } from 'lz4-napi';
+import { uncompress } from 'snappy';
+
+const { CompressionCodecs, CompressionTypes } = kafkajs;
+
+/**
+ * Far beyond what an honest batch of a few MiB (the brokers' `max.message.bytes` counts compressed bytes) expands to,
+ * and small enough that one per connected broker fits into memory.
+ */
+export const DECOMPRESSED_BYTES_MAX = 64 * 1024 * 1024;
+
+const LZ4_FRAME_MAGIC = 0x184d2204;
+const LZ4_HEADER_BYTES_MIN = 7;
+/** No sequence of an LZ4 block expands a byte to more than 255. */
+const LZ4_EXPANSION_MAX = 255;
+
+const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00]);
+/** The magic, the writer's version and the oldest compatible version. */
+const XERIAL_HEADER_BYTES = 16;
+/** A 32-bit number in groups of seven bits. */
+const SNAPPY_LENGTH_BYTES_MAX = 5;
+
+/** A batch that cannot be expanded: damaged, of an unknown layout or too large. Reading it again does not help. */
+export class UnreadableBatchError extends Error {
+  override readonly name = 'UnreadableBatchError';
+  /** Read by kafkajs, which else fetches the batch again without end. */
+  readonly retriable = false;
+}
+
+/** A codec that this project reads only was asked to write. */
+class UnsupportedCompressionError extends Error {
+  override readonly name = 'UnsupportedCompressionError';
+  readonly retriable = false;
+}
+
+/** What kafkajs hands over for writing: its encoder, of which only the bytes matter. */
+interface EncodedRecords {
+  readonly buffer: Buffer;
+}
+
+interface Codec {
+  compress(records: EncodedRecords): Promise<Buffer>;
+  decompress(batch: Buffer): Promise<Buffer>;
+}
+
+const limits = { maxOutputLength: DECOMPRESSED_BYTES_MAX };
+const gzipAsync = promisify(gzip);
+const gunzipAsync = promisify(gunzip);
+const zstdCompressAsync = promisify(zstdCompress);
+const zstdDecompressAsync = promisify(zstdDecompress);
+
+const gzipCodec: Codec = {
+  compress: (records) => gzipAsync(records.buffer),
+  decompress: readable('gzip', (batch) => gunzipAsync(batch, limits)),
+};
+
+const zstdCodec: Codec = {
+  compress: (records) => zstdCompressAsync(records.buffer),
+  decompress: readable('zstd', (batch) => zstdDecompressAsync(batch, limits)),
+};
+
+const snappyCodec: Codec = { compress: refuseToWrite('snappy'), decompress: readable('snappy', decompressSnappy) };
+
+const lz4Codec: Codec = { compress: refuseToWrite('lz4'), decompress: readable('lz4', decompressLz4) };
+
+/**
+ * Makes every kafkajs client of this process read gzip, snappy, lz4 and zstd, and write gzip and zstd.
+ * Calling it again changes nothing.
+ */
+export function registerCompressionCodecs(): void {
+  CompressionCodecs[CompressionTypes.GZIP] = () => gzipCodec;
+  CompressionCodecs[CompressionTypes.Snappy] = () => snappyCodec;
+  CompressionCodecs[CompressionTypes.LZ4] = () => lz4Codec;
+  CompressionCodecs[CompressionTypes.ZSTD] = () => zstdCodec;
+}
+
+async function decompressLz4(batch: Buffer): Promise<Buffer> {
+  requireWithinLimit(lz4ExpandedBytesMax(batch));
+  return decompressFrame(batch);
+}
+
+/**
+ * The most that an LZ4 frame can expand to, from the sizes of its blocks. The content size in the header is optional and
+ * only the writer's word, so it is not asked.
+ */
+function lz4ExpandedBytesMax(frame: Buffer): number {
+  if (frame.length < LZ4_HEADER_BYTES_MIN || frame.readUInt32LE(0) !== LZ4_FRAME_MAGIC)
+    throw new Error('it is not an LZ4 frame');
+  const flags = frame.readUInt8(4);
+  const hasBlockChecksums = (flags & 0x10) !== 0;
+  const hasContentSize = (flags & 0x08) !== 0;
+  const hasContentChecksum = (flags & 0x04) !== 0;
+  const hasDictionary = (flags & 0x01) !== 0;
+  const blockSizeCode = (frame.readUInt8(5) >> 4) & 0x07;
+  if (blockSizeCode < 4) throw new Error(`its block size code is ${blockSizeCode}`);
+  const blockBytesMax = 2 ** (8 + 2 * blockSizeCode);
+
+  let expandedBytes = 0;
+  let offset = LZ4_HEADER_BYTES_MIN + (hasContentSize ? 8 : 0) + (hasDictionary ? 4 : 0);
+  for (;;) {
+    const sizeField = frame.readUInt32LE(offset);
+    offset += 4;
+    if (sizeField === 0) break;
+    const blockBytes = sizeField & 0x7fff_ffff;
+    expandedBytes += Math.min(blockBytesMax, blockBytes * LZ4_EXPANSION_MAX);
+    offset += blockBytes + (hasBlockChecksums ? 4 : 0);
+  }
+  // A second frame would escape the count; no Kafka client writes one.
+  if (offset + (hasContentChecksum ? 4 : 0) !== frame.length) throw new Error('bytes follow the LZ4 frame');
+  return expandedBytes;
+}
+
+async function decompressSnappy(batch: Buffer): Promise<Buffer> {
+  const blocks = snappyBlocks(batch);
+  requireWithinLimit(blocks.reduce((total, block) => total + snappyExpandedBytes(block), 0));
+  const expanded: Buffer[] = [];
+  for (const block of blocks) expanded.push(await uncompressBlock(block));
+  return expanded.length === 1 && expanded[0] !== undefined ? expanded[0] : Buffer.concat(expanded);
+}
+
+async function uncompressBlock(block: Buffer): Promise<Buffer> {
+  const expanded = await uncompress(block, { asBuffer: true });
+  return typeof expanded === 'string' ? Buffer.from(expanded) : expanded;
+}
+
+/** The blocks of snappy-java's framing (a header, then blocks behind their lengths), or the whole batch as one. */
+function snappyBlocks(batch: Buffer): Buffer[] {
+  if (!batch.subarray(0, XERIAL_MAGIC.length).equals(XERIAL_MAGIC)) return [batch];
+  const blocks: Buffer[] = [];
+  let offset = XERIAL_HEADER_BYTES;
+  while (offset < batch.length) {
+    const start = offset + 4;
+    const end = start + batch.readInt32BE(offset);
+    if (end <= start || end > batch.length) throw new Error('a block of it is cut short');
+    blocks.push(batch.subarray(start, end));
+    offset = end;
+  }
+  return blocks;
+}
+
+/** The expanded length that a snappy block begins with; the decompressor holds the block to it. */
+function snappyExpandedBytes(block: Buffer): number {
+  let length = 0;
+  for (let index = 0; index < SNAPPY_LENGTH_BYTES_MAX; index += 1) {
+    const byte = block.readUInt8(index);
+    length += (byte & 0x7f) * 2 ** (7 * index);
+    if (byte < 0x80) return length;
+  }
+  throw new Error('its length is not a 32-bit number');
+}
+
+function requireWithinLimit(expandedBytes: number): void {
+  if (expandedBytes > DECOMPRESSED_BYTES_MAX) throw new Error(`it would expand to up to ${expandedBytes} bytes`);
+}
+
+/** Any failure to expand a batch, a library's or our own, as one error that says what it means. */
+function readable(
+  codecName: string,
+  decompress: (batch: Buffer) => Promise<Buffer>,
+): (batch: Buffer) => Promise<Buffer> {
+  return async (batch) => {
+    try {
+      return await decompress(batch);
+    } catch (cause) {
+      throw new UnreadableBatchError(
+        `A ${codecName} record batch of ${batch.length} bytes cannot be expanded within ${DECOMPRESSED_BYTES_MAX} bytes`,
+        { cause },
+      );
+    }
+  };
+}
+
+function refuseToWrite(codecName: string): () => Promise<never> {
+  return () =>
+    Promise.reject(new UnsupportedCompressionError(`Records are not written with ${codecName}: use gzip or zstd`));
+}

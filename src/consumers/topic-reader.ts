@@ -1,0 +1,259 @@
+/**
+ * Reads topics for tools and subscribers, read_committed: from the beginning, from now on, or where a group left off.
+ *
+ * Stages: end offsets are asked for -> the consumer joins a group and each partition is sought to its start -> records
+ * are handed over one at a time -> ended (all that was there was read, or the handler failed), or closed by the owner.
+ *
+ * The consumer belongs to this object. Without a group id it uses a group of its own that commits nothing; since every
+ * rejoin rewinds to committed offsets, the positions are kept here and sought again. With a group id, an offset is
+ * committed after its record was handled: a record may come twice, and none is left out.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Consumer, EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
+
+export interface TopicRecord {
+  topic: string;
+  partition: number;
+  offset: bigint;
+  timestampMs: number;
+  key: Buffer | null;
+  value: Buffer | null;
+  /** Of a repeated header the first. */
+  headers: Record<string, string>;
+}
+
+export type ReaderStart =
+  | { from: 'beginning' }
+  /** Records written after the reader was opened. */
+  | { from: 'now' }
+  /** Where the group left off; a new group begins at the beginning. */
+  | { from: 'group'; groupId: string };
+
+export interface TopicReaderOptions {
+  topics: readonly string[];
+  start: ReaderStart;
+  /** True: the reader ends when it has read all that was there when it was opened. */
+  untilEnd: boolean;
+  /** Reads this partition of each topic alone. Not with a group. */
+  onlyPartition?: number;
+  /** First part of the name of the reader's own group. */
+  groupPrefix: string;
+  /** Awaited before the next record; what it throws ends the reader. */
+  onRecord: (record: TopicRecord) => Promise<void> | void;
+}
+
+export interface TopicReader {
+  /** Settles when there is no more to come: rejects if the handler or the consumer failed for good. */
+  readonly ended: Promise<void>;
+  /** Leaves the group and disconnects; within CLOSE_TIMEOUT_MS. Not to be awaited inside the handler. */
+  close(): Promise<void>;
+}
+
+/** How long a broker may hold a fetch; also the delay of a rebalance. */
+const FETCH_WAIT_MS = 250;
+const SESSION_TIMEOUT_MS = 10_000;
+const HEARTBEAT_INTERVAL_MS = 2_000;
+const BYTES_PER_PARTITION_MAX = 1024 * 1024;
+const CLOSE_TIMEOUT_MS = 5_000;
+
+/**
+ * @throws the client's error when no broker answers; an Error naming the topics that do not exist
+ */
+export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions): Promise<TopicReader> {
+  const bounds = await readBounds(kafka, options.topics);
+  const reader = new RunningReader(kafka, options, bounds);
+  await reader.open();
+  return reader;
+}
+
+interface Bounds {
+  topic: string;
+  partition: number;
+  low: bigint;
+  /** Offset after the last record that is committed. */
+  high: bigint;
+}
+
+async function readBounds(kafka: Kafka, topics: readonly string[]): Promise<Bounds[]> {
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    const listed = new Set(await admin.listTopics());
+    const missing = topics.filter((topic) => !listed.has(topic));
+    if (missing.length > 0) {
+      throw new Error(
+        `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX`,
+      );
+    }
+    const bounds: Bounds[] = [];
+    for (const topic of topics) {
+      for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
+        bounds.push({ topic, partition, low: BigInt(low), high: BigInt(high) });
+      }
+    }
+    return bounds;
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+class RunningReader implements TopicReader {
+  readonly ended: Promise<void>;
+  readonly #options: TopicReaderOptions;
+  readonly #consumer: Consumer;
+  /** Next offset of each partition; not used with a group, whose offsets the brokers keep. */
+  readonly #positions = new Map<string, { topic: string; partition: number; offset: bigint }>();
+  /** Partitions not read to their end yet, and that end. */
+  readonly #unread = new Map<string, bigint>();
+  readonly #settle: { resolve: () => void; reject: (error: Error) => void };
+  #stopped = false;
+  #closing: Promise<void> | null = null;
+
+  constructor(kafka: Kafka, options: TopicReaderOptions, bounds: readonly Bounds[]) {
+    this.#options = options;
+    const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+    this.ended = promise;
+    // Who does not look at `ended` must not be ended by it.
+    this.ended.catch(() => undefined);
+    this.#settle = { resolve: () => resolve(undefined), reject };
+    for (const { topic, partition, low, high } of bounds) {
+      const skipped = options.onlyPartition !== undefined && options.onlyPartition !== partition;
+      const offset = options.start.from === 'now' || skipped ? high : low;
+      this.#positions.set(nameOf(topic, partition), { topic, partition, offset });
+      if (offset < high) this.#unread.set(nameOf(topic, partition), high);
+    }
+    this.#consumer = kafka.consumer({
+      groupId: options.start.from === 'group' ? options.start.groupId : `${options.groupPrefix}-${randomUUID()}`,
+      sessionTimeout: SESSION_TIMEOUT_MS,
+      heartbeatInterval: HEARTBEAT_INTERVAL_MS,
+      maxWaitTimeInMs: FETCH_WAIT_MS,
+      maxBytesPerPartition: BYTES_PER_PARTITION_MAX,
+      readUncommitted: false,
+      allowAutoTopicCreation: false,
+    });
+  }
+
+  async open(): Promise<void> {
+    const { start, topics, untilEnd } = this.#options;
+    if (untilEnd && this.#unread.size === 0) {
+      this.#stop();
+      return;
+    }
+    const consumer = this.#consumer;
+    const grouped = start.from === 'group';
+    if (!grouped) consumer.on(consumer.events.GROUP_JOIN, () => this.#seekAll());
+    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) =>
+      this.#passed(payload.topic, payload.partition, BigInt(payload.lastOffset) + 1n),
+    );
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      if (!payload.restart) this.#fail(payload.error);
+    });
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topics: [...topics], fromBeginning: true });
+      await consumer.run({
+        autoCommit: grouped,
+        eachBatchAutoResolve: false,
+        eachBatch: (payload) => this.#readBatch(payload),
+      });
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#disconnect();
+    return this.#closing;
+  }
+
+  async #disconnect(): Promise<void> {
+    this.#stop();
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
+    });
+    await Promise.race([this.#consumer.disconnect().catch(() => undefined), limit]);
+    clearTimeout(timer);
+  }
+
+  #seekAll(): void {
+    for (const { topic, partition, offset } of this.#positions.values()) {
+      this.#consumer.seek({ topic, partition, offset: offset.toString() });
+    }
+  }
+
+  async #readBatch({ batch, resolveOffset, heartbeat, isRunning, isStale }: EachBatchPayload): Promise<void> {
+    const position = this.#positions.get(nameOf(batch.topic, batch.partition));
+    const ownPosition = this.#options.start.from !== 'group' && position !== undefined;
+    for (const message of batch.messages) {
+      if (this.#stopped || !isRunning() || isStale()) return;
+      const offset = BigInt(message.offset);
+      // A seek that took effect late delivers what was read already.
+      if (!ownPosition || offset >= position.offset) {
+        try {
+          if (this.#wanted(batch.partition)) await this.#options.onRecord(recordOf(batch.topic, batch.partition, message));
+        } catch (error) {
+          // An exception must not reach kafkajs: it would try again, or stop for good, by the kind of the exception.
+          this.#fail(error);
+          return;
+        }
+        if (ownPosition) position.offset = offset + 1n;
+      }
+      resolveOffset(message.offset);
+      await heartbeat();
+    }
+    resolveOffset(batch.lastOffset());
+  }
+
+  #wanted(partition: number): boolean {
+    return this.#options.onlyPartition === undefined || this.#options.onlyPartition === partition;
+  }
+
+  /** The consumer has passed everything below the offset, control records and aborted ones included. */
+  #passed(topic: string, partition: number, offset: bigint): void {
+    if (this.#stopped) return;
+    const name = nameOf(topic, partition);
+    const position = this.#positions.get(name);
+    if (position !== undefined && offset > position.offset) position.offset = offset;
+    const end = this.#unread.get(name);
+    if (end === undefined || offset < end) return;
+    this.#unread.delete(name);
+    if (this.#options.untilEnd && this.#unread.size === 0) this.#stop();
+  }
+
+  #stop(): void {
+    this.#stopped = true;
+    this.#settle.resolve();
+  }
+
+  #fail(error: unknown): void {
+    this.#stopped = true;
+    this.#settle.reject(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+function nameOf(topic: string, partition: number): string {
+  return `${topic}/${partition}`;
+}
+
+function recordOf(
+  topic: string,
+  partition: number,
+  message: { offset: string; timestamp: string; key: Buffer | null; value: Buffer | null; headers?: IHeaders },
+): TopicRecord {
+  const headers: Record<string, string> = {};
+  for (const [name, given] of Object.entries(message.headers ?? {})) {
+    const first = Array.isArray(given) ? given[0] : given;
+    if (first !== undefined) headers[name] = first.toString();
+  }
+  return {
+    topic,
+    partition,
+    offset: BigInt(message.offset),
+    timestampMs: Number(message.timestamp),
+    key: message.key,
+    value: message.value,
+    headers,
+  };
+}

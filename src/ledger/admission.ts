@@ -1,0 +1,88 @@
+/** What a command that arrives becomes: an entry with its intent, an answer at once, or a copy of what is known. Pure. */
+import type { CommandType } from '../records/commands.ts';
+import type { FieldProblem } from '../records/command-fields.ts';
+import type { CommandResult } from '../records/types.ts';
+import type { Carried, Entry, Origin, UnphasedEntry } from './entry.ts';
+import { conflictResult, expiredResult, invalidResult, unreadableResult } from './result-record.ts';
+import type { LedgerPolicy } from './settlement.ts';
+
+/** A command as it was read from its topic, with a usable key. */
+export interface Arrival {
+  readonly key: string;
+  readonly commandType: CommandType;
+  readonly fingerprint: string;
+  readonly commandId: string | null;
+  readonly origin: Origin;
+  readonly carried: Carried;
+  readonly deadlineMs: number;
+  readonly content:
+    | { kind: 'valid'; fieldsJson: string; immediate: boolean }
+    | { kind: 'invalid'; problems: readonly FieldProblem[] }
+    /** The bytes could not be read; they go to the dead letters as well. */
+    | { kind: 'unreadable'; problem: string };
+}
+
+export type Admission =
+  /** Same key, same content: the known entry's answer is this message's too. */
+  | { kind: 'copy' }
+  /** Same key, other content: this message is ignored, and told so. */
+  | { kind: 'conflict'; result: CommandResult }
+  /** Ends without a call. */
+  | { kind: 'finish'; entry: UnphasedEntry; result: CommandResult }
+  /** To be called: `intentOf` makes the entry's first phase. */
+  | { kind: 'call'; entry: UnphasedEntry };
+
+export function admit(arrival: Arrival, known: Entry | undefined, nowMs: number, policy: LedgerPolicy): Admission {
+  const entry = newEntry(arrival, policy);
+  const { content } = arrival;
+  if (known !== undefined) {
+    // What cannot be read cannot be told to be the same command.
+    if (content.kind !== 'unreadable' && known.fingerprint === arrival.fingerprint) return { kind: 'copy' };
+    const what = content.kind === 'unreadable' ? `an unreadable message (${content.problem})` : `this ${arrival.commandType} command`;
+    const message = `${what} was ignored: its key belongs to another ${known.commandType} command, whose own result stands`;
+    return { kind: 'conflict', result: conflictResult({ ...entry, revision: 0 }, message, nowMs) };
+  }
+  switch (content.kind) {
+    case 'unreadable':
+      return { kind: 'finish', entry: entry, result: unreadableResult(entry, content.problem, nowMs) };
+    case 'invalid':
+      return { kind: 'finish', entry: entry, result: invalidResult(entry, content.problems, nowMs) };
+    case 'valid':
+      if (nowMs >= arrival.deadlineMs) {
+        return { kind: 'finish', entry: entry, result: expiredResult(entry, 'its time limit passed before anything was sent', nowMs) };
+      }
+      return { kind: 'call', entry };
+  }
+}
+
+/** The entry with the intent of its first call. */
+export function intentOf(entry: UnphasedEntry, attempt: { attemptId: string; processId: string; nowMs: number }, policy: LedgerPolicy): Entry {
+  return {
+    ...entry,
+    phase: { state: 'INTENT', attemptId: attempt.attemptId, processId: attempt.processId, atMs: attempt.nowMs, timeoutMs: policy.apiTimeoutMs },
+  };
+}
+
+function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry {
+  const valid = arrival.content.kind === 'valid' ? arrival.content : null;
+  const immediate = valid?.immediate ?? false;
+  return {
+    key: arrival.key,
+    commandType: arrival.commandType,
+    revision: 1,
+    fingerprint: arrival.fingerprint,
+    fieldsJson: valid?.fieldsJson ?? null,
+    commandId: arrival.commandId,
+    origin: arrival.origin,
+    carried: arrival.carried,
+    deadlineMs: arrival.deadlineMs,
+    step: immediate && policy.immediateExecution === 'two-step' ? 'CREATE' : 'SINGLE',
+    immediate,
+    waits: 0,
+    attempts: 0,
+    firstSentMs: null,
+    quoted: null,
+    copies: [],
+    drops: 0,
+  };
+}

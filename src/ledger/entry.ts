@@ -1,0 +1,114 @@
+/**
+ * An entry of the ledger: everything that is known of one command, from admission to its result.
+ *
+ *   (admission) -> INTENT -> DONE
+ *                  INTENT -> PARKED -> INTENT        told to wait, or never sent
+ *                  INTENT -> DOUBTFUL -> PARKED      safe to repeat, or proven not executed
+ *                            DOUBTFUL -> DONE        settled, or UNKNOWN past the limit
+ *                  INTENT -> QUOTED -> INTENT        two-step: the quote is recorded, its execution follows
+ *
+ * Entries are plain data, owned by the lane of their key; `decide` makes the next one from the last.
+ */
+import type { CommandType, Outcome } from '../records/commands.ts';
+
+/** The call that an entry is at. A two-step quote creates first and executes then; all others are one call. */
+export type Step = 'SINGLE' | 'CREATE' | 'EXECUTE';
+
+export type Phase =
+  /** A call may be on its way since `atMs`; `timeoutMs` is its deadline, kept for an owner with other settings. */
+  | { readonly state: 'INTENT'; readonly attemptId: string; readonly processId: string; readonly atMs: number; readonly timeoutMs: number }
+  /** To be tried at `untilMs`. */
+  | { readonly state: 'PARKED'; readonly untilMs: number; readonly reason: string }
+  /** Took effect or not: acted on not before `settleAtMs`. */
+  | { readonly state: 'DOUBTFUL'; readonly settleAtMs: number; readonly reason: string }
+  /** The quote is recorded; to be executed as soon as a call slot is free. */
+  | { readonly state: 'QUOTED' }
+  | { readonly state: 'DONE'; readonly outcome: Outcome; readonly completedMs: number; readonly result: StoredEvent };
+
+export type EntryState = Phase['state'];
+
+/** A published event, kept so that a copy gets the same again. */
+export interface StoredEvent {
+  /** The value's bytes, in the wire format. */
+  readonly value: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Where a message came from, first of all; a moved command keeps its original place. */
+export interface Origin {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+  readonly timestampMs: number;
+}
+
+/** Headers of the command that its results and events carry on. */
+export interface Carried {
+  readonly traceparent?: string;
+  readonly tracestate?: string;
+  readonly 'correlation-id'?: string;
+}
+
+/** A copy that came while the entry was unfinished; answered when it is done. */
+export interface Copy {
+  readonly commandId: string | null;
+}
+
+/** What a two-step quote knows after its first step. */
+export interface Quoted {
+  readonly quoteId: string;
+  readonly transactionId: string;
+  readonly customerId: string | null;
+  readonly expiresAtMs: number | null;
+}
+
+export interface Entry {
+  readonly key: string;
+  readonly commandType: CommandType;
+  /** Revision of the result that this entry works for, or has. */
+  readonly revision: number;
+  /** Of type and canonical fields; of the raw bytes for a command that could not be read. */
+  readonly fingerprint: string;
+  /** Canonical JSON of the fields; null when they could not be read, or are needed no more. */
+  readonly fieldsJson: string | null;
+  readonly commandId: string | null;
+  readonly origin: Origin;
+  readonly carried: Carried;
+  /** The instant after which no call may start. */
+  readonly deadlineMs: number;
+  readonly step: Step;
+  /** Whether the command asks for immediate execution of its quote. */
+  readonly immediate: boolean;
+  /** Waits of this step in a row, for the back-off. */
+  readonly waits: number;
+  /** Calls that may have been sent, over all steps. */
+  readonly attempts: number;
+  /** When the first call of this step that may have been sent began; null: none was ever possibly sent. */
+  readonly firstSentMs: number | null;
+  readonly quoted: Quoted | null;
+  readonly copies: readonly Copy[];
+  /** How often this entry made our own code fail (invariant I6). */
+  readonly drops: number;
+  readonly phase: Phase;
+}
+
+/** An entry about to get its next phase. */
+export type UnphasedEntry = Omit<Entry, 'phase'>;
+
+/** Copies noted in an unfinished entry; further ones are answered by the one result that all readers see. */
+export const COPIES_MAX = 16;
+
+/** When the entry wants to be looked at again, or null. */
+export function wakeAtMs(entry: Entry): number | null {
+  switch (entry.phase.state) {
+    case 'PARKED':
+      return entry.phase.untilMs;
+    case 'DOUBTFUL':
+      return entry.phase.settleAtMs;
+    case 'QUOTED':
+      return 0;
+    case 'INTENT':
+    case 'DONE':
+      return null;
+  }
+}

@@ -1,0 +1,90 @@
+/** Makes the CommandResult of an entry, one function for each way a command can end. */
+import type { Outcome, SettledBy } from '../records/commands.ts';
+import type { FieldProblem } from '../records/command-fields.ts';
+import { stringifyLossless } from '../records/lossless-json.ts';
+import type { CommandError, CommandResult } from '../records/types.ts';
+import type { Entry } from './entry.ts';
+import type { Verdict } from './verdict.ts';
+
+/** What a result is made from; an entry has all of it. */
+export type ResultSubject = Pick<Entry, 'key' | 'commandType' | 'commandId' | 'revision' | 'attempts' | 'origin'>;
+
+export function acceptedResult(entry: ResultSubject, verdict: Extract<Verdict, { kind: 'accepted' }>, settledBy: SettledBy, nowMs: number): CommandResult {
+  return {
+    ...blankResult(entry, 'ACCEPTED', settledBy, nowMs),
+    httpStatus: verdict.httpStatus,
+    quote: verdict.quote,
+    transaction: verdict.transaction,
+    rawResponse: verdict.rawResponse,
+    warnings: verdict.warnings,
+  };
+}
+
+export function refusedResult(entry: ResultSubject, verdict: Extract<Verdict, { kind: 'refused' }>, nowMs: number): CommandResult {
+  const { error } = verdict;
+  return {
+    ...blankResult(entry, 'REFUSED', 'ANSWER', nowMs),
+    httpStatus: verdict.httpStatus,
+    error: { code: error.code ?? `HTTP_${verdict.httpStatus}`, message: error.message, details: error.details },
+    rawResponse: verdict.rawResponse,
+  };
+}
+
+export function invalidResult(entry: ResultSubject, problems: readonly FieldProblem[], nowMs: number): CommandResult {
+  const listed = problems.map((problem) => `${problem.path === '' ? 'the command' : problem.path} ${problem.message}`);
+  return failure(entry, 'INVALID', nowMs, {
+    code: 'INVALID_COMMAND',
+    message: listed.join('; '),
+    details: stringifyLossless({ problems }),
+  });
+}
+
+export function unreadableResult(entry: ResultSubject, problem: string, nowMs: number): CommandResult {
+  return failure(entry, 'INVALID', nowMs, { code: 'UNREADABLE_COMMAND', message: problem, details: null });
+}
+
+export function expiredResult(entry: ResultSubject, message: string, nowMs: number): CommandResult {
+  return failure(entry, 'EXPIRED', nowMs, { code: 'TOO_OLD', message, details: null });
+}
+
+export function conflictResult(entry: ResultSubject, message: string, nowMs: number): CommandResult {
+  return failure(entry, 'CONFLICT', nowMs, { code: 'KEY_REUSED', message, details: null });
+}
+
+export function failedResult(entry: ResultSubject, message: string, nowMs: number): CommandResult {
+  return failure(entry, 'FAILED', nowMs, { code: 'SET_ASIDE', message, details: null });
+}
+
+/** @param reason why it cannot be known, so that a person can act on it */
+export function unknownResult(entry: ResultSubject, reason: string, nowMs: number): CommandResult {
+  return failure(entry, 'UNKNOWN', nowMs, {
+    code: 'UNDECIDABLE',
+    message: `it cannot be known whether the service executed this command: ${reason}; look the payment up at the service and decide`,
+    details: null,
+  });
+}
+
+function failure(entry: ResultSubject, outcome: Outcome, nowMs: number, error: CommandError): CommandResult {
+  return { ...blankResult(entry, outcome, 'PROCESSOR', nowMs), error };
+}
+
+function blankResult(entry: ResultSubject, outcome: Outcome, settledBy: SettledBy, nowMs: number): CommandResult {
+  return {
+    commandKey: entry.key,
+    commandType: entry.commandType,
+    commandId: entry.commandId,
+    revision: entry.revision,
+    outcome,
+    settledBy,
+    httpStatus: null,
+    error: null,
+    quote: null,
+    transaction: null,
+    rawResponse: null,
+    warnings: [],
+    attempts: entry.attempts,
+    source: { topic: entry.origin.topic, partition: entry.origin.partition, offset: entry.origin.offset },
+    commandTimestamp: BigInt(entry.origin.timestampMs),
+    completedAt: BigInt(nowMs),
+  };
+}

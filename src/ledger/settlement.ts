@@ -1,0 +1,51 @@
+/** How the doubt of each operation is settled (the design's first table). */
+import type { CommandType } from '../records/commands.ts';
+import { EXECUTE_SUFFIX } from '../records/keys.ts';
+import type { Entry } from './entry.ts';
+
+/** Settings that decisions depend on. */
+export interface LedgerPolicy {
+  readonly apiTimeoutMs: number;
+  readonly settlingTimeMs: number;
+  readonly idempotentOperations: ReadonlySet<CommandType>;
+  readonly idempotencyRetentionMs: number;
+  readonly immediateExecution: 'two-step' | 'native';
+}
+
+export type Settlement =
+  /** The same call with the same key: the service replays its answer. */
+  | 'SAME_KEY'
+  /** The same call again: a second effect does no harm. */
+  | 'HARMLESS'
+  /** By the transaction's status. */
+  | 'LOOK_UP'
+  /** Nothing can settle it. */
+  | 'NONE';
+
+/** The operation that the entry's next or present call is. */
+export function operationOf(entry: Pick<Entry, 'commandType' | 'step'>): CommandType {
+  return entry.step === 'EXECUTE' ? 'execute-quote' : entry.commandType;
+}
+
+export function settlementOf(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>, policy: LedgerPolicy): Settlement {
+  const operation = operationOf(entry);
+  const keyHonoured = policy.idempotentOperations.has(operation);
+  switch (operation) {
+    case 'create-quote':
+      // A spare quote only expires; one that the service executes by its own flag moves money.
+      if (!(entry.step === 'SINGLE' && entry.immediate)) return 'HARMLESS';
+      return keyHonoured ? 'SAME_KEY' : 'NONE';
+    case 'transfer-in':
+      return keyHonoured ? 'SAME_KEY' : 'NONE';
+    case 'execute-quote':
+    case 'reject-transaction':
+      return keyHonoured ? 'SAME_KEY' : 'LOOK_UP';
+    case 'simulate-uma-receive':
+      return 'HARMLESS';
+  }
+}
+
+/** The key that goes out with the entry's call; the execution half of a two-step quote has its own. */
+export function idempotencyKeyOf(entry: Pick<Entry, 'key' | 'step'>): string {
+  return entry.step === 'EXECUTE' ? `${entry.key}${EXECUTE_SUFFIX}` : entry.key;
+}

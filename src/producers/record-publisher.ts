@@ -1,0 +1,232 @@
+/**
+ * Publishes records one partition at a time, in the order in which they were given.
+ *
+ * Stages: records wait in a queue -> those at its head for the same partition are taken together -> one send -> each
+ * caller learns the offset. One send is under way at a time: an idempotent kafkajs producer loses and duplicates when
+ * sends overlap, and a send to several partitions can succeed though one of them was never written.
+ *
+ * The producer belongs to this object. After any error it is thrown away, because its sequence numbers no longer tell
+ * what the broker holds; the next send makes another. A failed record may or may not have been written.
+ */
+import { Partitioners, type Kafka, type Producer } from 'kafkajs';
+import type { LANE_RETRY } from './kafka-client.ts';
+
+export interface OutgoingRecord {
+  topic: string;
+  /** Decides the partition: murmur2, as Java publishers do by default. */
+  key: Buffer;
+  value: Buffer;
+  headers: Record<string, string>;
+}
+
+export interface PublishedAt {
+  partition: number;
+  offset: bigint;
+}
+
+/** The record cannot be published as things are; the message says what to do. */
+export class PublishError extends Error {
+  /** Whether the record may have been written all the same. */
+  readonly mayBeWritten: boolean;
+  constructor(message: string, options: { mayBeWritten: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.name = 'PublishError';
+    this.mayBeWritten = options.mayBeWritten;
+  }
+}
+
+interface Waiting {
+  record: OutgoingRecord;
+  partition: number;
+  resolve: (at: PublishedAt) => void;
+  reject: (error: Error) => void;
+}
+
+/** Records that may wait; a publisher that is faster than its cluster must be told, not filled. */
+const QUEUE_RECORDS_MAX = 10_000;
+/** One send stays well below the 1 MiB that a command topic takes as one batch. */
+const SEND_BYTES_MAX = 512 * 1024;
+const SEND_RECORDS_MAX = 500;
+/** Longest wait for a producer to disconnect; after that its sockets are left to their own time-outs. */
+const DISCONNECT_TIMEOUT_MS = 5_000;
+
+export class RecordPublisher {
+  readonly #kafka: Kafka;
+  readonly #retry: typeof LANE_RETRY;
+  readonly #partitionCounts: ReadonlyMap<string, number>;
+  readonly #partitioner = Partitioners.DefaultPartitioner();
+  readonly #queue: Waiting[] = [];
+  #producer: Producer | null = null;
+  #sending: Promise<void> | null = null;
+  #closed = false;
+
+  private constructor(kafka: Kafka, retry: typeof LANE_RETRY, partitionCounts: ReadonlyMap<string, number>) {
+    this.#kafka = kafka;
+    this.#retry = retry;
+    this.#partitionCounts = partitionCounts;
+  }
+
+  /**
+   * Learns the partitions of the topics that will be written; topics that do not exist are refused at publishing.
+   * @throws the client's error when no broker answers
+   */
+  static async connect(kafka: Kafka, topics: readonly string[], retry: typeof LANE_RETRY): Promise<RecordPublisher> {
+    const admin = kafka.admin();
+    await admin.connect();
+    try {
+      const listed = new Set(await admin.listTopics());
+      const existing = topics.filter((topic) => listed.has(topic));
+      const metadata = existing.length === 0 ? { topics: [] } : await admin.fetchTopicMetadata({ topics: existing });
+      const counts = metadata.topics.map((topic): [string, number] => [topic.name, topic.partitions.length]);
+      return new RecordPublisher(kafka, retry, new Map(counts));
+    } finally {
+      await admin.disconnect();
+    }
+  }
+
+  /**
+   * @returns where the record was written, once every in-sync replica has it
+   * @throws PublishError
+   */
+  async publish(record: OutgoingRecord): Promise<PublishedAt> {
+    if (this.#closed) throw new PublishError('the publisher is closed', { mayBeWritten: false });
+    if (this.#queue.length >= QUEUE_RECORDS_MAX) {
+      throw new PublishError(`${QUEUE_RECORDS_MAX} records are waiting already: await some of them first`, {
+        mayBeWritten: false,
+      });
+    }
+    const partition = this.#partitionOf(record);
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ record, partition, resolve, reject });
+      this.#sending ??= this.#sendAll();
+    });
+  }
+
+  /** Takes no more records, sends those that wait, and disconnects. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#sending;
+    await this.#dropProducer();
+  }
+
+  #partitionOf({ topic, key, value, headers }: OutgoingRecord): number {
+    const count = this.#partitionCounts.get(topic);
+    if (count === undefined) {
+      throw new PublishError(`topic ${topic} does not exist: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX`, {
+        mayBeWritten: false,
+      });
+    }
+    const partitionMetadata = Array.from({ length: count }, (_, partitionId) => ({
+      partitionErrorCode: 0,
+      partitionId,
+      leader: 0,
+      replicas: [],
+      isr: [],
+    }));
+    return this.#partitioner({ topic, partitionMetadata, message: { key, value, headers } });
+  }
+
+  async #sendAll(): Promise<void> {
+    // A turn later, so that records published in one go are sent in one go.
+    await Promise.resolve();
+    while (this.#queue.length > 0) await this.#send(this.#takeBatch());
+    this.#sending = null;
+  }
+
+  /** Takes the record at the head and those after it that go to the same partition, as many as one send may hold. */
+  #takeBatch(): Waiting[] {
+    const [first] = this.#queue;
+    if (first === undefined) return [];
+    const batch: Waiting[] = [];
+    const rest: Waiting[] = [];
+    let bytes = 0;
+    for (const waiting of this.#queue) {
+      const fits = batch.length === 0 || bytes + bytesOf(waiting.record) <= SEND_BYTES_MAX;
+      const together = waiting.record.topic === first.record.topic && waiting.partition === first.partition;
+      if (together && fits && batch.length < SEND_RECORDS_MAX) {
+        batch.push(waiting);
+        bytes += bytesOf(waiting.record);
+      } else {
+        rest.push(waiting);
+      }
+    }
+    this.#queue.splice(0, this.#queue.length, ...rest);
+    return batch;
+  }
+
+  async #send(batch: Waiting[]): Promise<void> {
+    const [first] = batch;
+    if (first === undefined) return;
+    const { partition } = first;
+    const { topic } = first.record;
+    try {
+      const producer = await this.#openProducer();
+      const written = await producer.send({
+        topic,
+        acks: -1,
+        messages: batch.map(({ record }) => ({ key: record.key, value: record.value, headers: record.headers, partition })),
+      });
+      const base = written.find((entry) => entry.partition === partition)?.baseOffset;
+      if (base === undefined) throw new Error(`the brokers did not confirm partition ${partition} of ${topic}`);
+      batch.forEach((waiting, index) => waiting.resolve({ partition, offset: BigInt(base) + BigInt(index) }));
+    } catch (error) {
+      await this.#dropProducer();
+      const failure = publishErrorOf(error, topic);
+      for (const waiting of batch) waiting.reject(failure);
+    }
+  }
+
+  async #openProducer(): Promise<Producer> {
+    if (this.#producer !== null) return this.#producer;
+    const producer = this.#kafka.producer({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+      retry: this.#retry,
+    });
+    this.#producer = producer;
+    await producer.connect();
+    return producer;
+  }
+
+  async #dropProducer(): Promise<void> {
+    const producer = this.#producer;
+    this.#producer = null;
+    if (producer === null) return;
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, DISCONNECT_TIMEOUT_MS);
+    });
+    // A producer that is thrown away has nothing left to lose: how its disconnecting ends does not matter.
+    await Promise.race([producer.disconnect().catch(() => undefined), limit]);
+    clearTimeout(timer);
+  }
+}
+
+function bytesOf(record: OutgoingRecord): number {
+  return record.key.length + record.value.length;
+}
+
+/** Errors by which a broker tells that it did not take the records. */
+const REFUSED_TYPES = new Set([
+  'MESSAGE_TOO_LARGE',
+  'RECORD_LIST_TOO_LARGE',
+  'TOPIC_AUTHORIZATION_FAILED',
+  'CLUSTER_AUTHORIZATION_FAILED',
+  'INVALID_RECORD',
+]);
+
+function publishErrorOf(error: unknown, topic: string): PublishError {
+  const message = error instanceof Error ? error.message : String(error);
+  const type = typeof error === 'object' && error !== null && 'type' in error ? String(error.type) : '';
+  if (REFUSED_TYPES.has(type)) {
+    return new PublishError(`the brokers refused the record for ${topic}: ${message}`, {
+      mayBeWritten: false,
+      cause: error,
+    });
+  }
+  return new PublishError(
+    `it is not known whether the record for ${topic} was written (${message}): publish it again with the same key, which is safe`,
+    { mayBeWritten: true, cause: error },
+  );
+}

@@ -1,0 +1,219 @@
+/**
+ * Makes the topics and checks them. Nothing here changes a topic that exists: a topic with the wrong partitions or
+ * retention is reported, because repairing it is a decision (the partitions of a prefix are fixed for its life).
+ */
+import { ConfigResourceTypes, type Admin, type Kafka } from 'kafkajs';
+import { topicConfiguration, topicDefinitions, type TopicDefinition, type TopicSettings } from './topic-definitions.ts';
+
+export interface TopicCreationOptions {
+  /** Null: three, or as many as there are brokers if fewer. */
+  replicationFactor: number | null;
+  /** Says what would be made and makes nothing. */
+  dryRun: boolean;
+}
+
+export interface TopicCreation {
+  topic: string;
+  action: 'created' | 'exists' | 'would-create';
+  partitions: number;
+  replicationFactor: number;
+  configuration: Record<string, string>;
+}
+
+export interface TopicProblem {
+  topic: string;
+  kind: 'missing' | 'partitions' | 'retention' | 'cleanup' | 'timestamp' | 'size';
+  /** What is wrong, where, and what to do. */
+  message: string;
+}
+
+/** What is known of one existing topic. */
+interface TopicState {
+  partitions: number;
+  configuration: ReadonlyMap<string, string>;
+}
+
+const REPLICATION_FACTOR_DEFAULT = 3;
+/** Longest wait until the leaders of new topics are known. */
+const CREATION_TIMEOUT_MS = 15_000;
+
+/**
+ * Makes the topics that do not exist; existing ones are left as they are.
+ * @returns one entry per topic of the contract, in its order
+ * @throws the broker's error, such as a replication factor beyond the brokers
+ */
+export async function createTopics(
+  kafka: Kafka,
+  settings: TopicSettings,
+  options: TopicCreationOptions,
+): Promise<TopicCreation[]> {
+  return withAdmin(kafka, async (admin) => {
+    const existing = new Set(await admin.listTopics());
+    const { brokers } = await admin.describeCluster();
+    const replicationFactor = options.replicationFactor ?? Math.min(REPLICATION_FACTOR_DEFAULT, brokers.length);
+    const plan = topicDefinitions(settings).map((definition): TopicCreation => {
+      const missing = options.dryRun ? 'would-create' : 'created';
+      return {
+        topic: definition.topic,
+        action: existing.has(definition.topic) ? 'exists' : missing,
+        partitions: definition.partitions,
+        replicationFactor,
+        configuration: topicConfiguration(definition, Math.max(1, replicationFactor - 1)),
+      };
+    });
+    const wanted = plan.filter((creation) => creation.action === 'created');
+    if (wanted.length > 0) {
+      await admin.createTopics({
+        waitForLeaders: true,
+        timeout: CREATION_TIMEOUT_MS,
+        topics: wanted.map((creation) => ({
+          topic: creation.topic,
+          numPartitions: creation.partitions,
+          replicationFactor: creation.replicationFactor,
+          configEntries: Object.entries(creation.configuration).map(([name, value]) => ({ name, value })),
+        })),
+      });
+    }
+    return plan;
+  });
+}
+
+/**
+ * Compares the topics with what the processor relies on.
+ * @param options.sandboxCommands whether the sandbox command's topic must be there
+ * @returns every problem; none means that the processor may start
+ */
+export async function checkTopics(
+  kafka: Kafka,
+  settings: TopicSettings,
+  options: { sandboxCommands: boolean },
+): Promise<TopicProblem[]> {
+  return withAdmin(kafka, async (admin) => {
+    const definitions = topicDefinitions(settings);
+    const states = await readStates(
+      admin,
+      definitions.map((definition) => definition.topic),
+    );
+    const sandboxTopic = `${settings.TOPIC_PREFIX}.commands.simulate-uma-receive.v1`;
+    return definitions.flatMap((definition) => {
+      const state = states.get(definition.topic);
+      if (state !== undefined) return problemsOf(definition, state, settings);
+      if (definition.topic === sandboxTopic && !options.sandboxCommands) return [];
+      return [
+        {
+          topic: definition.topic,
+          kind: 'missing',
+          message: `topic ${definition.topic} does not exist: run \`npm run cli -- topics create\``,
+        },
+      ];
+    });
+  });
+}
+
+async function readStates(admin: Admin, topics: string[]): Promise<Map<string, TopicState>> {
+  // Asking for the metadata of a topic by its name could make it, where the cluster allows that; the list does not.
+  const listed = new Set(await admin.listTopics());
+  const existing = topics.filter((topic) => listed.has(topic));
+  if (existing.length === 0) return new Map();
+  const [metadata, configurations] = await Promise.all([
+    admin.fetchTopicMetadata({ topics: existing }),
+    admin.describeConfigs({
+      includeSynonyms: false,
+      resources: existing.map((name) => ({ type: ConfigResourceTypes.TOPIC, name })),
+    }),
+  ]);
+  const configurationOf = new Map(
+    configurations.resources.map((resource) => [
+      resource.resourceName,
+      new Map(resource.configEntries.map((entry) => [entry.configName, entry.configValue])),
+    ]),
+  );
+  return new Map(
+    metadata.topics.map((topic) => [
+      topic.name,
+      { partitions: topic.partitions.length, configuration: configurationOf.get(topic.name) ?? new Map() },
+    ]),
+  );
+}
+
+function problemsOf(definition: TopicDefinition, state: TopicState, settings: TopicSettings): TopicProblem[] {
+  const { topic } = definition;
+  const problems: TopicProblem[] = [];
+  const value = (name: string): string => state.configuration.get(name) ?? '';
+  const alter = (name: string, wanted: string): string =>
+    `set it with \`kafka-configs.sh --alter --topic ${topic} --add-config ${name}=${wanted}\``;
+
+  if (state.partitions !== definition.partitions) {
+    problems.push({
+      topic,
+      kind: 'partitions',
+      message:
+        `topic ${topic} has ${state.partitions} partitions and LANES is ${settings.LANES}: set LANES to the number that ` +
+        'this prefix was made with, or make new topics under another TOPIC_PREFIX (partitions must not be added: the memory of keys is by lane)',
+    });
+  }
+  if (value('cleanup.policy') !== definition.cleanupPolicy) {
+    problems.push({
+      topic,
+      kind: 'cleanup',
+      message: `topic ${topic} has cleanup.policy=${value('cleanup.policy')} and must have ${definition.cleanupPolicy}: ${alter('cleanup.policy', definition.cleanupPolicy)}`,
+    });
+  }
+  if (definition.timestampType === 'LogAppendTime' && value('message.timestamp.type') !== 'LogAppendTime') {
+    problems.push({
+      topic,
+      kind: 'timestamp',
+      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so that publishers' clocks would decide the age of a command: ${alter('message.timestamp.type', 'LogAppendTime')}`,
+    });
+  }
+  if (Number(value('max.message.bytes')) < definition.maxMessageBytes && definition.purpose !== 'command') {
+    problems.push({
+      topic,
+      kind: 'size',
+      message: `topic ${topic} has max.message.bytes=${value('max.message.bytes')} and needs ${definition.maxMessageBytes}, to take any command with its headers: ${alter('max.message.bytes', String(definition.maxMessageBytes))}`,
+    });
+  }
+  if (definition.purpose === 'command') problems.push(...retentionProblems(definition, value, settings));
+  return problems;
+}
+
+function retentionProblems(
+  definition: TopicDefinition,
+  value: (name: string) => string,
+  settings: TopicSettings,
+): TopicProblem[] {
+  const { topic } = definition;
+  const longestAgeMs = Math.max(...Object.values(settings.COMMAND_MAX_AGE));
+  const retentionMs = Number(value('retention.ms'));
+  const problems: TopicProblem[] = [];
+  const problem = (message: string): void => void problems.push({ topic, kind: 'retention', message });
+  if (retentionMs === -1 || retentionMs > settings.LEDGER_RETENTION) {
+    problem(
+      `topic ${topic} keeps commands for ${retentionMs === -1 ? 'ever' : `${retentionMs} ms`}, longer than their keys are remembered ` +
+        `(LEDGER_RETENTION, ${settings.LEDGER_RETENTION} ms): lower retention.ms or raise LEDGER_RETENTION`,
+    );
+  } else if (retentionMs <= longestAgeMs) {
+    problem(
+      `topic ${topic} keeps commands for ${retentionMs} ms, not longer than the longest COMMAND_MAX_AGE (${longestAgeMs} ms), ` +
+        'so that a waiting command could be removed unanswered: raise retention.ms or lower COMMAND_MAX_AGE',
+    );
+  }
+  const retentionBytes = value('retention.bytes');
+  if (retentionBytes !== '-1') {
+    problem(
+      `topic ${topic} has retention.bytes=${retentionBytes}, so that waiting commands could be removed unanswered: ` +
+        `set it with \`kafka-configs.sh --alter --topic ${topic} --add-config retention.bytes=-1\``,
+    );
+  }
+  return problems;
+}
+
+async function withAdmin<Value>(kafka: Kafka, use: (admin: Admin) => Promise<Value>): Promise<Value> {
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    return await use(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}

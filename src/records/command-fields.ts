@@ -1,0 +1,97 @@
+/**
+ * Reads the fields of a command, whether they came as Avro or as JSON: types, enumerations and conditional rules.
+ * Every problem is named by its path. Also their canonical form, by which a copy is told from other content.
+ */
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { CommandType } from './commands.ts';
+import { createQuote } from './command-fields/create-quote.ts';
+import { executeQuote } from './command-fields/execute-quote.ts';
+import { rejectTransaction } from './command-fields/reject-transaction.ts';
+import { simulateUmaReceive } from './command-fields/simulate-uma-receive.ts';
+import { transferIn } from './command-fields/transfer-in.ts';
+import { isRawNumber, parseLossless, stringifyLossless } from './lossless-json.ts';
+import type { CreateQuote, ExecuteQuote, RejectTransaction, SimulateUmaReceive, TransferIn } from './types.ts';
+
+export interface CommandFields {
+  'create-quote': CreateQuote;
+  'execute-quote': ExecuteQuote;
+  'transfer-in': TransferIn;
+  'reject-transaction': RejectTransaction;
+  'simulate-uma-receive': SimulateUmaReceive;
+}
+
+export interface FieldProblem {
+  /** Dotted path, such as `source.accountId`; empty for the value as a whole. */
+  path: string;
+  message: string;
+}
+
+export type FieldsResult<Fields> = { ok: true; value: Fields } | { ok: false; problems: FieldProblem[] };
+
+/** Problems reported for one command; a hostile value could have any number. */
+const PROBLEMS_MAX = 50;
+
+const FIELD_SCHEMAS: { [Type in CommandType]: z.ZodType<CommandFields[Type], unknown> } = {
+  'create-quote': createQuote,
+  'execute-quote': executeQuote,
+  'transfer-in': transferIn,
+  'reject-transaction': rejectTransaction,
+  'simulate-uma-receive': simulateUmaReceive,
+};
+
+/**
+ * Checks decoded fields.
+ * @param value a record decoded from Avro, or JSON parsed by parseLossless
+ * @returns the fields with defaults applied, int64 as bigint; or every problem by path
+ */
+export function readCommandFields<Type extends CommandType>(type: Type, value: unknown): FieldsResult<CommandFields[Type]> {
+  const read = FIELD_SCHEMAS[type].safeParse(value);
+  if (read.success) return { ok: true, value: read.data };
+  return { ok: false, problems: read.error.issues.slice(0, PROBLEMS_MAX).flatMap(problemsOf) };
+}
+
+function problemsOf(issue: z.core.$ZodIssue): FieldProblem[] {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((name) => ({ path: [...path, name].join('.'), message: 'is not a field of this command' }));
+  }
+  if (issue.code === 'invalid_type') {
+    return [{ path: path.join('.'), message: `must be ${issue.expected}` }];
+  }
+  return [{ path: path.join('.'), message: issue.message }];
+}
+
+/**
+ * The fields in canonical form: names sorted, nulls left out, int64 with all digits.
+ * The text reads back through parseLossless and readCommandFields to the same fields.
+ */
+export function canonicalJson(fields: object): string {
+  return stringifyLossless(canonical(fields));
+}
+
+/** Same fingerprint, same command: by type and canonical content. */
+export function commandFingerprint(type: CommandType, canonicalText: string): string {
+  return createHash('sha256').update(`${type}\n${withParsedOthers(canonicalText)}`).digest('base64url');
+}
+
+/** `otherFieldsJson` is compared by what it says, not by how it is spaced or ordered. */
+function withParsedOthers(canonicalText: string): string {
+  if (!canonicalText.includes('"otherFieldsJson"')) return canonicalText;
+  return stringifyLossless(
+    canonical(parseLossless(canonicalText), (name, member) => (name === 'otherFieldsJson' ? parseLossless(member) : member)),
+  );
+}
+
+function canonical(value: unknown, readText?: (name: string, member: string) => unknown): unknown {
+  if (Array.isArray(value)) return value.map((member) => canonical(member, readText));
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return value;
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== null && member !== undefined)
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([name, member]: [string, unknown]) => [
+      name,
+      typeof member === 'string' && readText !== undefined ? canonical(readText(name, member)) : canonical(member, readText),
+    ]);
+  return Object.fromEntries(members) as unknown;
+}

@@ -1,0 +1,9 @@
+/** ExecuteQuote: its fields. */
+import { z } from 'zod';
+import type { ExecuteQuote } from '../types.ts';
+import { optionalText, requiredText } from './field-shapes.ts';
+
+export const executeQuote: z.ZodType<ExecuteQuote, unknown> = z.strictObject({
+  quoteId: requiredText,
+  transactionId: optionalText,
+});

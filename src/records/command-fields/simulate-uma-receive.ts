@@ -1,0 +1,17 @@
+/** SimulateUmaReceive: fields, and the rule that a receiver is named one way or the other. */
+import { z } from 'zod';
+import type { SimulateUmaReceive } from '../types.ts';
+import { int64, optionalText, requiredText } from './field-shapes.ts';
+
+export const simulateUmaReceive: z.ZodType<SimulateUmaReceive, unknown> = z
+  .strictObject({
+    senderUmaAddress: requiredText,
+    receivingCurrencyCode: requiredText,
+    receivingCurrencyAmount: int64,
+    receiverUmaAddress: optionalText,
+    customerId: optionalText,
+  })
+  .refine((command) => Boolean(command.receiverUmaAddress) || Boolean(command.customerId), {
+    message: 'is required unless customerId is given',
+    path: ['receiverUmaAddress'],
+  });

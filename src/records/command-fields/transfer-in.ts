@@ -1,0 +1,12 @@
+/** TransferIn: its fields. Whether an amount is acceptable is for the service to say. */
+import { z } from 'zod';
+import type { TransferIn } from '../types.ts';
+import { optionalInt64, requiredText } from './field-shapes.ts';
+
+const account = z.strictObject({ accountId: requiredText });
+
+export const transferIn: z.ZodType<TransferIn, unknown> = z.strictObject({
+  source: account,
+  destination: account,
+  amount: optionalInt64,
+});

@@ -1,0 +1,150 @@
+/** Publishers choose their compression: whatever they choose, the records arrive, bytes intact. */
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import kafkajs, { type Message } from 'kafkajs';
+import { compressFrameSync } from 'lz4-napi';
+import { compressSync as compressSnappy } from 'snappy';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { DECOMPRESSED_BYTES_MAX, registerCompressionCodecs, UnreadableBatchError } from '../../src/consumers/compression-codecs.ts';
+import { connectKafka, createTopic, readCommitted } from './local-kafka.ts';
+
+const { CompressionCodecs, CompressionTypes } = kafkajs;
+
+interface Codec {
+  compress(records: { buffer: Buffer }): Promise<Buffer>;
+  decompress(batch: Buffer): Promise<Buffer>;
+}
+
+type CodecName = 'gzip' | 'snappy' | 'lz4' | 'zstd';
+const CODEC_TYPES = {
+  gzip: CompressionTypes.GZIP,
+  snappy: CompressionTypes.Snappy,
+  lz4: CompressionTypes.LZ4,
+  zstd: CompressionTypes.ZSTD,
+} as const;
+const CODEC_NAMES: readonly CodecName[] = ['gzip', 'snappy', 'lz4', 'zstd'];
+
+beforeEach(() => {
+  registerCompressionCodecs();
+  registerCompressionCodecs();
+});
+
+describe('a batch compressed by Kafka itself', () => {
+  // A topic's compression.type makes the broker compress with the code that the Java producer uses.
+  test.each(CODEC_NAMES)('%s: keys, values and headers arrive unchanged', async (name) => {
+    const expanded = countExpandedBatches(name);
+    const kafka = connectKafka();
+    const topic = await createTopic(kafka, [{ name: 'compression.type', value: name }]);
+    const messages = sampleMessages();
+    const producer = kafka.producer();
+    await producer.connect();
+    await producer.send({ topic, messages });
+    await producer.disconnect();
+
+    const read = await readCommitted(kafka, topic, messages.at(-1)!.value as Buffer);
+
+    expect(read.map(({ key, value, headers }) => ({ key, value, headers }))).toEqual(messages);
+    expect(expanded.batches).toBeGreaterThan(0);
+  });
+});
+
+describe('layouts that other publishers write', () => {
+  const content = Buffer.concat(sampleMessages().map(({ value }) => value as Buffer));
+
+  test('snappy without framing, as librdkafka writes it', async () => {
+    expect(await codec('snappy').decompress(compressSnappy(content))).toEqual(content);
+  });
+
+  test('snappy in several framed blocks', async () => {
+    const half = content.length / 2;
+    const framed = snappyFrame(content.subarray(0, half), content.subarray(half));
+    expect(await codec('snappy').decompress(framed)).toEqual(content);
+  });
+
+  test('lz4 with block and content checksums', async () => {
+    const frame = compressFrameSync(content, { blockChecksums: true, contentChecksum: true });
+    expect(await codec('lz4').decompress(frame)).toEqual(content);
+  });
+});
+
+describe('gzip and zstd are written as well', () => {
+  test.each(['gzip', 'zstd'] as const)('%s: what was compressed expands to the same bytes', async (name) => {
+    const content = sampleMessages()[0]!.value as Buffer;
+    expect(await codec(name).decompress(await codec(name).compress({ buffer: content }))).toEqual(content);
+  });
+});
+
+describe('a batch that cannot be expanded', () => {
+  const tooLarge = Buffer.alloc(DECOMPRESSED_BYTES_MAX + 1);
+  const bombs: Record<CodecName, () => Buffer> = {
+    gzip: () => gzipSync(tooLarge),
+    snappy: () => compressSnappy(tooLarge),
+    lz4: () => compressFrameSync(tooLarge),
+    zstd: () => zstdCompressSync(tooLarge),
+  };
+
+  test.each(CODEC_NAMES)('%s beyond the limit: refused with an error that ends retrying', async (name) => {
+    await expectRefused(name, bombs[name]());
+  });
+
+  test('snappy blocks that exceed the limit only together: refused', async () => {
+    const half = tooLarge.subarray(0, Math.ceil(tooLarge.length / 2));
+    await expectRefused('snappy', snappyFrame(half, half));
+  });
+
+  test('lz4 frames that exceed the limit only together: refused', async () => {
+    const frame = compressFrameSync(tooLarge.subarray(0, Math.ceil(tooLarge.length / 2)));
+    await expectRefused('lz4', Buffer.concat([frame, frame]));
+  });
+
+  test.each(CODEC_NAMES)('%s cut short, damaged or empty: refused', async (name) => {
+    const whole = bombs[name]();
+    await expectRefused(name, whole.subarray(0, 20));
+    await expectRefused(name, Buffer.alloc(20, 0xff));
+    await expectRefused(name, Buffer.alloc(0));
+  });
+
+  async function expectRefused(name: CodecName, batch: Buffer): Promise<void> {
+    const error: unknown = await codec(name).decompress(batch).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(UnreadableBatchError);
+    expect(error).toHaveProperty('retriable', false);
+  }
+});
+
+function codec(name: CodecName): Codec {
+  return CompressionCodecs[CODEC_TYPES[name]]() as Codec;
+}
+
+/** Puts a counter before the codec, to know that the batch really came compressed. */
+function countExpandedBatches(name: CodecName): { batches: number } {
+  const counter = { batches: 0 };
+  const registered = codec(name);
+  CompressionCodecs[CODEC_TYPES[name]] = () => ({
+    ...registered,
+    decompress: (batch: Buffer) => {
+      counter.batches += 1;
+      return registered.decompress(batch);
+    },
+  });
+  return counter;
+}
+
+/** 200 kB in all, every byte value, so that a batch takes several blocks of each format. */
+function sampleMessages(): Message[] {
+  return Array.from({ length: 200 }, (_, index) => ({
+    key: Buffer.from([0, 255, index]),
+    value: Buffer.from(Array.from({ length: 1000 }, (_value, position) => (position * (index + 1)) % 256)),
+    headers: { number: Buffer.from([index]) },
+  }));
+}
+
+/** snappy-java's framing: magic, two version numbers, then each block behind its length. */
+function snappyFrame(...contents: Buffer[]): Buffer {
+  const header = Buffer.from('82534e4150505900' + '00000001' + '00000001', 'hex');
+  const blocks = contents.flatMap((content) => {
+    const block = compressSnappy(content);
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(block.length);
+    return [length, block];
+  });
+  return Buffer.concat([header, ...blocks]);
+}

@@ -1,0 +1,60 @@
+/** Topics of a test's own on the Kafka that the test run provides, and bounded reading of them. */
+import { randomUUID } from 'node:crypto';
+import kafkajs, { type Kafka, type KafkaMessage } from 'kafkajs';
+import { inject } from 'vitest';
+
+/** A broker on the same machine delivers within some milliseconds; joining a group takes up to a few seconds. */
+const READ_MS_MAX = 20_000;
+
+export function connectKafka(): Kafka {
+  return new kafkajs.Kafka({
+    clientId: 'kafkajs-mends-test',
+    brokers: [...inject('kafkaBrokers')],
+    logLevel: kafkajs.logLevel.NOTHING,
+    // After a commit the coordinator is busy for some milliseconds; the default would wait 300 ms then.
+    retry: { initialRetryTime: 5, retries: 20 },
+  });
+}
+
+/** @returns the name of a fresh topic of one partition */
+export async function createTopic(kafka: Kafka, configEntries: { name: string; value: string }[] = []): Promise<string> {
+  const topic = `mends-${randomUUID()}`;
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    await admin.createTopics({ topics: [{ topic, numPartitions: 1, configEntries }], waitForLeaders: true });
+  } finally {
+    await admin.disconnect();
+  }
+  return topic;
+}
+
+/**
+ * Reads a topic of one partition as a read_committed consumer, up to the message with the value `lastValue`.
+ * @param fromOffset where to begin, the beginning by default
+ */
+export async function readCommitted(kafka: Kafka, topic: string, lastValue: Buffer, fromOffset = '0'): Promise<KafkaMessage[]> {
+  const consumer = kafka.consumer({ groupId: `mends-${randomUUID()}`, maxWaitTimeInMs: 100 });
+  const messages: KafkaMessage[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  const deadline = setTimeout(() => reject(new Error(`The last message was not read in ${READ_MS_MAX} ms`)), READ_MS_MAX);
+  consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
+  try {
+    await consumer.connect();
+    await consumer.subscribe({ topic, fromBeginning: true });
+    await consumer.run({
+      eachMessage: async ({ message }) => {
+        // What was fetched before the seek took effect.
+        if (BigInt(message.offset) < BigInt(fromOffset)) return;
+        messages.push(message);
+        if (message.value?.equals(lastValue) === true) resolve(undefined);
+      },
+    });
+    consumer.seek({ topic, partition: 0, offset: fromOffset });
+    await promise;
+  } finally {
+    clearTimeout(deadline);
+    await consumer.disconnect();
+  }
+  return messages;
+}

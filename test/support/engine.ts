@@ -1,0 +1,34 @@
+/**
+ * One Kafka and one schema registry for the whole test run; tests keep apart by their own topic prefixes and groups.
+ * With TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL set, ones that already run are used and left running.
+ */
+import type { TestProject } from 'vitest/node';
+import { startEngine } from '../../dev/engine/start.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Bootstrap addresses, host:port. */
+    kafkaBrokers: string[];
+    /** Base URL of the Confluent-compatible interface, no trailing slash. */
+    schemaRegistryUrl: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const given = {
+    brokers: process.env.TEST_KAFKA_BROKERS ?? '',
+    registryUrl: process.env.TEST_SCHEMA_REGISTRY_URL ?? '',
+  };
+  if ((given.brokers === '') !== (given.registryUrl === '')) {
+    throw new Error('Set both TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL, or neither.');
+  }
+  if (given.brokers !== '') {
+    project.provide('kafkaBrokers', given.brokers.split(','));
+    project.provide('schemaRegistryUrl', given.registryUrl.replace(/\/+$/, ''));
+    return undefined;
+  }
+  const engine = await startEngine({ onProgress: (line) => console.log(line) });
+  project.provide('kafkaBrokers', engine.brokers);
+  project.provide('schemaRegistryUrl', engine.registryUrl);
+  return async () => engine.stop();
+}
