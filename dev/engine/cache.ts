@@ -28,7 +28,7 @@ const LEFTOVER_AGE_MS_MIN = 2 * 60 * 60_000;
 const EMPTY_LOCK_AGE_MS_MAX = 5_000;
 
 /** `$PAYMENT_PROCESSOR_CACHE`, or `~/.cache/payment-processor`. */
-export function cacheDirectory(): string {
+function cacheDirectory(): string {
   const given = process.env.PAYMENT_PROCESSOR_CACHE ?? '';
   return given === '' ? join(homedir(), '.cache', 'payment-processor') : given;
 }

@@ -1,4 +1,4 @@
-export type EngineErrorCode =
+type EngineErrorCode =
   'INVALID_OPTIONS' | 'JAVA_MISSING' | 'MAVEN_MISSING' | 'DOWNLOAD_FAILED' | 'PORT_TAKEN' | 'NOT_READY' | 'ENDED';
 
 /** What keeps the engine from starting; the message says what to do about it. */

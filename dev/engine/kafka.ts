@@ -20,6 +20,13 @@ const REPLICATION_FACTOR_MAX = 3;
 /** Every partition of an internal topic is created at first use; the default of 50 makes that slow. */
 const INTERNAL_TOPIC_PARTITIONS = 8;
 
+/**
+ * How long a dead broker stays registered: failover and its own restart wait for that. The default is 9 s; a starved
+ * machine must not lose a live broker.
+ */
+const BROKER_SESSION_TIMEOUT_MS = 4_000;
+const BROKER_HEARTBEAT_INTERVAL_MS = 500;
+
 const MESSAGE_BYTES_MAX = 12 * 1024 * 1024;
 
 export interface BrokerNode {
@@ -30,7 +37,7 @@ export interface BrokerNode {
 }
 
 /** The server settings of one broker of a cluster. */
-export function brokerProperties(
+function brokerProperties(
   node: BrokerNode,
   cluster: readonly BrokerNode[],
   dataDirectory: string,
@@ -46,6 +53,8 @@ export function brokerProperties(
     'inter.broker.listener.name': 'BROKER',
     'controller.listener.names': 'CONTROLLER',
     'controller.quorum.voters': cluster.map((voter) => `${voter.nodeId}@${LOOPBACK}:${voter.controllerPort}`).join(','),
+    'broker.session.timeout.ms': BROKER_SESSION_TIMEOUT_MS,
+    'broker.heartbeat.interval.ms': BROKER_HEARTBEAT_INTERVAL_MS,
     'log.dirs': dataDirectory,
     'auto.create.topics.enable': 'false',
     'default.replication.factor': replicationFactor,
@@ -69,6 +78,8 @@ export function brokerProperties(
 }
 
 const LOGGING = [
+  // Else the log ends where the orderly end of the broker begins.
+  'shutdownHook=disable',
   'rootLogger.level=INFO',
   'rootLogger.appenderRef.console.ref=console',
   'appender.console.type=Console',

@@ -145,6 +145,12 @@ function checkOptions(options: EngineOptions, brokerCount: number): void {
       throw new EngineError('INVALID_OPTIONS', `${name} must be a whole number from 1 to ${portMax[name]}.`);
     }
   }
+  const { kafkaPort, registryPort } = options;
+  if (kafkaPort !== undefined && registryPort !== undefined) {
+    if (registryPort >= kafkaPort && registryPort < kafkaPort + brokerCount) {
+      throw new EngineError('INVALID_OPTIONS', `registryPort ${registryPort} is also the port of a broker.`);
+    }
+  }
 }
 
 async function chooseNodes(brokerCount: number, firstPort: number | undefined): Promise<BrokerNode[]> {

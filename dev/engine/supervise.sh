@@ -3,11 +3,15 @@
 #
 #   sh supervise.sh LOG PROGRAM ARGUMENT...
 #
-# The kernel closes the pipe on standard input when its writer ends, however it ends (SIGKILL too), and then the program
-# is killed. The program's process id is the first line of standard output, its own output goes to LOG, and its exit
-# code is the exit code.
+# The kernel closes the pipe on standard input when its writer ends, however it ends (SIGKILL too), and then the whole
+# process group is killed: the program, what it started, and this shell. So it must be started in a group of its own.
+# The program's process id is the first line of standard output, its own output goes to LOG, and its exit code is the
+# exit code.
 log=$1
 shift
+
+# It exists from the moment that the process id is known.
+: >>"$log"
 
 # Background jobs get /dev/null as their standard input, so the pipe is kept as descriptor 3.
 exec 3<&0
@@ -17,7 +21,7 @@ echo "$program"
 
 (
   while read -r _ <&3; do :; done
-  kill -KILL "$program" 2>/dev/null
+  kill -KILL 0
 ) &
 watcher=$!
 

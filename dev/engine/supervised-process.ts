@@ -19,7 +19,7 @@ const SUPERVISOR = fileURLToPath(new URL('supervise.sh', import.meta.url));
 /** Enough to show a Java stack trace with its cause. */
 const LOG_TAIL_LINES = 30;
 
-export interface ProcessCommand {
+interface ProcessCommand {
   /** As people say it, for messages. */
   readonly title: string;
   readonly program: string;
@@ -64,13 +64,15 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
     });
   });
   const lines = createInterface({ input: supervisor.stdout });
+  // The end of the output, not the exit, tells that no line will come: a program may end before its line is read.
   const firstLine = await Promise.race([
     once(lines, 'line').then(([line]) => Number(line)),
-    ended.then(() => Number.NaN),
+    once(lines, 'close').then(() => Number.NaN),
   ]);
   lines.close();
-  if (!Number.isInteger(firstLine) || firstLine <= 1)
+  if (!Number.isInteger(firstLine) || firstLine <= 1) {
     throw new EngineError('ENDED', `${command.title} could not be started.`);
+  }
   const pid = firstLine;
 
   const signal = (name: NodeJS.Signals): void => {

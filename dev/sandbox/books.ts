@@ -32,7 +32,8 @@ export class Books {
     for (const line of lines) {
       const key = `${line.currency} ${line.account}`;
       const balance = this.#balances.get(key);
-      if (balance === undefined) this.#balances.set(key, { account: line.account, currency: line.currency, balance: line.amount });
+      if (balance === undefined)
+        this.#balances.set(key, { account: line.account, currency: line.currency, balance: line.amount });
       else balance.balance += line.amount;
       touched.set(line.currency, (touched.get(line.currency) ?? 0n) + line.amount);
     }
@@ -55,7 +56,8 @@ export class Books {
   /** The sum over all accounts, per currency, counted anew; each must be zero. */
   totals(): ReadonlyMap<string, bigint> {
     const totals = new Map<string, bigint>();
-    for (const { currency, balance } of this.#balances.values()) totals.set(currency, (totals.get(currency) ?? 0n) + balance);
+    for (const { currency, balance } of this.#balances.values())
+      totals.set(currency, (totals.get(currency) ?? 0n) + balance);
     return totals;
   }
 }

@@ -8,22 +8,31 @@ export interface Currency {
   readonly decimals: number;
 }
 
-interface PricedCurrency extends Currency {
-  /** US dollars per unit, as a decimal. Made up, with digits that show whether a client keeps them all. */
-  readonly dollarsPerUnit: string;
-}
+/** US dollars per unit, as decimals. Made up, with digits that show whether a client keeps them all. */
+const DOLLARS_PER_UNIT: Readonly<Record<string, string>> = {
+  USD: '1',
+  EUR: '1.10',
+  GBP: '1.2837',
+  MXN: '0.05794813',
+  INR: '0.0119904077',
+  BRL: '0.18416206',
+  PHP: '0.017543859',
+  JPY: '0.0066225166',
+  USDC: '1',
+  BTC: '97531.8642',
+};
 
-const CURRENCIES: readonly PricedCurrency[] = [
-  { code: 'USD', name: 'United States Dollar', symbol: '$', decimals: 2, dollarsPerUnit: '1' },
-  { code: 'EUR', name: 'Euro', symbol: '€', decimals: 2, dollarsPerUnit: '1.10' },
-  { code: 'GBP', name: 'Pound Sterling', symbol: '£', decimals: 2, dollarsPerUnit: '1.2837' },
-  { code: 'MXN', name: 'Mexican Peso', symbol: 'MX$', decimals: 2, dollarsPerUnit: '0.05794813' },
-  { code: 'INR', name: 'Indian Rupee', symbol: '₹', decimals: 2, dollarsPerUnit: '0.0119904077' },
-  { code: 'BRL', name: 'Brazilian Real', symbol: 'R$', decimals: 2, dollarsPerUnit: '0.18416206' },
-  { code: 'PHP', name: 'Philippine Peso', symbol: '₱', decimals: 2, dollarsPerUnit: '0.017543859' },
-  { code: 'JPY', name: 'Japanese Yen', symbol: '¥', decimals: 0, dollarsPerUnit: '0.0066225166' },
-  { code: 'USDC', name: 'USD Coin', symbol: 'USDC', decimals: 6, dollarsPerUnit: '1' },
-  { code: 'BTC', name: 'Bitcoin', symbol: '₿', decimals: 8, dollarsPerUnit: '97531.8642' },
+const CURRENCIES: readonly Currency[] = [
+  { code: 'USD', name: 'United States Dollar', symbol: '$', decimals: 2 },
+  { code: 'EUR', name: 'Euro', symbol: '€', decimals: 2 },
+  { code: 'GBP', name: 'Pound Sterling', symbol: '£', decimals: 2 },
+  { code: 'MXN', name: 'Mexican Peso', symbol: 'MX$', decimals: 2 },
+  { code: 'INR', name: 'Indian Rupee', symbol: '₹', decimals: 2 },
+  { code: 'BRL', name: 'Brazilian Real', symbol: 'R$', decimals: 2 },
+  { code: 'PHP', name: 'Philippine Peso', symbol: '₱', decimals: 2 },
+  { code: 'JPY', name: 'Japanese Yen', symbol: '¥', decimals: 0 },
+  { code: 'USDC', name: 'USD Coin', symbol: 'USDC', decimals: 6 },
+  { code: 'BTC', name: 'Bitcoin', symbol: '₿', decimals: 8 },
 ];
 
 const BY_CODE = new Map(CURRENCIES.map((currency) => [currency.code, currency]));
@@ -37,19 +46,15 @@ export function isCurrencyCode(code: string): boolean {
 
 /** @throws for a code that is not known: a bug, codes are checked where they arrive. */
 export function currencyOf(code: string): Currency {
-  return pricedCurrencyOf(code);
+  const currency = BY_CODE.get(code);
+  if (currency === undefined) throw new Error(`no currency ${code}`);
+  return currency;
 }
 
 const PRICE_DECIMALS = 10;
 
 /** US dollars per unit, times 10^10. */
 export function scaledPriceOf(currency: Currency): bigint {
-  const [whole = '0', fraction = ''] = pricedCurrencyOf(currency.code).dollarsPerUnit.split('.');
+  const [whole = '0', fraction = ''] = (DOLLARS_PER_UNIT[currency.code] ?? '').split('.');
   return BigInt(whole + fraction.padEnd(PRICE_DECIMALS, '0'));
-}
-
-function pricedCurrencyOf(code: string): PricedCurrency {
-  const currency = BY_CODE.get(code);
-  if (currency === undefined) throw new Error(`no currency ${code}`);
-  return currency;
 }

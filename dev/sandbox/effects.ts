@@ -49,12 +49,21 @@ export class Effects {
   /** The body of `GET /control/effects`. */
   report(): object {
     return {
-      operations: Object.fromEntries(OPERATIONS.map((operation) => [operation, Object.fromEntries(this.#keyed.get(operation) ?? [])])),
-      unkeyed: Object.fromEntries(OPERATIONS.map((operation) => [operation, this.#unkeyed.get(operation) ?? { calls: 0, effects: 0 }])),
+      operations: Object.fromEntries(
+        OPERATIONS.map((operation) => [operation, Object.fromEntries(this.#keyed.get(operation) ?? [])]),
+      ),
+      unkeyed: Object.fromEntries(
+        OPERATIONS.map((operation) => [operation, this.#unkeyed.get(operation) ?? { calls: 0, effects: 0 }]),
+      ),
       quotes: Object.fromEntries(this.#quotes),
       transactions: Object.fromEntries(this.#rejections),
-      totals: Object.fromEntries(OPERATIONS.map((operation) => [operation, this.#total(operation)])),
+      totals: this.totals(),
     };
+  }
+
+  /** Per operation, keyed or not. */
+  totals(): Record<string, Tally> {
+    return Object.fromEntries(OPERATIONS.map((operation) => [operation, this.#total(operation)]));
   }
 
   #tally(operation: Operation, key: string | null): Tally {

@@ -5,6 +5,8 @@ import { OPERATIONS, type Operation } from './operations.ts';
 const DELAY_MAX_MS = 600_000;
 export const FAULT_RULES_MAX = 100;
 
+/** What a header's value may hold, so that a rule cannot make an answer that cannot be written. */
+const headerValue = z.string().regex(/^[\x20-\x7e]{1,200}$/, 'must be 1 to 200 printable ASCII characters');
 const delayMs = z.number().min(0).max(DELAY_MAX_MS);
 
 const COMMON = {
@@ -26,9 +28,9 @@ export const FAULT_RULE = z.discriminatedUnion('kind', [
     ...COMMON,
     kind: z.literal('status'),
     httpStatus: z.number().int().min(200).max(599),
-    retryAfter: z.union([z.string(), z.number().min(0).transform(String)]).optional(),
+    retryAfter: z.union([headerValue, z.number().min(0).transform(String)]).optional(),
     body: z.string().optional(),
-    contentType: z.string().optional(),
+    contentType: headerValue.optional(),
     delayMs: delayMs.default(0),
   }),
   /** Cuts the connection, after the delay; no effect. */

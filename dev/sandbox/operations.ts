@@ -36,7 +36,8 @@ export function routeOf(method: string, path: string): Route {
   const found = ENDPOINTS.filter((endpoint) => matches(endpoint.segments, segments));
   if (found.length === 0) return { kind: 'unknown-path' };
   const endpoint = found.find((candidate) => candidate.method === method);
-  if (endpoint === undefined) return { kind: 'wrong-method', allow: found.map((candidate) => candidate.method).join(', ') };
+  if (endpoint === undefined)
+    return { kind: 'wrong-method', allow: found.map((candidate) => candidate.method).join(', ') };
   const pathId = decoded(segments[endpoint.segments.indexOf('*')] ?? '');
   return pathId === null ? { kind: 'bad-encoding' } : { kind: 'operation', operation: endpoint.operation, pathId };
 }

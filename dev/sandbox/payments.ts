@@ -9,7 +9,15 @@
  */
 import { reversed, type BookLine } from './books.ts';
 import type { FailureReason, Scenario } from './scenarios.ts';
-import { nameOfParty, type Party, type Quote, type QuoteStatus, type Transaction, type TransactionStatus, type World } from './state.ts';
+import {
+  nameOfParty,
+  type Party,
+  type Quote,
+  type QuoteStatus,
+  type Transaction,
+  type TransactionStatus,
+  type World,
+} from './state.ts';
 
 interface Step {
   status: TransactionStatus;
@@ -71,7 +79,12 @@ export function addTransaction(world: World, fields: NewTransaction, nowMs: numb
 export function awaitExecution(world: World, quote: Quote): void {
   const { transaction } = quote;
   if (transaction.status === 'CREATED') {
-    follow(world, transaction, [{ status: 'PENDING', afterMs: world.settings.settleMs * SLOW_FACTOR }], quote.createdAtMs);
+    follow(
+      world,
+      transaction,
+      [{ status: 'PENDING', afterMs: world.settings.settleMs * SLOW_FACTOR }],
+      quote.createdAtMs,
+    );
   }
   world.scheduler.at(quote.expiresAtMs, (dueMs) => {
     if (quote.status === 'PENDING') abandonPlan(transaction, 'EXPIRED', dueMs, quote);
@@ -90,7 +103,12 @@ export function executeQuote(world: World, quote: Quote, nowMs: number): void {
 /** A new incoming payment: takes the money from the sender and waits `waitMs` before it is done. */
 export function receive(world: World, transaction: Transaction, waitMs: number): void {
   world.books.post(`the arrival of ${transaction.id}`, takeLines(transaction));
-  follow(world, transaction, incomingPlan(transaction.scenario, waitMs, world.settings.settleMs), transaction.createdAtMs);
+  follow(
+    world,
+    transaction,
+    incomingPlan(transaction.scenario, waitMs, world.settings.settleMs),
+    transaction.createdAtMs,
+  );
 }
 
 /** Rejects an incoming payment that is PENDING: the money goes back. */
@@ -113,7 +131,12 @@ function outgoingPlan(scenario: Scenario, settleMs: number): Step[] {
       return [sent, completed, { status: 'REFUNDED', afterMs: settleMs, movement: 'take-back' }];
     case 'times-out':
       return [
-        { status: 'FAILED', afterMs: settleMs * TIME_OUT_FACTOR, failureReason: 'QUOTE_EXECUTION_FAILED', movement: 'return' },
+        {
+          status: 'FAILED',
+          afterMs: settleMs * TIME_OUT_FACTOR,
+          failureReason: 'QUOTE_EXECUTION_FAILED',
+          movement: 'return',
+        },
       ];
     case 'slow':
       return [
@@ -123,7 +146,8 @@ function outgoingPlan(scenario: Scenario, settleMs: number): Step[] {
     case 'fails': {
       const { failureReason } = scenario;
       // Only the off-ramp fails after the money has left: it comes back later. The others fail before it is sent.
-      if (failureReason !== 'OFFRAMP_FAILED') return [{ status: 'FAILED', afterMs: untilSentMs, failureReason, movement: 'return' }];
+      if (failureReason !== 'OFFRAMP_FAILED')
+        return [{ status: 'FAILED', afterMs: untilSentMs, failureReason, movement: 'return' }];
       return [
         sent,
         { status: 'FAILED', afterMs: lastMs, failureReason },
@@ -146,7 +170,12 @@ function incomingPlan(scenario: Scenario, waitMs: number, settleMs: number): Ste
       return [completed, { status: 'REFUNDED', afterMs: settleMs, movement: 'take-back' }];
     case 'times-out':
       return [
-        { status: 'FAILED', afterMs: waitMs * TIME_OUT_FACTOR, failureReason: 'PAYMENT_APPROVAL_TIMED_OUT', movement: 'return' },
+        {
+          status: 'FAILED',
+          afterMs: waitMs * TIME_OUT_FACTOR,
+          failureReason: 'PAYMENT_APPROVAL_TIMED_OUT',
+          movement: 'return',
+        },
       ];
     case 'slow':
       return [
@@ -168,7 +197,12 @@ function follow(world: World, transaction: Transaction, steps: readonly Step[], 
   world.scheduler.at(fromMs + step.afterMs, (dueMs) => {
     if (transaction.plan !== plan) return;
     if (step.failureReason !== undefined) transaction.failureReason = step.failureReason;
-    changeStatus(transaction, step.status, dueMs, transaction.quoteId === null ? undefined : world.quotes.get(transaction.quoteId));
+    changeStatus(
+      transaction,
+      step.status,
+      dueMs,
+      transaction.quoteId === null ? undefined : world.quotes.get(transaction.quoteId),
+    );
     if (step.movement !== undefined) {
       world.books.post(`${transaction.id} becoming ${step.status}`, linesOf(step.movement, transaction));
     }
@@ -177,12 +211,22 @@ function follow(world: World, transaction: Transaction, steps: readonly Step[], 
 }
 
 /** Leaves the plan that the transaction was on, for a status that comes from outside it. */
-function abandonPlan(transaction: Transaction, status: TransactionStatus, atMs: number, quote: Quote | undefined): void {
+function abandonPlan(
+  transaction: Transaction,
+  status: TransactionStatus,
+  atMs: number,
+  quote: Quote | undefined,
+): void {
   transaction.plan += 1;
   changeStatus(transaction, status, atMs, quote);
 }
 
-function changeStatus(transaction: Transaction, status: TransactionStatus, atMs: number, quote: Quote | undefined): void {
+function changeStatus(
+  transaction: Transaction,
+  status: TransactionStatus,
+  atMs: number,
+  quote: Quote | undefined,
+): void {
   transaction.status = status;
   transaction.updatedAtMs = atMs;
   if (status === 'COMPLETED') transaction.settledAtMs = atMs;
@@ -235,7 +279,11 @@ function takeLines({ source, sent, price }: Transaction): BookLine[] {
 /** From transit to the receiver, through the exchange where a quote priced it. */
 function deliverLines({ destination, sent, received, price }: Transaction): BookLine[] {
   const converted = sent.amount - (price?.fees ?? 0n);
-  const receiverLine = { account: bookAccountOf(destination), currency: received.currency.code, amount: received.amount };
+  const receiverLine = {
+    account: bookAccountOf(destination),
+    currency: received.currency.code,
+    amount: received.amount,
+  };
   const transitLine = { account: 'transit', currency: sent.currency.code, amount: -converted };
   if (price === null) return [transitLine, receiverLine];
   return [

@@ -13,7 +13,8 @@ export function readQuery(text: string, known: readonly string[]): ReadQuery {
     const name = decoded(equalsAt === -1 ? part : part.slice(0, equalsAt));
     const value = decoded(equalsAt === -1 ? '' : part.slice(equalsAt + 1));
     if (name === null || value === null) problems.push({ path: name ?? '', message: 'is not valid percent-encoding' });
-    else if (!known.includes(name)) problems.push({ path: name.slice(0, 100), message: 'is not a parameter of this endpoint' });
+    else if (!known.includes(name))
+      problems.push({ path: name.slice(0, 100), message: 'is not a parameter of this endpoint' });
     else if (parameters.has(name)) problems.push({ path: name, message: 'is given more than once' });
     else if (value === '') problems.push({ path: name, message: 'is empty' });
     else parameters.set(name, value);
@@ -35,7 +36,14 @@ const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:Z|(
 export function instantOf(text: string): number | null {
   const match = DATE_TIME.exec(text);
   if (match === null) return null;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, number, number, number, number, number];
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const zoneHours = Number(match[9] ?? 0);
   const zoneMinutes = Number(match[10] ?? 0);
   const utc = new Date(0);

@@ -45,7 +45,9 @@ export function priceOf(sending: Currency, receiving: Currency, side: LockedSide
   const fees = variableFee + fixedFee;
   const totalSendingAmount = side === 'SENDING' ? lockedAmount : convertedWhenReceiving + fees;
   const totalReceivingAmount =
-    side === 'RECEIVING' ? lockedAmount : ((lockedAmount - fees) * receivingUnit * RATE_SCALE) / (sendingUnit * scaledRate);
+    side === 'RECEIVING'
+      ? lockedAmount
+      : ((lockedAmount - fees) * receivingUnit * RATE_SCALE) / (sendingUnit * scaledRate);
   if (totalReceivingAmount <= 0n || totalSendingAmount <= 0n) return { kind: 'too-small' };
   if (totalSendingAmount > INT64_MAX || totalReceivingAmount > INT64_MAX) return { kind: 'too-large' };
   return {
@@ -57,7 +59,9 @@ export function priceOf(sending: Currency, receiving: Currency, side: LockedSide
       fixedFee,
       variableFee,
       exchangeRate: sameCurrency ? '1' : decimalText(scaledRate),
-      receivingPerSending: decimalText(divideRounded(RATE_SCALE * RATE_SCALE * receivingUnit, scaledRate * sendingUnit)),
+      receivingPerSending: decimalText(
+        divideRounded(RATE_SCALE * RATE_SCALE * receivingUnit, scaledRate * sendingUnit),
+      ),
     },
   };
 }

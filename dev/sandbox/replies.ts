@@ -1,8 +1,10 @@
 /** Answers of the service as data; the server writes them. */
+import { stringifyLossless } from '../../src/records/lossless-json.ts';
 
 export interface Reply {
   status: number;
-  body: object;
+  /** JSON, as it is sent; text, so that a stored answer is replayed byte by byte and costs little to keep. */
+  bodyText: string;
   headers?: Readonly<Record<string, string>>;
 }
 
@@ -21,13 +23,18 @@ export interface Problem {
 /** Problems listed in one answer. */
 const PROBLEMS_MAX = 20;
 
+export function jsonReply(status: number, body: object): Reply {
+  return { status, bodyText: stringifyLossless(body) };
+}
+
 export function errorReply(status: number, code: string, message: string, details?: object): Reply {
-  return { status, body: { status, code, message, ...(details === undefined ? {} : { details }) } };
+  return jsonReply(status, { status, code, message, ...(details === undefined ? {} : { details }) });
 }
 
 export function invalidInput(...problems: Problem[]): Reply {
   const [first] = problems;
-  const message = first === undefined ? 'the request is not valid' : `${first.path}${first.path === '' ? '' : ': '}${first.message}`;
+  const message =
+    first === undefined ? 'the request is not valid' : `${first.path}${first.path === '' ? '' : ': '}${first.message}`;
   return errorReply(400, 'INVALID_INPUT', message, { problems: problems.slice(0, PROBLEMS_MAX) });
 }
 

@@ -37,7 +37,10 @@ const SCENARIOS: ReadonlyMap<string, Scenario> = new Map<string, Scenario>([
   ['006', { kind: 'refunded-later' }],
   ['007', { kind: 'slow' }],
   // 011 to 018, in the order of the list of reasons.
-  ...FAILURE_REASONS.map((failureReason, index): [string, Scenario] => [`0${11 + index}`, { kind: 'fails', failureReason }]),
+  ...FAILURE_REASONS.map((failureReason, index): [string, Scenario] => [
+    `0${11 + index}`,
+    { kind: 'fails', failureReason },
+  ]),
 ]);
 
 /** The scenario of the first name that has one; names are account ids or UMA addresses. */

@@ -14,15 +14,7 @@ import { Scheduler } from './scheduler.ts';
 import type { Settings } from './settings.ts';
 
 export type TransactionStatus =
-  | 'CREATED'
-  | 'PENDING'
-  | 'PROCESSING'
-  | 'SENT'
-  | 'COMPLETED'
-  | 'REJECTED'
-  | 'FAILED'
-  | 'REFUNDED'
-  | 'EXPIRED';
+  'CREATED' | 'PENDING' | 'PROCESSING' | 'SENT' | 'COMPLETED' | 'REJECTED' | 'FAILED' | 'REFUNDED' | 'EXPIRED';
 export type QuoteStatus = 'PENDING' | 'PROCESSING' | 'COMPLETED' | 'FAILED' | 'EXPIRED';
 
 export interface Account {
@@ -33,7 +25,8 @@ export interface Account {
 }
 
 /** One end of a payment. */
-export type Party = { kind: 'ACCOUNT'; account: Account } | { kind: 'UMA_ADDRESS'; umaAddress: string; currency: Currency };
+export type Party =
+  { kind: 'ACCOUNT'; account: Account } | { kind: 'UMA_ADDRESS'; umaAddress: string; currency: Currency };
 
 export interface Money {
   /** Smallest unit. */
@@ -101,7 +94,7 @@ export interface AccountSeed {
 export const STARTING_BALANCE = 9_000_000_000_000_000_000n;
 
 /** A guard against filling the machine's memory; beyond, creating is answered 503 until a reset. */
-export const TRANSACTIONS_MAX = 1_000_000;
+export const TRANSACTIONS_MAX = 500_000;
 
 export interface World {
   readonly settings: Settings;

@@ -13,7 +13,10 @@ export function check<Value>(schema: z.ZodType<Value>, body: unknown): Checked<V
   if (result.success) return { ok: true, value: result.data };
   return {
     ok: false,
-    problems: result.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message.slice(0, MESSAGE_MAX_LENGTH) })),
+    problems: result.error.issues.map((issue) => ({
+      path: issue.path.join('.'),
+      message: issue.message.slice(0, MESSAGE_MAX_LENGTH),
+    })),
   };
 }
 

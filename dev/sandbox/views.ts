@@ -36,7 +36,11 @@ export function transactionView(transaction: Transaction): object {
     status,
     type: transaction.type,
     source: { sourceType: source.kind, ...partyView(source), currency: currencyOfParty(source).code },
-    destination: { destinationType: destination.kind, ...partyView(destination), currency: currencyOfParty(destination).code },
+    destination: {
+      destinationType: destination.kind,
+      ...partyView(destination),
+      currency: currencyOfParty(destination).code,
+    },
     customerId: transaction.customerId,
     platformCustomerId: transaction.platformCustomerId,
     ...(transaction.type === 'OUTGOING' ? { sentAmount: transaction.sent } : {}),
@@ -45,7 +49,9 @@ export function transactionView(transaction: Transaction): object {
     createdAt: isoText(transaction.createdAtMs),
     updatedAt: isoText(transaction.updatedAtMs),
     ...(transaction.description === null ? {} : { description: transaction.description }),
-    ...(transaction.counterpartyInformation === null ? {} : { counterpartyInformation: transaction.counterpartyInformation }),
+    ...(transaction.counterpartyInformation === null
+      ? {}
+      : { counterpartyInformation: transaction.counterpartyInformation }),
     ...(status === 'CREATED' ? {} : { reconciliationInstructions: { reference: transaction.reference } }),
     ...(price === null
       ? {}

@@ -170,8 +170,7 @@ function callOnce(
         if (settled) return;
         const room = maxBodyBytes - receivedBytes;
         receivedBytes += chunk.length;
-        // undici hands out slices of a buffer that it uses again.
-        chunks.push(Buffer.from(chunk.subarray(0, room)));
+        chunks.push(chunk.subarray(0, room));
         if (chunk.length > room) {
           settleUnfinished('answer too long');
           dataController.abort(new Error('answer too long'));

@@ -13,6 +13,9 @@ const RECHECK_MAX_MS = 15_000;
 /** A service that asks for longer while held is asked again after this. */
 const RECHECK_TOLD_MAX_MS = 60_000;
 
+export const WRONG_CREDENTIALS =
+  'wrong credentials: the payment service answers HTTP 401; check API_TOKEN_ID and API_CLIENT_SECRET';
+
 export type Verdict =
   | { kind: 'serving' }
   /** Something is set wrongly, here or there: calls are of no use. */
@@ -107,7 +110,8 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
     if (running === null) return begin();
     following ??= running.then(() => {
       following = null;
-      return begin();
+      // Whatever runs by now began after this one was asked for.
+      return running ?? begin();
     });
     return following;
   };
@@ -142,10 +146,7 @@ function verdictOf(reading: ListReading, baseUrl: string): Verdict {
   const { cause, reason } = reading;
   switch (cause) {
     case 'unauthorized':
-      return {
-        kind: 'wrong',
-        reason: 'wrong credentials: the payment service answers HTTP 401; check API_TOKEN_ID and API_CLIENT_SECRET',
-      };
+      return { kind: 'wrong', reason: WRONG_CREDENTIALS };
     case 'redirected':
       return { kind: 'wrong', reason: `wrong base URL: ${baseUrl} answers ${reason}; check API_BASE_URL` };
     case 'not-understood':

@@ -6,7 +6,10 @@ export const EXIT_CODES = {
   failed: { code: 1, meaning: 'could not be done: Kafka, the registry or the service did not answer, or refused' },
   usage: { code: 2, meaning: 'the command line or the command it describes is wrong; nothing was sent' },
   notFound: { code: 3, meaning: 'what was asked for does not exist' },
-  notAccepted: { code: 4, meaning: 'the awaited command ended otherwise than ACCEPTED; the result is on standard output' },
+  notAccepted: {
+    code: 4,
+    meaning: 'the awaited command ended otherwise than ACCEPTED; the result is on standard output',
+  },
   noResult: { code: 5, meaning: 'the command was published and no result came in time; one may still come' },
   problemsFound: { code: 6, meaning: 'a check found problems; each is listed' },
   settings: { code: EXIT_CODE_CONFIG, meaning: 'a setting is missing or wrong; every problem is listed' },

@@ -27,6 +27,12 @@ const LZ4_HEADER_BYTES_MIN = 7;
 /** No sequence of an LZ4 block expands a byte to more than 255. */
 const LZ4_EXPANSION_MAX = 255;
 
+const ZSTD_FRAME_MAGIC = 0xfd2fb528;
+/** Bytes of the dictionary id and of the content size, by their codes in the frame's header. */
+const ZSTD_DICTIONARY_BYTES = [0, 1, 2, 4] as const;
+const ZSTD_CONTENT_SIZE_BYTES = [0, 2, 4, 8] as const;
+const ZSTD_REPEATED_BYTE_BLOCK = 1;
+
 const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00]);
 /** The magic, the writer's version and the oldest compatible version. */
 const XERIAL_HEADER_BYTES = 16;
@@ -69,7 +75,7 @@ const gzipCodec: Codec = {
 
 const zstdCodec: Codec = {
   compress: (records) => zstdCompressAsync(records.buffer),
-  decompress: readable('zstd', (batch) => zstdDecompressAsync(batch, limits)),
+  decompress: readable('zstd', decompressZstd),
 };
 
 const snappyCodec: Codec = { compress: refuseToWrite('snappy'), decompress: readable('snappy', decompressSnappy) };
@@ -85,6 +91,34 @@ export function registerCompressionCodecs(): void {
   CompressionCodecs[CompressionTypes.Snappy] = () => snappyCodec;
   CompressionCodecs[CompressionTypes.LZ4] = () => lz4Codec;
   CompressionCodecs[CompressionTypes.ZSTD] = () => zstdCodec;
+}
+
+async function decompressZstd(batch: Buffer): Promise<Buffer> {
+  requireWholeZstdFrame(batch);
+  return zstdDecompressAsync(batch, limits);
+}
+
+/**
+ * Node's zstd takes a frame that is cut short for a short one, and kafkajs reads records without key and value where
+ * bytes are missing: both would go on as if nothing had happened.
+ */
+function requireWholeZstdFrame(frame: Buffer): void {
+  if (frame.readUInt32LE(0) !== ZSTD_FRAME_MAGIC) throw new Error('it is not a zstd frame');
+  const flags = frame.readUInt8(4);
+  const isSingleSegment = (flags & 0x20) !== 0;
+  const hasContentChecksum = (flags & 0x04) !== 0;
+  const contentSizeCode = (flags >> 6) & 0x03;
+  // A single segment has its content size, of one byte at least, in the place of the window's size.
+  const sizesBytes = (ZSTD_CONTENT_SIZE_BYTES[contentSizeCode] ?? 0) + (isSingleSegment && contentSizeCode > 0 ? 0 : 1);
+  let offset = 5 + sizesBytes + (ZSTD_DICTIONARY_BYTES[flags & 0x03] ?? 0);
+  let isLast = false;
+  while (!isLast) {
+    const header = frame.readUIntLE(offset, 3);
+    isLast = (header & 1) !== 0;
+    const blockType = (header >> 1) & 0x03;
+    offset += 3 + (blockType === ZSTD_REPEATED_BYTE_BLOCK ? 1 : header >> 3);
+  }
+  if (offset + (hasContentChecksum ? 4 : 0) !== frame.length) throw new Error('it is not one whole zstd frame');
 }
 
 async function decompressLz4(batch: Buffer): Promise<Buffer> {

@@ -142,9 +142,10 @@ class RunningReader implements TopicReader {
     const consumer = this.#consumer;
     const grouped = start.from === 'group';
     if (!grouped) consumer.on(consumer.events.GROUP_JOIN, () => this.#seekAll());
-    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) =>
-      this.#passed(payload.topic, payload.partition, BigInt(payload.lastOffset) + 1n),
-    );
+    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
+      // Batches of control or aborted records alone never reach the handler.
+      if (payload.batchSize === 0) this.#passed(payload.topic, payload.partition, BigInt(payload.lastOffset) + 1n);
+    });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (!payload.restart) this.#fail(payload.error);
     });
@@ -183,16 +184,18 @@ class RunningReader implements TopicReader {
     }
   }
 
-  async #readBatch({ batch, resolveOffset, heartbeat, isRunning, isStale }: EachBatchPayload): Promise<void> {
+  async #readBatch(payload: EachBatchPayload): Promise<void> {
+    const { batch } = payload;
     const position = this.#positions.get(nameOf(batch.topic, batch.partition));
     const ownPosition = this.#options.start.from !== 'group' && position !== undefined;
     for (const message of batch.messages) {
-      if (this.#stopped || !isRunning() || isStale()) return;
+      if (this.#stopped || !payload.isRunning() || payload.isStale()) return;
       const offset = BigInt(message.offset);
       // A seek that took effect late delivers what was read already.
       if (!ownPosition || offset >= position.offset) {
         try {
-          if (this.#wanted(batch.partition)) await this.#options.onRecord(recordOf(batch.topic, batch.partition, message));
+          if (this.#wanted(batch.partition))
+            await this.#options.onRecord(recordOf(batch.topic, batch.partition, message));
         } catch (error) {
           // An exception must not reach kafkajs: it would try again, or stop for good, by the kind of the exception.
           this.#fail(error);
@@ -200,10 +203,12 @@ class RunningReader implements TopicReader {
         }
         if (ownPosition) position.offset = offset + 1n;
       }
-      resolveOffset(message.offset);
-      await heartbeat();
+      payload.resolveOffset(message.offset);
+      await payload.heartbeat();
     }
-    resolveOffset(batch.lastOffset());
+    // The control record that ends a transaction counts as read with the last record before it.
+    payload.resolveOffset(batch.lastOffset());
+    this.#passed(batch.topic, batch.partition, BigInt(batch.lastOffset()) + 1n);
   }
 
   #wanted(partition: number): boolean {

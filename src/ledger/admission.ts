@@ -63,7 +63,8 @@ export function intentOf(entry: UnphasedEntry, attempt: { attemptId: string; pro
   };
 }
 
-function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry {
+/** The entry that an arrival becomes, without a phase yet. */
+export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry {
   const valid = arrival.content.kind === 'valid' ? arrival.content : null;
   const immediate = valid?.immediate ?? false;
   return {

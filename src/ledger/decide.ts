@@ -62,13 +62,8 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
       if (entry.phase.state === 'DONE' || entry.copies.length >= COPIES_MAX) return UNCHANGED;
       return next({ ...entry, copies: [...entry.copies, event.copy] });
     case 'dropped':
-      return dropped(entry, event);
+      return dropped(entry, event, policy);
   }
-}
-
-/** What a due entry needs: a call slot, or nothing but the decision. */
-export function needsCall(entry: Entry, nowMs: number, policy: LedgerPolicy): boolean {
-  return planOf(entry, nowMs, policy).kind === 'call';
 }
 
 type Plan =
@@ -185,10 +180,15 @@ function accepted(entry: Entry, verdict: Extract<Verdict, { kind: 'accepted' }>,
   };
 }
 
-function dropped(entry: Entry, event: Extract<LedgerEvent, { kind: 'dropped' }>): Decision {
+function dropped(entry: Entry, event: Extract<LedgerEvent, { kind: 'dropped' }>, policy: LedgerPolicy): Decision {
   if (entry.phase.state === 'DONE') return UNCHANGED;
   const drops = entry.drops + 1;
-  if (drops < DROPS_MAX) return next({ ...entry, drops });
+  if (drops < DROPS_MAX) {
+    if (entry.phase.state !== 'INTENT') return next({ ...entry, drops });
+    // What the call's answer said is lost with the failure.
+    const settleAtMs = event.nowMs + entry.phase.timeoutMs + policy.settlingTimeMs;
+    return next({ ...possiblySent(entry, entry.phase.atMs), drops, phase: { state: 'DOUBTFUL', settleAtMs, reason: event.problem } });
+  }
   const aside = { ...entry, drops };
   const neverSent = entry.firstSentMs === null && entry.phase.state !== 'INTENT';
   return neverSent

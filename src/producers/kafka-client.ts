@@ -3,7 +3,7 @@
  * and its connections within a client, and a lane's connection must be droppable without harm to another.
  */
 import { readFileSync } from 'node:fs';
-import { Kafka, logLevel, type KafkaConfig, type LogEntry, type SASLOptions } from 'kafkajs';
+import kafkajs, { type Kafka, type KafkaConfig, type LogEntry, type SASLOptions } from 'kafkajs';
 import type { Config } from '../config.ts';
 
 export type KafkaSettings = Pick<
@@ -17,6 +17,8 @@ export type KafkaSettings = Pick<
   | 'KAFKA_SASL_USERNAME'
   | 'KAFKA_SASL_PASSWORD'
 >;
+
+const { logLevel } = kafkajs;
 
 /** The settings that a tool needs to reach Kafka. */
 export const KAFKA_SETTING_NAMES = [
@@ -85,7 +87,7 @@ export function createKafka(
       password: settings.KAFKA_SASL_PASSWORD ?? '',
     } as SASLOptions;
   }
-  return new Kafka(config);
+  return new kafkajs.Kafka(config);
 }
 
 function levelOf(entry: LogEntry): 'error' | 'warn' | 'debug' {

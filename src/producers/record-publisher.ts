@@ -8,10 +8,11 @@
  * The producer belongs to this object. After any error it is thrown away, because its sequence numbers no longer tell
  * what the broker holds; the next send makes another. A failed record may or may not have been written.
  */
-import { Partitioners, type Kafka, type Producer } from 'kafkajs';
+import type { Kafka, Producer } from 'kafkajs';
+import { laneOf } from '../records/keys.ts';
 import type { LANE_RETRY } from './kafka-client.ts';
 
-export interface OutgoingRecord {
+export interface KeyedRecord {
   topic: string;
   /** Decides the partition: murmur2, as Java publishers do by default. */
   key: Buffer;
@@ -36,7 +37,7 @@ export class PublishError extends Error {
 }
 
 interface Waiting {
-  record: OutgoingRecord;
+  record: KeyedRecord;
   partition: number;
   resolve: (at: PublishedAt) => void;
   reject: (error: Error) => void;
@@ -54,7 +55,6 @@ export class RecordPublisher {
   readonly #kafka: Kafka;
   readonly #retry: typeof LANE_RETRY;
   readonly #partitionCounts: ReadonlyMap<string, number>;
-  readonly #partitioner = Partitioners.DefaultPartitioner();
   readonly #queue: Waiting[] = [];
   #producer: Producer | null = null;
   #sending: Promise<void> | null = null;
@@ -88,7 +88,7 @@ export class RecordPublisher {
    * @returns where the record was written, once every in-sync replica has it
    * @throws PublishError
    */
-  async publish(record: OutgoingRecord): Promise<PublishedAt> {
+  async publish(record: KeyedRecord): Promise<PublishedAt> {
     if (this.#closed) throw new PublishError('the publisher is closed', { mayBeWritten: false });
     if (this.#queue.length >= QUEUE_RECORDS_MAX) {
       throw new PublishError(`${QUEUE_RECORDS_MAX} records are waiting already: await some of them first`, {
@@ -109,21 +109,17 @@ export class RecordPublisher {
     await this.#dropProducer();
   }
 
-  #partitionOf({ topic, key, value, headers }: OutgoingRecord): number {
+  #partitionOf({ topic, key }: KeyedRecord): number {
     const count = this.#partitionCounts.get(topic);
     if (count === undefined) {
-      throw new PublishError(`topic ${topic} does not exist: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX`, {
-        mayBeWritten: false,
-      });
+      throw new PublishError(
+        `topic ${topic} does not exist: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX`,
+        {
+          mayBeWritten: false,
+        },
+      );
     }
-    const partitionMetadata = Array.from({ length: count }, (_, partitionId) => ({
-      partitionErrorCode: 0,
-      partitionId,
-      leader: 0,
-      replicas: [],
-      isr: [],
-    }));
-    return this.#partitioner({ topic, partitionMetadata, message: { key, value, headers } });
+    return laneOf(key, count);
   }
 
   async #sendAll(): Promise<void> {
@@ -164,7 +160,12 @@ export class RecordPublisher {
       const written = await producer.send({
         topic,
         acks: -1,
-        messages: batch.map(({ record }) => ({ key: record.key, value: record.value, headers: record.headers, partition })),
+        messages: batch.map(({ record }) => ({
+          key: record.key,
+          value: record.value,
+          headers: record.headers,
+          partition,
+        })),
       });
       const base = written.find((entry) => entry.partition === partition)?.baseOffset;
       if (base === undefined) throw new Error(`the brokers did not confirm partition ${partition} of ${topic}`);
@@ -203,7 +204,7 @@ export class RecordPublisher {
   }
 }
 
-function bytesOf(record: OutgoingRecord): number {
+function bytesOf(record: KeyedRecord): number {
   return record.key.length + record.value.length;
 }
 

@@ -2,7 +2,8 @@
  * Makes the topics and checks them. Nothing here changes a topic that exists: a topic with the wrong partitions or
  * retention is reported, because repairing it is a decision (the partitions of a prefix are fixed for its life).
  */
-import { ConfigResourceTypes, type Admin, type Kafka } from 'kafkajs';
+import { setTimeout as delay } from 'node:timers/promises';
+import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { topicConfiguration, topicDefinitions, type TopicDefinition, type TopicSettings } from './topic-definitions.ts';
 
 export interface TopicCreationOptions {
@@ -36,6 +37,7 @@ interface TopicState {
 const REPLICATION_FACTOR_DEFAULT = 3;
 /** Longest wait until the leaders of new topics are known. */
 const CREATION_TIMEOUT_MS = 15_000;
+const LEADER_POLL_MS = 100;
 
 /**
  * Makes the topics that do not exist; existing ones are left as they are.
@@ -64,7 +66,8 @@ export async function createTopics(
     const wanted = plan.filter((creation) => creation.action === 'created');
     if (wanted.length > 0) {
       await admin.createTopics({
-        waitForLeaders: true,
+        // kafkajs takes a broker that has not heard of a new topic yet for an error; we wait ourselves.
+        waitForLeaders: false,
         timeout: CREATION_TIMEOUT_MS,
         topics: wanted.map((creation) => ({
           topic: creation.topic,
@@ -73,6 +76,10 @@ export async function createTopics(
           configEntries: Object.entries(creation.configuration).map(([name, value]) => ({ name, value })),
         })),
       });
+      await waitForLeaders(
+        admin,
+        wanted.map((creation) => creation.topic),
+      );
     }
     return plan;
   });
@@ -110,6 +117,22 @@ export async function checkTopics(
   });
 }
 
+/** @throws Error naming the topics that have no leader in time, though they were made */
+async function waitForLeaders(admin: Admin, topics: string[]): Promise<void> {
+  const deadlineMs = performance.now() + CREATION_TIMEOUT_MS;
+  let waiting = topics;
+  while (performance.now() < deadlineMs) {
+    const listed = new Set(await admin.listTopics());
+    const known = waiting.filter((topic) => listed.has(topic));
+    const metadata = known.length === 0 ? { topics: [] } : await admin.fetchTopicMetadata({ topics: known });
+    const led = metadata.topics.filter(({ partitions }) => partitions.every(({ leader }) => leader >= 0));
+    waiting = waiting.filter((topic) => !led.some(({ name }) => name === topic));
+    if (waiting.length === 0) return;
+    await delay(LEADER_POLL_MS);
+  }
+  throw new Error(`topics ${waiting.join(', ')} were made and have no leader yet: check that all brokers are running`);
+}
+
 async function readStates(admin: Admin, topics: string[]): Promise<Map<string, TopicState>> {
   // Asking for the metadata of a topic by its name could make it, where the cluster allows that; the list does not.
   const listed = new Set(await admin.listTopics());
@@ -119,7 +142,7 @@ async function readStates(admin: Admin, topics: string[]): Promise<Map<string, T
     admin.fetchTopicMetadata({ topics: existing }),
     admin.describeConfigs({
       includeSynonyms: false,
-      resources: existing.map((name) => ({ type: ConfigResourceTypes.TOPIC, name })),
+      resources: existing.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
     }),
   ]);
   const configurationOf = new Map(

@@ -35,6 +35,8 @@ const bigintLong = avsc.types.LongType.__with({
 
 /** Options for every avsc type that this project makes, the registry client's included. */
 export const AVRO_OPTIONS: avsc.ForSchemaOptions = {
+  // Records are plain data: methods on them would look like fields that a command does not have.
+  omitRecordMethods: true,
   typeHook: (schema) => {
     const name = typeof schema === 'object' && 'type' in schema ? (schema as { type: unknown }).type : schema;
     return name === 'long' ? bigintLong : undefined;
@@ -53,7 +55,8 @@ export function loadSchema(recordName: string): RecordSchema {
 
 /** The avsc type of one of our records: what we read into and write from. */
 export function loadType(recordName: string): avsc.Type {
-  return avsc.Type.forSchema(loadSchema(recordName) as unknown as avsc.Schema, AVRO_OPTIONS);
+  // A copy: avsc notes the names that it has met in its options.
+  return avsc.Type.forSchema(loadSchema(recordName) as unknown as avsc.Schema, { ...AVRO_OPTIONS });
 }
 
 function inlineRecord(recordName: string, defined: Set<string>): RecordSchema {

@@ -4,7 +4,11 @@ import kafkajs, { type Message } from 'kafkajs';
 import { compressFrameSync } from 'lz4-napi';
 import { compressSync as compressSnappy } from 'snappy';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { DECOMPRESSED_BYTES_MAX, registerCompressionCodecs, UnreadableBatchError } from '../../src/consumers/compression-codecs.ts';
+import {
+  DECOMPRESSED_BYTES_MAX,
+  registerCompressionCodecs,
+  UnreadableBatchError,
+} from '../../src/consumers/compression-codecs.ts';
 import { connectKafka, createTopic, readCommitted } from './local-kafka.ts';
 
 const { CompressionCodecs, CompressionTypes } = kafkajs;
@@ -99,12 +103,15 @@ describe('a batch that cannot be expanded', () => {
   test.each(CODEC_NAMES)('%s cut short, damaged or empty: refused', async (name) => {
     const whole = bombs[name]();
     await expectRefused(name, whole.subarray(0, 20));
+    await expectRefused(name, whole.subarray(0, whole.length - 1));
     await expectRefused(name, Buffer.alloc(20, 0xff));
     await expectRefused(name, Buffer.alloc(0));
   });
 
   async function expectRefused(name: CodecName, batch: Buffer): Promise<void> {
-    const error: unknown = await codec(name).decompress(batch).catch((reason: unknown) => reason);
+    const error: unknown = await codec(name)
+      .decompress(batch)
+      .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UnreadableBatchError);
     expect(error).toHaveProperty('retriable', false);
   }

@@ -17,7 +17,10 @@ export function connectKafka(): Kafka {
 }
 
 /** @returns the name of a fresh topic of one partition */
-export async function createTopic(kafka: Kafka, configEntries: { name: string; value: string }[] = []): Promise<string> {
+export async function createTopic(
+  kafka: Kafka,
+  configEntries: { name: string; value: string }[] = [],
+): Promise<string> {
   const topic = `mends-${randomUUID()}`;
   const admin = kafka.admin();
   await admin.connect();
@@ -33,25 +36,36 @@ export async function createTopic(kafka: Kafka, configEntries: { name: string; v
  * Reads a topic of one partition as a read_committed consumer, up to the message with the value `lastValue`.
  * @param fromOffset where to begin, the beginning by default
  */
-export async function readCommitted(kafka: Kafka, topic: string, lastValue: Buffer, fromOffset = '0'): Promise<KafkaMessage[]> {
+export async function readCommitted(
+  kafka: Kafka,
+  topic: string,
+  lastValue: Buffer,
+  fromOffset = '0',
+): Promise<KafkaMessage[]> {
   const consumer = kafka.consumer({ groupId: `mends-${randomUUID()}`, maxWaitTimeInMs: 100 });
   const messages: KafkaMessage[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<undefined>();
-  const deadline = setTimeout(() => reject(new Error(`The last message was not read in ${READ_MS_MAX} ms`)), READ_MS_MAX);
-  consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
-  try {
+  const deadline = setTimeout(
+    () => reject(new Error(`The last message was not read in ${READ_MS_MAX} ms`)),
+    READ_MS_MAX,
+  );
+  consumer.on(consumer.events.CRASH, ({ payload }) => {
+    // A broker that has just started is still loading its groups; the consumer begins again then.
+    if (!payload.restart) reject(payload.error);
+  });
+  consumer.on(consumer.events.GROUP_JOIN, () => consumer.seek({ topic, partition: 0, offset: fromOffset }));
+  const start = async (): Promise<void> => {
     await consumer.connect();
     await consumer.subscribe({ topic, fromBeginning: true });
     await consumer.run({
       eachMessage: async ({ message }) => {
-        // What was fetched before the seek took effect.
-        if (BigInt(message.offset) < BigInt(fromOffset)) return;
         messages.push(message);
         if (message.value?.equals(lastValue) === true) resolve(undefined);
       },
     });
-    consumer.seek({ topic, partition: 0, offset: fromOffset });
-    await promise;
+  };
+  try {
+    await Promise.all([start(), promise]);
   } finally {
     clearTimeout(deadline);
     await consumer.disconnect();

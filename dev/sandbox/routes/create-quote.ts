@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { currencyOf, DEFAULT_CURRENCY } from '../currencies.ts';
 import { addTransaction, awaitExecution, executeQuote } from '../payments.ts';
 import { priceOf } from '../rates.ts';
-import { invalidInput, unchanged, type Outcome, type Problem, type Reply } from '../replies.ts';
+import { invalidInput, jsonReply, unchanged, type Outcome, type Problem, type Reply } from '../replies.ts';
 import { scenarioOf } from '../scenarios.ts';
 import {
   accountNamed,
@@ -61,7 +61,8 @@ export function createQuote(world: World, body: unknown): Outcome {
   const checked = check(BODY, body);
   if (!checked.ok) return unchanged(invalidInput(...checked.problems));
   const request = checked.value;
-  const destinationName = 'accountId' in request.destination ? request.destination.accountId : request.destination.umaAddress;
+  const destinationName =
+    'accountId' in request.destination ? request.destination.accountId : request.destination.umaAddress;
   const scenario = scenarioOf(request.source.accountId, destinationName);
   const refused = refusedByScenario(scenario) ?? refusedForSpace(world);
   if (refused !== null) return unchanged(refused);
@@ -73,7 +74,8 @@ export function createQuote(world: World, body: unknown): Outcome {
   const receivingCurrency = currencyOfParty(destination);
   const pricing = priceOf(source.currency, receivingCurrency, request.lockedCurrencySide, request.lockedCurrencyAmount);
   if (pricing.kind !== 'priced') {
-    const message = pricing.kind === 'too-small' ? 'is too small to be converted' : 'makes an amount that does not fit 64 bits';
+    const message =
+      pricing.kind === 'too-small' ? 'is too small to be converted' : 'makes an amount that does not fit 64 bits';
     return unchanged(invalidInput({ path: 'lockedCurrencyAmount', message }));
   }
 
@@ -117,11 +119,12 @@ export function createQuote(world: World, body: unknown): Outcome {
     executeQuote(world, quote, nowMs);
     world.effects.countExecution(quoteId, true);
   } else awaitExecution(world, quote);
-  return { reply: { status: 201, body: quoteView(quote) }, effect: { transactionId: transaction.id } };
+  return { reply: jsonReply(201, quoteView(quote)), effect: { transactionId: transaction.id } };
 }
 
 function destinationOf(world: World, { destination }: Request): Party {
-  if (destination.destinationType === 'ACCOUNT') return { kind: 'ACCOUNT', account: accountNamed(world, destination.accountId) };
+  if (destination.destinationType === 'ACCOUNT')
+    return { kind: 'ACCOUNT', account: accountNamed(world, destination.accountId) };
   const currency = destination.currency === undefined ? DEFAULT_CURRENCY : currencyOf(destination.currency);
   return { kind: 'UMA_ADDRESS', umaAddress: destination.umaAddress, currency };
 }
@@ -141,7 +144,8 @@ function problemsOf(world: World, request: Request, source: Account, destination
   const asked = toUma && lookup !== undefined ? world.lookups.get(lookup) : undefined;
   if (asked !== undefined) {
     const missing = asked.filter((field) => !Object.hasOwn(senderCustomerInfo ?? {}, field));
-    if (missing.length > 0) problems.push({ path: 'senderCustomerInfo', message: `must include ${missing.join(', ')}` });
+    if (missing.length > 0)
+      problems.push({ path: 'senderCustomerInfo', message: `must include ${missing.join(', ')}` });
     if (asked.length === 0 && senderCustomerInfo !== undefined) {
       problems.push({ path: 'senderCustomerInfo', message: 'must be left out: the receiver asked for nothing' });
     }
@@ -150,7 +154,10 @@ function problemsOf(world: World, request: Request, source: Account, destination
     problems.push({ path: 'purposeOfPayment', message: 'is required for this receiving currency' });
   }
   if (request.immediatelyExecute === true && !isInternal(source) && source.currency.code !== 'USD') {
-    problems.push({ path: 'immediatelyExecute', message: 'is only for internal accounts and those that support direct pull' });
+    problems.push({
+      path: 'immediatelyExecute',
+      message: 'is only for internal accounts and those that support direct pull',
+    });
   }
   return problems;
 }

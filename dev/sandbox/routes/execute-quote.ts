@@ -1,7 +1,7 @@
 /** POST /quotes/{quoteId}/execute: one-shot; the second try, or one after the expiry, is a conflict. */
 import { isJsonObject } from '../../../src/records/lossless-json.ts';
 import { executeQuote } from '../payments.ts';
-import { errorReply, invalidInput, unchanged, type Outcome, type Reply } from '../replies.ts';
+import { errorReply, invalidInput, jsonReply, unchanged, type Outcome, type Reply } from '../replies.ts';
 import { isInternal, type Account, type World } from '../state.ts';
 import { quoteView } from '../views.ts';
 
@@ -12,11 +12,12 @@ export function executeQuoteById(world: World, quoteId: string, body: unknown): 
   }
   const quote = world.quotes.get(quoteId);
   if (quote === undefined) return unchanged(errorReply(404, 'QUOTE_NOT_FOUND', 'there is no such quote'));
-  const refused = refusalOf(quote.status) ?? insufficientBalance(world, quote.source.account, quote.price.totalSendingAmount);
+  const refused =
+    refusalOf(quote.status) ?? insufficientBalance(world, quote.source.account, quote.price.totalSendingAmount);
   world.effects.countExecution(quoteId, refused === null);
   if (refused !== null) return unchanged(refused);
   executeQuote(world, quote, world.clock.nowMs());
-  return { reply: { status: 200, body: quoteView(quote) }, effect: { transactionId: quote.transaction.id } };
+  return { reply: jsonReply(200, quoteView(quote)), effect: { transactionId: quote.transaction.id } };
 }
 
 /** The answer where an internal account holds less than what is to be sent; null where it is enough. */

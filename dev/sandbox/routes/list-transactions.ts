@@ -1,7 +1,7 @@
 /** GET /transactions: twelve parameters, pages by cursor. */
 import { issueCursor, readCursor } from '../cursors.ts';
 import { instantOf, readQuery } from '../query.ts';
-import { invalidInput, unchanged, type Outcome, type Problem } from '../replies.ts';
+import { invalidInput, jsonReply, unchanged, type Outcome, type Problem } from '../replies.ts';
 import type { Transaction, World } from '../state.ts';
 import { transactionView } from '../views.ts';
 
@@ -48,15 +48,14 @@ export function listTransactions(world: World, query: string): Outcome {
   const limit = parameters.limit === undefined ? LIMIT_DEFAULT : Number(parameters.limit);
   const { data, totalCount, hasMore } = pageOf(world, parameters, limit, last?.position ?? null);
   const lastOfPage = data.at(-1);
-  return unchanged({
-    status: 200,
-    body: {
+  return unchanged(
+    jsonReply(200, {
       data: data.map(transactionView),
       hasMore,
       ...(hasMore && lastOfPage !== undefined ? { nextCursor: issueCursor(lastOfPage.id, filters) } : {}),
       totalCount,
-    },
-  });
+    }),
+  );
 }
 
 function problemsOf(parameters: Parameters): Problem[] {
@@ -64,7 +63,8 @@ function problemsOf(parameters: Parameters): Problem[] {
   const values: Readonly<Record<string, string | undefined>> = parameters;
   for (const [path, choices] of Object.entries(CHOICES)) {
     const value = values[path];
-    if (value !== undefined && !choices.includes(value)) problems.push({ path, message: `must be one of ${choices.join(', ')}` });
+    if (value !== undefined && !choices.includes(value))
+      problems.push({ path, message: `must be one of ${choices.join(', ')}` });
   }
   for (const path of ['startDate', 'endDate']) {
     const value = values[path];
@@ -88,7 +88,8 @@ function pageOf(
 ): { data: Transaction[]; totalCount: number; hasMore: boolean } {
   const { timeline } = world;
   const from = parameters.startDate === undefined ? 0 : firstAtOrAfter(timeline, instantOf(parameters.startDate) ?? 0);
-  const until = parameters.endDate === undefined ? timeline.length : firstAfter(timeline, instantOf(parameters.endDate) ?? 0);
+  const until =
+    parameters.endDate === undefined ? timeline.length : firstAfter(timeline, instantOf(parameters.endDate) ?? 0);
   const matches = predicateOf(parameters);
   const ascending = parameters.sortOrder === 'asc';
   const data: Transaction[] = [];
@@ -112,9 +113,18 @@ function pageOf(
 /** The filters other than the dates; null when there is none. */
 function predicateOf(parameters: Parameters): ((transaction: Transaction) => boolean) | null {
   const tests: ((transaction: Transaction) => boolean)[] = [];
-  const { customerId, platformCustomerId, senderAccountIdentifier, receiverAccountIdentifier, status, type, reference } = parameters;
+  const {
+    customerId,
+    platformCustomerId,
+    senderAccountIdentifier,
+    receiverAccountIdentifier,
+    status,
+    type,
+    reference,
+  } = parameters;
   if (customerId !== undefined) tests.push((transaction) => transaction.customerId === customerId);
-  if (platformCustomerId !== undefined) tests.push((transaction) => transaction.platformCustomerId === platformCustomerId);
+  if (platformCustomerId !== undefined)
+    tests.push((transaction) => transaction.platformCustomerId === platformCustomerId);
   if (senderAccountIdentifier !== undefined) {
     tests.push((transaction) => transaction.senderIdentifiers.includes(senderAccountIdentifier));
   }

@@ -1,7 +1,7 @@
 /** POST /transactions/{transactionId}/reject: only an incoming payment that is PENDING. */
 import { z } from 'zod';
 import { rejectIncoming } from '../payments.ts';
-import { errorReply, invalidInput, unchanged, type Outcome } from '../replies.ts';
+import { errorReply, invalidInput, jsonReply, unchanged, type Outcome } from '../replies.ts';
 import type { World } from '../state.ts';
 import { check } from '../validation.ts';
 import { transactionView } from '../views.ts';
@@ -13,7 +13,8 @@ export function rejectTransaction(world: World, transactionId: string, body: unk
   const checked = body === undefined ? null : check(BODY, body);
   if (checked?.ok === false) return unchanged(invalidInput(...checked.problems));
   const transaction = world.transactions.get(transactionId);
-  if (transaction === undefined) return unchanged(errorReply(404, 'TRANSACTION_NOT_FOUND', 'there is no such transaction'));
+  if (transaction === undefined)
+    return unchanged(errorReply(404, 'TRANSACTION_NOT_FOUND', 'there is no such transaction'));
   const rejectable = transaction.type === 'INCOMING' && transaction.status === 'PENDING';
   world.effects.countRejection(transactionId, rejectable);
   if (!rejectable) {
@@ -21,5 +22,5 @@ export function rejectTransaction(world: World, transactionId: string, body: unk
     return unchanged(errorReply(409, 'TRANSACTION_NOT_PENDING_PLATFORM_APPROVAL', message));
   }
   rejectIncoming(world, transaction, world.clock.nowMs());
-  return { reply: { status: 200, body: transactionView(transaction) }, effect: { transactionId } };
+  return { reply: jsonReply(200, transactionView(transaction)), effect: { transactionId } };
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { currencyOf } from '../currencies.ts';
 import { addTransaction, receive } from '../payments.ts';
-import { invalidInput, unchanged, type Outcome } from '../replies.ts';
+import { invalidInput, jsonReply, unchanged, type Outcome } from '../replies.ts';
 import { scenarioOf } from '../scenarios.ts';
 import { accountNamed, type World } from '../state.ts';
 import { amount, check, currencyCode, customerId, umaAddress } from '../validation.ts';
@@ -58,5 +58,5 @@ export function simulateUmaReceive(world: World, body: unknown): Outcome {
     world.clock.nowMs(),
   );
   receive(world, transaction, world.settings.approvalMs);
-  return { reply: { status: 200, body: transactionView(transaction) }, effect: { transactionId: transaction.id } };
+  return { reply: jsonReply(200, transactionView(transaction)), effect: { transactionId: transaction.id } };
 }

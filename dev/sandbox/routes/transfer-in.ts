@@ -1,7 +1,7 @@
 /** POST /transfer-in: moves funds from an external account to an internal one. */
 import { z } from 'zod';
 import { addTransaction, receive } from '../payments.ts';
-import { invalidInput, unchanged, type Outcome } from '../replies.ts';
+import { invalidInput, jsonReply, unchanged, type Outcome } from '../replies.ts';
 import { scenarioOf } from '../scenarios.ts';
 import { accountNamed, type World } from '../state.ts';
 import { amount, check, externalAccountId, internalAccountId } from '../validation.ts';
@@ -27,7 +27,9 @@ export function transferIn(world: World, body: unknown): Outcome {
   const source = accountNamed(world, request.source.accountId);
   const destination = accountNamed(world, request.destination.accountId);
   if (source.currency.code !== destination.currency.code) {
-    return unchanged(invalidInput({ path: 'destination.accountId', message: 'must have the currency of the source account' }));
+    return unchanged(
+      invalidInput({ path: 'destination.accountId', message: 'must have the currency of the source account' }),
+    );
   }
   const money = { amount: request.amount ?? AMOUNT_WHEN_OPEN, currency: destination.currency };
   const transaction = addTransaction(
@@ -49,5 +51,5 @@ export function transferIn(world: World, body: unknown): Outcome {
     world.clock.nowMs(),
   );
   receive(world, transaction, world.settings.settleMs);
-  return { reply: { status: 201, body: transactionView(transaction) }, effect: { transactionId: transaction.id } };
+  return { reply: jsonReply(201, transactionView(transaction)), effect: { transactionId: transaction.id } };
 }

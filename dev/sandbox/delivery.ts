@@ -1,0 +1,74 @@
+/** Performs a call and answers it, with the fault that hits it, if any. */
+import { perform, type Call } from './perform.ts';
+import type { FaultRule } from './faults.ts';
+import type { Sandbox } from './sandbox.ts';
+import { writeHalf, writeReply } from './writing.ts';
+import type { ServerResponse } from 'node:http';
+
+/** A connection that is held for a client that never gives up is cut after this. */
+const HOLD_MAX_MS = 600_000;
+
+export function deliver(sandbox: Sandbox, response: ServerResponse, call: Call): void {
+  // The world of the arrival: what is applied after a reset belongs to the world before it.
+  const { world } = sandbox;
+  const rule = sandbox.faults.choose(call.operation, call.idempotencyKey);
+  if (rule === null) {
+    writeReply(response, perform(world, call));
+    return;
+  }
+  const later = (run: () => void): void => {
+    if (rule.delayMs === 0) run();
+    else sandbox.faultTimers.at(sandbox.clock.nowMs() + rule.delayMs, run);
+  };
+  const cut = (): void => {
+    response.socket?.destroy();
+  };
+  switch (rule.kind) {
+    case 'delay': {
+      if (rule.at === 'before') {
+        later(() => writeReply(response, perform(world, call)));
+        return;
+      }
+      const reply = perform(world, call);
+      later(() => writeReply(response, reply));
+      return;
+    }
+    case 'status':
+      later(() => writeStatus(response, rule));
+      return;
+    case 'drop-before':
+      later(cut);
+      return;
+    case 'drop-after':
+      perform(world, call);
+      later(cut);
+      return;
+    case 'cut-body': {
+      const reply = perform(world, call);
+      later(() => writeHalf(response, reply));
+      return;
+    }
+    case 'apply-late':
+      if (rule.hold) sandbox.faultTimers.at(sandbox.clock.nowMs() + HOLD_MAX_MS, cut);
+      else cut();
+      later(() => {
+        perform(world, call);
+      });
+      return;
+  }
+}
+
+function writeStatus(response: ServerResponse, rule: FaultRule & { kind: 'status' }): void {
+  const ownBody = JSON.stringify({
+    status: rule.httpStatus,
+    code: 'INJECTED_FAULT',
+    message: 'a fault rule answered this call',
+  });
+  const bytes = Buffer.from(rule.body ?? ownBody);
+  response.writeHead(rule.httpStatus, {
+    'content-type': rule.contentType ?? 'application/json',
+    'content-length': bytes.length,
+    ...(rule.retryAfter === undefined ? {} : { 'retry-after': rule.retryAfter }),
+  });
+  response.end(bytes);
+}

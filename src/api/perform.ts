@@ -1,0 +1,154 @@
+/**
+ * One change, from its request to its reading: slot -> breaker -> HTTP -> reading -> judgement.
+ *
+ * Judgement: what 401 means is clear; what 403, 404, 405 and 3xx mean depends on whether the service as a whole fails,
+ * which one GET tells. Nothing is sent twice (invariant I2): there is no retry here or below.
+ */
+import type { CommandType } from '../records/commands.ts';
+import type { Attempt, Breaker } from './breaker.ts';
+import type { HttpClient } from './client.ts';
+import type { Clock } from './clock.ts';
+import { readAnswer } from './reading.ts';
+import { changeRequestParts, type RequestParts } from './requests.ts';
+import { WRONG_CREDENTIALS, type ServiceCheck, type Verdict } from './service-check.ts';
+import type { ChangeRequest, Closure, Reading } from './types.ts';
+
+/** One quote or transaction: far above any real one, and with all else still within one record of Kafka. */
+const BODY_MAX_BYTES = 512 * 1024;
+/** Beyond a call's time-out, how long its answer may still wait for the check. */
+const JUDGE_MARGIN_MS = 250;
+
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]+$/;
+
+export interface PerformOptions {
+  /** 1 or more characters of 0x21 to 0x7E. */
+  idempotencyKey: string;
+  /** Asked right before the request is written to the socket: a reason not to, or null. */
+  beforeSending?: () => string | null;
+  /** From here on the request may have reached the service. */
+  onSent?: () => void;
+}
+
+export interface PerformParts {
+  client: HttpClient;
+  breakers: Record<CommandType, Breaker<Reading>>;
+  service: ServiceCheck;
+  closure: (operation: CommandType) => Closure | null;
+  clock: Clock;
+  timeoutMs: number;
+  maxConcurrency: number;
+  /** A fault of our own; `errorName` says no more than its class. */
+  onOwnFault: (operation: CommandType, errorName: string) => void;
+}
+
+export interface Performer {
+  /** Never rejects; settles within the time-out and a small margin. */
+  perform(request: ChangeRequest, options: PerformOptions): Promise<Reading>;
+  callsUnderWay(): number;
+}
+
+export function createPerformer(parts: PerformParts): Performer {
+  const { client, breakers, service, closure, clock, timeoutMs, maxConcurrency } = parts;
+  let callsUnderWay = 0;
+
+  const attempt = async (
+    operation: CommandType,
+    request: RequestParts,
+    options: PerformOptions,
+  ): Promise<Attempt<Reading>> => {
+    const own: { objection: string | null } = { objection: null };
+    const answer = await client.call(
+      { ...request, headers: { 'idempotency-key': options.idempotencyKey }, maxBodyBytes: BODY_MAX_BYTES },
+      timeoutMs,
+      {
+        beforeSending: () => (own.objection = options.beforeSending?.() ?? null),
+        onSent: () => options.onSent?.(),
+      },
+    );
+    const reading = readAnswer(operation, answer, clock.nowMs());
+    const isFault = reading.kind === 'never-sent' || reading.kind === 'doubt';
+    if (!isFault && reading.kind !== 'unauthorized') service.changeAnswered();
+    return { result: reading, weight: own.objection !== null ? 'unattempted' : isFault ? 'fault' : 'fine' };
+  };
+
+  const judged = async (reading: Reading, waitMs: number): Promise<Reading> => {
+    if (reading.kind === 'unauthorized') service.hold(WRONG_CREDENTIALS);
+    if (reading.kind !== 'not-here' && reading.kind !== 'redirected') return reading;
+    const verdict = await within(service.check(), waitMs);
+    if (verdict?.kind === 'unreachable') service.hold(verdict.reason);
+    if (reading.kind === 'redirected') return reading;
+    if (verdict === null || verdict.kind === 'busy') {
+      const reason = `HTTP ${reading.httpStatus}, and it cannot be told yet whether the service as a whole fails`;
+      return {
+        kind: 'told-to-wait',
+        httpStatus: reading.httpStatus,
+        retryAfterMs: verdict?.retryAfterMs ?? null,
+        reason,
+      };
+    }
+    return { ...reading, serviceFails: verdict.kind !== 'serving' };
+  };
+
+  const performOnce = async (request: ChangeRequest, options: PerformOptions): Promise<Reading> => {
+    const { operation } = request;
+    const closedBy = closure(operation);
+    if (closedBy !== null) return neverSent(closedBy.reason);
+    if (callsUnderWay >= maxConcurrency) return neverSent('all call slots are taken');
+    if (!IDEMPOTENCY_KEY.test(options.idempotencyKey)) return neverSent('the idempotency key cannot be a header');
+    const requestParts = partsOrNull(request);
+    if (requestParts === null) return neverSent('the request cannot be written from the fields of the command');
+    const startedMs = clock.monotonicMs();
+    callsUnderWay += 1;
+    try {
+      const reading = await breakers[operation].run(() => attempt(operation, requestParts, options));
+      if (reading === null) return neverSent(`the breaker of ${operation} lets no further call through now`);
+      const leftMs = Math.max(0, timeoutMs - (clock.monotonicMs() - startedMs));
+      return await judged(reading, leftMs + JUDGE_MARGIN_MS);
+    } finally {
+      callsUnderWay -= 1;
+    }
+  };
+
+  return {
+    callsUnderWay: () => callsUnderWay,
+    perform: async (request, options) => {
+      const progress = { isSent: false };
+      const onSent = (): void => {
+        progress.isSent = true;
+        options.onSent?.();
+      };
+      try {
+        return await performOnce(request, { ...options, onSent });
+      } catch (error) {
+        // A bug that one command triggers must not stop a lane (invariant I6); what it broke off may have been sent.
+        parts.onOwnFault(request.operation, error instanceof Error ? error.name : 'unknown');
+        const reason = 'a fault of the processor itself';
+        return progress.isSent ? { kind: 'doubt', httpStatus: null, reason, rawResponse: null } : neverSent(reason);
+      }
+    },
+  };
+}
+
+function neverSent(reason: string): Reading {
+  return { kind: 'never-sent', reason };
+}
+
+/** Null where the request cannot be written; the error's text would quote fields, so it goes no further. */
+function partsOrNull(request: ChangeRequest): RequestParts | null {
+  try {
+    return changeRequestParts(request);
+  } catch {
+    return null;
+  }
+}
+
+/** Null where no verdict came in time; the check goes on for others. */
+async function within(verdict: Promise<Verdict>, waitMs: number): Promise<Verdict | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => (timer = setTimeout(() => resolve(null), waitMs)));
+  try {
+    return await Promise.race([verdict, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,73 @@
+/** `results` and `status`: what was published about commands, transactions and quotes. */
+import type { Command } from 'commander';
+import { CLIENT_SETTING_NAMES } from '../../client/settings.ts';
+import { subscribe, type Stream } from '../../client/subscription.ts';
+import { CLI_RETRY, outputOf, requireSettings, untilInterrupted } from '../context.ts';
+import { eventDocument, eventText } from '../event-output.ts';
+
+interface ReadFlags {
+  follow: boolean;
+  fromBeginning: boolean;
+  key?: string;
+}
+
+export function addResultsCommand(program: Command): void {
+  addReader(program, ['results'], {
+    name: 'results',
+    description: 'print the results of commands',
+    keyHelp: 'results of this command alone',
+    examples: `
+  $ npm run cli -- results
+  $ npm run cli -- results --follow
+  $ npm run --silent cli -- --output json results --key order-17 | jq .value.outcome`,
+  });
+  addReader(program, ['transaction-status', 'quote-status'], {
+    name: 'status',
+    description: 'print the status changes of transactions and quotes',
+    keyHelp: 'changes of this transaction or quote id alone',
+    examples: `
+  $ npm run cli -- status
+  $ npm run cli -- status --follow
+  $ npm run --silent cli -- --output json status --key Transaction:5 | jq .value.status`,
+  });
+}
+
+function addReader(
+  program: Command,
+  streams: readonly Stream[],
+  texts: { name: string; description: string; keyHelp: string; examples: string },
+): void {
+  program
+    .command(texts.name)
+    .description(texts.description)
+    .option('--follow', 'stay, and print what comes from now on', false)
+    .option('--from-beginning', 'with --follow: begin with what is there already', false)
+    .option('--key <key>', texts.keyHelp)
+    .addHelpText(
+      'after',
+      `
+Without --follow everything that the topic still holds is printed. Only committed records are shown; nothing is committed.
+
+Examples:${texts.examples}`,
+    )
+    .action(async (flags: ReadFlags, command: Command) => {
+      const output = outputOf(command);
+      const subscription = await subscribe(requireSettings(CLIENT_SETTING_NAMES), {
+        streams,
+        start: { from: flags.follow && !flags.fromBeginning ? 'now' : 'beginning' },
+        untilEnd: !flags.follow,
+        retry: CLI_RETRY,
+        onRegistryOutage: (problem) => output.note(`waiting for the schema registry: ${problem}`),
+        onEvent: (event) => {
+          if (flags.key === undefined || flags.key === event.key)
+            output.document(eventDocument(event), eventText(event));
+        },
+      });
+      if (flags.follow) output.note('following; Ctrl-C ends');
+      try {
+        await untilInterrupted(subscription.ended);
+      } finally {
+        await subscription.close();
+      }
+    });
+}

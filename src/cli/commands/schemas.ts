@@ -1,0 +1,73 @@
+/** `schemas register` and `schemas check`. */
+import type { Command } from 'commander';
+import { outputOf, requireSettings } from '../context.ts';
+import { CliFailure } from '../exit-codes.ts';
+import {
+  COMPATIBILITY,
+  readSubjects,
+  REGISTRY_SETTING_NAMES,
+  registerSubjects,
+  type SubjectState,
+} from '../schema-subjects.ts';
+
+export function addSchemasCommand(program: Command): void {
+  const schemas = program.command('schemas').description('register and check the Avro schemas');
+  schemas
+    .command('register')
+    .description(`register what is missing under <topic>-value, compatibility ${COMPATIBILITY}; again changes nothing`)
+    .addHelpText(
+      'after',
+      `
+Settings: SCHEMA_REGISTRY_URL, SCHEMA_REGISTRY_USERNAME, SCHEMA_REGISTRY_PASSWORD, TOPIC_PREFIX.
+
+Examples:
+  $ npm run cli -- schemas register
+  $ TOPIC_PREFIX=payments-staging npm run cli -- schemas register`,
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const output = outputOf(command);
+      for (const registration of await registerSubjects(requireSettings(REGISTRY_SETTING_NAMES))) {
+        const { action, subject, record, schemaId } = registration;
+        output.document(registration, `${action.padEnd(10)} ${subject} (${record}, schema id ${schemaId})`);
+      }
+    });
+  schemas
+    .command('check')
+    .description('compare the registry with our schemas; changes nothing')
+    .addHelpText(
+      'after',
+      `
+Exits with 6 when a schema is missing or incompatible, or its subject's level is not ${COMPATIBILITY}.
+
+Examples:
+  $ npm run cli -- schemas check
+  $ npm run --silent cli -- --output json schemas check | jq 'select(.problem != null)'`,
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const output = outputOf(command);
+      const states = await readSubjects(requireSettings(REGISTRY_SETTING_NAMES));
+      const problems = states.map((state) => ({ ...state, problem: problemOf(state) }));
+      for (const state of problems) {
+        output.document(
+          state,
+          state.problem ?? `ok        ${state.subject} (${state.record}, schema id ${state.schemaId ?? ''})`,
+        );
+      }
+      const count = problems.filter((state) => state.problem !== null).length;
+      if (count > 0) throw new CliFailure('problemsFound', `${count} of ${states.length} subjects have problems`);
+    });
+}
+
+function problemOf(state: SubjectState): string | null {
+  const { subject, record } = state;
+  if (state.incompatibilities.length > 0) {
+    return `subject ${subject} has versions that ${record} does not fit: ${state.incompatibilities.join('; ')}`;
+  }
+  if (state.schemaId === null) {
+    return `subject ${subject} does not have our schema of ${record}: run \`npm run cli -- schemas register\``;
+  }
+  if (state.compatibility !== COMPATIBILITY) {
+    return `subject ${subject} has compatibility ${state.compatibility ?? 'of the registry at large'}, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
+  }
+  return null;
+}

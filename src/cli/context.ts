@@ -1,0 +1,43 @@
+/** What every command of the command line begins with: settings from the environment, a Kafka client, an output. */
+import type { Command } from 'commander';
+import { readSomeSettings, type Config, type SettingName } from '../config.ts';
+import { createKafka, type KafkaSettings } from '../producers/kafka-client.ts';
+import { CliFailure } from './exit-codes.ts';
+import { createOutput, type Output, type OutputFormat } from './output.ts';
+
+/** A person waits: about eight seconds of trying, then the broker's absence is told. */
+export const CLI_RETRY = { initialRetryTime: 50, maxRetryTime: 1_500, retries: 10, factor: 0.2, multiplier: 1.6 };
+
+export function cliKafka(settings: KafkaSettings): ReturnType<typeof createKafka> {
+  return createKafka(settings, 'payment-cli', { retry: CLI_RETRY });
+}
+
+/**
+ * Reads the settings that a command needs.
+ * @throws CliFailure listing every problem with them
+ */
+export function requireSettings<Name extends SettingName>(names: readonly Name[]): Pick<Config, Name> {
+  const read = readSomeSettings(process.env, names);
+  if (read.ok) return read.config;
+  throw new CliFailure('settings', `wrong settings, all from the environment:\n  ${read.problems.join('\n  ')}`);
+}
+
+/** The output in the format of the command's `--output`. */
+export function outputOf(command: Command): Output {
+  const { output } = command.optsWithGlobals<{ output?: OutputFormat }>();
+  return createOutput(output ?? 'text');
+}
+
+/** Runs until SIGINT or SIGTERM, or until the work ends by itself. */
+export async function untilInterrupted(work: Promise<void>): Promise<void> {
+  const interrupted = Promise.withResolvers<undefined>();
+  const stop = (): void => interrupted.resolve(undefined);
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  try {
+    await Promise.race([work, interrupted.promise]);
+  } finally {
+    process.removeListener('SIGINT', stop);
+    process.removeListener('SIGTERM', stop);
+  }
+}

@@ -1,0 +1,63 @@
+/** Turns what a library threw into a sentence: what failed, where, and what to do. */
+import { InvalidCommandError } from '../client/publisher.ts';
+import { ResultTimeoutError } from '../client/result-awaiter.ts';
+import { PublishError } from '../producers/record-publisher.ts';
+import { RegistryError } from '../records/registry.ts';
+import { CliFailure } from './exit-codes.ts';
+
+/** Causes that are followed; a chain of errors could in principle be a ring. */
+const CAUSES_MAX = 10;
+
+/**
+ * @returns the failure to show
+ * @throws the error itself where it is none of a user's making: a bug, to be shown with its stack
+ */
+export function failureOf(error: unknown): CliFailure {
+  if (error instanceof InvalidCommandError) {
+    const lines = error.problems.map(({ path, message }) => `  ${path === '' ? '(the value)' : path}: ${message}`);
+    return new CliFailure('usage', `the command is not valid; nothing was sent:\n${lines.join('\n')}`);
+  }
+  if (error instanceof ResultTimeoutError) return new CliFailure('noResult', error.message);
+  if (error instanceof PublishError || error instanceof RegistryError) return new CliFailure('failed', error.message);
+  const kafkaError = causesOf(error).find((cause) => cause.name.startsWith('KafkaJS'));
+  if (kafkaError !== undefined) return new CliFailure('failed', kafkaMessage(error, kafkaError));
+  if (error instanceof Error && !(error instanceof TypeError) && !(error instanceof ReferenceError)) {
+    return new CliFailure('failed', error.message);
+  }
+  throw error;
+}
+
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  let current: unknown = error;
+  while (current instanceof Error && causes.length < CAUSES_MAX) {
+    causes.push(current);
+    current = current.cause;
+  }
+  return causes;
+}
+
+function kafkaMessage(error: unknown, kafkaError: Error): string {
+  const brokers = process.env['KAFKA_BROKERS'] ?? '';
+  const names = causesOf(error).map((cause) => cause.name);
+  const text = messagesOf(kafkaError);
+  if (names.some((name) => name.includes('SASL'))) {
+    return `Kafka at ${brokers} refused the log-in (${text}): check KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD`;
+  }
+  if (names.some((name) => name.includes('Connection') || name.includes('BrokerNotFound'))) {
+    return `no broker of KAFKA_BROKERS=${brokers} answers (${text}): check the addresses, KAFKA_SSL, and that Kafka is running`;
+  }
+  return `Kafka at ${brokers} refused (${text})`;
+}
+
+/** An error of several topics at once holds one error for each. */
+function messagesOf(error: Error): string {
+  const parts =
+    'errors' in error && Array.isArray(error.errors) ? error.errors.filter((part) => part instanceof Error) : [];
+  if (parts.length === 0) return error.message;
+  return parts
+    .map((part) =>
+      'topic' in part && typeof part.topic === 'string' ? `${part.topic}: ${part.message}` : part.message,
+    )
+    .join('; ');
+}

@@ -1,0 +1,203 @@
+/**
+ * The registry's subjects of our schemas, `<topic>-value`: looked up, checked and registered, through the
+ * Confluent-compatible interface. A deployment step: the processor only looks ids up.
+ */
+import { request } from 'undici';
+import type { Config } from '../config.ts';
+import { parseLossless, isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
+import { loadSchema } from '../records/schemas.ts';
+import { recordOfTopic, subjectOf, topicNames } from '../records/topics.ts';
+import { CliFailure } from './exit-codes.ts';
+
+export type RegistrySettings = Pick<
+  Config,
+  'SCHEMA_REGISTRY_URL' | 'SCHEMA_REGISTRY_USERNAME' | 'SCHEMA_REGISTRY_PASSWORD' | 'TOPIC_PREFIX'
+>;
+
+export const REGISTRY_SETTING_NAMES = [
+  'SCHEMA_REGISTRY_URL',
+  'SCHEMA_REGISTRY_USERNAME',
+  'SCHEMA_REGISTRY_PASSWORD',
+  'TOPIC_PREFIX',
+] as const;
+
+/** Old and new publishers and readers understand one another, in both directions, over all versions. */
+export const COMPATIBILITY = 'FULL_TRANSITIVE';
+
+export interface SubjectState {
+  subject: string;
+  record: string;
+  /** Id of our schema, or null if the subject does not have it. */
+  schemaId: number | null;
+  /** Level of the subject itself; null if it has none of its own. */
+  compatibility: string | null;
+  /** Why our schema cannot be registered beside the subject's versions; empty if it can be, or is. */
+  incompatibilities: string[];
+}
+
+export interface Registration {
+  subject: string;
+  record: string;
+  action: 'registered' | 'exists';
+  schemaId: number;
+}
+
+/** A registry that hangs must not hold a deployment; a healthy one answers in milliseconds. */
+const ANSWER_TIMEOUT_MS = 10_000;
+const CONTENT_TYPE = 'application/vnd.schemaregistry.v1+json';
+
+/** What the registry has of each of our subjects. */
+export async function readSubjects(settings: RegistrySettings): Promise<SubjectState[]> {
+  const states: SubjectState[] = [];
+  for (const { subject, record, body } of ourSubjects(settings)) {
+    const schemaId = await lookUp(settings, subject, body);
+    states.push({
+      subject,
+      record,
+      schemaId,
+      compatibility: await readCompatibility(settings, subject),
+      incompatibilities: schemaId === null ? await readIncompatibilities(settings, subject, body) : [],
+    });
+  }
+  return states;
+}
+
+/**
+ * Registers each schema that its subject does not have, with the compatibility level on the subject.
+ * @throws CliFailure naming the subject, for the first that the registry refuses
+ */
+export async function registerSubjects(settings: RegistrySettings): Promise<Registration[]> {
+  const registrations: Registration[] = [];
+  for (const { subject, record, body } of ourSubjects(settings)) {
+    const known = await lookUp(settings, subject, body);
+    const schemaId = known ?? (await register(settings, subject, body));
+    if ((await readCompatibility(settings, subject)) !== COMPATIBILITY) await setCompatibility(settings, subject);
+    registrations.push({ subject, record, action: known === null ? 'registered' : 'exists', schemaId });
+  }
+  return registrations;
+}
+
+function ourSubjects(settings: RegistrySettings): { subject: string; record: string; body: object }[] {
+  return [...recordOfTopic(topicNames(settings.TOPIC_PREFIX))].map(([topic, record]) => ({
+    subject: subjectOf(topic),
+    record,
+    body: { schemaType: 'AVRO', schema: JSON.stringify(loadSchema(record)) },
+  }));
+}
+
+async function register(settings: RegistrySettings, subject: string, body: object): Promise<number> {
+  // A registry checks compatibility only by the level that a subject has; we check by ours before.
+  const incompatibilities = await readIncompatibilities(settings, subject, body);
+  if (incompatibilities.length > 0) {
+    throw new CliFailure(
+      'problemsFound',
+      `subject ${subject} has versions that our schema is not ${COMPATIBILITY} with: ${incompatibilities.join('; ')}. ` +
+        'Add a field with a default instead of changing one, or make topics under a new version',
+    );
+  }
+  const answer = await call(settings, 'POST', `/subjects/${encodeURIComponent(subject)}/versions`, body);
+  const schemaId = numberOf(answer.body, 'id');
+  if (answer.status !== 200 || schemaId === null) throw refusal(settings, `registering ${subject}`, answer);
+  return schemaId;
+}
+
+/** The id of exactly this schema under the subject, or null. */
+async function lookUp(settings: RegistrySettings, subject: string, body: object): Promise<number | null> {
+  const answer = await call(settings, 'POST', `/subjects/${encodeURIComponent(subject)}`, body);
+  if (answer.status === 404) return null;
+  const schemaId = numberOf(answer.body, 'id');
+  if (answer.status !== 200 || schemaId === null) throw refusal(settings, `looking up ${subject}`, answer);
+  return schemaId;
+}
+
+async function readCompatibility(settings: RegistrySettings, subject: string): Promise<string | null> {
+  const answer = await call(settings, 'GET', `/config/${encodeURIComponent(subject)}`);
+  if (answer.status === 404) return null;
+  if (answer.status !== 200) throw refusal(settings, `reading the compatibility of ${subject}`, answer);
+  const level = member(answer.body, 'compatibilityLevel');
+  return typeof level === 'string' ? level : null;
+}
+
+async function setCompatibility(settings: RegistrySettings, subject: string): Promise<void> {
+  const answer = await call(settings, 'PUT', `/config/${encodeURIComponent(subject)}`, {
+    compatibility: COMPATIBILITY,
+  });
+  if (answer.status !== 200) throw refusal(settings, `setting the compatibility of ${subject}`, answer);
+}
+
+/** Why the registry would refuse this schema beside all versions of the subject; empty for a new subject. */
+async function readIncompatibilities(settings: RegistrySettings, subject: string, body: object): Promise<string[]> {
+  const path = `/compatibility/subjects/${encodeURIComponent(subject)}/versions?verbose=true`;
+  const answer = await call(settings, 'POST', path, body);
+  if (answer.status === 404) return [];
+  if (answer.status !== 200) throw refusal(settings, `checking ${subject}`, answer);
+  if (member(answer.body, 'is_compatible') === true) return [];
+  const messages = member(answer.body, 'messages');
+  const texts = Array.isArray(messages) ? messages.filter((message) => typeof message === 'string') : [];
+  return texts.length > 0 ? texts : ['the registry does not say why'];
+}
+
+interface RegistryAnswer {
+  status: number;
+  body: JsonValue;
+}
+
+async function call(
+  settings: RegistrySettings,
+  method: 'GET' | 'POST' | 'PUT',
+  path: string,
+  body?: object,
+): Promise<RegistryAnswer> {
+  const { SCHEMA_REGISTRY_URL: base, SCHEMA_REGISTRY_USERNAME: user, SCHEMA_REGISTRY_PASSWORD: password } = settings;
+  const authorization =
+    user === null ? {} : { authorization: `Basic ${Buffer.from(`${user}:${password ?? ''}`).toString('base64')}` };
+  try {
+    const response = await request(`${base}${path}`, {
+      method,
+      headers: {
+        accept: CONTENT_TYPE,
+        ...(body === undefined ? {} : { 'content-type': CONTENT_TYPE }),
+        ...authorization,
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    });
+    return { status: response.statusCode, body: jsonOf(await response.body.text()) };
+  } catch (error) {
+    const reason = error instanceof Error ? (error.message === '' ? error.name : error.message) : String(error);
+    throw new CliFailure(
+      'failed',
+      `the schema registry at ${base} does not answer (${reason}): check SCHEMA_REGISTRY_URL`,
+    );
+  }
+}
+
+function refusal(settings: RegistrySettings, step: string, answer: RegistryAnswer): CliFailure {
+  const told = member(answer.body, 'message');
+  const hint =
+    answer.status === 401 || answer.status === 403
+      ? 'check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD'
+      : 'check that SCHEMA_REGISTRY_URL is the base of a Confluent-compatible interface';
+  return new CliFailure(
+    'failed',
+    `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${answer.status}${typeof told === 'string' ? ` (${told})` : ''}: ${hint}`,
+  );
+}
+
+function jsonOf(text: string): JsonValue {
+  try {
+    return parseLossless(text);
+  } catch {
+    return null;
+  }
+}
+
+function member(body: JsonValue, name: string): JsonValue {
+  const object: JsonObject = isJsonObject(body) ? body : {};
+  return object[name] ?? null;
+}
+
+function numberOf(body: JsonValue, name: string): number | null {
+  const value = member(body, name);
+  return isRawNumber(value) && /^\d{1,10}$/.test(value.rawJSON) ? Number(value.rawJSON) : null;
+}

@@ -1,0 +1,164 @@
+/**
+ * Publishes payment commands: checks key and fields, writes them as Avro or JSON with CloudEvents headers.
+ *
+ * Publishing the same command with the same key again is safe: one key is one command, and a copy gets the first one's
+ * result. So whoever does not know whether a publication arrived publishes it again.
+ */
+import { randomUUID } from 'node:crypto';
+import { createKafka, PATIENT_RETRY } from '../producers/kafka-client.ts';
+import { RecordPublisher } from '../producers/record-publisher.ts';
+import { COMMAND_BYTES_MAX } from '../producers/topic-definitions.ts';
+import { readCommandFields, type FieldProblem } from '../records/command-fields.ts';
+import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
+import { COMMAND_RECORDS, type CommandType } from '../records/commands.ts';
+import { keyProblem } from '../records/keys.ts';
+import { stringifyLossless } from '../records/lossless-json.ts';
+import type { RecordRegistry } from '../records/registry.ts';
+import { RECORD_NAMESPACE } from '../records/schemas.ts';
+import { topicNames, type TopicNames } from '../records/topics.ts';
+import type { CommandInput } from './command-input.ts';
+import { createRegistry, type ClientSettings } from './settings.ts';
+
+export interface PublishOptions {
+  /** `avro` (the default) needs the schemas to be registered; `json` needs no registry. */
+  contentType?: 'avro' | 'json';
+  /** The instant after which no call may start. */
+  expiresAt?: Date;
+  /** Carried to the results and events of the command. */
+  correlationId?: string;
+  /** W3C trace context, carried to the results and events of the command. */
+  traceparent?: string;
+  tracestate?: string;
+  /** `ce_source`: who publishes, a URI reference. */
+  source?: string;
+  /** `ce_id`; a new UUID if not given. A publisher that tries again may give the same one. */
+  commandId?: string;
+}
+
+export interface PublishedCommand {
+  key: string;
+  /** The command's `ce_id`; its result names it in `in-reply-to`. */
+  commandId: string;
+  topic: string;
+  partition: number;
+  offset: bigint;
+}
+
+/** The command is wrong and was not sent. */
+export class InvalidCommandError extends Error {
+  /** Problems by the path of the field; a problem with the key has the path `key`. */
+  readonly problems: readonly FieldProblem[];
+  constructor(type: CommandType, problems: readonly FieldProblem[]) {
+    const list = problems.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`);
+    super(`this ${type} command is not valid and was not sent: ${list.join('; ')}`);
+    this.name = 'InvalidCommandError';
+    this.problems = problems;
+  }
+}
+
+const CONTENT_TYPES = { avro: AVRO_CONTENT_TYPE, json: JSON_CONTENT_TYPE } as const;
+const DEFAULT_SOURCE = 'payment-commands-client';
+/** Left for key, headers and the framing of a batch beside a command's value. */
+const BATCH_OVERHEAD_BYTES_MAX = 16 * 1024;
+
+export interface PublisherOptions {
+  /** How patient the connection is; half a minute if not given. */
+  retry?: typeof PATIENT_RETRY;
+}
+
+export class PaymentCommandPublisher {
+  readonly #topics: TopicNames;
+  readonly #registry: RecordRegistry;
+  readonly #records: RecordPublisher;
+
+  private constructor(topics: TopicNames, registry: RecordRegistry, records: RecordPublisher) {
+    this.#topics = topics;
+    this.#registry = registry;
+    this.#records = records;
+  }
+
+  /** @throws the Kafka client's error when no broker answers */
+  static async connect(settings: ClientSettings, options: PublisherOptions = {}): Promise<PaymentCommandPublisher> {
+    const retry = options.retry ?? PATIENT_RETRY;
+    const topics = topicNames(settings.TOPIC_PREFIX);
+    const kafka = createKafka(settings, 'payment-command-publisher', { retry });
+    const records = await RecordPublisher.connect(kafka, Object.values(topics.commands), retry);
+    return new PaymentCommandPublisher(topics, createRegistry(settings), records);
+  }
+
+  /**
+   * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
+   * @returns once every in-sync replica has the command
+   * @throws InvalidCommandError for a wrong key or wrong fields, RegistryError when the schema's id cannot be had,
+   *   PublishError when Kafka did not confirm it (`mayBeWritten` tells whether it may have arrived all the same)
+   */
+  async publish<Type extends CommandType>(
+    type: Type,
+    key: string,
+    fields: CommandInput<Type>,
+    options: PublishOptions = {},
+  ): Promise<PublishedCommand> {
+    return this.publishUntyped(type, key, fields, options);
+  }
+
+  /** Like publish, for fields of which no type is known, such as JSON read by parseLossless. */
+  async publishUntyped(
+    type: CommandType,
+    key: string,
+    fields: unknown,
+    options: PublishOptions = {},
+  ): Promise<PublishedCommand> {
+    const topic = this.#topics.commands[type];
+    const checked = checkCommand(type, key, fields);
+    const contentType = options.contentType ?? 'avro';
+    const value =
+      contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#registry.encode(topic, checked);
+    if (value.length > COMMAND_BYTES_MAX - BATCH_OVERHEAD_BYTES_MAX) {
+      throw new InvalidCommandError(type, [
+        { path: '', message: `takes ${value.length} bytes, more than a command may` },
+      ]);
+    }
+    const commandId = options.commandId ?? randomUUID();
+    const headers = headersOf(type, key, commandId, options, new Date());
+    const at = await this.#records.publish({ topic, key: Buffer.from(key), value, headers });
+    return { key, commandId, topic, ...at };
+  }
+
+  /** Sends what waits and disconnects. */
+  async close(): Promise<void> {
+    await this.#records.close();
+  }
+}
+
+function checkCommand(type: CommandType, key: string, fields: unknown): object {
+  const wrongKey = keyProblem(key);
+  const read = readCommandFields(type, fields);
+  const problems = [
+    ...(wrongKey === null ? [] : [{ path: 'key', message: `is refused: ${wrongKey}` }]),
+    ...(read.ok ? [] : read.problems),
+  ];
+  if (problems.length > 0 || !read.ok) throw new InvalidCommandError(type, problems);
+  return read.value;
+}
+
+function headersOf(
+  type: CommandType,
+  key: string,
+  commandId: string,
+  options: PublishOptions,
+  now: Date,
+): Record<string, string> {
+  return {
+    ce_specversion: '1.0',
+    ce_id: commandId,
+    ce_type: `${RECORD_NAMESPACE}.${COMMAND_RECORDS[type]}`,
+    ce_source: options.source ?? DEFAULT_SOURCE,
+    ce_time: now.toISOString(),
+    ce_subject: key,
+    'content-type': CONTENT_TYPES[options.contentType ?? 'avro'],
+    ...(options.expiresAt === undefined ? {} : { 'expires-at': options.expiresAt.toISOString() }),
+    ...(options.correlationId === undefined ? {} : { 'correlation-id': options.correlationId }),
+    ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),
+    ...(options.tracestate === undefined ? {} : { tracestate: options.tracestate }),
+  };
+}

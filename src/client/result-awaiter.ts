@@ -1,0 +1,128 @@
+/**
+ * Awaits the results of commands. Opened before the command is published, so that no result can come in between:
+ *
+ *   const results = await ResultAwaiter.open(settings);
+ *   const awaited = results.expect(key, { commandId, timeoutMs });
+ *   await publisher.publish('transfer-in', key, fields, { commandId });
+ *   const result = await awaited;
+ *
+ * It owns one subscription, shared by all that is awaited, until it is closed.
+ */
+import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
+import type { CommandResult } from '../records/types.ts';
+import type { ClientSettings } from './settings.ts';
+import { subscribe, type Envelope, type Subscription } from './subscription.ts';
+
+export type AwaitedResult = Envelope & { kind: 'result'; value: CommandResult };
+
+export interface ExpectOptions {
+  /**
+   * The `ce_id` of the message whose answer is awaited. Without it any result of the key will do, except a CONFLICT,
+   * which is about another message.
+   */
+  commandId?: string;
+  timeoutMs: number;
+}
+
+/** No result came in time. The command may still be under way: its key tells, and publishing it again is safe. */
+export class ResultTimeoutError extends Error {
+  constructor(key: string, timeoutMs: number) {
+    super(`no result of ${key} came within ${timeoutMs} ms; one may still come, and publishing it again is safe`);
+    this.name = 'ResultTimeoutError';
+  }
+}
+
+interface Expectation {
+  key: string;
+  commandId: string | undefined;
+  resolve: (result: AwaitedResult) => void;
+  reject: (error: Error) => void;
+}
+
+/** Results awaited at once. */
+const EXPECTATIONS_MAX = 100_000;
+
+export class ResultAwaiter {
+  readonly #expectations = new Map<string, Set<Expectation>>();
+  #count = 0;
+  #subscription: Subscription | null = null;
+  #ended: Error | null = null;
+
+  /**
+   * @returns once every result that is published from here on will be seen
+   * @throws as subscribe
+   */
+  static async open(settings: ClientSettings, options: { retry?: typeof PATIENT_RETRY } = {}): Promise<ResultAwaiter> {
+    const awaiter = new ResultAwaiter();
+    awaiter.#subscription = await subscribe(settings, {
+      ...options,
+      streams: ['results'],
+      start: { from: 'now' },
+      onEvent: (event) => {
+        if (event.kind === 'result') awaiter.#take(event);
+      },
+    });
+    awaiter.#subscription.ended.catch((error: unknown) => {
+      awaiter.#end(new Error('the subscription to the results ended', { cause: error }));
+    });
+    return awaiter;
+  }
+
+  /**
+   * @returns the first terminal result of the key from now on
+   * @throws ResultTimeoutError; an Error when the subscription ends first
+   */
+  expect(key: string, options: ExpectOptions): Promise<AwaitedResult> {
+    if (this.#ended !== null) return Promise.reject(this.#ended);
+    if (this.#count >= EXPECTATIONS_MAX) {
+      return Promise.reject(new Error(`${EXPECTATIONS_MAX} results are awaited already: await some of them first`));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<AwaitedResult>();
+    const expectation: Expectation = { key, commandId: options.commandId, resolve, reject };
+    this.#add(expectation);
+    const timer = setTimeout(() => reject(new ResultTimeoutError(key, options.timeoutMs)), options.timeoutMs);
+    return promise.finally(() => {
+      clearTimeout(timer);
+      this.#remove(expectation);
+    });
+  }
+
+  /** Whatever is still awaited is rejected. */
+  async close(): Promise<void> {
+    this.#end(new Error('the awaiter of results was closed'));
+    await this.#subscription?.close();
+  }
+
+  #take(result: AwaitedResult): void {
+    for (const expectation of this.#expectations.get(result.value.commandKey) ?? []) {
+      if (answers(result, expectation.commandId)) expectation.resolve(result);
+    }
+  }
+
+  #end(error: Error): void {
+    this.#ended ??= error;
+    for (const expectations of this.#expectations.values()) {
+      for (const expectation of expectations) expectation.reject(this.#ended);
+    }
+  }
+
+  #add(expectation: Expectation): void {
+    const expectations = this.#expectations.get(expectation.key) ?? new Set();
+    this.#expectations.set(expectation.key, expectations.add(expectation));
+    this.#count += 1;
+  }
+
+  #remove(expectation: Expectation): void {
+    const expectations = this.#expectations.get(expectation.key);
+    if (expectations?.delete(expectation) !== true) return;
+    this.#count -= 1;
+    if (expectations.size === 0) this.#expectations.delete(expectation.key);
+  }
+}
+
+/** Whether a result of the awaited key answers the message of that id. */
+function answers(result: AwaitedResult, commandId: string | undefined): boolean {
+  const inReplyTo = result.headers['in-reply-to'] ?? result.value.commandId;
+  if (commandId !== undefined && inReplyTo !== null) return inReplyTo === commandId;
+  return result.value.outcome !== 'CONFLICT';
+}

@@ -1,0 +1,155 @@
+/**
+ * Reads one message of a command topic: its key, headers and value, as Avro or JSON. What cannot be read becomes a dead
+ * letter (and, with a usable key, an INVALID result); what is on another lane's partition is to be moved there.
+ */
+import type { KafkaMessage } from 'kafkajs';
+import type { MaxAgeMs } from '../config.ts';
+import type { Arrival } from '../ledger/admission.ts';
+import type { Carried, Origin } from '../ledger/entry.ts';
+import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
+import type { OutgoingRecord } from '../producers/lane-producer.ts';
+import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
+import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
+import type { CommandType } from '../records/commands.ts';
+import { laneOf, readKey } from '../records/keys.ts';
+import { parseLossless } from '../records/lossless-json.ts';
+import type { RecordRegistry } from '../records/registry.ts';
+import { createHash } from 'node:crypto';
+
+export type Intake =
+  | { kind: 'arrival'; arrival: Arrival; original: OriginalMessage; buriedAs: { reason: DeadLetterReason; message: string } | null }
+  | { kind: 'dead-letter'; letter: DeadLetter }
+  | { kind: 'misrouted'; record: OutgoingRecord }
+  /** The registry cannot be asked: the message waits. */
+  | { kind: 'unavailable'; problem: string };
+
+export interface IntakeOptions {
+  readonly registry: Pick<RecordRegistry, 'decode'>;
+  readonly laneCount: number;
+  readonly maxAgeMs: MaxAgeMs;
+}
+
+/** A command is a few hundred bytes; its canonical form must fit into a ledger record with room to spare. */
+export const COMMAND_BYTES_MAX = 64 * 1024;
+const HEADER_BYTES_MAX = 1024;
+/** For a command that is answered without a call: the last instant that a Date can hold. */
+const NO_DEADLINE_MS = 8.64e15;
+/** Headers of our own on a moved command: where it was first. */
+const MOVED = { partition: 'moved-partition', offset: 'moved-offset', timestamp: 'moved-timestamp' };
+
+export async function readMessage(
+  options: IntakeOptions,
+  place: { topic: string; lane: number; commandType: CommandType },
+  message: KafkaMessage,
+  nowMs: number,
+): Promise<Intake> {
+  const origin = originOf(place, message);
+  const original: OriginalMessage = { ...origin, key: message.key, value: message.value, headers: plainHeaders(message) };
+  const key = readKey(message.key);
+  if (!key.ok) return { kind: 'dead-letter', letter: { ...original, reason: key.reason, message: key.problem } };
+  const lane = laneOf(key.key, options.laneCount);
+  if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(place.topic, lane, message, origin) };
+  const arrival = (content: Arrival['content'], fingerprint: string, deadlineMs: number): Arrival => ({
+    key: key.key,
+    commandType: place.commandType,
+    fingerprint,
+    commandId: header(message, 'ce_id'),
+    origin,
+    carried: carriedOf(message),
+    deadlineMs,
+    content,
+  });
+  const unreadable = (reason: DeadLetterReason, problem: string): Intake => {
+    const fingerprint = createHash('sha256').update(`unreadable\n${place.commandType}\n`).update(message.value ?? '').digest('base64url');
+    return { kind: 'arrival', arrival: arrival({ kind: 'unreadable', problem }, fingerprint, NO_DEADLINE_MS), original, buriedAs: { reason, message: problem } };
+  };
+
+  if (message.value === null) return unreadable('UNREADABLE', 'the message has no value');
+  if (message.value.length > COMMAND_BYTES_MAX) {
+    return unreadable('TOO_LARGE', `the value has ${message.value.length} bytes; a command has at most ${COMMAND_BYTES_MAX}`);
+  }
+  const decoded = await decodeValue(options, place.topic, message.value, header(message, 'content-type'), nowMs);
+  if (decoded.kind === 'unavailable') return decoded;
+  if (decoded.kind === 'unknown-schema') return unreadable('UNKNOWN_SCHEMA', decoded.problem);
+  if (decoded.kind === 'unreadable') return unreadable('UNREADABLE', decoded.problem);
+
+  const expiry = readExpiry(header(message, 'expires-at'));
+  const fields = readCommandFields(place.commandType, decoded.value);
+  const problems: FieldProblem[] = [...(fields.ok ? [] : fields.problems), ...(expiry.ok ? [] : [expiry.problem])];
+  const canonical = canonicalJson(fields.ok ? fields.value : (decoded.value as object));
+  const fingerprint = commandFingerprint(place.commandType, canonical);
+  if (!fields.ok || !expiry.ok) return { kind: 'arrival', arrival: arrival({ kind: 'invalid', problems }, fingerprint, NO_DEADLINE_MS), original, buriedAs: null };
+  const immediate = 'immediatelyExecute' in fields.value && fields.value.immediatelyExecute;
+  const deadlineMs = Math.min(expiry.ms, origin.timestampMs + options.maxAgeMs[place.commandType]);
+  return { kind: 'arrival', arrival: arrival({ kind: 'valid', fieldsJson: canonical, immediate }, fingerprint, deadlineMs), original, buriedAs: null };
+}
+
+type Decoded = Awaited<ReturnType<RecordRegistry['decode']>>;
+
+async function decodeValue(options: IntakeOptions, topic: string, value: Buffer, contentType: string | null, nowMs: number): Promise<Decoded> {
+  if (contentType?.split(';')[0]?.trim().toLowerCase() !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value, nowMs);
+  try {
+    const parsed = parseLossless(new TextDecoder('utf-8', { fatal: true }).decode(value));
+    if (typeof parsed === 'object' && parsed !== null) {
+      // Also shows that the value can be written again: nesting beyond the stack would fail there.
+      canonicalJson(parsed);
+      return { kind: 'record', value: parsed };
+    }
+    return { kind: 'unreadable', problem: 'the JSON value is not an object' };
+  } catch (error) {
+    return { kind: 'unreadable', problem: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+function readExpiry(text: string | null): { ok: true; ms: number } | { ok: false; problem: FieldProblem } {
+  if (text === null) return { ok: true, ms: Infinity };
+  const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(text) ? Date.parse(text) : NaN;
+  if (!Number.isNaN(ms)) return { ok: true, ms };
+  return { ok: false, problem: { path: 'headers.expires-at', message: 'must be an ISO 8601 instant with a zone, such as 2026-01-31T12:00:00Z' } };
+}
+
+function originOf(place: { topic: string; lane: number }, message: KafkaMessage): Origin {
+  const here: Origin = { topic: place.topic, partition: place.lane, offset: BigInt(message.offset), timestampMs: Number(message.timestamp) };
+  const moved = [MOVED.partition, MOVED.offset, MOVED.timestamp].map((name) => header(message, name));
+  if (!moved.every((text): text is string => text !== null && /^\d{1,18}$/.test(text))) return here;
+  const [partition = '', offset = '', timestamp = ''] = moved;
+  // A header can lie; it can make a command older, never younger.
+  return { topic: place.topic, partition: Number(partition), offset: BigInt(offset), timestampMs: Math.min(Number(timestamp), here.timestampMs) };
+}
+
+function movedRecord(topic: string, lane: number, message: KafkaMessage, origin: Origin): OutgoingRecord {
+  return {
+    topic,
+    partition: lane,
+    key: message.key,
+    value: message.value,
+    headers: {
+      ...plainHeaders(message),
+      [MOVED.partition]: String(origin.partition),
+      [MOVED.offset]: origin.offset.toString(),
+      [MOVED.timestamp]: String(origin.timestampMs),
+    },
+  };
+}
+
+function carriedOf(message: KafkaMessage): Carried {
+  const names = ['traceparent', 'tracestate', 'correlation-id'] as const;
+  return Object.fromEntries(names.map((name) => [name, header(message, name)]).filter(([, text]) => text !== null)) as Carried;
+}
+
+function header(message: KafkaMessage, name: string): string | null {
+  const value = message.headers?.[name];
+  const first = Array.isArray(value) ? value[0] : value;
+  if (first === undefined) return null;
+  const text = first.toString();
+  return text.length > HEADER_BYTES_MAX ? null : text;
+}
+
+function plainHeaders(message: KafkaMessage): Record<string, string | Buffer> {
+  const headers: Record<string, string | Buffer> = {};
+  for (const [name, value] of Object.entries(message.headers ?? {})) {
+    const first = Array.isArray(value) ? value[0] : value;
+    if (first !== undefined) headers[name] = first;
+  }
+  return headers;
+}

@@ -1,0 +1,181 @@
+/**
+ * This process as a member of the consumer group: subscription, assignment, heartbeats, batches.
+ *
+ *   start   connects, joins; from then on assignments and batches are handed over
+ *   stop    leaves the group; bounded
+ *
+ * Handlers only hand over, for kafkajs waits for all of a broker's batches and a rebalance for all handlers. No
+ * exception leaves a handler: a TypeError would stop kafkajs for good. Positions are never read from the group: every
+ * join rewinds to the committed offsets, and the lanes seek to where they really are.
+ */
+import type { Batch, Consumer, KafkaMessage } from 'kafkajs';
+import type { Clock } from '../api/clock.ts';
+import { createKafka, PATIENT_RETRY, type KafkaLog, type KafkaSettings } from '../producers/kafka-client.ts';
+import { laneAssigner } from './lane-assigner.ts';
+import { registerCompressionCodecs } from './compression-codecs.ts';
+
+export interface FetchedBatch {
+  readonly topic: string;
+  readonly lane: number;
+  readonly messages: readonly KafkaMessage[];
+  /** The offset that was asked for; the broker had nothing before the first message. */
+  readonly fetchedOffset: bigint;
+  /** Last offset that the batch covers, control records included. */
+  readonly lastOffset: bigint;
+  readonly highWatermark: bigint;
+}
+
+/** What the lane did with a batch: taken; not wanted now (the partition pauses); or it sought elsewhere itself. */
+export type BatchReply = 'taken' | 'not-now' | 'sought';
+
+export interface MemberHandlers {
+  assigned(lanes: readonly number[]): void;
+  batch(batch: FetchedBatch): BatchReply;
+  /** A fetch with nothing but aborted or control records moved the position past them. */
+  filtered(topic: string, lane: number, firstOffset: bigint, lastOffset: bigint): void;
+  /** kafkajs gave up; the process must end, and be started again. */
+  crashed(error: Error): void;
+}
+
+export interface MemberOptions {
+  readonly settings: KafkaSettings;
+  readonly groupId: string;
+  readonly clientId: string;
+  readonly topics: readonly string[];
+  readonly laneCount: number;
+  readonly sessionTimeoutMs: number;
+  readonly heartbeatIntervalMs: number;
+  readonly clock: Clock;
+  readonly log: KafkaLog;
+  readonly handlers: MemberHandlers;
+}
+
+/** Longest wait of a fetch: it delays heartbeats, rebalances, seeks and resumes as well. */
+const FETCH_WAIT_MS = 100;
+/** Bytes of one fetch of a partition: there is no other bound on the messages of a batch. */
+const FETCH_BYTES_MAX = 256 * 1024;
+/** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
+const REBALANCE_TIMEOUT_MS = 10_000;
+const STOP_DEADLINE_MS = 5_000;
+
+export class GroupMember {
+  readonly #options: MemberOptions;
+  readonly #consumer: Consumer;
+  #lanes: readonly number[] = [];
+  /** When the request whose answer last confirmed our membership was sent. */
+  #confirmedSentWallMs = -Infinity;
+  #confirmedSentMonotonicMs = -Infinity;
+  #lastRequestSentWallMs = -Infinity;
+
+  constructor(options: MemberOptions) {
+    registerCompressionCodecs();
+    this.#options = options;
+    this.#consumer = createKafka(options.settings, options.clientId, { retry: PATIENT_RETRY, log: options.log }).consumer({
+      groupId: options.groupId,
+      partitionAssigners: [laneAssigner(options.laneCount, () => this.#lanes)],
+      sessionTimeout: options.sessionTimeoutMs,
+      heartbeatInterval: options.heartbeatIntervalMs,
+      rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+      maxWaitTimeInMs: FETCH_WAIT_MS,
+      maxBytesPerPartition: FETCH_BYTES_MAX,
+      readUncommitted: false,
+      retry: PATIENT_RETRY,
+    });
+  }
+
+  async start(): Promise<void> {
+    const { handlers, topics, log } = this.#options;
+    const consumer = this.#consumer;
+    consumer.on(consumer.events.REQUEST, ({ payload }) => {
+      // An answer is stamped when it is read: a frozen process would take a heartbeat of long ago for a fresh one.
+      if (payload.apiName === 'Heartbeat' || payload.apiName === 'SyncGroup') this.#lastRequestSentWallMs = payload.sentAt;
+    });
+    consumer.on(consumer.events.HEARTBEAT, () => this.#confirmed());
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      this.#confirmed();
+      this.#lanes = payload.memberAssignment[topics[0] ?? ''] ?? [];
+      consumer.pause(topics.map((topic) => ({ topic, partitions: [...this.#lanes] })));
+      this.#guard('assigned', () => handlers.assigned(this.#lanes));
+    });
+    consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
+      if (payload.batchSize > 0) return;
+      // firstOffset is null where compaction took the records that were asked for.
+      const firstOffset = (payload.firstOffset as string | null) ?? payload.lastOffset;
+      this.#guard('filtered', () => handlers.filtered(payload.topic, payload.partition, BigInt(firstOffset), BigInt(payload.lastOffset)));
+    });
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      log({ level: 'error', message: 'consumer-crashed', fields: { problem: payload.error.message, restarts: payload.restart } });
+      if (!payload.restart) handlers.crashed(payload.error);
+    });
+    await consumer.connect();
+    await consumer.subscribe({ topics: [...topics], fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: async ({ batch, resolveOffset, pause }) => {
+        const reply = this.#handOver(batch);
+        if (reply === 'taken') resolveOffset(batch.lastOffset());
+        else if (reply === 'not-now') pause();
+      },
+    });
+  }
+
+  /** Both clocks must say so: one may be set, the other stands still while a machine sleeps. */
+  isConfirmedWithinMs(limitMs: number): boolean {
+    const { clock } = this.#options;
+    return clock.nowMs() - this.#confirmedSentWallMs < limitMs && clock.monotonicMs() - this.#confirmedSentMonotonicMs < limitMs;
+  }
+
+  /** Whether a request sent after the instant (monotonic) was answered: the group still counts us in. */
+  isConfirmedSinceMs(monotonicMs: number): boolean {
+    return this.#confirmedSentMonotonicMs > monotonicMs;
+  }
+
+  seek(topic: string, lane: number, offset: bigint): void {
+    this.#guard('seek', () => this.#consumer.seek({ topic, partition: lane, offset: offset.toString() }));
+  }
+
+  resume(topic: string, lane: number): void {
+    this.#guard('resume', () => this.#consumer.resume([{ topic, partitions: [lane] }]));
+  }
+
+  async stop(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, STOP_DEADLINE_MS);
+    });
+    await Promise.race([this.#consumer.disconnect().catch(() => undefined), deadline]);
+    clearTimeout(timer);
+  }
+
+  #confirmed(): void {
+    const { clock } = this.#options;
+    const sinceSentMs = Math.max(0, clock.nowMs() - this.#lastRequestSentWallMs);
+    this.#confirmedSentWallMs = this.#lastRequestSentWallMs;
+    this.#confirmedSentMonotonicMs = clock.monotonicMs() - sinceSentMs;
+  }
+
+  #handOver(batch: Batch): BatchReply {
+    let reply: BatchReply = 'not-now';
+    this.#guard('batch', () => {
+      reply = this.#options.handlers.batch({
+        topic: batch.topic,
+        lane: batch.partition,
+        messages: batch.messages,
+        // kafkajs has it; its types do not.
+        fetchedOffset: BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset),
+        lastOffset: BigInt(batch.lastOffset()),
+        highWatermark: BigInt(batch.highWatermark),
+      });
+    });
+    return reply;
+  }
+
+  #guard(what: string, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#options.log({ level: 'error', message: 'member-handler-failed', fields: { what, problem: String(error) } });
+    }
+  }
+}

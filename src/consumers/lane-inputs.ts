@@ -1,0 +1,140 @@
+/**
+ * The inputs of a lane: one inbox per command topic, one for observations; and how far each has been admitted.
+ *
+ * A position that the broker no longer has, or a group that has read on without a ledger, is loss: the lane stops and
+ * says so, rather than go on with a gap.
+ */
+import type { KafkaMessage } from 'kafkajs';
+import type { PositionRecord } from '../ledger/ledger-records.ts';
+import type { CommandType } from '../records/commands.ts';
+import { decodeObservation } from '../status/observation.ts';
+import { readMessage } from './command-intake.ts';
+import type { BatchReply, FetchedBatch } from './group-member.ts';
+import type { AdmissionCause, CommandItem, LaneDesk, ObservationItem } from './lane-desk.ts';
+import { LaneInbox, type ReadResult } from './lane-inbox.ts';
+import { LaneStoppedError, type InputStatus, type LaneParts } from './lane-parts.ts';
+import type { LaneTransaction } from './lane-transaction.ts';
+
+export class LaneInputs {
+  readonly #parts: LaneParts;
+  readonly #commands: { topic: string; type: CommandType; inbox: LaneInbox<CommandItem> }[];
+  readonly #observations: LaneInbox<ObservationItem | null>;
+  #positions = new Map<string, bigint>();
+  /** Which command topic is admitted from first: each in turn, so that none starves the others. */
+  #turn = 0;
+
+  constructor(parts: LaneParts, wake: () => void) {
+    this.#parts = parts;
+    const { lane, topics } = parts;
+    const inboxOf = <Item>(topic: string, read: (message: KafkaMessage) => Promise<ReadResult<Item>>): LaneInbox<Item> =>
+      new LaneInbox({
+        topic,
+        lane,
+        read,
+        wake,
+        seek: (offset) => parts.seek(topic, lane, offset),
+        resume: () => parts.resume(topic, lane),
+      });
+    this.#commands = parts.commandTypes.map((type) => {
+      const topic = topics.commands[type];
+      return { topic, type, inbox: inboxOf<CommandItem>(topic, (message) => this.#readCommand(topic, type, message)) };
+    });
+    this.#observations = inboxOf(topics.observations, async (message) => ({ kind: 'item', item: readObservation(message) }));
+  }
+
+  /** Where each input goes on: the ledger's position, or the beginning for one that was never read. */
+  async startPositions(known: PositionRecord | undefined): Promise<Map<string, bigint>> {
+    const positions = new Map<string, bigint>();
+    for (const topic of this.#topics()) {
+      const { lowOffset, committedOffset } = await this.#parts.topicStart(topic, this.#parts.lane);
+      const position = known?.next[topic];
+      if (position === undefined && committedOffset !== null && committedOffset > lowOffset) {
+        throw new LaneStoppedError(
+          `${topic}, partition ${this.#parts.lane}: the group has read up to ${committedOffset}, but the ledger has no position: its topic was lost. See the runbook on a lost internal topic`,
+        );
+      }
+      if (position !== undefined && position < lowOffset) {
+        throw new LaneStoppedError(
+          `${topic}, partition ${this.#parts.lane}: commands from ${position} to ${lowOffset - 1n} were deleted by retention before they were admitted`,
+        );
+      }
+      positions.set(topic, position ?? lowOffset);
+    }
+    return positions;
+  }
+
+  open(positions: Map<string, bigint>): void {
+    this.#positions = positions;
+    for (const { topic, inbox } of this.#all()) inbox.open(positions.get(topic) ?? 0n);
+  }
+
+  rejoin(): void {
+    for (const { inbox } of this.#all()) inbox.rejoin();
+  }
+
+  close(): void {
+    for (const { inbox } of this.#all()) inbox.close();
+  }
+
+  offer(batch: FetchedBatch): BatchReply {
+    return this.#all().find(({ topic }) => topic === batch.topic)?.inbox.offer(batch) ?? 'not-now';
+  }
+
+  passFiltered(topic: string, firstOffset: bigint, lastOffset: bigint): void {
+    this.#all().find((input) => input.topic === topic)?.inbox.passFiltered(firstOffset, lastOffset);
+  }
+
+  /** Puts what may be admitted into the transaction. @returns by topic, why the rest may not */
+  async admit(desk: LaneDesk, transaction: LaneTransaction, commit: number): Promise<Map<string, AdmissionCause>> {
+    const causes = new Map<string, AdmissionCause>();
+    await desk.reduceFrom(transaction, commit, this.#parts.topics.observations, this.#observations);
+    this.#observations.makeRoom();
+    this.#turn += 1;
+    for (let index = 0; index < this.#commands.length; index += 1) {
+      const command = this.#commands[(this.#turn + index) % this.#commands.length];
+      if (command === undefined) continue;
+      const cause = await desk.admitFrom(transaction, commit, command.topic, command.inbox);
+      if (cause !== null) causes.set(command.topic, cause);
+      command.inbox.makeRoom();
+    }
+    return causes;
+  }
+
+  /** Offsets of all inputs, as they were committed last. */
+  positions(): ReadonlyMap<string, bigint> {
+    return this.#positions;
+  }
+
+  moved(positions: ReadonlyMap<string, bigint>): void {
+    for (const [topic, position] of positions) this.#positions.set(topic, position);
+  }
+
+  status(causes: ReadonlyMap<string, AdmissionCause>): InputStatus[] {
+    return this.#all().map(({ topic, type, inbox }) => {
+      const { held, oldestTimestampMs, expected, highWatermark, problem } = inbox.status();
+      const cause = problem === null ? (causes.get(topic) ?? null) : 'registry';
+      const position = expected === null ? null : (this.#positions.get(topic) ?? null);
+      return { topic, commandType: type, held, oldestTimestampMs, position, highWatermark, cause, problem };
+    });
+  }
+
+  #topics(): string[] {
+    return this.#all().map(({ topic }) => topic);
+  }
+
+  #all(): { topic: string; type: CommandType | null; inbox: LaneInbox<CommandItem> | LaneInbox<ObservationItem | null> }[] {
+    return [...this.#commands, { topic: this.#parts.topics.observations, type: null, inbox: this.#observations }];
+  }
+
+  async #readCommand(topic: string, commandType: CommandType, message: KafkaMessage): Promise<ReadResult<CommandItem>> {
+    const { clock, intake, lane } = this.#parts;
+    const read = await readMessage(intake, { topic, lane, commandType }, message, clock.nowMs());
+    return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
+  }
+}
+
+/** What is not an observation of ours is passed over; nobody else writes to the topic. */
+function readObservation(message: KafkaMessage): ObservationItem | null {
+  const observation = decodeObservation(message.value);
+  return observation === null || message.key === null ? null : { id: message.key.toString(), observation };
+}

@@ -1,0 +1,64 @@
+/**
+ * What an open lane knows: its unfinished entries, whole; and what it has committed but the index may not show yet.
+ * Everything else is in the index. Thrown away with the lane; the ledger has it all.
+ */
+import type { Entry } from '../ledger/entry.ts';
+import type { LedgerIndex } from '../ledger/ledger-index.ts';
+import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
+import { decodePlain } from '../records/plain-json.ts';
+import type { TransactionState } from '../status/reducer.ts';
+
+interface Recent<Value> {
+  readonly value: Value;
+  /** The commit that it went out with. */
+  readonly commit: number;
+}
+
+export class LaneMemory {
+  readonly #index: LedgerIndex;
+  readonly #lane: number;
+  readonly unfinished = new Map<string, Entry>();
+  readonly #done = new Map<string, Recent<Entry>>();
+  readonly #transactions = new Map<string, Recent<TransactionState>>();
+
+  constructor(index: LedgerIndex, lane: number) {
+    this.#index = index;
+    this.#lane = lane;
+    for (const entry of index.unfinished(lane)) this.unfinished.set(entry.key, entry);
+  }
+
+  entry(key: string): Entry | undefined {
+    return this.unfinished.get(key) ?? this.#done.get(key)?.value ?? this.#index.entry(this.#lane, key);
+  }
+
+  putEntry(entry: Entry, commit: number): void {
+    if (entry.phase.state === 'DONE') {
+      this.unfinished.delete(entry.key);
+      this.#done.set(entry.key, { value: entry, commit });
+    } else {
+      this.#done.delete(entry.key);
+      this.unfinished.set(entry.key, entry);
+    }
+  }
+
+  transaction(id: string): TransactionState | undefined {
+    const recent = this.#transactions.get(id);
+    if (recent !== undefined) return recent.value;
+    const value = this.#index.value(this.#lane, TRANSACTION_PREFIX + id);
+    return value === undefined ? undefined : (decodePlain(value) as TransactionState);
+  }
+
+  putTransaction(state: TransactionState, commit: number): void {
+    this.#transactions.set(state.id, { value: state, commit });
+  }
+
+  /** The index now shows everything up to the commit. */
+  applied(commit: number): void {
+    for (const recents of [this.#done, this.#transactions]) {
+      for (const [key, recent] of recents) {
+        // In order of insertion, but a key that was put again keeps its place: only skip, never stop.
+        if (recent.commit <= commit) recents.delete(key);
+      }
+    }
+  }
+}

@@ -1,0 +1,75 @@
+/** What a lane is given, and what it tells of itself. */
+import type { Logger } from 'pino';
+import type { Clock } from '../api/clock.ts';
+import type { Entry } from '../ledger/entry.ts';
+import type { LedgerIndex } from '../ledger/ledger-index.ts';
+import type { LedgerPolicy } from '../ledger/settlement.ts';
+import type { LaneProducer } from '../producers/lane-producer.ts';
+import type { ResultWriter } from '../producers/result-events.ts';
+import type { CommandType } from '../records/commands.ts';
+import type { TopicNames } from '../records/topics.ts';
+import type { Calls } from './calls.ts';
+import type { IntakeOptions } from './command-intake.ts';
+import type { AdmissionCause, DeskReports } from './lane-desk.ts';
+import type { LedgerReader } from './ledger-reader.ts';
+
+export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped';
+
+/** A lane must not go on; only a person can mend it. */
+export class LaneStoppedError extends Error {}
+
+/** Where an input's partition begins and where the group stands, as the broker says. */
+export interface TopicStart {
+  readonly lowOffset: bigint;
+  readonly committedOffset: bigint | null;
+}
+
+export interface LaneParts {
+  readonly lane: number;
+  readonly laneCount: number;
+  readonly processId: string;
+  readonly topics: TopicNames;
+  readonly commandTypes: readonly CommandType[];
+  readonly policy: LedgerPolicy;
+  readonly sessionTimeoutMs: number;
+  readonly unfinishedMax: number;
+  readonly intake: IntakeOptions;
+  readonly writer: ResultWriter;
+  readonly index: LedgerIndex;
+  readonly reader: Pick<LedgerReader, 'seen'>;
+  readonly calls: Calls;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly reports: DeskReports;
+  readonly makeProducer: (lane: number) => LaneProducer;
+  readonly seek: (topic: string, lane: number, offset: bigint) => void;
+  readonly resume: (topic: string, lane: number) => void;
+  readonly topicStart: (topic: string, lane: number) => Promise<TopicStart>;
+  /** The last heartbeat that the group confirmed was sent less than the session time-out ago. */
+  readonly isConfirmed: () => boolean;
+  readonly isConfirmedSince: (monotonicMs: number) => boolean;
+  readonly onStageChange: () => void;
+  readonly onCommit: () => void;
+}
+
+export interface InputStatus {
+  readonly topic: string;
+  readonly commandType: CommandType | null;
+  /** Fetched and not admitted. */
+  readonly held: number;
+  readonly oldestTimestampMs: number | null;
+  /** Everything below is in the ledger; null while closed. */
+  readonly position: bigint | null;
+  readonly highWatermark: bigint;
+  readonly cause: AdmissionCause | 'registry' | null;
+  readonly problem: string | null;
+}
+
+export interface LaneStatus {
+  readonly stage: LaneStage;
+  readonly stoppedReason: string | null;
+  readonly openedMs: number;
+  /** Unfinished entries. */
+  readonly entries: readonly Entry[];
+  readonly inputs: readonly InputStatus[];
+}

@@ -1,0 +1,200 @@
+/**
+ * All lanes of this process, and what they share: the group member, the ledger's reader and index, the calls.
+ *
+ *   start   reader, offsets, member; lanes open as the group assigns them
+ *   stop    lanes released in order (calls end, answers are committed), then the group is left; bounded
+ */
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { PaymentApi } from '../api/payment-api.ts';
+import type { Clock } from '../api/clock.ts';
+import type { Config } from '../config.ts';
+import { MemoryLedgerIndex } from '../ledger/ledger-index.ts';
+import type { LedgerPolicy } from '../ledger/settlement.ts';
+import type { KafkaLog } from '../producers/kafka-client.ts';
+import { LaneProducer } from '../producers/lane-producer.ts';
+import type { ResultWriter } from '../producers/result-events.ts';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import type { RecordRegistry } from '../records/registry.ts';
+import { topicNames } from '../records/topics.ts';
+import { Calls } from './calls.ts';
+import { GroupMember } from './group-member.ts';
+import { Lane } from './lane.ts';
+import type { DeskReports } from './lane-desk.ts';
+import type { LaneParts, LaneStatus } from './lane-parts.ts';
+import { LedgerReader } from './ledger-reader.ts';
+import { TopicOffsets, type PartitionOffsets } from './topic-offsets.ts';
+
+export interface LaneSetOptions {
+  readonly config: Config;
+  readonly api: PaymentApi;
+  readonly registry: RecordRegistry;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly reports: DeskReports & { committed(): void };
+  /** The process must end: going on would be of no use. */
+  readonly onFatal: (error: Error) => void;
+}
+
+export interface LaneSetStatus {
+  readonly processId: string;
+  /** Null until the group has assigned lanes, none perhaps. */
+  readonly assigned: readonly number[] | null;
+  readonly isGroupConfirmed: boolean;
+  readonly lanes: ReadonlyMap<number, LaneStatus>;
+  readonly callsRunning: number;
+  readonly keysRemembered: number;
+}
+
+export class LaneSet {
+  readonly #options: LaneSetOptions;
+  readonly #processId = randomUUID();
+  readonly #lanes: Lane[];
+  readonly #member: GroupMember;
+  readonly #reader: LedgerReader;
+  readonly #offsets: TopicOffsets;
+  readonly #index: MemoryLedgerIndex;
+  readonly #calls: Calls;
+  #assigned: readonly number[] | null = null;
+  #isStopping = false;
+
+  constructor(options: LaneSetOptions) {
+    this.#options = options;
+    const { api, clock, config, log, registry } = options;
+    const topics = topicNames(config.TOPIC_PREFIX);
+    const commandTypes = servedCommandTypes(config);
+    const clientId = `${config.KAFKA_GROUP_ID}-${this.#processId.slice(0, 8)}`;
+    const kafkaLog: KafkaLog = ({ level, message, fields }) => log[level]({ event: 'kafka-client', ...fields }, message);
+    this.#index = new MemoryLedgerIndex(config.LANES);
+    this.#calls = new Calls({
+      api,
+      slots: config.API_MAX_CONCURRENCY,
+      clock,
+      ratePerSecond: () => (config.API_MAX_RPS === null ? Infinity : (config.API_MAX_RPS * Math.max(1, this.#assigned?.length ?? 0)) / config.LANES),
+    });
+    this.#offsets = new TopicOffsets(config, { groupId: config.KAFKA_GROUP_ID, clientId: `${clientId}-offsets`, clock, log: kafkaLog });
+    this.#reader = new LedgerReader({
+      settings: config,
+      groupId: config.KAFKA_GROUP_ID,
+      clientId: `${clientId}-ledger`,
+      topic: topics.ledger,
+      laneCount: config.LANES,
+      index: this.#index,
+      log: kafkaLog,
+      onCommitApplied: (lane, token, commit) => this.#lanes[lane]?.commitApplied(token, commit),
+      onFatal: options.onFatal,
+    });
+    this.#member = new GroupMember({
+      settings: config,
+      groupId: config.KAFKA_GROUP_ID,
+      clientId,
+      topics: [...commandTypes.map((type) => topics.commands[type]), topics.observations],
+      laneCount: config.LANES,
+      sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
+      heartbeatIntervalMs: config.KAFKA_HEARTBEAT_INTERVAL_MS,
+      clock,
+      log: kafkaLog,
+      handlers: {
+        assigned: (lanes) => this.#assign(lanes),
+        batch: (batch) => this.#lanes[batch.lane]?.offer(batch) ?? 'not-now',
+        filtered: (topic, lane, firstOffset, lastOffset) => this.#lanes[lane]?.filtered(topic, firstOffset, lastOffset),
+        crashed: options.onFatal,
+      },
+    });
+    const writer: ResultWriter = { registry, topics, topicPrefix: config.TOPIC_PREFIX };
+    const shared: Omit<LaneParts, 'lane'> = {
+      laneCount: config.LANES,
+      processId: this.#processId,
+      topics,
+      commandTypes,
+      policy: ledgerPolicy(config),
+      sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
+      unfinishedMax: config.MAX_UNFINISHED_PER_LANE,
+      intake: { registry, laneCount: config.LANES, maxAgeMs: config.COMMAND_MAX_AGE },
+      writer,
+      index: this.#index,
+      reader: this.#reader,
+      calls: this.#calls,
+      clock,
+      log,
+      reports: options.reports,
+      makeProducer: (lane) =>
+        new LaneProducer(config, {
+          transactionalId: `${config.KAFKA_GROUP_ID}-lane-${lane}`,
+          groupId: config.KAFKA_GROUP_ID,
+          clientId: `${clientId}-lane-${lane}`,
+          log: kafkaLog,
+        }),
+      seek: (topic, lane, offset) => this.#member.seek(topic, lane, offset),
+      resume: (topic, lane) => this.#member.resume(topic, lane),
+      topicStart: (topic, lane) => this.#offsets.startOf(topic, lane),
+      isConfirmed: () => this.#member.isConfirmedWithinMs(config.KAFKA_SESSION_TIMEOUT_MS),
+      isConfirmedSince: (monotonicMs) => this.#member.isConfirmedSinceMs(monotonicMs),
+      onStageChange: () => this.#calls.setOpenLanes(this.#lanes.filter((lane) => lane.stage() === 'open').length),
+      onCommit: () => options.reports.committed(),
+    };
+    this.#lanes = Array.from({ length: config.LANES }, (_, lane) => new Lane({ ...shared, lane }));
+  }
+
+  /** Rejects when Kafka cannot be reached; lanes open later, as they are assigned. */
+  async start(): Promise<void> {
+    await this.#offsets.start();
+    await this.#reader.start();
+    await this.#member.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all(this.#lanes.map((lane) => lane.release()));
+    await this.#member.stop();
+    await Promise.all([this.#reader.stop(), this.#offsets.stop()]);
+    this.#calls.close();
+  }
+
+  /** First and next offsets of a topic's partitions, as the broker says. */
+  topicEnds(topic: string): Promise<Map<number, PartitionOffsets>> {
+    return this.#offsets.ends(topic);
+  }
+
+  status(): LaneSetStatus {
+    const { config } = this.#options;
+    return {
+      processId: this.#processId,
+      assigned: this.#assigned,
+      isGroupConfirmed: this.#member.isConfirmedWithinMs(config.KAFKA_SESSION_TIMEOUT_MS),
+      lanes: new Map((this.#assigned ?? []).map((lane) => [lane, this.#laneOf(lane).status()])),
+      callsRunning: this.#calls.running(),
+      keysRemembered: this.#index.size(),
+    };
+  }
+
+  #assign(lanes: readonly number[]): void {
+    if (this.#isStopping) return;
+    const before = this.#assigned ?? [];
+    this.#assigned = lanes;
+    this.#options.log.info({ event: 'lanes-assigned', lanes });
+    for (const lane of before) if (!lanes.includes(lane)) void this.#laneOf(lane).revoked();
+    for (const lane of lanes) this.#laneOf(lane).assigned();
+  }
+
+  #laneOf(number: number): Lane {
+    const lane = this.#lanes[number];
+    if (lane === undefined) throw new Error(`lane ${number} is not one of ${this.#lanes.length}`);
+    return lane;
+  }
+}
+
+/** Simulating payments is served in a sandbox alone. */
+export function servedCommandTypes(config: Pick<Config, 'SANDBOX_COMMANDS'>): CommandType[] {
+  return COMMAND_TYPES.filter((type) => type !== 'simulate-uma-receive' || config.SANDBOX_COMMANDS);
+}
+
+function ledgerPolicy(config: Config): LedgerPolicy {
+  return {
+    apiTimeoutMs: config.API_TIMEOUT_MS,
+    settlingTimeMs: config.SETTLING_TIME_MS,
+    idempotentOperations: new Set(config.API_IDEMPOTENT_OPERATIONS),
+    idempotencyRetentionMs: config.API_IDEMPOTENCY_RETENTION,
+    immediateExecution: config.IMMEDIATE_EXECUTION,
+  };
+}

@@ -1,0 +1,368 @@
+/**
+ * One lane: partition p of every input topic and of the ledger.
+ *
+ *   closed      not ours, or not yet
+ *   acquiring   courtesy wait -> producer opened -> OWNER committed (fences) -> ledger read to that record -> inputs sought
+ *   open        transactions one after the other, each with all that has gathered (group commit)
+ *   releasing   handed over or shutting down: nothing is admitted, calls end, their answers are committed
+ *   stopped     cannot go on without a person; says why
+ *
+ * Ownership is the producer's epoch; the group only decides who tries. The lane is crash-only: on any doubt its producer
+ * and memory are thrown away and it is acquired again, once the group has confirmed this process afresh (else a woken
+ * process and the true owner would fence each other in turn). It owns its producer, inboxes, timers and memory.
+ */
+import { randomUUID } from 'node:crypto';
+import { wakeAtMs, type Entry } from '../ledger/entry.ts';
+import { encodeOwner, LedgerFormatError, OWNER_KEY } from '../ledger/ledger-records.ts';
+import { callOf } from '../ledger/call-of.ts';
+import { operationOf } from '../ledger/settlement.ts';
+import type { LaneProducer } from '../producers/lane-producer.ts';
+import type { CallEnd, CallOwner } from './calls.ts';
+import type { BatchReply, FetchedBatch } from './group-member.ts';
+import { LaneDesk, type AdmissionCause, type EntryEvent } from './lane-desk.ts';
+import { LaneInputs } from './lane-inputs.ts';
+import { LaneMemory } from './lane-memory.ts';
+import { LaneStoppedError, type LaneParts, type LaneStage, type LaneStatus } from './lane-parts.ts';
+import { LaneTransaction } from './lane-transaction.ts';
+import { Signal } from './signal.ts';
+
+/** How long a new owner lets the former one commit the answers of its open calls. */
+const COURTESY_MS = 1_000;
+const COURTESY_STEP_MS = 50;
+/** Longest restore; a million entries take seconds. */
+const RESTORE_DEADLINE_MS = 120_000;
+/** Between attempts to acquire. */
+const ACQUIRE_AGAIN_MS = 300;
+/** An idle lane looks again, for deadlines that pass while nothing happens. */
+const LOOK_AGAIN_MS = 1_000;
+/** Beyond a call's own deadline, for the commit of its answer. */
+const RELEASE_MARGIN_MS = 2_000;
+
+/** What a timer of the platform can hold. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+export class Lane {
+  readonly #parts: LaneParts;
+  readonly #inputs: LaneInputs;
+  readonly #signal = new Signal();
+  #stage: LaneStage = 'closed';
+  /** Counts acquisitions; what belongs to an earlier one is void. */
+  #generation = 0;
+  #token = '';
+  #commit = 0;
+  #producer: LaneProducer | null = null;
+  #memory: LaneMemory | null = null;
+  #events: EntryEvent[] = [];
+  readonly #due = new Set<string>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  #causes = new Map<string, AdmissionCause>();
+  #stoppedReason: string | null = null;
+  #openedMs = 0;
+
+  constructor(parts: LaneParts) {
+    this.#parts = parts;
+    this.#inputs = new LaneInputs(parts, () => this.#signal.wake());
+    parts.calls.onSpace(() => this.#signal.wake());
+  }
+
+  /** The group gave us the lane, or confirmed it. */
+  assigned(): void {
+    if (this.#stage === 'open') this.#inputs.rejoin();
+    else if (this.#stage === 'closed') this.#start();
+    else if (this.#stage === 'releasing') {
+      this.#close();
+      this.#start();
+    }
+  }
+
+  /** The group gave it to another member: commit what is under way as long as the new owner lets us. */
+  async revoked(): Promise<void> {
+    if (this.#stage === 'open') await this.release();
+    else if (this.#stage !== 'releasing') this.#close();
+  }
+
+  /** Ends the lane in order; bounded by the deadline of a call. */
+  async release(): Promise<void> {
+    if (this.#stage !== 'open') {
+      this.#close();
+      return;
+    }
+    this.#stage = 'releasing';
+    const generation = this.#generation;
+    this.#inputs.close();
+    this.#clearTimers();
+    this.#signal.wake();
+    const { clock, policy } = this.#parts;
+    const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
+    while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && this.#hasIntents()) await sleep(COURTESY_STEP_MS);
+    if (this.#isCurrent(generation)) this.#close();
+  }
+
+  offer(batch: FetchedBatch): BatchReply {
+    return this.#stage === 'open' ? this.#inputs.offer(batch) : 'not-now';
+  }
+
+  filtered(topic: string, firstOffset: bigint, lastOffset: bigint): void {
+    this.#inputs.passFiltered(topic, firstOffset, lastOffset);
+  }
+
+  /** The index shows our ledger up to this commit. */
+  commitApplied(token: string, commit: number): void {
+    if (token === this.#token) this.#memory?.applied(commit);
+  }
+
+  stage(): LaneStage {
+    return this.#stage;
+  }
+
+  status(): LaneStatus {
+    const entries = this.#memory === null ? [] : [...this.#memory.unfinished.values()];
+    return { stage: this.#stage, stoppedReason: this.#stoppedReason, openedMs: this.#openedMs, entries, inputs: this.#inputs.status(this.#causes) };
+  }
+
+  #start(): void {
+    this.#stage = 'acquiring';
+    this.#generation += 1;
+    void this.#acquire(this.#generation);
+  }
+
+  async #acquire(generation: number): Promise<void> {
+    const { clock, lane, log } = this.#parts;
+    while (this.#isCurrent(generation)) {
+      const beganMs = clock.monotonicMs();
+      try {
+        await this.#acquireOnce(generation);
+        return;
+      } catch (error) {
+        if (!this.#isCurrent(generation)) return;
+        this.#discard();
+        if (error instanceof LaneStoppedError || error instanceof LedgerFormatError) {
+          this.#stop(error.message);
+          return;
+        }
+        log.warn({ event: 'lane-acquire-failed', lane, problem: messageOf(error) });
+        await this.#untilConfirmedSince(generation, beganMs);
+        await sleep(ACQUIRE_AGAIN_MS);
+      }
+    }
+  }
+
+  async #acquireOnce(generation: number): Promise<void> {
+    const { clock, index, lane, log, makeProducer, processId, reader, topics } = this.#parts;
+    const beganMs = clock.monotonicMs();
+    await this.#courtesy(generation);
+    const producer = makeProducer(lane);
+    this.#producer = producer;
+    await producer.open();
+    const token = randomUUID();
+    const seen = reader.seen(token, RESTORE_DEADLINE_MS);
+    seen.catch(() => undefined);
+    const owner = encodeOwner({ token, processId, atMs: clock.nowMs() });
+    await producer.commit([{ topic: topics.ledger, partition: lane, key: OWNER_KEY, value: owner, headers: {} }], []);
+    await seen;
+    const positions = await this.#inputs.startPositions(index.position(lane));
+    if (!this.#isCurrent(generation)) return;
+    this.#token = token;
+    this.#commit = 0;
+    this.#memory = new LaneMemory(index, lane);
+    this.#stage = 'open';
+    this.#openedMs = clock.nowMs();
+    for (const entry of this.#memory.unfinished.values()) this.#takeUp(entry, generation);
+    this.#inputs.open(positions);
+    log.info({ event: 'lane-open', lane, durationMs: Math.round(clock.monotonicMs() - beganMs), unfinished: this.#memory.unfinished.size });
+    this.#parts.onStageChange();
+    void this.#work(generation, producer, this.#memory);
+  }
+
+  /** The former owner may be alive and committing the answers of its calls; its doubt would cost more than this wait. */
+  async #courtesy(generation: number): Promise<void> {
+    const { clock, index, lane, processId } = this.#parts;
+    const untilMs = clock.monotonicMs() + COURTESY_MS;
+    const isOthersIntent = (entry: Entry): boolean => entry.phase.state === 'INTENT' && entry.phase.processId !== processId;
+    while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && index.unfinished(lane).some(isOthersIntent)) {
+      await sleep(COURTESY_STEP_MS);
+    }
+  }
+
+  /** An entry found in the ledger: its call is ours and goes on, was never begun, or is in doubt. */
+  #takeUp(entry: Entry, generation: number): void {
+    const { calls, clock, lane, policy, processId, sessionTimeoutMs } = this.#parts;
+    const { phase } = entry;
+    if (phase.state !== 'INTENT') {
+      this.#schedule(entry);
+      return;
+    }
+    const adoption = phase.processId === processId ? calls.adopt(phase.attemptId, this.#callOwner(entry, generation)) : 'unknown';
+    if (adoption === 'adopted') return;
+    if (adoption === 'never-begun') {
+      calls.claimCommitted(phase.attemptId, operationOf(entry), lane);
+      this.#begin(entry, generation);
+      return;
+    }
+    // The former owner may still begin a call until its heartbeat is too old; that call ends within its deadline.
+    const settleAtMs = clock.nowMs() + phase.timeoutMs + Math.max(policy.settlingTimeMs, sessionTimeoutMs);
+    this.#events.push({ key: entry.key, event: { kind: 'orphaned', settleAtMs }, call: null });
+  }
+
+  async #work(generation: number, producer: LaneProducer, memory: LaneMemory): Promise<void> {
+    const { calls, lane, log } = this.#parts;
+    const desk = new LaneDesk({ ...this.#parts, memory });
+    try {
+      while (this.#isCurrent(generation)) {
+        const commit = this.#commit + 1;
+        const transaction = await this.#gather(desk, memory, commit);
+        if (!this.#isCurrent(generation)) return;
+        if (transaction.isEmpty()) {
+          for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
+          await this.#signal.wait(LOOK_AGAIN_MS);
+          continue;
+        }
+        const records = transaction.records({ token: this.#token, commit }, this.#inputs.positions());
+        await producer.commit(records, transaction.groupOffsets());
+        if (!this.#isCurrent(generation)) return;
+        this.#committed(transaction, commit, generation);
+      }
+    } catch (error) {
+      if (!this.#isCurrent(generation)) return;
+      log.warn({ event: 'lane-lost', lane, problem: messageOf(error) });
+      await this.#lost(generation);
+    }
+  }
+
+  async #gather(desk: LaneDesk, memory: LaneMemory, commit: number): Promise<LaneTransaction> {
+    const transaction = new LaneTransaction(this.#parts.topics.ledger, this.#parts.lane);
+    for (const happened of this.#events.splice(0)) await desk.handleEvent(transaction, commit, happened);
+    if (this.#stage !== 'open') return transaction;
+    for (const key of [...this.#due]) {
+      const entry = memory.unfinished.get(key);
+      if (entry === undefined || (await desk.handleDue(transaction, commit, entry))) this.#due.delete(key);
+    }
+    this.#causes = await this.#inputs.admit(desk, transaction, commit);
+    return transaction;
+  }
+
+  #committed(transaction: LaneTransaction, commit: number, generation: number): void {
+    const { calls } = this.#parts;
+    this.#commit = commit;
+    this.#inputs.moved(transaction.positions());
+    for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
+    for (const entry of transaction.entries()) {
+      if (entry.phase.state === 'INTENT') this.#begin(entry, generation);
+      else this.#schedule(entry);
+    }
+    this.#parts.onCommit();
+  }
+
+  #begin(entry: Entry, generation: number): void {
+    if (entry.phase.state !== 'INTENT') return;
+    this.#parts.calls.begin({ attemptId: entry.phase.attemptId, ...callOf(entry) }, this.#callOwner(entry, generation));
+  }
+
+  #callOwner(entry: Entry, generation: number): CallOwner {
+    const { clock, isConfirmed } = this.#parts;
+    return {
+      gate: () => {
+        if (!this.#isCurrent(generation) || this.#stage !== 'open') return 'the lane is not open any more';
+        if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
+        return clock.nowMs() >= entry.deadlineMs ? 'the time limit of the command passed' : null;
+      },
+      ended: (attemptId, end) => {
+        if (!this.#isCurrent(generation)) return;
+        this.#events.push({ key: entry.key, event: eventOf(attemptId, end, clock.nowMs()), call: end.kind === 'answered' ? end : null });
+        this.#signal.wake();
+      },
+    };
+  }
+
+  #schedule(entry: Entry): void {
+    const timer = this.#timers.get(entry.key);
+    if (timer !== undefined) clearTimeout(timer);
+    this.#timers.delete(entry.key);
+    const atMs = wakeAtMs(entry);
+    if (atMs === null) return;
+    const waitMs = Math.min(atMs - this.#parts.clock.nowMs(), TIMER_MAX_MS);
+    if (waitMs > 0) {
+      // Looked at anew: the timer may be early, by a little or because it could hold no more.
+      this.#timers.set(entry.key, setTimeout(() => this.#schedule(entry), waitMs));
+      return;
+    }
+    this.#due.add(entry.key);
+    this.#signal.wake();
+  }
+
+  async #lost(generation: number): Promise<void> {
+    const wasReleasing = this.#stage === 'releasing';
+    const lostMs = this.#parts.clock.monotonicMs();
+    this.#discard();
+    if (wasReleasing) {
+      this.#close();
+      return;
+    }
+    this.#stage = 'acquiring';
+    this.#parts.onStageChange();
+    await this.#untilConfirmedSince(generation, lostMs);
+    if (this.#isCurrent(generation)) this.#start();
+  }
+
+  async #untilConfirmedSince(generation: number, monotonicMs: number): Promise<void> {
+    while (this.#isCurrent(generation) && !this.#parts.isConfirmedSince(monotonicMs)) await sleep(COURTESY_STEP_MS);
+  }
+
+  #stop(reason: string): void {
+    this.#stage = 'stopped';
+    this.#stoppedReason = reason;
+    this.#parts.log.error({ event: 'lane-stopped', lane: this.#parts.lane, problem: reason });
+    this.#parts.onStageChange();
+  }
+
+  #close(): void {
+    this.#generation += 1;
+    this.#discard();
+    this.#stage = 'closed';
+    this.#stoppedReason = null;
+    this.#parts.onStageChange();
+    this.#signal.wake();
+  }
+
+  /** Throws away everything that an acquisition made. */
+  #discard(): void {
+    this.#producer?.drop();
+    this.#producer = null;
+    this.#memory = null;
+    this.#events = [];
+    this.#due.clear();
+    this.#clearTimers();
+    this.#inputs.close();
+    this.#causes = new Map();
+    this.#parts.calls.drop(this.#parts.lane);
+  }
+
+  #clearTimers(): void {
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#timers.clear();
+  }
+
+  #hasIntents(): boolean {
+    if (this.#events.length > 0) return true;
+    for (const entry of this.#memory?.unfinished.values() ?? []) if (entry.phase.state === 'INTENT') return true;
+    return false;
+  }
+
+  #isCurrent(generation: number): boolean {
+    return generation === this.#generation;
+  }
+}
+
+function eventOf(attemptId: string, end: CallEnd, nowMs: number): EntryEvent['event'] {
+  return end.kind === 'answered'
+    ? { kind: 'answered', attemptId, reading: end.reading, nowMs }
+    : { kind: 'not-begun', nowMs, reason: end.reason };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function sleep(durationMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, durationMs));
+}

@@ -1,0 +1,25 @@
+/** Wakes one waiter. A wake that nobody waits for is kept, so that none is lost. */
+export class Signal {
+  #isSet = false;
+  #waiter: (() => void) | null = null;
+
+  wake(): void {
+    this.#isSet = true;
+    this.#waiter?.();
+  }
+
+  /** Resolves at the next wake, or after the time. */
+  async wait(durationMs: number): Promise<void> {
+    if (!this.#isSet) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, durationMs);
+        this.#waiter = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      this.#waiter = null;
+    }
+    this.#isSet = false;
+  }
+}

@@ -1,0 +1,39 @@
+/** The call that an entry with an intent stands for. */
+import type { ChangeRequest } from '../api/types.ts';
+import { readCommandFields, type CommandFields } from '../records/command-fields.ts';
+import type { CommandType } from '../records/commands.ts';
+import { parseLossless } from '../records/lossless-json.ts';
+import type { Entry } from './entry.ts';
+import { idempotencyKeyOf } from './settlement.ts';
+
+export function callOf(entry: Entry): { request: ChangeRequest; idempotencyKey: string } {
+  return { request: requestOf(entry), idempotencyKey: idempotencyKeyOf(entry) };
+}
+
+function requestOf(entry: Entry): ChangeRequest {
+  if (entry.step === 'EXECUTE') {
+    if (entry.quoted === null) throw new Error(`entry ${entry.key} is to be executed without a quote`);
+    return { operation: 'execute-quote', fields: { quoteId: entry.quoted.quoteId } };
+  }
+  switch (entry.commandType) {
+    case 'create-quote': {
+      const fields = fieldsOf(entry, 'create-quote');
+      // In two steps the execution is our own call, so that its doubt can be settled.
+      return { operation: 'create-quote', fields: entry.step === 'CREATE' ? { ...fields, immediatelyExecute: false } : fields };
+    }
+    case 'execute-quote':
+      return { operation: 'execute-quote', fields: fieldsOf(entry, 'execute-quote') };
+    case 'transfer-in':
+      return { operation: 'transfer-in', fields: fieldsOf(entry, 'transfer-in') };
+    case 'reject-transaction':
+      return { operation: 'reject-transaction', fields: fieldsOf(entry, 'reject-transaction') };
+    case 'simulate-uma-receive':
+      return { operation: 'simulate-uma-receive', fields: fieldsOf(entry, 'simulate-uma-receive') };
+  }
+}
+
+function fieldsOf<Type extends CommandType>(entry: Entry, type: Type): CommandFields[Type] {
+  const fields = entry.fieldsJson === null ? null : readCommandFields(type, parseLossless(entry.fieldsJson));
+  if (fields?.ok !== true) throw new Error(`entry ${entry.key} does not have the fields of ${type}`);
+  return fields.value;
+}

@@ -1,0 +1,45 @@
+/** Results as records of the results topic: a command's result, its replay for a copy, a conflict. */
+import type { Carried, Copy, Entry, StoredEvent } from '../ledger/entry.ts';
+import { eventHeaders, eventId, eventIdNames } from '../records/cloud-events.ts';
+import type { RecordRegistry } from '../records/registry.ts';
+import type { TopicNames } from '../records/topics.ts';
+import type { CommandResult } from '../records/types.ts';
+import type { OutgoingRecord } from './lane-producer.ts';
+
+export interface ResultWriter {
+  readonly registry: RecordRegistry;
+  readonly topics: TopicNames;
+  readonly topicPrefix: string;
+}
+
+/** Encodes the one result of an entry's revision. @throws RegistryError when the schema cannot be had */
+export async function resultEvent(writer: ResultWriter, result: CommandResult, carried: Carried): Promise<StoredEvent> {
+  const id = eventId(
+    result.outcome === 'CONFLICT'
+      ? eventIdNames.conflict(result.source.topic, result.source.partition, result.source.offset)
+      : eventIdNames.result(writer.topicPrefix, result.commandKey, result.revision),
+  );
+  const headers = {
+    ...eventHeaders({ id, recordName: 'CommandResult', subject: result.commandKey, timeMs: Number(result.completedAt) }),
+    ...carried,
+    ...(result.commandId === null ? {} : { 'in-reply-to': result.commandId }),
+  };
+  return { value: await writer.registry.encode(writer.topics.results, result), headers };
+}
+
+export function resultRecord(writer: ResultWriter, lane: number, key: string, event: StoredEvent): OutgoingRecord {
+  return { topic: writer.topics.results, partition: lane, key, value: event.value, headers: { ...event.headers } };
+}
+
+/** The same event again, for a copy of the command: same id, marked as replayed, in reply to the copy. */
+export function replayRecord(writer: ResultWriter, lane: number, entry: Entry, copy: Copy): OutgoingRecord | null {
+  if (entry.phase.state !== 'DONE') return null;
+  const { 'in-reply-to': _original, ...headers } = entry.phase.result.headers;
+  return {
+    topic: writer.topics.results,
+    partition: lane,
+    key: entry.key,
+    value: entry.phase.result.value,
+    headers: { ...headers, replayed: 'true', ...(copy.commandId === null ? {} : { 'in-reply-to': copy.commandId }) },
+  };
+}

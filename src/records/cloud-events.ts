@@ -1,0 +1,41 @@
+/** CloudEvents in Kafka's binary mode: the headers of what we publish, and ids that follow from what is published. */
+import { createHash } from 'node:crypto';
+import { RECORD_NAMESPACE } from './schemas.ts';
+
+export const AVRO_CONTENT_TYPE = 'application/avro';
+export const JSON_CONTENT_TYPE = 'application/json';
+export const EVENT_SOURCE = 'payment-processor';
+
+/** Namespace of our ids: the UUIDv5 (RFC 9562) of https://payment-processor/events in the URL namespace. Fixed for good. */
+export const EVENT_ID_NAMESPACE = 'f670ce4e-e124-5fd4-83d4-a4a8d8360ad5';
+
+/** Name strings of the ids; see docs/events.md. */
+export const eventIdNames = {
+  result: (topicPrefix: string, key: string, revision: number): string => `result\n${topicPrefix}\n${key}\n${revision}`,
+  conflict: (topic: string, partition: number, offset: bigint): string => `conflict\n${topic}\n${partition}\n${offset}`,
+  transactionStatus: (topicPrefix: string, transactionId: string, change: number): string =>
+    `transaction-status\n${topicPrefix}\n${transactionId}\n${change}`,
+  quoteStatus: (topicPrefix: string, quoteId: string, change: number): string => `quote-status\n${topicPrefix}\n${quoteId}\n${change}`,
+};
+
+/** UUIDv5 of a name in our namespace. */
+export function eventId(name: string): string {
+  const digest = createHash('sha1').update(Buffer.from(EVENT_ID_NAMESPACE.replaceAll('-', ''), 'hex')).update(name).digest();
+  digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
+  digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = digest.toString('hex', 0, 16);
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** Headers of an Avro event of ours. */
+export function eventHeaders(event: { id: string; recordName: string; subject: string; timeMs: number }): Record<string, string> {
+  return {
+    ce_specversion: '1.0',
+    ce_id: event.id,
+    ce_type: `${RECORD_NAMESPACE}.${event.recordName}`,
+    ce_source: EVENT_SOURCE,
+    ce_time: new Date(event.timeMs).toISOString(),
+    ce_subject: event.subject,
+    'content-type': AVRO_CONTENT_TYPE,
+  };
+}

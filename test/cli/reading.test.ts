@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startSandbox, type RunningSandbox } from '../../dev/sandbox/start.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import { topicNames } from '../../src/records/topics.ts';
+import { environmentOf, freshPrefix, kafkaOf, LANES, prepare, resultOf, ResultWriter } from '../client/fixtures.ts';
+import { runCli, startCli } from './run-cli.ts';
+
+const prefix = freshPrefix('reading');
+const names = topicNames(prefix);
+let environment: Record<string, string>;
+let writer: ResultWriter;
+
+async function send(
+  topic: string,
+  messages: { key: Buffer | string | null; value: string | null; headers?: Record<string, string> }[],
+) {
+  const producer = kafkaOf(prefix).producer();
+  await producer.connect();
+  await producer.send({ topic, messages });
+  await producer.disconnect();
+}
+
+beforeAll(async () => {
+  environment = environmentOf(prefix);
+  await prepare(prefix);
+  writer = await ResultWriter.open(prefix);
+  await writer.write(resultOf('one'));
+  await writer.write(resultOf('two', { outcome: 'REFUSED' }));
+  await writer.write(resultOf('never'), {}, 'abort');
+});
+afterAll(async () => writer.close());
+
+describe('results', () => {
+  test('prints the committed results that are there, and ends', async () => {
+    const run = await runCli(environment, '--output', 'json', 'results');
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.documents.map(({ key }) => key).sort()).toEqual(['one', 'two']);
+    expect(run.stdout).toContain('"offset":9007199254740993');
+  });
+
+  test('of one key alone, as a line for a person', async () => {
+    const run = await runCli(environment, 'results', '--key', 'two');
+    expect(run.stdout).toMatch(/REFUSED {3}transfer-in {2}two/);
+    expect(run.stdout.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('with --follow prints what comes, until it is interrupted', async () => {
+    const following = startCli(environment, 'results', '--follow');
+    await following.seen('following');
+    await writer.write(resultOf('three'));
+    await following.seen('three');
+    following.interrupt();
+    const run = await following.ended;
+    expect(run.code).toBe(0);
+    expect(run.stdout).not.toContain('one');
+  });
+
+  test('of topics that do not exist says what to do', async () => {
+    const run = await runCli(environmentOf(freshPrefix('none')), 'results');
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('topics create');
+  });
+});
+
+test('status shows what it cannot read as such, and does not stop at it', async () => {
+  await send(names.quoteStatusChanged, [{ key: 'Quote:1', value: 'not Avro' }]);
+  const run = await runCli(environment, '--output', 'json', 'status');
+  expect(run).toMatchObject({ code: 0, documents: [{ kind: 'unreadable', key: 'Quote:1' }] });
+});
+
+test('lag counts what a group has not committed, and commits nothing', async () => {
+  const topic = names.commands['execute-quote'];
+  await send(topic, [
+    { key: 'a', value: '{}' },
+    { key: 'a', value: '{}' },
+    { key: 'a', value: '{}' },
+  ]);
+  const group = `${prefix}-group`;
+  const admin = kafkaOf(prefix).admin();
+  await admin.connect();
+  await admin.setOffsets({ groupId: group, topic, partitions: [{ partition: laneOf('a', LANES), offset: '1' }] });
+  const run = await runCli({ ...environment, KAFKA_GROUP_ID: group }, '--output', 'json', 'lag');
+  expect(run.code).toBe(0);
+  const lanes = run.documents.filter((document) => document.topic === topic);
+  expect(JSON.stringify(lanes.map(({ lag }) => lag))).toBe(
+    JSON.stringify(Array.from({ length: LANES }, (_, lane) => (lane === laneOf('a', LANES) ? 2 : 0))),
+  );
+  const committed = await admin.fetchOffsets({ groupId: group, topics: [topic] });
+  await admin.disconnect();
+  expect(committed[0]?.partitions.filter(({ offset }) => offset !== '-1')).toMatchObject([{ offset: '1' }]);
+  const text = await runCli({ ...environment, KAFKA_GROUP_ID: group }, 'lag');
+  expect(text.stdout).toContain('lane 0');
+});
+
+test('dead-letters list names the reason and the place, and shows no value', async () => {
+  const headers = {
+    'dlq-reason': 'UNREADABLE',
+    'dlq-message': 'no wire format',
+    'dlq-topic': names.commands['transfer-in'],
+    'dlq-partition': '1',
+    'dlq-offset': '7',
+    'dlq-timestamp': '2026-01-01T00:00:00.000Z',
+  };
+  await send(names.deadLetters, [
+    { key: 'dead-1', value: 'secret account 123', headers },
+    { key: null, value: null, headers: { ...headers, 'dlq-reason': 'NO_KEY' } },
+    { key: Buffer.from([0, 255]), value: 'x', headers: { ...headers, 'dlq-reason': 'INVALID_KEY' } },
+  ]);
+  const run = await runCli(environment, '--output', 'json', 'dead-letters', 'list');
+  expect(run.code).toBe(0);
+  expect(run.stdout).not.toContain('secret');
+  expect(run.documents.find(({ reason }) => reason === 'UNREADABLE')).toMatchObject({
+    key: 'dead-1',
+    message: 'no wire format',
+    source: { topic: names.commands['transfer-in'], partition: '1', offset: '7' },
+  });
+  expect(run.documents.find(({ reason }) => reason === 'INVALID_KEY')).toMatchObject({ key: null, keyBase64: 'AP8=' });
+  const one = await runCli(environment, 'dead-letters', 'list', '--reason', 'NO_KEY');
+  expect(one.stdout.trim().split('\n')).toHaveLength(1);
+  expect(one.stdout).toContain('(no key)');
+});
+
+describe('transactions list', () => {
+  let sandbox: RunningSandbox;
+  let credentials: Record<string, string>;
+
+  beforeAll(async () => {
+    sandbox = await startSandbox({ tokenId: 'id', clientSecret: 'secret' });
+    credentials = { API_BASE_URL: sandbox.baseUrl, API_TOKEN_ID: 'id', API_CLIENT_SECRET: 'secret' };
+    for (let index = 0; index < 5; index += 1) {
+      await fetch(`${sandbox.baseUrl}/transfer-in`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa('id:secret')}`, 'content-type': 'application/json' },
+        body: `{"source":{"accountId":"ExternalAccount:${index}"},"destination":{"accountId":"InternalAccount:9"},"amount":9007199254740993}`,
+      });
+    }
+  });
+  afterAll(async () => sandbox.stop());
+
+  test('prints a page and where to go on, or all of them with --all', async () => {
+    const page = await runCli(credentials, '--output', 'json', 'transactions', 'list', '--limit', '2');
+    expect(page).toMatchObject({ code: 0, documents: [{ hasMore: true }] });
+    expect(page.stderr).toContain('--cursor');
+    const all = await runCli(credentials, '--output', 'json', 'transactions', 'list', '--limit', '2', '--all');
+    expect(all.documents.map(({ data }) => (data as unknown[]).length)).toEqual([2, 2, 1]);
+    expect(all.stdout).toContain('"amount":9007199254740993');
+  });
+
+  test('sends each filter', async () => {
+    const count = async (...filter: string[]): Promise<number> => {
+      const run = await runCli(credentials, '--output', 'json', 'transactions', 'list', ...filter);
+      expect(run).toMatchObject({ code: 0 });
+      return (run.documents[0]?.data as unknown[]).length;
+    };
+    const filters: [number, ...string[]][] = [
+      [5, '--type', 'INCOMING', '--sort-order', 'asc'],
+      [0, '--type', 'OUTGOING'],
+      [1, '--sender-account-identifier', 'ExternalAccount:3'],
+      [5, '--receiver-account-identifier', 'InternalAccount:9'],
+      [0, '--customer-id', 'Customer:none'],
+      [0, '--platform-customer-id', 'none'],
+      [0, '--reference', 'none'],
+      [0, '--status', 'REFUNDED'],
+      [0, '--start-date', '2100-01-01T00:00:00Z'],
+      [0, '--end-date', '2000-01-01T00:00:00Z'],
+    ];
+    const counts = await Promise.all(filters.map(([, ...filter]) => count(...filter)));
+    expect(counts).toEqual(filters.map(([expected]) => expected));
+  });
+
+  test('tells wrong credentials, a wrong version and a service that does not answer apart', async () => {
+    const list = (changed: Record<string, string>) => runCli({ ...credentials, ...changed }, 'transactions', 'list');
+    const wrongSecret = await list({ API_CLIENT_SECRET: 'wrong-secret-value' });
+    expect(wrongSecret.code).toBe(1);
+    expect(wrongSecret.stderr).toMatch(/API_CLIENT_SECRET/);
+    expect(wrongSecret.stderr).not.toContain('wrong-secret-value');
+    const wrongVersion = await list({ API_BASE_URL: sandbox.url });
+    expect(wrongVersion.stderr).toMatch(/version segment/);
+    const nobody = await list({ API_BASE_URL: 'http://127.0.0.1:1/2025-10-13' });
+    expect(nobody).toMatchObject({ code: 1 });
+    expect(nobody.stderr).toContain('ECONNREFUSED');
+  });
+});
+
+describe('the command line', () => {
+  test('shows examples for every command', async () => {
+    const commands = [
+      ['topics', 'create'],
+      ['topics', 'check'],
+      ['schemas', 'register'],
+      ['schemas', 'check'],
+      ['publish'],
+      ['results'],
+      ['status'],
+      ['transactions', 'list'],
+      ['lag'],
+      ['ledger', 'show'],
+      ['dead-letters', 'list'],
+    ];
+    const runs = await Promise.all(commands.map((command) => runCli({}, ...command, '--help')));
+    for (const run of runs) {
+      expect(run.code).toBe(0);
+      expect(run.stdout).toContain('Examples:');
+    }
+  });
+
+  test('lists its exit codes, and exits with 2 for a command that it does not know', async () => {
+    expect((await runCli({}, '--help')).stdout).toMatch(/Exit codes:[^]*78/);
+    expect(await runCli({}, 'no-such-command')).toMatchObject({ code: 2 });
+    expect(await runCli({}, 'results', '--no-such-option')).toMatchObject({ code: 2 });
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import { loadSchema } from '../../src/records/schemas.ts';
+import { recordOfTopic, subjectOf, topicNames } from '../../src/records/topics.ts';
+import { environmentOf, freshPrefix } from '../client/fixtures.ts';
+import { runCli } from './run-cli.ts';
+
+async function registry(
+  environment: Record<string, string>,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<unknown> {
+  const response = await fetch(`${environment['SCHEMA_REGISTRY_URL'] ?? ''}${path}`, {
+    method,
+    headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return response.json();
+}
+
+describe('schemas', () => {
+  test('are missing before they are registered, and once they are, again changes nothing', async () => {
+    const prefix = freshPrefix('schemas');
+    const environment = environmentOf(prefix);
+    const subjects = [...recordOfTopic(topicNames(prefix)).keys()].map(subjectOf);
+
+    const before = await runCli(environment, '--output', 'json', 'schemas', 'check');
+    expect(before.code).toBe(6);
+    expect(before.documents.map(({ subject }) => subject)).toEqual(subjects);
+    for (const { problem } of before.documents) expect(problem).toMatch(/run `npm run cli -- schemas register`/);
+
+    const first = await runCli(environment, '--output', 'json', 'schemas', 'register');
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.documents.map(({ subject, action }) => [subject, action])).toEqual(
+      subjects.map((subject) => [subject, 'registered']),
+    );
+    const second = await runCli(environment, '--output', 'json', 'schemas', 'register');
+    expect(second.documents.map(({ schemaId }) => schemaId)).toEqual(first.documents.map(({ schemaId }) => schemaId));
+    expect(second.documents.every(({ action }) => action === 'exists')).toBe(true);
+
+    expect(await runCli(environment, 'schemas', 'check')).toMatchObject({ code: 0 });
+    for (const subject of subjects) {
+      expect(await registry(environment, 'GET', `/config/${subject}`)).toEqual({
+        compatibilityLevel: 'FULL_TRANSITIVE',
+      });
+      expect(await registry(environment, 'GET', `/subjects/${subject}/versions`)).toEqual([1]);
+    }
+  });
+
+  test('that do not fit an earlier version are not registered beside it', async () => {
+    const prefix = freshPrefix('incompatible');
+    const environment = environmentOf(prefix);
+    const subject = subjectOf(topicNames(prefix).commands['create-quote']);
+    const other = { ...loadSchema('CreateQuote'), fields: [{ name: 'needed', type: 'string' }] };
+    await registry(environment, 'POST', `/subjects/${subject}/versions`, { schema: JSON.stringify(other) });
+    await registry(environment, 'PUT', `/config/${subject}`, { compatibility: 'FULL_TRANSITIVE' });
+
+    const check = await runCli(environment, '--output', 'json', 'schemas', 'check');
+    expect(check.code).toBe(6);
+    expect(check.documents.find((state) => state.subject === subject)?.problem).toMatch(/does not fit/);
+    const run = await runCli(environment, 'schemas', 'register');
+    expect(run.code).toBe(6);
+    expect(run.stderr).toContain(subject);
+    expect(await registry(environment, 'GET', `/subjects/${subject}/versions`)).toEqual([1]);
+  });
+
+  test('cannot be checked without a registry: says where and what to do', async () => {
+    const run = await runCli(
+      { ...environmentOf('any'), SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' },
+      'schemas',
+      'check',
+    );
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(/http:\/\/127\.0\.0\.1:1 does not answer .*check SCHEMA_REGISTRY_URL/);
+  });
+});

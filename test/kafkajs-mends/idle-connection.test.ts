@@ -1,0 +1,157 @@
+/**
+ * A connection that waits for nothing keeps no timer. With a producer per lane there are many such connections, and as
+ * shipped each of them wakes the process a thousand times a second.
+ */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import kafkajs, { type Admin } from 'kafkajs';
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import type { IdleReport } from './idle-connection-process.ts';
+import { connectKafka, createTopic } from './local-kafka.ts';
+
+interface RequestQueue {
+  push(request: object): void;
+  maybeThrottle(throttleMs: number): void;
+  fulfillRequest(response: { correlationId: number; size: number; payload: Buffer }): void;
+  rejectAll(error: Error): void;
+}
+
+interface PushedRequest {
+  sent: Promise<undefined>;
+  answered: Promise<unknown>;
+  isSent(): boolean;
+}
+
+// What is mended is internal to the library, so it is loaded from inside of it.
+const require = createRequire(import.meta.url);
+const RequestQueue = require('kafkajs/src/network/requestQueue') as new (options: object) => RequestQueue;
+
+const REQUEST_TIMEOUT_MS = 40;
+
+const IDLE_PROCESS = fileURLToPath(new URL('idle-connection-process.ts', import.meta.url));
+const IDLE_PROCESS_MS_MAX = 20_000;
+
+let silentBroker: Server | undefined;
+
+afterEach(() => {
+  silentBroker?.close();
+  silentBroker = undefined;
+});
+
+test('idle connections hold no timer, start none and run none', async () => {
+  // A process of its own, in which no other code has timers.
+  const { stdout } = await promisify(execFile)(process.execPath, [IDLE_PROCESS, inject('kafkaBrokers').join(',')], {
+    timeout: IDLE_PROCESS_MS_MAX,
+  });
+  const report = JSON.parse(stdout) as IdleReport;
+
+  expect(report).toEqual({ connections: 2, timersHeld: 0, timersStarted: 0, timersRun: 0, warnings: [] });
+});
+
+test('a request that is not answered still times out', async () => {
+  const admin = await connectToSilence();
+  await expect(admin.connect()).rejects.toThrow(/timed out/);
+  await admin.disconnect();
+});
+
+test('requests beyond those that may be in flight are sent when earlier ones are answered', async () => {
+  const kafka = connectKafka();
+  const topic = await createTopic(kafka);
+  const producer = kafka.producer({ maxInFlightRequests: 1 });
+  await producer.connect();
+  const sends = Array.from({ length: 20 }, (_, index) =>
+    producer.send({ topic, messages: [{ value: String(index) }] }),
+  );
+  const offsets = (await Promise.all(sends)).map(([acknowledgement]) => Number(acknowledgement?.baseOffset));
+  await producer.disconnect();
+
+  expect(offsets.toSorted((a, b) => a - b)).toEqual(sends.map((_, index) => index));
+});
+
+describe('the queue of one connection', () => {
+  test('a request is sent when the throttling that the broker asked for is over', async () => {
+    const queue = createQueue();
+    queue.maybeThrottle(20);
+    const request = push(queue, 1);
+    expect(request.isSent()).toBe(false);
+
+    await request.sent;
+    queue.fulfillRequest({ correlationId: 1, size: 0, payload: Buffer.alloc(0) });
+    await expect(request.answered).resolves.toMatchObject({ correlationId: 1 });
+  });
+
+  test('a request times out although one sent before it was answered in time', async () => {
+    const queue = createQueue();
+    const earlier = push(queue, 1);
+    await sleep(REQUEST_TIMEOUT_MS / 2);
+    const later = push(queue, 2);
+    queue.fulfillRequest({ correlationId: 1, size: 0, payload: Buffer.alloc(0) });
+
+    await earlier.answered;
+    await expect(later.answered).rejects.toThrow(/timed out/);
+  });
+
+  test('a request with a short time-out does not wait for one with a long one', async () => {
+    const queue = createQueue();
+    const long = push(queue, 1, 60_000);
+    const short = push(queue, 2);
+
+    await expect(short.answered).rejects.toThrow(/timed out/);
+    queue.rejectAll(new Error('connection closed'));
+    await expect(long.answered).rejects.toThrow('connection closed');
+  });
+});
+
+/** A client whose broker accepts connections and never answers. */
+async function connectToSilence(): Promise<Admin> {
+  silentBroker = createServer((socket) => socket.on('error', () => socket.destroy()));
+  silentBroker.listen(0, '127.0.0.1');
+  await once(silentBroker, 'listening');
+  const { port } = silentBroker.address() as AddressInfo;
+  const kafka = new kafkajs.Kafka({
+    brokers: [`127.0.0.1:${port}`],
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    logLevel: kafkajs.logLevel.NOTHING,
+    retry: { retries: 0 },
+  });
+  return kafka.admin();
+}
+
+function createQueue(): RequestQueue {
+  return new RequestQueue({
+    maxInFlightRequests: null,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    enforceRequestTimeout: true,
+    clientId: 'test',
+    broker: 'test',
+    logger: { debug: () => undefined },
+  });
+}
+
+function push(queue: RequestQueue, correlationId: number, requestTimeout?: number): PushedRequest {
+  const sent = Promise.withResolvers<undefined>();
+  const answered = Promise.withResolvers<unknown>();
+  let isSent = false;
+  queue.push({
+    entry: {
+      correlationId,
+      apiKey: 0,
+      apiName: 'Test',
+      apiVersion: 0,
+      resolve: answered.resolve,
+      reject: answered.reject,
+    },
+    expectResponse: true,
+    requestTimeout,
+    sendRequest: () => {
+      isSent = true;
+      sent.resolve(undefined);
+    },
+  });
+  return { sent: sent.promise, answered: answered.promise, isSent: () => isSent };
+}
