@@ -42,6 +42,8 @@ export interface SubscriptionOptions {
   start: ReaderStart;
   /** True: ends after what was there when it began. */
   untilEnd?: boolean;
+  /** Events of this key alone; of the topics only its lane is read. Not with a group. */
+  key?: string;
   /** Leaves out events whose `ce_id` was among the last 10,000. */
   deduplicate?: boolean;
   /** Called when the registry cannot be asked, before it is tried again. */
@@ -73,9 +75,11 @@ export async function subscribe(settings: ClientSettings, options: SubscriptionO
     start: options.start,
     untilEnd: options.untilEnd ?? false,
     groupPrefix: `${settings.TOPIC_PREFIX}-subscriber`,
+    ...(options.key === undefined ? {} : { laneOfKey: options.key }),
     onRecord: async (record) => {
       const stream = streams.get(record.topic);
       if (stream === undefined) return;
+      if (options.key !== undefined && options.key !== record.key?.toString()) return;
       const event = await readEvent(record, stream, registry, closing.signal, options.onRegistryOutage);
       if (event === null) throw new Error('the subscription was closed before this record could be read');
       if (event.id !== null && recent?.isCopy(event.id) === true) return;

@@ -114,6 +114,8 @@ export class Calls {
   begin(order: CallOrder, owner: CallOwner): void {
     const attempt = this.#attempts.get(order.attemptId);
     if (attempt === undefined) throw new Error(`attempt ${order.attemptId} was never claimed`);
+    // An entry may be committed again while its call is on its way, to note a copy: one intent is one call.
+    if (attempt.stage !== 'claimed') return;
     Object.assign(attempt, { stage: 'waiting', order, owner });
     this.#waiting.push(order.attemptId);
     this.#pump();
@@ -176,12 +178,21 @@ export class Calls {
     const claimed = this.#attempts.size - this.#dropped;
     if ((this.#claims.get(operation) ?? 0) >= api.allowance(operation)) return 'breaker';
     if (!ahead && claimed >= slots) return 'no-slot';
-    if (claimed >= intentsMax || (this.#laneClaims.get(lane) ?? 0) >= Math.ceil(intentsMax / this.#openLanes)) return 'no-slot';
+    if (claimed >= intentsMax || (this.#laneClaims.get(lane) ?? 0) >= Math.ceil(intentsMax / this.#openLanes))
+      return 'no-slot';
     return !ahead && this.#isRateLimited() ? 'rate-limit' : null;
   }
 
   #claim(attemptId: string, operation: CommandType, lane: number): void {
-    this.#attempts.set(attemptId, { operation, lane, stage: 'claimed', order: null, owner: null, end: null, holdsClaim: true });
+    this.#attempts.set(attemptId, {
+      operation,
+      lane,
+      stage: 'claimed',
+      order: null,
+      owner: null,
+      end: null,
+      holdsClaim: true,
+    });
     this.#claims.set(operation, (this.#claims.get(operation) ?? 0) + 1);
     this.#laneClaims.set(lane, (this.#laneClaims.get(lane) ?? 0) + 1);
   }
@@ -221,7 +232,8 @@ export class Calls {
   #run(attemptId: string, attempt: Attempt, order: CallOrder): void {
     const { api, clock } = this.#options;
     const closure = api.closure(attempt.operation);
-    const reason = closure === null ? (attempt.owner === null ? 'its lane was dropped' : attempt.owner.gate()) : closure.reason;
+    const reason =
+      closure === null ? (attempt.owner === null ? 'its lane was dropped' : attempt.owner.gate()) : closure.reason;
     if (reason !== null) {
       this.#end(attemptId, attempt, { kind: 'not-begun', reason });
       return;

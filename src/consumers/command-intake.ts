@@ -17,7 +17,12 @@ import type { RecordRegistry } from '../records/registry.ts';
 import { createHash } from 'node:crypto';
 
 export type Intake =
-  | { kind: 'arrival'; arrival: Arrival; original: OriginalMessage; buriedAs: { reason: DeadLetterReason; message: string } | null }
+  | {
+      kind: 'arrival';
+      arrival: Arrival;
+      original: OriginalMessage;
+      buriedAs: { reason: DeadLetterReason; message: string } | null;
+    }
   | { kind: 'dead-letter'; letter: DeadLetter }
   | { kind: 'misrouted'; record: OutgoingRecord }
   /** The registry cannot be asked: the message waits. */
@@ -44,7 +49,12 @@ export async function readMessage(
   nowMs: number,
 ): Promise<Intake> {
   const origin = originOf(place, message);
-  const original: OriginalMessage = { ...origin, key: message.key, value: message.value, headers: plainHeaders(message) };
+  const original: OriginalMessage = {
+    ...origin,
+    key: message.key,
+    value: message.value,
+    headers: plainHeaders(message),
+  };
   const key = readKey(message.key);
   if (!key.ok) return { kind: 'dead-letter', letter: { ...original, reason: key.reason, message: key.problem } };
   const lane = laneOf(key.key, options.laneCount);
@@ -60,13 +70,24 @@ export async function readMessage(
     content,
   });
   const unreadable = (reason: DeadLetterReason, problem: string): Intake => {
-    const fingerprint = createHash('sha256').update(`unreadable\n${place.commandType}\n`).update(message.value ?? '').digest('base64url');
-    return { kind: 'arrival', arrival: arrival({ kind: 'unreadable', problem }, fingerprint, NO_DEADLINE_MS), original, buriedAs: { reason, message: problem } };
+    const fingerprint = createHash('sha256')
+      .update(`unreadable\n${place.commandType}\n`)
+      .update(message.value ?? '')
+      .digest('base64url');
+    return {
+      kind: 'arrival',
+      arrival: arrival({ kind: 'unreadable', problem }, fingerprint, NO_DEADLINE_MS),
+      original,
+      buriedAs: { reason, message: problem },
+    };
   };
 
   if (message.value === null) return unreadable('UNREADABLE', 'the message has no value');
   if (message.value.length > COMMAND_BYTES_MAX) {
-    return unreadable('TOO_LARGE', `the value has ${message.value.length} bytes; a command has at most ${COMMAND_BYTES_MAX}`);
+    return unreadable(
+      'TOO_LARGE',
+      `the value has ${message.value.length} bytes; a command has at most ${COMMAND_BYTES_MAX}`,
+    );
   }
   const decoded = await decodeValue(options, place.topic, message.value, header(message, 'content-type'), nowMs);
   if (decoded.kind === 'unavailable') return decoded;
@@ -78,16 +99,34 @@ export async function readMessage(
   const problems: FieldProblem[] = [...(fields.ok ? [] : fields.problems), ...(expiry.ok ? [] : [expiry.problem])];
   const canonical = canonicalJson(fields.ok ? fields.value : (decoded.value as object));
   const fingerprint = commandFingerprint(place.commandType, canonical);
-  if (!fields.ok || !expiry.ok) return { kind: 'arrival', arrival: arrival({ kind: 'invalid', problems }, fingerprint, NO_DEADLINE_MS), original, buriedAs: null };
+  if (!fields.ok || !expiry.ok)
+    return {
+      kind: 'arrival',
+      arrival: arrival({ kind: 'invalid', problems }, fingerprint, NO_DEADLINE_MS),
+      original,
+      buriedAs: null,
+    };
   const immediate = 'immediatelyExecute' in fields.value && fields.value.immediatelyExecute;
   const deadlineMs = Math.min(expiry.ms, origin.timestampMs + options.maxAgeMs[place.commandType]);
-  return { kind: 'arrival', arrival: arrival({ kind: 'valid', fieldsJson: canonical, immediate }, fingerprint, deadlineMs), original, buriedAs: null };
+  return {
+    kind: 'arrival',
+    arrival: arrival({ kind: 'valid', fieldsJson: canonical, immediate }, fingerprint, deadlineMs),
+    original,
+    buriedAs: null,
+  };
 }
 
 type Decoded = Awaited<ReturnType<RecordRegistry['decode']>>;
 
-async function decodeValue(options: IntakeOptions, topic: string, value: Buffer, contentType: string | null, nowMs: number): Promise<Decoded> {
-  if (contentType?.split(';')[0]?.trim().toLowerCase() !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value, nowMs);
+async function decodeValue(
+  options: IntakeOptions,
+  topic: string,
+  value: Buffer,
+  contentType: string | null,
+  nowMs: number,
+): Promise<Decoded> {
+  if (contentType?.split(';')[0]?.trim().toLowerCase() !== JSON_CONTENT_TYPE)
+    return options.registry.decode(topic, value, nowMs);
   try {
     const parsed = parseLossless(new TextDecoder('utf-8', { fatal: true }).decode(value));
     if (typeof parsed === 'object' && parsed !== null) {
@@ -105,16 +144,32 @@ function readExpiry(text: string | null): { ok: true; ms: number } | { ok: false
   if (text === null) return { ok: true, ms: Infinity };
   const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(text) ? Date.parse(text) : NaN;
   if (!Number.isNaN(ms)) return { ok: true, ms };
-  return { ok: false, problem: { path: 'headers.expires-at', message: 'must be an ISO 8601 instant with a zone, such as 2026-01-31T12:00:00Z' } };
+  return {
+    ok: false,
+    problem: {
+      path: 'headers.expires-at',
+      message: 'must be an ISO 8601 instant with a zone, such as 2026-01-31T12:00:00Z',
+    },
+  };
 }
 
 function originOf(place: { topic: string; lane: number }, message: KafkaMessage): Origin {
-  const here: Origin = { topic: place.topic, partition: place.lane, offset: BigInt(message.offset), timestampMs: Number(message.timestamp) };
+  const here: Origin = {
+    topic: place.topic,
+    partition: place.lane,
+    offset: BigInt(message.offset),
+    timestampMs: Number(message.timestamp),
+  };
   const moved = [MOVED.partition, MOVED.offset, MOVED.timestamp].map((name) => header(message, name));
   if (!moved.every((text): text is string => text !== null && /^\d{1,18}$/.test(text))) return here;
   const [partition = '', offset = '', timestamp = ''] = moved;
   // A header can lie; it can make a command older, never younger.
-  return { topic: place.topic, partition: Number(partition), offset: BigInt(offset), timestampMs: Math.min(Number(timestamp), here.timestampMs) };
+  return {
+    topic: place.topic,
+    partition: Number(partition),
+    offset: BigInt(offset),
+    timestampMs: Math.min(Number(timestamp), here.timestampMs),
+  };
 }
 
 function movedRecord(topic: string, lane: number, message: KafkaMessage, origin: Origin): OutgoingRecord {
@@ -134,7 +189,9 @@ function movedRecord(topic: string, lane: number, message: KafkaMessage, origin:
 
 function carriedOf(message: KafkaMessage): Carried {
   const names = ['traceparent', 'tracestate', 'correlation-id'] as const;
-  return Object.fromEntries(names.map((name) => [name, header(message, name)]).filter(([, text]) => text !== null)) as Carried;
+  return Object.fromEntries(
+    names.map((name) => [name, header(message, name)]).filter(([, text]) => text !== null),
+  ) as Carried;
 }
 
 function header(message: KafkaMessage, name: string): string | null {

@@ -5,6 +5,7 @@
  * left open are not counted until it ends.
  */
 import type { Kafka } from 'kafkajs';
+import { withAdmin } from '../producers/admin-session.ts';
 
 export interface LaneLag {
   topic: string;
@@ -27,9 +28,7 @@ export async function readGroupLag(
   groupId: string,
   topics: readonly string[],
 ): Promise<{ lanes: LaneLag[]; missing: string[] }> {
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
+  return withAdmin(kafka, async (admin) => {
     const listed = new Set(await admin.listTopics());
     const existing = topics.filter((topic) => listed.has(topic));
     const missing = topics.filter((topic) => !listed.has(topic));
@@ -53,7 +52,5 @@ export async function readGroupLag(
       }
     }
     return { lanes, missing };
-  } finally {
-    await admin.disconnect();
-  }
+  });
 }

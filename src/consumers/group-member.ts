@@ -70,7 +70,10 @@ export class GroupMember {
   constructor(options: MemberOptions) {
     registerCompressionCodecs();
     this.#options = options;
-    this.#consumer = createKafka(options.settings, options.clientId, { retry: PATIENT_RETRY, log: options.log }).consumer({
+    this.#consumer = createKafka(options.settings, options.clientId, {
+      retry: PATIENT_RETRY,
+      log: options.log,
+    }).consumer({
       groupId: options.groupId,
       partitionAssigners: [laneAssigner(options.laneCount, () => this.#lanes)],
       sessionTimeout: options.sessionTimeoutMs,
@@ -88,7 +91,8 @@ export class GroupMember {
     const consumer = this.#consumer;
     consumer.on(consumer.events.REQUEST, ({ payload }) => {
       // An answer is stamped when it is read: a frozen process would take a heartbeat of long ago for a fresh one.
-      if (payload.apiName === 'Heartbeat' || payload.apiName === 'SyncGroup') this.#lastRequestSentWallMs = payload.sentAt;
+      if (payload.apiName === 'Heartbeat' || payload.apiName === 'SyncGroup')
+        this.#lastRequestSentWallMs = payload.sentAt;
     });
     consumer.on(consumer.events.HEARTBEAT, () => this.#confirmed());
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
@@ -101,10 +105,16 @@ export class GroupMember {
       if (payload.batchSize > 0) return;
       // firstOffset is null where compaction took the records that were asked for.
       const firstOffset = (payload.firstOffset as string | null) ?? payload.lastOffset;
-      this.#guard('filtered', () => handlers.filtered(payload.topic, payload.partition, BigInt(firstOffset), BigInt(payload.lastOffset)));
+      this.#guard('filtered', () =>
+        handlers.filtered(payload.topic, payload.partition, BigInt(firstOffset), BigInt(payload.lastOffset)),
+      );
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
-      log({ level: 'error', message: 'consumer-crashed', fields: { problem: payload.error.message, restarts: payload.restart } });
+      log({
+        level: 'error',
+        message: 'consumer-crashed',
+        fields: { problem: payload.error.message, restarts: payload.restart },
+      });
       if (!payload.restart) handlers.crashed(payload.error);
     });
     await consumer.connect();
@@ -112,10 +122,10 @@ export class GroupMember {
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      eachBatch: async ({ batch, resolveOffset, pause }) => {
-        const reply = this.#handOver(batch);
-        if (reply === 'taken') resolveOffset(batch.lastOffset());
-        else if (reply === 'not-now') pause();
+      eachBatch: async (payload) => {
+        const reply = this.#handOver(payload.batch);
+        if (reply === 'taken') payload.resolveOffset(payload.batch.lastOffset());
+        else if (reply === 'not-now') payload.pause();
       },
     });
   }
@@ -123,7 +133,10 @@ export class GroupMember {
   /** Both clocks must say so: one may be set, the other stands still while a machine sleeps. */
   isConfirmedWithinMs(limitMs: number): boolean {
     const { clock } = this.#options;
-    return clock.nowMs() - this.#confirmedSentWallMs < limitMs && clock.monotonicMs() - this.#confirmedSentMonotonicMs < limitMs;
+    return (
+      clock.nowMs() - this.#confirmedSentWallMs < limitMs &&
+      clock.monotonicMs() - this.#confirmedSentMonotonicMs < limitMs
+    );
   }
 
   /** Whether a request sent after the instant (monotonic) was answered: the group still counts us in. */

@@ -22,7 +22,11 @@ export function assignLanes(members: readonly LaneMember[], laneCount: number): 
   const claimed = new Set<number>();
   // Whoever has most keeps most: members with more lanes get the larger shares.
   const sorted = members
-    .map((member) => ({ memberId: member.memberId, kept: [] as number[], claims: [...new Set(member.lanes)].filter((lane) => lane >= 0 && lane < laneCount) }))
+    .map((member) => ({
+      memberId: member.memberId,
+      kept: [] as number[],
+      claims: [...new Set(member.lanes)].filter((lane) => lane >= 0 && lane < laneCount),
+    }))
     .sort((left, right) => right.claims.length - left.claims.length || (left.memberId < right.memberId ? -1 : 1));
   const smallShare = Math.floor(laneCount / sorted.length);
   const largerShares = laneCount % sorted.length;

@@ -79,15 +79,15 @@ export class LaneDesk {
   }
 
   async handleEvent(transaction: LaneTransaction, commit: number, happened: EntryEvent): Promise<void> {
+    const { event } = happened;
+    if (event.kind === 'answered' || event.kind === 'not-begun') transaction.settledAttempts.push(event.attemptId);
     const entry = this.#parts.memory.unfinished.get(happened.key);
     if (entry === undefined) return;
     try {
-      await this.#apply(transaction, commit, entry, decide(entry, happened.event, this.#parts.policy), happened.call);
+      await this.#apply(transaction, commit, entry, decide(entry, event, this.#parts.policy), happened.call);
     } catch (error) {
       await this.#drop(transaction, commit, entry, error);
     }
-    if (happened.event.kind === 'answered') transaction.settledAttempts.push(happened.event.attemptId);
-    else if (happened.event.kind === 'not-begun' && entry.phase.state === 'INTENT') transaction.settledAttempts.push(entry.phase.attemptId);
   }
 
   /** @returns false when the entry must wait for a call slot, or for the service */
@@ -108,7 +108,12 @@ export class LaneDesk {
   }
 
   /** Admits from one topic, oldest first. @returns why it stopped before the end, or null */
-  async admitFrom(transaction: LaneTransaction, commit: number, topic: string, inbox: LaneInbox<CommandItem>): Promise<AdmissionCause | null> {
+  async admitFrom(
+    transaction: LaneTransaction,
+    commit: number,
+    topic: string,
+    inbox: LaneInbox<CommandItem>,
+  ): Promise<AdmissionCause | null> {
     for (let count = 0; count < ITEMS_MAX; count += 1) {
       const ready = inbox.peek();
       if (ready === undefined) return null;
@@ -125,7 +130,12 @@ export class LaneDesk {
     return null;
   }
 
-  async reduceFrom(transaction: LaneTransaction, commit: number, topic: string, inbox: LaneInbox<ObservationItem | null>): Promise<void> {
+  async reduceFrom(
+    transaction: LaneTransaction,
+    commit: number,
+    topic: string,
+    inbox: LaneInbox<ObservationItem | null>,
+  ): Promise<void> {
     const { lane, laneCount, memory, reports, writer } = this.#parts;
     for (let count = 0; count < ITEMS_MAX; count += 1) {
       const ready = inbox.peek();
@@ -170,12 +180,23 @@ export class LaneDesk {
         break;
       }
       case 'finish':
-        await this.#apply(transaction, commit, null, { kind: 'finish', entry: admission.entry, result: admission.result, seen: null }, null);
+        await this.#apply(
+          transaction,
+          commit,
+          null,
+          { kind: 'finish', entry: admission.entry, result: admission.result, seen: null },
+          null,
+        );
         break;
       case 'call': {
         if (memory.unfinished.size >= unfinishedMax) return 'lane-full';
         const attemptId = randomUUID();
-        const refusal = calls.claim(attemptId, operationOf(admission.entry), lane, isSafeAhead(admission.entry, policy));
+        const refusal = calls.claim(
+          attemptId,
+          operationOf(admission.entry),
+          lane,
+          isSafeAhead(admission.entry, policy),
+        );
         if (refusal !== null) return refusal;
         this.#put(transaction, commit, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));
         break;
@@ -185,12 +206,23 @@ export class LaneDesk {
     return null;
   }
 
-  async #copy(transaction: LaneTransaction, commit: number, known: Entry | undefined, commandId: string | null): Promise<void> {
+  async #copy(
+    transaction: LaneTransaction,
+    commit: number,
+    known: Entry | undefined,
+    commandId: string | null,
+  ): Promise<void> {
     const { lane, policy, reports, writer } = this.#parts;
     if (known === undefined) return;
     const replay = replayRecord(writer, lane, known, { commandId });
     if (replay === null) {
-      await this.#apply(transaction, commit, known, decide(known, { kind: 'copied', copy: { commandId } }, policy), null);
+      await this.#apply(
+        transaction,
+        commit,
+        known,
+        decide(known, { kind: 'copied', copy: { commandId } }, policy),
+        null,
+      );
       return;
     }
     transaction.add(replay);
@@ -210,7 +242,9 @@ export class LaneDesk {
       const { entry, result } = decision;
       const event = await resultEvent(writer, result, entry.carried);
       const done = doneEntry(entry, result.outcome as Outcome, Number(result.completedAt), event);
-      const replays = entry.copies.map((copy) => replayRecord(writer, lane, done, copy)).filter((record) => record !== null);
+      const replays = entry.copies
+        .map((copy) => replayRecord(writer, lane, done, copy))
+        .filter((record) => record !== null);
       transaction.add(resultRecord(writer, lane, entry.key, event), ...replays);
       this.#put(transaction, commit, done);
       reports.resulted(lane, result);
@@ -220,7 +254,12 @@ export class LaneDesk {
     if (decision.seen !== null && call !== null) this.#observe(transaction, before, decision.seen, call);
   }
 
-  #observe(transaction: LaneTransaction, entry: Entry | null, seen: Seen, call: { beganMs: number; endedMs: number }): void {
+  #observe(
+    transaction: LaneTransaction,
+    entry: Entry | null,
+    seen: Seen,
+    call: { beganMs: number; endedMs: number },
+  ): void {
     const { laneCount, writer } = this.#parts;
     const key = observationKey(seen);
     if (key === null) return;
@@ -232,7 +271,13 @@ export class LaneDesk {
       commandKey: entry?.key ?? null,
       carried: entry?.carried ?? {},
     };
-    transaction.add({ topic: writer.topics.observations, partition: laneOf(key, laneCount), key, value: encodeObservation(observation), headers: {} });
+    transaction.add({
+      topic: writer.topics.observations,
+      partition: laneOf(key, laneCount),
+      key,
+      value: encodeObservation(observation),
+      headers: {},
+    });
   }
 
   #put(transaction: LaneTransaction, commit: number, entry: Entry): void {
@@ -256,7 +301,13 @@ export class LaneDesk {
   }
 
   /** Our own code failed on a message before it was an entry: tried again, then set aside; nothing of it was ever sent. */
-  async #dropMessage(transaction: LaneTransaction, commit: number, place: string, item: CommandItem, error: unknown): Promise<AdmissionCause | null> {
+  async #dropMessage(
+    transaction: LaneTransaction,
+    commit: number,
+    place: string,
+    item: CommandItem,
+    error: unknown,
+  ): Promise<AdmissionCause | null> {
     const { clock, lane, memory, reports } = this.#parts;
     reports.failed(lane, 'admission', error);
     const drops = (this.#messageDrops.get(place) ?? 0) + 1;
@@ -268,7 +319,13 @@ export class LaneDesk {
     this.#bury(transaction, { ...item.original, reason: 'SET_ASIDE', message });
     if (memory.entry(item.arrival.key) !== undefined) return null;
     const entry = newEntry(item.arrival, this.#parts.policy);
-    await this.#apply(transaction, commit, null, { kind: 'finish', entry, result: failedResult(entry, message, clock.nowMs()), seen: null }, null);
+    await this.#apply(
+      transaction,
+      commit,
+      null,
+      { kind: 'finish', entry, result: failedResult(entry, message, clock.nowMs()), seen: null },
+      null,
+    );
     return null;
   }
 }

@@ -104,7 +104,8 @@ export class LaneInbox<Item> {
 
   /** The client stepped over records that are not for readers; so may we, if we stood within them. */
   passFiltered(firstOffset: bigint, lastOffset: bigint): void {
-    if (this.#expected !== null && firstOffset <= this.#expected && lastOffset >= this.#expected) this.#expected = lastOffset + 1n;
+    if (this.#expected !== null && firstOffset <= this.#expected && lastOffset >= this.#expected)
+      this.#expected = lastOffset + 1n;
   }
 
   peek(): Ready<Item> | undefined {
@@ -124,14 +125,27 @@ export class LaneInbox<Item> {
 
   /** Fetches again once there is room. */
   makeRoom(): void {
-    if (this.#expected === null || !this.#isPaused || this.#held() > MESSAGES_MAX / 2 || this.#bytes > BYTES_MAX / 2) return;
+    if (this.#expected === null || !this.#isPaused || this.#held() > MESSAGES_MAX / 2 || this.#bytes > BYTES_MAX / 2)
+      return;
     this.#isPaused = false;
     this.#options.resume();
   }
 
-  status(): { held: number; oldestTimestampMs: number | null; expected: bigint | null; highWatermark: bigint; problem: string | null } {
+  status(): {
+    held: number;
+    oldestTimestampMs: number | null;
+    expected: bigint | null;
+    highWatermark: bigint;
+    problem: string | null;
+  } {
     const oldest = this.#ready[0]?.timestampMs ?? (this.#raw[0] === undefined ? null : Number(this.#raw[0].timestamp));
-    return { held: this.#held(), oldestTimestampMs: oldest, expected: this.#expected, highWatermark: this.#highWatermark, problem: this.#problem };
+    return {
+      held: this.#held(),
+      oldestTimestampMs: oldest,
+      expected: this.#expected,
+      highWatermark: this.#highWatermark,
+      problem: this.#problem,
+    };
   }
 
   async #pump(): Promise<void> {
@@ -151,7 +165,12 @@ export class LaneInbox<Item> {
       }
       this.#problem = null;
       this.#raw.shift();
-      this.#ready.push({ offset: BigInt(message.offset), bytes: sizeOf(message), timestampMs: Number(message.timestamp), item: read.item });
+      this.#ready.push({
+        offset: BigInt(message.offset),
+        bytes: sizeOf(message),
+        timestampMs: Number(message.timestamp),
+        item: read.item,
+      });
       this.#options.wake();
     }
     this.#isPumping = false;

@@ -26,7 +26,10 @@ export class LaneInputs {
   constructor(parts: LaneParts, wake: () => void) {
     this.#parts = parts;
     const { lane, topics } = parts;
-    const inboxOf = <Item>(topic: string, read: (message: KafkaMessage) => Promise<ReadResult<Item>>): LaneInbox<Item> =>
+    const inboxOf = <Item>(
+      topic: string,
+      read: (message: KafkaMessage) => Promise<ReadResult<Item>>,
+    ): LaneInbox<Item> =>
       new LaneInbox({
         topic,
         lane,
@@ -39,7 +42,10 @@ export class LaneInputs {
       const topic = topics.commands[type];
       return { topic, type, inbox: inboxOf<CommandItem>(topic, (message) => this.#readCommand(topic, type, message)) };
     });
-    this.#observations = inboxOf(topics.observations, async (message) => ({ kind: 'item', item: readObservation(message) }));
+    this.#observations = inboxOf(topics.observations, async (message) => ({
+      kind: 'item',
+      item: readObservation(message),
+    }));
   }
 
   /** Where each input goes on: the ledger's position, or the beginning for one that was never read. */
@@ -77,11 +83,17 @@ export class LaneInputs {
   }
 
   offer(batch: FetchedBatch): BatchReply {
-    return this.#all().find(({ topic }) => topic === batch.topic)?.inbox.offer(batch) ?? 'not-now';
+    return (
+      this.#all()
+        .find(({ topic }) => topic === batch.topic)
+        ?.inbox.offer(batch) ?? 'not-now'
+    );
   }
 
   passFiltered(topic: string, firstOffset: bigint, lastOffset: bigint): void {
-    this.#all().find((input) => input.topic === topic)?.inbox.passFiltered(firstOffset, lastOffset);
+    this.#all()
+      .find((input) => input.topic === topic)
+      ?.inbox.passFiltered(firstOffset, lastOffset);
   }
 
   /** Puts what may be admitted into the transaction. @returns by topic, why the rest may not */
@@ -122,7 +134,11 @@ export class LaneInputs {
     return this.#all().map(({ topic }) => topic);
   }
 
-  #all(): { topic: string; type: CommandType | null; inbox: LaneInbox<CommandItem> | LaneInbox<ObservationItem | null> }[] {
+  #all(): {
+    topic: string;
+    type: CommandType | null;
+    inbox: LaneInbox<CommandItem> | LaneInbox<ObservationItem | null>;
+  }[] {
     return [...this.#commands, { topic: this.#parts.topics.observations, type: null, inbox: this.#observations }];
   }
 

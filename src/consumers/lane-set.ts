@@ -64,15 +64,24 @@ export class LaneSet {
     const topics = topicNames(config.TOPIC_PREFIX);
     const commandTypes = servedCommandTypes(config);
     const clientId = `${config.KAFKA_GROUP_ID}-${this.#processId.slice(0, 8)}`;
-    const kafkaLog: KafkaLog = ({ level, message, fields }) => log[level]({ event: 'kafka-client', ...fields }, message);
+    const kafkaLog: KafkaLog = ({ level, message, fields }) =>
+      log[level]({ event: 'kafka-client', ...fields }, message);
     this.#index = new MemoryLedgerIndex(config.LANES);
     this.#calls = new Calls({
       api,
       slots: config.API_MAX_CONCURRENCY,
       clock,
-      ratePerSecond: () => (config.API_MAX_RPS === null ? Infinity : (config.API_MAX_RPS * Math.max(1, this.#assigned?.length ?? 0)) / config.LANES),
+      ratePerSecond: () =>
+        config.API_MAX_RPS === null
+          ? Infinity
+          : (config.API_MAX_RPS * Math.max(1, this.#assigned?.length ?? 0)) / config.LANES,
     });
-    this.#offsets = new TopicOffsets(config, { groupId: config.KAFKA_GROUP_ID, clientId: `${clientId}-offsets`, clock, log: kafkaLog });
+    this.#offsets = new TopicOffsets(config, {
+      groupId: config.KAFKA_GROUP_ID,
+      clientId: `${clientId}-offsets`,
+      clock,
+      log: kafkaLog,
+    });
     this.#reader = new LedgerReader({
       settings: config,
       groupId: config.KAFKA_GROUP_ID,

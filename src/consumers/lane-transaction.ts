@@ -1,5 +1,11 @@
 /** One transaction of a lane in the making: what is to be written, and what to do once it is committed. */
-import { encodeEntry, encodePosition, ENTRY_PREFIX, POSITION_KEY, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
+import {
+  encodeEntry,
+  encodePosition,
+  ENTRY_PREFIX,
+  POSITION_KEY,
+  TRANSACTION_PREFIX,
+} from '../ledger/ledger-records.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { GroupOffsets, OutgoingRecord } from '../producers/lane-producer.ts';
 import { encodePlain } from '../records/plain-json.ts';
@@ -22,7 +28,12 @@ export class LaneTransaction {
   }
 
   isEmpty(): boolean {
-    return this.#entries.size === 0 && this.#transactions.size === 0 && this.#records.length === 0 && this.#positions.size === 0;
+    return (
+      this.#entries.size === 0 &&
+      this.#transactions.size === 0 &&
+      this.#records.length === 0 &&
+      this.#positions.size === 0
+    );
   }
 
   putEntry(entry: Entry): void {
@@ -54,8 +65,12 @@ export class LaneTransaction {
     const position = encodePosition({ ...owner, next: Object.fromEntries([...next, ...this.#positions]) });
     return [
       ...this.#records,
-      ...[...this.#entries.values()].map((entry) => this.#ledger(ENTRY_PREFIX + entry.key, encodeEntry(entry), { state: entry.phase.state })),
-      ...[...this.#transactions.values()].map((state) => this.#ledger(TRANSACTION_PREFIX + state.id, encodePlain(state), {})),
+      ...[...this.#entries.values()].map((entry) =>
+        this.#ledger(ENTRY_PREFIX + entry.key, encodeEntry(entry), { state: entry.phase.state }),
+      ),
+      ...[...this.#transactions.values()].map((state) =>
+        this.#ledger(TRANSACTION_PREFIX + state.id, encodePlain(state), {}),
+      ),
       this.#ledger(POSITION_KEY, position, {}),
     ];
   }

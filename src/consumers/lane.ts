@@ -11,35 +11,30 @@
  * and memory are thrown away and it is acquired again, once the group has confirmed this process afresh (else a woken
  * process and the true owner would fence each other in turn). It owns its producer, inboxes, timers and memory.
  */
-import { randomUUID } from 'node:crypto';
-import { wakeAtMs, type Entry } from '../ledger/entry.ts';
-import { encodeOwner, LedgerFormatError, OWNER_KEY } from '../ledger/ledger-records.ts';
+import type { Entry } from '../ledger/entry.ts';
+import { LedgerFormatError } from '../ledger/ledger-records.ts';
 import { callOf } from '../ledger/call-of.ts';
 import { operationOf } from '../ledger/settlement.ts';
 import type { LaneProducer } from '../producers/lane-producer.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
+import { acquireOwnership } from './lane-acquisition.ts';
+import { LaneAlarms } from './lane-alarms.ts';
 import { LaneDesk, type AdmissionCause, type EntryEvent } from './lane-desk.ts';
 import { LaneInputs } from './lane-inputs.ts';
 import { LaneMemory } from './lane-memory.ts';
 import { LaneStoppedError, type LaneParts, type LaneStage, type LaneStatus } from './lane-parts.ts';
 import { LaneTransaction } from './lane-transaction.ts';
-import { Signal } from './signal.ts';
+import { Signal, sleep } from './signal.ts';
 
-/** How long a new owner lets the former one commit the answers of its open calls. */
-const COURTESY_MS = 1_000;
-const COURTESY_STEP_MS = 50;
-/** Longest restore; a million entries take seconds. */
-const RESTORE_DEADLINE_MS = 120_000;
+/** Between looks at what is waited for. */
+const STEP_MS = 50;
 /** Between attempts to acquire. */
 const ACQUIRE_AGAIN_MS = 300;
 /** An idle lane looks again, for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;
 /** Beyond a call's own deadline, for the commit of its answer. */
 const RELEASE_MARGIN_MS = 2_000;
-
-/** What a timer of the platform can hold. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
 
 export class Lane {
   readonly #parts: LaneParts;
@@ -53,16 +48,17 @@ export class Lane {
   #producer: LaneProducer | null = null;
   #memory: LaneMemory | null = null;
   #events: EntryEvent[] = [];
-  readonly #due = new Set<string>();
-  readonly #timers = new Map<string, NodeJS.Timeout>();
+  readonly #alarms: LaneAlarms;
   #causes = new Map<string, AdmissionCause>();
   #stoppedReason: string | null = null;
   #openedMs = 0;
 
   constructor(parts: LaneParts) {
     this.#parts = parts;
-    this.#inputs = new LaneInputs(parts, () => this.#signal.wake());
-    parts.calls.onSpace(() => this.#signal.wake());
+    const wake = (): void => this.#signal.wake();
+    this.#inputs = new LaneInputs(parts, wake);
+    this.#alarms = new LaneAlarms(parts.clock, wake);
+    parts.calls.onSpace(wake);
   }
 
   /** The group gave us the lane, or confirmed it. */
@@ -90,11 +86,11 @@ export class Lane {
     this.#stage = 'releasing';
     const generation = this.#generation;
     this.#inputs.close();
-    this.#clearTimers();
+    this.#alarms.clear();
     this.#signal.wake();
     const { clock, policy } = this.#parts;
     const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
-    while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && this.#hasIntents()) await sleep(COURTESY_STEP_MS);
+    while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && this.#hasIntents()) await sleep(STEP_MS);
     if (this.#isCurrent(generation)) this.#close();
   }
 
@@ -117,7 +113,13 @@ export class Lane {
 
   status(): LaneStatus {
     const entries = this.#memory === null ? [] : [...this.#memory.unfinished.values()];
-    return { stage: this.#stage, stoppedReason: this.#stoppedReason, openedMs: this.#openedMs, entries, inputs: this.#inputs.status(this.#causes) };
+    return {
+      stage: this.#stage,
+      stoppedReason: this.#stoppedReason,
+      openedMs: this.#openedMs,
+      entries,
+      inputs: this.#inputs.status(this.#causes),
+    };
   }
 
   #start(): void {
@@ -148,18 +150,11 @@ export class Lane {
   }
 
   async #acquireOnce(generation: number): Promise<void> {
-    const { clock, index, lane, log, makeProducer, processId, reader, topics } = this.#parts;
+    const { clock, index, lane, log, makeProducer } = this.#parts;
     const beganMs = clock.monotonicMs();
-    await this.#courtesy(generation);
     const producer = makeProducer(lane);
     this.#producer = producer;
-    await producer.open();
-    const token = randomUUID();
-    const seen = reader.seen(token, RESTORE_DEADLINE_MS);
-    seen.catch(() => undefined);
-    const owner = encodeOwner({ token, processId, atMs: clock.nowMs() });
-    await producer.commit([{ topic: topics.ledger, partition: lane, key: OWNER_KEY, value: owner, headers: {} }], []);
-    await seen;
+    const token = await acquireOwnership(this.#parts, producer, () => this.#isCurrent(generation));
     const positions = await this.#inputs.startPositions(index.position(lane));
     if (!this.#isCurrent(generation)) return;
     this.#token = token;
@@ -169,19 +164,10 @@ export class Lane {
     this.#openedMs = clock.nowMs();
     for (const entry of this.#memory.unfinished.values()) this.#takeUp(entry, generation);
     this.#inputs.open(positions);
-    log.info({ event: 'lane-open', lane, durationMs: Math.round(clock.monotonicMs() - beganMs), unfinished: this.#memory.unfinished.size });
+    const durationMs = Math.round(clock.monotonicMs() - beganMs);
+    log.info({ event: 'lane-open', lane, durationMs, unfinished: this.#memory.unfinished.size });
     this.#parts.onStageChange();
     void this.#work(generation, producer, this.#memory);
-  }
-
-  /** The former owner may be alive and committing the answers of its calls; its doubt would cost more than this wait. */
-  async #courtesy(generation: number): Promise<void> {
-    const { clock, index, lane, processId } = this.#parts;
-    const untilMs = clock.monotonicMs() + COURTESY_MS;
-    const isOthersIntent = (entry: Entry): boolean => entry.phase.state === 'INTENT' && entry.phase.processId !== processId;
-    while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && index.unfinished(lane).some(isOthersIntent)) {
-      await sleep(COURTESY_STEP_MS);
-    }
   }
 
   /** An entry found in the ledger: its call is ours and goes on, was never begun, or is in doubt. */
@@ -189,10 +175,11 @@ export class Lane {
     const { calls, clock, lane, policy, processId, sessionTimeoutMs } = this.#parts;
     const { phase } = entry;
     if (phase.state !== 'INTENT') {
-      this.#schedule(entry);
+      this.#alarms.set(entry);
       return;
     }
-    const adoption = phase.processId === processId ? calls.adopt(phase.attemptId, this.#callOwner(entry, generation)) : 'unknown';
+    const adoption =
+      phase.processId === processId ? calls.adopt(phase.attemptId, this.#callOwner(entry, generation)) : 'unknown';
     if (adoption === 'adopted') return;
     if (adoption === 'never-begun') {
       calls.claimCommitted(phase.attemptId, operationOf(entry), lane);
@@ -233,9 +220,9 @@ export class Lane {
     const transaction = new LaneTransaction(this.#parts.topics.ledger, this.#parts.lane);
     for (const happened of this.#events.splice(0)) await desk.handleEvent(transaction, commit, happened);
     if (this.#stage !== 'open') return transaction;
-    for (const key of [...this.#due]) {
+    for (const key of [...this.#alarms.due]) {
       const entry = memory.unfinished.get(key);
-      if (entry === undefined || (await desk.handleDue(transaction, commit, entry))) this.#due.delete(key);
+      if (entry === undefined || (await desk.handleDue(transaction, commit, entry))) this.#alarms.due.delete(key);
     }
     this.#causes = await this.#inputs.admit(desk, transaction, commit);
     return transaction;
@@ -248,7 +235,7 @@ export class Lane {
     for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
     for (const entry of transaction.entries()) {
       if (entry.phase.state === 'INTENT') this.#begin(entry, generation);
-      else this.#schedule(entry);
+      else this.#alarms.set(entry);
     }
     this.#parts.onCommit();
   }
@@ -268,26 +255,14 @@ export class Lane {
       },
       ended: (attemptId, end) => {
         if (!this.#isCurrent(generation)) return;
-        this.#events.push({ key: entry.key, event: eventOf(attemptId, end, clock.nowMs()), call: end.kind === 'answered' ? end : null });
+        this.#events.push({
+          key: entry.key,
+          event: eventOf(attemptId, end, clock.nowMs()),
+          call: end.kind === 'answered' ? end : null,
+        });
         this.#signal.wake();
       },
     };
-  }
-
-  #schedule(entry: Entry): void {
-    const timer = this.#timers.get(entry.key);
-    if (timer !== undefined) clearTimeout(timer);
-    this.#timers.delete(entry.key);
-    const atMs = wakeAtMs(entry);
-    if (atMs === null) return;
-    const waitMs = Math.min(atMs - this.#parts.clock.nowMs(), TIMER_MAX_MS);
-    if (waitMs > 0) {
-      // Looked at anew: the timer may be early, by a little or because it could hold no more.
-      this.#timers.set(entry.key, setTimeout(() => this.#schedule(entry), waitMs));
-      return;
-    }
-    this.#due.add(entry.key);
-    this.#signal.wake();
   }
 
   async #lost(generation: number): Promise<void> {
@@ -305,7 +280,7 @@ export class Lane {
   }
 
   async #untilConfirmedSince(generation: number, monotonicMs: number): Promise<void> {
-    while (this.#isCurrent(generation) && !this.#parts.isConfirmedSince(monotonicMs)) await sleep(COURTESY_STEP_MS);
+    while (this.#isCurrent(generation) && !this.#parts.isConfirmedSince(monotonicMs)) await sleep(STEP_MS);
   }
 
   #stop(reason: string): void {
@@ -330,16 +305,10 @@ export class Lane {
     this.#producer = null;
     this.#memory = null;
     this.#events = [];
-    this.#due.clear();
-    this.#clearTimers();
+    this.#alarms.clear();
     this.#inputs.close();
     this.#causes = new Map();
     this.#parts.calls.drop(this.#parts.lane);
-  }
-
-  #clearTimers(): void {
-    for (const timer of this.#timers.values()) clearTimeout(timer);
-    this.#timers.clear();
   }
 
   #hasIntents(): boolean {
@@ -356,13 +325,9 @@ export class Lane {
 function eventOf(attemptId: string, end: CallEnd, nowMs: number): EntryEvent['event'] {
   return end.kind === 'answered'
     ? { kind: 'answered', attemptId, reading: end.reading, nowMs }
-    : { kind: 'not-begun', nowMs, reason: end.reason };
+    : { kind: 'not-begun', attemptId, nowMs, reason: end.reason };
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function sleep(durationMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, durationMs));
 }

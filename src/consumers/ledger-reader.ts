@@ -40,7 +40,10 @@ export class LedgerReader {
   constructor(options: LedgerReaderOptions) {
     this.#options = options;
     this.#next = Array.from({ length: options.laneCount }, () => -1n);
-    this.#consumer = createKafka(options.settings, options.clientId, { retry: PATIENT_RETRY, log: options.log }).consumer({
+    this.#consumer = createKafka(options.settings, options.clientId, {
+      retry: PATIENT_RETRY,
+      log: options.log,
+    }).consumer({
       groupId: `${options.groupId}-ledger-${randomUUID()}`,
       maxWaitTimeInMs: FETCH_WAIT_MS,
       maxBytesPerPartition: FETCH_BYTES_MAX,
@@ -66,10 +69,11 @@ export class LedgerReader {
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      eachBatch: async ({ batch, resolveOffset }) => {
+      eachBatch: async (payload) => {
+        const { batch } = payload;
         try {
           for (const message of batch.messages) this.#apply(batch.partition, message);
-          resolveOffset(batch.lastOffset());
+          payload.resolveOffset(batch.lastOffset());
         } catch (error) {
           onFatal(error instanceof Error ? error : new Error(String(error)));
         }
@@ -104,7 +108,15 @@ export class LedgerReader {
     clearTimeout(timer);
   }
 
-  #apply(lane: number, message: { offset: string; key: Buffer | null; value: Buffer | null; headers?: Record<string, unknown> | undefined }): void {
+  #apply(
+    lane: number,
+    message: {
+      offset: string;
+      key: Buffer | null;
+      value: Buffer | null;
+      headers?: Record<string, unknown> | undefined;
+    },
+  ): void {
     const offset = BigInt(message.offset);
     if (offset < (this.#next[lane] ?? 0n) || message.key === null) return;
     const key = message.key.toString();

@@ -23,3 +23,7 @@ export class Signal {
     this.#isSet = false;
   }
 }
+
+export function sleep(durationMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, durationMs));
+}

@@ -51,12 +51,18 @@ export class TopicOffsets {
   #committedOf(topic: string): Promise<Map<number, bigint>> {
     return this.#shared(this.#committed, topic, async () => {
       const groups = await this.#admin.fetchOffsets({ groupId: this.#groupId, topics: [topic] });
-      const partitions = groups.flatMap((group) => group.partitions).map(({ partition, offset }): [number, bigint] => [partition, BigInt(offset)]);
+      const partitions = groups
+        .flatMap((group) => group.partitions)
+        .map(({ partition, offset }): [number, bigint] => [partition, BigInt(offset)]);
       return new Map(partitions.filter(([, offset]) => offset >= 0n));
     });
   }
 
-  #shared<Answer>(memory: Map<string, { askedMs: number; answer: Promise<Answer> }>, topic: string, ask: () => Promise<Answer>): Promise<Answer> {
+  #shared<Answer>(
+    memory: Map<string, { askedMs: number; answer: Promise<Answer> }>,
+    topic: string,
+    ask: () => Promise<Answer>,
+  ): Promise<Answer> {
     const nowMs = this.#clock.monotonicMs();
     const known = memory.get(topic);
     if (known !== undefined && nowMs - known.askedMs < ANSWER_AGE_MAX_MS) return known.answer;

@@ -10,6 +10,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
+import { withAdmin } from '../producers/admin-session.ts';
+import { laneOf } from '../records/keys.ts';
 
 export interface TopicRecord {
   topic: string;
@@ -34,8 +36,8 @@ export interface TopicReaderOptions {
   start: ReaderStart;
   /** True: the reader ends when it has read all that was there when it was opened. */
   untilEnd: boolean;
-  /** Reads this partition of each topic alone. Not with a group. */
-  onlyPartition?: number;
+  /** Reads of each topic the lane of this key alone. Not with a group. */
+  laneOfKey?: string;
   /** First part of the name of the reader's own group. */
   groupPrefix: string;
   /** Awaited before the next record; what it throws ends the reader. */
@@ -75,9 +77,7 @@ interface Bounds {
 }
 
 async function readBounds(kafka: Kafka, topics: readonly string[]): Promise<Bounds[]> {
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
+  return withAdmin(kafka, async (admin) => {
     const listed = new Set(await admin.listTopics());
     const missing = topics.filter((topic) => !listed.has(topic));
     if (missing.length > 0) {
@@ -92,9 +92,7 @@ async function readBounds(kafka: Kafka, topics: readonly string[]): Promise<Boun
       }
     }
     return bounds;
-  } finally {
-    await admin.disconnect();
-  }
+  });
 }
 
 class RunningReader implements TopicReader {
@@ -105,6 +103,8 @@ class RunningReader implements TopicReader {
   readonly #positions = new Map<string, { topic: string; partition: number; offset: bigint }>();
   /** Partitions not read to their end yet, and that end. */
   readonly #unread = new Map<string, bigint>();
+  /** Lanes of other keys; records that come there later are passed over. */
+  readonly #skipped = new Set<string>();
   readonly #settle: { resolve: () => void; reject: (error: Error) => void };
   #stopped = false;
   #closing: Promise<void> | null = null;
@@ -117,7 +117,9 @@ class RunningReader implements TopicReader {
     this.ended.catch(() => undefined);
     this.#settle = { resolve: () => resolve(undefined), reject };
     for (const { topic, partition, low, high } of bounds) {
-      const skipped = options.onlyPartition !== undefined && options.onlyPartition !== partition;
+      const lanes = bounds.filter((bound) => bound.topic === topic).length;
+      const skipped = options.laneOfKey !== undefined && laneOf(options.laneOfKey, lanes) !== partition;
+      if (skipped) this.#skipped.add(nameOf(topic, partition));
       const offset = options.start.from === 'now' || skipped ? high : low;
       this.#positions.set(nameOf(topic, partition), { topic, partition, offset });
       if (offset < high) this.#unread.set(nameOf(topic, partition), high);
@@ -194,7 +196,7 @@ class RunningReader implements TopicReader {
       // A seek that took effect late delivers what was read already.
       if (!ownPosition || offset >= position.offset) {
         try {
-          if (this.#wanted(batch.partition))
+          if (!this.#skipped.has(nameOf(batch.topic, batch.partition)))
             await this.#options.onRecord(recordOf(batch.topic, batch.partition, message));
         } catch (error) {
           // An exception must not reach kafkajs: it would try again, or stop for good, by the kind of the exception.
@@ -209,10 +211,6 @@ class RunningReader implements TopicReader {
     // The control record that ends a transaction counts as read with the last record before it.
     payload.resolveOffset(batch.lastOffset());
     this.#passed(batch.topic, batch.partition, BigInt(batch.lastOffset()) + 1n);
-  }
-
-  #wanted(partition: number): boolean {
-    return this.#options.onlyPartition === undefined || this.#options.onlyPartition === partition;
   }
 
   /** The consumer has passed everything below the offset, control records and aborted ones included. */

@@ -38,7 +38,10 @@ export function admit(arrival: Arrival, known: Entry | undefined, nowMs: number,
   if (known !== undefined) {
     // What cannot be read cannot be told to be the same command.
     if (content.kind !== 'unreadable' && known.fingerprint === arrival.fingerprint) return { kind: 'copy' };
-    const what = content.kind === 'unreadable' ? `an unreadable message (${content.problem})` : `this ${arrival.commandType} command`;
+    const what =
+      content.kind === 'unreadable'
+        ? `an unreadable message (${content.problem})`
+        : `this ${arrival.commandType} command`;
     const message = `${what} was ignored: its key belongs to another ${known.commandType} command, whose own result stands`;
     return { kind: 'conflict', result: conflictResult({ ...entry, revision: 0 }, message, nowMs) };
   }
@@ -49,17 +52,31 @@ export function admit(arrival: Arrival, known: Entry | undefined, nowMs: number,
       return { kind: 'finish', entry: entry, result: invalidResult(entry, content.problems, nowMs) };
     case 'valid':
       if (nowMs >= arrival.deadlineMs) {
-        return { kind: 'finish', entry: entry, result: expiredResult(entry, 'its time limit passed before anything was sent', nowMs) };
+        return {
+          kind: 'finish',
+          entry: entry,
+          result: expiredResult(entry, 'its time limit passed before anything was sent', nowMs),
+        };
       }
       return { kind: 'call', entry };
   }
 }
 
 /** The entry with the intent of its first call. */
-export function intentOf(entry: UnphasedEntry, attempt: { attemptId: string; processId: string; nowMs: number }, policy: LedgerPolicy): Entry {
+export function intentOf(
+  entry: UnphasedEntry,
+  attempt: { attemptId: string; processId: string; nowMs: number },
+  policy: LedgerPolicy,
+): Entry {
   return {
     ...entry,
-    phase: { state: 'INTENT', attemptId: attempt.attemptId, processId: attempt.processId, atMs: attempt.nowMs, timeoutMs: policy.apiTimeoutMs },
+    phase: {
+      state: 'INTENT',
+      attemptId: attempt.attemptId,
+      processId: attempt.processId,
+      atMs: attempt.nowMs,
+      timeoutMs: policy.apiTimeoutMs,
+    },
   };
 }
 

@@ -19,7 +19,10 @@ function requestOf(entry: Entry): ChangeRequest {
     case 'create-quote': {
       const fields = fieldsOf(entry, 'create-quote');
       // In two steps the execution is our own call, so that its doubt can be settled.
-      return { operation: 'create-quote', fields: entry.step === 'CREATE' ? { ...fields, immediatelyExecute: false } : fields };
+      return {
+        operation: 'create-quote',
+        fields: entry.step === 'CREATE' ? { ...fields, immediatelyExecute: false } : fields,
+      };
     }
     case 'execute-quote':
       return { operation: 'execute-quote', fields: fieldsOf(entry, 'execute-quote') };

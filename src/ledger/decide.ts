@@ -20,7 +20,7 @@ export type LedgerEvent =
   /** The INTENT is another process's, or one that this process cannot vouch for. */
   | { kind: 'orphaned'; settleAtMs: number }
   /** It is certain that the call of the present INTENT was not begun, and it will not be by this intent. */
-  | { kind: 'not-begun'; nowMs: number; reason: string }
+  | { kind: 'not-begun'; attemptId: string; nowMs: number; reason: string }
   /** Another message with this key and content. */
   | { kind: 'copied'; copy: Copy }
   /** Handling this entry made our own code fail. */
@@ -56,7 +56,7 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
         phase: { state: 'DOUBTFUL', settleAtMs: event.settleAtMs, reason: 'the process that began the call is gone' },
       });
     case 'not-begun':
-      if (entry.phase.state !== 'INTENT') return UNCHANGED;
+      if (entry.phase.state !== 'INTENT' || entry.phase.attemptId !== event.attemptId) return UNCHANGED;
       return next({ ...entry, phase: { state: 'PARKED', untilMs: event.nowMs, reason: event.reason } });
     case 'copied':
       if (entry.phase.state === 'DONE' || entry.copies.length >= COPIES_MAX) return UNCHANGED;
@@ -67,9 +67,7 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
 }
 
 type Plan =
-  | { kind: 'call'; quoteAgain: boolean }
-  | { kind: 'expire'; reason: string }
-  | { kind: 'give-up'; reason: string };
+  { kind: 'call'; quoteAgain: boolean } | { kind: 'expire'; reason: string } | { kind: 'give-up'; reason: string };
 
 /** What is to be done with an entry that is due. */
 function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
@@ -81,20 +79,33 @@ function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
   }
   switch (settlementOf(entry, policy)) {
     case 'SAME_KEY':
-      if (tooLate) return { kind: 'give-up', reason: 'a call got no clear answer, and its time limit passed before it could be repeated' };
+      if (tooLate)
+        return {
+          kind: 'give-up',
+          reason: 'a call got no clear answer, and its time limit passed before it could be repeated',
+        };
       if (nowMs - entry.firstSentMs >= policy.idempotencyRetentionMs) {
-        return { kind: 'give-up', reason: 'a call got no clear answer, and the service may have forgotten the key since' };
+        return {
+          kind: 'give-up',
+          reason: 'a call got no clear answer, and the service may have forgotten the key since',
+        };
       }
       return { kind: 'call', quoteAgain: false };
     case 'HARMLESS':
       if (!tooLate) return { kind: 'call', quoteAgain: false };
       if (operationOf(entry) === 'create-quote') {
-        return { kind: 'expire', reason: 'its time limit passed before a quote was received; a quote that is not executed moves nothing' };
+        return {
+          kind: 'expire',
+          reason: 'its time limit passed before a quote was received; a quote that is not executed moves nothing',
+        };
       }
       return { kind: 'give-up', reason: 'a call got no clear answer, and its time limit passed' };
     case 'LOOK_UP':
     case 'NONE':
-      return { kind: 'give-up', reason: entry.phase.state === 'DOUBTFUL' ? entry.phase.reason : 'a call got no clear answer' };
+      return {
+        kind: 'give-up',
+        reason: entry.phase.state === 'DOUBTFUL' ? entry.phase.reason : 'a call got no clear answer',
+      };
   }
 }
 
@@ -106,7 +117,13 @@ function due(entry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
       return next({
         ...entry,
         step: plan.quoteAgain ? 'CREATE' : entry.step,
-        phase: { state: 'INTENT', attemptId: event.attemptId, processId: event.processId, atMs: event.nowMs, timeoutMs: policy.apiTimeoutMs },
+        phase: {
+          state: 'INTENT',
+          attemptId: event.attemptId,
+          processId: event.processId,
+          atMs: event.nowMs,
+          timeoutMs: policy.apiTimeoutMs,
+        },
       });
     case 'expire':
       return finish(entry, expiredResult(entry, plan.reason, event.nowMs));
@@ -131,7 +148,11 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
       return next({
         ...(verdict.sent ? called : entry),
         waits: entry.waits + 1,
-        phase: { state: 'PARKED', untilMs: nowMs + (verdict.afterMs ?? backOffMs(entry.key, entry.waits)), reason: verdict.reason },
+        phase: {
+          state: 'PARKED',
+          untilMs: nowMs + (verdict.afterMs ?? backOffMs(entry.key, entry.waits)),
+          reason: verdict.reason,
+        },
       });
     case 'doubt': {
       if (settlement === 'NONE') return finish(called, unknownResult(called, verdict.reason, nowMs));
@@ -148,7 +169,12 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   }
 }
 
-function accepted(entry: Entry, verdict: Extract<Verdict, { kind: 'accepted' }>, sentMs: number, nowMs: number): Decision {
+function accepted(
+  entry: Entry,
+  verdict: Extract<Verdict, { kind: 'accepted' }>,
+  sentMs: number,
+  nowMs: number,
+): Decision {
   const seen: Seen = { quote: verdict.quote, transaction: verdict.transaction };
   if (entry.step !== 'CREATE') return finish(entry, acceptedResult(entry, verdict, 'ANSWER', nowMs), seen);
   const { quote } = verdict;
@@ -158,7 +184,15 @@ function accepted(entry: Entry, verdict: Extract<Verdict, { kind: 'accepted' }>,
     return { kind: 'next', entry: doubtful(doubt, 'the quote came without a transactionId', nowMs), seen };
   }
   if (quote.id === entry.quoted?.quoteId) {
-    return finish(entry, expiredResult(entry, 'its quote expired before execution, and the service repeats that quote for this key', nowMs), seen);
+    return finish(
+      entry,
+      expiredResult(
+        entry,
+        'its quote expired before execution, and the service repeats that quote for this key',
+        nowMs,
+      ),
+      seen,
+    );
   }
   const expiresAtMs = quote.expiresAt === null ? NaN : Date.parse(quote.expiresAt);
   return {
@@ -187,7 +221,11 @@ function dropped(entry: Entry, event: Extract<LedgerEvent, { kind: 'dropped' }>,
     if (entry.phase.state !== 'INTENT') return next({ ...entry, drops });
     // What the call's answer said is lost with the failure.
     const settleAtMs = event.nowMs + entry.phase.timeoutMs + policy.settlingTimeMs;
-    return next({ ...possiblySent(entry, entry.phase.atMs), drops, phase: { state: 'DOUBTFUL', settleAtMs, reason: event.problem } });
+    return next({
+      ...possiblySent(entry, entry.phase.atMs),
+      drops,
+      phase: { state: 'DOUBTFUL', settleAtMs, reason: event.problem },
+    });
   }
   const aside = { ...entry, drops };
   const neverSent = entry.firstSentMs === null && entry.phase.state !== 'INTENT';

@@ -16,7 +16,13 @@ export type Step = 'SINGLE' | 'CREATE' | 'EXECUTE';
 
 export type Phase =
   /** A call may be on its way since `atMs`; `timeoutMs` is its deadline, kept for an owner with other settings. */
-  | { readonly state: 'INTENT'; readonly attemptId: string; readonly processId: string; readonly atMs: number; readonly timeoutMs: number }
+  | {
+      readonly state: 'INTENT';
+      readonly attemptId: string;
+      readonly processId: string;
+      readonly atMs: number;
+      readonly timeoutMs: number;
+    }
   /** To be tried at `untilMs`. */
   | { readonly state: 'PARKED'; readonly untilMs: number; readonly reason: string }
   /** Took effect or not: acted on not before `settleAtMs`. */

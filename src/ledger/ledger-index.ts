@@ -4,7 +4,16 @@
  *
  * This one is in memory; the interface does not say so. Values stay as bytes until somebody asks for them.
  */
-import { decodeEntry, decodeOwner, decodePosition, ENTRY_PREFIX, OWNER_KEY, POSITION_KEY, type OwnerRecord, type PositionRecord } from './ledger-records.ts';
+import {
+  decodeEntry,
+  decodeOwner,
+  decodePosition,
+  ENTRY_PREFIX,
+  OWNER_KEY,
+  POSITION_KEY,
+  type OwnerRecord,
+  type PositionRecord,
+} from './ledger-records.ts';
 import type { Entry, EntryState } from './entry.ts';
 
 export interface LedgerIndex {

@@ -48,7 +48,8 @@ export function encodeEntry(entry: Entry): Buffer {
 export function decodeEntry(value: Buffer): Entry {
   const plain = decode(value) as unknown as PlainEntry;
   const { phase } = plain;
-  const result = phase.result === undefined ? {} : { result: { ...phase.result, value: Buffer.from(phase.result.value, 'base64') } };
+  const result =
+    phase.result === undefined ? {} : { result: { ...phase.result, value: Buffer.from(phase.result.value, 'base64') } };
   return {
     ...plain,
     origin: { ...plain.origin, offset: BigInt(plain.origin.offset) },
@@ -88,7 +89,9 @@ export function encode(record: object): Buffer {
 export function decode(value: Buffer): Record<string, unknown> {
   const { v: version, ...plain } = JSON.parse(value.toString()) as Record<string, unknown>;
   if (version !== FORMAT_VERSION) {
-    throw new LedgerFormatError(`a ledger record has format version ${String(version)}; this release reads ${FORMAT_VERSION}`);
+    throw new LedgerFormatError(
+      `a ledger record has format version ${String(version)}; this release reads ${FORMAT_VERSION}`,
+    );
   }
   return plain;
 }

@@ -9,7 +9,12 @@ import type { Verdict } from './verdict.ts';
 /** What a result is made from; an entry has all of it. */
 export type ResultSubject = Pick<Entry, 'key' | 'commandType' | 'commandId' | 'revision' | 'attempts' | 'origin'>;
 
-export function acceptedResult(entry: ResultSubject, verdict: Extract<Verdict, { kind: 'accepted' }>, settledBy: SettledBy, nowMs: number): CommandResult {
+export function acceptedResult(
+  entry: ResultSubject,
+  verdict: Extract<Verdict, { kind: 'accepted' }>,
+  settledBy: SettledBy,
+  nowMs: number,
+): CommandResult {
   return {
     ...blankResult(entry, 'ACCEPTED', settledBy, nowMs),
     httpStatus: verdict.httpStatus,
@@ -20,7 +25,11 @@ export function acceptedResult(entry: ResultSubject, verdict: Extract<Verdict, {
   };
 }
 
-export function refusedResult(entry: ResultSubject, verdict: Extract<Verdict, { kind: 'refused' }>, nowMs: number): CommandResult {
+export function refusedResult(
+  entry: ResultSubject,
+  verdict: Extract<Verdict, { kind: 'refused' }>,
+  nowMs: number,
+): CommandResult {
   const { error } = verdict;
   return {
     ...blankResult(entry, 'REFUSED', 'ANSWER', nowMs),

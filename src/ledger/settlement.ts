@@ -27,7 +27,10 @@ export function operationOf(entry: Pick<Entry, 'commandType' | 'step'>): Command
   return entry.step === 'EXECUTE' ? 'execute-quote' : entry.commandType;
 }
 
-export function settlementOf(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>, policy: LedgerPolicy): Settlement {
+export function settlementOf(
+  entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>,
+  policy: LedgerPolicy,
+): Settlement {
   const operation = operationOf(entry);
   const keyHonoured = policy.idempotentOperations.has(operation);
   switch (operation) {

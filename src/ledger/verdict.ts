@@ -4,7 +4,14 @@ import type { Quote, Transaction } from '../records/types.ts';
 import type { Settlement } from './settlement.ts';
 
 export type Verdict =
-  | { kind: 'accepted'; httpStatus: number; quote: Quote | null; transaction: Transaction | null; rawResponse: string | null; warnings: string[] }
+  | {
+      kind: 'accepted';
+      httpStatus: number;
+      quote: Quote | null;
+      transaction: Transaction | null;
+      rawResponse: string | null;
+      warnings: string[];
+    }
   | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
   /** It may have taken effect. */
   | { kind: 'doubt'; reason: string; httpStatus: number | null; rawResponse: string | null }
@@ -23,15 +30,23 @@ export function verdictOf(reading: Reading, settlement: Settlement, inDoubt: boo
     case 'accepted':
       return reading;
     case 'doubt':
-      return { kind: 'doubt', reason: reading.reason, httpStatus: reading.httpStatus, rawResponse: reading.rawResponse };
+      return {
+        kind: 'doubt',
+        reason: reading.reason,
+        httpStatus: reading.httpStatus,
+        rawResponse: reading.rawResponse,
+      };
     case 'redirected':
     case 'unauthorized':
       return { kind: 'wait', reason: reading.reason, afterMs: null, sent: true };
     case 'not-here':
-      if (reading.serviceFails) return { kind: 'wait', reason: `HTTP ${reading.httpStatus}, and GET fails too`, afterMs: null, sent: true };
-      if (inDoubt && settlement === 'LOOK_UP') return { kind: 'look-up', reason: `HTTP ${reading.httpStatus} after doubt` };
+      if (reading.serviceFails)
+        return { kind: 'wait', reason: `HTTP ${reading.httpStatus}, and GET fails too`, afterMs: null, sent: true };
+      if (inDoubt && settlement === 'LOOK_UP')
+        return { kind: 'look-up', reason: `HTTP ${reading.httpStatus} after doubt` };
       // Without a code of the service's own, a proxy or a wrong route may have answered.
-      if (reading.error.code === null) return { kind: 'wait', reason: `HTTP ${reading.httpStatus} without an error code`, afterMs: null, sent: true };
+      if (reading.error.code === null)
+        return { kind: 'wait', reason: `HTTP ${reading.httpStatus} without an error code`, afterMs: null, sent: true };
       return refusal(reading);
     case 'told-to-wait':
       return { kind: 'wait', reason: reading.reason, afterMs: reading.retryAfterMs, sent: true };

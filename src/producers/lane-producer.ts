@@ -40,7 +40,10 @@ export class LaneProducer {
   readonly #groupId: string;
   #broken = false;
 
-  constructor(settings: KafkaSettings, options: { transactionalId: string; groupId: string; clientId: string; log: KafkaLog }) {
+  constructor(
+    settings: KafkaSettings,
+    options: { transactionalId: string; groupId: string; clientId: string; log: KafkaLog },
+  ) {
     this.#groupId = options.groupId;
     this.#producer = createKafka(settings, options.clientId, { retry: LANE_RETRY, log: options.log }).producer({
       transactionalId: options.transactionalId,
@@ -70,7 +73,8 @@ export class LaneProducer {
         if (errorCode === 0) wanted.delete(`${topicName}/${partition}`);
       }
       if (wanted.size > 0) throw new Error(`not acknowledged: ${[...wanted].join(', ')}`);
-      if (offsets.length > 0) await transaction.sendOffsets({ consumerGroupId: this.#groupId, topics: offsetTopics(offsets) });
+      if (offsets.length > 0)
+        await transaction.sendOffsets({ consumerGroupId: this.#groupId, topics: offsetTopics(offsets) });
       await transaction.commit();
     });
   }
@@ -97,14 +101,26 @@ export class LaneProducer {
       await Promise.race([work(), deadline]);
     } catch (error) {
       this.#broken = true;
-      throw new LaneProducerError(`${what} failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw new LaneProducerError(`${what} failed: ${error instanceof Error ? error.message : String(error)}`, {
+        cause: error,
+      });
     } finally {
       clearTimeout(timer);
     }
   }
 }
 
-function byTopic(records: readonly OutgoingRecord[]): { topic: string; messages: { partition: number; key: string | Buffer | null; value: Buffer | null; headers: Record<string, string | Buffer> }[] }[] {
+function byTopic(
+  records: readonly OutgoingRecord[],
+): {
+  topic: string;
+  messages: {
+    partition: number;
+    key: string | Buffer | null;
+    value: Buffer | null;
+    headers: Record<string, string | Buffer>;
+  }[];
+}[] {
   const topics = Map.groupBy(records, (record) => record.topic);
   return [...topics].map(([topic, messages]) => ({
     topic,
@@ -112,6 +128,11 @@ function byTopic(records: readonly OutgoingRecord[]): { topic: string; messages:
   }));
 }
 
-function offsetTopics(offsets: readonly GroupOffsets[]): { topic: string; partitions: { partition: number; offset: string }[] }[] {
-  return offsets.map(({ topic, partition, offset }) => ({ topic, partitions: [{ partition, offset: offset.toString() }] }));
+function offsetTopics(
+  offsets: readonly GroupOffsets[],
+): { topic: string; partitions: { partition: number; offset: string }[] }[] {
+  return offsets.map(({ topic, partition, offset }) => ({
+    topic,
+    partitions: [{ partition, offset: offset.toString() }],
+  }));
 }

@@ -10,6 +10,7 @@
  */
 import type { Kafka, Producer } from 'kafkajs';
 import { laneOf } from '../records/keys.ts';
+import { withAdmin } from './admin-session.ts';
 import type { LANE_RETRY } from './kafka-client.ts';
 
 export interface KeyedRecord {
@@ -71,17 +72,13 @@ export class RecordPublisher {
    * @throws the client's error when no broker answers
    */
   static async connect(kafka: Kafka, topics: readonly string[], retry: typeof LANE_RETRY): Promise<RecordPublisher> {
-    const admin = kafka.admin();
-    await admin.connect();
-    try {
+    const counts = await withAdmin(kafka, async (admin) => {
       const listed = new Set(await admin.listTopics());
       const existing = topics.filter((topic) => listed.has(topic));
       const metadata = existing.length === 0 ? { topics: [] } : await admin.fetchTopicMetadata({ topics: existing });
-      const counts = metadata.topics.map((topic): [string, number] => [topic.name, topic.partitions.length]);
-      return new RecordPublisher(kafka, retry, new Map(counts));
-    } finally {
-      await admin.disconnect();
-    }
+      return metadata.topics.map((topic): [string, number] => [topic.name, topic.partitions.length]);
+    });
+    return new RecordPublisher(kafka, retry, new Map(counts));
   }
 
   /**

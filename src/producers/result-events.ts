@@ -20,9 +20,14 @@ export async function resultEvent(writer: ResultWriter, result: CommandResult, c
       : eventIdNames.result(writer.topicPrefix, result.commandKey, result.revision),
   );
   const headers = {
-    ...eventHeaders({ id, recordName: 'CommandResult', subject: result.commandKey, timeMs: Number(result.completedAt) }),
+    ...eventHeaders({
+      id,
+      recordName: 'CommandResult',
+      subject: result.commandKey,
+      timeMs: Number(result.completedAt),
+    }),
     ...carried,
-    ...(result.commandId === null ? {} : { 'in-reply-to': result.commandId }),
+    ...replyTo(result.commandId),
   };
   return { value: await writer.registry.encode(writer.topics.results, result), headers };
 }
@@ -34,12 +39,23 @@ export function resultRecord(writer: ResultWriter, lane: number, key: string, ev
 /** The same event again, for a copy of the command: same id, marked as replayed, in reply to the copy. */
 export function replayRecord(writer: ResultWriter, lane: number, entry: Entry, copy: Copy): OutgoingRecord | null {
   if (entry.phase.state !== 'DONE') return null;
-  const { 'in-reply-to': _original, ...headers } = entry.phase.result.headers;
+  const { headers, value } = entry.phase.result;
   return {
     topic: writer.topics.results,
     partition: lane,
     key: entry.key,
-    value: entry.phase.result.value,
-    headers: { ...headers, replayed: 'true', ...(copy.commandId === null ? {} : { 'in-reply-to': copy.commandId }) },
+    value,
+    headers: { ...withoutReply(headers), replayed: 'true', ...replyTo(copy.commandId) },
   };
+}
+
+const REPLY_HEADER = 'in-reply-to';
+
+/** Names the message that is answered, where it has an id. */
+function replyTo(commandId: string | null): Record<string, string> {
+  return commandId === null ? {} : { [REPLY_HEADER]: commandId };
+}
+
+function withoutReply(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== REPLY_HEADER));
 }

@@ -7,21 +7,48 @@ import type { OutgoingRecord } from './lane-producer.ts';
 import type { ResultWriter } from './result-events.ts';
 
 /** The records of one reduction: none, or the changes it found. @throws RegistryError when a schema cannot be had */
-export async function statusRecords(writer: ResultWriter, lanes: number, reduction: Reduction, carried: Carried): Promise<OutgoingRecord[]> {
+export async function statusRecords(
+  writer: ResultWriter,
+  lanes: number,
+  reduction: Reduction,
+  carried: Carried,
+): Promise<OutgoingRecord[]> {
   const records: OutgoingRecord[] = [];
   const { transactionEvent, quoteEvent, state } = reduction;
   if (transactionEvent !== null) {
     const name = eventIdNames.transactionStatus(writer.topicPrefix, transactionEvent.transactionId, state.changes);
-    records.push(await record(writer.topics.transactionStatusChanged, 'TransactionStatusChanged', transactionEvent.transactionId, name, transactionEvent));
+    records.push(
+      await record(
+        writer.topics.transactionStatusChanged,
+        'TransactionStatusChanged',
+        transactionEvent.transactionId,
+        name,
+        transactionEvent,
+      ),
+    );
   }
   if (quoteEvent !== null) {
     const name = eventIdNames.quoteStatus(writer.topicPrefix, quoteEvent.quoteId, state.quoteChanges);
-    records.push(await record(writer.topics.quoteStatusChanged, 'QuoteStatusChanged', quoteEvent.quoteId, name, quoteEvent));
+    records.push(
+      await record(writer.topics.quoteStatusChanged, 'QuoteStatusChanged', quoteEvent.quoteId, name, quoteEvent),
+    );
   }
   return records;
 
-  async function record(topic: string, recordName: string, key: string, idName: string, event: { observedAt: bigint }): Promise<OutgoingRecord> {
+  async function record(
+    topic: string,
+    recordName: string,
+    key: string,
+    idName: string,
+    event: { observedAt: bigint },
+  ): Promise<OutgoingRecord> {
     const headers = eventHeaders({ id: eventId(idName), recordName, subject: key, timeMs: Number(event.observedAt) });
-    return { topic, partition: laneOf(key, lanes), key, value: await writer.registry.encode(topic, event), headers: { ...headers, ...carried } };
+    return {
+      topic,
+      partition: laneOf(key, lanes),
+      key,
+      value: await writer.registry.encode(topic, event),
+      headers: { ...headers, ...carried },
+    };
   }
 }

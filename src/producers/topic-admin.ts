@@ -2,8 +2,8 @@
  * Makes the topics and checks them. Nothing here changes a topic that exists: a topic with the wrong partitions or
  * retention is reported, because repairing it is a decision (the partitions of a prefix are fixed for its life).
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
+import { withAdmin } from './admin-session.ts';
 import { topicConfiguration, topicDefinitions, type TopicDefinition, type TopicSettings } from './topic-definitions.ts';
 
 export interface TopicCreationOptions {
@@ -35,9 +35,8 @@ interface TopicState {
 }
 
 const REPLICATION_FACTOR_DEFAULT = 3;
-/** Longest wait until the leaders of new topics are known. */
+/** Longest that the brokers may take to make the topics. */
 const CREATION_TIMEOUT_MS = 15_000;
-const LEADER_POLL_MS = 100;
 
 /**
  * Makes the topics that do not exist; existing ones are left as they are.
@@ -49,39 +48,43 @@ export async function createTopics(
   settings: TopicSettings,
   options: TopicCreationOptions,
 ): Promise<TopicCreation[]> {
-  return withAdmin(kafka, async (admin) => {
-    const existing = new Set(await admin.listTopics());
-    const { brokers } = await admin.describeCluster();
-    const replicationFactor = options.replicationFactor ?? Math.min(REPLICATION_FACTOR_DEFAULT, brokers.length);
-    const plan = topicDefinitions(settings).map((definition): TopicCreation => {
-      const missing = options.dryRun ? 'would-create' : 'created';
-      return {
-        topic: definition.topic,
-        action: existing.has(definition.topic) ? 'exists' : missing,
-        partitions: definition.partitions,
-        replicationFactor,
-        configuration: topicConfiguration(definition, Math.max(1, replicationFactor - 1)),
-      };
-    });
-    const wanted = plan.filter((creation) => creation.action === 'created');
-    if (wanted.length > 0) {
-      await admin.createTopics({
-        // kafkajs takes a broker that has not heard of a new topic yet for an error; we wait ourselves.
-        waitForLeaders: false,
-        timeout: CREATION_TIMEOUT_MS,
-        topics: wanted.map((creation) => ({
-          topic: creation.topic,
-          numPartitions: creation.partitions,
-          replicationFactor: creation.replicationFactor,
-          configEntries: Object.entries(creation.configuration).map(([name, value]) => ({ name, value })),
-        })),
-      });
-      await waitForLeaders(
-        admin,
-        wanted.map((creation) => creation.topic),
-      );
-    }
-    return plan;
+  const { existing, brokers } = await withAdmin(kafka, async (admin) => ({
+    existing: new Set(await admin.listTopics()),
+    brokers: (await admin.describeCluster()).brokers.length,
+  }));
+  const replicationFactor = options.replicationFactor ?? Math.min(REPLICATION_FACTOR_DEFAULT, brokers);
+  const plan = topicDefinitions(settings).map((definition): TopicCreation => {
+    const missing = options.dryRun ? 'would-create' : 'created';
+    return {
+      topic: definition.topic,
+      action: existing.has(definition.topic) ? 'exists' : missing,
+      partitions: definition.partitions,
+      replicationFactor,
+      configuration: topicConfiguration(definition, Math.max(1, replicationFactor - 1)),
+    };
+  });
+  const wanted = plan.filter((creation) => creation.action === 'created');
+  if (wanted.length > 0) await makeTopics(kafka, wanted);
+  return plan;
+}
+
+async function makeTopics(kafka: Kafka, wanted: readonly TopicCreation[]): Promise<void> {
+  await withAdmin(kafka, async (admin) =>
+    admin.createTopics({
+      // kafkajs takes a broker that has not heard of a new topic yet for an error; we wait ourselves.
+      waitForLeaders: false,
+      timeout: CREATION_TIMEOUT_MS,
+      topics: wanted.map((creation) => ({
+        topic: creation.topic,
+        numPartitions: creation.partitions,
+        replicationFactor: creation.replicationFactor,
+        configEntries: Object.entries(creation.configuration).map(([name, value]) => ({ name, value })),
+      })),
+    }),
+  );
+  // Each partition's leader answers for its offsets: the topics can be used.
+  await withAdmin(kafka, async (admin) => {
+    for (const { topic } of wanted) await admin.fetchTopicOffsets(topic);
   });
 }
 
@@ -115,22 +118,6 @@ export async function checkTopics(
       ];
     });
   });
-}
-
-/** @throws Error naming the topics that have no leader in time, though they were made */
-async function waitForLeaders(admin: Admin, topics: string[]): Promise<void> {
-  const deadlineMs = performance.now() + CREATION_TIMEOUT_MS;
-  let waiting = topics;
-  while (performance.now() < deadlineMs) {
-    const listed = new Set(await admin.listTopics());
-    const known = waiting.filter((topic) => listed.has(topic));
-    const metadata = known.length === 0 ? { topics: [] } : await admin.fetchTopicMetadata({ topics: known });
-    const led = metadata.topics.filter(({ partitions }) => partitions.every(({ leader }) => leader >= 0));
-    waiting = waiting.filter((topic) => !led.some(({ name }) => name === topic));
-    if (waiting.length === 0) return;
-    await delay(LEADER_POLL_MS);
-  }
-  throw new Error(`topics ${waiting.join(', ')} were made and have no leader yet: check that all brokers are running`);
 }
 
 async function readStates(admin: Admin, topics: string[]): Promise<Map<string, TopicState>> {
@@ -229,14 +216,4 @@ function retentionProblems(
     );
   }
   return problems;
-}
-
-async function withAdmin<Value>(kafka: Kafka, use: (admin: Admin) => Promise<Value>): Promise<Value> {
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
-    return await use(admin);
-  } finally {
-    await admin.disconnect();
-  }
 }

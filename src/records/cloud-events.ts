@@ -15,12 +15,16 @@ export const eventIdNames = {
   conflict: (topic: string, partition: number, offset: bigint): string => `conflict\n${topic}\n${partition}\n${offset}`,
   transactionStatus: (topicPrefix: string, transactionId: string, change: number): string =>
     `transaction-status\n${topicPrefix}\n${transactionId}\n${change}`,
-  quoteStatus: (topicPrefix: string, quoteId: string, change: number): string => `quote-status\n${topicPrefix}\n${quoteId}\n${change}`,
+  quoteStatus: (topicPrefix: string, quoteId: string, change: number): string =>
+    `quote-status\n${topicPrefix}\n${quoteId}\n${change}`,
 };
 
 /** UUIDv5 of a name in our namespace. */
 export function eventId(name: string): string {
-  const digest = createHash('sha1').update(Buffer.from(EVENT_ID_NAMESPACE.replaceAll('-', ''), 'hex')).update(name).digest();
+  const digest = createHash('sha1')
+    .update(Buffer.from(EVENT_ID_NAMESPACE.replaceAll('-', ''), 'hex'))
+    .update(name)
+    .digest();
   digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
   digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = digest.toString('hex', 0, 16);
@@ -28,7 +32,12 @@ export function eventId(name: string): string {
 }
 
 /** Headers of an Avro event of ours. */
-export function eventHeaders(event: { id: string; recordName: string; subject: string; timeMs: number }): Record<string, string> {
+export function eventHeaders(event: {
+  id: string;
+  recordName: string;
+  subject: string;
+  timeMs: number;
+}): Record<string, string> {
   return {
     ce_specversion: '1.0',
     ce_id: event.id,

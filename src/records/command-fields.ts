@@ -32,7 +32,7 @@ export type FieldsResult<Fields> = { ok: true; value: Fields } | { ok: false; pr
 /** Problems reported for one command; a hostile value could have any number. */
 const PROBLEMS_MAX = 50;
 
-const FIELD_SCHEMAS: { [Type in CommandType]: z.ZodType<CommandFields[Type], unknown> } = {
+const FIELD_SCHEMAS: { [Type in CommandType]: z.ZodType<CommandFields[Type]> } = {
   'create-quote': createQuote,
   'execute-quote': executeQuote,
   'transfer-in': transferIn,
@@ -45,7 +45,10 @@ const FIELD_SCHEMAS: { [Type in CommandType]: z.ZodType<CommandFields[Type], unk
  * @param value a record decoded from Avro, or JSON parsed by parseLossless
  * @returns the fields with defaults applied, int64 as bigint; or every problem by path
  */
-export function readCommandFields<Type extends CommandType>(type: Type, value: unknown): FieldsResult<CommandFields[Type]> {
+export function readCommandFields<Type extends CommandType>(
+  type: Type,
+  value: unknown,
+): FieldsResult<CommandFields[Type]> {
   const read = FIELD_SCHEMAS[type].safeParse(value);
   if (read.success) return { ok: true, value: read.data };
   return { ok: false, problems: read.error.issues.slice(0, PROBLEMS_MAX).flatMap(problemsOf) };
@@ -72,14 +75,18 @@ export function canonicalJson(fields: object): string {
 
 /** Same fingerprint, same command: by type and canonical content. */
 export function commandFingerprint(type: CommandType, canonicalText: string): string {
-  return createHash('sha256').update(`${type}\n${withParsedOthers(canonicalText)}`).digest('base64url');
+  return createHash('sha256')
+    .update(`${type}\n${withParsedOthers(canonicalText)}`)
+    .digest('base64url');
 }
 
 /** `otherFieldsJson` is compared by what it says, not by how it is spaced or ordered. */
 function withParsedOthers(canonicalText: string): string {
   if (!canonicalText.includes('"otherFieldsJson"')) return canonicalText;
   return stringifyLossless(
-    canonical(parseLossless(canonicalText), (name, member) => (name === 'otherFieldsJson' ? parseLossless(member) : member)),
+    canonical(parseLossless(canonicalText), (name, member) =>
+      name === 'otherFieldsJson' ? parseLossless(member) : member,
+    ),
   );
 }
 
@@ -91,7 +98,9 @@ function canonical(value: unknown, readText?: (name: string, member: string) => 
     .sort(([left], [right]) => (left < right ? -1 : 1))
     .map(([name, member]: [string, unknown]) => [
       name,
-      typeof member === 'string' && readText !== undefined ? canonical(readText(name, member)) : canonical(member, readText),
+      typeof member === 'string' && readText !== undefined
+        ? canonical(readText(name, member))
+        : canonical(member, readText),
     ]);
   return Object.fromEntries(members) as unknown;
 }

@@ -9,7 +9,11 @@ export type KeyResult = { ok: true; key: string } | { ok: false; reason: 'NO_KEY
 /** Reads a message's raw key bytes. */
 export function readKey(bytes: Buffer | null | undefined): KeyResult {
   if (bytes === null || bytes === undefined) {
-    return { ok: false, reason: 'NO_KEY', problem: 'the message has no key; its key is the idempotency key of the command' };
+    return {
+      ok: false,
+      reason: 'NO_KEY',
+      problem: 'the message has no key; its key is the idempotency key of the command',
+    };
   }
   const problem = keyProblem(bytes.toString('latin1'));
   return problem === null ? { ok: true, key: bytes.toString('latin1') } : { ok: false, reason: 'INVALID_KEY', problem };
@@ -17,9 +21,12 @@ export function readKey(bytes: Buffer | null | undefined): KeyResult {
 
 /** What is wrong with a key, or null. */
 export function keyProblem(key: string): string | null {
-  if (key.length === 0 || key.length > KEY_LENGTH_MAX) return `the key has ${key.length} bytes; it must have 1 to ${KEY_LENGTH_MAX}`;
-  if (!/^[\x21-\x7e]+$/.test(key)) return 'the key must consist of printable ASCII without blanks (0x21 to 0x7E), not framed by a serializer';
-  if (key.endsWith(EXECUTE_SUFFIX)) return `the key must not end in ${EXECUTE_SUFFIX}, which the processor appends itself`;
+  if (key.length === 0 || key.length > KEY_LENGTH_MAX)
+    return `the key has ${key.length} bytes; it must have 1 to ${KEY_LENGTH_MAX}`;
+  if (!/^[\x21-\x7e]+$/.test(key))
+    return 'the key must consist of printable ASCII without blanks (0x21 to 0x7E), not framed by a serializer';
+  if (key.endsWith(EXECUTE_SUFFIX))
+    return `the key must not end in ${EXECUTE_SUFFIX}, which the processor appends itself`;
   return null;
 }
 

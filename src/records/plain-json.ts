@@ -1,7 +1,11 @@
 /** JSON of private records that hold int64 as bigint: written as {"$int64": "<digits>"}, read back as bigint. */
 
 export function encodePlain(record: object): Buffer {
-  return Buffer.from(JSON.stringify(record, (_name, member: unknown) => (typeof member === 'bigint' ? { $int64: member.toString() } : member)));
+  return Buffer.from(
+    JSON.stringify(record, (_name, member: unknown) =>
+      typeof member === 'bigint' ? { $int64: member.toString() } : member,
+    ),
+  );
 }
 
 /** @throws SyntaxError for bytes that are not JSON */

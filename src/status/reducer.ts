@@ -47,19 +47,29 @@ const QUOTE_STATUS_OF_TRANSACTION: Readonly<Record<string, string>> = {
 };
 
 /** How far a quote is; an older answer that overlaps a newer one never takes it back. */
-const QUOTE_PROGRESS: Readonly<Record<string, number>> = { PENDING: 0, PROCESSING: 1, COMPLETED: 2, FAILED: 2, EXPIRED: 2 };
+const QUOTE_PROGRESS: Readonly<Record<string, number>> = {
+  PENDING: 0,
+  PROCESSING: 1,
+  COMPLETED: 2,
+  FAILED: 2,
+  EXPIRED: 2,
+};
 
 export function reduce(known: TransactionState | undefined, id: string, observation: Observation): Reduction {
   const before = known ?? unseen(id);
   const quoted = withQuoteId(before, observation);
   const { state: afterQuote, event: ownQuoteEvent } = reduceQuote(quoted, observation);
   const { state, event: transactionEvent, lookAgain } = reduceTransaction(afterQuote, observation);
-  const derived = transactionEvent === null ? { state, event: null } : deriveQuote(state, transactionEvent.status, observation);
+  const derived =
+    transactionEvent === null ? { state, event: null } : deriveQuote(state, transactionEvent.status, observation);
   // An answer that shows a quote speaks for it; what its transaction implies then says the same or more.
   return { state: derived.state, transactionEvent, quoteEvent: derived.event ?? ownQuoteEvent, lookAgain };
 }
 
-function reduceTransaction(state: TransactionState, observation: Observation): { state: TransactionState; event: TransactionStatusChanged | null; lookAgain: boolean } {
+function reduceTransaction(
+  state: TransactionState,
+  observation: Observation,
+): { state: TransactionState; event: TransactionStatusChanged | null; lookAgain: boolean } {
   const { transaction } = observation;
   const unchanged = { state, event: null, lookAgain: false };
   if (transaction?.status == null) return unchanged;
@@ -85,7 +95,12 @@ function reduceTransaction(state: TransactionState, observation: Observation): {
     observedBy: observation.observedBy,
     transaction,
   };
-  const changed = { ...state, ...horizonOf(state, observation), status: transaction.status, changes: state.changes + 1 };
+  const changed = {
+    ...state,
+    ...horizonOf(state, observation),
+    status: transaction.status,
+    changes: state.changes + 1,
+  };
   return { state: changed, event, lookAgain: false };
 }
 
@@ -107,7 +122,10 @@ function horizonOf(state: TransactionState, observation: Observation): Partial<T
   };
 }
 
-function reduceQuote(state: TransactionState, observation: Observation): { state: TransactionState; event: QuoteStatusChanged | null } {
+function reduceQuote(
+  state: TransactionState,
+  observation: Observation,
+): { state: TransactionState; event: QuoteStatusChanged | null } {
   const { quote } = observation;
   if (quote?.status == null || quote.status === state.quoteStatus) return { state, event: null };
   const isLater = observation.requestBeganMs >= state.quoteSeenEndedMs;
@@ -116,13 +134,22 @@ function reduceQuote(state: TransactionState, observation: Observation): { state
   return changeQuote(state, quote.status, observation, false);
 }
 
-function deriveQuote(state: TransactionState, transactionStatus: string, observation: Observation): { state: TransactionState; event: QuoteStatusChanged | null } {
+function deriveQuote(
+  state: TransactionState,
+  transactionStatus: string,
+  observation: Observation,
+): { state: TransactionState; event: QuoteStatusChanged | null } {
   const status = QUOTE_STATUS_OF_TRANSACTION[transactionStatus];
   if (state.quoteId === null || status === undefined || status === state.quoteStatus) return { state, event: null };
   return changeQuote(state, status, observation, true);
 }
 
-function changeQuote(state: TransactionState, status: string, observation: Observation, derived: boolean): { state: TransactionState; event: QuoteStatusChanged | null } {
+function changeQuote(
+  state: TransactionState,
+  status: string,
+  observation: Observation,
+  derived: boolean,
+): { state: TransactionState; event: QuoteStatusChanged | null } {
   if (state.quoteId === null) return { state, event: null };
   const event: QuoteStatusChanged = {
     quoteId: state.quoteId,
@@ -135,7 +162,12 @@ function changeQuote(state: TransactionState, status: string, observation: Obser
     derivedFromTransaction: derived,
   };
   return {
-    state: { ...state, quoteStatus: status, quoteSeenEndedMs: observation.requestEndedMs, quoteChanges: state.quoteChanges + 1 },
+    state: {
+      ...state,
+      quoteStatus: status,
+      quoteSeenEndedMs: observation.requestEndedMs,
+      quoteChanges: state.quoteChanges + 1,
+    },
     event,
   };
 }

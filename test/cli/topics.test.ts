@@ -97,7 +97,7 @@ describe('topics check', () => {
           'retention.ms': '604800000',
           'retention.bytes': '1000000',
         }),
-        configured(names.ledger, { 'cleanup.policy': 'compact,delete' }),
+        configured(names.ledger, { 'cleanup.policy': 'compact,delete', 'max.message.bytes': '1048588' }),
       ],
     });
     await admin.disconnect();

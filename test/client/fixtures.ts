@@ -117,11 +117,21 @@ export class ResultWriter {
     headers: Record<string, string> = {},
     end: 'commit' | 'abort' = 'commit',
   ): Promise<void> {
+    await (
+      await this.begin(result, headers)
+    )(end);
+  }
+
+  /** Writes in a transaction that stays open until it is ended. */
+  async begin(
+    result: CommandResult,
+    headers: Record<string, string> = {},
+  ): Promise<(end: 'commit' | 'abort') => Promise<void>> {
     const value = await this.#registry.encode(this.#topic, result);
     const transaction = await this.#producer.transaction();
     const ids = { ce_id: randomUUID(), ...headers };
     await transaction.send({ topic: this.#topic, messages: [{ key: result.commandKey, value, headers: ids }] });
-    await (end === 'commit' ? transaction.commit() : transaction.abort());
+    return (end) => (end === 'commit' ? transaction.commit() : transaction.abort());
   }
 
   async close(): Promise<void> {

@@ -62,6 +62,19 @@ describe('a subscription', () => {
     expect(keysOf(await collect(prefix, null, { deduplicate: true }))).toEqual(['first', 'second']);
   });
 
+  test('of one key alone reads that key and nothing else', async () => {
+    expect(keysOf(await collect(prefix, null, { key: 'first' }))).toEqual(['first', 'first']);
+    expect(await collect(prefix, null, { key: 'unknown' })).toEqual([]);
+  });
+
+  test('shows nothing of a transaction that is open, and still ends', async () => {
+    const open = await ResultWriter.open(prefix);
+    const end = await open.begin(resultOf('open'));
+    expect(keysOf(await collect(prefix, null))).toEqual(['first', 'first', 'second']);
+    await end('abort');
+    await open.close();
+  });
+
   test('goes on where its group left off', async () => {
     const group = { start: { from: 'group' as const, groupId: `${prefix}-group` } };
     expect(keysOf(await collect(prefix, 3, group))).toEqual(['first', 'first', 'second']);

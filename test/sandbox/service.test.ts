@@ -1,4 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { parseLossless } from '../../src/records/lossless-json.ts';
+import { ManualClock, systemClock } from '../../dev/sandbox/clock.ts';
+import { transferIn } from '../../dev/sandbox/routes/transfer-in.ts';
+import { Sandbox } from '../../dev/sandbox/sandbox.ts';
+import { DEFAULT_SETTINGS } from '../../dev/sandbox/settings.ts';
 import { ANY_STRING, quoteRequest, sandboxForTest } from './support.ts';
 
 function basic(pair: string): string {
@@ -196,12 +201,31 @@ describe('control', () => {
   });
 });
 
+describe('time', () => {
+  test('passes by itself with the clock of the system', async () => {
+    const sandbox = await sandboxForTest({ clock: systemClock(), settleMs: 20 });
+    const { body } = await sandbox.transferIn();
+    let status = body.status;
+    while (status === 'PENDING') ({ status } = await sandbox.transaction(body.id));
+    expect(status).toBe('COMPLETED');
+    expect((await sandbox.books()).balanced).toBe(true);
+  });
+
+  test('that has passed shows in every answer, even where no timer has fired yet', async () => {
+    let nowMs = Date.parse('2026-01-01T00:00:00Z');
+    const clock = { nowMs: () => nowMs, wakeAt: () => () => undefined };
+    const sandbox = await sandboxForTest({ clock });
+    const { body: quote } = await sandbox.quote();
+    nowMs += 60_000;
+    expect(await sandbox.transaction(quote.transactionId)).toMatchObject({
+      status: 'EXPIRED',
+      updatedAt: quote.expiresAt,
+    });
+    expect((await sandbox.post(`/quotes/${quote.id}/execute`)).status).toBe(409);
+  });
+});
+
 test('a hundred thousand payments on their way complete with one advance of the clock, in the right order', async () => {
-  const { Sandbox } = await import('../../dev/sandbox/sandbox.ts');
-  const { DEFAULT_SETTINGS } = await import('../../dev/sandbox/settings.ts');
-  const { ManualClock } = await import('../../dev/sandbox/clock.ts');
-  const { transferIn } = await import('../../dev/sandbox/routes/transfer-in.ts');
-  const { parseLossless } = await import('../../src/records/lossless-json.ts');
   const clock = new ManualClock();
   const credentials = { tokenId: null, clientSecret: null };
   const { world } = new Sandbox({ settings: DEFAULT_SETTINGS, credentials, clock, accounts: [], randomSeed: 1 });

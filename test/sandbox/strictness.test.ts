@@ -125,8 +125,9 @@ describe('bodies that the interface does not allow are 400', () => {
 
   test('bytes that are not UTF-8 are 400', async () => {
     const sandbox = await sandboxForTest();
-    const body = Buffer.concat([Buffer.from('{"reason":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
-    expect(await raw(sandbox, rawRequest('POST', '/2025-10-13/transfer-in', [], body))).toMatch(/^HTTP\/1.1 400 /);
+    const [before = '', after = ''] = JSON.stringify(quoteRequest({ description: '@' })).split('@');
+    const body = Buffer.concat([Buffer.from(before), Buffer.from([0xff, 0xfe]), Buffer.from(after)]);
+    expect(await raw(sandbox, rawRequest('POST', '/2025-10-13/quotes', [], body))).toMatch(/^HTTP\/1.1 400 /);
   });
 
   test('a reason of a rejection must be a string', async () => {

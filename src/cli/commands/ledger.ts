@@ -4,7 +4,7 @@ import { openTopicReader, type TopicRecord } from '../../consumers/topic-reader.
 import type { Entry } from '../../ledger/entry.ts';
 import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../../ledger/ledger-records.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
-import { keyProblem, laneOf } from '../../records/keys.ts';
+import { keyProblem } from '../../records/keys.ts';
 import { topicNames } from '../../records/topics.ts';
 import { cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
 import { isoOf } from '../event-output.ts';
@@ -19,7 +19,7 @@ export function addLedgerCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Settings: KAFKA_BROKERS, TOPIC_PREFIX, LANES (decides the partition). The topic is compacted: earlier states may be gone.
+Settings: KAFKA_BROKERS, TOPIC_PREFIX. The topic is compacted: earlier states may be gone.
 The whole lane is read, so this takes a while where many keys are remembered. Exits with 3 when the key is not known.
 
 Examples:
@@ -30,21 +30,23 @@ Examples:
       const output = outputOf(command);
       const problem = keyProblem(key);
       if (problem !== null) throw new CliFailure('usage', problem);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX', 'LANES']);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const ledgerTopic = topicNames(settings.TOPIC_PREFIX).ledger;
-      const lane = laneOf(key, settings.LANES);
       let found = 0;
       const reader = await openTopicReader(cliKafka(settings), {
         topics: [ledgerTopic],
         start: { from: 'beginning' },
         untilEnd: true,
-        onlyPartition: lane,
+        laneOfKey: key,
         groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
         onRecord: (record) => {
           if (record.key?.toString() !== `${ENTRY_PREFIX}${key}`) return;
           found += 1;
           const state = stateOf(record);
-          output.document({ key, lane, ...state, entry: entryDocument(state.entry) }, stateText(state));
+          output.document(
+            { key, lane: record.partition, ...state, entry: entryDocument(state.entry) },
+            stateText(state),
+          );
         },
       });
       try {
@@ -55,7 +57,7 @@ Examples:
       if (found === 0) {
         throw new CliFailure(
           'notFound',
-          `the ledger has no entry of ${key} (lane ${lane} of ${ledgerTopic}): it was not admitted, is forgotten since LEDGER_RETENTION, or LANES is wrong`,
+          `the ledger has no entry of ${key} (${ledgerTopic}): it was not admitted yet (see \`lag\`), or is forgotten since LEDGER_RETENTION`,
         );
       }
     });

@@ -58,10 +58,8 @@ Examples:${texts.examples}`,
         untilEnd: !flags.follow,
         retry: CLI_RETRY,
         onRegistryOutage: (problem) => output.note(`waiting for the schema registry: ${problem}`),
-        onEvent: (event) => {
-          if (flags.key === undefined || flags.key === event.key)
-            output.document(eventDocument(event), eventText(event));
-        },
+        ...(flags.key === undefined ? {} : { key: flags.key }),
+        onEvent: (event) => output.document(eventDocument(event), eventText(event)),
       });
       if (flags.follow) output.note('following; Ctrl-C ends');
       try {

@@ -34,7 +34,7 @@ const destination = z
   .strictObject({ destinationType: z.string().min(1).default('ACCOUNT'), accountId: optionalText, otherFieldsJson })
   .refine((value) => value.destinationType !== 'ACCOUNT' || Boolean(value.accountId), accountRule);
 
-export const createQuote: z.ZodType<CreateQuote, unknown> = z
+export const createQuote: z.ZodType<CreateQuote> = z
   .strictObject({
     source,
     destination,

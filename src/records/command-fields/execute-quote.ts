@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ExecuteQuote } from '../types.ts';
 import { optionalText, requiredText } from './field-shapes.ts';
 
-export const executeQuote: z.ZodType<ExecuteQuote, unknown> = z.strictObject({
+export const executeQuote: z.ZodType<ExecuteQuote> = z.strictObject({
   quoteId: requiredText,
   transactionId: optionalText,
 });

@@ -6,7 +6,10 @@ import { int64Of, isJsonObject, parseLossless } from '../lossless-json.ts';
 export const int64 = z.unknown().transform((value, context): bigint => {
   const integer = typeof value === 'bigint' ? value : int64Of(value);
   if (integer !== null) return integer;
-  context.addIssue({ code: 'custom', message: value === undefined ? 'is required: an int64 integer' : 'must be an integer within int64' });
+  context.addIssue({
+    code: 'custom',
+    message: value === undefined ? 'is required: an int64 integer' : 'must be an integer within int64',
+  });
   return z.NEVER;
 });
 
@@ -33,7 +36,10 @@ export const optionalTextMap = z
   .transform((value) => value ?? null);
 
 /** Further fields of a variant that the interface does not show: one JSON object as text. */
-export const otherFieldsJson = optionalText.refine((text) => text === null || isJsonObject(parsed(text)), 'must be the text of one JSON object');
+export const otherFieldsJson = optionalText.refine(
+  (text) => text === null || isJsonObject(parsed(text)),
+  'must be the text of one JSON object',
+);
 
 export function otherField(text: string | null, name: string): unknown {
   const object = text === null ? null : parsed(text);
@@ -48,6 +54,6 @@ function parsed(text: string): unknown {
   }
 }
 
-export function enumeration(values: readonly string[]): z.ZodType<string, unknown> {
+export function enumeration(values: readonly string[]): z.ZodType<string> {
   return z.string().refine((value) => values.includes(value), `must be one of ${values.join(', ')}`);
 }

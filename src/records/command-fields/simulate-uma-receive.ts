@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { SimulateUmaReceive } from '../types.ts';
 import { int64, optionalText, requiredText } from './field-shapes.ts';
 
-export const simulateUmaReceive: z.ZodType<SimulateUmaReceive, unknown> = z
+export const simulateUmaReceive: z.ZodType<SimulateUmaReceive> = z
   .strictObject({
     senderUmaAddress: requiredText,
     receivingCurrencyCode: requiredText,

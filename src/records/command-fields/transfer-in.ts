@@ -5,7 +5,7 @@ import { optionalInt64, requiredText } from './field-shapes.ts';
 
 const account = z.strictObject({ accountId: requiredText });
 
-export const transferIn: z.ZodType<TransferIn, unknown> = z.strictObject({
+export const transferIn: z.ZodType<TransferIn> = z.strictObject({
   source: account,
   destination: account,
   amount: optionalInt64,

@@ -1,0 +1,88 @@
+/**
+ * Dependencies between folders go one way, as in DESIGN.md:
+ *
+ *   records <- api <- ledger <- status <- producers <- consumers <- ops <- main
+ *                                              client (publish, subscribe) <- cli
+ */
+const order = ['records', 'api', 'ledger', 'status', 'producers', 'consumers'];
+
+const upward = order.map((folder, index) => ({
+  name: `${folder}-looks-down-only`,
+  comment: `src/${folder} may use only the folders before it in the order, and the settings.`,
+  severity: 'error',
+  from: { path: `^src/${folder}/` },
+  to: {
+    path: '^src/',
+    pathNot: [
+      `^src/(${order.slice(0, index + 1).join('|')})/`,
+      ...(index >= order.indexOf('producers') ? ['^src/config\\.ts$'] : []),
+    ],
+  },
+}));
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    ...upward,
+    {
+      name: 'no-circles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'ops-serves-main-alone',
+      severity: 'error',
+      from: { path: '^src/(?!ops/|main\\.ts)' },
+      to: { path: '^src/ops/' },
+    },
+    {
+      name: 'client-does-not-know-the-processor',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { path: '^src/(api|ledger|status|ops|cli)/' },
+    },
+    {
+      name: 'nothing-uses-the-command-line',
+      severity: 'error',
+      from: { path: '^src/(?!cli/)' },
+      to: { path: '^src/cli/' },
+    },
+    {
+      name: 'kafkajs-behind-consumers-and-producers',
+      comment: 'kafkajs is unmaintained: one place to mend or replace it.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(consumers|producers)/' },
+      to: { path: 'node_modules/kafkajs' },
+    },
+    {
+      name: 'http-client-in-api-alone',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(api|cli)/' },
+      to: { path: 'node_modules/(undici|opossum)' },
+    },
+    {
+      name: 'product-does-not-use-development',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(dev|test)/' },
+    },
+    {
+      name: 'sandbox-stands-alone',
+      comment: 'The judge must not share the code that it judges; lossless JSON and the tables of the interface apart.',
+      severity: 'error',
+      from: { path: '^dev/sandbox/' },
+      to: { path: '^src/', pathNot: '^src/records/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default'],
+      extensions: ['.ts', '.js', '.cjs', '.mjs', '.json'],
+    },
+  },
+};

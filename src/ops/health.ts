@@ -1,0 +1,102 @@
+/**
+ * Whether this process does its work, with plain reasons. Pure.
+ *
+ * Readiness guides rollouts and people. Liveness is not here on purpose: it never depends on Kafka or the payment
+ * service, for a restart mends neither; the HTTP server answers it as long as the event loop turns.
+ */
+import type { PaymentApiSnapshot } from '../api/payment-api.ts';
+import type { LaneSetStatus } from '../consumers/lane-set.ts';
+import type { CommandType } from '../records/commands.ts';
+
+export interface ReadinessInputs {
+  /** Shutting down. */
+  readonly isDraining: boolean;
+  readonly lanes: LaneSetStatus;
+  readonly api: PaymentApiSnapshot;
+  /** Operations that this process calls. */
+  readonly servedOperations: readonly CommandType[];
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** Why it is not ready; of a ready process what is amiss all the same. */
+  readonly reasons: readonly string[];
+}
+
+interface Finding {
+  readonly reason: string;
+  readonly isBlocking: boolean;
+}
+
+/** @returns not ready while draining, without lanes or group, or when lanes, the service or the registry stand still */
+export function readiness(inputs: ReadinessInputs): Readiness {
+  const findings = [
+    ...(inputs.isDraining ? [blocking('draining: the process is shutting down')] : []),
+    ...groupFindings(inputs.lanes),
+    ...laneFindings(inputs.lanes),
+    ...serviceFindings(inputs.api, inputs.servedOperations),
+  ];
+  return { ready: !findings.some((finding) => finding.isBlocking), reasons: findings.map((finding) => finding.reason) };
+}
+
+function groupFindings(status: LaneSetStatus): Finding[] {
+  if (status.assigned === null) return [blocking('not yet assigned: the consumer group has not handed out lanes')];
+  if (status.isGroupConfirmed) return [];
+  return [blocking('group not confirmed: Kafka has answered no heartbeat within the session time-out')];
+}
+
+function laneFindings(status: LaneSetStatus): Finding[] {
+  const acquiring: number[] = [];
+  const releasing: number[] = [];
+  const findings: Finding[] = [];
+  /** The same problem holds for many lanes at once and is told once. */
+  const registryProblems = new Map<string, number[]>();
+  for (const [lane, { stage, stoppedReason, inputs }] of status.lanes) {
+    switch (stage) {
+      case 'closed':
+      case 'acquiring':
+        acquiring.push(lane);
+        break;
+      case 'releasing':
+        releasing.push(lane);
+        break;
+      case 'stopped':
+        findings.push(blocking(`lane ${lane} is stopped: ${stoppedReason ?? 'no reason is known'}`));
+        break;
+      case 'open':
+        break;
+    }
+    for (const { cause, problem } of inputs) {
+      if (cause !== 'registry') continue;
+      const text = problem ?? 'no reason is known';
+      const lanes = registryProblems.get(text) ?? [];
+      registryProblems.set(text, lanes.includes(lane) ? lanes : [...lanes, lane]);
+    }
+  }
+  if (acquiring.length > 0) findings.push(blocking(`acquiring ${lanesInWords(acquiring)}`));
+  if (releasing.length > 0) findings.push(blocking(`releasing ${lanesInWords(releasing)}`));
+  for (const [problem, lanes] of registryProblems) {
+    findings.push(blocking(`the schema registry cannot be asked (${lanesInWords(lanes)}): ${problem}`));
+  }
+  return findings;
+}
+
+function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]): Finding[] {
+  const { state } = api;
+  if (state.kind === 'unchecked') return [blocking('payment service not checked yet')];
+  if (state.kind === 'held') return [blocking(`payment service held: ${state.reason}`)];
+  const closed = served.filter((operation) => ['open', 'checking'].includes(api.operations[operation].breaker));
+  if (closed.length === 0) return [];
+  const reason = `breaker open for ${closed.join(', ')}`;
+  if (closed.length === served.length) return [blocking(`payment service unreachable: ${reason}`)];
+  // The other operations are served; to take this process out would help none.
+  return [{ reason, isBlocking: false }];
+}
+
+function lanesInWords(lanes: readonly number[]): string {
+  return `${lanes.length === 1 ? 'lane' : 'lanes'} ${lanes.join(', ')}`;
+}
+
+function blocking(reason: string): Finding {
+  return { reason, isBlocking: true };
+}

@@ -1,0 +1,257 @@
+/**
+ * Every metric of the processor, in one table: registration, documentation, dashboards and alerts follow from it.
+ *
+ * Labels take only the values listed, so that their number is bounded; what is not listed is counted as `other`. Keys,
+ * accounts and bodies are never labels.
+ */
+import type { BreakerStage } from '../api/breaker.ts';
+import type { ListFailure, Operation, Reading } from '../api/types.ts';
+import type { LaneStage } from '../consumers/lane-parts.ts';
+import type { EntryState } from '../ledger/entry.ts';
+import type { DeadLetterReason } from '../producers/dead-letters.ts';
+import { COMMAND_TYPES, type Outcome } from '../records/commands.ts';
+import type { NotAdmittedCause } from './lag.ts';
+
+/** The values of a label; `lanes` are the numbers of the lanes, bounded by the setting LANES. */
+export type LabelValues = readonly string[] | 'lanes';
+
+export interface MetricDefinition {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: Readonly<Record<string, LabelValues>>;
+  /** Upper bounds of a histogram, in the unit of its name. */
+  readonly buckets?: readonly number[];
+}
+
+/** Stands for a value that is not listed. */
+export const OTHER = 'other';
+
+/** All members of a union, checked to be complete by the compiler. */
+function every<Value extends string>(members: Record<Value, true>): Value[] {
+  return Object.keys(members) as Value[];
+}
+
+const COMMANDS = [...COMMAND_TYPES];
+const OPERATIONS: Operation[] = [...COMMAND_TYPES, 'list-transactions'];
+const OUTCOMES = every<Outcome>({
+  ACCEPTED: true,
+  REFUSED: true,
+  INVALID: true,
+  EXPIRED: true,
+  FAILED: true,
+  CONFLICT: true,
+  UNKNOWN: true,
+});
+const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
+  accepted: true,
+  doubt: true,
+  redirected: true,
+  unauthorized: true,
+  'not-here': true,
+  'told-to-wait': true,
+  conflict: true,
+  refused: true,
+  'never-sent': true,
+  page: true,
+  held: true,
+  unreachable: true,
+  'not-understood': true,
+});
+const CAUSES = every<NotAdmittedCause>({
+  'catching-up': true,
+  'no-slot': true,
+  'lane-full': true,
+  breaker: true,
+  held: true,
+  'rate-limit': true,
+  registry: true,
+  failed: true,
+  'lane-not-open': true,
+});
+const UNFINISHED_STATES = every<Exclude<EntryState, 'DONE'>>({
+  INTENT: true,
+  PARKED: true,
+  DOUBTFUL: true,
+  QUOTED: true,
+});
+const DEAD_LETTER_REASONS = every<DeadLetterReason>({
+  UNREADABLE: true,
+  UNKNOWN_SCHEMA: true,
+  NO_KEY: true,
+  INVALID_KEY: true,
+  TOO_LARGE: true,
+  SET_ASIDE: true,
+});
+const BREAKER_STAGES = every<BreakerStage>({ closed: true, open: true, checking: true, trial: true, ramp: true });
+const LANE_STAGES = every<LaneStage>({ closed: true, acquiring: true, open: true, releasing: true, stopped: true });
+
+/** A healthy call takes tens of milliseconds; the last bounds are for long deadlines. */
+const CALL_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** From a command answered at once to one that waited out an outage. */
+const COMMAND_BUCKETS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
+
+export const METRICS = {
+  lagMessages: {
+    name: 'payments_lag_messages',
+    type: 'gauge',
+    help: 'Messages of a command topic that are not admitted to the ledger: the end of the partition minus the position of the lane. Only lanes assigned to this process.',
+    labels: { lane: 'lanes', command: COMMANDS },
+  },
+  lagOldestSeconds: {
+    name: 'payments_lag_oldest_seconds',
+    type: 'gauge',
+    help: 'Age of the oldest message that is not admitted; 0 without lag. While nothing of it has been fetched: how long this process has seen it waiting.',
+    labels: { lane: 'lanes', command: COMMANDS },
+  },
+  lagEndsAgeSeconds: {
+    name: 'payments_lag_ends_age_seconds',
+    type: 'gauge',
+    help: 'Age of the partition ends that the lag is computed from; it grows while Kafka does not answer. Before the first answer: time since the start.',
+    labels: {},
+  },
+  notAdmittedMessages: {
+    name: 'payments_not_admitted_messages',
+    type: 'gauge',
+    help: 'The lag by what keeps the oldest message of a lane from being admitted; the causes add up to the lag.',
+    labels: { command: COMMANDS, cause: CAUSES },
+  },
+  observationsLagMessages: {
+    name: 'payments_observations_lag_messages',
+    type: 'gauge',
+    help: 'Observations of transactions that are not reduced to status changes yet.',
+    labels: { lane: 'lanes' },
+  },
+  unfinishedEntries: {
+    name: 'payments_unfinished_entries',
+    type: 'gauge',
+    help: 'Admitted commands without a result, by the state of their ledger entry and the operation they are at.',
+    labels: { state: UNFINISHED_STATES, operation: COMMANDS },
+  },
+  unfinishedOldestSeconds: {
+    name: 'payments_unfinished_oldest_seconds',
+    type: 'gauge',
+    help: 'Age of the oldest of them, from the timestamp of the command; 0 where there are none.',
+    labels: { state: UNFINISHED_STATES, operation: COMMANDS },
+  },
+  oldestUnansweredSeconds: {
+    name: 'payments_oldest_unanswered_seconds',
+    type: 'gauge',
+    help: 'Age of the oldest command without a result, wherever it is: in Kafka or in the ledger. 0 where there is none.',
+    labels: { command: COMMANDS },
+  },
+  results: {
+    name: 'payments_results_total',
+    type: 'counter',
+    help: 'Results, by command and outcome. Counted when put into a transaction: one that fails counts its results again.',
+    labels: { command: COMMANDS, outcome: OUTCOMES },
+  },
+  commandDurationSeconds: {
+    name: 'payments_command_duration_seconds',
+    type: 'histogram',
+    help: 'From the timestamp of a command to its result.',
+    labels: { command: COMMANDS },
+    buckets: COMMAND_BUCKETS_SECONDS,
+  },
+  replays: {
+    name: 'payments_replays_total',
+    type: 'counter',
+    help: 'Copies of finished commands that were answered with the same result again.',
+    labels: {},
+  },
+  deadLetters: {
+    name: 'payments_dead_letters_total',
+    type: 'counter',
+    help: 'Messages put on the dead-letter topic, by reason.',
+    labels: { reason: DEAD_LETTER_REASONS },
+  },
+  moved: {
+    name: 'payments_moved_total',
+    type: 'counter',
+    help: 'Commands found in a partition that is not the one of their key, and moved there.',
+    labels: {},
+  },
+  statusChanges: {
+    name: 'payments_status_changes_total',
+    type: 'counter',
+    help: 'Status changes published, by what changed.',
+    labels: { kind: every<'transaction' | 'quote'>({ transaction: true, quote: true }) },
+  },
+  commits: {
+    name: 'payments_commits_total',
+    type: 'counter',
+    help: 'Transactions that lanes have committed.',
+    labels: {},
+  },
+  ownFailures: {
+    name: 'payments_own_failures_total',
+    type: 'counter',
+    help: 'Failures of our own code on a message or an entry, each a bug; after three on the same one it is set aside.',
+    labels: { where: ['entry', 'admission'] },
+  },
+  apiCallDurationSeconds: {
+    name: 'payments_api_call_duration_seconds',
+    type: 'histogram',
+    help: 'Calls of the payment API that ended, made or not, by operation and how the answer was read.',
+    labels: { operation: OPERATIONS, outcome: CALL_OUTCOMES },
+    buckets: CALL_BUCKETS_SECONDS,
+  },
+  apiResponses: {
+    name: 'payments_api_responses_total',
+    type: 'counter',
+    help: 'Calls of the payment API by the class of their HTTP status; none where no whole answer came.',
+    labels: { operation: OPERATIONS, status: ['1xx', '2xx', '3xx', '4xx', '5xx', 'none'] },
+  },
+  breakerStage: {
+    name: 'payments_breaker_stage',
+    type: 'gauge',
+    help: 'Stage of the breaker of an operation: 1 for the present stage, else 0.',
+    labels: { operation: COMMANDS, stage: BREAKER_STAGES },
+  },
+  callsUnderWay: {
+    name: 'payments_calls_under_way',
+    type: 'gauge',
+    help: 'Calls of the payment API under way.',
+    labels: { operation: COMMANDS },
+  },
+  serviceHeld: {
+    name: 'payments_service_held',
+    type: 'gauge',
+    help: '1 while no call is made because the payment service is held or has not been checked yet; else 0.',
+    labels: {},
+  },
+  ready: {
+    name: 'payments_ready',
+    type: 'gauge',
+    help: '1 while the process is ready, as /health/ready says; else 0.',
+    labels: {},
+  },
+  groupConfirmed: {
+    name: 'payments_group_confirmed',
+    type: 'gauge',
+    help: '1 while Kafka has confirmed the membership of the group within the session time-out; else 0.',
+    labels: {},
+  },
+  lanes: {
+    name: 'payments_lanes',
+    type: 'gauge',
+    help: 'Lanes assigned to this process, by stage.',
+    labels: { stage: LANE_STAGES },
+  },
+  lanesConfigured: {
+    name: 'payments_lanes_configured',
+    type: 'gauge',
+    help: 'Lanes in all, the setting LANES: the sum of open lanes over all processes should be this.',
+    labels: {},
+  },
+  keysRemembered: {
+    name: 'payments_keys_remembered',
+    type: 'gauge',
+    help: 'Keys in the index of the ledger of this process, all lanes.',
+    labels: {},
+  },
+} as const satisfies Record<string, MetricDefinition>;
+
+export type MetricName = keyof typeof METRICS;
+/** The labels that a metric wants, each with its value. */
+export type LabelsOf<Name extends MetricName> = { readonly [Label in keyof (typeof METRICS)[Name]['labels']]: string };

@@ -1,0 +1,175 @@
+/**
+ * The state of this process as a page and the gauges show it: counts, ages, offsets and reasons. Pure.
+ *
+ * No keys, accounts, bodies or credentials (invariant I9). Offsets are texts, for JSON has no 64-bit integers; ages are
+ * seconds; instants are ISO 8601.
+ */
+import type { BreakerStage } from '../api/breaker.ts';
+import type { PaymentApiSnapshot } from '../api/payment-api.ts';
+import type { ServiceState } from '../api/types.ts';
+import type { LaneStage } from '../consumers/lane-parts.ts';
+import type { LaneSetStatus } from '../consumers/lane-set.ts';
+import type { Entry, EntryState } from '../ledger/entry.ts';
+import { operationOf } from '../ledger/settlement.ts';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import type { Readiness } from './health.ts';
+import type { InputLag, NotAdmittedCause } from './lag.ts';
+
+export interface InputState {
+  readonly topic: string;
+  /** Null: observations. */
+  readonly command: CommandType | null;
+  /** Null when it is not known. */
+  readonly lagMessages: number | null;
+  /** Null without lag. */
+  readonly oldestSeconds: number | null;
+  /** Null without lag. */
+  readonly cause: NotAdmittedCause | null;
+  readonly problem: string | null;
+  readonly position: string | null;
+}
+
+export interface LaneState {
+  readonly lane: number;
+  readonly stage: LaneStage;
+  readonly stoppedReason: string | null;
+  /** Null while it is not open. */
+  readonly openedAt: string | null;
+  readonly unfinished: number;
+  readonly inputs: readonly InputState[];
+}
+
+export interface UnfinishedState {
+  readonly state: Exclude<EntryState, 'DONE'>;
+  readonly operation: CommandType;
+  readonly count: number;
+  readonly oldestSeconds: number;
+}
+
+export interface ProcessorState {
+  readonly at: string;
+  readonly processId: string;
+  readonly ready: boolean;
+  readonly reasons: readonly string[];
+  readonly isGroupConfirmed: boolean;
+  readonly service: {
+    readonly state: ServiceState['kind'];
+    readonly reason: string | null;
+    readonly since: string | null;
+  };
+  /** `allowance` null: without limit. */
+  readonly operations: readonly {
+    readonly operation: CommandType;
+    readonly breaker: BreakerStage;
+    readonly callsUnderWay: number;
+    readonly allowance: number | null;
+  }[];
+  readonly lanesConfigured: number;
+  readonly lanes: readonly LaneState[];
+  /** How old the partition ends are that lag is computed from. */
+  readonly lagEndsAgeSeconds: number;
+  readonly unfinished: readonly UnfinishedState[];
+  /** By command; null where every command has its result. */
+  readonly oldestUnansweredSeconds: Readonly<Record<CommandType, number | null>>;
+  readonly callsUnderWay: number;
+  readonly keysRemembered: number;
+}
+
+export interface StateInputs {
+  readonly nowMs: number;
+  readonly readiness: Readiness;
+  readonly lanes: LaneSetStatus;
+  readonly laneCount: number;
+  readonly api: PaymentApiSnapshot;
+  /** Of an input of a lane; by lane and topic. */
+  readonly lagOf: (lane: number, topic: string) => InputLag;
+  readonly endsAgeMs: number;
+}
+
+export function processorState(inputs: StateInputs): ProcessorState {
+  const { api, nowMs } = inputs;
+  const entries = [...inputs.lanes.lanes.values()].flatMap((lane) => lane.entries);
+  const lanes = laneStates(inputs);
+  return {
+    at: instant(nowMs),
+    processId: inputs.lanes.processId,
+    ready: inputs.readiness.ready,
+    reasons: inputs.readiness.reasons,
+    isGroupConfirmed: inputs.lanes.isGroupConfirmed,
+    service: {
+      state: api.state.kind,
+      reason: api.state.kind === 'held' ? api.state.reason : null,
+      since: api.state.kind === 'held' ? instant(api.state.sinceMs) : null,
+    },
+    operations: COMMAND_TYPES.map((operation) => ({ operation, ...api.operations[operation] })),
+    lanesConfigured: inputs.laneCount,
+    lanes,
+    lagEndsAgeSeconds: inputs.endsAgeMs / 1000,
+    unfinished: unfinishedStates(entries, nowMs),
+    oldestUnansweredSeconds: oldestUnanswered(entries, lanes, nowMs),
+    callsUnderWay: inputs.lanes.callsRunning,
+    keysRemembered: inputs.lanes.keysRemembered,
+  };
+}
+
+function laneStates({ lanes, lagOf }: StateInputs): LaneState[] {
+  return [...lanes.lanes].map(([lane, status]) => ({
+    lane,
+    stage: status.stage,
+    stoppedReason: status.stoppedReason,
+    openedAt: status.stage === 'open' ? instant(status.openedMs) : null,
+    unfinished: status.entries.length,
+    inputs: status.inputs.map(({ topic, commandType, problem }) => {
+      const lag = lagOf(lane, topic);
+      return {
+        topic,
+        command: commandType,
+        lagMessages: lag.messages,
+        oldestSeconds: lag.oldestMs === null ? null : lag.oldestMs / 1000,
+        cause: lag.cause,
+        problem,
+        position: lag.position?.toString() ?? null,
+      };
+    }),
+  }));
+}
+
+function unfinishedStates(entries: readonly Entry[], nowMs: number): UnfinishedState[] {
+  const groups = new Map<string, UnfinishedState>();
+  for (const entry of entries) {
+    const { state } = entry.phase;
+    if (state === 'DONE') continue;
+    const operation = operationOf(entry);
+    const name = `${state} ${operation}`;
+    const known = groups.get(name) ?? { state, operation, count: 0, oldestSeconds: 0 };
+    const oldestSeconds = Math.max(known.oldestSeconds, ageSeconds(entry, nowMs));
+    groups.set(name, { ...known, count: known.count + 1, oldestSeconds });
+  }
+  return [...groups.values()];
+}
+
+function oldestUnanswered(
+  entries: readonly Entry[],
+  lanes: readonly LaneState[],
+  nowMs: number,
+): Record<CommandType, number | null> {
+  const oldest = new Map<CommandType, number>();
+  const note = (command: CommandType, seconds: number): void => {
+    oldest.set(command, Math.max(oldest.get(command) ?? 0, seconds));
+  };
+  for (const entry of entries) if (entry.phase.state !== 'DONE') note(entry.commandType, ageSeconds(entry, nowMs));
+  for (const { command, oldestSeconds } of lanes.flatMap((lane) => lane.inputs)) {
+    if (command !== null && oldestSeconds !== null) note(command, oldestSeconds);
+  }
+  const byCommand = COMMAND_TYPES.map((command) => [command, oldest.get(command) ?? null]);
+  return Object.fromEntries(byCommand) as Record<CommandType, number | null>;
+}
+
+/** Timestamps are the publishers'; one ahead of our clock is no negative age. */
+function ageSeconds(entry: Entry, nowMs: number): number {
+  return Math.max(0, nowMs - entry.origin.timestampMs) / 1000;
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}
