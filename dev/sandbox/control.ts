@@ -8,7 +8,7 @@ import { currencyOf, DEFAULT_CURRENCY } from './currencies.ts';
 import { FAULT_RULE, FAULT_RULES_MAX } from './faults.ts';
 import { errorReply, invalidInput, jsonReply, type Reply } from './replies.ts';
 import type { Sandbox } from './sandbox.ts';
-import { accountNamed, openAccount, postStartingBalance, type Account, type World } from './state.ts';
+import { openAccount, postStartingBalance, type Account, type World } from './state.ts';
 import { accountId, currencyCode, customerId, lookupId } from './validation.ts';
 
 /** An amount as a decimal string or as a number that a double holds exactly. */
@@ -163,5 +163,5 @@ function setDetails(world: World, account: Account, change: z.infer<typeof ACCOU
   if (change.platformCustomerId !== undefined) account.platformCustomerId = change.platformCustomerId;
   if (change.balance === undefined) return;
   const difference = change.balance - world.books.balanceOf(account.id, account.currency.code);
-  if (difference !== 0n) postStartingBalance(world, accountNamed(world, account.id), difference);
+  if (difference !== 0n) postStartingBalance(world, account, difference);
 }

@@ -28,7 +28,7 @@ export interface Account {
 export type Party =
   { kind: 'ACCOUNT'; account: Account } | { kind: 'UMA_ADDRESS'; umaAddress: string; currency: Currency };
 
-export interface Money {
+interface Money {
   /** Smallest unit. */
   amount: bigint;
   currency: Currency;
@@ -91,7 +91,7 @@ export interface AccountSeed {
 }
 
 /** Covers a thousand of the largest quotes, in any currency. */
-export const STARTING_BALANCE = 9_000_000_000_000_000_000n;
+const STARTING_BALANCE = 9_000_000_000_000_000_000n;
 
 /** A guard against filling the machine's memory; beyond, creating is answered 503 until a reset. */
 export const TRANSACTIONS_MAX = 500_000;

@@ -25,7 +25,7 @@ const MESSAGE_MAX_LENGTH = 200;
 const ID_MAX_LENGTH = 200;
 
 /** An int64 as a JSON integer: no fraction, no exponent. */
-export const int64 = z.unknown().transform((value, context) => {
+const int64 = z.unknown().transform((value, context) => {
   const integer = int64Of(value);
   if (integer !== null) return integer;
   context.addIssue({ code: 'custom', message: 'must be an integer that fits 64 bits' });

@@ -3,13 +3,13 @@ import type { ServerResponse } from 'node:http';
 import type { Reply } from './replies.ts';
 
 /** A reply as it goes over the wire. */
-export interface Written {
+interface Written {
   status: number;
   headers: Record<string, string>;
   bytes: Buffer;
 }
 
-export function written(reply: Reply): Written {
+function written(reply: Reply): Written {
   const bytes = Buffer.from(reply.bodyText);
   return {
     status: reply.status,

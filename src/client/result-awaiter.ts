@@ -81,10 +81,13 @@ export class ResultAwaiter {
     const expectation: Expectation = { key, commandId: options.commandId, resolve, reject };
     this.#add(expectation);
     const timer = setTimeout(() => reject(new ResultTimeoutError(key, options.timeoutMs)), options.timeoutMs);
-    return promise.finally(() => {
+    const awaited = promise.finally(() => {
       clearTimeout(timer);
       this.#remove(expectation);
     });
+    // A caller whose publication fails never looks at this one; that must not end its process.
+    awaited.catch(() => undefined);
+    return awaited;
   }
 
   /** Whatever is still awaited is rejected. */

@@ -225,7 +225,8 @@ export class Calls {
     while (this.#waiting.length > 0 && this.#running < this.#options.slots && !this.#isRateLimited()) {
       const attemptId = this.#waiting.shift();
       const attempt = attemptId === undefined ? undefined : this.#attempts.get(attemptId);
-      if (attemptId !== undefined && attempt?.order != null) this.#run(attemptId, attempt, attempt.order);
+      if (attemptId === undefined || attempt?.stage !== 'waiting' || attempt.order === null) continue;
+      this.#run(attemptId, attempt, attempt.order);
     }
   }
 

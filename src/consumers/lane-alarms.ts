@@ -20,6 +20,7 @@ export class LaneAlarms {
   /** Sets the entry's alarm by its phase, in place of an earlier one. */
   set(entry: Entry): void {
     clearTimeout(this.#timers.get(entry.key));
+    this.due.delete(entry.key);
     this.#timers.delete(entry.key);
     const atMs = wakeAtMs(entry);
     if (atMs === null) return;

@@ -11,6 +11,7 @@ import { decide, DROPS_MAX, type Decision, type LedgerEvent, type Seen } from '.
 import { doneEntry } from '../ledger/done.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { failedResult } from '../ledger/result-record.ts';
+import type { LookUpQuery } from '../ledger/plan.ts';
 import { operationOf, settlementOf, type LedgerPolicy } from '../ledger/settlement.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
 import { replayRecord, resultEvent, resultRecord, type ResultWriter } from '../producers/result-events.ts';
@@ -54,6 +55,8 @@ export interface DeskReports {
   failed(lane: number, where: string, error: unknown): void;
 }
 
+export type DueReply = { kind: 'handled' } | { kind: 'waits' } | { kind: 'look-up'; query: LookUpQuery };
+
 export interface DeskParts {
   readonly lane: number;
   readonly laneCount: number;
@@ -90,21 +93,22 @@ export class LaneDesk {
     }
   }
 
-  /** @returns false when the entry must wait for a call slot, or for the service */
-  async handleDue(transaction: LaneTransaction, commit: number, entry: Entry): Promise<boolean> {
+  /** @returns whether it was handled, must wait for a call slot or the service, or needs a look-up that is now to be made */
+  async handleDue(transaction: LaneTransaction, commit: number, entry: Entry): Promise<DueReply> {
     const { calls, clock, lane, policy, processId } = this.#parts;
     const attemptId = randomUUID();
     try {
       const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attemptId, processId }, policy);
       if (decision.kind === 'next' && decision.entry.phase.state === 'INTENT') {
         const mayWait = isSafeAhead(decision.entry, policy);
-        if (calls.claim(attemptId, operationOf(decision.entry), lane, mayWait) !== null) return false;
+        if (calls.claim(attemptId, operationOf(decision.entry), lane, mayWait) !== null) return { kind: 'waits' };
       }
+      if (decision.kind === 'look-up') return decision;
       await this.#apply(transaction, commit, entry, decision, null);
     } catch (error) {
       await this.#drop(transaction, commit, entry, error);
     }
-    return true;
+    return { kind: 'handled' };
   }
 
   /** Admits from one topic, oldest first. @returns why it stopped before the end, or null */
@@ -236,7 +240,7 @@ export class LaneDesk {
     decision: Decision,
     call: { beganMs: number; endedMs: number } | null,
   ): Promise<void> {
-    if (decision.kind === 'unchanged') return;
+    if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
     const { lane, reports, writer } = this.#parts;
     if (decision.kind === 'finish') {
       const { entry, result } = decision;

@@ -11,6 +11,7 @@ import type { TopicNames } from '../records/topics.ts';
 import type { Calls } from './calls.ts';
 import type { IntakeOptions } from './command-intake.ts';
 import type { AdmissionCause, DeskReports } from './lane-desk.ts';
+import type { LookUps } from './look-ups.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 
 export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped';
@@ -38,6 +39,7 @@ export interface LaneParts {
   readonly index: LedgerIndex;
   readonly reader: Pick<LedgerReader, 'seen'>;
   readonly calls: Calls;
+  readonly lookUps: Pick<LookUps, 'find'>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly reports: DeskReports;

@@ -23,6 +23,7 @@ import { Lane } from './lane.ts';
 import type { DeskReports } from './lane-desk.ts';
 import type { LaneParts, LaneStatus } from './lane-parts.ts';
 import { LedgerReader } from './ledger-reader.ts';
+import { LookUps } from './look-ups.ts';
 import { TopicOffsets, type PartitionOffsets } from './topic-offsets.ts';
 
 export interface LaneSetOptions {
@@ -124,6 +125,7 @@ export class LaneSet {
       index: this.#index,
       reader: this.#reader,
       calls: this.#calls,
+      lookUps: new LookUps(api, clock),
       clock,
       log,
       reports: options.reports,

@@ -15,6 +15,7 @@ import type { Entry } from '../ledger/entry.ts';
 import { LedgerFormatError } from '../ledger/ledger-records.ts';
 import { callOf } from '../ledger/call-of.ts';
 import { operationOf } from '../ledger/settlement.ts';
+import type { LookUpQuery } from '../ledger/plan.ts';
 import type { LaneProducer } from '../producers/lane-producer.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
@@ -222,7 +223,10 @@ export class Lane {
     if (this.#stage !== 'open') return transaction;
     for (const key of [...this.#alarms.due]) {
       const entry = memory.unfinished.get(key);
-      if (entry === undefined || (await desk.handleDue(transaction, commit, entry))) this.#alarms.due.delete(key);
+      const reply = entry === undefined ? null : await desk.handleDue(transaction, commit, entry);
+      if (reply?.kind === 'waits') continue;
+      this.#alarms.due.delete(key);
+      if (reply?.kind === 'look-up') void this.#lookUp(key, reply.query, this.#generation);
     }
     this.#causes = await this.#inputs.admit(desk, transaction, commit);
     return transaction;
@@ -243,6 +247,16 @@ export class Lane {
   #begin(entry: Entry, generation: number): void {
     if (entry.phase.state !== 'INTENT') return;
     this.#parts.calls.begin({ attemptId: entry.phase.attemptId, ...callOf(entry) }, this.#callOwner(entry, generation));
+  }
+
+  /** The entry stays in doubt, without an alarm, until the scan has ended. */
+  async #lookUp(key: string, query: LookUpQuery, generation: number): Promise<void> {
+    const { clock, lookUps } = this.#parts;
+    const { outcome, beganMs, endedMs } = await lookUps.find(query);
+    if (!this.#isCurrent(generation)) return;
+    const event = { kind: 'looked-up' as const, finding: outcome, nowMs: clock.nowMs() };
+    this.#events.push({ key, event, call: { beganMs, endedMs } });
+    this.#signal.wake();
   }
 
   #callOwner(entry: Entry, generation: number): CallOwner {

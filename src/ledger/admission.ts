@@ -99,6 +99,7 @@ export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry 
     waits: 0,
     attempts: 0,
     firstSentMs: null,
+    isProvenUnexecuted: false,
     quoted: null,
     copies: [],
     drops: 0,

@@ -7,8 +7,18 @@
 import type { Reading } from '../api/types.ts';
 import type { CommandResult, Quote, Transaction } from '../records/types.ts';
 import { backOffMs } from './back-off.ts';
-import { COPIES_MAX, type Copy, type Entry, type UnphasedEntry } from './entry.ts';
-import { acceptedResult, expiredResult, failedResult, refusedResult, unknownResult } from './result-record.ts';
+import { COPIES_MAX, type Copy, type Entry, type HeldRefusal, type UnphasedEntry } from './entry.ts';
+import { findingOf } from './looked-up.ts';
+import { planOf, type LookUpQuery } from './plan.ts';
+import {
+  acceptedResult,
+  expiredResult,
+  failedResult,
+  foundExecutedResult,
+  foundRefusedResult,
+  refusedResult,
+  unknownResult,
+} from './result-record.ts';
 import { operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
 
@@ -21,6 +31,8 @@ export type LedgerEvent =
   | { kind: 'orphaned'; settleAtMs: number }
   /** It is certain that the call of the present INTENT was not begun, and it will not be by this intent. */
   | { kind: 'not-begun'; attemptId: string; nowMs: number; reason: string }
+  /** The transaction was looked for, in a scan that began after the settling time. */
+  | { kind: 'looked-up'; finding: LookUpOutcome; nowMs: number }
   /** Another message with this key and content. */
   | { kind: 'copied'; copy: Copy }
   /** Handling this entry made our own code fail. */
@@ -32,14 +44,22 @@ export interface Seen {
   transaction: Transaction | null;
 }
 
+/** What a scan of the transactions came to. */
+export type LookUpOutcome =
+  { kind: 'found'; transaction: Transaction } | { kind: 'not-found' } | { kind: 'failed'; reason: string };
+
 export type Decision =
   | { kind: 'unchanged' }
   | { kind: 'next'; entry: Entry; seen: Seen | null }
+  /** Its transaction is to be looked for; the entry stays as it is. */
+  | { kind: 'look-up'; query: LookUpQuery }
   /** The entry is done with this result, once the event is encoded. */
   | { kind: 'finish'; entry: UnphasedEntry; result: CommandResult; seen: Seen | null };
 
 /** After how many failures of our own code an entry is set aside (invariant I6). */
 export const DROPS_MAX = 3;
+
+const HTTP_CONFLICT = 409;
 
 const UNCHANGED: Decision = { kind: 'unchanged' };
 
@@ -51,61 +71,19 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
       return due(entry, event, policy);
     case 'orphaned':
       if (entry.phase.state !== 'INTENT') return UNCHANGED;
-      return next({
-        ...possiblySent(entry, entry.phase.atMs),
-        phase: { state: 'DOUBTFUL', settleAtMs: event.settleAtMs, reason: 'the process that began the call is gone' },
-      });
+      return next(
+        doubtful(possiblySent(entry, entry.phase.atMs), 'the process that began the call is gone', event.settleAtMs),
+      );
     case 'not-begun':
       if (entry.phase.state !== 'INTENT' || entry.phase.attemptId !== event.attemptId) return UNCHANGED;
       return next({ ...entry, phase: { state: 'PARKED', untilMs: event.nowMs, reason: event.reason } });
+    case 'looked-up':
+      return lookedUp(entry, event);
     case 'copied':
       if (entry.phase.state === 'DONE' || entry.copies.length >= COPIES_MAX) return UNCHANGED;
       return next({ ...entry, copies: [...entry.copies, event.copy] });
     case 'dropped':
       return dropped(entry, event, policy);
-  }
-}
-
-type Plan =
-  { kind: 'call'; quoteAgain: boolean } | { kind: 'expire'; reason: string } | { kind: 'give-up'; reason: string };
-
-/** What is to be done with an entry that is due. */
-function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
-  const tooLate = nowMs >= entry.deadlineMs;
-  if (entry.firstSentMs === null) {
-    if (tooLate) return { kind: 'expire', reason: 'its time limit passed before anything was sent' };
-    const quoteExpiresAtMs = entry.step === 'EXECUTE' ? (entry.quoted?.expiresAtMs ?? null) : null;
-    return { kind: 'call', quoteAgain: quoteExpiresAtMs !== null && quoteExpiresAtMs <= nowMs };
-  }
-  switch (settlementOf(entry, policy)) {
-    case 'SAME_KEY':
-      if (tooLate)
-        return {
-          kind: 'give-up',
-          reason: 'a call got no clear answer, and its time limit passed before it could be repeated',
-        };
-      if (nowMs - entry.firstSentMs >= policy.idempotencyRetentionMs) {
-        return {
-          kind: 'give-up',
-          reason: 'a call got no clear answer, and the service may have forgotten the key since',
-        };
-      }
-      return { kind: 'call', quoteAgain: false };
-    case 'HARMLESS':
-      if (!tooLate) return { kind: 'call', quoteAgain: false };
-      if (operationOf(entry) === 'create-quote') {
-        return {
-          kind: 'expire',
-          reason: 'its time limit passed before a quote was received; a quote that is not executed moves nothing',
-        };
-      }
-      return { kind: 'give-up', reason: 'a call got no clear answer, and its time limit passed' };
-    case 'LOOK_UP':
-    case 'NONE':
-      return {
-        kind: 'give-up',
-        reason: entry.phase.state === 'DOUBTFUL' ? entry.phase.reason : 'a call got no clear answer',
-      };
   }
 }
 
@@ -127,9 +105,64 @@ function due(entry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
       });
     case 'expire':
       return finish(entry, expiredResult(entry, plan.reason, event.nowMs));
+    case 'look-up':
+      return { kind: 'look-up', query: plan.query };
     case 'give-up':
-      return finish(entry, unknownResult(entry, plan.reason, event.nowMs));
+      return finish(entry, unknownResult(entry, reasonOf(entry, plan.reason), event.nowMs));
   }
+}
+
+function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' }>): Decision {
+  const { phase } = entry;
+  if (phase.state !== 'DOUBTFUL') return UNCHANGED;
+  const { finding, nowMs } = event;
+  if (finding.kind === 'failed')
+    return next(doubtful(entry, phase.reason, nowMs + backOffMs(entry.key, entry.waits), phase.refusal));
+  if (finding.kind === 'not-found') {
+    return finish(entry, unknownResult(entry, reasonOf(entry, 'its transaction was not found'), nowMs));
+  }
+  const { transaction } = finding;
+  const seen: Seen = { quote: null, transaction };
+  switch (findingOf(operationOf(entry), transaction)) {
+    case 'EXECUTED':
+      return finish(entry, foundExecutedResult(entry, transaction, nowMs), seen);
+    case 'REFUSED':
+      return finish(entry, foundRefusedResult(entry, transaction, nowMs), seen);
+    case 'NOT_YET':
+      if (phase.refusal !== null) return refusedInDoubt(entry, phase.refusal, seen, nowMs);
+      return {
+        kind: 'next',
+        seen,
+        entry: {
+          ...entry,
+          isProvenUnexecuted: true,
+          phase: { state: 'PARKED', untilMs: nowMs, reason: 'no call took effect so far' },
+        },
+      };
+    case 'UNCLEAR':
+      return finish(
+        entry,
+        unknownResult(entry, reasonOf(entry, `its transaction is ${transaction.status ?? 'without a status'}`), nowMs),
+        seen,
+      );
+  }
+}
+
+/** The service refused a repeated call, and the transaction does not show that the first took effect. */
+function refusedInDoubt(entry: Entry, refusal: HeldRefusal, seen: Seen, nowMs: number): Decision {
+  if (refusal.httpStatus !== HTTP_CONFLICT) return finish(entry, refusedResult(entry, refusal, 'LOOKUP', nowMs), seen);
+  // A conflict may say that the first call was taken, before the transaction's status shows it.
+  if (nowMs >= entry.deadlineMs) {
+    const reason = reasonOf(entry, `its transaction is still ${seen.transaction?.status ?? 'without a status'}`);
+    return finish(entry, unknownResult(entry, reason, nowMs), seen);
+  }
+  const again = doubtful(entry, 'HTTP 409 after doubt', nowMs + backOffMs(entry.key, entry.waits), refusal);
+  return { kind: 'next', entry: again, seen };
+}
+
+/** Why it is not known: what happened, and why that could not be settled. */
+function reasonOf(entry: Entry, problem: string): string {
+  return entry.phase.state === 'DOUBTFUL' ? `${entry.phase.reason}; ${problem}` : problem;
 }
 
 function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }>, policy: LedgerPolicy): Decision {
@@ -143,7 +176,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
     case 'accepted':
       return accepted(called, verdict, phase.atMs, nowMs);
     case 'refused':
-      return finish(called, refusedResult(called, verdict, nowMs));
+      return finish(called, refusedResult(called, verdict, 'ANSWER', nowMs));
     case 'wait':
       return next({
         ...(verdict.sent ? called : entry),
@@ -156,14 +189,12 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
       });
     case 'doubt': {
       if (settlement === 'NONE') return finish(called, unknownResult(called, verdict.reason, nowMs));
-      return next(doubtful(possiblySent(entry, phase.atMs), verdict.reason, nowMs));
+      // What a look-up is to show must have had its time to happen.
+      const settleAtMs = nowMs + (settlement === 'LOOK_UP' ? policy.settlingTimeMs : backOffMs(entry.key, entry.waits));
+      return next(doubtful(possiblySent(entry, phase.atMs), verdict.reason, settleAtMs));
     }
     case 'look-up':
-      return next({
-        ...called,
-        waits: entry.waits + 1,
-        phase: { state: 'DOUBTFUL', settleAtMs: nowMs + policy.settlingTimeMs, reason: verdict.reason },
-      });
+      return next(doubtful(called, verdict.reason, nowMs + policy.settlingTimeMs, verdict.refusal));
     case 'undecidable':
       return finish(called, unknownResult(called, verdict.reason, nowMs));
   }
@@ -181,7 +212,8 @@ function accepted(
   if (quote?.transactionId == null) {
     // Without the transaction's id a lost answer to the execution could not be settled: ask again before any money moves.
     const doubt = { ...entry, firstSentMs: entry.firstSentMs ?? sentMs };
-    return { kind: 'next', entry: doubtful(doubt, 'the quote came without a transactionId', nowMs), seen };
+    const settleAtMs = nowMs + backOffMs(entry.key, entry.waits);
+    return { kind: 'next', entry: doubtful(doubt, 'the quote came without a transactionId', settleAtMs), seen };
   }
   if (quote.id === entry.quoted?.quoteId) {
     return finish(
@@ -221,11 +253,7 @@ function dropped(entry: Entry, event: Extract<LedgerEvent, { kind: 'dropped' }>,
     if (entry.phase.state !== 'INTENT') return next({ ...entry, drops });
     // What the call's answer said is lost with the failure.
     const settleAtMs = event.nowMs + entry.phase.timeoutMs + policy.settlingTimeMs;
-    return next({
-      ...possiblySent(entry, entry.phase.atMs),
-      drops,
-      phase: { state: 'DOUBTFUL', settleAtMs, reason: event.problem },
-    });
+    return next({ ...doubtful(possiblySent(entry, entry.phase.atMs), event.problem, settleAtMs), drops });
   }
   const aside = { ...entry, drops };
   const neverSent = entry.firstSentMs === null && entry.phase.state !== 'INTENT';
@@ -236,12 +264,16 @@ function dropped(entry: Entry, event: Extract<LedgerEvent, { kind: 'dropped' }>,
 
 /** The entry once a call of it may have been sent. */
 function possiblySent(entry: Entry, sentMs: number): Entry {
-  return { ...entry, attempts: entry.attempts + 1, firstSentMs: entry.firstSentMs ?? sentMs };
+  return {
+    ...entry,
+    attempts: entry.attempts + 1,
+    firstSentMs: entry.firstSentMs ?? sentMs,
+    isProvenUnexecuted: false,
+  };
 }
 
-function doubtful(entry: Entry, reason: string, nowMs: number): Entry {
-  const phase = { state: 'DOUBTFUL' as const, settleAtMs: nowMs + backOffMs(entry.key, entry.waits), reason };
-  return { ...entry, waits: entry.waits + 1, phase };
+function doubtful(entry: Entry, reason: string, settleAtMs: number, refusal: HeldRefusal | null = null): Entry {
+  return { ...entry, waits: entry.waits + 1, phase: { state: 'DOUBTFUL', settleAtMs, reason, refusal } };
 }
 
 function next(entry: Entry): Decision {

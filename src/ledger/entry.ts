@@ -9,6 +9,7 @@
  *
  * Entries are plain data, owned by the lane of their key; `decide` makes the next one from the last.
  */
+import type { ServiceError } from '../api/types.ts';
 import type { CommandType, Outcome } from '../records/commands.ts';
 
 /** The call that an entry is at. A two-step quote creates first and executes then; all others are one call. */
@@ -26,10 +27,22 @@ export type Phase =
   /** To be tried at `untilMs`. */
   | { readonly state: 'PARKED'; readonly untilMs: number; readonly reason: string }
   /** Took effect or not: acted on not before `settleAtMs`. */
-  | { readonly state: 'DOUBTFUL'; readonly settleAtMs: number; readonly reason: string }
+  | {
+      readonly state: 'DOUBTFUL';
+      readonly settleAtMs: number;
+      readonly reason: string;
+      readonly refusal: HeldRefusal | null;
+    }
   /** The quote is recorded; to be executed as soon as a call slot is free. */
   | { readonly state: 'QUOTED' }
   | { readonly state: 'DONE'; readonly outcome: Outcome; readonly completedMs: number; readonly result: StoredEvent };
+
+/** A refusal that came while an earlier call was in doubt: the service's last word, once it is clear that none took effect. */
+export interface HeldRefusal {
+  readonly httpStatus: number;
+  readonly error: ServiceError;
+  readonly rawResponse: string;
+}
 
 export type EntryState = Phase['state'];
 
@@ -91,6 +104,8 @@ export interface Entry {
   readonly attempts: number;
   /** When the first call of this step that may have been sent began; null: none was ever possibly sent. */
   readonly firstSentMs: number | null;
+  /** A look-up showed, after the settling time, that no call of this step took effect; void once another is in doubt. */
+  readonly isProvenUnexecuted: boolean;
   readonly quoted: Quoted | null;
   readonly copies: readonly Copy[];
   /** How often this entry made our own code fail (invariant I6). */

@@ -2,8 +2,8 @@
 import type { Outcome, SettledBy } from '../records/commands.ts';
 import type { FieldProblem } from '../records/command-fields.ts';
 import { stringifyLossless } from '../records/lossless-json.ts';
-import type { CommandError, CommandResult } from '../records/types.ts';
-import type { Entry } from './entry.ts';
+import type { CommandError, CommandResult, Transaction } from '../records/types.ts';
+import type { Entry, HeldRefusal } from './entry.ts';
 import type { Verdict } from './verdict.ts';
 
 /** What a result is made from; an entry has all of it. */
@@ -27,16 +27,33 @@ export function acceptedResult(
 
 export function refusedResult(
   entry: ResultSubject,
-  verdict: Extract<Verdict, { kind: 'refused' }>,
+  refusal: HeldRefusal,
+  settledBy: SettledBy,
   nowMs: number,
 ): CommandResult {
-  const { error } = verdict;
+  const { error, httpStatus } = refusal;
   return {
-    ...blankResult(entry, 'REFUSED', 'ANSWER', nowMs),
-    httpStatus: verdict.httpStatus,
-    error: { code: error.code ?? `HTTP_${verdict.httpStatus}`, message: error.message, details: error.details },
-    rawResponse: verdict.rawResponse,
+    ...blankResult(entry, 'REFUSED', settledBy, nowMs),
+    httpStatus,
+    error: { code: error.code ?? `HTTP_${httpStatus}`, message: error.message, details: error.details },
+    rawResponse: refusal.rawResponse,
   };
+}
+
+/** Settled by the transaction's status: it shows that the call took effect. */
+export function foundExecutedResult(entry: ResultSubject, transaction: Transaction, nowMs: number): CommandResult {
+  return { ...blankResult(entry, 'ACCEPTED', 'LOOKUP', nowMs), transaction };
+}
+
+/** Settled by the transaction's status: it shows that the call did not take effect, and cannot any more. */
+export function foundRefusedResult(entry: ResultSubject, transaction: Transaction, nowMs: number): CommandResult {
+  const status = transaction.status ?? 'without a status';
+  const error = {
+    code: transaction.failureReason ?? `TRANSACTION_${status}`,
+    message: `the transaction is ${status}: the command can no longer take effect`,
+    details: null,
+  };
+  return { ...blankResult(entry, 'REFUSED', 'LOOKUP', nowMs), error, transaction };
 }
 
 export function invalidResult(entry: ResultSubject, problems: readonly FieldProblem[], nowMs: number): CommandResult {

@@ -1,6 +1,7 @@
 /** What an answer means for its command (the design's second table): the reading of the answer, with and without doubt. */
 import type { Reading, ServiceError } from '../api/types.ts';
 import type { Quote, Transaction } from '../records/types.ts';
+import type { HeldRefusal } from './entry.ts';
 import type { Settlement } from './settlement.ts';
 
 export type Verdict =
@@ -18,7 +19,7 @@ export type Verdict =
   /** This call took no effect; try again after `afterMs`, or after our own back-off. */
   | { kind: 'wait'; reason: string; afterMs: number | null; sent: boolean }
   /** An earlier attempt is in doubt and this answer does not settle it: ask for the transaction's status. */
-  | { kind: 'look-up'; reason: string }
+  | { kind: 'look-up'; reason: string; refusal: HeldRefusal }
   /** Nothing can settle it. */
   | { kind: 'undecidable'; reason: string };
 
@@ -42,8 +43,7 @@ export function verdictOf(reading: Reading, settlement: Settlement, inDoubt: boo
     case 'not-here':
       if (reading.serviceFails)
         return { kind: 'wait', reason: `HTTP ${reading.httpStatus}, and GET fails too`, afterMs: null, sent: true };
-      if (inDoubt && settlement === 'LOOK_UP')
-        return { kind: 'look-up', reason: `HTTP ${reading.httpStatus} after doubt` };
+      if (inDoubt && settlement === 'LOOK_UP') return refusedInDoubt(reading);
       // Without a code of the service's own, a proxy or a wrong route may have answered.
       if (reading.error.code === null)
         return { kind: 'wait', reason: `HTTP ${reading.httpStatus} without an error code`, afterMs: null, sent: true };
@@ -52,17 +52,27 @@ export function verdictOf(reading: Reading, settlement: Settlement, inDoubt: boo
       return { kind: 'wait', reason: reading.reason, afterMs: reading.retryAfterMs, sent: true };
     case 'conflict':
       if (!inDoubt) return refusal(reading);
-      if (settlement === 'LOOK_UP') return { kind: 'look-up', reason: 'HTTP 409 after doubt' };
+      if (settlement === 'LOOK_UP') return refusedInDoubt(reading);
       return { kind: 'wait', reason: 'HTTP 409 after doubt', afterMs: null, sent: true };
     case 'refused':
       if (!inDoubt || settlement === 'SAME_KEY' || settlement === 'HARMLESS') return refusal(reading);
-      if (settlement === 'LOOK_UP') return { kind: 'look-up', reason: `HTTP ${reading.httpStatus} after doubt` };
+      if (settlement === 'LOOK_UP') return refusedInDoubt(reading);
       return { kind: 'undecidable', reason: `HTTP ${reading.httpStatus} after doubt` };
     case 'never-sent':
       return { kind: 'wait', reason: reading.reason, afterMs: null, sent: false };
   }
 }
 
-function refusal(reading: { httpStatus: number; error: ServiceError; rawResponse: string }): Verdict {
-  return { kind: 'refused', httpStatus: reading.httpStatus, error: reading.error, rawResponse: reading.rawResponse };
+interface RefusalReading {
+  httpStatus: number;
+  error: ServiceError;
+  rawResponse: string;
+}
+
+function refusal({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
+  return { kind: 'refused', httpStatus, error, rawResponse };
+}
+
+function refusedInDoubt({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
+  return { kind: 'look-up', reason: `HTTP ${httpStatus} after doubt`, refusal: { httpStatus, error, rawResponse } };
 }

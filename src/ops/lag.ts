@@ -15,10 +15,8 @@ export type NotAdmittedCause = AdmissionCause | 'registry' | 'catching-up' | 'la
 export interface KnownOffsets {
   /** Offset after the last record; null when Kafka has not answered yet. */
   readonly endOffset: bigint | null;
-  /** Offset of the first record. */
-  readonly lowOffset: bigint | null;
-  /** The group's committed offset; null when there is none or it is not known. */
-  readonly committedOffset: bigint | null;
+  /** The group's committed offset, or the first one when it has committed none; null when it is not known. */
+  readonly groupOffset: bigint | null;
 }
 
 /** How long lag was seen at a position. */
@@ -51,7 +49,7 @@ export function inputLag(
   waiting: Waiting | null,
   nowMs: number,
 ): InputLag {
-  const position = input.position ?? offsets.committedOffset ?? lastPosition ?? null;
+  const position = input.position ?? later(offsets.groupOffset, lastPosition);
   const endOffset = offsets.endOffset ?? (input.highWatermark > 0n ? input.highWatermark : null);
   if (position === null || endOffset === null) {
     return { messages: null, oldestMs: null, cause: null, position, waiting: null };
@@ -65,4 +63,9 @@ export function inputLag(
 
 function causeOf(stage: LaneStage, input: InputStatus): NotAdmittedCause {
   return stage === 'open' ? (input.cause ?? 'catching-up') : 'lane-not-open';
+}
+
+function later(left: bigint | null, right: bigint | null): bigint | null {
+  if (left === null || right === null) return left ?? right;
+  return left > right ? left : right;
 }

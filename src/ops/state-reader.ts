@@ -38,7 +38,11 @@ export class StateReader {
   constructor(options: StateReaderOptions) {
     this.#options = options;
     const { clock, commandTypes, lanes, topics } = options;
-    this.#ends = new TopicEnds(lanes, [...commandTypes.map((type) => topics.commands[type]), topics.observations], clock);
+    this.#ends = new TopicEnds(
+      lanes,
+      [...commandTypes.map((type) => topics.commands[type]), topics.observations],
+      clock,
+    );
   }
 
   /** At once: asks nobody outside the process. */
@@ -91,10 +95,10 @@ export class StateReader {
 function offsetsOf(known: KnownTopicEnds, topic: string, lane: number): KnownOffsets {
   const answer = known.topics.get(topic);
   const ends = answer?.ends.get(lane);
+  if (answer === undefined || ends === undefined) return { endOffset: null, groupOffset: null };
   return {
-    endOffset: ends?.high ?? null,
-    lowOffset: ends?.low ?? null,
-    committedOffset: answer?.committed.get(lane) ?? null,
+    endOffset: ends.high,
+    groupOffset: answer.committed === null ? null : (answer.committed.get(lane) ?? ends.low),
   };
 }
 

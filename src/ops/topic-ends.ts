@@ -24,7 +24,8 @@ export interface OffsetSource {
 
 export interface TopicAnswer {
   readonly ends: ReadonlyMap<number, PartitionOffsets>;
-  readonly committed: ReadonlyMap<number, bigint>;
+  /** Null when it cannot be asked for. */
+  readonly committed: ReadonlyMap<number, bigint> | null;
 }
 
 export interface KnownTopicEnds {
@@ -84,7 +85,7 @@ export class TopicEnds {
       this.#topics.map(async (topic): Promise<[string, TopicAnswer]> => {
         const [ends, committed] = await Promise.all([
           this.#source.topicEnds(topic),
-          this.#source.committedOffsets?.(topic) ?? new Map<number, bigint>(),
+          this.#source.committedOffsets?.(topic) ?? null,
         ]);
         return [topic, { ends, committed }];
       }),

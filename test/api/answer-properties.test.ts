@@ -1,5 +1,4 @@
 /** Reading is total, and every digit survives (invariants I8 and I10). */
-import avsc from 'avsc';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readAnswer } from '../../src/api/reading.ts';
@@ -8,7 +7,7 @@ import { readTransactionPage } from '../../src/api/transaction-list.ts';
 import type { Answer } from '../../src/api/types.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import { parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
-import { AVRO_OPTIONS, loadSchema } from '../../src/records/schemas.ts';
+import { loadType } from '../../src/records/schemas.ts';
 import { createQuote } from './payment-api-in-test.ts';
 
 const RUNS = { numRuns: 300 };
@@ -88,8 +87,8 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
 );
 
 test('any answer has a reading that the record schemas take, and only a whole 2xx object with an id is accepted', () => {
-  const quoteType = typeOf('Quote');
-  const transactionType = typeOf('Transaction');
+  const quoteType = loadType('Quote');
+  const transactionType = loadType('Transaction');
   fc.assert(
     fc.property(fc.constantFrom(...COMMAND_TYPES), answer, (operation, given) => {
       const reading = readAnswer(operation, given, 0);
@@ -178,7 +177,3 @@ test('fields that the schema does not know, and values of the wrong type, are ke
     RUNS,
   );
 });
-
-function typeOf(recordName: string): avsc.Type {
-  return avsc.Type.forSchema(loadSchema(recordName) as unknown as avsc.Schema, { ...AVRO_OPTIONS, registry: {} });
-}

@@ -27,6 +27,7 @@ function entry(key: string, phase: Phase): Buffer {
     quoted: null,
     copies: [],
     drops: 0,
+    isProvenUnexecuted: false,
     phase,
   };
   return encodeEntry(complete);

@@ -212,6 +212,18 @@ describe('an awaited result', () => {
     await expect(publishAndAwait('silent-1', 'id-4', 300)).rejects.toThrow(ResultTimeoutError);
   });
 
+  test('that nobody looks at does not end the process', async () => {
+    const other = await ResultAwaiter.open(settingsOf(prefix));
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    void other.expect('silent-3', { timeoutMs: 60_000 });
+    await other.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+  });
+
   test('is rejected when the awaiter is closed', async () => {
     const other = await ResultAwaiter.open(settingsOf(prefix));
     const awaited = other.expect('silent-2', { timeoutMs: 60_000 });

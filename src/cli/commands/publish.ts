@@ -64,8 +64,6 @@ Examples:
       const results = flags.await ? await ResultAwaiter.open(settings, { retry: CLI_RETRY }) : null;
       try {
         const awaited = results?.expect(flags.key, { commandId, timeoutMs: flags.awaitFor });
-        // Looked at below; until then it must not end the process.
-        awaited?.catch(() => undefined);
         const published = await publisher.publishUntyped(type, flags.key, fields, optionsOf(flags, commandId));
         if (awaited === undefined) {
           output.document({ type, ...published }, publishedText(type, published));

@@ -1,9 +1,9 @@
 /** ExecuteQuote: its fields. */
 import { z } from 'zod';
 import type { ExecuteQuote } from '../types.ts';
-import { optionalText, requiredText } from './field-shapes.ts';
+import { optionalText, requiredId } from './field-shapes.ts';
 
 export const executeQuote: z.ZodType<ExecuteQuote> = z.strictObject({
-  quoteId: requiredText,
+  quoteId: requiredId,
   transactionId: optionalText,
 });

@@ -16,6 +16,8 @@ export const int64 = z.unknown().transform((value, context): bigint => {
 const MAP_ENTRIES_MAX = 200;
 
 export const requiredText = z.string().min(1, 'must not be empty');
+/** An id that goes into a path; a dot segment would change the path, however it is encoded. */
+export const requiredId = requiredText.refine((id) => id !== '.' && id !== '..', 'must not be a dot segment');
 export const optionalText = z
   .string()
   .nullish()

@@ -1,9 +1,9 @@
 /** RejectTransaction: its fields. */
 import { z } from 'zod';
 import type { RejectTransaction } from '../types.ts';
-import { optionalText, requiredText } from './field-shapes.ts';
+import { optionalText, requiredId } from './field-shapes.ts';
 
 export const rejectTransaction: z.ZodType<RejectTransaction> = z.strictObject({
-  transactionId: requiredText,
+  transactionId: requiredId,
   reason: optionalText,
 });

@@ -1,0 +1,174 @@
+/**
+ * The HTTP endpoints: small answers to GET, made by routes that are handed in.
+ *
+ *   start   listening, or rejected with what to do
+ *   stop    no new connections; answers under way are finished, up to a deadline
+ *
+ * Owns the listening socket and its connections. Requests have no bodies, few headers and little time; an answer that
+ * takes too long is 503.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+const HEADERS_MAX_BYTES = 8 * 1024;
+/** A whole request, headers only; kubelet and scrapers send theirs at once. */
+const REQUEST_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 10_000;
+/** How often the platform looks for requests that are overdue. */
+const CHECK_INTERVAL_MS = 1_000;
+/** Probes, a few scrapers, a few people. */
+const CONNECTIONS_MAX = 100;
+/** Below the 10 s that scrapers wait by default. */
+const ANSWER_TIMEOUT_MS = 5_000;
+const STOP_TIMEOUT_MS = 2_000;
+
+export interface Reply {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export interface Route {
+  readonly path: string;
+  /** Whether it wants the token, if one is set. */
+  readonly isProtected: boolean;
+  readonly answer: () => Reply | Promise<Reply>;
+}
+
+export interface HttpServerOptions {
+  readonly host: string;
+  /** 0: a free one. */
+  readonly port: number;
+  /** Null: no token is wanted. */
+  readonly authToken: string | null;
+  readonly routes: readonly Route[];
+  /** A route threw: a bug. */
+  readonly onError: (path: string, error: unknown) => void;
+}
+
+export interface HttpServer {
+  /** @throws Error that says what to do when the address cannot be listened on */
+  start(): Promise<{ port: number }>;
+  /** Bounded; closes what is still open after the deadline. */
+  stop(): Promise<void>;
+}
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const server = createServer(
+    {
+      maxHeaderSize: HEADERS_MAX_BYTES,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    },
+    (request, response) => void respond(options, request, response),
+  );
+  server.maxConnections = CONNECTIONS_MAX;
+  return { start: () => listen(server, options), stop: () => stop(server) };
+}
+
+export function jsonReply(status: number, value: unknown): Reply {
+  return { status, contentType: 'application/json; charset=utf-8', body: `${JSON.stringify(value)}\n` };
+}
+
+async function respond(options: HttpServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  // What is not read must not be taken for the next request.
+  if (hasBody(request)) response.setHeader('connection', 'close');
+  const path = (request.url ?? '/').split('?', 1)[0];
+  const route = options.routes.find((candidate) => candidate.path === path);
+  if (route === undefined) {
+    const paths = options.routes.map((known) => known.path).join(', ');
+    send(request, response, jsonReply(404, { error: `there is nothing here; there is ${paths}` }));
+  } else if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD');
+    send(request, response, jsonReply(405, { error: 'only GET and HEAD are allowed' }));
+  } else if (hasBody(request)) {
+    send(request, response, jsonReply(413, { error: 'requests must not have a body' }));
+  } else if (route.isProtected && !isAuthorized(request, options.authToken)) {
+    response.setHeader('www-authenticate', 'Bearer');
+    send(request, response, jsonReply(401, { error: 'this wants the header Authorization: Bearer <HTTP_AUTH_TOKEN>' }));
+  } else {
+    send(request, response, await answerInTime(route, options.onError));
+  }
+}
+
+async function answerInTime(route: Route, onError: HttpServerOptions['onError']): Promise<Reply> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Reply>((resolve) => {
+    timer = setTimeout(() => resolve(jsonReply(503, { error: 'no answer in time' })), ANSWER_TIMEOUT_MS);
+  });
+  const answer = Promise.resolve()
+    .then(() => route.answer())
+    .catch((error: unknown) => {
+      onError(route.path, error);
+      return jsonReply(500, { error: 'internal error; see the log' });
+    });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
+  response.writeHead(reply.status, {
+    'content-type': reply.contentType,
+    'content-length': Buffer.byteLength(reply.body),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(request.method === 'HEAD' ? undefined : reply.body);
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  const length = request.headers['content-length'];
+  return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+function isAuthorized(request: IncomingMessage, authToken: string | null): boolean {
+  if (authToken === null) return true;
+  const given = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  // Digests have one length, so that the comparison says nothing of the token's.
+  return given !== undefined && timingSafeEqual(digest(given), digest(authToken));
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+function listen(server: Server, { host, port }: HttpServerOptions): Promise<{ port: number }> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: NodeJS.ErrnoException): void =>
+      reject(new Error(listenProblem(error, host, port), { cause: error }));
+    server.once('error', failed);
+    server.listen({ host, port }, () => {
+      server.off('error', failed);
+      resolve({ port: (server.address() as AddressInfo).port });
+    });
+  });
+}
+
+function listenProblem(error: NodeJS.ErrnoException, host: string, port: number): string {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `port ${port} of ${host} is in use by another process; set HTTP_PORT to a free one, or to 0`;
+    case 'EACCES':
+      return `port ${port} of ${host} may not be listened on by this user; set HTTP_PORT to one above 1023`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `${host} is not an address of this machine; set HTTP_HOST to one that is`;
+    default:
+      return `HTTP endpoints cannot listen on ${host}, port ${port} (${error.code ?? 'unknown error'})`;
+  }
+}
+
+async function stop(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), STOP_TIMEOUT_MS);
+  await closed;
+  clearTimeout(timer);
+}

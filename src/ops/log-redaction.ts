@@ -1,0 +1,128 @@
+/**
+ * What keeps secrets and personal data out of the log (invariant I9), in three layers. Pure.
+ *
+ *   fields   those whose names may hold secrets, accounts or bodies lose their values, at any depth
+ *   errors   become name, code, message and causes; fields of their own (bodies, requests, configurations) are left out,
+ *            and what looks like an account or an address in their messages is masked
+ *   lines    the values of our own secrets are struck out wherever they appear
+ */
+
+export const REDACTED = '[redacted]';
+
+/** Fields whose values are never logged; compared without case, hyphens and underscores. */
+const SENSITIVE_NAMES = new Set(
+  [
+    ...['authorization', 'proxyAuthorization', 'cookie', 'setCookie', 'headers', 'token', 'authToken', 'accessToken'],
+    ...['clientSecret', 'secret', 'tokenId', 'password', 'passphrase', 'credentials', 'sasl', 'auth', 'privateKey'],
+    ...['apiTokenId', 'apiClientSecret', 'kafkaSaslPassword', 'schemaRegistryPassword', 'httpAuthToken'],
+    ...['accountId', 'accountNumber', 'accountIdentifier', 'iban', 'clabe', 'pixKey', 'upiId', 'umaAddress'],
+    ...['senderUmaAddress', 'receiverUmaAddress', 'senderAccountIdentifier', 'receiverAccountIdentifier'],
+    ...['senderCustomerInfo', 'counterpartyInformation', 'customerInfo', 'email', 'phoneNumber', 'fullName'],
+    ...['body', 'rawBody', 'rawResponse', 'requestBody', 'responseBody', 'payload', 'fields', 'fieldsJson', 'value'],
+    ...['commandKey', 'idempotencyKey', 'key', 'messageValue', 'messageKey', 'details', 'description', 'config'],
+  ].map(comparable),
+);
+
+/** Deeper or wider fields than these are no log fields; the limits bound the work of a line. */
+const DEPTH_MAX = 6;
+const ITEMS_MAX = 100;
+const CAUSES_MAX = 8;
+const MESSAGE_CHARACTERS_MAX = 500;
+const STACK_FRAMES_MAX = 12;
+/** Shorter secrets would strike out common text; their fields are redacted by name all the same. */
+const SECRET_CHARACTERS_MIN = 6;
+
+export interface LoggedError {
+  readonly name: string;
+  readonly code?: string;
+  readonly message: string;
+  /** Where it was thrown, without the message. */
+  readonly stack?: readonly string[];
+  readonly cause?: LoggedError;
+}
+
+/** Copies the fields of a line without what must not be logged. */
+export function redactFields(fields: Record<string, unknown>): Record<string, unknown> {
+  return redactObject(fields, 0);
+}
+
+/** Name, code, message and chain of causes of what was thrown; nothing else of it. */
+export function describeError(error: unknown, causesLeft = CAUSES_MAX): LoggedError {
+  if (!(error instanceof Error)) {
+    return { name: typeof error, message: maskPersonal(typeof error === 'string' ? error : 'not an error was thrown') };
+  }
+  const { cause } = error;
+  const code = 'code' in error && ['string', 'number'].includes(typeof error.code) ? String(error.code) : null;
+  const stack = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return {
+    name: error.name,
+    ...(code === null ? {} : { code }),
+    message: maskPersonal(error.message),
+    ...(stack.length === 0 ? {} : { stack: stack.slice(0, STACK_FRAMES_MAX).map((line) => line.trim()) }),
+    ...(cause === undefined || causesLeft === 0 ? {} : { cause: describeError(cause, causesLeft - 1) }),
+  };
+}
+
+/** @returns a function that strikes the secrets out of a line of the log, as they are and as encodings carry them */
+export function secretStriker(secrets: readonly string[]): (line: string) => string {
+  const forms = secrets.filter((secret) => secret.length >= SECRET_CHARACTERS_MIN).flatMap(formsOf);
+  // The longest first: a secret may contain another.
+  const unique = [...new Set(forms)].sort((left, right) => right.length - left.length);
+  return (line) => {
+    let struck = line.replace(CREDENTIALS_OF_HEADERS, `$1 ${REDACTED}`).replace(CREDENTIALS_OF_URLS, `//${REDACTED}@`);
+    for (const form of unique) struck = struck.replaceAll(form, REDACTED);
+    return struck;
+  };
+}
+
+/** Basic credentials are the secret of two secrets. */
+export function basicCredentials(user: string, password: string): string {
+  return Buffer.from(`${user}:${password}`).toString('base64');
+}
+
+const CREDENTIALS_OF_HEADERS = /\b(Basic|Bearer) +[A-Za-z0-9+/=._~-]{8,}/gi;
+const CREDENTIALS_OF_URLS = /\/\/[^\s/@"\\]+:[^\s/@"\\]*@/g;
+
+/** Accounts and addresses as they look in the texts of others; dates, ports and short offsets stay readable. */
+const PERSONAL_PATTERNS = [
+  // A value quoted after a sensitive name, as in a piece of JSON.
+  /(?<=(?:account|iban|clabe|secret|password|token|email|phone|name)[A-Za-z]*\\?["']?\s*[:=]\s*)\\?["']?[^\s"'\\,;}]+/gi,
+  /[^\s"'<>@]+@[^\s"'<>@]+/g,
+  /\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b/g,
+  /\d{9,}/g,
+];
+
+function maskPersonal(text: string): string {
+  const cut = text.length > MESSAGE_CHARACTERS_MAX ? `${text.slice(0, MESSAGE_CHARACTERS_MAX)}...` : text;
+  return PERSONAL_PATTERNS.reduce((masked, pattern) => masked.replace(pattern, REDACTED), cut);
+}
+
+function redactObject(object: Record<string, unknown>, depth: number): Record<string, unknown> {
+  const pairs = Object.entries(object)
+    .slice(0, ITEMS_MAX)
+    .map(([name, value]) => [name, SENSITIVE_NAMES.has(comparable(name)) ? REDACTED : redactValue(value, depth + 1)]);
+  return Object.fromEntries(pairs) as Record<string, unknown>;
+}
+
+function redactValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Error) return describeError(value);
+  if (value instanceof Date) return value.toISOString();
+  // Bytes are messages or bodies.
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
+  if (depth > DEPTH_MAX) return '[nested too deeply]';
+  if (Array.isArray(value)) return value.slice(0, ITEMS_MAX).map((item) => redactValue(item, depth + 1));
+  if (value instanceof Set) return redactValue([...value], depth);
+  if (value instanceof Map) return redactObject(Object.fromEntries(value) as Record<string, unknown>, depth);
+  return redactObject(value as Record<string, unknown>, depth);
+}
+
+function formsOf(secret: string): string[] {
+  const base64 = Buffer.from(secret).toString('base64');
+  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), base64, base64.replace(/=+$/, '')];
+}
+
+function comparable(name: string): string {
+  return name.toLowerCase().replace(/[-_]/g, '');
+}

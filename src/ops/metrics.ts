@@ -1,0 +1,179 @@
+/**
+ * The metrics of the table, kept by prom-client: counters as things happen, gauges from the state at each scrape.
+ *
+ * Owns a registry of its own and its collectors of process metrics.
+ */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { CallReport } from '../api/payment-api.ts';
+import type { DeskReports } from '../consumers/lane-desk.ts';
+import { COMMAND_TYPES } from '../records/commands.ts';
+import { METRICS, OTHER, type LabelsOf, type MetricDefinition, type MetricName } from './metrics-table.ts';
+import type { ProcessorState } from './processor-state.ts';
+
+export interface Metrics {
+  /** For the lanes. Cheap, never throws. */
+  readonly reports: DeskReports & { committed(): void };
+  /** For the payment API. Cheap, never throws. */
+  readonly onCall: (report: CallReport) => void;
+  /** `Content-Type` of the text. */
+  readonly contentType: string;
+  /** All metrics in the text format of Prometheus, gauges as the state says. */
+  text(state: ProcessorState): Promise<string>;
+}
+
+/** Counters with more series than this start without them; none of the table has. */
+const SERIES_AT_START_MAX = 100;
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const set = registerAll(registry);
+  return {
+    reports: {
+      resulted: (_lane, result) => {
+        set.add('results', { command: result.commandType, outcome: result.outcome });
+        const durationMs = Number(result.completedAt - result.commandTimestamp);
+        set.observe('commandDurationSeconds', { command: result.commandType }, Math.max(0, durationMs) / 1000);
+      },
+      replayed: () => set.add('replays', {}),
+      deadLettered: (_lane, { reason }) => set.add('deadLetters', { reason }),
+      moved: () => set.add('moved', {}),
+      statusChanged: (_lane, kind) => set.add('statusChanges', { kind }),
+      failed: (_lane, where) => set.add('ownFailures', { where }),
+      committed: () => set.add('commits', {}),
+    },
+    onCall: ({ operation, outcomeKind, httpStatus, durationMs }) => {
+      set.observe('apiCallDurationSeconds', { operation, outcome: outcomeKind }, durationMs / 1000);
+      const status = httpStatus === null ? 'none' : `${Math.floor(httpStatus / 100)}xx`;
+      set.add('apiResponses', { operation, status });
+    },
+    contentType: registry.contentType,
+    text: (state) => {
+      writeGauges(set, state);
+      return registry.metrics();
+    },
+  };
+}
+
+interface MetricSet {
+  add<Name extends MetricName>(name: Name, labels: LabelsOf<Name>): void;
+  observe<Name extends MetricName>(name: Name, labels: LabelsOf<Name>, value: number): void;
+  put<Name extends MetricName>(name: Name, labels: LabelsOf<Name>, value: number): void;
+  /** Forgets the series of a gauge, so that those of lanes that are gone go. */
+  clear(name: MetricName): void;
+}
+
+function registerAll(registry: Registry): MetricSet {
+  const counters = new Map<MetricName, Counter>();
+  const gauges = new Map<MetricName, Gauge>();
+  const histograms = new Map<MetricName, Histogram>();
+  for (const name of Object.keys(METRICS) as MetricName[]) {
+    const definition: MetricDefinition = METRICS[name];
+    const common = {
+      name: definition.name,
+      help: definition.help,
+      labelNames: Object.keys(definition.labels),
+      registers: [registry],
+    };
+    switch (definition.type) {
+      case 'counter': {
+        const counter = new Counter(common);
+        // A series that begins at its first event hides that event from rate().
+        for (const labels of allLabels(definition)) counter.inc(labels, 0);
+        counters.set(name, counter);
+        break;
+      }
+      case 'gauge':
+        gauges.set(name, new Gauge(common));
+        break;
+      case 'histogram':
+        histograms.set(name, new Histogram({ ...common, buckets: [...(definition.buckets ?? [])] }));
+        break;
+    }
+  }
+  return {
+    add: (name, labels) => counters.get(name)?.inc(bounded(name, labels)),
+    observe: (name, labels, value) => histograms.get(name)?.observe(bounded(name, labels), value),
+    put: (name, labels, value) => gauges.get(name)?.set(bounded(name, labels), value),
+    clear: (name) => gauges.get(name)?.reset(),
+  };
+}
+
+/** What the table does not list becomes `other`: labels come from results and answers, their number must not. */
+function bounded(name: MetricName, labels: Readonly<Record<string, string>>): Record<string, string> {
+  const definition: MetricDefinition = METRICS[name];
+  const pairs = Object.entries(labels).map(([label, value]) => {
+    const values = definition.labels[label];
+    return [label, values === 'lanes' || values?.includes(value) ? value : OTHER];
+  });
+  return Object.fromEntries(pairs) as Record<string, string>;
+}
+
+function allLabels(definition: MetricDefinition): Record<string, string>[] {
+  let combinations: Record<string, string>[] = [{}];
+  for (const [label, values] of Object.entries(definition.labels)) {
+    if (values === 'lanes') return [];
+    combinations = combinations.flatMap((labels) => values.map((value) => ({ ...labels, [label]: value })));
+  }
+  return combinations.length > SERIES_AT_START_MAX ? [] : combinations;
+}
+
+/** Synchronous from the first reset to the last value, so that no scrape sees half of it. */
+function writeGauges(set: MetricSet, state: ProcessorState): void {
+  writeLag(set, state);
+  writeUnfinished(set, state);
+  writeService(set, state);
+  for (const stage of METRICS.lanes.labels.stage) {
+    set.put('lanes', { stage }, state.lanes.filter((lane) => lane.stage === stage).length);
+  }
+  set.put('lanesConfigured', {}, state.lanesConfigured);
+  set.put('ready', {}, state.ready ? 1 : 0);
+  set.put('groupConfirmed', {}, state.isGroupConfirmed ? 1 : 0);
+  set.put('keysRemembered', {}, state.keysRemembered);
+}
+
+function writeLag(set: MetricSet, state: ProcessorState): void {
+  for (const name of ['lagMessages', 'lagOldestSeconds', 'observationsLagMessages'] as const) set.clear(name);
+  const notAdmitted = new Map<string, number>();
+  for (const { lane, inputs } of state.lanes) {
+    for (const { cause, command, lagMessages, oldestSeconds } of inputs) {
+      if (lagMessages === null) continue;
+      if (command === null) {
+        set.put('observationsLagMessages', { lane: String(lane) }, lagMessages);
+        continue;
+      }
+      set.put('lagMessages', { lane: String(lane), command }, lagMessages);
+      set.put('lagOldestSeconds', { lane: String(lane), command }, oldestSeconds ?? 0);
+      if (cause === null) continue;
+      const name = `${command} ${cause}`;
+      notAdmitted.set(name, (notAdmitted.get(name) ?? 0) + lagMessages);
+    }
+  }
+  for (const command of COMMAND_TYPES) {
+    for (const cause of METRICS.notAdmittedMessages.labels.cause) {
+      set.put('notAdmittedMessages', { command, cause }, notAdmitted.get(`${command} ${cause}`) ?? 0);
+    }
+  }
+  set.put('lagEndsAgeSeconds', {}, state.lagEndsAgeSeconds);
+}
+
+function writeUnfinished(set: MetricSet, state: ProcessorState): void {
+  for (const operation of COMMAND_TYPES) {
+    for (const entryState of METRICS.unfinishedEntries.labels.state) {
+      const found = state.unfinished.find((group) => group.state === entryState && group.operation === operation);
+      set.put('unfinishedEntries', { state: entryState, operation }, found?.count ?? 0);
+      set.put('unfinishedOldestSeconds', { state: entryState, operation }, found?.oldestSeconds ?? 0);
+    }
+    set.put('oldestUnansweredSeconds', { command: operation }, state.oldestUnansweredSeconds[operation] ?? 0);
+  }
+}
+
+function writeService(set: MetricSet, state: ProcessorState): void {
+  set.put('serviceHeld', {}, state.service.state === 'serving' ? 0 : 1);
+  for (const { breaker, callsUnderWay, operation } of state.operations) {
+    set.put('callsUnderWay', { operation }, callsUnderWay);
+    for (const stage of METRICS.breakerStage.labels.stage) {
+      set.put('breakerStage', { operation, stage }, stage === breaker ? 1 : 0);
+    }
+  }
+}

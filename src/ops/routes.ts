@@ -1,0 +1,36 @@
+/** What the HTTP endpoints answer. */
+import type { Readiness } from './health.ts';
+import { jsonReply, type Route } from './http-server.ts';
+import type { Metrics } from './metrics.ts';
+import type { ProcessorState } from './processor-state.ts';
+
+export interface RouteSources {
+  readonly state: { readiness(): Readiness; read(): Promise<ProcessorState> };
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+}
+
+/** Health is for everyone; metrics and state want the token, if one is set. */
+export function operationsRoutes({ metrics, state }: RouteSources): Route[] {
+  return [
+    // That it is answered at all says that the event loop turns.
+    { path: '/health/live', isProtected: false, answer: () => jsonReply(200, { live: true }) },
+    {
+      path: '/health/ready',
+      isProtected: false,
+      answer: () => {
+        const readiness = state.readiness();
+        return jsonReply(readiness.ready ? 200 : 503, readiness);
+      },
+    },
+    {
+      path: '/metrics',
+      isProtected: true,
+      answer: async () => ({
+        status: 200,
+        contentType: metrics.contentType,
+        body: await metrics.text(await state.read()),
+      }),
+    },
+    { path: '/api/state', isProtected: true, answer: async () => jsonReply(200, await state.read()) },
+  ];
+}

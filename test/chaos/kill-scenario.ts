@@ -1,0 +1,247 @@
+/**
+ * One processor is killed with SIGKILL again and again while it works.
+ *
+ *   prepared   quotes to execute, incoming payments to reject
+ *   rounds     a part of the commands is published; some way into them the processor is killed and started again
+ *   the end    every command has a result; the processor is stopped in order
+ *   evidence   what a read_committed reader finds, the sandbox's counts and books, and the ledger
+ */
+import type { CommandType } from '../../src/records/commands.ts';
+import { decodeEntry, decodeOwner, ENTRY_PREFIX, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
+import { openTopicReader, type TopicRecord } from '../../src/consumers/topic-reader.ts';
+import { accountOf, createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { Journal, type ResultEvent } from '../support/journal.ts';
+import type { RunningProcessor } from '../support/processor.ts';
+import type { BooksReport, EffectsReport } from '../support/sandbox-control.ts';
+import { Stack } from '../support/stack.ts';
+
+export interface KillOptions {
+  kafkaBrokers: readonly string[];
+  schemaRegistryUrl: string;
+  /** Of each kind: transfers in, executions, rejections. */
+  commands: number;
+  kills: number;
+  /** Seed of the moments of the kills. */
+  seed: number;
+  onProgress: (line: string) => void;
+}
+
+export type KillCommandType = Extract<CommandType, 'transfer-in' | 'execute-quote' | 'reject-transaction'>;
+
+/** A command of the run, and what it moves if it is executed. */
+export interface KillCommand {
+  type: KillCommandType;
+  key: string;
+  fields: object;
+  /** The quote or the incoming transaction that it is about; the key of a transfer-in. */
+  subject: string;
+  /** The account whose balance tells whether it took effect, and how often. */
+  account: string;
+  /** What one effect adds to that account; smallest unit. */
+  effectAmount: bigint;
+}
+
+export interface Recovery {
+  /** From the kill until every lane was open again. */
+  readyMs: number;
+  /** From the kill until the first result of the next process. */
+  firstResultMs: number;
+}
+
+export interface Evidence {
+  commands: readonly KillCommand[];
+  results: readonly ResultEvent[];
+  deadLetters: number;
+  effects: EffectsReport;
+  books: BooksReport;
+  /** Commands whose call may have been on its way when their process was killed, by the ledger. */
+  underWayAtKills: ReadonlySet<string>;
+  recoveries: readonly Recovery[];
+  exitCode: number | null;
+  elapsedMs: number;
+}
+
+const TRANSFER_AMOUNT = 100n;
+/** Half of the calls takes effect late, half answers late: kills hit calls on both sides of their effect. */
+const CALL_DELAY_MS = 30;
+/** Few, so that a backlog is always left to be killed in. */
+const CALL_SLOTS = 8;
+const RESULTS_MS_MAX = 180_000;
+
+export async function runKills(options: KillOptions): Promise<Evidence> {
+  const stack = await Stack.open({
+    name: 'kills',
+    kafkaBrokers: options.kafkaBrokers,
+    schemaRegistryUrl: options.schemaRegistryUrl,
+    sandbox: { quoteLifetimeMs: 3_600_000, approvalMs: 3_600_000, settleMs: 0 },
+    settings: { API_MAX_CONCURRENCY: String(CALL_SLOTS) },
+  });
+  try {
+    return await run(stack, options);
+  } catch (error) {
+    options.onProgress(stack.logs());
+    throw error;
+  } finally {
+    await stack.close();
+  }
+}
+
+async function run(stack: Stack, options: KillOptions): Promise<Evidence> {
+  const commands = shuffled(await prepare(stack, options.commands), options.seed);
+  await stack.service.addFaults(
+    { kind: 'delay', delayMs: CALL_DELAY_MS, at: 'before', share: 0.5 },
+    { kind: 'delay', delayMs: CALL_DELAY_MS, at: 'after' },
+  );
+  options.onProgress(`${commands.length} commands, ${options.kills} kills`);
+  const beganMs = performance.now();
+  const recoveries: Recovery[] = [];
+  const random = randomOf(options.seed);
+  const rounds = options.kills + 1;
+  let processor = await stack.startProcessor();
+  for (let round = 0; round < rounds; round += 1) {
+    const part = commands.slice(
+      Math.floor((round * commands.length) / rounds),
+      Math.floor(((round + 1) * commands.length) / rounds),
+    );
+    const before = stack.journal.results().length;
+    const published = Promise.all(
+      part.map((command) => stack.publisher.publishUntyped(command.type, command.key, command.fields)),
+    );
+    if (round < options.kills) {
+      const wanted = before + Math.ceil(part.length * (0.1 + 0.5 * random()));
+      await stack.journal.until(() => stack.journal.results().length >= wanted, `${wanted} results`, RESULTS_MS_MAX);
+      const recovered = await killAndStart(stack, processor);
+      processor = recovered.processor;
+      recoveries.push(recovered.recovery);
+      options.onProgress(
+        `kill ${round + 1}: ready after ${recovered.recovery.readyMs} ms, first result after ${recovered.recovery.firstResultMs} ms`,
+      );
+    }
+    await published;
+  }
+  await stack.journal.resultsOfAll(
+    commands.map(({ key }) => key),
+    RESULTS_MS_MAX,
+  );
+  const elapsedMs = Math.round(performance.now() - beganMs);
+  const { code } = await processor.stop();
+  return { commands, recoveries, exitCode: code, elapsedMs, ...(await gather(stack)) };
+}
+
+async function killAndStart(
+  stack: Stack,
+  victim: RunningProcessor,
+): Promise<{ processor: RunningProcessor; recovery: Recovery }> {
+  await victim.kill9();
+  const killedMs = performance.now();
+  const processor = await stack.spawnProcessor();
+  const before = stack.journal.results().length;
+  await processor.ready();
+  const readyMs = Math.round(performance.now() - killedMs);
+  await stack.journal.until(() => stack.journal.results().length > before, 'a result after the kill');
+  return { processor, recovery: { readyMs, firstResultMs: Math.round(performance.now() - killedMs) } };
+}
+
+async function prepare(stack: Stack, count: number): Promise<KillCommand[]> {
+  const commands: KillCommand[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const transferKey = `transfer-${index}`;
+    commands.push({
+      type: 'transfer-in',
+      key: transferKey,
+      fields: transferInOf(transferKey, TRANSFER_AMOUNT),
+      subject: transferKey,
+      account: accountOf(transferKey),
+      effectAmount: TRANSFER_AMOUNT,
+    });
+    const executeKey = `execute-${index}`;
+    const execution = await executionOf(stack, executeKey);
+    commands.push({
+      type: 'execute-quote',
+      key: executeKey,
+      fields: execution,
+      subject: execution.quoteId,
+      account: accountOf(executeKey),
+      effectAmount: -createQuoteOf(executeKey).lockedCurrencyAmount,
+    });
+    const rejectKey = `reject-${index}`;
+    const rejection = await rejectionOf(stack, rejectKey);
+    commands.push({
+      type: 'reject-transaction',
+      key: rejectKey,
+      fields: rejection,
+      subject: rejection.transactionId,
+      account: '',
+      effectAmount: 0n,
+    });
+  }
+  return commands;
+}
+
+/** Read anew from the beginning: what any other reader would find. */
+async function gather(
+  stack: Stack,
+): Promise<Pick<Evidence, 'results' | 'deadLetters' | 'effects' | 'books' | 'underWayAtKills'>> {
+  const journal = await Journal.open(stack.settings);
+  const count = stack.journal.results().length;
+  await journal.until(() => journal.results().length >= count, `${count} results, read anew`);
+  const ledger: TopicRecord[] = [];
+  const reader = await openTopicReader(stack.kafka, {
+    topics: [stack.topics.ledger],
+    start: { from: 'beginning' },
+    untilEnd: true,
+    groupPrefix: stack.settings.TOPIC_PREFIX,
+    onRecord: (record) => void ledger.push(record),
+  });
+  await reader.ended;
+  await reader.close();
+  const evidence = {
+    results: journal.results(),
+    deadLetters: journal.deadLetters().length,
+    effects: await stack.service.effects(),
+    books: await stack.service.books(),
+    underWayAtKills: underWayAtKills(ledger),
+  };
+  await journal.close();
+  return evidence;
+}
+
+/** Intents that a new owner found in its lane: their process was killed between the intent and its outcome. */
+function underWayAtKills(ledger: readonly TopicRecord[]): Set<string> {
+  const found = new Set<string>();
+  const intents = new Map<string, { partition: number; processId: string }>();
+  for (const { key, value, partition } of ledger) {
+    if (key === null || value === null) continue;
+    const name = key.toString();
+    if (name === OWNER_KEY) {
+      const { processId } = decodeOwner(value);
+      for (const [command, intent] of intents) {
+        if (intent.partition === partition && intent.processId !== processId) found.add(command);
+      }
+    } else if (name.startsWith(ENTRY_PREFIX)) {
+      const { key: command, phase } = decodeEntry(value);
+      if (phase.state === 'INTENT') intents.set(command, { partition, processId: phase.processId });
+      else intents.delete(command);
+    }
+  }
+  return found;
+}
+
+function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
+  const random = randomOf(seed);
+  return items
+    .map((item) => ({ item, place: random() }))
+    .sort((left, right) => left.place - right.place)
+    .map(({ item }) => item);
+}
+
+/** From 0 up to 1; the same numbers for the same seed (mulberry32). */
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,36 @@
+/** Commands as tests publish them, each moving the money of accounts of its own. */
+import type { CommandInput } from '../../src/client/index.ts';
+import type { Stack } from './stack.ts';
+
+/** What an internal account of the sandbox begins with; smallest unit. */
+export const STARTING_BALANCE = 9_000_000_000_000_000_000n;
+
+/** The account that a transfer-in of this key moves money to. The last letter keeps the sandbox's scenarios away. */
+export function accountOf(key: string): string {
+  return `InternalAccount:${key}-x`;
+}
+
+export function transferInOf(key: string, amount = 100n): CommandInput<'transfer-in'> {
+  return { source: { accountId: 'ExternalAccount:payer-x' }, destination: { accountId: accountOf(key) }, amount };
+}
+
+export function createQuoteOf(key: string, amount = 1000n): CommandInput<'create-quote'> {
+  return {
+    source: { sourceType: 'ACCOUNT', accountId: accountOf(key) },
+    destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:payee-x' },
+    lockedCurrencySide: 'SENDING',
+    lockedCurrencyAmount: amount,
+  };
+}
+
+/** A quote made beside the processor, and the command that executes it. */
+export async function executionOf(stack: Stack, key: string): Promise<CommandInput<'execute-quote'>> {
+  const quote = await stack.service.createQuote(accountOf(key));
+  return { quoteId: quote.id, transactionId: quote.transactionId };
+}
+
+/** An incoming payment that is PENDING, and the command that rejects it. */
+export async function rejectionOf(stack: Stack, key: string): Promise<CommandInput<'reject-transaction'>> {
+  const transaction = await stack.service.simulateUmaReceive(`Customer:${key}-x`);
+  return { transactionId: transaction.id, reason: 'not expected' };
+}

@@ -1,0 +1,113 @@
+/**
+ * Everything that the processor tells the world: results, status events and dead letters, as a read_committed reader
+ * sees them, in the order of arrival. It owns its two readers until it is closed.
+ */
+import { subscribe, type Envelope, type PaymentEvent } from '../../src/client/index.ts';
+import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+import { topicNames } from '../../src/records/topics.ts';
+import { openTopicReader, type TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { ClientSettings } from '../../src/client/settings.ts';
+import type { CommandResult, QuoteStatusChanged, TransactionStatusChanged } from '../../src/records/types.ts';
+import { Watch } from './watch.ts';
+
+export type ResultEvent = Envelope & { kind: 'result'; value: CommandResult };
+export type TransactionEvent = Envelope & { kind: 'transaction-status'; value: TransactionStatusChanged };
+export type QuoteEvent = Envelope & { kind: 'quote-status'; value: QuoteStatusChanged };
+
+/** Time for a call, its doubt and a lost session, several times over. */
+const AWAIT_MS = 40_000;
+
+export class Journal {
+  readonly #events: PaymentEvent[] = [];
+  readonly #deadLetters: TopicRecord[] = [];
+  readonly #watch = new Watch();
+  #close: () => Promise<void> = async () => undefined;
+
+  static async open(settings: ClientSettings): Promise<Journal> {
+    const journal = new Journal();
+    const subscription = await subscribe(settings, {
+      streams: ['results', 'transaction-status', 'quote-status'],
+      start: { from: 'beginning' },
+      onEvent: (event) => {
+        journal.#events.push(event);
+        journal.#watch.changed();
+      },
+    });
+    const kafka = createKafka(settings, 'test-dead-letters', { retry: PATIENT_RETRY });
+    const deadLetters = await openTopicReader(kafka, {
+      topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
+      start: { from: 'beginning' },
+      untilEnd: false,
+      groupPrefix: `${settings.TOPIC_PREFIX}-test`,
+      onRecord: (record) => {
+        journal.#deadLetters.push(record);
+        journal.#watch.changed();
+      },
+    });
+    journal.#close = async () => {
+      await Promise.all([subscription.close(), deadLetters.close()]);
+    };
+    return journal;
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+
+  results(key?: string): ResultEvent[] {
+    return this.#events.filter(
+      (event): event is ResultEvent => event.kind === 'result' && (key === undefined || event.key === key),
+    );
+  }
+
+  transactionEvents(transactionId?: string): TransactionEvent[] {
+    return this.#events.filter(
+      (event): event is TransactionEvent =>
+        event.kind === 'transaction-status' && (transactionId === undefined || event.key === transactionId),
+    );
+  }
+
+  quoteEvents(quoteId?: string): QuoteEvent[] {
+    return this.#events.filter(
+      (event): event is QuoteEvent =>
+        event.kind === 'quote-status' && (quoteId === undefined || event.key === quoteId),
+    );
+  }
+
+  deadLetters(): TopicRecord[] {
+    return this.#deadLetters;
+  }
+
+  /** The first result of the key. */
+  async result(key: string, timeoutMs = AWAIT_MS): Promise<ResultEvent> {
+    const [first] = await this.resultsOf(key, 1, timeoutMs);
+    if (first === undefined) throw new Error(`no result of ${key}`);
+    return first;
+  }
+
+  /** The results of the key, once there are as many. */
+  async resultsOf(key: string, count: number, timeoutMs = AWAIT_MS): Promise<ResultEvent[]> {
+    await this.until(() => this.results(key).length >= count, `${count} results of ${key}`, timeoutMs);
+    return this.results(key);
+  }
+
+  /** A first result for each of the keys, in their order. */
+  async resultsOfAll(keys: readonly string[], timeoutMs = AWAIT_MS): Promise<ResultEvent[]> {
+    const missing = (): string[] => {
+      const seen = new Set(this.results().map((event) => event.key));
+      return keys.filter((key) => !seen.has(key));
+    };
+    await this.until(() => missing().length === 0, () => `results of ${missing().join(', ')}`, timeoutMs);
+    return keys.flatMap((key) => this.results(key).slice(0, 1));
+  }
+
+  /** The dead letter whose original key is this. */
+  async deadLetter(isIt: (record: TopicRecord) => boolean, what: string): Promise<TopicRecord> {
+    await this.until(() => this.#deadLetters.some(isIt), `a dead letter: ${what}`);
+    return this.#deadLetters.find(isIt) as TopicRecord;
+  }
+
+  until(condition: () => boolean, what: string | (() => string), timeoutMs = AWAIT_MS): Promise<void> {
+    return this.#watch.until(condition, timeoutMs, typeof what === 'string' ? () => what : what);
+  }
+}

@@ -1,0 +1,123 @@
+/** What tests ask of the sandbox beside the processor: its control endpoints, and calls of a client's own. */
+import type { CommandType } from '../../src/records/commands.ts';
+
+/** Any non-empty credentials will do unless the sandbox was given some. */
+export const TOKEN_ID = 'token-id-of-a-test';
+export const CLIENT_SECRET = 'client-secret-of-a-test';
+
+export interface KeyTally {
+  calls: number;
+  effects: number;
+  transactionIds: string[];
+}
+
+export interface EffectsReport {
+  operations: Record<CommandType, Record<string, KeyTally>>;
+  unkeyed: Record<string, { calls: number; effects: number }>;
+  quotes: Record<string, { executeCalls: number; executions: number }>;
+  transactions: Record<string, { rejectCalls: number; rejections: number }>;
+  totals: Record<string, { calls: number; effects: number }>;
+}
+
+export interface BooksReport {
+  balanced: boolean;
+  entries: number;
+  totals: Record<string, string>;
+  balances: { account: string; currency: string; balance: string }[];
+  transactions: number;
+  scheduledSteps: number;
+}
+
+/** A rule of `POST /control/faults`; see the sandbox's README. */
+export type Fault = { kind: string; operation?: string } & Record<string, string | number | boolean>;
+
+export interface SandboxQuote {
+  id: string;
+  transactionId: string;
+  totalSendingAmount: number;
+  status: string;
+}
+
+export interface SandboxTransaction {
+  id: string;
+  status: string;
+  [name: string]: unknown;
+}
+
+export class SandboxControl {
+  readonly #url: string;
+  readonly #baseUrl: string;
+  readonly #authorization: string;
+
+  constructor(sandbox: { url: string; baseUrl: string }, credentials = `${TOKEN_ID}:${CLIENT_SECRET}`) {
+    this.#url = sandbox.url;
+    this.#baseUrl = sandbox.baseUrl;
+    this.#authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+  }
+
+  effects(): Promise<EffectsReport> {
+    return this.#ask<EffectsReport>('GET', `${this.#url}/control/effects`);
+  }
+
+  books(): Promise<BooksReport> {
+    return this.#ask<BooksReport>('GET', `${this.#url}/control/books`);
+  }
+
+  /** What the account has, 0 for one that was never named; smallest unit. */
+  async balanceOf(account: string): Promise<bigint> {
+    const { balances } = await this.books();
+    return BigInt(balances.find((line) => line.account === account)?.balance ?? '0');
+  }
+
+  async addFaults(...faults: Fault[]): Promise<void> {
+    await this.#ask('POST', `${this.#url}/control/faults`, faults);
+  }
+
+  async clearFaults(): Promise<void> {
+    await this.#ask('DELETE', `${this.#url}/control/faults`);
+  }
+
+  async set(settings: Record<string, unknown>): Promise<void> {
+    await this.#ask('POST', `${this.#url}/control/settings`, settings);
+  }
+
+  async setAccounts(...accounts: Record<string, unknown>[]): Promise<void> {
+    await this.#ask('POST', `${this.#url}/control/accounts`, accounts);
+  }
+
+  /** A quote that was not asked for by a command. */
+  createQuote(sourceAccountId: string, amount = 1000): Promise<SandboxQuote> {
+    return this.#ask<SandboxQuote>('POST', `${this.#baseUrl}/quotes`, {
+      source: { sourceType: 'ACCOUNT', accountId: sourceAccountId },
+      destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:payee-x' },
+      lockedCurrencySide: 'SENDING',
+      lockedCurrencyAmount: amount,
+    });
+  }
+
+  /** An incoming UMA payment, PENDING for the sandbox's approval time. */
+  simulateUmaReceive(customerId: string, amount = 700): Promise<SandboxTransaction> {
+    return this.#ask<SandboxTransaction>('POST', `${this.#baseUrl}/sandbox/uma/receive`, {
+      senderUmaAddress: '$sender@example.com',
+      receivingCurrencyCode: 'USD',
+      receivingCurrencyAmount: amount,
+      customerId,
+    });
+  }
+
+  async transactions(query = ''): Promise<SandboxTransaction[]> {
+    const page = await this.#ask<{ data: SandboxTransaction[] }>('GET', `${this.#baseUrl}/transactions${query}`);
+    return page.data;
+  }
+
+  async #ask<Value>(method: string, url: string, body?: unknown): Promise<Value> {
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: this.#authorization, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${text}`);
+    return JSON.parse(text) as Value;
+  }
+}

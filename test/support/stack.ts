@@ -1,0 +1,139 @@
+/**
+ * All that a test needs around processors: topics and schemas of its own, a sandbox in this process, a publisher, and
+ * the journal of what comes out. `close` ends everything, processors included, in the order of use.
+ */
+import { randomUUID } from 'node:crypto';
+import type { IHeaders } from 'kafkajs';
+import { registerSubjects } from '../../src/cli/schema-subjects.ts';
+import { PaymentCommandPublisher } from '../../src/client/index.ts';
+import { CLIENT_SETTING_NAMES, type ClientSettings } from '../../src/client/settings.ts';
+import { readSomeSettings } from '../../src/config.ts';
+import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+import { createTopics } from '../../src/producers/topic-admin.ts';
+import { TOPIC_SETTING_NAMES } from '../../src/producers/topic-definitions.ts';
+import type { CommandType } from '../../src/records/commands.ts';
+import { topicNames, type TopicNames } from '../../src/records/topics.ts';
+import { startSandbox, type RunningSandbox, type SandboxStartOptions } from '../../dev/sandbox/start.ts';
+import { Journal } from './journal.ts';
+import { RunningProcessor, spawnProcessor } from './processor.ts';
+import { CLIENT_SECRET, SandboxControl, TOKEN_ID } from './sandbox-control.ts';
+
+export const LANES = 3;
+
+export interface StackOptions {
+  name: string;
+  kafkaBrokers: readonly string[];
+  schemaRegistryUrl: string;
+  sandbox?: SandboxStartOptions;
+  /** Settings of the processor beside the usual ones. */
+  settings?: Readonly<Record<string, string>>;
+}
+
+/** Short times, so that a lost member and a doubt are over in seconds. */
+const QUICK_SETTINGS = {
+  KAFKA_SESSION_TIMEOUT_MS: '2000',
+  KAFKA_HEARTBEAT_INTERVAL_MS: '300',
+  API_TIMEOUT_MS: '1500',
+  SETTLING_TIME_MS: '1000',
+  BREAKER_RESET_MS: '500',
+  SANDBOX_COMMANDS: 'true',
+};
+
+export interface RawMessage {
+  key: Buffer | string | null;
+  value: Buffer | string | null;
+  headers?: IHeaders;
+  partition?: number;
+}
+
+export class Stack {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly settings: ClientSettings;
+  readonly topics: TopicNames;
+  readonly kafka: ReturnType<typeof createKafka>;
+  readonly sandbox: RunningSandbox;
+  readonly service: SandboxControl;
+  readonly publisher: PaymentCommandPublisher;
+  readonly journal: Journal;
+  readonly #processors: RunningProcessor[] = [];
+  readonly #raw: ReturnType<ReturnType<typeof createKafka>['producer']>;
+
+  private constructor(parts: Pick<Stack, 'environment' | 'settings' | 'sandbox' | 'publisher' | 'journal' | 'kafka'>) {
+    this.environment = parts.environment;
+    this.settings = parts.settings;
+    this.topics = topicNames(parts.settings.TOPIC_PREFIX);
+    this.kafka = parts.kafka;
+    this.sandbox = parts.sandbox;
+    this.service = new SandboxControl(parts.sandbox);
+    this.publisher = parts.publisher;
+    this.journal = parts.journal;
+    this.#raw = parts.kafka.producer();
+  }
+
+  static async open(options: StackOptions): Promise<Stack> {
+    const prefix = `test-${options.name}-${randomUUID().slice(0, 8)}`;
+    const kafkaEnvironment = {
+      KAFKA_BROKERS: options.kafkaBrokers.join(','),
+      SCHEMA_REGISTRY_URL: options.schemaRegistryUrl,
+      TOPIC_PREFIX: prefix,
+      LANES: String(LANES),
+    };
+    const read = readSomeSettings(kafkaEnvironment, [...CLIENT_SETTING_NAMES, ...TOPIC_SETTING_NAMES]);
+    if (!read.ok) throw new Error(read.problems.join('; '));
+    const settings = read.config;
+    const kafka = createKafka(settings, `${prefix}-test`, { retry: PATIENT_RETRY });
+    await Promise.all([
+      createTopics(kafka, settings, { replicationFactor: null, dryRun: false }),
+      registerSubjects(settings),
+    ]);
+    const sandbox = await startSandbox({ settleMs: 60_000, approvalMs: 600_000, ...options.sandbox });
+    const environment = {
+      ...kafkaEnvironment,
+      KAFKA_GROUP_ID: `${prefix}-group`,
+      API_BASE_URL: sandbox.baseUrl,
+      API_TOKEN_ID: TOKEN_ID,
+      API_CLIENT_SECRET: CLIENT_SECRET,
+      ...QUICK_SETTINGS,
+      ...options.settings,
+    };
+    const [publisher, journal] = await Promise.all([PaymentCommandPublisher.connect(settings), Journal.open(settings)]);
+    const stack = new Stack({ environment, settings, sandbox, publisher, journal, kafka });
+    await stack.#raw.connect();
+    return stack;
+  }
+
+  /** A processor whose lanes are open. */
+  async startProcessor(overrides: Readonly<Record<string, string>> = {}): Promise<RunningProcessor> {
+    const processor = await this.spawnProcessor(overrides);
+    await processor.ready();
+    return processor;
+  }
+
+  /** A processor that has just been started. */
+  async spawnProcessor(overrides: Readonly<Record<string, string>> = {}): Promise<RunningProcessor> {
+    const processor = await spawnProcessor({ ...this.environment, ...overrides });
+    this.#processors.push(processor);
+    return processor;
+  }
+
+  /** Publishes bytes as they are, past all checks of the client. */
+  async publishRaw(type: CommandType, ...messages: RawMessage[]): Promise<void> {
+    await this.#raw.send({ topic: this.topics.commands[type], messages: messages.map((message) => ({ ...message })) });
+  }
+
+  /** What the processors printed last, for a failing test. */
+  logs(): string {
+    return this.#processors.map((processor) => `--- processor ${processor.pid}\n${processor.tail()}`).join('\n');
+  }
+
+  /** Ends what the last test left running. */
+  async endProcessors(): Promise<void> {
+    await Promise.all(this.#processors.splice(0).map((processor) => processor.end()));
+  }
+
+  async close(): Promise<void> {
+    await this.endProcessors();
+    await Promise.all([this.publisher.close(), this.journal.close(), this.#raw.disconnect()]);
+    await this.sandbox.stop();
+  }
+}
