@@ -1,30 +1,127 @@
 /**
- * The processor: commands from Kafka -> lanes and their ledger -> the payment API -> results and status changes to Kafka.
+ * The processor.
  *
- *   settings -> schemas and topics checked -> payment service checked -> lanes -> (SIGTERM) lanes released -> end
+ *   Kafka: commands -> lanes, each with its ledger -> the payment API -> lanes -> Kafka: results, status changes
+ *
+ *   settings -> endpoints -> schemas and topics checked -> payment service checked -> lanes open
+ *   SIGTERM  -> lanes released: calls end, answers are committed, the group is left -> end
  */
-import pino from 'pino';
 import { createPaymentApi } from './api/payment-api.ts';
 import { systemClock } from './api/clock.ts';
 import { EXIT_CODE_CONFIG, readConfig } from './config.ts';
-import { LaneSet } from './consumers/lane-set.ts';
+import { LaneSet, servedCommandTypes } from './consumers/lane-set.ts';
+import { createHttpServer } from './ops/http-server.ts';
+import { createLogger } from './ops/logging.ts';
+import { createMetrics } from './ops/metrics.ts';
+import { operationsRoutes } from './ops/routes.ts';
+import { StateReader } from './ops/state-reader.ts';
 import { RecordRegistry } from './records/registry.ts';
 import { recordOfTopic, topicNames } from './records/topics.ts';
+import { checkSurroundings, StartUpProblems } from './start-up.ts';
 
-const read = readConfig(process.env);
-if (!read.ok) {
-  for (const p of read.problems) console.error(p);
+const settings = readConfig(process.env);
+if (!settings.ok) {
+  console.error(`The processor was not started. What is wrong with its settings:\n  ${settings.problems.join('\n  ')}`);
   process.exit(EXIT_CODE_CONFIG);
 }
-const config = read.config;
-const log = pino({ level: config.LOG_LEVEL });
+const { config } = settings;
+const clock = systemClock;
+const log = createLogger(config);
 const topics = topicNames(config.TOPIC_PREFIX);
-const registry = new RecordRegistry({ url: config.SCHEMA_REGISTRY_URL, username: config.SCHEMA_REGISTRY_USERNAME, password: config.SCHEMA_REGISTRY_PASSWORD, records: recordOfTopic(topics) });
-await registry.prepare([topics.results, topics.transactionStatusChanged, topics.quoteStatusChanged]);
-const api = createPaymentApi({ baseUrl: config.API_BASE_URL, tokenId: config.API_TOKEN_ID, clientSecret: config.API_CLIENT_SECRET, timeoutMs: config.API_TIMEOUT_MS, maxConcurrency: config.API_MAX_CONCURRENCY, breakerErrorPercent: config.BREAKER_ERROR_PERCENT, breakerResetMs: config.BREAKER_RESET_MS, log: (level, event, fields) => log[level]({ event, ...fields }) });
-await api.start();
-const noop = () => undefined;
-const lanes = new LaneSet({ config, api, registry, clock: systemClock, log, onFatal: (e) => { log.fatal(e); process.exit(1); }, reports: { resulted: noop, replayed: noop, deadLettered: noop, moved: noop, statusChanged: noop, committed: noop, failed: (l, w, e) => log.error({ l, w, err: e }) } });
-await lanes.start();
-process.on('SIGTERM', () => { void lanes.stop().then(() => api.close()).then(() => process.exit(0)); });
-process.on('SIGINT', () => { void lanes.stop().then(() => api.close()).then(() => process.exit(0)); });
+const metrics = createMetrics();
+
+/** Longer than a call and its commit may take; a process that hangs at its end is ended all the same. */
+const endDeadlineMs = config.API_TIMEOUT_MS + 15_000;
+let isEnding = false;
+const isEndingNow = (): boolean => isEnding;
+
+function end(exitCode: number): void {
+  if (isEnding) return;
+  isEnding = true;
+  log.info({ event: 'ending', exitCode });
+  setTimeout(() => process.exit(exitCode === 0 ? 1 : exitCode), endDeadlineMs).unref();
+  void lanes
+    .stop()
+    .then(() => Promise.all([api.close(), http.stop()]))
+    .catch((error: unknown) => log.error({ event: 'end-failed', err: error }))
+    .finally(() => {
+      log.info({ event: 'ended', exitCode });
+      process.exit(exitCode);
+    });
+}
+
+const registry = new RecordRegistry({
+  url: config.SCHEMA_REGISTRY_URL,
+  username: config.SCHEMA_REGISTRY_USERNAME,
+  password: config.SCHEMA_REGISTRY_PASSWORD,
+  records: recordOfTopic(topics),
+});
+const api = createPaymentApi({
+  baseUrl: config.API_BASE_URL,
+  tokenId: config.API_TOKEN_ID,
+  clientSecret: config.API_CLIENT_SECRET,
+  timeoutMs: config.API_TIMEOUT_MS,
+  maxConcurrency: config.API_MAX_CONCURRENCY,
+  breakerErrorPercent: config.BREAKER_ERROR_PERCENT,
+  breakerResetMs: config.BREAKER_RESET_MS,
+  clock,
+  log: (level, event, fields) => log[level]({ event, ...fields }),
+  onCall: metrics.onCall,
+});
+const lanes = new LaneSet({
+  config,
+  api,
+  registry,
+  clock,
+  log,
+  reports: {
+    ...metrics.reports,
+    failed: (lane, where, error) => {
+      metrics.reports.failed(lane, where, error);
+      log.error({ event: 'own-failure', lane, where, err: error });
+    },
+  },
+  // Started again, it restores what it needs; limping on, it would only hold lanes.
+  onFatal: (error) => {
+    log.fatal({ event: 'fatal', err: error });
+    process.exit(1);
+  },
+});
+const state = new StateReader({
+  lanes,
+  api,
+  isDraining: isEndingNow,
+  topics,
+  commandTypes: servedCommandTypes(config),
+  laneCount: config.LANES,
+  clock,
+});
+const http = createHttpServer({
+  host: config.HTTP_HOST,
+  port: config.HTTP_PORT,
+  authToken: config.HTTP_AUTH_TOKEN,
+  routes: operationsRoutes({ state, metrics }),
+  onError: (path, error) => log.error({ event: 'endpoint-failed', path, err: error }),
+});
+
+process.on('SIGTERM', () => end(0));
+process.on('SIGINT', () => end(0));
+process.on('uncaughtException', (error) => {
+  log.fatal({ event: 'uncaught', err: error });
+  process.exit(1);
+});
+
+try {
+  const { port } = await http.start();
+  log.info({ event: 'listening', host: config.HTTP_HOST, port });
+  await checkSurroundings(config, registry, topics, log, isEndingNow);
+  if (!isEndingNow()) await api.start();
+  if (!isEndingNow()) await lanes.start();
+} catch (error) {
+  if (error instanceof StartUpProblems) {
+    console.error(`The processor was not started. What is wrong around it:\n  ${error.problems.join('\n  ')}`);
+    process.exit(EXIT_CODE_CONFIG);
+  }
+  log.fatal({ event: 'start-failed', err: error });
+  process.exit(1);
+}

@@ -103,7 +103,9 @@ async function existingKafka(say: (line: string) => void): Promise<KafkaInUse | 
       `To use an existing Kafka, KAFKA_BROKERS and SCHEMA_REGISTRY_URL must both be set, and rightly:\n  ${read.problems.join('\n  ')}`,
     );
   }
-  say(`Kafka (existing): ${read.config.KAFKA_BROKERS.join(',')}; topics and schemas with the prefix ${prefix} stay there`);
+  say(
+    `Kafka (existing): ${read.config.KAFKA_BROKERS.join(',')}; topics and schemas with the prefix ${prefix} stay there`,
+  );
   return { settings: read.config, onExistingKafka: true };
 }
 

@@ -70,7 +70,7 @@ export interface DeskParts {
   readonly reports: DeskReports;
 }
 
-/** Admissions and observations of one transaction: bounds its size and the time to its commit. */
+/** Messages of one topic in one transaction: bounds the time to its commit. */
 const ITEMS_MAX = 500;
 
 export class LaneDesk {
@@ -118,7 +118,7 @@ export class LaneDesk {
     topic: string,
     inbox: LaneInbox<CommandItem>,
   ): Promise<AdmissionCause | null> {
-    for (let count = 0; count < ITEMS_MAX; count += 1) {
+    for (let count = 0; count < ITEMS_MAX && !transaction.isFull(); count += 1) {
       const ready = inbox.peek();
       if (ready === undefined) return null;
       let refusal: AdmissionCause | null;
@@ -141,7 +141,7 @@ export class LaneDesk {
     inbox: LaneInbox<ObservationItem | null>,
   ): Promise<void> {
     const { lane, laneCount, memory, reports, writer } = this.#parts;
-    for (let count = 0; count < ITEMS_MAX; count += 1) {
+    for (let count = 0; count < ITEMS_MAX && !transaction.isFull(); count += 1) {
       const ready = inbox.peek();
       if (ready === undefined) return;
       if (ready.item !== null) {

@@ -134,7 +134,8 @@ export class LaneSet {
           transactionalId: `${config.KAFKA_GROUP_ID}-lane-${lane}`,
           groupId: config.KAFKA_GROUP_ID,
           clientId: `${clientId}-lane-${lane}`,
-          log: kafkaLog,
+          // Retries are part of every transaction; what is lost by one that fails, the lane says itself.
+          log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
         }),
       seek: (topic, lane, offset) => this.#member.seek(topic, lane, offset),
       resume: (topic, lane) => this.#member.resume(topic, lane),
@@ -149,7 +150,6 @@ export class LaneSet {
 
   /** Rejects when Kafka cannot be reached; lanes open later, as they are assigned. */
   async start(): Promise<void> {
-    await this.#offsets.start();
     await this.#reader.start();
     await this.#member.start();
   }

@@ -11,6 +11,14 @@ import type { GroupOffsets, OutgoingRecord } from '../producers/lane-producer.ts
 import { encodePlain } from '../records/plain-json.ts';
 import type { TransactionState } from '../status/reducer.ts';
 
+/**
+ * From here on a transaction takes no more. The topics take batches of 4 MiB, and what is taken last may be large: a
+ * body of the service at its limit, as entry, result and observation.
+ */
+const BYTES_MAX = 1024 * 1024;
+/** An entry or state without its command and result. */
+const ENTRY_BYTES = 800;
+
 export class LaneTransaction {
   readonly #ledgerTopic: string;
   readonly #lane: number;
@@ -19,6 +27,8 @@ export class LaneTransaction {
   readonly #transactions = new Map<string, TransactionState>();
   readonly #records: OutgoingRecord[] = [];
   readonly #positions = new Map<string, bigint>();
+  /** About what will be written; never less than the largest batch of one partition. */
+  #bytes = 0;
   /** Attempts whose answers this transaction makes durable. */
   readonly settledAttempts: string[] = [];
 
@@ -36,16 +46,25 @@ export class LaneTransaction {
     );
   }
 
+  /** What else there is waits for the next transaction. */
+  isFull(): boolean {
+    return this.#bytes >= BYTES_MAX;
+  }
+
   putEntry(entry: Entry): void {
     this.#entries.set(entry.key, entry);
+    const resultBytes = entry.phase.state === 'DONE' ? entry.phase.result.value.length : 0;
+    this.#bytes += ENTRY_BYTES + (entry.fieldsJson?.length ?? 0) + Math.ceil((resultBytes * 4) / 3);
   }
 
   putTransaction(state: TransactionState): void {
     this.#transactions.set(state.id, state);
+    this.#bytes += ENTRY_BYTES;
   }
 
   add(...records: OutgoingRecord[]): void {
     this.#records.push(...records);
+    for (const record of records) this.#bytes += record.value?.length ?? 0;
   }
 
   moveTo(topic: string, position: bigint): void {

@@ -34,6 +34,8 @@ const STEP_MS = 50;
 const ACQUIRE_AGAIN_MS = 300;
 /** An idle lane looks again, for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;
+/** Events taken at a time, between looks at the transaction's size. */
+const EVENTS_STEP = 16;
 /** Beyond a call's own deadline, for the commit of its answer. */
 const RELEASE_MARGIN_MS = 2_000;
 
@@ -219,7 +221,9 @@ export class Lane {
 
   async #gather(desk: LaneDesk, memory: LaneMemory, commit: number): Promise<LaneTransaction> {
     const transaction = new LaneTransaction(this.#parts.topics.ledger, this.#parts.lane);
-    for (const happened of this.#events.splice(0)) await desk.handleEvent(transaction, commit, happened);
+    while (this.#events.length > 0 && !transaction.isFull()) {
+      for (const happened of this.#events.splice(0, EVENTS_STEP)) await desk.handleEvent(transaction, commit, happened);
+    }
     if (this.#stage !== 'open') return transaction;
     for (const key of [...this.#alarms.due]) {
       const entry = memory.unfinished.get(key);

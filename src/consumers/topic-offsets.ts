@@ -1,5 +1,9 @@
-/** Asks the broker where partitions begin and end and where the group stands. Commits nothing. */
-import type { Admin } from 'kafkajs';
+/**
+ * Asks the brokers where partitions begin and end and where the group stands. Commits nothing.
+ *
+ * Owns one admin client at a time. Its view of the leaders goes stale when one moves, so after an error it is replaced.
+ */
+import type { Admin, Kafka } from 'kafkajs';
 import type { Clock } from '../api/clock.ts';
 import { createKafka, PATIENT_RETRY, type KafkaLog, type KafkaSettings } from '../producers/kafka-client.ts';
 import type { TopicStart } from './lane-parts.ts';
@@ -13,7 +17,8 @@ export interface PartitionOffsets {
 const ANSWER_AGE_MAX_MS = 500;
 
 export class TopicOffsets {
-  readonly #admin: Admin;
+  readonly #kafka: Kafka;
+  #admin: Promise<Admin> | null = null;
   readonly #groupId: string;
   readonly #clock: Clock;
   readonly #ends = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
@@ -22,21 +27,17 @@ export class TopicOffsets {
   constructor(settings: KafkaSettings, options: { groupId: string; clientId: string; clock: Clock; log: KafkaLog }) {
     this.#groupId = options.groupId;
     this.#clock = options.clock;
-    this.#admin = createKafka(settings, options.clientId, { retry: PATIENT_RETRY, log: options.log }).admin();
-  }
-
-  async start(): Promise<void> {
-    await this.#admin.connect();
+    this.#kafka = createKafka(settings, options.clientId, { retry: PATIENT_RETRY, log: options.log });
   }
 
   async stop(): Promise<void> {
-    await this.#admin.disconnect().catch(() => undefined);
+    await this.#drop();
   }
 
   /** First and next offset of each partition. */
   ends(topic: string): Promise<Map<number, PartitionOffsets>> {
     return this.#shared(this.#ends, topic, async () => {
-      const offsets = await this.#admin.fetchTopicOffsets(topic);
+      const offsets = await this.#ask((admin) => admin.fetchTopicOffsets(topic));
       return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
     });
   }
@@ -50,12 +51,34 @@ export class TopicOffsets {
 
   #committedOf(topic: string): Promise<Map<number, bigint>> {
     return this.#shared(this.#committed, topic, async () => {
-      const groups = await this.#admin.fetchOffsets({ groupId: this.#groupId, topics: [topic] });
+      const groups = await this.#ask((admin) => admin.fetchOffsets({ groupId: this.#groupId, topics: [topic] }));
       const partitions = groups
         .flatMap((group) => group.partitions)
         .map(({ partition, offset }): [number, bigint] => [partition, BigInt(offset)]);
       return new Map(partitions.filter(([, offset]) => offset >= 0n));
     });
+  }
+
+  async #ask<Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> {
+    this.#admin ??= this.#connect();
+    try {
+      return await question(await this.#admin);
+    } catch (error) {
+      await this.#drop();
+      throw error;
+    }
+  }
+
+  async #connect(): Promise<Admin> {
+    const admin = this.#kafka.admin();
+    await admin.connect();
+    return admin;
+  }
+
+  async #drop(): Promise<void> {
+    const dropped = this.#admin;
+    this.#admin = null;
+    await dropped?.then((admin) => admin.disconnect()).catch(() => undefined);
   }
 
   #shared<Answer>(

@@ -1,9 +1,9 @@
 /**
  * What keeps secrets and personal data out of the log (invariant I9), in three layers. Pure.
  *
- *   fields   those whose names may hold secrets, accounts or bodies lose their values, at any depth
- *   errors   become name, code, message and causes; fields of their own (bodies, requests, configurations) are left out,
- *            and what looks like an account or an address in their messages is masked
+ *   fields   those whose names may hold secrets, accounts or bodies lose their values, at any depth; in texts what
+ *            looks like an account or an address is masked
+ *   errors   become name, code, message and causes; fields of their own (bodies, requests, configurations) are left out
  *   lines    the values of our own secrets are struck out wherever they appear
  */
 
@@ -27,7 +27,7 @@ const SENSITIVE_NAMES = new Set(
 const DEPTH_MAX = 6;
 const ITEMS_MAX = 100;
 const CAUSES_MAX = 8;
-const MESSAGE_CHARACTERS_MAX = 500;
+const TEXT_CHARACTERS_MAX = 500;
 const STACK_FRAMES_MAX = 12;
 /** Shorter secrets would strike out common text; their fields are redacted by name all the same. */
 const SECRET_CHARACTERS_MIN = 6;
@@ -75,6 +75,12 @@ export function secretStriker(secrets: readonly string[]): (line: string) => str
   };
 }
 
+/** Masks what looks like an account or an address in a text, and cuts the text to a length for a log. */
+export function maskText(text: string): string {
+  const cut = text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX)}...` : text;
+  return PERSONAL_PATTERNS.reduce((masked, pattern) => masked.replace(pattern, REDACTED), cut);
+}
+
 /** Basic credentials are the secret of two secrets. */
 export function basicCredentials(user: string, password: string): string {
   return Buffer.from(`${user}:${password}`).toString('base64');
@@ -89,12 +95,12 @@ const PERSONAL_PATTERNS = [
   /(?<=(?:account|iban|clabe|secret|password|token|email|phone|name)[A-Za-z]*\\?["']?\s*[:=]\s*)\\?["']?[^\s"'\\,;}]+/gi,
   /[^\s"'<>@]+@[^\s"'<>@]+/g,
   /\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b/g,
-  /\d{9,}/g,
 ];
+/** In the messages of errors only: our own texts have offsets of any length. */
+const LONG_NUMBERS = /\d{9,}/g;
 
 function maskPersonal(text: string): string {
-  const cut = text.length > MESSAGE_CHARACTERS_MAX ? `${text.slice(0, MESSAGE_CHARACTERS_MAX)}...` : text;
-  return PERSONAL_PATTERNS.reduce((masked, pattern) => masked.replace(pattern, REDACTED), cut);
+  return maskText(text).replace(LONG_NUMBERS, REDACTED);
 }
 
 function redactObject(object: Record<string, unknown>, depth: number): Record<string, unknown> {
@@ -105,6 +111,7 @@ function redactObject(object: Record<string, unknown>, depth: number): Record<st
 }
 
 function redactValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return maskText(value);
   if (typeof value === 'bigint') return value.toString();
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Error) return describeError(value);

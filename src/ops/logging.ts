@@ -3,9 +3,9 @@
  * logged is taken out before a line is written.
  */
 import { createHash } from 'node:crypto';
-import pino, { type DestinationStream, type Logger } from 'pino';
+import pino, { type Bindings, type ChildLoggerOptions, type DestinationStream, type Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { basicCredentials, describeError, redactFields, secretStriker } from './log-redaction.ts';
+import { basicCredentials, describeError, maskText, redactFields, secretStriker } from './log-redaction.ts';
 
 export type LogSettings = Pick<
   Config,
@@ -28,36 +28,41 @@ const KEY_HASH_CHARACTERS = 16;
  */
 export function createLogger(settings: LogSettings, destination?: DestinationStream): Logger {
   const strike = secretStriker(secretsOf(settings));
-  return pino(
+  const log = pino(
     {
       level: settings.LOG_LEVEL,
       base: { service: 'payment-processor', pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: {
-        level: (label) => ({ level: label }),
-        bindings: redactFields,
-        log: redactFields,
-      },
-      // Formatters run first and have described every error by then.
-      serializers: { err: (described: unknown) => (described instanceof Error ? describeError(described) : described) },
+      formatters: { level: (label) => ({ level: label }) },
+      // Errors have been described by then; what pino makes of one would show its own fields.
+      serializers: { err: (described: unknown) => described },
       hooks: {
         logMethod(parameters, method) {
-          const [first, ...rest] = parameters as unknown[];
-          // An error alone would be logged with its message as the line's, past the masks.
-          if (first instanceof Error)
-            method.apply(this, [{ err: first }, ...(rest.length > 0 ? rest : [first.name])] as never);
-          else method.apply(this, parameters);
+          method.apply(this, parameters.map(redactParameter) as typeof parameters);
         },
         streamWrite: strike,
       },
     },
     destination ?? pino.destination({ dest: 1, sync: true }),
   );
+  // Children inherit this; pino formats and serializes what is bound to them past the hook.
+  const { child } = log;
+  log.child = function (this: Logger, bindings: Bindings, options?: ChildLoggerOptions) {
+    return child.call(this, redactFields(bindings), options);
+  } as typeof child;
+  return log;
 }
 
 /** Tells entries of the log apart without telling their keys, which may hold personal data. */
 export function keyHash(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, KEY_HASH_CHARACTERS);
+}
+
+/** Here rather than in a formatter: pino lends the message of an error to a line without one before it formats. */
+function redactParameter(parameter: unknown): unknown {
+  if (typeof parameter === 'string') return maskText(parameter);
+  if (parameter instanceof Error) return { err: describeError(parameter) };
+  return typeof parameter === 'object' && parameter !== null ? redactFields({ ...parameter }) : parameter;
 }
 
 function secretsOf(settings: LogSettings): string[] {

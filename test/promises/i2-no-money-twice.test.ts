@@ -1,17 +1,86 @@
-import { expect, test } from 'vitest';
-import { transferInOf } from '../support/commands.ts';
+/** Invariant I2: every call starts from a committed intent of the lane's owner, and never while an attempt is in doubt. */
+import { afterEach, expect, inject, test } from 'vitest';
+import { judge } from '../chaos/kill-judgement.ts';
+import { runKills } from '../chaos/kill-scenario.ts';
+import { accountOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
 import { useStack } from '../support/test-stack.ts';
+import { eventually } from '../support/watch.ts';
 
-const stack = useStack({ name: 'twice' });
+const stack = useStack({ name: 'twice', sandbox: { settleMs: 0 } });
 
-test('smoke', async () => {
-  const t = Date.now();
-  const p = await stack().startProcessor();
-  console.log('ready', Date.now() - t);
-  await stack().publisher.publish('transfer-in', 'k1', transferInOf('k1'));
-  const r = await stack().journal.result('k1');
-  console.log('result', Date.now() - t, r);
-  console.log(await p.stop(), Date.now() - t);
-  console.log(p.tail());
-  expect(r.value.outcome).toBe('ACCEPTED');
+afterEach(async () => {
+  await stack().endProcessors();
+  await stack().service.clearFaults();
+});
+
+test('a process that is killed at work moves no money twice, and leaves no command without its one result', async () => {
+  const evidence = await runKills({
+    kafkaBrokers: inject('kafkaBrokers'),
+    schemaRegistryUrl: inject('schemaRegistryUrl'),
+    commands: 15,
+    kills: 1,
+    seed: 7,
+    onProgress: () => undefined,
+  });
+  expect(judge(evidence).wrong).toEqual([]);
+});
+
+test('copies of a command, however many and however fast, are one call', async () => {
+  await stack().startProcessor();
+  await Promise.all(
+    Array.from({ length: 40 }, () => stack().publisher.publish('transfer-in', 'copies', transferInOf('copies'))),
+  );
+  await stack().journal.result('copies');
+  await stack().publisher.publish('transfer-in', 'copies', transferInOf('copies'), { commandId: 'the-last' });
+  await stack().journal.until(
+    () => stack().journal.results('copies').some(({ headers }) => headers['in-reply-to'] === 'the-last'),
+    'the reply to the last copy',
+  );
+  const { operations } = await stack().service.effects();
+  expect(operations['transfer-in']['copies']).toMatchObject({ calls: 1, effects: 1 });
+  expect((await stack().service.balanceOf(accountOf('copies'))) - STARTING_BALANCE).toBe(100n);
+});
+
+test('two processes share the lanes and call each command once', async () => {
+  const first = await stack().startProcessor();
+  const second = await stack().startProcessor();
+  const keys = Array.from({ length: 40 }, (_, index) => `shared-${index}`);
+  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const results = await stack().journal.resultsOfAll(keys);
+  expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
+  const { operations } = await stack().service.effects();
+  const tallies = keys.map((key) => operations['transfer-in'][key]);
+  expect(tallies.map((tally) => [tally?.calls, tally?.effects])).toEqual(keys.map(() => [1, 1]));
+  expect(first.openedLanes().length).toBeGreaterThan(0);
+  expect(second.openedLanes().length).toBeGreaterThan(0);
+});
+
+test('a process that was frozen, and replaced, wakes up without calling anything', async () => {
+  // Slow calls and one slot: most intents of the frozen process have not been called.
+  await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 400, count: 4 });
+  const frozen = await stack().startProcessor({ API_MAX_CONCURRENCY: '1' });
+  const keys = Array.from({ length: 10 }, (_, index) => `frozen-${index}`);
+  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const tallies = async () => {
+    const { operations } = await stack().service.effects();
+    return keys.map((key) => operations['transfer-in'][key] ?? { calls: 0, effects: 0 });
+  };
+  await eventually(tallies, (all) => all.some(({ calls }) => calls > 0), 'the first call');
+  frozen.freeze();
+  await stack().startProcessor();
+  await stack().journal.resultsOfAll(keys);
+  const before = await tallies();
+  const linesBefore = frozen.lines.length;
+  frozen.thaw();
+  // It notices that its place was taken, and joins again.
+  await eventually(
+    async () => frozen.log().slice(linesBefore),
+    (lines) => lines.some(({ event }) => event === 'lanes-assigned'),
+    'the woken process to join the group again',
+  );
+  await stack().publisher.publish('transfer-in', 'after-frozen', transferInOf('after-frozen'));
+  await stack().journal.result('after-frozen');
+  expect(await tallies()).toEqual(before);
+  expect(before.map(({ effects }) => effects)).toEqual(keys.map(() => 1));
+  for (const key of keys) expect(stack().journal.results(key)).toHaveLength(1);
 });

@@ -23,13 +23,16 @@ export const optionalText = z
   .nullish()
   .transform((value) => value ?? null);
 
-export const optionalInt64 = z.unknown().transform((value, context): bigint | null => {
-  if (value === undefined || value === null) return null;
-  const read = int64.safeParse(value);
-  if (read.success) return read.data;
-  context.addIssue({ code: 'custom', message: 'must be an integer within int64, or null' });
-  return z.NEVER;
-});
+export const optionalInt64 = z
+  .unknown()
+  .optional()
+  .transform((value, context): bigint | null => {
+    if (value === undefined || value === null) return null;
+    const read = int64.safeParse(value);
+    if (read.success) return read.data;
+    context.addIssue({ code: 'custom', message: 'must be an integer within int64, or null' });
+    return z.NEVER;
+  });
 
 export const optionalTextMap = z
   .record(z.string(), z.string())

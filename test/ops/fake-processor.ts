@@ -1,0 +1,112 @@
+/** What the lanes and the payment API tell of themselves, as plain data that a test changes. */
+import type { PaymentApiSnapshot } from '../../src/api/payment-api.ts';
+import type { InputStatus, LaneStatus } from '../../src/consumers/lane-parts.ts';
+import type { LaneSetStatus } from '../../src/consumers/lane-set.ts';
+import type { PartitionOffsets } from '../../src/consumers/topic-offsets.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import { topicNames } from '../../src/records/topics.ts';
+
+export const TOPICS = topicNames('payments');
+/** Something that must never be shown. */
+export const SECRET_KEY = 'order-of-jane-doe-4711';
+
+type Changeable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
+
+export class FakeProcessor {
+  nowMs = Date.parse('2026-03-01T12:00:00Z');
+  isDraining = false;
+  lanes: Changeable<LaneSetStatus> = {
+    processId: 'process-1',
+    assigned: [0],
+    isGroupConfirmed: true,
+    lanes: new Map([[0, laneStatus()]]),
+    callsRunning: 0,
+    keysRemembered: 0,
+  };
+  api: PaymentApiSnapshot = servingApi();
+  ends: (topic: string) => Promise<Map<number, PartitionOffsets>> = async () => new Map([[0, { low: 0n, high: 0n }]]);
+  endsAsked = 0;
+
+  readonly clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
+
+  /** As StateReader wants it. */
+  sources() {
+    return {
+      lanes: {
+        status: () => this.lanes,
+        topicEnds: (topic: string) => {
+          this.endsAsked += 1;
+          return this.ends(topic);
+        },
+      },
+      api: { snapshot: () => this.api },
+      isDraining: () => this.isDraining,
+      topics: TOPICS,
+      commandTypes: COMMAND_TYPES,
+      laneCount: 6,
+      clock: this.clock,
+    };
+  }
+
+  setLane(lane: number, status: LaneStatus): void {
+    this.lanes.lanes = new Map([...this.lanes.lanes, [lane, status]]);
+  }
+}
+
+export function laneStatus(change: Partial<LaneStatus> = {}): LaneStatus {
+  return { stage: 'open', stoppedReason: null, openedMs: 0, entries: [], inputs: [], ...change };
+}
+
+export function inputStatus(change: Partial<InputStatus> = {}): InputStatus {
+  return {
+    topic: TOPICS.commands['transfer-in'],
+    commandType: 'transfer-in',
+    held: 0,
+    oldestTimestampMs: null,
+    position: 0n,
+    highWatermark: 0n,
+    cause: null,
+    problem: null,
+    ...change,
+  };
+}
+
+export function servingApi(): PaymentApiSnapshot {
+  const healthy = { breaker: 'closed', callsUnderWay: 0, allowance: null } as const;
+  return {
+    state: { kind: 'serving' },
+    callsUnderWay: 0,
+    operations: {
+      'create-quote': { ...healthy },
+      'execute-quote': { ...healthy },
+      'transfer-in': { ...healthy },
+      'reject-transaction': { ...healthy },
+      'simulate-uma-receive': { ...healthy },
+    },
+  };
+}
+
+export function entry(commandType: Entry['commandType'], timestampMs: number, phase: Entry['phase']): Entry {
+  return {
+    key: SECRET_KEY,
+    commandType,
+    revision: 1,
+    fingerprint: 'f',
+    fieldsJson: '{"accountId":"ACCOUNT-OF-JANE"}',
+    commandId: null,
+    origin: { topic: TOPICS.commands[commandType], partition: 0, offset: 7n, timestampMs },
+    carried: {},
+    deadlineMs: timestampMs + 60_000,
+    step: 'SINGLE',
+    immediate: false,
+    waits: 0,
+    attempts: 0,
+    firstSentMs: null,
+    isProvenUnexecuted: false,
+    quoted: null,
+    copies: [],
+    drops: 0,
+    phase,
+  };
+}

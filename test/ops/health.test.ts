@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { readiness } from '../../src/ops/health.ts';
+import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import { FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
+
+interface Row {
+  name: string;
+  change: (processor: FakeProcessor) => void;
+  ready: boolean;
+  reasons: string[];
+}
+
+function openBreakers(processor: FakeProcessor, ...operations: readonly (typeof COMMAND_TYPES)[number][]): void {
+  for (const operation of operations) processor.api.operations[operation].breaker = 'open';
+}
+
+const ROWS: Row[] = [
+  { name: 'all is well', change: () => undefined, ready: true, reasons: [] },
+  {
+    name: 'a member without lanes stands by',
+    change: (processor) => Object.assign(processor.lanes, { assigned: [], lanes: new Map() }),
+    ready: true,
+    reasons: [],
+  },
+  {
+    name: 'before the first assignment',
+    change: (processor) =>
+      Object.assign(processor.lanes, { assigned: null, lanes: new Map(), isGroupConfirmed: false }),
+    ready: false,
+    reasons: ['not yet assigned: the consumer group has not handed out lanes'],
+  },
+  {
+    name: 'Kafka does not confirm the group',
+    change: (processor) => (processor.lanes.isGroupConfirmed = false),
+    ready: false,
+    reasons: ['group not confirmed: Kafka has answered no heartbeat within the session time-out'],
+  },
+  {
+    name: 'lanes are being acquired',
+    change: (processor) => {
+      processor.setLane(1, laneStatus({ stage: 'acquiring' }));
+      processor.setLane(4, laneStatus({ stage: 'acquiring' }));
+    },
+    ready: false,
+    reasons: ['acquiring lanes 1, 4'],
+  },
+  {
+    name: 'a lane is being released',
+    change: (processor) => processor.setLane(2, laneStatus({ stage: 'releasing' })),
+    ready: false,
+    reasons: ['releasing lane 2'],
+  },
+  {
+    name: 'a lane is stopped',
+    change: (processor) => processor.setLane(3, laneStatus({ stage: 'stopped', stoppedReason: 'the topic was lost' })),
+    ready: false,
+    reasons: ['lane 3 is stopped: the topic was lost'],
+  },
+  {
+    name: 'the registry cannot be asked, told once for all lanes',
+    change: (processor) => {
+      const waiting = inputStatus({ cause: 'registry', problem: 'schema id 5 cannot be looked up' });
+      for (const lane of [0, 1]) processor.setLane(lane, laneStatus({ inputs: [waiting] }));
+    },
+    ready: false,
+    reasons: ['the schema registry cannot be asked (lanes 0, 1): schema id 5 cannot be looked up'],
+  },
+  {
+    name: 'the service was not checked yet',
+    change: (processor) => (processor.api.state = { kind: 'unchecked' }),
+    ready: false,
+    reasons: ['payment service not checked yet'],
+  },
+  {
+    name: 'the service is held',
+    change: (processor) => (processor.api.state = { kind: 'held', reason: 'wrong credentials', sinceMs: 0 }),
+    ready: false,
+    reasons: ['payment service held: wrong credentials'],
+  },
+  {
+    name: 'one breaker is open: said, but the others are served',
+    change: (processor) => openBreakers(processor, 'execute-quote'),
+    ready: true,
+    reasons: ['breaker open for execute-quote'],
+  },
+  {
+    name: 'every breaker is open: unreachable',
+    change: (processor) => openBreakers(processor, ...COMMAND_TYPES),
+    ready: false,
+    reasons: [`payment service unreachable: breaker open for ${COMMAND_TYPES.join(', ')}`],
+  },
+  {
+    name: 'draining',
+    change: (processor) => (processor.isDraining = true),
+    ready: false,
+    reasons: ['draining: the process is shutting down'],
+  },
+  {
+    name: 'several at once are all told',
+    change: (processor) => {
+      processor.isDraining = true;
+      processor.lanes.isGroupConfirmed = false;
+      processor.setLane(0, laneStatus({ stage: 'releasing' }));
+    },
+    ready: false,
+    reasons: [
+      'draining: the process is shutting down',
+      'group not confirmed: Kafka has answered no heartbeat within the session time-out',
+      'releasing lane 0',
+    ],
+  },
+];
+
+describe('readiness', () => {
+  it.each(ROWS)('$name', ({ change, ready, reasons }) => {
+    const processor = new FakeProcessor();
+    change(processor);
+    const { api, isDraining, lanes } = processor;
+    expect(readiness({ api, isDraining, lanes, servedOperations: COMMAND_TYPES })).toEqual({ ready, reasons });
+  });
+});

@@ -1,0 +1,236 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { createMetrics } from '../../src/ops/metrics.ts';
+import { METRICS, type MetricDefinition } from '../../src/ops/metrics-table.ts';
+import { StateReader } from '../../src/ops/state-reader.ts';
+import type { CommandResult } from '../../src/records/types.ts';
+import { entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
+
+async function textOf(processor: FakeProcessor, metrics = createMetrics()): Promise<string> {
+  return metrics.text(await new StateReader(processor.sources()).read());
+}
+
+/** The value of each series of a metric, by its labels as they are written. */
+function seriesOf(text: string, name: string): Record<string, number> {
+  const lines = text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+  return Object.fromEntries(
+    lines.map((line) => [
+      line.slice(name.length, line.lastIndexOf(' ')),
+      Number(line.slice(line.lastIndexOf(' ') + 1)),
+    ]),
+  );
+}
+
+function result(change: Partial<CommandResult>): CommandResult {
+  return {
+    commandType: 'transfer-in',
+    outcome: 'ACCEPTED',
+    commandTimestamp: 1_000n,
+    completedAt: 1_400n,
+    ...change,
+  } as CommandResult;
+}
+
+describe('the table of metrics', () => {
+  const definitions: MetricDefinition[] = Object.values(METRICS);
+
+  it('names each metric once, with its unit', () => {
+    expect(new Set(definitions.map(({ name }) => name)).size).toBe(definitions.length);
+    for (const { name, type, buckets } of definitions) {
+      expect(name).toMatch(/^payments_[a-z]+(_[a-z]+)*$/);
+      expect(name.endsWith('_total')).toBe(type === 'counter');
+      expect(buckets !== undefined).toBe(type === 'histogram');
+      if (type === 'histogram') expect(name).toMatch(/_seconds$/);
+    }
+  });
+
+  it('is what the text serves', async () => {
+    const text = await textOf(new FakeProcessor());
+    for (const { name, type } of definitions) expect(text).toContain(`# TYPE ${name} ${type}\n`);
+    expect(text).toContain('# TYPE nodejs_eventloop_lag_p99_seconds gauge');
+  });
+
+  it('is what docs/metrics.md says', () => {
+    const script = new URL('../../dev/generate/metrics-doc.ts', import.meta.url).pathname;
+    execFileSync(process.execPath, [script, '--check'], { stdio: 'pipe' });
+  });
+});
+
+describe('counters', () => {
+  it('begin at zero and count what is reported', async () => {
+    const metrics = createMetrics();
+    const before = await textOf(new FakeProcessor(), metrics);
+    expect(before).toContain('payments_results_total{command="transfer-in",outcome="UNKNOWN"} 0');
+    metrics.reports.resulted(0, result({}));
+    metrics.reports.resulted(0, result({ outcome: 'CONFLICT' }));
+    metrics.reports.replayed(0);
+    metrics.reports.moved(0);
+    metrics.reports.statusChanged(0, 'quote');
+    metrics.reports.failed(0, 'entry', new Error('x'));
+    metrics.reports.committed();
+    metrics.reports.deadLettered(0, {
+      ...{ topic: 't', partition: 0, offset: 1n, timestampMs: 0, key: null, value: null, headers: {} },
+      reason: 'NO_KEY',
+      message: 'm',
+    });
+    metrics.onCall({ operation: 'transfer-in', outcomeKind: 'accepted', httpStatus: 201, durationMs: 30 });
+    metrics.onCall({ operation: 'list-transactions', outcomeKind: 'unreachable', httpStatus: null, durationMs: 30 });
+    const text = await textOf(new FakeProcessor(), metrics);
+    for (const line of [
+      'payments_results_total{command="transfer-in",outcome="ACCEPTED"} 1',
+      'payments_results_total{command="transfer-in",outcome="CONFLICT"} 1',
+      'payments_command_duration_seconds_sum{command="transfer-in"} 0.8',
+      'payments_replays_total 1',
+      'payments_moved_total 1',
+      'payments_status_changes_total{kind="quote"} 1',
+      'payments_own_failures_total{where="entry"} 1',
+      'payments_commits_total 1',
+      'payments_dead_letters_total{reason="NO_KEY"} 1',
+      'payments_api_call_duration_seconds_count{operation="transfer-in",outcome="accepted"} 1',
+      'payments_api_call_duration_seconds_bucket{le="0.05",operation="transfer-in",outcome="accepted"} 1',
+      'payments_api_responses_total{operation="transfer-in",status="2xx"} 1',
+      'payments_api_responses_total{operation="list-transactions",status="none"} 1',
+    ]) {
+      expect(text).toContain(`${line}\n`);
+    }
+  });
+
+  it('keep the number of series bounded, whatever is reported', async () => {
+    const metrics = createMetrics();
+    for (let index = 0; index < 50; index += 1) {
+      metrics.reports.resulted(0, result({ commandType: `type-${index}`, outcome: `outcome-${index}` }));
+      metrics.reports.failed(0, `place-${index}`, new Error('x'));
+      metrics.onCall({
+        operation: 'transfer-in',
+        outcomeKind: `kind-${index}`,
+        httpStatus: index * 100,
+        durationMs: 1,
+      });
+    }
+    const text = await textOf(new FakeProcessor(), metrics);
+    expect(text).toContain('payments_results_total{command="other",outcome="other"} 50\n');
+    expect(text).toContain('payments_own_failures_total{where="other"} 50\n');
+    expect(text).not.toMatch(/(type|place|kind|outcome)-\d/);
+  });
+});
+
+describe('gauges', () => {
+  it('tell lag by cause, and the causes add up to the lag', async () => {
+    const processor = new FakeProcessor();
+    processor.lanes.lanes = new Map([
+      [
+        0,
+        laneStatus({ inputs: [inputStatus({ position: 90n, held: 10, oldestTimestampMs: processor.nowMs - 5_000 })] }),
+      ],
+      [1, laneStatus({ inputs: [inputStatus({ position: 70n, cause: 'breaker' })] })],
+      [2, laneStatus({ stage: 'stopped', inputs: [inputStatus({ position: 95n })] })],
+      [3, laneStatus({ inputs: [inputStatus({ position: 100n })] })],
+    ]);
+    processor.ends = async () => new Map([0, 1, 2, 3].map((lane) => [lane, { low: 0n, high: 100n }]));
+    const text = await textOf(processor);
+    expect(seriesOf(text, 'payments_lag_messages')).toEqual({
+      '{lane="0",command="transfer-in"}': 10,
+      '{lane="1",command="transfer-in"}': 30,
+      '{lane="2",command="transfer-in"}': 5,
+      '{lane="3",command="transfer-in"}': 0,
+    });
+    const byCause = seriesOf(text, 'payments_not_admitted_messages');
+    expect(byCause['{command="transfer-in",cause="catching-up"}']).toBe(10);
+    expect(byCause['{command="transfer-in",cause="breaker"}']).toBe(30);
+    expect(byCause['{command="transfer-in",cause="lane-not-open"}']).toBe(5);
+    expect(Object.values(byCause).reduce((sum, value) => sum + value, 0)).toBe(45);
+    expect(seriesOf(text, 'payments_lag_oldest_seconds')['{lane="0",command="transfer-in"}']).toBe(5);
+    expect(seriesOf(text, 'payments_lanes')).toMatchObject({ '{stage="open"}': 3, '{stage="stopped"}': 1 });
+  });
+
+  it('let the age of lag grow that nothing is fetched of, and keep the position of a lane that closed', async () => {
+    const processor = new FakeProcessor();
+    const metrics = createMetrics();
+    const reader = new StateReader(processor.sources());
+    processor.ends = async () => new Map([[0, { low: 0n, high: 8n }]]);
+    processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 5n })] }));
+    await metrics.text(await reader.read());
+    processor.setLane(0, laneStatus({ stage: 'acquiring', inputs: [inputStatus({ position: null })] }));
+    processor.nowMs += 7_000;
+    const text = await metrics.text(await reader.read());
+    expect(text).toContain('payments_lag_messages{lane="0",command="transfer-in"} 3\n');
+    expect(text).toContain('payments_lag_oldest_seconds{lane="0",command="transfer-in"} 7\n');
+    expect(text).toContain('payments_oldest_unanswered_seconds{command="transfer-in"} 7\n');
+  });
+
+  it('forget lanes that went to another process', async () => {
+    const processor = new FakeProcessor();
+    const metrics = createMetrics();
+    const reader = new StateReader(processor.sources());
+    processor.ends = async () => new Map([[0, { low: 0n, high: 8n }]]);
+    processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 5n })] }));
+    expect(seriesOf(await metrics.text(await reader.read()), 'payments_lag_messages')).not.toEqual({});
+    processor.lanes.lanes = new Map();
+    expect(seriesOf(await metrics.text(await reader.read()), 'payments_lag_messages')).toEqual({});
+  });
+
+  it('tell unfinished commands by state, and the oldest wherever it is', async () => {
+    const processor = new FakeProcessor();
+    const { nowMs } = processor;
+    processor.setLane(
+      0,
+      laneStatus({
+        entries: [
+          entry('transfer-in', nowMs - 10_000, { state: 'PARKED', untilMs: nowMs, reason: 'r' }),
+          entry('transfer-in', nowMs - 60_000, { state: 'PARKED', untilMs: nowMs, reason: 'r' }),
+          entry('execute-quote', nowMs - 20_000, { state: 'DOUBTFUL', settleAtMs: nowMs, reason: 'r', refusal: null }),
+        ],
+        inputs: [inputStatus({ position: 5n, held: 1, oldestTimestampMs: nowMs - 90_000 })],
+      }),
+    );
+    processor.ends = async () => new Map([[0, { low: 0n, high: 6n }]]);
+    const text = await textOf(processor);
+    expect(text).toContain('payments_unfinished_entries{state="PARKED",operation="transfer-in"} 2\n');
+    expect(text).toContain('payments_unfinished_oldest_seconds{state="PARKED",operation="transfer-in"} 60\n');
+    expect(text).toContain('payments_unfinished_entries{state="DOUBTFUL",operation="execute-quote"} 1\n');
+    expect(text).toContain('payments_oldest_unanswered_seconds{command="transfer-in"} 90\n');
+    expect(text).toContain('payments_oldest_unanswered_seconds{command="execute-quote"} 20\n');
+  });
+
+  it('show the stage of each breaker and whether the service is held', async () => {
+    const processor = new FakeProcessor();
+    processor.api.operations['execute-quote'].breaker = 'open';
+    processor.api.state = { kind: 'held', reason: 'wrong credentials', sinceMs: 0 };
+    const text = await textOf(processor);
+    expect(text).toContain('payments_breaker_stage{operation="execute-quote",stage="open"} 1\n');
+    expect(text).toContain('payments_breaker_stage{operation="execute-quote",stage="closed"} 0\n');
+    expect(text).toContain('payments_service_held 1\n');
+    expect(text).toContain('payments_ready 0\n');
+  });
+});
+
+describe('asking for the ends of topics', () => {
+  it('is shared by scrapes that come close together', async () => {
+    const processor = new FakeProcessor();
+    const reader = new StateReader(processor.sources());
+    await Promise.all([reader.read(), reader.read(), reader.read()]);
+    const askedAtFirst = processor.endsAsked;
+    processor.nowMs += 1_999;
+    await reader.read();
+    expect(processor.endsAsked).toBe(askedAtFirst);
+    processor.nowMs += 1;
+    await reader.read();
+    expect(processor.endsAsked).toBe(2 * askedAtFirst);
+  });
+
+  it('that fails leaves lag unknown at first, then as last known', async () => {
+    const processor = new FakeProcessor();
+    const metrics = createMetrics();
+    const reader = new StateReader(processor.sources());
+    processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 5n })] }));
+    processor.ends = () => Promise.reject(new Error('no broker'));
+    expect(seriesOf(await metrics.text(await reader.read()), 'payments_lag_messages')).toEqual({});
+    processor.ends = async () => new Map([[0, { low: 0n, high: 6n }]]);
+    await reader.read();
+    processor.ends = () => Promise.reject(new Error('no broker'));
+    processor.nowMs += 10_000;
+    const text = await metrics.text(await reader.read());
+    expect(text).toContain('payments_lag_messages{lane="0",command="transfer-in"} 1\n');
+    expect(text).toContain('payments_lag_ends_age_seconds 10\n');
+  });
+});

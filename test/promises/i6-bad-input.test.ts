@@ -1,0 +1,160 @@
+/** Invariant I6: what cannot be read goes to the dead letters, bytes intact, and is answered where it has a usable key. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { accountOf, transferInOf } from '../support/commands.ts';
+import type { RawMessage } from '../support/stack.ts';
+import { useStack } from '../support/test-stack.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import { LANES } from '../support/stack.ts';
+
+const stack = useStack({ name: 'bad-input' });
+const JSON_HEADERS = { 'content-type': 'application/json' };
+
+beforeAll(async () => {
+  await stack().startProcessor();
+});
+
+/** Nothing behind the bad message waits: a good command on the same partition is answered. */
+async function expectLaneGoesOn(lane: number): Promise<void> {
+  let key = '';
+  for (let attempt = 0; key === '' || laneOf(key, LANES) !== lane; attempt += 1) {
+    key = `good-${performance.now().toString().replace('.', '-')}-${attempt}`;
+  }
+  await stack().publisher.publish('transfer-in', key, transferInOf(key));
+  expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
+}
+
+const json = (key: string, amount = '100', more = ''): string =>
+  `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":${amount}${more}}`;
+
+describe('a message with a usable key that cannot be read', () => {
+  const unreadable: [string, RawMessage['value'], string, Record<string, string>?][] = [
+    ['no value', null, 'UNREADABLE'],
+    ['an empty value', '', 'UNREADABLE'],
+    ['text', 'please transfer some money', 'UNREADABLE'],
+    ['JSON without its content-type', json('x'), 'UNREADABLE'],
+    ['JSON cut off', json('x').slice(0, 40), 'UNREADABLE', JSON_HEADERS],
+    ['JSON that is not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]), 'UNREADABLE', JSON_HEADERS],
+    ['a JSON array', '[1,2]', 'UNREADABLE', JSON_HEADERS],
+    ['a JSON number', '17', 'UNREADABLE', JSON_HEADERS],
+    ['JSON nested too deeply', '['.repeat(30_000), 'UNREADABLE', JSON_HEADERS],
+    ['a schema id alone', Buffer.from([0, 0, 0, 0, 1]), 'UNREADABLE'],
+    ['a schema id cut off', Buffer.from([0, 0, 0]), 'UNREADABLE'],
+    ['another magic byte', Buffer.from([7, 0, 0, 0, 1, 2, 3]), 'UNREADABLE'],
+    ['an unknown schema id', Buffer.from([0, 0x7f, 0xff, 0xff, 0xf0, 2, 3]), 'UNKNOWN_SCHEMA'],
+    ['random bytes', Buffer.from(Array.from({ length: 300 }, (_, index) => (index * 7919) % 256)), 'UNREADABLE'],
+    ['a value that is too large', `{"x":"${'y'.repeat(70 * 1024)}"}`, 'TOO_LARGE', JSON_HEADERS],
+  ];
+
+  test.each(unreadable.map((row, index) => ({ name: row[0], value: row[1], reason: row[2], more: row[3] ?? {}, index })))(
+    'is a dead letter with its bytes, and INVALID: $name',
+    async ({ value, reason, more, index }) => {
+      const key = `unreadable-${index}`;
+      const headers = { ...more, ce_id: `${key}-id`, 'my-own': 'kept' };
+      await stack().publishRaw('transfer-in', { key, value, headers });
+      const result = await stack().journal.result(key);
+      expect(result.value).toMatchObject({
+        outcome: 'INVALID',
+        commandId: `${key}-id`,
+        settledBy: 'PROCESSOR',
+        error: { code: 'UNREADABLE_COMMAND' },
+        attempts: 0,
+      });
+      const letter = await stack().journal.deadLetter((record) => record.key?.toString() === key, key);
+      expect(letter.value).toEqual(value === null ? null : Buffer.from(value as string));
+      expect(letter.headers).toMatchObject({
+        ...headers,
+        'dlq-reason': reason,
+        'dlq-topic': stack().topics.commands['transfer-in'],
+        'dlq-partition': String(laneOf(key, LANES)),
+        'dlq-offset': result.value.source.offset.toString(),
+      });
+      expect(letter.headers['dlq-message']).not.toBe('');
+      expect(letter.headers['dlq-timestamp']).not.toBe(undefined);
+      await expectLaneGoesOn(laneOf(key, LANES));
+    },
+  );
+});
+
+describe('a message without a usable key', () => {
+  const keys: [string, Buffer | null, string][] = [
+    ['none', null, 'NO_KEY'],
+    ['empty', Buffer.alloc(0), 'INVALID_KEY'],
+    ['with a blank', Buffer.from('two words'), 'INVALID_KEY'],
+    ['of 201 characters', Buffer.from('k'.repeat(201)), 'INVALID_KEY'],
+    ['ending in .execute', Buffer.from('quote-1.execute'), 'INVALID_KEY'],
+    ['not ASCII', Buffer.from('schlüssel'), 'INVALID_KEY'],
+    ['framed by a serializer', Buffer.from([0, 0, 0, 0, 1, 6, 107, 101, 121]), 'INVALID_KEY'],
+  ];
+
+  test.each(keys.map(([name, key, reason], index) => ({ name, key, reason, index })))(
+    'is a dead letter, and has no result: $name',
+    async ({ key, reason, index }) => {
+      const value = json(`key-${index}`);
+      const partition = index % LANES;
+      await stack().publishRaw('transfer-in', { key, value, headers: { ...JSON_HEADERS, mark: `key-${index}` }, partition });
+      const letter = await stack().journal.deadLetter((record) => record.headers['mark'] === `key-${index}`, `key-${index}`);
+      expect(letter.key).toEqual(key);
+      expect(letter.value?.toString()).toBe(value);
+      expect(letter.headers['dlq-reason']).toBe(reason);
+      await expectLaneGoesOn(partition);
+      expect(stack().journal.results(key?.toString() ?? '')).toEqual([]);
+      expect(await stack().service.balanceOf(accountOf(`key-${index}`))).toBe(0n);
+    },
+  );
+
+  test.each(['k', 'k'.repeat(200), '!"#$%&/()=?{[]}\\~', '0'])('is none of these: %s', async (key) => {
+    await stack().publishRaw('transfer-in', { key, value: json('odd-key'), headers: JSON_HEADERS });
+    expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
+    expect((await stack().service.effects()).operations['transfer-in'][key]?.effects).toBe(1);
+  });
+});
+
+describe('a JSON command', () => {
+  test.each([
+    ['a field that does not exist', json('f0', '100', ',"currency":"USD"'), 'currency'],
+    ['an amount with a fraction', json('f1', '100.5'), 'amount'],
+    ['an amount with an exponent', json('f2', '1e3'), 'amount'],
+    ['an amount as text', json('f3', '"100"'), 'amount'],
+    ['an amount beyond int64', json('f4', '9223372036854775808'), 'amount'],
+    ['a missing field', '{"source":{"accountId":"ExternalAccount:payer-x"}}', 'destination'],
+    ['an empty account', json('f5').replace('ExternalAccount:payer-x', ''), 'source.accountId'],
+  ])('is INVALID with the path of what is wrong, and no dead letter: %s', async (name, value, path) => {
+    const key = `invalid-${name.replaceAll(' ', '-')}`;
+    await stack().publishRaw('transfer-in', { key, value, headers: JSON_HEADERS });
+    const result = await stack().journal.result(key);
+    expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' }, attempts: 0 });
+    expect(result.value.error?.message).toContain(path);
+    expect(stack().journal.deadLetters().some((record) => record.key?.toString() === key)).toBe(false);
+  });
+
+  test('may have a charset in its content-type, and keeps all digits of int64', async () => {
+    const headers = { 'content-type': 'application/json; charset=utf-8' };
+    await stack().publishRaw('transfer-in', { key: 'digits', value: json('digits', '9007199254740993'), headers });
+    const result = await stack().journal.result('digits');
+    expect(result.value.outcome).toBe('ACCEPTED');
+    expect(result.value.transaction?.receivedAmount?.amount).toBe(9007199254740993n);
+  });
+});
+
+describe('expires-at', () => {
+  test.each(['tomorrow', '1700000000', '2026-13-45T00:00:00Z', '2026-01-01T00:00:00', ''])(
+    'that is no instant makes a command INVALID: %j',
+    async (text) => {
+      const key = `expires-${text.length}-${Buffer.from(text).toString('hex').slice(0, 12)}`;
+      await stack().publishRaw('transfer-in', { key, value: json(key), headers: { ...JSON_HEADERS, 'expires-at': text } });
+      const result = await stack().journal.result(key);
+      expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' } });
+      expect(result.value.error?.message).toContain('expires-at');
+    },
+  );
+});
+
+test('a command on another partition than that of its key is moved to its lane, and answered as from its first place', async () => {
+  const key = 'moved';
+  const partition = (laneOf(key, LANES) + 1) % LANES;
+  await stack().publishRaw('transfer-in', { key, value: json(key), headers: JSON_HEADERS, partition });
+  const result = await stack().journal.result(key);
+  expect(result.value).toMatchObject({ outcome: 'ACCEPTED', source: { partition } });
+  expect(result.partition).toBe(laneOf(key, LANES));
+  expect((await stack().service.effects()).operations['transfer-in'][key]).toMatchObject({ calls: 1, effects: 1 });
+});

@@ -1,0 +1,72 @@
+/**
+ * An HTTP server in the payment service's place that answers what a test says, byte for byte, and keeps what it was
+ * sent. GET /transactions is answered with an empty page unless the test says otherwise.
+ */
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { LOOPBACK } from '../../dev/engine/ports.ts';
+
+export interface ReceivedRequest {
+  method: string;
+  /** Path and query, as they were sent. */
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: string;
+}
+
+export interface RawAnswer {
+  httpStatus: number;
+  body: string;
+  headers?: Record<string, string>;
+}
+
+export interface HostileService {
+  /** With a version segment. */
+  baseUrl: string;
+  requests: ReceivedRequest[];
+  /** The most requests other than GET that were under way at once. */
+  mostAtOnce(): number;
+  close(): Promise<void>;
+}
+
+const EMPTY_PAGE: RawAnswer = { httpStatus: 200, body: '{"data":[],"hasMore":false}' };
+
+export async function startHostileService(
+  answer: (request: ReceivedRequest) => RawAnswer | null | Promise<RawAnswer | null>,
+): Promise<HostileService> {
+  const requests: ReceivedRequest[] = [];
+  let underWay = 0;
+  let mostAtOnce = 0;
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      const isGet = incoming.method === 'GET';
+      const request: ReceivedRequest = {
+        method: incoming.method ?? '',
+        path: incoming.url ?? '',
+        headers: incoming.headers,
+        body: Buffer.concat(chunks).toString(),
+      };
+      requests.push(request);
+      if (!isGet) mostAtOnce = Math.max(mostAtOnce, (underWay += 1));
+      void Promise.resolve(answer(request)).then((given) => {
+        if (!isGet) underWay -= 1;
+        const { httpStatus, body, headers } = given ?? EMPTY_PAGE;
+        response.writeHead(httpStatus, { 'content-type': 'application/json', ...headers }).end(body);
+      });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, LOOPBACK, resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    baseUrl: `http://${LOOPBACK}:${port}/2025-10-13`,
+    requests,
+    mostAtOnce: () => mostAtOnce,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
