@@ -83,7 +83,6 @@ async function waitUntilReady(child: SupervisedProcess, url: string): Promise<vo
     } catch {
       // Not listening yet.
     }
-    if (((await logTail(child.logFile)).match(/lane-open/g) ?? []).length >= 6) return; // TEMPORARY
     await sleep(READY_POLL_MS);
   }
   throw await failure(child, `was not ready within ${READY_MS_MAX / 1000} s (${url}: ${answer})`);

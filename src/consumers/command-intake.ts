@@ -12,7 +12,7 @@ import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
 import { laneOf, readKey } from '../records/keys.ts';
-import { parseLossless } from '../records/lossless-json.ts';
+import { isJsonObject, parseLossless } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import { createHash } from 'node:crypto';
 
@@ -129,7 +129,7 @@ async function decodeValue(
     return options.registry.decode(topic, value, nowMs);
   try {
     const parsed = parseLossless(new TextDecoder('utf-8', { fatal: true }).decode(value));
-    if (typeof parsed === 'object' && parsed !== null) {
+    if (isJsonObject(parsed)) {
       // Also shows that the value can be written again: nesting beyond the stack would fail there.
       canonicalJson(parsed);
       return { kind: 'record', value: parsed };

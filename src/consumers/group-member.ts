@@ -29,7 +29,8 @@ export interface FetchedBatch {
 export type BatchReply = 'taken' | 'not-now' | 'sought';
 
 export interface MemberHandlers {
-  assigned(lanes: readonly number[]): void;
+  /** @param isNewMember the group had counted this process out: its lanes may have been another's since */
+  assigned(lanes: readonly number[], isNewMember: boolean): void;
   batch(batch: FetchedBatch): BatchReply;
   /** A fetch with nothing but aborted or control records moved the position past them. */
   filtered(topic: string, lane: number, firstOffset: bigint, lastOffset: bigint): void;
@@ -62,6 +63,7 @@ export class GroupMember {
   readonly #options: MemberOptions;
   readonly #consumer: Consumer;
   #lanes: readonly number[] = [];
+  #memberId: string | null = null;
   /** When the request whose answer last confirmed our membership was sent. */
   #confirmedSentWallMs = -Infinity;
   #confirmedSentMonotonicMs = -Infinity;
@@ -99,7 +101,10 @@ export class GroupMember {
       this.#confirmed();
       this.#lanes = payload.memberAssignment[topics[0] ?? ''] ?? [];
       consumer.pause(topics.map((topic) => ({ topic, partitions: [...this.#lanes] })));
-      this.#guard('assigned', () => handlers.assigned(this.#lanes));
+      // A member that misses a generation comes back under another id.
+      const isNewMember = payload.memberId !== this.#memberId;
+      this.#memberId = payload.memberId;
+      this.#guard('assigned', () => handlers.assigned(this.#lanes, isNewMember));
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
       if (payload.batchSize > 0) return;

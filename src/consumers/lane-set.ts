@@ -105,7 +105,7 @@ export class LaneSet {
       clock,
       log: kafkaLog,
       handlers: {
-        assigned: (lanes) => this.#assign(lanes),
+        assigned: (lanes, isNewMember) => this.#assign(lanes, isNewMember),
         batch: (batch) => this.#lanes[batch.lane]?.offer(batch) ?? 'not-now',
         filtered: (topic, lane, firstOffset, lastOffset) => this.#lanes[lane]?.filtered(topic, firstOffset, lastOffset),
         crashed: options.onFatal,
@@ -179,13 +179,13 @@ export class LaneSet {
     };
   }
 
-  #assign(lanes: readonly number[]): void {
+  #assign(lanes: readonly number[], isNewMember: boolean): void {
     if (this.#isStopping) return;
     const before = this.#assigned ?? [];
     this.#assigned = lanes;
     this.#options.log.info({ event: 'lanes-assigned', lanes });
     for (const lane of before) if (!lanes.includes(lane)) void this.#laneOf(lane).revoked();
-    for (const lane of lanes) this.#laneOf(lane).assigned();
+    for (const lane of lanes) this.#laneOf(lane).assigned(isNewMember);
   }
 
   #laneOf(number: number): Lane {

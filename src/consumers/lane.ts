@@ -64,14 +64,16 @@ export class Lane {
     parts.calls.onSpace(wake);
   }
 
-  /** The group gave us the lane, or confirmed it. */
-  assigned(): void {
-    if (this.#stage === 'open') this.#inputs.rejoin();
-    else if (this.#stage === 'closed') this.#start();
-    else if (this.#stage === 'releasing') {
+  /**
+   * The group gave us the lane, or confirmed it.
+   * @param isNewMember whether it may have been another's since: then what we hold of it is worth nothing
+   */
+  assigned(isNewMember: boolean): void {
+    if (this.#stage === 'open' && !isNewMember) this.#inputs.rejoin();
+    else if (this.#stage === 'open' || this.#stage === 'releasing') {
       this.#close();
       this.#start();
-    }
+    } else if (this.#stage === 'closed') this.#start();
   }
 
   /** The group gave it to another member: commit what is under way as long as the new owner lets us. */

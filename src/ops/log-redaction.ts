@@ -77,7 +77,9 @@ export function secretStriker(secrets: readonly string[]): (line: string) => str
 
 /** Masks what looks like an account or an address in a text, and cuts the text to a length for a log. */
 export function maskText(text: string): string {
-  const cut = text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX)}...` : text;
+  // Cut between words: half a secret would be struck out by nobody.
+  const cut =
+    text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX).replace(/\S*$/, '')}[cut]` : text;
   return PERSONAL_PATTERNS.reduce((masked, pattern) => masked.replace(pattern, REDACTED), cut);
 }
 

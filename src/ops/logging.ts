@@ -19,6 +19,8 @@ export type LogSettings = Pick<
   | 'HTTP_AUTH_TOKEN'
 >;
 
+type MakeChild = (this: Logger, bindings: Bindings, options?: ChildLoggerOptions) => Logger;
+
 /** Characters of a key's hash: 64 bits, so that no two keys of a log are alike. */
 const KEY_HASH_CHARACTERS = 16;
 
@@ -46,11 +48,11 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
     destination ?? pino.destination({ dest: 1, sync: true }),
   );
   // Children inherit this; pino formats and serializes what is bound to them past the hook.
-  const { child } = log;
-  log.child = function (this: Logger, bindings: Bindings, options?: ChildLoggerOptions) {
-    return child.call(this, redactFields(bindings), options);
-  } as typeof child;
-  return log;
+  const makeChild = Reflect.get(log, 'child') as unknown as MakeChild;
+  const redactedChild: MakeChild = function (bindings, options) {
+    return makeChild.call(this, redactFields(bindings), options);
+  };
+  return Object.assign(log, { child: redactedChild });
 }
 
 /** Tells entries of the log apart without telling their keys, which may hold personal data. */

@@ -8,7 +8,7 @@
  */
 import type { CommandType } from '../../src/records/commands.ts';
 import { decodeEntry, decodeOwner, ENTRY_PREFIX, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
-import { openTopicReader, type TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
 import { accountOf, createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import { Journal, type ResultEvent } from '../support/journal.ts';
 import type { RunningProcessor } from '../support/processor.ts';
@@ -185,22 +185,12 @@ async function gather(
   const journal = await Journal.open(stack.settings);
   const count = stack.journal.results().length;
   await journal.until(() => journal.results().length >= count, `${count} results, read anew`);
-  const ledger: TopicRecord[] = [];
-  const reader = await openTopicReader(stack.kafka, {
-    topics: [stack.topics.ledger],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    groupPrefix: stack.settings.TOPIC_PREFIX,
-    onRecord: (record) => void ledger.push(record),
-  });
-  await reader.ended;
-  await reader.close();
   const evidence = {
     results: journal.results(),
     deadLetters: journal.deadLetters().length,
     effects: await stack.service.effects(),
     books: await stack.service.books(),
-    underWayAtKills: underWayAtKills(ledger),
+    underWayAtKills: underWayAtKills(await stack.readLedger()),
   };
   await journal.close();
   return evidence;

@@ -1,14 +1,29 @@
 /** The demo as a process of its own, as its users run it, on the Kafka and registry of the test run. */
-import { inject, expect, test } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { gone, runScript, type Script } from '../engine/processes.ts';
 
 /** About fifteen seconds on two cores; a loaded machine may need several times that. */
 const DEMO_MS_MAX = 180_000;
 
+/** Takes the logs that failed and killed demos leave behind. */
+let temporary = '';
+
+beforeAll(async () => {
+  temporary = await mkdtemp(join(tmpdir(), 'demo-test-'));
+});
+
+afterAll(async () => {
+  await rm(temporary, { recursive: true, force: true });
+});
+
 function runDemo(...words: string[]): Script {
   return runScript('../../dev/demo/main.ts', words, {
     KAFKA_BROKERS: inject('kafkaBrokers').join(','),
     SCHEMA_REGISTRY_URL: inject('schemaRegistryUrl'),
+    TMPDIR: temporary,
   });
 }
 
@@ -58,7 +73,7 @@ test(
     const script = runDemo('--sandbox-fault', '[{"kind":"status","operation":"transfer-in","httpStatus":400}]');
     const text = await textUntil(script, null);
     expect(await script.ended).toBe(1);
-    expect(text).toContain('NOT OK  the transfer-in: expected ACCEPTED; seen: REFUSED (HTTP_400)');
+    expect(text).toContain('NOT OK  the transfer-in: expected ACCEPTED; seen: REFUSED (INJECTED_FAULT)');
     expect(text).toContain('NOT OK  effects of the transfer-in key, published three times: expected 1; seen: 0');
     expect(text).toContain('ok      the quote: ACCEPTED');
     expect(text).toMatch(/^\d of \d+ checks are NOT OK: the transfer-in; /m);
@@ -91,7 +106,11 @@ test.each([
 });
 
 test('says what is missing when one of the two addresses of an existing Kafka is not set', async () => {
-  const script = runScript('../../dev/demo/main.ts', [], { KAFKA_BROKERS: '127.0.0.1:1', SCHEMA_REGISTRY_URL: '' });
+  const script = runScript('../../dev/demo/main.ts', [], {
+    KAFKA_BROKERS: '127.0.0.1:1',
+    SCHEMA_REGISTRY_URL: '',
+    TMPDIR: temporary,
+  });
   expect(await script.ended).toBe(1);
   expect(script.errorText()).toContain('SCHEMA_REGISTRY_URL is required and not set');
 });

@@ -132,6 +132,14 @@ describe('the log', () => {
     expectNothingPlanted(lines);
   });
 
+  it('holds no part of a secret that a long text is cut in', () => {
+    const lines: string[] = [];
+    const log = logInto(lines);
+    for (let length = 480; length < 505; length += 1) log.warn(`${'x'.repeat(length)} http-auth-token and more`);
+    for (const line of lines) expect(line.replaceAll('[redacted]', '')).not.toMatch(/x http?/);
+    expect(lines.at(-1)).toContain('[cut]');
+  });
+
   it('survives circles and fields without end', () => {
     const lines: string[] = [];
     const circle: Record<string, unknown> = { name: 'circle' };

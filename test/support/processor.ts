@@ -84,6 +84,16 @@ export class RunningProcessor {
     );
   }
 
+  /** What its readiness endpoint says. */
+  async readiness(): Promise<{ ready: boolean; reasons: string[] }> {
+    const response = await fetch(`${this.httpUrl}/health/ready`);
+    return (await response.json()) as { ready: boolean; reasons: string[] };
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`${this.httpUrl}/metrics`)).text();
+  }
+
   /** A line of this event, from the start on. */
   async logged(event: string, timeoutMs = READY_MS_MAX): Promise<LogLine> {
     const find = (): LogLine | undefined => this.log().find((line) => line.event === event);

@@ -8,6 +8,7 @@ import { registerSubjects } from '../../src/cli/schema-subjects.ts';
 import { PaymentCommandPublisher } from '../../src/client/index.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from '../../src/client/settings.ts';
 import { readSomeSettings } from '../../src/config.ts';
+import { openTopicReader, type TopicRecord } from '../../src/consumers/topic-reader.ts';
 import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
 import { createTopics } from '../../src/producers/topic-admin.ts';
 import { TOPIC_SETTING_NAMES } from '../../src/producers/topic-definitions.ts';
@@ -119,6 +120,21 @@ export class Stack {
   /** Publishes bytes as they are, past all checks of the client. */
   async publishRaw(type: CommandType, ...messages: RawMessage[]): Promise<void> {
     await this.#raw.send({ topic: this.topics.commands[type], messages: messages.map((message) => ({ ...message })) });
+  }
+
+  /** Every record of the ledger that is committed. */
+  async readLedger(): Promise<TopicRecord[]> {
+    const records: TopicRecord[] = [];
+    const reader = await openTopicReader(this.kafka, {
+      topics: [this.topics.ledger],
+      start: { from: 'beginning' },
+      untilEnd: true,
+      groupPrefix: this.settings.TOPIC_PREFIX,
+      onRecord: (record) => void records.push(record),
+    });
+    await reader.ended;
+    await reader.close();
+    return records;
   }
 
   /** What the processors printed last, for a failing test. */

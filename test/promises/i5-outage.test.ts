@@ -1,0 +1,133 @@
+/** Invariant I5: while the service, the registry or our credentials fail, commands wait; none is refused or buried. */
+import { afterEach, expect, test } from 'vitest';
+import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { startHostileService } from '../support/hostile-service.ts';
+import type { RunningProcessor } from '../support/processor.ts';
+import { useStack } from '../support/test-stack.ts';
+import { eventually } from '../support/watch.ts';
+import { startSandbox } from '../../dev/sandbox/start.ts';
+
+const stack = useStack({ name: 'outage' });
+
+afterEach(async () => {
+  await stack().endProcessors();
+  await stack().service.clearFaults();
+});
+
+/** One command of each kind that changes something. */
+async function publishAll(prefix: string): Promise<string[]> {
+  const { publisher } = stack();
+  const key = (type: string): string => `${prefix}-${type}`;
+  const execution = await executionOf(stack(), key('execute'));
+  const rejection = await rejectionOf(stack(), key('reject'));
+  await Promise.all([
+    publisher.publish('transfer-in', key('transfer'), transferInOf(key('transfer'))),
+    publisher.publish('create-quote', key('quote'), createQuoteOf(key('quote'))),
+    publisher.publish('execute-quote', key('execute'), execution),
+    publisher.publish('reject-transaction', key('reject'), rejection),
+  ]);
+  return ['transfer', 'quote', 'execute', 'reject'].map(key);
+}
+
+async function reasonsOf(processor: RunningProcessor, pattern: RegExp): Promise<void> {
+  await eventually(
+    () => processor.readiness(),
+    ({ ready, reasons }) => !ready && reasons.some((reason) => pattern.test(reason)),
+    `readiness to say ${String(pattern)}`,
+  );
+}
+
+async function expectAllAccepted(keys: readonly string[]): Promise<void> {
+  const results = await stack().journal.resultsOfAll(keys);
+  expect(results.map(({ key, value }) => [key, value.outcome])).toEqual(keys.map((key) => [key, 'ACCEPTED']));
+  for (const key of keys) expect(stack().journal.results(key)).toHaveLength(1);
+  expect(stack().journal.deadLetters()).toEqual([]);
+}
+
+test('while nobody listens at the service, commands wait and readiness says why; then all are answered', async () => {
+  const away = await startSandbox();
+  await away.stop();
+  const processor = await stack().startProcessor({ API_BASE_URL: away.baseUrl });
+  const { publisher, journal } = stack();
+  const keys = ['transfer-a', 'transfer-b', 'transfer-c'];
+  for (const key of keys) await publisher.publish('transfer-in', key, transferInOf(key));
+  await reasonsOf(processor, /service/);
+  expect(journal.results().filter(({ key }) => keys.includes(key))).toEqual([]);
+  const back = await startSandbox({ port: away.port });
+  await expectAllAccepted(keys);
+  await eventually(() => processor.readiness(), ({ ready }) => ready, 'the processor to be ready again');
+  await back.stop();
+});
+
+test('while every call is answered with 503, transfers in and quotes wait, and are answered when it is over', async () => {
+  await stack().service.addFaults(
+    { kind: 'status', operation: 'transfer-in', httpStatus: 503 },
+    { kind: 'status', operation: 'create-quote', httpStatus: 500 },
+  );
+  await stack().startProcessor();
+  const { publisher, journal, service } = stack();
+  const transfers = ['busy-1', 'busy-2', 'busy-3'];
+  for (const key of transfers) await publisher.publish('transfer-in', key, transferInOf(key));
+  const quotes = ['busy-quote-1', 'busy-quote-2'];
+  for (const key of quotes) await publisher.publish('create-quote', key, createQuoteOf(key));
+  await eventually(
+    () => service.effects(),
+    ({ totals }) => (totals['transfer-in']?.calls ?? 0) > 0 && (totals['create-quote']?.calls ?? 0) > 0,
+    'the first calls',
+  );
+  expect(journal.results().filter(({ key }) => key.startsWith('busy'))).toEqual([]);
+  await service.clearFaults();
+  await expectAllAccepted([...transfers, ...quotes]);
+  const { operations } = await service.effects();
+  expect(transfers.map((key) => operations['transfer-in'][key]?.effects)).toEqual([1, 1, 1]);
+});
+
+test('while our credentials are refused, commands of every kind wait and readiness says so', async () => {
+  await stack().service.addFaults({ kind: 'status', operation: 'any', httpStatus: 401 });
+  const processor = await stack().startProcessor();
+  // Made and published while the processor is held; the sandbox refuses it alone, by a rule that is lifted for us.
+  await stack().service.clearFaults();
+  const keys = await (async () => {
+    const published = await publishAll('credentials');
+    return published;
+  })();
+  await expectAllAccepted(keys);
+  await stack().service.addFaults({ kind: 'status', operation: 'any', httpStatus: 401 });
+  await stack().publisher.publish('transfer-in', 'late', transferInOf('late'));
+  await reasonsOf(processor, /held.*401|credentials/);
+  expect(stack().journal.results('late')).toEqual([]);
+  await stack().service.clearFaults();
+  await expectAllAccepted(['late']);
+});
+
+test('a 429 is waited out as long as the service says', async () => {
+  await stack().service.addFaults({ kind: 'status', operation: 'any', httpStatus: 429, retryAfter: 1, count: 8 });
+  await stack().startProcessor();
+  await stack().publisher.publish('transfer-in', 'told', transferInOf('told'));
+  await expectAllAccepted(['told']);
+});
+
+test('while the registry cannot be asked, commands that need it wait; JSON ones go on', async () => {
+  let isDown = false;
+  const registry = await startHostileService(async ({ path }) => {
+    if (isDown) return { httpStatus: 503, body: 'the registry is away' };
+    const url = stack().environment['SCHEMA_REGISTRY_URL'] ?? '';
+    const response = await fetch(new URL(path.slice(1), `${url.replace(/\/+$/, '')}/`));
+    return { httpStatus: response.status, body: await response.text() };
+  });
+  const base = registry.baseUrl.slice(0, registry.baseUrl.lastIndexOf('/'));
+  const processor = await stack().startProcessor({ SCHEMA_REGISTRY_URL: base });
+  isDown = true;
+  const execution = await executionOf(stack(), 'registry-execute');
+  await stack().publisher.publish('execute-quote', 'registry-execute', execution);
+  await reasonsOf(processor, /registry/);
+  await stack().publisher.publish('transfer-in', 'registry-json', transferInOf('registry-json'), {
+    contentType: 'json',
+  });
+  await expectAllAccepted(['registry-json']);
+  expect(stack().journal.results('registry-execute')).toEqual([]);
+  isDown = false;
+  await expectAllAccepted(['registry-execute']);
+  await stack().endProcessors();
+  await registry.close();
+});
