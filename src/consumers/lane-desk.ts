@@ -150,8 +150,9 @@ export class LaneDesk {
         memory.putTransaction(reduction.state, commit);
         transaction.putTransaction(reduction.state);
         transaction.add(...(await statusRecords(writer, laneCount, reduction, observation.carried)));
-        if (reduction.transactionEvent !== null) reports.statusChanged(lane, 'transaction');
-        if (reduction.quoteEvent !== null) reports.statusChanged(lane, 'quote');
+        if (reduction.transactionEvent !== null)
+          transaction.reports.push(() => reports.statusChanged(lane, 'transaction'));
+        if (reduction.quoteEvent !== null) transaction.reports.push(() => reports.statusChanged(lane, 'quote'));
       }
       inbox.take();
       transaction.moveTo(topic, inbox.position() ?? ready.offset + 1n);
@@ -162,7 +163,7 @@ export class LaneDesk {
     const { calls, clock, lane, memory, policy, processId, reports, unfinishedMax, writer } = this.#parts;
     if (item.kind === 'misrouted') {
       transaction.add(item.record);
-      reports.moved(lane);
+      transaction.reports.push(() => reports.moved(lane));
       return null;
     }
     if (item.kind === 'dead-letter') {
@@ -180,7 +181,7 @@ export class LaneDesk {
       case 'conflict': {
         const event = await resultEvent(writer, admission.result, arrival.carried);
         transaction.add(resultRecord(writer, lane, arrival.key, event));
-        reports.resulted(lane, admission.result);
+        transaction.reports.push(() => reports.resulted(lane, admission.result));
         break;
       }
       case 'finish':
@@ -230,7 +231,7 @@ export class LaneDesk {
       return;
     }
     transaction.add(replay);
-    reports.replayed(lane);
+    transaction.reports.push(() => reports.replayed(lane));
   }
 
   async #apply(
@@ -251,7 +252,7 @@ export class LaneDesk {
         .filter((record) => record !== null);
       transaction.add(resultRecord(writer, lane, entry.key, event), ...replays);
       this.#put(transaction, commit, done);
-      reports.resulted(lane, result);
+      transaction.reports.push(() => reports.resulted(lane, result));
     } else {
       this.#put(transaction, commit, decision.entry);
     }
@@ -292,7 +293,7 @@ export class LaneDesk {
   #bury(transaction: LaneTransaction, letter: DeadLetter): void {
     const { lane, reports, writer } = this.#parts;
     transaction.add(deadLetterRecord(writer.topics.deadLetters, lane, letter));
-    reports.deadLettered(lane, letter);
+    transaction.reports.push(() => reports.deadLettered(lane, letter));
   }
 
   /** Our own code failed on the entry. What it was about is tried again when the lane is restored or the entry is due. */

@@ -134,7 +134,6 @@ export class LaneInbox<Item> {
   status(): {
     held: number;
     oldestTimestampMs: number | null;
-    expected: bigint | null;
     highWatermark: bigint;
     problem: string | null;
   } {
@@ -142,7 +141,6 @@ export class LaneInbox<Item> {
     return {
       held: this.#held(),
       oldestTimestampMs: oldest,
-      expected: this.#expected,
       highWatermark: this.#highWatermark,
       problem: this.#problem,
     };

@@ -123,9 +123,10 @@ export class LaneInputs {
 
   status(causes: ReadonlyMap<string, AdmissionCause>): InputStatus[] {
     return this.#all().map(({ topic, type, inbox }) => {
-      const { held, oldestTimestampMs, expected, highWatermark, problem } = inbox.status();
+      const { held, oldestTimestampMs, highWatermark, problem } = inbox.status();
       const cause = problem === null ? (causes.get(topic) ?? null) : 'registry';
-      const position = expected === null ? null : (this.#positions.get(topic) ?? null);
+      // Of the inbox: what is committed stands still while only records pass that are not for readers.
+      const position = inbox.position();
       return { topic, commandType: type, held, oldestTimestampMs, position, highWatermark, cause, problem };
     });
   }

@@ -60,7 +60,7 @@ export interface InputStatus {
   /** Fetched and not admitted. */
   readonly held: number;
   readonly oldestTimestampMs: number | null;
-  /** Everything below is in the ledger; null while closed. */
+  /** Everything below is in the ledger, or about to be; null while closed. */
   readonly position: bigint | null;
   readonly highWatermark: bigint;
   readonly cause: AdmissionCause | 'registry' | null;

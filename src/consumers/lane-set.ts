@@ -167,6 +167,11 @@ export class LaneSet {
     return this.#offsets.ends(topic);
   }
 
+  /** Where the group stands, by partition: for lanes that are not open here. */
+  committedOffsets(topic: string): Promise<Map<number, bigint>> {
+    return this.#offsets.committed(topic);
+  }
+
   status(): LaneSetStatus {
     const { config } = this.#options;
     return {

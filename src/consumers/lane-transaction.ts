@@ -29,6 +29,8 @@ export class LaneTransaction {
   readonly #positions = new Map<string, bigint>();
   /** About what will be written; never less than the largest batch of one partition. */
   #bytes = 0;
+  /** For the metrics: counted once it is committed, for a transaction that fails is made again. */
+  readonly reports: (() => void)[] = [];
   /** Attempts whose answers this transaction makes durable. */
   readonly settledAttempts: string[] = [];
 

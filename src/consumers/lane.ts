@@ -147,7 +147,7 @@ export class Lane {
           this.#stop(error.message);
           return;
         }
-        log.warn({ event: 'lane-acquire-failed', lane, problem: messageOf(error) });
+        log.warn({ event: 'lane-acquire-failed', lane, err: error });
         await this.#untilConfirmedSince(generation, beganMs);
         await sleep(ACQUIRE_AGAIN_MS);
       }
@@ -216,7 +216,7 @@ export class Lane {
       }
     } catch (error) {
       if (!this.#isCurrent(generation)) return;
-      log.warn({ event: 'lane-lost', lane, problem: messageOf(error) });
+      log.warn({ event: 'lane-lost', lane, err: error });
       await this.#lost(generation);
     }
   }
@@ -242,6 +242,7 @@ export class Lane {
     const { calls } = this.#parts;
     this.#commit = commit;
     this.#inputs.moved(transaction.positions());
+    for (const report of transaction.reports) report();
     for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
     for (const entry of transaction.entries()) {
       if (entry.phase.state === 'INTENT') this.#begin(entry, generation);
@@ -346,8 +347,4 @@ function eventOf(attemptId: string, end: CallEnd, nowMs: number): EntryEvent['ev
   return end.kind === 'answered'
     ? { kind: 'answered', attemptId, reading: end.reading, nowMs }
     : { kind: 'not-begun', attemptId, nowMs, reason: end.reason };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

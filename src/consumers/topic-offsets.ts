@@ -22,7 +22,7 @@ export class TopicOffsets {
   readonly #groupId: string;
   readonly #clock: Clock;
   readonly #ends = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
-  readonly #committed = new Map<string, { askedMs: number; answer: Promise<Map<number, bigint>> }>();
+  readonly #committedAnswers = new Map<string, { askedMs: number; answer: Promise<Map<number, bigint>> }>();
 
   constructor(settings: KafkaSettings, options: { groupId: string; clientId: string; clock: Clock; log: KafkaLog }) {
     this.#groupId = options.groupId;
@@ -43,14 +43,15 @@ export class TopicOffsets {
   }
 
   async startOf(topic: string, lane: number): Promise<TopicStart> {
-    const [ends, committed] = await Promise.all([this.ends(topic), this.#committedOf(topic)]);
+    const [ends, committed] = await Promise.all([this.ends(topic), this.committed(topic)]);
     const lowOffset = ends.get(lane)?.low;
     if (lowOffset === undefined) throw new Error(`${topic} has no partition ${lane}`);
     return { lowOffset, committedOffset: committed.get(lane) ?? null };
   }
 
-  #committedOf(topic: string): Promise<Map<number, bigint>> {
-    return this.#shared(this.#committed, topic, async () => {
+  /** Next offset of the group, by partition; none where it has none. */
+  committed(topic: string): Promise<Map<number, bigint>> {
+    return this.#shared(this.#committedAnswers, topic, async () => {
       const groups = await this.#ask((admin) => admin.fetchOffsets({ groupId: this.#groupId, topics: [topic] }));
       const partitions = groups
         .flatMap((group) => group.partitions)
