@@ -76,6 +76,19 @@ const lanes = new LaneSet({
   log,
   reports: {
     ...metrics.reports,
+    decided: (lane, decision, isCarriedOut) => {
+      metrics.reports.decided(lane, decision, isCarriedOut);
+      const { operator, reason, expectedRevision } = decision;
+      log.warn({
+        event: 'operator-decision',
+        lane,
+        decision: decision.decision,
+        expectedRevision,
+        operator,
+        reason,
+        isCarriedOut,
+      });
+    },
     failed: (lane, where, error) => {
       metrics.reports.failed(lane, where, error);
       log.error({ event: 'own-failure', lane, where, err: error });

@@ -4,6 +4,7 @@
  *
  *   set up -> fault rules -> the story, arrivals shown as they come -> books and effects -> checks -> (--keep) -> end
  */
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +14,7 @@ import { readArguments, USAGE, type DemoOptions } from './arguments.ts';
 import { checksOf, isOk, type Check } from './expectations.ts';
 import { Journal } from './journal.ts';
 import { addFaults, readSettledBooks, readEffects } from './sandbox-control.ts';
+import { processorLog } from './processor.ts';
 import { SetUpError } from './set-up-error.ts';
 import { setUp, type Stage } from './set-up.ts';
 import { Stops } from './stops.ts';
@@ -50,9 +52,10 @@ async function runDemo(options: DemoOptions): Promise<number> {
     process.stderr.write(`${error.message}\n`);
   } finally {
     await stops.all();
-    // Its logs tell what went wrong.
-    if (code !== EXIT_CODE_FAILED) await rm(directory, { recursive: true, force: true });
-    else process.stderr.write(`Logs are in ${directory}\n`);
+    const logFile = processorLog(directory);
+    // It tells what went wrong.
+    if (code === EXIT_CODE_FAILED && existsSync(logFile)) process.stderr.write(`The processor's log is ${logFile}\n`);
+    else await rm(directory, { recursive: true, force: true });
   }
   return code;
 }

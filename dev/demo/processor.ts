@@ -4,6 +4,7 @@
  * Stages: started -> ready (`/health/ready` answers 200) -> (stop) SIGTERM, SIGKILL after a while -> ended. It cannot
  * outlive the demo, in whatever way that ends (dev/engine/supervised-process.ts).
  */
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../../src/config.ts';
@@ -27,7 +28,8 @@ export interface ProcessorOptions {
   /** Settings that are taken from this process's environment; every other is the default. */
   readonly inherited: readonly string[];
   readonly httpPort: number;
-  readonly logFile: string;
+  /** For its log and its local store. */
+  readonly directory: string;
 }
 
 export interface Processor {
@@ -38,12 +40,21 @@ export interface Processor {
   stop(): Promise<void>;
 }
 
+export function processorLog(directory: string): string {
+  return join(directory, 'processor.log');
+}
+
 /**
  * @returns when it is ready to take commands
  * @throws {SetUpError} with the end of its log, when it ends or does not become ready
  */
 export async function startProcessor(options: ProcessorOptions): Promise<Processor> {
-  const given = { ...options.settings, HTTP_HOST: LOOPBACK, HTTP_PORT: String(options.httpPort) };
+  const given = {
+    ...options.settings,
+    STATE_DIR: join(options.directory, 'state'),
+    HTTP_HOST: LOOPBACK,
+    HTTP_PORT: String(options.httpPort),
+  };
   // What the user's shell has set for another processor must not reach this one.
   const removed = Object.keys(SETTINGS)
     .filter((name) => !options.inherited.includes(name))
@@ -58,7 +69,7 @@ export async function startProcessor(options: ProcessorOptions): Promise<Process
       process.execPath,
       'src/main.ts',
     ],
-    logFile: options.logFile,
+    logFile: processorLog(options.directory),
     workingDirectory: ROOT,
   });
   const url = `http://${LOOPBACK}:${options.httpPort}`;

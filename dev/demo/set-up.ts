@@ -7,7 +7,6 @@
  * fails. Logs are in a directory of the demo's own; the caller removes it.
  */
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { PaymentCommandPublisher, subscribe } from '../../src/client/index.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from '../../src/client/settings.ts';
 import { registerSubjects } from '../../src/cli/schema-subjects.ts';
@@ -140,11 +139,11 @@ async function startProcessorFor(
 ): Promise<Processor> {
   const startedAtMs = performance.now();
   const processor = await startProcessor({
-    settings: { ...settings, STATE_DIR: join(directory, 'state') },
+    settings,
     // TLS and credentials of the existing Kafka and registry.
     inherited: onExistingKafka ? CLIENT_SETTING_NAMES : [],
     httpPort: await freePort(),
-    logFile: join(directory, 'processor.log'),
+    directory,
   });
   stops.add(() => processor.stop());
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);

@@ -48,17 +48,13 @@ export async function readMessage(
   message: KafkaMessage,
   nowMs: number,
 ): Promise<Intake> {
-  const origin = originOf(place, message);
-  const original: OriginalMessage = {
-    ...origin,
-    key: message.key,
-    value: message.value,
-    headers: plainHeaders(message),
-  };
+  const original = originalMessage(place, message);
+  const { topic, partition, offset, timestampMs } = original;
+  const origin: Origin = { topic, partition, offset, timestampMs };
   const key = readKey(message.key);
   if (!key.ok) return { kind: 'dead-letter', letter: { ...original, reason: key.reason, message: key.problem } };
   const lane = laneOf(key.key, options.laneCount);
-  if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(place.topic, lane, message, origin) };
+  if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(place.topic, lane, original) };
   const arrival = (content: Arrival['content'], fingerprint: string, deadlineMs: number): Arrival => ({
     key: key.key,
     commandType: place.commandType,
@@ -89,7 +85,7 @@ export async function readMessage(
       `the value has ${message.value.length} bytes; a command has at most ${COMMAND_BYTES_MAX}`,
     );
   }
-  const decoded = await decodeValue(options, place.topic, message.value, header(message, 'content-type'), nowMs);
+  const decoded = await decodeValue(options, place.topic, message, message.value, nowMs);
   if (decoded.kind === 'unavailable') return decoded;
   if (decoded.kind === 'unknown-schema') return unreadable('UNKNOWN_SCHEMA', decoded.problem);
   if (decoded.kind === 'unreadable') return unreadable('UNREADABLE', decoded.problem);
@@ -102,7 +98,7 @@ export async function readMessage(
   if (!fields.ok || !expiry.ok)
     return {
       kind: 'arrival',
-      arrival: arrival({ kind: 'invalid', problems }, fingerprint, NO_DEADLINE_MS),
+      arrival: arrival({ kind: 'invalid', fieldsJson: canonical, problems }, fingerprint, NO_DEADLINE_MS),
       original,
       buriedAs: null,
     };
@@ -118,15 +114,16 @@ export async function readMessage(
 
 type Decoded = Awaited<ReturnType<RecordRegistry['decode']>>;
 
-async function decodeValue(
+/** Avro, unless the message's content type says JSON. */
+export async function decodeValue(
   options: IntakeOptions,
   topic: string,
+  message: KafkaMessage,
   value: Buffer,
-  contentType: string | null,
   nowMs: number,
 ): Promise<Decoded> {
-  if (contentType?.split(';')[0]?.trim().toLowerCase() !== JSON_CONTENT_TYPE)
-    return options.registry.decode(topic, value, nowMs);
+  const contentType = header(message, 'content-type')?.split(';')[0]?.trim().toLowerCase();
+  if (contentType !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value, nowMs);
   try {
     const parsed = parseLossless(new TextDecoder('utf-8', { fatal: true }).decode(value));
     if (isJsonObject(parsed)) {
@@ -153,6 +150,11 @@ function readExpiry(text: string | null): { ok: true; ms: number } | { ok: false
   };
 }
 
+/** The message as it was read, at its first place. */
+export function originalMessage(place: { topic: string; lane: number }, message: KafkaMessage): OriginalMessage {
+  return { ...originOf(place, message), key: message.key, value: message.value, headers: plainHeaders(message) };
+}
+
 function originOf(place: { topic: string; lane: number }, message: KafkaMessage): Origin {
   const here: Origin = {
     topic: place.topic,
@@ -172,17 +174,18 @@ function originOf(place: { topic: string; lane: number }, message: KafkaMessage)
   };
 }
 
-function movedRecord(topic: string, lane: number, message: KafkaMessage, origin: Origin): OutgoingRecord {
+/** A message on its way to the partition of its key, with its first place in headers. */
+export function movedRecord(topic: string, lane: number, original: OriginalMessage): OutgoingRecord {
   return {
     topic,
     partition: lane,
-    key: message.key,
-    value: message.value,
+    key: original.key,
+    value: original.value,
     headers: {
-      ...plainHeaders(message),
-      [MOVED.partition]: String(origin.partition),
-      [MOVED.offset]: origin.offset.toString(),
-      [MOVED.timestamp]: String(origin.timestampMs),
+      ...original.headers,
+      [MOVED.partition]: String(original.partition),
+      [MOVED.offset]: original.offset.toString(),
+      [MOVED.timestamp]: String(original.timestampMs),
     },
   };
 }

@@ -31,6 +31,9 @@ export interface InboxOptions<Item> {
   readonly wake: () => void;
 }
 
+/** Messages of one topic in one transaction: bounds the time to its commit. */
+export const ITEMS_MAX = 500;
+
 /** Messages held at most, by number: enough for a lane's share of the intents several times over. */
 const MESSAGES_MAX = 1_000;
 /** ... and by bytes, whatever their size. */

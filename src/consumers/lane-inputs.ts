@@ -1,5 +1,5 @@
 /**
- * The inputs of a lane: one inbox per command topic, one for observations; and how far each has been admitted.
+ * The inputs of a lane: one inbox per command topic, one for decisions, one for observations; and how far each has been admitted.
  *
  * A position that the broker no longer has, or a group that has read on without a ledger, is loss: the lane stops and
  * says so, rather than go on with a gap.
@@ -10,7 +10,11 @@ import type { CommandType } from '../records/commands.ts';
 import { decodeObservation } from '../status/observation.ts';
 import { readMessage } from './command-intake.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
-import type { AdmissionCause, CommandItem, LaneDesk, ObservationItem } from './lane-desk.ts';
+import { readDecision } from './decision-intake.ts';
+import type { AdmissionCause, CommandItem } from './lane-admission.ts';
+import type { DecisionItem } from './lane-decisions.ts';
+import type { LaneDesk } from './lane-desk.ts';
+import type { ObservationItem } from './lane-status.ts';
 import { LaneInbox, type ReadResult } from './lane-inbox.ts';
 import { LaneStoppedError, type InputStatus, type LaneParts } from './lane-parts.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
@@ -18,6 +22,7 @@ import type { LaneTransaction } from './lane-transaction.ts';
 export class LaneInputs {
   readonly #parts: LaneParts;
   readonly #commands: { topic: string; type: CommandType; inbox: LaneInbox<CommandItem> }[];
+  readonly #decisions: LaneInbox<DecisionItem>;
   readonly #observations: LaneInbox<ObservationItem | null>;
   #positions = new Map<string, bigint>();
   /** Which command topic is admitted from first: each in turn, so that none starves the others. */
@@ -42,6 +47,7 @@ export class LaneInputs {
       const topic = topics.commands[type];
       return { topic, type, inbox: inboxOf<CommandItem>(topic, (message) => this.#readCommand(topic, type, message)) };
     });
+    this.#decisions = inboxOf(topics.operatorDecisions, (message) => this.#readDecision(message));
     this.#observations = inboxOf(topics.observations, async (message) => ({
       kind: 'item',
       item: readObservation(message),
@@ -99,13 +105,16 @@ export class LaneInputs {
   /** Puts what may be admitted into the transaction. @returns by topic, why the rest may not */
   async admit(desk: LaneDesk, transaction: LaneTransaction, commit: number): Promise<Map<string, AdmissionCause>> {
     const causes = new Map<string, AdmissionCause>();
-    await desk.reduceFrom(transaction, commit, this.#parts.topics.observations, this.#observations);
+    const { topics } = this.#parts;
+    await desk.decisions.resolveFrom(transaction, commit, topics.operatorDecisions, this.#decisions);
+    this.#decisions.makeRoom();
+    await desk.statusChanges.reduceFrom(transaction, commit, topics.observations, this.#observations);
     this.#observations.makeRoom();
     this.#turn += 1;
     for (let index = 0; index < this.#commands.length; index += 1) {
       const command = this.#commands[(this.#turn + index) % this.#commands.length];
       if (command === undefined) continue;
-      const cause = await desk.admitFrom(transaction, commit, command.topic, command.inbox);
+      const cause = await desk.admission.admitFrom(transaction, commit, command.topic, command.inbox);
       if (cause !== null) causes.set(command.topic, cause);
       command.inbox.makeRoom();
     }
@@ -138,9 +147,19 @@ export class LaneInputs {
   #all(): {
     topic: string;
     type: CommandType | null;
-    inbox: LaneInbox<CommandItem> | LaneInbox<ObservationItem | null>;
+    inbox: LaneInbox<CommandItem> | LaneInbox<DecisionItem> | LaneInbox<ObservationItem | null>;
   }[] {
-    return [...this.#commands, { topic: this.#parts.topics.observations, type: null, inbox: this.#observations }];
+    return [
+      ...this.#commands,
+      { topic: this.#parts.topics.operatorDecisions, type: null, inbox: this.#decisions },
+      { topic: this.#parts.topics.observations, type: null, inbox: this.#observations },
+    ];
+  }
+
+  async #readDecision(message: KafkaMessage): Promise<ReadResult<DecisionItem>> {
+    const { clock, intake, lane, topics } = this.#parts;
+    const read = await readDecision(intake, { topic: topics.operatorDecisions, lane }, message, clock.nowMs());
+    return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
   }
 
   async #readCommand(topic: string, commandType: CommandType, message: KafkaMessage): Promise<ReadResult<CommandItem>> {
@@ -153,5 +172,7 @@ export class LaneInputs {
 /** What is not an observation of ours is passed over; nobody else writes to the topic. */
 function readObservation(message: KafkaMessage): ObservationItem | null {
   const observation = decodeObservation(message.value);
-  return observation === null || message.key === null ? null : { id: message.key.toString(), observation };
+  return observation === null || message.key === null
+    ? null
+    : { id: message.key.toString(), observation, timestampMs: Number(message.timestamp) };
 }

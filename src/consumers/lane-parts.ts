@@ -10,7 +10,8 @@ import type { CommandType } from '../records/commands.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { Calls } from './calls.ts';
 import type { IntakeOptions } from './command-intake.ts';
-import type { AdmissionCause, DeskReports } from './lane-desk.ts';
+import type { AdmissionCause } from './lane-admission.ts';
+import type { DeskReports } from './lane-outcomes.ts';
 import type { LookUps } from './look-ups.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 

@@ -20,7 +20,7 @@ import { topicNames } from '../records/topics.ts';
 import { Calls } from './calls.ts';
 import { GroupMember } from './group-member.ts';
 import { Lane } from './lane.ts';
-import type { DeskReports } from './lane-desk.ts';
+import type { DeskReports } from './lane-outcomes.ts';
 import type { LaneParts, LaneStatus } from './lane-parts.ts';
 import { LedgerReader } from './ledger-reader.ts';
 import { LookUps } from './look-ups.ts';
@@ -98,7 +98,7 @@ export class LaneSet {
       settings: config,
       groupId: config.KAFKA_GROUP_ID,
       clientId,
-      topics: [...commandTypes.map((type) => topics.commands[type]), topics.observations],
+      topics: [...commandTypes.map((type) => topics.commands[type]), topics.operatorDecisions, topics.observations],
       laneCount: config.LANES,
       sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
       heartbeatIntervalMs: config.KAFKA_HEARTBEAT_INTERVAL_MS,
@@ -212,5 +212,6 @@ function ledgerPolicy(config: Config): LedgerPolicy {
     idempotentOperations: new Set(config.API_IDEMPOTENT_OPERATIONS),
     idempotencyRetentionMs: config.API_IDEMPOTENCY_RETENTION,
     immediateExecution: config.IMMEDIATE_EXECUTION,
+    commandMaxAgeMs: config.COMMAND_MAX_AGE,
   };
 }

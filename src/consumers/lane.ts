@@ -21,7 +21,9 @@ import type { CallEnd, CallOwner } from './calls.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { acquireOwnership } from './lane-acquisition.ts';
 import { LaneAlarms } from './lane-alarms.ts';
-import { LaneDesk, type AdmissionCause, type EntryEvent } from './lane-desk.ts';
+import type { AdmissionCause } from './lane-admission.ts';
+import { laneDesk, type LaneDesk } from './lane-desk.ts';
+import type { EntryEvent } from './lane-entries.ts';
 import { LaneInputs } from './lane-inputs.ts';
 import { LaneMemory } from './lane-memory.ts';
 import { LaneStoppedError, type LaneParts, type LaneStage, type LaneStatus } from './lane-parts.ts';
@@ -198,7 +200,7 @@ export class Lane {
 
   async #work(generation: number, producer: LaneProducer, memory: LaneMemory): Promise<void> {
     const { calls, lane, log } = this.#parts;
-    const desk = new LaneDesk({ ...this.#parts, memory });
+    const desk = laneDesk(this.#parts, memory);
     try {
       while (this.#isCurrent(generation)) {
         const commit = this.#commit + 1;
@@ -224,12 +226,13 @@ export class Lane {
   async #gather(desk: LaneDesk, memory: LaneMemory, commit: number): Promise<LaneTransaction> {
     const transaction = new LaneTransaction(this.#parts.topics.ledger, this.#parts.lane);
     while (this.#events.length > 0 && !transaction.isFull()) {
-      for (const happened of this.#events.splice(0, EVENTS_STEP)) await desk.handleEvent(transaction, commit, happened);
+      for (const happened of this.#events.splice(0, EVENTS_STEP))
+        await desk.entries.handleEvent(transaction, commit, happened);
     }
     if (this.#stage !== 'open') return transaction;
     for (const key of [...this.#alarms.due]) {
       const entry = memory.unfinished.get(key);
-      const reply = entry === undefined ? null : await desk.handleDue(transaction, commit, entry);
+      const reply = entry === undefined ? null : await desk.entries.handleDue(transaction, commit, entry);
       if (reply?.kind === 'waits') continue;
       this.#alarms.due.delete(key);
       if (reply?.kind === 'look-up') void this.#lookUp(key, reply.query, this.#generation);

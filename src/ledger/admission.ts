@@ -17,7 +17,8 @@ export interface Arrival {
   readonly deadlineMs: number;
   readonly content:
     | { kind: 'valid'; fieldsJson: string; immediate: boolean }
-    | { kind: 'invalid'; problems: readonly FieldProblem[] }
+    /** Kept for a person who has it tried again, once the rules or the release have changed. */
+    | { kind: 'invalid'; fieldsJson: string; problems: readonly FieldProblem[] }
     /** The bytes could not be read; they go to the dead letters as well. */
     | { kind: 'unreadable'; problem: string };
 }
@@ -89,7 +90,7 @@ export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry 
     commandType: arrival.commandType,
     revision: 1,
     fingerprint: arrival.fingerprint,
-    fieldsJson: valid?.fieldsJson ?? null,
+    fieldsJson: arrival.content.kind === 'unreadable' ? null : arrival.content.fieldsJson,
     commandId: arrival.commandId,
     origin: arrival.origin,
     carried: arrival.carried,

@@ -10,6 +10,7 @@ export interface LedgerPolicy {
   readonly idempotentOperations: ReadonlySet<CommandType>;
   readonly idempotencyRetentionMs: number;
   readonly immediateExecution: 'two-step' | 'native';
+  readonly commandMaxAgeMs: Readonly<Record<CommandType, number>>;
 }
 
 export type Settlement =
@@ -51,4 +52,10 @@ export function settlementOf(
 /** The key that goes out with the entry's call; the execution half of a two-step quote has its own. */
 export function idempotencyKeyOf(entry: Pick<Entry, 'key' | 'step'>): string {
   return entry.step === 'EXECUTE' ? `${entry.key}${EXECUTE_SUFFIX}` : entry.key;
+}
+
+/** Whether an intent may wait for its call: not where its doubt would need a look-up or a person. */
+export function mayIntentWait(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>, policy: LedgerPolicy): boolean {
+  const settlement = settlementOf(entry, policy);
+  return settlement === 'SAME_KEY' || settlement === 'HARMLESS';
 }

@@ -6,7 +6,7 @@
  * grows.
  */
 import type { InputStatus, LaneStage } from '../consumers/lane-parts.ts';
-import type { AdmissionCause } from '../consumers/lane-desk.ts';
+import type { AdmissionCause } from '../consumers/lane-admission.ts';
 
 /** Why messages are not admitted: of a lane that works them off, of one that must wait, or of one that is not open. */
 export type NotAdmittedCause = AdmissionCause | 'registry' | 'catching-up' | 'lane-not-open';

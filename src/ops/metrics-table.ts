@@ -82,6 +82,7 @@ const DEAD_LETTER_REASONS = every<DeadLetterReason>({
   INVALID_KEY: true,
   TOO_LARGE: true,
   SET_ASIDE: true,
+  REFUSED_DECISION: true,
 });
 const BREAKER_STAGES = every<BreakerStage>({ closed: true, open: true, checking: true, trial: true, ramp: true });
 const LANE_STAGES = every<LaneStage>({ closed: true, acquiring: true, open: true, releasing: true, stopped: true });
@@ -171,6 +172,12 @@ export const METRICS = {
     help: 'Commands found in a partition that is not the one of their key, and moved there.',
     labels: {},
   },
+  decisions: {
+    name: 'payments_operator_decisions_total',
+    type: 'counter',
+    help: "Persons' decisions on results, by whether they were carried out.",
+    labels: { carried_out: ['true', 'false'] },
+  },
   statusChanges: {
     name: 'payments_status_changes_total',
     type: 'counter',
@@ -187,7 +194,7 @@ export const METRICS = {
     name: 'payments_own_failures_total',
     type: 'counter',
     help: 'Failures of our own code on a message or an entry, each a bug; after three on the same one it is set aside.',
-    labels: { where: ['entry', 'admission'] },
+    labels: { where: ['entry', 'admission', 'decision', 'observation'] },
   },
   apiCallDurationSeconds: {
     name: 'payments_api_call_duration_seconds',

@@ -5,7 +5,7 @@
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallReport } from '../api/payment-api.ts';
-import type { DeskReports } from '../consumers/lane-desk.ts';
+import type { DeskReports } from '../consumers/lane-outcomes.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
 import { METRICS, OTHER, type LabelsOf, type MetricDefinition, type MetricName } from './metrics-table.ts';
 import type { ProcessorState } from './processor-state.ts';
@@ -39,6 +39,7 @@ export function createMetrics(): Metrics {
       deadLettered: (_lane, { reason }) => set.add('deadLetters', { reason }),
       moved: () => set.add('moved', {}),
       statusChanged: (_lane, kind) => set.add('statusChanges', { kind }),
+      decided: (_lane, _decision, isCarriedOut) => set.add('decisions', { carried_out: String(isCarriedOut) }),
       failed: (_lane, where) => set.add('ownFailures', { where }),
       committed: () => set.add('commits', {}),
     },

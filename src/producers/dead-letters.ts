@@ -1,7 +1,8 @@
 /** Dead letters: the original bytes and headers, with the reason and the place in headers of our own. */
 import type { OutgoingRecord } from './lane-producer.ts';
 
-export type DeadLetterReason = 'UNREADABLE' | 'UNKNOWN_SCHEMA' | 'NO_KEY' | 'INVALID_KEY' | 'TOO_LARGE' | 'SET_ASIDE';
+export type DeadLetterReason =
+  'UNREADABLE' | 'UNKNOWN_SCHEMA' | 'NO_KEY' | 'INVALID_KEY' | 'TOO_LARGE' | 'SET_ASIDE' | 'REFUSED_DECISION';
 
 /** A message as it was read, with its first place. */
 export interface OriginalMessage {

@@ -110,9 +110,7 @@ export class LaneProducer {
   }
 }
 
-function byTopic(
-  records: readonly OutgoingRecord[],
-): {
+function byTopic(records: readonly OutgoingRecord[]): {
   topic: string;
   messages: {
     partition: number;

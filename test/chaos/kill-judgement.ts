@@ -43,7 +43,8 @@ export function judge(evidence: Evidence): Judgement {
     if (outcome === 'UNKNOWN') {
       if (times > 0) unknown.tookEffect += 1;
       else unknown.didNot += 1;
-      wrong.push(...unknownProblems(command, evidence));
+      // Transfers in have their key, the others name the transaction that a look-up finds: all doubt can be settled.
+      wrong.push(`${key}: UNKNOWN, although its doubt could be settled`);
     }
     const moved = movedOf(command, books);
     if (moved !== null && moved !== command.effectAmount * BigInt(times)) {
@@ -56,12 +57,6 @@ export function judge(evidence: Evidence): Judgement {
   if (exitCode !== 0) wrong.push(`the last processor ended with ${exitCode}, not 0`);
   if (wrong.length > WRONG_MAX) wrong.splice(WRONG_MAX, wrong.length, `and ${wrong.length - WRONG_MAX} more`);
   return { wrong, outcomes, effects: counted, unknown };
-}
-
-/** Honest only where nothing could be known: a call under way at a kill, and no key that the service honours. */
-function unknownProblems({ key, type }: KillCommand, { underWayAtKills }: Evidence): string[] {
-  if (type === 'transfer-in') return [`${key}: UNKNOWN, although its key makes it safe to repeat`];
-  return underWayAtKills.has(key) ? [] : [`${key}: UNKNOWN, although no call of it was under way at a kill`];
 }
 
 function effectsOf({ key, subject, type }: KillCommand, effects: EffectsReport): number {

@@ -97,11 +97,16 @@ test('while our credentials are refused, commands of every kind wait and readine
   await expectAllAccepted(commands.keys);
 });
 
-test('a 429 is waited out as long as the service says', async () => {
-  await stack().service.addFaults({ kind: 'status', operation: 'any', httpStatus: 429, retryAfter: 1, count: 8 });
+test('a 429 is waited out; the command is answered by the first call that is let through', async () => {
+  await stack().service.addFaults(
+    { kind: 'status', operation: 'list-transactions', httpStatus: 429, retryAfter: 1, count: 1 },
+    { kind: 'status', operation: 'transfer-in', httpStatus: 429, retryAfter: 1, count: 2 },
+  );
   await stack().startProcessor();
   await stack().publisher.publish('transfer-in', 'told', transferInOf('told'));
   await expectAllAccepted(['told']);
+  const { operations } = await stack().service.effects();
+  expect(operations['transfer-in']['told']).toMatchObject({ calls: 3, effects: 1 });
 });
 
 test('while the registry cannot be asked, commands that need it wait; JSON ones go on', async () => {

@@ -57,6 +57,7 @@ export class Stack {
   readonly publisher: PaymentCommandPublisher;
   readonly journal: Journal;
   readonly #processors: RunningProcessor[] = [];
+  #endedLast: RunningProcessor[] = [];
   readonly #raw: ReturnType<ReturnType<typeof createKafka>['producer']>;
 
   private constructor(parts: Pick<Stack, 'environment' | 'settings' | 'sandbox' | 'publisher' | 'journal' | 'kafka'>) {
@@ -139,12 +140,14 @@ export class Stack {
 
   /** What the processors printed last, for a failing test. */
   logs(): string {
-    return this.#processors.map((processor) => `--- processor ${processor.pid}\n${processor.tail()}`).join('\n');
+    const shown = this.#processors.length > 0 ? this.#processors : this.#endedLast;
+    return shown.map((processor) => `--- processor ${processor.pid}\n${processor.tail()}`).join('\n');
   }
 
   /** Ends what the last test left running. */
   async endProcessors(): Promise<void> {
-    await Promise.all(this.#processors.splice(0).map((processor) => processor.end()));
+    this.#endedLast = this.#processors.splice(0);
+    await Promise.all(this.#endedLast.map((processor) => processor.end()));
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,147 @@
+/** Admitting: commands leave their topic into the ledger, as far as they may (invariants I1, I6, I7). */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../api/clock.ts';
+import { admit, intentOf, newEntry } from '../ledger/admission.ts';
+import { decide } from '../ledger/decide.ts';
+import type { Entry } from '../ledger/entry.ts';
+import { failedResult } from '../ledger/result-record.ts';
+import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
+import type { Calls, ClaimRefusal } from './calls.ts';
+import type { Intake } from './command-intake.ts';
+import { ITEMS_MAX, type LaneInbox, type Ready } from './lane-inbox.ts';
+import type { LaneMemory } from './lane-memory.ts';
+import type { DeskReports, LaneOutcomes } from './lane-outcomes.ts';
+import type { LaneTransaction } from './lane-transaction.ts';
+import { MessageDrops } from './message-drops.ts';
+
+export type CommandItem = Exclude<Intake, { kind: 'unavailable' }>;
+
+/** Why the oldest command of a topic is not admitted. */
+export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
+
+export interface AdmissionParts {
+  readonly lane: number;
+  readonly processId: string;
+  readonly memory: LaneMemory;
+  readonly outcomes: LaneOutcomes;
+  readonly calls: Pick<Calls, 'claim'>;
+  readonly policy: LedgerPolicy;
+  readonly unfinishedMax: number;
+  readonly clock: Clock;
+  readonly reports: DeskReports;
+}
+
+export class LaneAdmission {
+  readonly #parts: AdmissionParts;
+  readonly #drops = new MessageDrops();
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
+  }
+
+  /** Admits from one topic, oldest first. @returns why it stopped before the end, or null */
+  async admitFrom(
+    transaction: LaneTransaction,
+    commit: number,
+    topic: string,
+    inbox: LaneInbox<CommandItem>,
+  ): Promise<AdmissionCause | null> {
+    for (let count = 0; count < ITEMS_MAX && !transaction.isFull(); count += 1) {
+      const ready = inbox.peek();
+      if (ready === undefined) return null;
+      let refusal: AdmissionCause | null;
+      try {
+        refusal = await this.#admit(transaction, commit, ready.item);
+      } catch (error) {
+        refusal = await this.#drop(transaction, commit, topic, ready, error);
+      }
+      if (refusal !== null) return refusal;
+      inbox.take();
+      transaction.moveTo(topic, inbox.position() ?? ready.offset + 1n);
+    }
+    return null;
+  }
+
+  async #admit(transaction: LaneTransaction, commit: number, item: CommandItem): Promise<AdmissionCause | null> {
+    const { calls, clock, lane, memory, outcomes, policy, processId, reports, unfinishedMax } = this.#parts;
+    if (item.kind === 'misrouted') {
+      transaction.add(item.record);
+      transaction.reports.push(() => reports.moved(lane));
+      return null;
+    }
+    if (item.kind === 'dead-letter') {
+      outcomes.bury(transaction, item.letter);
+      return null;
+    }
+    const { arrival, original, buriedAs } = item;
+    const nowMs = clock.nowMs();
+    const known = memory.entry(arrival.key);
+    const admission = admit(arrival, known, nowMs, policy);
+    switch (admission.kind) {
+      case 'copy':
+        await this.#copy(transaction, commit, known, arrival.commandId);
+        break;
+      case 'conflict':
+        await outcomes.conflict(transaction, arrival.key, admission.result, arrival.carried);
+        break;
+      case 'finish':
+        await outcomes.apply(
+          transaction,
+          commit,
+          null,
+          { kind: 'finish', entry: admission.entry, result: admission.result, seen: null },
+          null,
+        );
+        break;
+      case 'call': {
+        if (memory.unfinished.size >= unfinishedMax) return 'lane-full';
+        const attemptId = randomUUID();
+        const refusal = calls.claim(
+          attemptId,
+          operationOf(admission.entry),
+          lane,
+          mayIntentWait(admission.entry, policy),
+        );
+        if (refusal !== null) return refusal;
+        outcomes.put(transaction, commit, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));
+        break;
+      }
+    }
+    if (buriedAs !== null) outcomes.bury(transaction, { ...original, ...buriedAs });
+    return null;
+  }
+
+  async #copy(
+    transaction: LaneTransaction,
+    commit: number,
+    known: Entry | undefined,
+    commandId: string | null,
+  ): Promise<void> {
+    const { outcomes, policy } = this.#parts;
+    if (known === undefined || outcomes.replay(transaction, known, commandId)) return;
+    const decision = decide(known, { kind: 'copied', copy: { commandId } }, policy);
+    await outcomes.apply(transaction, commit, known, decision, null);
+  }
+
+  /** Our own code failed on a message before it was an entry: tried again, then set aside; nothing of it was ever sent. */
+  async #drop(
+    transaction: LaneTransaction,
+    commit: number,
+    topic: string,
+    ready: Ready<CommandItem>,
+    error: unknown,
+  ): Promise<AdmissionCause | null> {
+    const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
+    reports.failed(lane, 'admission', error);
+    if (!this.#drops.count(topic, ready.offset)) return 'failed';
+    const { item } = ready;
+    if (item.kind !== 'arrival') throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    outcomes.bury(transaction, { ...item.original, reason: 'SET_ASIDE', message });
+    if (memory.entry(item.arrival.key) !== undefined) return null;
+    const entry = newEntry(item.arrival, policy);
+    const result = failedResult(entry, message, clock.nowMs());
+    await outcomes.apply(transaction, commit, null, { kind: 'finish', entry, result, seen: null }, null);
+    return null;
+  }
+}

@@ -1,0 +1,86 @@
+/** What happens to the entries of a lane: answers of their calls, look-ups, and alarms that have come (invariant I6). */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../api/clock.ts';
+import { decide, type LedgerEvent } from '../ledger/decide.ts';
+import type { Entry } from '../ledger/entry.ts';
+import type { LookUpQuery } from '../ledger/plan.ts';
+import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
+import type { Calls } from './calls.ts';
+import type { LaneMemory } from './lane-memory.ts';
+import type { CallTimes, DeskReports, LaneOutcomes } from './lane-outcomes.ts';
+import type { LaneTransaction } from './lane-transaction.ts';
+
+/** Something that happened to an entry. */
+export interface EntryEvent {
+  readonly key: string;
+  readonly event: LedgerEvent;
+  /** When the call ran, for what its answer showed. */
+  readonly call: CallTimes | null;
+}
+
+export type DueReply = { kind: 'handled' } | { kind: 'waits' } | { kind: 'look-up'; query: LookUpQuery };
+
+export interface EntryParts {
+  readonly lane: number;
+  readonly processId: string;
+  readonly memory: LaneMemory;
+  readonly outcomes: LaneOutcomes;
+  readonly calls: Pick<Calls, 'claim' | 'settle'>;
+  readonly policy: LedgerPolicy;
+  readonly clock: Clock;
+  readonly reports: DeskReports;
+}
+
+export class LaneEntries {
+  readonly #parts: EntryParts;
+
+  constructor(parts: EntryParts) {
+    this.#parts = parts;
+  }
+
+  async handleEvent(transaction: LaneTransaction, commit: number, happened: EntryEvent): Promise<void> {
+    const { event } = happened;
+    if (event.kind === 'answered' || event.kind === 'not-begun') transaction.settledAttempts.push(event.attemptId);
+    const entry = this.#parts.memory.unfinished.get(happened.key);
+    if (entry === undefined) return;
+    try {
+      await this.#parts.outcomes.apply(
+        transaction,
+        commit,
+        entry,
+        decide(entry, event, this.#parts.policy),
+        happened.call,
+      );
+    } catch (error) {
+      await this.#drop(transaction, commit, entry, error);
+    }
+  }
+
+  /** @returns whether it was handled, must wait for a call slot or the service, or needs a look-up that is now to be made */
+  async handleDue(transaction: LaneTransaction, commit: number, entry: Entry): Promise<DueReply> {
+    const { calls, clock, lane, policy, processId } = this.#parts;
+    const attemptId = randomUUID();
+    try {
+      const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attemptId, processId }, policy);
+      if (decision.kind === 'next' && decision.entry.phase.state === 'INTENT') {
+        const mayWait = mayIntentWait(decision.entry, policy);
+        if (calls.claim(attemptId, operationOf(decision.entry), lane, mayWait) !== null) return { kind: 'waits' };
+      }
+      if (decision.kind === 'look-up') return decision;
+      await this.#parts.outcomes.apply(transaction, commit, entry, decision, null);
+    } catch (error) {
+      calls.settle(attemptId);
+      await this.#drop(transaction, commit, entry, error);
+    }
+    return { kind: 'handled' };
+  }
+
+  /** Our own code failed on the entry. What it was about is tried again when the lane is restored or the entry is due. */
+  async #drop(transaction: LaneTransaction, commit: number, entry: Entry, error: unknown): Promise<void> {
+    const { clock, lane, policy, reports } = this.#parts;
+    reports.failed(lane, 'entry', error);
+    const problem = error instanceof Error ? error.message : String(error);
+    const decision = decide(entry, { kind: 'dropped', nowMs: clock.nowMs(), problem }, policy);
+    await this.#parts.outcomes.apply(transaction, commit, entry, decision, null);
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * What a decision comes to in a lane's transaction: the entry's next state, its result, the replays for its copies, what
+ * its answer showed. Everything goes into the transaction and the lane's memory at once; nothing is sent from here.
+ */
+import { doneEntry } from '../ledger/done.ts';
+import type { Decision, Seen } from '../ledger/decide.ts';
+import type { Carried, Entry } from '../ledger/entry.ts';
+import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
+import { replayRecord, resultEvent, resultRecord, type ResultWriter } from '../producers/result-events.ts';
+import type { Outcome } from '../records/commands.ts';
+import { laneOf } from '../records/keys.ts';
+import type { CommandResult, OperatorDecision } from '../records/types.ts';
+import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
+import type { LaneMemory } from './lane-memory.ts';
+import type { LaneTransaction } from './lane-transaction.ts';
+
+/** What the metrics count. */
+export interface DeskReports {
+  resulted(lane: number, result: CommandResult): void;
+  replayed(lane: number): void;
+  deadLettered(lane: number, letter: DeadLetter): void;
+  moved(lane: number): void;
+  statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
+  /** A person's decision was carried out, or refused. */
+  decided(lane: number, decision: OperatorDecision, isCarriedOut: boolean): void;
+  failed(lane: number, where: string, error: unknown): void;
+}
+
+export interface OutcomeParts {
+  readonly lane: number;
+  readonly laneCount: number;
+  readonly memory: LaneMemory;
+  readonly writer: ResultWriter;
+  readonly reports: DeskReports;
+}
+
+/** When a call ran, on this process's wall clock. */
+export interface CallTimes {
+  readonly beganMs: number;
+  readonly endedMs: number;
+}
+
+export class LaneOutcomes {
+  readonly #parts: OutcomeParts;
+
+  constructor(parts: OutcomeParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @param before the entry that was decided on; null for one that is new
+   * @param call of the answer that showed something
+   */
+  async apply(
+    transaction: LaneTransaction,
+    commit: number,
+    before: Entry | null,
+    decision: Decision,
+    call: CallTimes | null,
+  ): Promise<void> {
+    if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
+    const { lane, reports, writer } = this.#parts;
+    if (decision.kind === 'finish') {
+      const { entry, result } = decision;
+      const event = await resultEvent(writer, result, entry.carried);
+      const done = doneEntry(entry, result.outcome as Outcome, Number(result.completedAt), event);
+      const replays = entry.copies
+        .map((copy) => replayRecord(writer, lane, done, copy))
+        .filter((record) => record !== null);
+      transaction.add(resultRecord(writer, lane, entry.key, event), ...replays);
+      this.put(transaction, commit, done);
+      transaction.reports.push(() => reports.resulted(lane, result));
+    } else {
+      this.put(transaction, commit, decision.entry);
+    }
+    if (decision.seen !== null && call !== null) this.#observe(transaction, before, decision.seen, call);
+  }
+
+  put(transaction: LaneTransaction, commit: number, entry: Entry): void {
+    this.#parts.memory.putEntry(entry, commit);
+    transaction.putEntry(entry);
+  }
+
+  bury(transaction: LaneTransaction, letter: DeadLetter): void {
+    const { lane, reports, writer } = this.#parts;
+    transaction.add(deadLetterRecord(writer.topics.deadLetters, lane, letter));
+    transaction.reports.push(() => reports.deadLettered(lane, letter));
+  }
+
+  /** A conflict is a result of its own; the entry of the key is not touched. */
+  async conflict(transaction: LaneTransaction, key: string, result: CommandResult, carried: Carried): Promise<void> {
+    const { lane, reports, writer } = this.#parts;
+    const event = await resultEvent(writer, result, carried);
+    transaction.add(resultRecord(writer, lane, key, event));
+    transaction.reports.push(() => reports.resulted(lane, result));
+  }
+
+  /** Answers a copy with the event of a finished entry. @returns false when the entry is not finished */
+  replay(transaction: LaneTransaction, entry: Entry, commandId: string | null): boolean {
+    const { lane, reports, writer } = this.#parts;
+    const record = replayRecord(writer, lane, entry, { commandId });
+    if (record === null) return false;
+    transaction.add(record);
+    transaction.reports.push(() => reports.replayed(lane));
+    return true;
+  }
+
+  #observe(transaction: LaneTransaction, entry: Entry | null, seen: Seen, call: CallTimes): void {
+    const { laneCount, writer } = this.#parts;
+    const key = observationKey(seen);
+    if (key === null) return;
+    const observation: Observation = {
+      ...seen,
+      requestBeganMs: call.beganMs,
+      requestEndedMs: call.endedMs,
+      observedBy: 'COMMAND',
+      commandKey: entry?.key ?? null,
+      carried: entry?.carried ?? {},
+    };
+    transaction.add({
+      topic: writer.topics.observations,
+      partition: laneOf(key, laneCount),
+      key,
+      value: encodeObservation(observation),
+      headers: {},
+    });
+  }
+}

@@ -1,0 +1,124 @@
+/** A person's decision on a result (the contract's OperatorDecision): makes the next revision, or is refused. Pure. */
+import { readCommandFields } from '../records/command-fields.ts';
+import type { Outcome } from '../records/commands.ts';
+import { parseLossless } from '../records/lossless-json.ts';
+import type { CommandResult, OperatorDecision, Transaction } from '../records/types.ts';
+import type { Decision } from './decide.ts';
+import type { Entry } from './entry.ts';
+import { acceptedResult, expiredResult, invalidResult } from './result-record.ts';
+import { settlementOf, type LedgerPolicy } from './settlement.ts';
+
+export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
+
+export type OperatorReply = { kind: 'decided'; decision: Decision } | { kind: 'refused'; reason: string };
+
+/** Outcomes on which a command may be run again; UNKNOWN may be decided in any way. */
+const RETRIABLE: readonly Outcome[] = ['UNKNOWN', 'INVALID', 'EXPIRED', 'FAILED'];
+
+export function decideByOperator(
+  entry: Entry | undefined,
+  order: OperatorDecision,
+  nowMs: number,
+  policy: LedgerPolicy,
+): OperatorReply {
+  if (entry === undefined) return refused('no command with this key is known');
+  if (entry.phase.state !== 'DONE') return refused(`the command is not finished; it is ${entry.phase.state}`);
+  if (order.expectedRevision !== entry.revision) {
+    return refused(
+      `the decision is about revision ${order.expectedRevision}; the result has revision ${entry.revision}`,
+    );
+  }
+  const { outcome } = entry.phase;
+  const next: Entry = { ...entry, revision: entry.revision + 1 };
+  switch (order.decision) {
+    case 'EXECUTED':
+      if (outcome !== 'UNKNOWN')
+        return refused(`only an UNKNOWN result can be decided EXECUTED; this one is ${outcome}`);
+      return finish(next, executedResult(next, order, nowMs));
+    case 'NOT_EXECUTED': {
+      if (outcome !== 'UNKNOWN')
+        return refused(`only an UNKNOWN result can be decided NOT_EXECUTED; this one is ${outcome}`);
+      const result = expiredResult(next, 'a person decided that the service did not execute it', nowMs);
+      return finish(next, { ...result, settledBy: 'OPERATOR', warnings: [auditOf(order)] });
+    }
+    case 'RETRY':
+      if (!RETRIABLE.includes(outcome)) return refused(`a result that is ${outcome} cannot be retried`);
+      return retry(next, order, nowMs, policy);
+    default:
+      return refused(`${order.decision} is not one of ${OPERATOR_DECISIONS.join(', ')}`);
+  }
+}
+
+function retry(entry: Entry, order: OperatorDecision, nowMs: number, policy: LedgerPolicy): OperatorReply {
+  const fields =
+    entry.fieldsJson === null ? null : readCommandFields(entry.commandType, parseLossless(entry.fieldsJson));
+  if (fields?.ok !== true) {
+    const problems = fields?.problems ?? [{ path: '', message: 'could not be read; publish it again under a new key' }];
+    return finish(entry, { ...invalidResult(entry, problems, nowMs), warnings: [auditOf(order)] });
+  }
+  const settlement = settlementOf(entry, policy);
+  if (entry.firstSentMs !== null && nowMs - entry.firstSentMs >= policy.idempotencyRetentionMs) {
+    return refused('the service may have forgotten the key of what was sent: decide EXECUTED or NOT_EXECUTED');
+  }
+  const again: Entry = {
+    ...entry,
+    // A retry restarts the command's age.
+    deadlineMs: nowMs + policy.commandMaxAgeMs[entry.commandType],
+    waits: 0,
+    drops: 0,
+    // Where only a person can settle the doubt, the person has; elsewhere the doubt goes on to be settled as ever.
+    firstSentMs: settlement === 'NONE' ? null : entry.firstSentMs,
+    isProvenUnexecuted: entry.firstSentMs !== null && settlement === 'LOOK_UP',
+    phase: { state: 'PARKED', untilMs: nowMs, reason: auditOf(order) },
+  };
+  return { kind: 'decided', decision: { kind: 'next', entry: again, seen: null } };
+}
+
+function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): CommandResult {
+  const transaction = order.transactionId === null ? null : transactionNamed(order.transactionId);
+  const verdict = {
+    kind: 'accepted' as const,
+    httpStatus: 0,
+    quote: null,
+    transaction,
+    rawResponse: null,
+    warnings: [auditOf(order)],
+  };
+  return { ...acceptedResult(entry, verdict, 'OPERATOR', nowMs), httpStatus: null };
+}
+
+/** All that a person said of it. */
+function transactionNamed(id: string): Transaction {
+  return {
+    id,
+    status: null,
+    type: null,
+    destination: null,
+    customerId: null,
+    platformCustomerId: null,
+    receivedAmount: null,
+    settledAt: null,
+    createdAt: null,
+    updatedAt: null,
+    description: null,
+    counterpartyInformation: null,
+    source: null,
+    reconciliationInstructions: null,
+    rateDetails: null,
+    failureReason: null,
+    otherFieldsJson: null,
+  };
+}
+
+/** Who decided and why: it goes with the result, for good. */
+function auditOf(order: OperatorDecision): string {
+  return `${order.decision} on revision ${order.expectedRevision} by ${order.operator}: ${order.reason}`;
+}
+
+function finish(entry: Entry, result: CommandResult): OperatorReply {
+  return { kind: 'decided', decision: { kind: 'finish', entry, result, seen: null } };
+}
+
+function refused(reason: string): OperatorReply {
+  return { kind: 'refused', reason };
+}

@@ -1,0 +1,190 @@
+/** What a result lets its reader conclude about money: one sentence of the contract after the other, by the books. */
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { accountOf, createQuoteOf, executionOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
+import type { ResultEvent } from '../support/journal.ts';
+import { useStack } from '../support/test-stack.ts';
+
+// Payments are settled when the books are read.
+const stack = useStack({ name: 'money', sandbox: { settleMs: 0 }, settings: { COMMAND_MAX_AGE: 'transfer-in=1m' } });
+
+beforeAll(async () => {
+  await stack().startProcessor();
+});
+afterEach(async () => {
+  await stack().service.clearFaults();
+});
+
+/** What the account has more than it began with; 0 for one that was never touched. */
+async function moved(key: string): Promise<bigint> {
+  const books = await stack().service.books();
+  expect(books.balanced).toBe(true);
+  const line = books.balances.find(({ account }) => account === accountOf(key));
+  return line === undefined ? 0n : BigInt(line.balance) - STARTING_BALANCE;
+}
+
+async function transfer(key: string, more: { source?: string; expiresAt?: Date } = {}): Promise<ResultEvent> {
+  const fields = { ...transferInOf(key), ...(more.source === undefined ? {} : { source: { accountId: more.source } }) };
+  await stack().publisher.publish('transfer-in', key, fields, {
+    ...(more.expiresAt === undefined ? {} : { expiresAt: more.expiresAt }),
+  });
+  return stack().journal.result(key);
+}
+
+describe('ACCEPTED: the money may move', () => {
+  test('a transfer in arrives once', async () => {
+    expect((await transfer('accepted')).value.outcome).toBe('ACCEPTED');
+    expect(await moved('accepted')).toBe(100n);
+  });
+
+  test('an execution takes the sending amount once; the quote before it moved nothing', async () => {
+    const { publisher, journal } = stack();
+    await publisher.publish('create-quote', 'paid', createQuoteOf('paid', 1000n));
+    const { quote } = (await journal.result('paid')).value;
+    expect(await moved('paid')).toBe(0n);
+    const fields = { quoteId: quote?.id ?? '', transactionId: quote?.transactionId ?? null };
+    await publisher.publish('execute-quote', 'paid-go', fields);
+    expect((await journal.result('paid-go')).value.outcome).toBe('ACCEPTED');
+    expect(await moved('paid')).toBe(-1000n);
+  });
+
+  test('a quote to be executed at once takes the sending amount once', async () => {
+    const { publisher, journal, service } = stack();
+    await publisher.publish('create-quote', 'at-once', { ...createQuoteOf('at-once', 1000n), immediatelyExecute: true });
+    const { value } = await journal.result('at-once');
+    expect(value.outcome).toBe('ACCEPTED');
+    expect(await moved('at-once')).toBe(-1000n);
+    expect((await service.effects()).quotes[value.quote?.id ?? '']).toMatchObject({ executions: 1 });
+  });
+
+  test('a rejected payment goes back to its sender', async () => {
+    const { publisher, journal, service } = stack();
+    const payment = await service.simulateUmaReceive('Customer:rejected-x', 700);
+    await publisher.publish('reject-transaction', 'rejected', { transactionId: payment.id });
+    expect((await journal.result('rejected')).value.outcome).toBe('ACCEPTED');
+    expect((await service.transactions('?status=REJECTED')).map(({ id }) => id)).toContain(payment.id);
+    // It never arrived: the account has what it began with.
+    const balance = await service.balanceOf('InternalAccount:rejected-x-USD');
+    expect([0n, STARTING_BALANCE]).toContain(balance);
+  });
+
+  test('it does not say that the payment comes to be: one that fails later has its money returned', async () => {
+    expect((await transfer('returned', { source: 'ExternalAccount:off-ramp-012' })).value.outcome).toBe('ACCEPTED');
+    expect(await moved('returned')).toBe(0n);
+  });
+});
+
+describe('REFUSED: this command moved nothing', () => {
+  test('a transfer in that the service refuses', async () => {
+    const { value } = await transfer('refused', { source: 'ExternalAccount:empty-002' });
+    expect(value).toMatchObject({ outcome: 'REFUSED', httpStatus: 400, error: { code: 'INSUFFICIENT_BALANCE' } });
+    expect(await moved('refused')).toBe(0n);
+  });
+
+  test('an execution of a quote that was executed before, by another command', async () => {
+    const { publisher, journal } = stack();
+    const execution = await executionOf(stack(), 'twice');
+    await publisher.publish('execute-quote', 'twice-1', execution);
+    await journal.result('twice-1');
+    await publisher.publish('execute-quote', 'twice-2', execution);
+    const { value } = await journal.result('twice-2');
+    expect(value).toMatchObject({ outcome: 'REFUSED', httpStatus: 409 });
+    expect(await moved('twice')).toBe(-1000n);
+  });
+
+  test('a rejection of a payment that cannot be rejected any more', async () => {
+    const { publisher, journal, service } = stack();
+    const payment = await service.simulateUmaReceive('Customer:too-late-x', 700);
+    for (const key of ['too-late-1', 'too-late-2']) {
+      await publisher.publish('reject-transaction', key, { transactionId: payment.id });
+      await journal.result(key);
+    }
+    expect((await journal.result('too-late-2')).value).toMatchObject({
+      outcome: 'REFUSED',
+      error: { code: 'TRANSACTION_NOT_PENDING_PLATFORM_APPROVAL' },
+    });
+    expect((await service.effects()).transactions[payment.id]).toMatchObject({ rejectCalls: 2, rejections: 1 });
+  });
+});
+
+describe('INVALID: nothing was sent', () => {
+  test.each([
+    ['wrong', `{"source":{"accountId":"ExternalAccount:a"},"destination":{"accountId":"${accountOf('wrong')}"},"amount":1.5}`],
+    ['unreadable', '{"source":'],
+  ])('a command that is %s', async (key, value) => {
+    await stack().publishRaw('transfer-in', { key, value, headers: { 'content-type': 'application/json' } });
+    expect((await stack().journal.result(key)).value).toMatchObject({ outcome: 'INVALID', attempts: 0 });
+    expect((await stack().service.effects()).operations['transfer-in'][key]).toBeUndefined();
+    expect(await moved(key)).toBe(0n);
+  });
+
+  test('an unreadable copy of a key that is known is a CONFLICT, and changes nothing of the first', async () => {
+    await transfer('known');
+    await stack().publishRaw('transfer-in', { key: 'known', value: '{', headers: { 'content-type': 'application/json' } });
+    const [, second] = await stack().journal.resultsOf('known', 2);
+    expect(second?.value.outcome).toBe('CONFLICT');
+    expect(await moved('known')).toBe(100n);
+  });
+});
+
+describe('EXPIRED: nothing took effect', () => {
+  test('an expires-at that passed before anything was sent', async () => {
+    const { value } = await transfer('expired', { expiresAt: new Date(Date.now() - 1000) });
+    expect(value).toMatchObject({ outcome: 'EXPIRED', error: { code: 'TOO_OLD' }, attempts: 0 });
+    expect((await stack().service.effects()).operations['transfer-in']['expired']).toBeUndefined();
+    expect(await moved('expired')).toBe(0n);
+  });
+
+  test('an expires-at that passed while the service asked to wait', async () => {
+    await stack().service.addFaults({ kind: 'status', operation: 'transfer-in', httpStatus: 429, retryAfter: 2 });
+    const { value } = await transfer('waited', { expiresAt: new Date(Date.now() + 1500) });
+    expect(value).toMatchObject({ outcome: 'EXPIRED', error: { code: 'TOO_OLD' } });
+    expect(await moved('waited')).toBe(0n);
+  });
+
+  test('a quote of which no answer ever came: one that is not executed moves nothing', async () => {
+    await stack().service.addFaults({ kind: 'drop-after', operation: 'create-quote' });
+    const expiresAt = new Date(Date.now() + 1500);
+    await stack().publisher.publish('create-quote', 'lost-quote', createQuoteOf('lost-quote'), { expiresAt });
+    expect((await stack().journal.result('lost-quote')).value.outcome).toBe('EXPIRED');
+    expect(await moved('lost-quote')).toBe(0n);
+  });
+});
+
+describe('CONFLICT: nothing by this message', () => {
+  test('other content under a key that is known', async () => {
+    await transfer('conflict');
+    await stack().publisher.publish('transfer-in', 'conflict', transferInOf('conflict', 5_000n));
+    const [, second] = await stack().journal.resultsOf('conflict', 2);
+    expect(second?.value.outcome).toBe('CONFLICT');
+    expect(await moved('conflict')).toBe(100n);
+  });
+});
+
+describe('UNKNOWN: perhaps', () => {
+  test.each([
+    ['drop-after', -1000n],
+    ['drop-before', 0n],
+  ])('an execution whose connection was cut (%s) never claims what the books do not say', async (kind, amount) => {
+    const key = `unknown-${kind}`;
+    const execution = await executionOf(stack(), key);
+    await stack().service.addFaults({ kind, operation: 'execute-quote', count: 1 });
+    await stack().publisher.publish('execute-quote', key, execution);
+    const { value } = await stack().journal.result(key);
+    const after = await moved(key);
+    if (value.outcome === 'ACCEPTED') expect(after).toBe(-1000n);
+    else {
+      expect(value).toMatchObject({ outcome: 'UNKNOWN', error: { code: 'UNDECIDABLE' } });
+      expect(after).toBe(amount);
+    }
+  });
+
+  test('a transfer in whose key can no longer be trusted is left to a person, not repeated', async () => {
+    const processors = { API_IDEMPOTENT_OPERATIONS: '' };
+    await stack().endProcessors();
+    await stack().startProcessor(processors);
+    await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'unkeyed', count: 1 });
+    expect((await transfer('unkeyed')).value.outcome).toBe('UNKNOWN');
+    expect((await stack().service.effects()).operations['transfer-in']['unkeyed']).toMatchObject({ calls: 1, effects: 1 });
+    expect(await moved('unkeyed')).toBe(100n);
+  });
+});

@@ -1,0 +1,266 @@
+/** Every field and enumeration value of the interface, from the command's topic to the service and back to the results. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountOf, createQuoteOf, transferInOf } from '../support/commands.ts';
+import { startHostileService, type HostileService, type ReceivedRequest } from '../support/hostile-service.ts';
+import { CLIENT_SECRET, TOKEN_ID } from '../support/sandbox-control.ts';
+import { useStack } from '../support/test-stack.ts';
+import { paymentApi } from '../api/payment-api-in-test.ts';
+import { ANSWER_FIELDS, ENDPOINTS, ENUMERATIONS, FILTERS } from './interface.ts';
+import { WHOLE_QUOTE, WHOLE_TRANSACTION } from './whole-answers.ts';
+
+const stack = useStack({ name: 'values', settings: { LANES: '3' } });
+let service: HostileService;
+
+/** What the answer to a key is to say beside the whole answer; by key. */
+const said = new Map<string, Record<string, unknown>>();
+
+function answer({ headers, method, path }: ReceivedRequest) {
+  if (method !== 'POST') return null;
+  const key = String(headers['idempotency-key']);
+  const whole = path.includes('/quotes') ? WHOLE_QUOTE : WHOLE_TRANSACTION;
+  return { httpStatus: 200, body: JSON.stringify({ ...whole, ...said.get(key) }) };
+}
+
+beforeAll(async () => {
+  service = await startHostileService(answer);
+  await stack().startProcessor({ API_BASE_URL: service.baseUrl });
+});
+afterAll(async () => {
+  await service.close();
+});
+
+const requestOf = (key: string): ReceivedRequest =>
+  service.requests.find(({ headers }) => headers['idempotency-key'] === key) as ReceivedRequest;
+
+/** The value at a dotted path; undefined where the path ends early. */
+function at(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((inner, name) => (inner as Record<string, unknown> | null)?.[name], value);
+}
+
+describe('requests', () => {
+  test('create-quote: every field reaches the service', async () => {
+    const fields = {
+      ...createQuoteOf('all-fields', 9_000_000_000_000_000n),
+      lookupId: 'Lookup:1',
+      description: 'memo',
+      purposeOfPayment: 'GIFT',
+      senderCustomerInfo: { FULL_NAME: 'A B', BIRTH_DATE: '1990-01-01' },
+    };
+    await stack().publisher.publish('create-quote', 'all-fields', fields);
+    expect((await stack().journal.result('all-fields')).value.outcome).toBe('ACCEPTED');
+    expect(requestOf('all-fields').path).toBe('/2025-10-13/quotes');
+    expect(JSON.parse(requestOf('all-fields').body)).toEqual({
+      ...fields,
+      lockedCurrencyAmount: 9_000_000_000_000_000,
+      immediatelyExecute: false,
+    });
+  });
+
+  test('create-quote with immediatelyExecute: the quote, and its execution by its id', async () => {
+    said.set('now', { id: 'Quote:now', transactionId: 'Transaction:now' });
+    await stack().publisher.publish('create-quote', 'now', { ...createQuoteOf('now'), immediatelyExecute: true });
+    expect((await stack().journal.result('now')).value.outcome).toBe('ACCEPTED');
+    expect(requestOf('now').path).toBe('/2025-10-13/quotes');
+    expect(requestOf('now.execute').path).toBe('/2025-10-13/quotes/Quote%3Anow/execute');
+  });
+
+  test('execute-quote: the quoteId is in the path, and there is no body', async () => {
+    await stack().publisher.publish('execute-quote', 'execute', { quoteId: 'Quote:a/b' });
+    await stack().journal.result('execute');
+    expect(requestOf('execute')).toMatchObject({ path: '/2025-10-13/quotes/Quote%3Aa%2Fb/execute', body: '' });
+  });
+
+  test('transfer-in: every field, with the key of the command as the Idempotency-Key', async () => {
+    await stack().publisher.publish('transfer-in', 'transfer', transferInOf('transfer', 12_345n));
+    await stack().publisher.publish('transfer-in', 'transfer-open', { ...transferInOf('transfer'), amount: null });
+    await stack().journal.resultsOfAll(['transfer', 'transfer-open']);
+    expect(requestOf('transfer')).toMatchObject({
+      path: '/2025-10-13/transfer-in',
+      headers: {
+        'idempotency-key': 'transfer',
+        authorization: `Basic ${Buffer.from(`${TOKEN_ID}:${CLIENT_SECRET}`).toString('base64')}`,
+      },
+    });
+    const accounts = { source: { accountId: 'ExternalAccount:payer-x' }, destination: { accountId: accountOf('transfer') } };
+    expect(JSON.parse(requestOf('transfer').body)).toEqual({ ...accounts, amount: 12_345 });
+    expect(JSON.parse(requestOf('transfer-open').body)).toEqual(accounts);
+  });
+
+  test('reject-transaction: the transactionId is in the path, the reason in the body, or neither reason nor field', async () => {
+    const transactionId = 'Transaction:t1';
+    await stack().publisher.publish('reject-transaction', 'reject', { transactionId, reason: 'not ours' });
+    await stack().publisher.publish('reject-transaction', 'reject-plain', { transactionId });
+    await stack().journal.resultsOfAll(['reject', 'reject-plain']);
+    expect(requestOf('reject').path).toBe('/2025-10-13/transactions/Transaction%3At1/reject');
+    expect(JSON.parse(requestOf('reject').body)).toEqual({ reason: 'not ours' });
+    expect(['', '{}']).toContain(requestOf('reject-plain').body);
+  });
+
+  test('simulate-uma-receive: every field reaches the service', async () => {
+    const fields = {
+      senderUmaAddress: '$sender@example.com',
+      receivingCurrencyCode: 'USD',
+      receivingCurrencyAmount: 700n,
+      receiverUmaAddress: '$receiver@example.com',
+      customerId: 'Customer:1',
+    };
+    await stack().publisher.publish('simulate-uma-receive', 'simulate', fields);
+    await stack().journal.result('simulate');
+    expect(requestOf('simulate').path).toBe('/2025-10-13/sandbox/uma/receive');
+    expect(JSON.parse(requestOf('simulate').body)).toEqual({ ...fields, receivingCurrencyAmount: 700 });
+  });
+
+  test('every endpoint is called with the same credentials, under the version segment', async () => {
+    const seen = new Map(service.requests.map(({ headers, method, path }) => [`${method} ${path}`, headers]));
+    const shapes = [...seen.keys()].map((shape) => shape.replace('/2025-10-13', '').replace(/\?.*/, ''));
+    for (const endpoint of Object.values(ENDPOINTS)) {
+      const pattern = new RegExp(`^${endpoint.replace(/\{\w+\}/, '[^/]+')}$`);
+      expect(shapes.some((shape) => pattern.test(shape)), endpoint).toBe(true);
+    }
+    expect(new Set([...seen.values()].map((headers) => headers.authorization)).size).toBe(1);
+  });
+
+  test.each(ENUMERATIONS.lockedCurrencySide)('lockedCurrencySide %s reaches the service', async (lockedCurrencySide) => {
+    const key = `side-${lockedCurrencySide}`;
+    await stack().publisher.publish('create-quote', key, { ...createQuoteOf(key), lockedCurrencySide });
+    expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
+    expect(JSON.parse(requestOf(key).body)).toMatchObject({ lockedCurrencySide });
+  });
+
+  test.each(ENUMERATIONS.purposeOfPayment)('purposeOfPayment %s reaches the service', async (purposeOfPayment) => {
+    const key = `purpose-${purposeOfPayment}`;
+    await stack().publisher.publish('create-quote', key, { ...createQuoteOf(key), purposeOfPayment });
+    expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
+    expect(JSON.parse(requestOf(key).body)).toMatchObject({ purposeOfPayment });
+  });
+
+  test.each([
+    ['lockedCurrencySide', { lockedCurrencySide: 'BOTH' }],
+    ['purposeOfPayment', { purposeOfPayment: 'BRIBE' }],
+    ['lockedCurrencyAmount', { lockedCurrencyAmount: 9_000_000_000_000_001 }],
+    ['lookupId', { destination: { destinationType: 'UMA_ADDRESS', otherFieldsJson: '{"umaAddress":"$a@b.c"}' } }],
+  ])('%s that the interface does not allow is INVALID, and not sent', async (path, change) => {
+    const key = `refused-${path}`;
+    const fields = { ...createQuoteOf(key), lockedCurrencyAmount: 1, ...change };
+    const headers = { 'content-type': 'application/json' };
+    await stack().publishRaw('create-quote', { key, value: JSON.stringify(fields), headers });
+    const { value } = await stack().journal.result(key);
+    expect(value.outcome).toBe('INVALID');
+    expect(value.error?.message).toContain(path);
+    expect(requestOf(key)).toBeUndefined();
+  });
+
+  test('a simulated payment without receiverUmaAddress and customerId is INVALID, with either of them it is sent', async () => {
+    const fields = { senderUmaAddress: '$a@b.c', receivingCurrencyCode: 'USD', receivingCurrencyAmount: 1 };
+    const headers = { 'content-type': 'application/json' };
+    const publish = (key: string, more: object) =>
+      stack().publishRaw('simulate-uma-receive', { key, value: JSON.stringify({ ...fields, ...more }), headers });
+    await publish('no-receiver', {});
+    await publish('receiver-address', { receiverUmaAddress: '$d@e.f' });
+    await publish('receiver-customer', { customerId: 'Customer:1' });
+    const results = await stack().journal.resultsOfAll(['no-receiver', 'receiver-address', 'receiver-customer']);
+    expect(results.map(({ value }) => value.outcome)).toEqual(['INVALID', 'ACCEPTED', 'ACCEPTED']);
+  });
+});
+
+describe('answers', () => {
+  test.each(ANSWER_FIELDS.quote)('the quote of a result has %s', async (path) => {
+    const { quote } = (await stack().journal.result('all-fields')).value;
+    expect(String(at(quote, path))).toBe(String(at(WHOLE_QUOTE, path)));
+  });
+
+  test.each(ANSWER_FIELDS.transaction)('the transaction of a result has %s', async (path) => {
+    const { transaction } = (await stack().journal.result('transfer')).value;
+    expect(String(at(transaction, path))).toBe(String(at(WHOLE_TRANSACTION, path)));
+  });
+
+  test.each(ENUMERATIONS.counterpartyKey)('counterpartyInformation has %s', async (name) => {
+    const { transaction } = (await stack().journal.result('transfer')).value;
+    expect(transaction?.counterpartyInformation?.[name]).toBe(WHOLE_TRANSACTION.counterpartyInformation[name]);
+  });
+
+  test.each(ENUMERATIONS.accountType)('paymentInstructions of %s are told', async (accountType) => {
+    const { quote } = (await stack().journal.result('all-fields')).value;
+    expect(quote?.paymentInstructions?.map((instruction) => instruction.accountType)).toContain(accountType);
+  });
+
+  test.each(ENUMERATIONS.transactionStatus)('transaction status %s is in the result and a status event', async (status) => {
+    const key = `status-${status}`;
+    const id = `Transaction:${key}`;
+    said.set(key, { id, status });
+    await stack().publisher.publish('transfer-in', key, transferInOf(key));
+    expect((await stack().journal.result(key)).value).toMatchObject({ outcome: 'ACCEPTED', transaction: { id, status } });
+    await stack().journal.until(() => stack().journal.transactionEvents(id).length > 0, `an event of ${id}`);
+    expect(stack().journal.transactionEvents(id)[0]?.value).toMatchObject({ status, previousStatus: null });
+  });
+
+  test.each(ENUMERATIONS.transactionType)('transaction type %s is in the result and the event', async (type) => {
+    const key = `type-${type}`;
+    const id = `Transaction:${key}`;
+    said.set(key, { id, type });
+    await stack().publisher.publish('transfer-in', key, transferInOf(key));
+    expect((await stack().journal.result(key)).value.transaction?.type).toBe(type);
+    await stack().journal.until(() => stack().journal.transactionEvents(id).length > 0, `an event of ${id}`);
+    expect(stack().journal.transactionEvents(id)[0]?.value.type).toBe(type);
+  });
+
+  test.each(ENUMERATIONS.failureReason)('failureReason %s is in the result and the event', async (failureReason) => {
+    const key = `failure-${failureReason}`;
+    const id = `Transaction:${key}`;
+    said.set(key, { id, status: 'FAILED', failureReason });
+    await stack().publisher.publish('transfer-in', key, transferInOf(key));
+    expect((await stack().journal.result(key)).value.transaction?.failureReason).toBe(failureReason);
+    await stack().journal.until(() => stack().journal.transactionEvents(id).length > 0, `an event of ${id}`);
+    expect(stack().journal.transactionEvents(id)[0]?.value).toMatchObject({ status: 'FAILED', failureReason });
+  });
+
+  test.each(ENUMERATIONS.quoteStatus)('quote status %s is in the result and a status event', async (status) => {
+    const key = `quote-${status}`;
+    const id = `Quote:${key}`;
+    said.set(key, { id, status, transactionId: `Transaction:of-${key}` });
+    await stack().publisher.publish('create-quote', key, createQuoteOf(key));
+    expect((await stack().journal.result(key)).value).toMatchObject({ outcome: 'ACCEPTED', quote: { id, status } });
+    await stack().journal.until(() => stack().journal.quoteEvents(id).length > 0, `an event of ${id}`);
+    expect(stack().journal.quoteEvents(id)[0]?.value).toMatchObject({ status, previousStatus: null });
+  });
+});
+
+describe('lists', () => {
+  const filterValues: Record<(typeof FILTERS)[number], readonly string[]> = {
+    customerId: ['Customer:1'],
+    platformCustomerId: ['platform 1'],
+    senderAccountIdentifier: ['$sender@example.com'],
+    receiverAccountIdentifier: ['InternalAccount:1'],
+    status: ENUMERATIONS.transactionStatus,
+    type: ENUMERATIONS.transactionType,
+    reference: ['REF#1'],
+    startDate: ['2026-01-01T00:00:00+01:00'],
+    endDate: ['2026-01-02T00:00:00Z'],
+    limit: ['1', '100'],
+    cursor: ['c+/='],
+    sortOrder: ENUMERATIONS.sortOrder,
+  };
+  const cases = FILTERS.flatMap((filter) => filterValues[filter].map((value) => ({ filter, value })));
+
+  test.each(cases)('the filter $filter is sent as $value', async ({ filter, value }) => {
+    const api = paymentApi(service.baseUrl);
+    await api.start();
+    await api.listTransactions({ [filter]: filter === 'limit' ? Number(value) : value });
+    const { path } = service.requests.filter(({ method }) => method === 'GET').at(-1) as ReceivedRequest;
+    expect([...new URL(path, service.baseUrl).searchParams]).toEqual([[filter, value]]);
+  });
+
+  test('a page is read with data, hasMore, nextCursor and totalCount', async () => {
+    const body = { data: [WHOLE_TRANSACTION], hasMore: true, nextCursor: 'next', totalCount: 41 };
+    const listing = await startHostileService(() => ({ httpStatus: 200, body: JSON.stringify(body) }));
+    const api = paymentApi(listing.baseUrl);
+    await api.start();
+    const page = await api.listTransactions({});
+    expect(page).toMatchObject({ kind: 'page', hasMore: true, nextCursor: 'next', totalCount: 41n, data: { length: 1 } });
+    const [transaction] = page.kind === 'page' ? page.data : [];
+    for (const path of ANSWER_FIELDS.transaction) {
+      expect(String(at(transaction, path)), path).toBe(String(at(WHOLE_TRANSACTION, path)));
+    }
+    await listing.close();
+  });
+});
