@@ -57,6 +57,8 @@ export class Lane {
   #causes = new Map<string, AdmissionCause>();
   #stoppedReason: string | null = null;
   #openedMs = 0;
+  /** Nothing is being committed. */
+  #isIdle = false;
 
   constructor(parts: LaneParts) {
     this.#parts = parts;
@@ -97,7 +99,7 @@ export class Lane {
     this.#signal.wake();
     const { clock, policy } = this.#parts;
     const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
-    while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && this.#hasIntents()) await sleep(STEP_MS);
+    while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && this.#isBusy()) await sleep(STEP_MS);
     if (this.#isCurrent(generation)) this.#close();
   }
 
@@ -131,12 +133,12 @@ export class Lane {
 
   #start(): void {
     this.#stage = 'acquiring';
-    this.#generation += 1;
-    void this.#acquire(this.#generation);
+    void this.#acquire();
   }
 
-  async #acquire(generation: number): Promise<void> {
+  async #acquire(): Promise<void> {
     const { clock, lane, log } = this.#parts;
+    let generation = this.#generation;
     while (this.#isCurrent(generation)) {
       const beganMs = clock.monotonicMs();
       try {
@@ -145,6 +147,7 @@ export class Lane {
       } catch (error) {
         if (!this.#isCurrent(generation)) return;
         this.#discard();
+        generation = this.#generation;
         if (error instanceof LaneStoppedError || error instanceof LedgerFormatError) {
           this.#stop(error.message);
           return;
@@ -208,7 +211,9 @@ export class Lane {
         if (!this.#isCurrent(generation)) return;
         if (transaction.isEmpty()) {
           for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
+          this.#isIdle = true;
           await this.#signal.wait(LOOK_AGAIN_MS);
+          this.#isIdle = false;
           continue;
         }
         const records = transaction.records({ token: this.#token, commit }, this.#inputs.positions());
@@ -219,7 +224,7 @@ export class Lane {
     } catch (error) {
       if (!this.#isCurrent(generation)) return;
       log.warn({ event: 'lane-lost', lane, err: error });
-      await this.#lost(generation);
+      await this.#lost();
     }
   }
 
@@ -289,14 +294,14 @@ export class Lane {
     };
   }
 
-  async #lost(generation: number): Promise<void> {
-    const wasReleasing = this.#stage === 'releasing';
-    const lostMs = this.#parts.clock.monotonicMs();
-    this.#discard();
-    if (wasReleasing) {
+  async #lost(): Promise<void> {
+    if (this.#stage === 'releasing') {
       this.#close();
       return;
     }
+    const lostMs = this.#parts.clock.monotonicMs();
+    this.#discard();
+    const generation = this.#generation;
     this.#stage = 'acquiring';
     this.#parts.onStageChange();
     await this.#untilConfirmedSince(generation, lostMs);
@@ -315,7 +320,6 @@ export class Lane {
   }
 
   #close(): void {
-    this.#generation += 1;
     this.#discard();
     this.#stage = 'closed';
     this.#stoppedReason = null;
@@ -323,8 +327,9 @@ export class Lane {
     this.#signal.wake();
   }
 
-  /** Throws away everything that an acquisition made. */
+  /** Throws away everything that an acquisition made; whatever of it is still under way finds itself outdated. */
   #discard(): void {
+    this.#generation += 1;
     this.#producer?.drop();
     this.#producer = null;
     this.#memory = null;
@@ -332,11 +337,13 @@ export class Lane {
     this.#alarms.clear();
     this.#inputs.close();
     this.#causes = new Map();
+    this.#isIdle = false;
     this.#parts.calls.drop(this.#parts.lane);
   }
 
-  #hasIntents(): boolean {
-    if (this.#events.length > 0) return true;
+  /** A call is on its way, or what follows from one is not committed yet. */
+  #isBusy(): boolean {
+    if (!this.#isIdle || this.#events.length > 0) return true;
     for (const entry of this.#memory?.unfinished.values() ?? []) if (entry.phase.state === 'INTENT') return true;
     return false;
   }
