@@ -102,11 +102,10 @@ export async function readMessage(
       original,
       buriedAs: null,
     };
-  const immediate = 'immediatelyExecute' in fields.value && fields.value.immediatelyExecute;
   const deadlineMs = Math.min(expiry.ms, origin.timestampMs + options.maxAgeMs[place.commandType]);
   return {
     kind: 'arrival',
-    arrival: arrival({ kind: 'valid', fieldsJson: canonical, immediate }, fingerprint, deadlineMs),
+    arrival: arrival({ kind: 'valid', fieldsJson: canonical, fields: fields.value }, fingerprint, deadlineMs),
     original,
     buriedAs: null,
   };

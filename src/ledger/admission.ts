@@ -4,7 +4,7 @@ import type { FieldProblem } from '../records/command-fields.ts';
 import type { CommandResult } from '../records/types.ts';
 import type { Carried, Entry, Origin, UnphasedEntry } from './entry.ts';
 import { conflictResult, expiredResult, invalidResult, unreadableResult } from './result-record.ts';
-import type { LedgerPolicy } from './settlement.ts';
+import { firstCallOf, type LedgerPolicy } from './settlement.ts';
 
 /** A command as it was read from its topic, with a usable key. */
 export interface Arrival {
@@ -16,7 +16,7 @@ export interface Arrival {
   readonly carried: Carried;
   readonly deadlineMs: number;
   readonly content:
-    | { kind: 'valid'; fieldsJson: string; immediate: boolean }
+    | { kind: 'valid'; fieldsJson: string; fields: object }
     /** Kept for a person who has it tried again, once the rules or the release have changed. */
     | { kind: 'invalid'; fieldsJson: string; problems: readonly FieldProblem[] }
     /** The bytes could not be read; they go to the dead letters as well. */
@@ -83,8 +83,7 @@ export function intentOf(
 
 /** The entry that an arrival becomes, without a phase yet. */
 export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry {
-  const valid = arrival.content.kind === 'valid' ? arrival.content : null;
-  const immediate = valid?.immediate ?? false;
+  const fields = arrival.content.kind === 'valid' ? arrival.content.fields : {};
   return {
     key: arrival.key,
     commandType: arrival.commandType,
@@ -95,8 +94,7 @@ export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry 
     origin: arrival.origin,
     carried: arrival.carried,
     deadlineMs: arrival.deadlineMs,
-    step: immediate && policy.immediateExecution === 'two-step' ? 'CREATE' : 'SINGLE',
-    immediate,
+    ...firstCallOf(fields, policy),
     waits: 0,
     attempts: 0,
     firstSentMs: null,

@@ -6,7 +6,7 @@ import type { CommandResult, OperatorDecision, Transaction } from '../records/ty
 import type { Decision } from './decide.ts';
 import type { Entry } from './entry.ts';
 import { acceptedResult, expiredResult, invalidResult } from './result-record.ts';
-import { settlementOf, type LedgerPolicy } from './settlement.ts';
+import { firstCallOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 
 export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 
@@ -56,12 +56,15 @@ function retry(entry: Entry, order: OperatorDecision, nowMs: number, policy: Led
     const problems = fields?.problems ?? [{ path: '', message: 'could not be read; publish it again under a new key' }];
     return finish(entry, { ...invalidResult(entry, problems, nowMs), warnings: [auditOf(order)] });
   }
-  const settlement = settlementOf(entry, policy);
   if (entry.firstSentMs !== null && nowMs - entry.firstSentMs >= policy.idempotencyRetentionMs) {
     return refused('the service may have forgotten the key of what was sent: decide EXECUTED or NOT_EXECUTED');
   }
+  // Fields that were INVALID say only now whether they ask for immediate execution.
+  const isUntouched = entry.attempts === 0 && entry.quoted === null;
+  const called: Entry = isUntouched ? { ...entry, ...firstCallOf(fields.value, policy) } : entry;
+  const settlement = settlementOf(called, policy);
   const again: Entry = {
-    ...entry,
+    ...called,
     // A retry restarts the command's age.
     deadlineMs: nowMs + policy.commandMaxAgeMs[entry.commandType],
     waits: 0,

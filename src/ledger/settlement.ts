@@ -59,3 +59,12 @@ export function mayIntentWait(entry: Pick<Entry, 'commandType' | 'step' | 'immed
   const settlement = settlementOf(entry, policy);
   return settlement === 'SAME_KEY' || settlement === 'HARMLESS';
 }
+
+/** The first call of a command, by its fields. */
+export function firstCallOf(
+  fields: object,
+  policy: Pick<LedgerPolicy, 'immediateExecution'>,
+): Pick<Entry, 'immediate' | 'step'> {
+  const immediate = 'immediatelyExecute' in fields && fields.immediatelyExecute === true;
+  return { immediate, step: immediate && policy.immediateExecution === 'two-step' ? 'CREATE' : 'SINGLE' };
+}
