@@ -1,0 +1,78 @@
+/** Entries and a policy for tests of the ledger's decisions. Times are small numbers, milliseconds. */
+import { canonicalJson } from '../../src/records/command-fields.ts';
+import type { CommandType } from '../../src/records/commands.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import type { LedgerPolicy } from '../../src/ledger/settlement.ts';
+
+const HOUR_MS = 3_600_000;
+
+const FIELDS: Record<CommandType, object> = {
+  'create-quote': {
+    source: { sourceType: 'ACCOUNT', accountId: 'InternalAccount:1' },
+    destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:2' },
+    lockedCurrencySide: 'SENDING',
+    lockedCurrencyAmount: 100n,
+    immediatelyExecute: false,
+  },
+  'execute-quote': { quoteId: 'Quote:1', transactionId: 'Transaction:1' },
+  'transfer-in': {
+    source: { accountId: 'ExternalAccount:1' },
+    destination: { accountId: 'InternalAccount:1' },
+    amount: 5n,
+  },
+  'reject-transaction': { transactionId: 'Transaction:1' },
+  'simulate-uma-receive': {
+    senderUmaAddress: '$a@example.com',
+    receivingCurrencyCode: 'USD',
+    receivingCurrencyAmount: 5n,
+    customerId: 'Customer:1',
+  },
+};
+
+export function aPolicy(changes: Partial<LedgerPolicy> = {}): LedgerPolicy {
+  return {
+    apiTimeoutMs: 1_000,
+    settlingTimeMs: 500,
+    idempotentOperations: new Set(['transfer-in']),
+    idempotencyRetentionMs: 24 * HOUR_MS,
+    immediateExecution: 'two-step',
+    commandMaxAgeMs: {
+      'create-quote': HOUR_MS,
+      'execute-quote': HOUR_MS,
+      'transfer-in': HOUR_MS,
+      'reject-transaction': HOUR_MS,
+      'simulate-uma-receive': HOUR_MS,
+    },
+    ...changes,
+  };
+}
+
+/** An entry whose first call is on its way, since 1,000 ms. */
+export function entryAt(commandType: CommandType): Entry {
+  return {
+    key: 'key-1',
+    commandType,
+    revision: 1,
+    fingerprint: 'fingerprint',
+    fieldsJson: canonicalJson(FIELDS[commandType]),
+    commandId: null,
+    origin: { topic: 'topic', partition: 0, offset: 7n, timestampMs: 0 },
+    carried: {},
+    deadlineMs: HOUR_MS,
+    step: 'SINGLE',
+    immediate: false,
+    waits: 0,
+    attempts: 0,
+    firstSentMs: null,
+    isProvenUnexecuted: false,
+    quoted: null,
+    copies: [],
+    drops: 0,
+    phase: { state: 'INTENT', attemptId: 'attempt', processId: 'process', atMs: 1_000, timeoutMs: 1_000 },
+  };
+}
+
+/** The same, with an earlier call that may have taken effect. */
+export function inDoubt(entry: Entry): Entry {
+  return { ...entry, attempts: 1, firstSentMs: 500, waits: 1 };
+}

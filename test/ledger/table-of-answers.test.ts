@@ -1,0 +1,115 @@
+/** The table of answers, row by row: what each answer makes of a command, without doubt and with an earlier attempt in doubt. */
+import { describe, expect, test } from 'vitest';
+import type { Reading } from '../../src/api/types.ts';
+import { decide, type Decision } from '../../src/ledger/decide.ts';
+import { aPolicy, entryAt, inDoubt } from './entries.ts';
+
+const error = { code: 'SOME_CODE', message: 'no', details: null };
+const withoutCode = { code: null, message: 'no', details: null };
+
+const READINGS = {
+  accepted: { kind: 'accepted', httpStatus: 200, quote: null, transaction: null, rawResponse: null, warnings: [] },
+  doubt: { kind: 'doubt', httpStatus: 503, reason: 'HTTP 503', rawResponse: null },
+  redirected: { kind: 'redirected', httpStatus: 302, reason: 'HTTP 302' },
+  unauthorized: { kind: 'unauthorized', httpStatus: 401, reason: 'HTTP 401' },
+  'not here, service fails': { kind: 'not-here', httpStatus: 404, serviceFails: true, error, rawResponse: '' },
+  'not here, with a code': { kind: 'not-here', httpStatus: 404, serviceFails: false, error, rawResponse: '' },
+  'not here, no code': { kind: 'not-here', httpStatus: 404, serviceFails: false, error: withoutCode, rawResponse: '' },
+  'told to wait': { kind: 'told-to-wait', httpStatus: 429, retryAfterMs: 7_000, reason: 'HTTP 429' },
+  conflict: { kind: 'conflict', httpStatus: 409, error, rawResponse: '' },
+  refused: { kind: 'refused', httpStatus: 400, error, rawResponse: '' },
+  'never sent': { kind: 'never-sent', reason: 'refused connection' },
+} satisfies Record<string, Reading>;
+
+type Row = keyof typeof READINGS;
+type Effect = 'ACCEPTED' | 'REFUSED' | 'UNKNOWN' | 'waits' | 'doubt';
+
+const WITHOUT_DOUBT: Record<Row, Effect> = {
+  accepted: 'ACCEPTED',
+  doubt: 'doubt',
+  redirected: 'waits',
+  unauthorized: 'waits',
+  'not here, service fails': 'waits',
+  'not here, with a code': 'REFUSED',
+  'not here, no code': 'waits',
+  'told to wait': 'waits',
+  conflict: 'REFUSED',
+  refused: 'REFUSED',
+  'never sent': 'waits',
+};
+
+/** An earlier attempt is in doubt: rows that come to something else than without. */
+const KEYED: Partial<Record<Row, Effect>> = { conflict: 'waits' };
+const LOOKED_UP: Partial<Record<Row, Effect>> = {
+  'not here, with a code': 'doubt',
+  'not here, no code': 'doubt',
+  conflict: 'doubt',
+  refused: 'doubt',
+};
+
+const SETTLEMENTS = [
+  { name: 'transfer-in, by its key', entry: entryAt('transfer-in'), inDoubt: KEYED },
+  { name: 'create-quote, harmless', entry: entryAt('create-quote'), inDoubt: KEYED },
+  { name: 'simulate-uma-receive, harmless', entry: entryAt('simulate-uma-receive'), inDoubt: KEYED },
+  { name: 'execute-quote, looked up', entry: entryAt('execute-quote'), inDoubt: LOOKED_UP },
+  { name: 'reject-transaction, looked up', entry: entryAt('reject-transaction'), inDoubt: LOOKED_UP },
+];
+
+describe.each(SETTLEMENTS)('$name', ({ entry, inDoubt: changed }) => {
+  test.each(Object.entries(WITHOUT_DOUBT))('%s, nothing in doubt: %s', (row, expected) => {
+    expect(effectOf(decide(entry, answered(row as Row), aPolicy()))).toBe(expected);
+  });
+
+  test.each(Object.keys(WITHOUT_DOUBT))('%s, an earlier attempt in doubt', (row) => {
+    const expected = changed[row as Row] ?? WITHOUT_DOUBT[row as Row];
+    const decision = decide(inDoubt(entry), answered(row as Row), aPolicy());
+    expect(effectOf(decision)).toBe(expected);
+    // What waits stays in doubt: only the service's own word or a look-up ends it.
+    if (decision.kind === 'next') expect(decision.entry.firstSentMs).not.toBeNull();
+  });
+});
+
+test('a call that nothing can settle is UNKNOWN at once, with the reason', () => {
+  const policy = aPolicy({ idempotentOperations: new Set() });
+  const decision = decide(entryAt('transfer-in'), answered('doubt'), policy);
+  expect(effectOf(decision)).toBe('UNKNOWN');
+  expect(decision.kind === 'finish' && decision.result.error?.message).toContain('HTTP 503');
+});
+
+test('a native immediate execution is UNKNOWN after doubt, and settled by its key where that is honoured', () => {
+  const immediate = { ...entryAt('create-quote'), immediate: true };
+  const native = { immediateExecution: 'native' as const };
+  expect(effectOf(decide(immediate, answered('doubt'), aPolicy(native)))).toBe('UNKNOWN');
+  const honoured = aPolicy({ ...native, idempotentOperations: new Set(['create-quote']) });
+  expect(effectOf(decide(immediate, answered('doubt'), honoured))).toBe('doubt');
+});
+
+test('an answer to an attempt that is not the present one changes nothing', () => {
+  const event = { kind: 'answered' as const, attemptId: 'another', reading: READINGS.accepted, nowMs: 2_000 };
+  expect(decide(entryAt('transfer-in'), event, aPolicy())).toEqual({ kind: 'unchanged' });
+});
+
+test('the wait that the service asks for is kept', () => {
+  const decision = decide(entryAt('transfer-in'), answered('told to wait'), aPolicy());
+  expect(decision).toMatchObject({ entry: { phase: { state: 'PARKED', untilMs: 9_000 } } });
+});
+
+function answered(row: Row) {
+  return { kind: 'answered' as const, attemptId: 'attempt', reading: READINGS[row], nowMs: 2_000 };
+}
+
+function effectOf(decision: Decision): Effect | string {
+  switch (decision.kind) {
+    case 'finish':
+      return decision.result.outcome;
+    case 'next':
+      return decision.entry.phase.state === 'PARKED'
+        ? 'waits'
+        : decision.entry.phase.state === 'DOUBTFUL'
+          ? 'doubt'
+          : decision.entry.phase.state;
+    case 'look-up':
+    case 'unchanged':
+      return decision.kind;
+  }
+}
