@@ -1,0 +1,60 @@
+/**
+ * Names in package-lock.json the optional packages of other platforms that `npm install` left out because the registry
+ * in use does not carry them: `npm ci` wants every one named, though it installs none of them. Run it after
+ * `npm install`; with `--check` it only compares, and exits 1 when one is missing.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+
+interface LockEntry {
+  version?: string;
+  dev?: boolean;
+  optional?: boolean;
+  os?: string[];
+  cpu?: string[];
+  optionalDependencies?: Record<string, string>;
+}
+
+const PLATFORMS = [
+  'aix',
+  'android',
+  'darwin',
+  'freebsd',
+  'linux',
+  'netbsd',
+  'openbsd',
+  'openharmony',
+  'sunos',
+  'win32',
+];
+const PROCESSORS = ['arm', 'arm64', 'ia32', 'loong64', 'mips64el', 'ppc64', 'riscv64', 's390x', 'x64'];
+
+const lockFile = new URL('../../package-lock.json', import.meta.url);
+const lock = JSON.parse(readFileSync(lockFile, 'utf8')) as { packages: Record<string, LockEntry> };
+const { packages } = lock;
+const missing: string[] = [];
+for (const [place, entry] of Object.entries(packages)) {
+  for (const [name, range] of Object.entries(entry.optionalDependencies ?? {})) {
+    const own = `node_modules/${name}`;
+    const words = name.split('/').at(-1)?.split('-') ?? [];
+    const os = words.find((word) => PLATFORMS.includes(word));
+    const cpu = words.find((word) => PROCESSORS.includes(word));
+    if (own in packages || `${place}/${own}` in packages || os === undefined || cpu === undefined) continue;
+    const dev = entry.dev === true ? { dev: true } : {};
+    packages[own] = { version: range.replace(/^[~^]/, ''), cpu: [cpu], ...dev, optional: true, os: [os] };
+    missing.push(name);
+  }
+}
+
+if (missing.length > 0 && process.argv.includes('--check')) {
+  console.error(
+    `package-lock.json does not name ${missing.join(', ')}: run \`npm run complete-lock\` and commit the result.`,
+  );
+  process.exit(1);
+}
+if (missing.length > 0) {
+  const { '': root, ...others } = packages;
+  const sorted = Object.entries(others).sort(([left], [right]) => (left < right ? -1 : 1));
+  lock.packages = { ...(root === undefined ? {} : { '': root }), ...Object.fromEntries(sorted) };
+  writeFileSync(lockFile, `${JSON.stringify(lock, null, 2)}\n`);
+}
+console.log(`${missing.length} packages of other platforms added`);

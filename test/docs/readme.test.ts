@@ -1,0 +1,140 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import ts from 'typescript';
+import { describe, expect, test } from 'vitest';
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { SETTINGS } from '../../src/config.ts';
+import { eventId } from '../../src/records/cloud-events.ts';
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const PAGES = ['README.md', 'CHANGELOG.md', 'docs/events.md', 'docs/settings.md', 'docs/metrics.md'];
+/** Of processes that only print, some at once. */
+const RUN_MS_MAX = 45_000;
+
+const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
+const README = textOf('README.md');
+
+/** Every match of the pattern's first group, each once. */
+function found(text: string, pattern: RegExp): string[] {
+  return [...new Set([...text.matchAll(pattern)].map((match) => match[1] ?? ''))];
+}
+
+/** Anchors that headings get: lower case, punctuation left out, blanks as hyphens. */
+function anchorsOf(page: string): string[] {
+  return found(textOf(page), /^#+ (.+)$/gm).map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+describe.each(PAGES)('%s', (page) => {
+  const text = textOf(page);
+
+  test('links to files and headings that exist', () => {
+    const targets = found(text, /\]\(([^)\s]+)\)/g).filter((target) => !/^https?:/.test(target));
+    const broken = targets.filter((target) => {
+      const [path = '', anchor] = target.split('#');
+      const linked = path === '' ? page : join(dirname(page), path);
+      if (!existsSync(join(ROOT, linked))) return true;
+      return anchor !== undefined && !anchorsOf(linked).includes(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('names scripts that package.json has', () => {
+    const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
+    const named = [...found(text, /npm run (?:--silent )?([a-z][a-z:-]*)/g), ...found(text, /npm (start|test)\b/g)];
+    expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+  });
+
+  test('names settings that exist', () => {
+    const families = new Set(Object.keys(SETTINGS).map((name) => name.split('_')[0]));
+    const secretFiles = Object.entries(SETTINGS).flatMap(([name, { secret }]) => (secret ? [`${name}_FILE`] : []));
+    const known = new Set([...Object.keys(SETTINGS), ...secretFiles]);
+    const named = found(text, /(?<![A-Z0-9_<])([A-Z]+(?:_[A-Z0-9]+)+)\b/g);
+    expect(named.filter((name) => families.has(name.split('_')[0]) && !known.has(name))).toEqual([]);
+  });
+
+  test('speaks of files that exist', () => {
+    const paths = found(text, /`((?:src|dev|test|docs|schemas|patches)\/[\w./-]*)`/g);
+    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+});
+
+describe('README.md', () => {
+  test('names commands of the command line that exist', async () => {
+    // A second word is part of the command; words with a hyphen, in capitals or with a dash are its arguments.
+    const named = found(README, /npm run (?:--silent )?cli -- ([a-z][a-z-]*(?: [a-z]+(?![\w-]))?)/g);
+    expect(named.length).toBeGreaterThan(5);
+    const helps = await Promise.all(
+      named.map(async (name) => {
+        const words = ['src/cli/main.ts', ...name.split(' '), '--help'];
+        const { stdout } = await run(process.execPath, words, { cwd: ROOT, timeout: RUN_MS_MAX });
+        return { name, stdout };
+      }),
+    );
+    const missing = helps.filter(({ name, stdout }) => !stdout.startsWith(`Usage: payments ${name}`));
+    expect(missing).toEqual([]);
+  });
+
+  test('has every exit code of the command line', () => {
+    const codes = Object.values(EXIT_CODES).map(({ code }) => String(code));
+    expect(found(README, /^\| (\d+) +\|/gm)).toEqual(codes);
+  });
+
+  test('has TypeScript examples that compile', () => {
+    const examples = found(README, /```ts\n([\s\S]*?)```/g);
+    expect(examples.length).toBeGreaterThan(1);
+    expect(examples.flatMap(compileErrors)).toEqual([]);
+  });
+});
+
+describe('docs/settings.md', () => {
+  test('is what the table of settings says', async () => {
+    const { stderr } = await run(process.execPath, ['dev/generate/settings-doc.ts', '--check'], {
+      cwd: ROOT,
+      timeout: RUN_MS_MAX,
+    });
+    expect(stderr).toBe('');
+  });
+});
+
+describe('docs/events.md', () => {
+  test('shows event ids that follow from their names', () => {
+    const rows = [...textOf('docs/events.md').matchAll(/^\| `(\w[^`]*\\n[^`]*)` +\| `([0-9a-f-]{36})` \|$/gm)];
+    expect(rows).toHaveLength(4);
+    for (const [, name = '', id] of rows) expect(eventId(name.replaceAll('\\n', '\n'))).toBe(id);
+  });
+
+  test('has JSON examples that are JSON', () => {
+    const examples = found(textOf('docs/events.md'), /```json\n([\s\S]*?)```/g);
+    expect(examples.length).toBeGreaterThan(5);
+    for (const example of examples) expect(() => JSON.parse(example) as unknown).not.toThrow();
+  });
+});
+
+/** Compiles an example as if it lay in the root of the repository. */
+function compileErrors(example: string): string[] {
+  const file = join(ROOT, 'readme-example.ts');
+  const configuration = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path));
+  const { options } = ts.parseJsonConfigFileContent(configuration.config, ts.sys, ROOT);
+  const host = ts.createCompilerHost(options);
+  const withExample: ts.CompilerHost = {
+    ...host,
+    fileExists: (path) => path === file || host.fileExists(path),
+    readFile: (path) => (path === file ? example : host.readFile(path)),
+    getSourceFile: (path, ...rest) =>
+      path === file ? ts.createSourceFile(path, example, rest[0]) : host.getSourceFile(path, ...rest),
+  };
+  const program = ts.createProgram([file], { ...options, noEmit: true }, withExample);
+  const source = program.getSourceFile(file);
+  return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map((diagnostic) =>
+    ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n'),
+  );
+}
