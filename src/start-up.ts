@@ -6,6 +6,7 @@
  */
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
+import { kafkajsProblem } from './consumers/mended-kafkajs.ts';
 import { createKafka, LANE_RETRY } from './producers/kafka-client.ts';
 import { checkTopics } from './producers/topic-admin.ts';
 import { RegistryError, type RecordRegistry } from './records/registry.ts';
@@ -34,6 +35,8 @@ export async function checkSurroundings(
   log: Logger,
   isEnding: () => boolean,
 ): Promise<void> {
+  const unmended = kafkajsProblem();
+  if (unmended !== null) throw new StartUpProblems([unmended]);
   const kafka = createKafka(config, `${config.KAFKA_GROUP_ID}-start`, { retry: LANE_RETRY });
   await untilAnswered('registry-not-answering', log, isEnding, () =>
     registry.prepare([topics.results, topics.transactionStatusChanged, topics.quoteStatusChanged]),

@@ -7,10 +7,9 @@
 import { randomUUID } from 'node:crypto';
 import { createKafka, PATIENT_RETRY } from '../producers/kafka-client.ts';
 import { RecordPublisher } from '../producers/record-publisher.ts';
-import { COMMAND_BYTES_MAX } from '../producers/topic-definitions.ts';
 import { readCommandFields, type FieldProblem } from '../records/command-fields.ts';
 import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
-import { COMMAND_RECORDS, type CommandType } from '../records/commands.ts';
+import { COMMAND_RECORDS, COMMAND_VALUE_BYTES_MAX, type CommandType } from '../records/commands.ts';
 import { keyProblem } from '../records/keys.ts';
 import { stringifyLossless } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
@@ -58,8 +57,6 @@ export class InvalidCommandError extends Error {
 
 const CONTENT_TYPES = { avro: AVRO_CONTENT_TYPE, json: JSON_CONTENT_TYPE } as const;
 const DEFAULT_SOURCE = 'payment-commands-client';
-/** Left for key, headers and the framing of a batch beside a command's value. */
-const BATCH_OVERHEAD_BYTES_MAX = 16 * 1024;
 
 export interface PublisherOptions {
   /** How patient the connection is; half a minute if not given. */
@@ -113,9 +110,9 @@ export class PaymentCommandPublisher {
     const contentType = options.contentType ?? 'avro';
     const value =
       contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#registry.encode(topic, checked);
-    if (value.length > COMMAND_BYTES_MAX - BATCH_OVERHEAD_BYTES_MAX) {
+    if (value.length > COMMAND_VALUE_BYTES_MAX) {
       throw new InvalidCommandError(type, [
-        { path: '', message: `takes ${value.length} bytes, more than a command may` },
+        { path: '', message: `takes ${value.length} bytes; a command may take ${COMMAND_VALUE_BYTES_MAX}` },
       ]);
     }
     const commandId = options.commandId ?? randomUUID();

@@ -35,7 +35,7 @@ export interface CallOrder {
 }
 
 /** Why no intent may be made now; the causes of lag. */
-export type ClaimRefusal = 'no-slot' | 'breaker' | 'held' | 'rate-limit';
+export type ClaimRefusal = 'no-slot' | 'breaker' | 'held' | 'rate-limit' | 'unconfirmed';
 
 interface Attempt {
   readonly operation: CommandType;
@@ -65,6 +65,8 @@ const INTENTS_PER_SLOT = 4;
 export interface CallsOptions {
   readonly api: Pick<PaymentApi, 'perform' | 'closure' | 'allowance' | 'onChange'>;
   readonly slots: number;
+  /** Whether the group has confirmed this process lately: else the gate would turn every call away. */
+  readonly isConfirmed: () => boolean;
   /** Calls per second of this process, asked at each call; Infinity: no limit. */
   readonly ratePerSecond: () => number;
   readonly clock: Clock;
@@ -174,6 +176,7 @@ export class Calls {
     const { api, slots } = this.#options;
     const closure = api.closure(operation);
     if (closure !== null) return closure.cause;
+    if (!this.#options.isConfirmed()) return 'unconfirmed';
     const intentsMax = slots * INTENTS_PER_SLOT;
     const claimed = this.#attempts.size - this.#dropped;
     if ((this.#claims.get(operation) ?? 0) >= api.allowance(operation)) return 'breaker';

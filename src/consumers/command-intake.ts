@@ -10,7 +10,7 @@ import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
-import type { CommandType } from '../records/commands.ts';
+import { COMMAND_VALUE_BYTES_MAX, type CommandType } from '../records/commands.ts';
 import { laneOf, readKey } from '../records/keys.ts';
 import { isJsonObject, parseLossless } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
@@ -34,9 +34,7 @@ export interface IntakeOptions {
   readonly maxAgeMs: MaxAgeMs;
 }
 
-/** A command is a few hundred bytes; its canonical form must fit into a ledger record with room to spare. */
-export const COMMAND_BYTES_MAX = 64 * 1024;
-const HEADER_BYTES_MAX = 1024;
+const HEADER_LENGTH_MAX = 1024;
 /** For a command that is answered without a call: the last instant that a Date can hold. */
 const NO_DEADLINE_MS = 8.64e15;
 /** Headers of our own on a moved command: where it was first. */
@@ -79,10 +77,10 @@ export async function readMessage(
   };
 
   if (message.value === null) return unreadable('UNREADABLE', 'the message has no value');
-  if (message.value.length > COMMAND_BYTES_MAX) {
+  if (message.value.length > COMMAND_VALUE_BYTES_MAX) {
     return unreadable(
       'TOO_LARGE',
-      `the value has ${message.value.length} bytes; a command has at most ${COMMAND_BYTES_MAX}`,
+      `the value has ${message.value.length} bytes; a command has at most ${COMMAND_VALUE_BYTES_MAX}`,
     );
   }
   const decoded = await decodeValue(options, place.topic, message, message.value, nowMs);
@@ -90,7 +88,7 @@ export async function readMessage(
   if (decoded.kind === 'unknown-schema') return unreadable('UNKNOWN_SCHEMA', decoded.problem);
   if (decoded.kind === 'unreadable') return unreadable('UNREADABLE', decoded.problem);
 
-  const expiry = readExpiry(header(message, 'expires-at'));
+  const expiry = readExpiry(wholeHeader(message, 'expires-at'));
   const fields = readCommandFields(place.commandType, decoded.value);
   const problems: FieldProblem[] = [...(fields.ok ? [] : fields.problems), ...(expiry.ok ? [] : [expiry.problem])];
   const canonical = canonicalJson(fields.ok ? fields.value : (decoded.value as object));
@@ -196,12 +194,16 @@ function carriedOf(message: KafkaMessage): Carried {
   ) as Carried;
 }
 
+/** A header that is carried on or compared; one that is too long counts as absent. */
 function header(message: KafkaMessage, name: string): string | null {
+  const text = wholeHeader(message, name);
+  return text === null || text.length > HEADER_LENGTH_MAX ? null : text;
+}
+
+function wholeHeader(message: KafkaMessage, name: string): string | null {
   const value = message.headers?.[name];
   const first = Array.isArray(value) ? value[0] : value;
-  if (first === undefined) return null;
-  const text = first.toString();
-  return text.length > HEADER_BYTES_MAX ? null : text;
+  return first?.toString() ?? null;
 }
 
 function plainHeaders(message: KafkaMessage): Record<string, string | Buffer> {

@@ -27,7 +27,7 @@ export interface TopicDefinition {
 }
 
 /** Largest batch of commands, bytes: room for any command of the interface many times over. */
-export const COMMAND_BYTES_MAX = 1024 * 1024;
+const COMMAND_BATCH_BYTES_MAX = 1024 * 1024;
 /** Records that carry a whole command or answer with headers of their own need more room than a command, bytes. */
 const CARRIER_BYTES_MAX = 4 * 1024 * 1024;
 
@@ -67,12 +67,12 @@ export function topicDefinitions(settings: TopicSettings): TopicDefinition[] {
     segments: { 'segment.ms': String(segmentMs(retentionMs)) },
   });
   return [
-    ...COMMAND_TYPES.map((type) => deleted(names.commands[type], 'command', keyMemoryMs, COMMAND_BYTES_MAX)),
+    ...COMMAND_TYPES.map((type) => deleted(names.commands[type], 'command', keyMemoryMs, COMMAND_BATCH_BYTES_MAX)),
     deleted(names.results, 'output', outputRetentionMs, CARRIER_BYTES_MAX),
     deleted(names.transactionStatusChanged, 'output', outputRetentionMs, CARRIER_BYTES_MAX),
     deleted(names.quoteStatusChanged, 'output', outputRetentionMs, CARRIER_BYTES_MAX),
     deleted(names.deadLetters, 'dead-letter', outputRetentionMs, CARRIER_BYTES_MAX),
-    deleted(names.operatorDecisions, 'decision', keyMemoryMs, COMMAND_BYTES_MAX),
+    deleted(names.operatorDecisions, 'decision', keyMemoryMs, COMMAND_BATCH_BYTES_MAX),
     deleted(names.observations, 'observation', keyMemoryMs, CARRIER_BYTES_MAX),
     {
       topic: names.ledger,

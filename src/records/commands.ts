@@ -21,6 +21,9 @@ export const COMMAND_RECORDS = {
 export type Outcome = 'ACCEPTED' | 'REFUSED' | 'INVALID' | 'EXPIRED' | 'FAILED' | 'CONFLICT' | 'UNKNOWN';
 export type SettledBy = 'ANSWER' | 'LOOKUP' | 'OPERATOR' | 'PROCESSOR';
 
+/** Largest value of a command, bytes: many times what one needs, and room for it in a ledger record. */
+export const COMMAND_VALUE_BYTES_MAX = 64 * 1024;
+
 export function isCommandType(text: string): text is CommandType {
   return (COMMAND_TYPES as readonly string[]).includes(text);
 }

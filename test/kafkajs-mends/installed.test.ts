@@ -1,0 +1,24 @@
+/** The start-up check knows the mended kafkajs from the one that is shipped. */
+import { createRequire } from 'node:module';
+import { expect, test } from 'vitest';
+import { kafkajsProblem } from '../../src/consumers/mended-kafkajs.ts';
+
+test('the mended kafkajs passes', () => {
+  expect(kafkajsProblem()).toBeNull();
+});
+
+test('a filter that lets aborted records through is named, with what to do', () => {
+  const require = createRequire(import.meta.url);
+  const place = require.resolve('kafkajs/src/consumer/filterAbortedMessages');
+  const mended = require.cache[place];
+  require(place);
+  const loaded = require.cache[place]!;
+  const filter: unknown = loaded.exports;
+  loaded.exports = ({ messages }: { messages: unknown[] }) => messages;
+  try {
+    expect(kafkajsProblem()).toContain('npm ci');
+  } finally {
+    loaded.exports = filter;
+    if (mended === undefined) delete require.cache[place];
+  }
+});
