@@ -10,6 +10,8 @@ import { createPaymentApi } from './api/payment-api.ts';
 import { systemClock } from './api/clock.ts';
 import { EXIT_CODE_CONFIG, readConfig } from './config.ts';
 import { LaneSet, servedCommandTypes } from './consumers/lane-set.ts';
+import { Activity } from './ops/activity.ts';
+import { History } from './ops/history.ts';
 import { createHttpServer } from './ops/http-server.ts';
 import { createLogger } from './ops/logging.ts';
 import { createMetrics } from './ops/metrics.ts';
@@ -29,6 +31,7 @@ const clock = systemClock;
 const log = createLogger(config);
 const topics = topicNames(config.TOPIC_PREFIX);
 const metrics = createMetrics();
+const activity = new Activity(metrics, () => clock.nowMs());
 
 /** Longer than a call and its commit may take; a process that hangs at its end is ended all the same. */
 const endDeadlineMs = config.API_TIMEOUT_MS + 15_000;
@@ -40,6 +43,7 @@ function end(exitCode: number): void {
   isEnding = true;
   log.info({ event: 'ending', exitCode });
   setTimeout(() => process.exit(exitCode === 0 ? 1 : exitCode), endDeadlineMs).unref();
+  history.stop();
   void lanes
     .stop()
     .then(() => Promise.all([api.close(), http.stop()]))
@@ -66,7 +70,7 @@ const api = createPaymentApi({
   breakerResetMs: config.BREAKER_RESET_MS,
   clock,
   log: (level, event, fields) => log[level]({ event, ...fields }),
-  onCall: metrics.onCall,
+  onCall: activity.onCall,
 });
 const lanes = new LaneSet({
   config,
@@ -75,9 +79,9 @@ const lanes = new LaneSet({
   clock,
   log,
   reports: {
-    ...metrics.reports,
+    ...activity.reports,
     decided: (lane, decision, isCarriedOut) => {
-      metrics.reports.decided(lane, decision, isCarriedOut);
+      activity.reports.decided(lane, decision, isCarriedOut);
       const { operator, reason, expectedRevision } = decision;
       log.warn({
         event: 'operator-decision',
@@ -90,7 +94,7 @@ const lanes = new LaneSet({
       });
     },
     failed: (lane, where, error) => {
-      metrics.reports.failed(lane, where, error);
+      activity.reports.failed(lane, where, error);
       log.error({ event: 'own-failure', lane, where, err: error });
     },
   },
@@ -107,13 +111,21 @@ const state = new StateReader({
   topics,
   commandTypes: servedCommandTypes(config),
   laneCount: config.LANES,
+  callSlots: config.API_MAX_CONCURRENCY,
+  activity,
   clock,
+});
+const history = new History({
+  activity,
+  readState: () => state.read(),
+  monotonicMs: () => clock.monotonicMs(),
+  onError: (error) => log.error({ event: 'sample-failed', err: error }),
 });
 const http = createHttpServer({
   host: config.HTTP_HOST,
   port: config.HTTP_PORT,
   authToken: config.HTTP_AUTH_TOKEN,
-  routes: operationsRoutes({ state, metrics }),
+  routes: operationsRoutes({ state, metrics, history }),
   onError: (path, error) => log.error({ event: 'endpoint-failed', path, err: error }),
 });
 
@@ -130,6 +142,7 @@ try {
   await checkSurroundings(config, registry, topics, log, isEndingNow);
   if (!isEndingNow()) await api.start();
   if (!isEndingNow()) await lanes.start();
+  if (!isEndingNow()) history.start();
 } catch (error) {
   if (error instanceof StartUpProblems) {
     console.error(`The processor was not started. What is wrong around it:\n  ${error.problems.join('\n  ')}`);

@@ -1,5 +1,6 @@
 /** What every command of the command line begins with: settings from the environment, a Kafka client, an output. */
 import type { Command } from 'commander';
+import { createPaymentApi, type PaymentApi } from '../api/payment-api.ts';
 import { readSomeSettings, type Config, type SettingName } from '../config.ts';
 import { createKafka, type KafkaSettings } from '../producers/kafka-client.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -10,6 +11,22 @@ export const CLI_RETRY = { initialRetryTime: 50, maxRetryTime: 1_500, retries: 1
 
 export function cliKafka(settings: KafkaSettings): ReturnType<typeof createKafka> {
   return createKafka(settings, 'payment-cli', { retry: CLI_RETRY });
+}
+
+export const API_SETTING_NAMES = ['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SECRET', 'API_TIMEOUT_MS'] as const;
+
+/** The payment service, for looking alone; to be started and closed. */
+export function cliPaymentApi(settings: Pick<Config, (typeof API_SETTING_NAMES)[number]>): PaymentApi {
+  return createPaymentApi({
+    baseUrl: settings.API_BASE_URL,
+    tokenId: settings.API_TOKEN_ID,
+    clientSecret: settings.API_CLIENT_SECRET,
+    timeoutMs: settings.API_TIMEOUT_MS,
+    // One list at a time is read and nothing is changed: limits of changes do not matter here.
+    maxConcurrency: 1,
+    breakerErrorPercent: 100,
+    breakerResetMs: 1_000,
+  });
 }
 
 /**

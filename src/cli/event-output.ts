@@ -1,5 +1,6 @@
 /** Results and status events, as a JSON document with all digits or as a line for a person. */
 import type { PaymentEvent } from '../client/subscription.ts';
+import type { CommandResult } from '../records/types.ts';
 
 /** The document of an event: where it lies, its headers and its value. */
 export function eventDocument(event: PaymentEvent): object {
@@ -14,15 +15,8 @@ export function eventText(event: PaymentEvent): string {
   const at = isoOf(event.timestampMs);
   switch (event.kind) {
     case 'result': {
-      const { commandType, outcome, revision, settledBy, error, quote, transaction, warnings } = event.value;
-      return [
-        `${at}  ${outcome.padEnd(8)}  ${commandType}  ${event.key}  revision ${revision}, by ${settledBy}`,
-        ...(event.headers['replayed'] === 'true' ? ['a copy'] : []),
-        ...(quote === null ? [] : [`${quote.id} ${quote.status ?? ''}`.trim()]),
-        ...(transaction === null ? [] : [`${transaction.id} ${transaction.status ?? ''}`.trim()]),
-        ...(error === null ? [] : [`${error.code}: ${error.message}`]),
-        ...(warnings.length === 0 ? [] : [`${warnings.length} warnings`]),
-      ].join('  ');
+      const copy = event.headers['replayed'] === 'true' ? '  a copy' : '';
+      return `${at}  ${resultText(event.value)}${copy}`;
     }
     case 'transaction-status': {
       const { previousStatus, status, observedBy, failureReason } = event.value;
@@ -37,6 +31,18 @@ export function eventText(event: PaymentEvent): string {
     case 'unreadable':
       return `${at}  cannot be read: ${event.topic}, partition ${event.partition}, offset ${event.offset}: ${event.problem}`;
   }
+}
+
+/** What a result says, on one line. */
+export function resultText(result: CommandResult): string {
+  const { commandKey, commandType, outcome, revision, settledBy, error, quote, transaction, warnings } = result;
+  return [
+    `${outcome.padEnd(8)}  ${commandType}  ${commandKey}  revision ${revision}, by ${settledBy}`,
+    ...(quote === null ? [] : [`${quote.id} ${quote.status ?? ''}`.trim()]),
+    ...(transaction === null ? [] : [`${transaction.id} ${transaction.status ?? ''}`.trim()]),
+    ...(error === null ? [] : [`${error.code}: ${error.message}`]),
+    ...(warnings.length === 0 ? [] : [`${warnings.length} warnings`]),
+  ].join('  ');
 }
 
 export function isoOf(ms: number): string {

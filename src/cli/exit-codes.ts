@@ -2,7 +2,7 @@
 import { EXIT_CODE_CONFIG } from '../config.ts';
 
 export const EXIT_CODES = {
-  ok: { code: 0, meaning: 'done; an awaited command was ACCEPTED' },
+  ok: { code: 0, meaning: 'done; an awaited command was ACCEPTED, a decision carried out' },
   failed: { code: 1, meaning: 'could not be done: Kafka, the registry or the service did not answer, or refused' },
   usage: { code: 2, meaning: 'the command line or the command it describes is wrong; nothing was sent' },
   notFound: { code: 3, meaning: 'what was asked for does not exist' },
@@ -10,8 +10,13 @@ export const EXIT_CODES = {
     code: 4,
     meaning: 'the awaited command ended otherwise than ACCEPTED; the result is on standard output',
   },
-  noResult: { code: 5, meaning: 'the command was published and no result came in time; one may still come' },
+  noResult: {
+    code: 5,
+    meaning: 'the command or decision was published and no result came in time; one may still come',
+  },
   problemsFound: { code: 6, meaning: 'a check found problems; each is listed' },
+  refused: { code: 7, meaning: 'the decision or redrive was refused; the reason is on standard error' },
+  declined: { code: 8, meaning: 'not confirmed; nothing was sent' },
   settings: { code: EXIT_CODE_CONFIG, meaning: 'a setting is missing or wrong; every problem is listed' },
 } as const satisfies Record<string, { code: number; meaning: string }>;
 

@@ -1,14 +1,16 @@
 /**
- * The command line: topics, schemas, publishing and looking. Settings come from the environment alone.
+ * The command line: topics, schemas, publishing, looking, deciding and checking. Settings come from the environment alone.
  *
  * Results go to standard output, everything else to standard error; the exit code tells what became of it
  * (exit-codes.ts). What its user can mend is shown as a sentence, without a stack.
  */
 import { Command, CommanderError, Option } from 'commander';
 import { addDeadLettersCommand } from './commands/dead-letters.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
 import { addLagCommand } from './commands/lag.ts';
 import { addLedgerCommand } from './commands/ledger.ts';
 import { addPublishCommand } from './commands/publish.ts';
+import { addResolveCommand } from './commands/resolve.ts';
 import { addResultsCommand } from './commands/results.ts';
 import { addSchemasCommand } from './commands/schemas.ts';
 import { addTopicsCommand } from './commands/topics.ts';
@@ -22,7 +24,7 @@ const EXIT_GRACE_MS = 2_000;
 function createProgram(): Command {
   const program = new Command('payments')
     .description(
-      'Tools for the payment processor: topics, schemas, publishing commands, looking at what became of them.',
+      'Tools for the payment processor: topics, schemas, publishing commands, looking at what became of them, deciding on them.',
     )
     .addOption(new Option('--output <format>', 'how results are written').choices(['text', 'json']).default('text'))
     .showHelpAfterError('(add --help for the options)')
@@ -41,6 +43,8 @@ ${exitCodeTable()}`,
   addLagCommand(program);
   addLedgerCommand(program);
   addDeadLettersCommand(program);
+  addResolveCommand(program);
+  addDoctorCommand(program);
   return program;
 }
 

@@ -62,6 +62,21 @@ export async function readSubjects(settings: RegistrySettings): Promise<SubjectS
   return states;
 }
 
+/** What is wrong with a subject and what to do, or null. */
+export function subjectProblem(state: SubjectState): string | null {
+  const { subject, record } = state;
+  if (state.incompatibilities.length > 0) {
+    return `subject ${subject} has versions that ${record} does not fit: ${state.incompatibilities.join('; ')}`;
+  }
+  if (state.schemaId === null) {
+    return `subject ${subject} does not have our schema of ${record}: run \`npm run cli -- schemas register\``;
+  }
+  if (state.compatibility !== COMPATIBILITY) {
+    return `subject ${subject} has compatibility ${state.compatibility ?? 'of the registry at large'}, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
+  }
+  return null;
+}
+
 /**
  * Registers each schema that its subject does not have, with the compatibility level on the subject.
  * @throws CliFailure naming the subject, for the first that the registry refuses

@@ -35,8 +35,6 @@ export interface IntakeOptions {
 }
 
 const HEADER_LENGTH_MAX = 1024;
-/** For a command that is answered without a call: the last instant that a Date can hold. */
-const NO_DEADLINE_MS = 8.64e15;
 /** Headers of our own on a moved command: where it was first. */
 const MOVED = { partition: 'moved-partition', offset: 'moved-offset', timestamp: 'moved-timestamp' };
 
@@ -53,14 +51,15 @@ export async function readMessage(
   if (!key.ok) return { kind: 'dead-letter', letter: { ...original, reason: key.reason, message: key.problem } };
   const lane = laneOf(key.key, options.laneCount);
   if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(place.topic, lane, original) };
-  const arrival = (content: Arrival['content'], fingerprint: string, deadlineMs: number): Arrival => ({
+  const arrival = (content: Arrival['content'], fingerprint: string, expiresAtMs: number | null): Arrival => ({
     key: key.key,
     commandType: place.commandType,
     fingerprint,
     commandId: header(message, 'ce_id'),
     origin,
     carried: carriedOf(message),
-    deadlineMs,
+    deadlineMs: Math.min(expiresAtMs ?? Infinity, origin.timestampMs + options.maxAgeMs[place.commandType]),
+    expiresAtMs,
     content,
   });
   const unreadable = (reason: DeadLetterReason, problem: string): Intake => {
@@ -70,7 +69,7 @@ export async function readMessage(
       .digest('base64url');
     return {
       kind: 'arrival',
-      arrival: arrival({ kind: 'unreadable', problem }, fingerprint, NO_DEADLINE_MS),
+      arrival: arrival({ kind: 'unreadable', problem }, fingerprint, null),
       original,
       buriedAs: { reason, message: problem },
     };
@@ -96,14 +95,13 @@ export async function readMessage(
   if (!fields.ok || !expiry.ok)
     return {
       kind: 'arrival',
-      arrival: arrival({ kind: 'invalid', fieldsJson: canonical, problems }, fingerprint, NO_DEADLINE_MS),
+      arrival: arrival({ kind: 'invalid', fieldsJson: canonical, problems }, fingerprint, null),
       original,
       buriedAs: null,
     };
-  const deadlineMs = Math.min(expiry.ms, origin.timestampMs + options.maxAgeMs[place.commandType]);
   return {
     kind: 'arrival',
-    arrival: arrival({ kind: 'valid', fieldsJson: canonical, fields: fields.value }, fingerprint, deadlineMs),
+    arrival: arrival({ kind: 'valid', fieldsJson: canonical, fields: fields.value }, fingerprint, expiry.ms),
     original,
     buriedAs: null,
   };
@@ -134,8 +132,8 @@ export async function decodeValue(
   }
 }
 
-function readExpiry(text: string | null): { ok: true; ms: number } | { ok: false; problem: FieldProblem } {
-  if (text === null) return { ok: true, ms: Infinity };
+function readExpiry(text: string | null): { ok: true; ms: number | null } | { ok: false; problem: FieldProblem } {
+  if (text === null) return { ok: true, ms: null };
   const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(text) ? Date.parse(text) : NaN;
   if (!Number.isNaN(ms)) return { ok: true, ms };
   return {

@@ -49,7 +49,7 @@ export class LaneEntries {
         commit,
         entry,
         decide(entry, event, this.#parts.policy),
-        happened.call,
+        shownBetween(entry, happened),
       );
     } catch (error) {
       await this.#drop(transaction, commit, entry, error);
@@ -83,4 +83,13 @@ export class LaneEntries {
     const decision = decide(entry, { kind: 'dropped', nowMs: clock.nowMs(), problem }, policy);
     await this.#parts.outcomes.apply(transaction, commit, entry, decision, null);
   }
+}
+
+/**
+ * When the service may have been in the state that an answer shows. A key that was sent before may be answered with what
+ * its first call was told, however long ago.
+ */
+function shownBetween(entry: Entry, { call, event }: EntryEvent): CallTimes | null {
+  if (call === null || event.kind !== 'answered' || entry.firstSentMs === null) return call;
+  return { beganMs: Math.min(call.beganMs, entry.firstSentMs), endedMs: call.endedMs };
 }

@@ -5,8 +5,7 @@
 import type { Entry } from '../ledger/entry.ts';
 import type { LedgerIndex } from '../ledger/ledger-index.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import { decodePlain } from '../records/plain-json.ts';
-import type { TransactionState } from '../status/reducer.ts';
+import { decodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 
 interface Recent<Value> {
   readonly value: Value;
@@ -45,7 +44,7 @@ export class LaneMemory {
     const recent = this.#transactions.get(id);
     if (recent !== undefined) return recent.value;
     const value = this.#index.value(this.#lane, TRANSACTION_PREFIX + id);
-    return value === undefined ? undefined : (decodePlain(value) as TransactionState);
+    return value === undefined ? undefined : decodeTransactionState(value);
   }
 
   putTransaction(state: TransactionState, commit: number): void {

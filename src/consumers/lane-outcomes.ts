@@ -29,6 +29,7 @@ export interface DeskReports {
 export interface OutcomeParts {
   readonly lane: number;
   readonly laneCount: number;
+  readonly processId: string;
   readonly memory: LaneMemory;
   readonly writer: ResultWriter;
   readonly reports: DeskReports;
@@ -106,7 +107,7 @@ export class LaneOutcomes {
   }
 
   #observe(transaction: LaneTransaction, entry: Entry | null, seen: Seen, call: CallTimes): void {
-    const { laneCount, writer } = this.#parts;
+    const { laneCount, processId, writer } = this.#parts;
     const key = observationKey(seen);
     if (key === null) return;
     const observation: Observation = {
@@ -114,6 +115,7 @@ export class LaneOutcomes {
       requestBeganMs: call.beganMs,
       requestEndedMs: call.endedMs,
       observedBy: 'COMMAND',
+      observer: processId,
       commandKey: entry?.key ?? null,
       carried: entry?.carried ?? {},
     };

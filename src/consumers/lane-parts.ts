@@ -12,6 +12,7 @@ import type { Calls } from './calls.ts';
 import type { IntakeOptions } from './command-intake.ts';
 import type { AdmissionCause } from './lane-admission.ts';
 import type { DeskReports } from './lane-outcomes.ts';
+import type { RetentionPolicy } from './lane-retention.ts';
 import type { LookUps } from './look-ups.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 
@@ -35,6 +36,7 @@ export interface LaneParts {
   readonly policy: LedgerPolicy;
   readonly sessionTimeoutMs: number;
   readonly unfinishedMax: number;
+  readonly retention: RetentionPolicy;
   readonly intake: IntakeOptions;
   readonly writer: ResultWriter;
   readonly index: LedgerIndex;

@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../api/clock.ts';
 import type { Config } from '../config.ts';
-import { MemoryLedgerIndex } from '../ledger/ledger-index.ts';
+import { LmdbLedgerIndex } from '../ledger/lmdb-ledger-index.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { KafkaLog } from '../producers/kafka-client.ts';
 import { LaneProducer } from '../producers/lane-producer.ts';
@@ -17,13 +17,18 @@ import type { ResultWriter } from '../producers/result-events.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import { topicNames } from '../records/topics.ts';
+import { StatusPoller, type PollerReports } from '../status/poller.ts';
+import { restingSinceMs } from '../status/rest.ts';
+import { decodeTransactionState } from '../status/transaction-state.ts';
 import { Calls } from './calls.ts';
 import { GroupMember } from './group-member.ts';
 import { Lane } from './lane.ts';
 import type { DeskReports } from './lane-outcomes.ts';
 import type { LaneParts, LaneStatus } from './lane-parts.ts';
 import { LedgerReader } from './ledger-reader.ts';
+import { openLedgerStore } from './ledger-start.ts';
 import { LookUps } from './look-ups.ts';
+import { POLLER_LANE, pollerPort } from './poller-link.ts';
 import { TopicOffsets, type PartitionOffsets } from './topic-offsets.ts';
 
 export interface LaneSetOptions {
@@ -32,7 +37,7 @@ export interface LaneSetOptions {
   readonly registry: RecordRegistry;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly reports: DeskReports & { committed(): void };
+  readonly reports: DeskReports & { committed(): void; readonly poll: PollerReports };
   /** The process must end: going on would be of no use. */
   readonly onFatal: (error: Error) => void;
 }
@@ -54,8 +59,10 @@ export class LaneSet {
   readonly #member: GroupMember;
   readonly #reader: LedgerReader;
   readonly #offsets: TopicOffsets;
-  readonly #index: MemoryLedgerIndex;
+  readonly #index: LmdbLedgerIndex;
+  readonly #openStore: () => Promise<void>;
   readonly #calls: Calls;
+  readonly #poller: StatusPoller;
   #assigned: readonly number[] | null = null;
   #isStopping = false;
 
@@ -67,10 +74,25 @@ export class LaneSet {
     const clientId = `${config.KAFKA_GROUP_ID}-${this.#processId.slice(0, 8)}`;
     const kafkaLog: KafkaLog = ({ level, message, fields }) =>
       log[level]({ event: 'kafka-client', ...fields }, message);
-    this.#index = new MemoryLedgerIndex(config.LANES);
+    this.#index = new LmdbLedgerIndex({
+      stateDirectory: config.STATE_DIR,
+      laneCount: config.LANES,
+      restingSince: (value) => restingSinceMs(decodeTransactionState(value)),
+      onFatal: options.onFatal,
+    });
+    this.#openStore = () =>
+      openLedgerStore({
+        settings: config,
+        clientId: `${clientId}-ledger`,
+        topic: topics.ledger,
+        laneCount: config.LANES,
+        index: this.#index,
+        log,
+      });
     this.#calls = new Calls({
       api,
       slots: config.API_MAX_CONCURRENCY,
+      isConfirmed: () => this.#member.isConfirmedWithinMs(config.KAFKA_SESSION_TIMEOUT_MS),
       clock,
       ratePerSecond: () =>
         config.API_MAX_RPS === null
@@ -92,6 +114,7 @@ export class LaneSet {
       index: this.#index,
       log: kafkaLog,
       onCommitApplied: (lane, token, commit) => this.#lanes[lane]?.commitApplied(token, commit),
+      onTransactionState: (value) => this.#poller.stateChanged(() => decodeTransactionState(value)),
       onFatal: options.onFatal,
     });
     this.#member = new GroupMember({
@@ -111,6 +134,31 @@ export class LaneSet {
         crashed: options.onFatal,
       },
     });
+    // While the poller still looks at a transaction that ended, its state must be known.
+    const transactionRetentionMs = Math.max(config.LEDGER_RETENTION, config.POLL_TERMINAL_FOR);
+    this.#poller = new StatusPoller({
+      settings: {
+        intervalMs: config.POLL_INTERVAL_MS,
+        startMs: config.POLL_START,
+        terminalForMs: config.POLL_TERMINAL_FOR,
+        forgottenAfterMs: transactionRetentionMs,
+        callsPerMinuteMax: config.POLL_MAX_CALLS_PER_MINUTE,
+      },
+      port: pollerPort({
+        processId: this.#processId,
+        laneCount: config.LANES,
+        topics,
+        index: this.#index,
+        api,
+        submit: (records) => this.#laneOf(POLLER_LANE).submit(records),
+      }),
+      clock,
+      reports: {
+        ...options.reports.poll,
+        began: (startMs, watched) => log.info({ event: 'polling', startMs, watched }),
+      },
+      onFailure: (error) => log.warn({ event: 'poller-failed', err: error }),
+    });
     const writer: ResultWriter = { registry, topics, topicPrefix: config.TOPIC_PREFIX };
     const shared: Omit<LaneParts, 'lane'> = {
       laneCount: config.LANES,
@@ -120,12 +168,16 @@ export class LaneSet {
       policy: ledgerPolicy(config),
       sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
       unfinishedMax: config.MAX_UNFINISHED_PER_LANE,
+      retention: {
+        doneMs: config.LEDGER_RETENTION,
+        transactionMs: transactionRetentionMs,
+      },
       intake: { registry, laneCount: config.LANES, maxAgeMs: config.COMMAND_MAX_AGE },
       writer,
       index: this.#index,
       reader: this.#reader,
       calls: this.#calls,
-      lookUps: new LookUps(api, clock),
+      lookUps: new LookUps({ listTransactions: (filter) => this.#poller.listAside(filter) }, clock),
       clock,
       log,
       reports: options.reports,
@@ -142,7 +194,10 @@ export class LaneSet {
       topicStart: (topic, lane) => this.#offsets.startOf(topic, lane),
       isConfirmed: () => this.#member.isConfirmedWithinMs(config.KAFKA_SESSION_TIMEOUT_MS),
       isConfirmedSince: (monotonicMs) => this.#member.isConfirmedSinceMs(monotonicMs),
-      onStageChange: () => this.#calls.setOpenLanes(this.#lanes.filter((lane) => lane.stage() === 'open').length),
+      onStageChange: () => {
+        this.#calls.setOpenLanes(this.#lanes.filter((lane) => lane.stage() === 'open').length);
+        this.#poller.laneOpen(this.#laneOf(POLLER_LANE).stage() === 'open');
+      },
       onCommit: () => options.reports.committed(),
     };
     this.#lanes = Array.from({ length: config.LANES }, (_, lane) => new Lane({ ...shared, lane }));
@@ -150,6 +205,8 @@ export class LaneSet {
 
   /** Rejects when Kafka cannot be reached; lanes open later, as they are assigned. */
   async start(): Promise<void> {
+    await this.#openStore();
+    if (this.#isStopping) return;
     await this.#reader.start();
     await this.#member.start();
   }
@@ -159,6 +216,7 @@ export class LaneSet {
     await Promise.all(this.#lanes.map((lane) => lane.release()));
     await this.#member.stop();
     await Promise.all([this.#reader.stop(), this.#offsets.stop()]);
+    await this.#index.close();
     this.#calls.close();
   }
 

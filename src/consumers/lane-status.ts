@@ -59,7 +59,8 @@ export class LaneStatusChanges {
     transaction.putTransaction(reduction.state);
     transaction.add(...records);
     if (reduction.transactionEvent !== null) transaction.reports.push(() => reports.statusChanged(lane, 'transaction'));
-    if (reduction.quoteEvent !== null) transaction.reports.push(() => reports.statusChanged(lane, 'quote'));
+    for (let count = 0; count < reduction.quoteEvents.length; count += 1)
+      transaction.reports.push(() => reports.statusChanged(lane, 'quote'));
   }
 
   /** @returns whether the observation is set aside; else it is tried again */

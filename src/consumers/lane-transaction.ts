@@ -8,8 +8,7 @@ import {
 } from '../ledger/ledger-records.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { GroupOffsets, OutgoingRecord } from '../producers/lane-producer.ts';
-import { encodePlain } from '../records/plain-json.ts';
-import type { TransactionState } from '../status/reducer.ts';
+import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 
 /**
  * From here on a transaction takes no more. The topics take batches of 4 MiB, and what is taken last may be large: a
@@ -18,6 +17,7 @@ import type { TransactionState } from '../status/reducer.ts';
 const BYTES_MAX = 1024 * 1024;
 /** An entry or state without its command and result. */
 const ENTRY_BYTES = 800;
+const TOMBSTONE_BYTES = 100;
 
 export class LaneTransaction {
   readonly #ledgerTopic: string;
@@ -26,6 +26,8 @@ export class LaneTransaction {
   readonly #entries = new Map<string, Entry>();
   readonly #transactions = new Map<string, TransactionState>();
   readonly #records: OutgoingRecord[] = [];
+  /** Ledger keys to be forgotten. */
+  readonly #tombstones = new Set<string>();
   readonly #positions = new Map<string, bigint>();
   /** About what will be written; never less than the largest batch of one partition. */
   #bytes = 0;
@@ -43,6 +45,7 @@ export class LaneTransaction {
     return (
       this.#entries.size === 0 &&
       this.#transactions.size === 0 &&
+      this.#tombstones.size === 0 &&
       this.#records.length === 0 &&
       this.#positions.size === 0
     );
@@ -62,6 +65,12 @@ export class LaneTransaction {
   putTransaction(state: TransactionState): void {
     this.#transactions.set(state.id, state);
     this.#bytes += ENTRY_BYTES;
+  }
+
+  /** @param ledgerKey of a record that this transaction does not write */
+  forget(ledgerKey: string): void {
+    this.#tombstones.add(ledgerKey);
+    this.#bytes += TOMBSTONE_BYTES;
   }
 
   add(...records: OutgoingRecord[]): void {
@@ -90,8 +99,9 @@ export class LaneTransaction {
         this.#ledger(ENTRY_PREFIX + entry.key, encodeEntry(entry), { state: entry.phase.state }),
       ),
       ...[...this.#transactions.values()].map((state) =>
-        this.#ledger(TRANSACTION_PREFIX + state.id, encodePlain(state), {}),
+        this.#ledger(TRANSACTION_PREFIX + state.id, encodeTransactionState(state), {}),
       ),
+      ...[...this.#tombstones].map((ledgerKey) => this.#ledger(ledgerKey, null, {})),
       this.#ledger(POSITION_KEY, position, {}),
     ];
   }
@@ -105,7 +115,7 @@ export class LaneTransaction {
     return this.#positions;
   }
 
-  #ledger(key: string, value: Buffer, headers: Record<string, string>): OutgoingRecord {
+  #ledger(key: string, value: Buffer | null, headers: Record<string, string>): OutgoingRecord {
     return { topic: this.#ledgerTopic, partition: this.#lane, key, value, headers };
   }
 }

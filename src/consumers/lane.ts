@@ -16,7 +16,7 @@ import { LedgerFormatError } from '../ledger/ledger-records.ts';
 import { callOf } from '../ledger/call-of.ts';
 import { operationOf } from '../ledger/settlement.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
-import type { LaneProducer } from '../producers/lane-producer.ts';
+import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { acquireOwnership } from './lane-acquisition.ts';
@@ -26,7 +26,9 @@ import { laneDesk, type LaneDesk } from './lane-desk.ts';
 import type { EntryEvent } from './lane-entries.ts';
 import { LaneInputs } from './lane-inputs.ts';
 import { LaneMemory } from './lane-memory.ts';
+import { LaneRetention } from './lane-retention.ts';
 import { LaneStoppedError, type LaneParts, type LaneStage, type LaneStatus } from './lane-parts.ts';
+import { LaneSubmissions, SubmissionError } from './lane-submissions.ts';
 import { LaneTransaction } from './lane-transaction.ts';
 import { Signal, sleep } from './signal.ts';
 
@@ -54,6 +56,7 @@ export class Lane {
   #memory: LaneMemory | null = null;
   #events: EntryEvent[] = [];
   readonly #alarms: LaneAlarms;
+  readonly #submissions = new LaneSubmissions();
   #causes = new Map<string, AdmissionCause>();
   #stoppedReason: string | null = null;
   #openedMs = 0;
@@ -93,6 +96,8 @@ export class Lane {
       return;
     }
     this.#stage = 'releasing';
+    this.#submissions.reject('the lane is given away');
+    this.#parts.onStageChange();
     const generation = this.#generation;
     this.#inputs.close();
     this.#alarms.clear();
@@ -101,6 +106,14 @@ export class Lane {
     const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
     while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && this.#isBusy()) await sleep(STEP_MS);
     if (this.#isCurrent(generation)) this.#close();
+  }
+
+  /** Commits records with the lane's next transaction. Rejects when the lane is not open, or lost before it is certain. */
+  submit(records: readonly OutgoingRecord[]): Promise<void> {
+    if (this.#stage !== 'open') return Promise.reject(new SubmissionError('the lane is not open'));
+    const submitted = this.#submissions.add(records);
+    this.#signal.wake();
+    return submitted;
   }
 
   offer(batch: FetchedBatch): BatchReply {
@@ -204,10 +217,11 @@ export class Lane {
   async #work(generation: number, producer: LaneProducer, memory: LaneMemory): Promise<void> {
     const { calls, lane, log } = this.#parts;
     const desk = laneDesk(this.#parts, memory);
+    const retention = new LaneRetention(this.#parts, memory);
     try {
       while (this.#isCurrent(generation)) {
         const commit = this.#commit + 1;
-        const transaction = await this.#gather(desk, memory, commit);
+        const transaction = await this.#gather(desk, memory, retention, commit);
         if (!this.#isCurrent(generation)) return;
         if (transaction.isEmpty()) {
           for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
@@ -228,13 +242,19 @@ export class Lane {
     }
   }
 
-  async #gather(desk: LaneDesk, memory: LaneMemory, commit: number): Promise<LaneTransaction> {
+  async #gather(
+    desk: LaneDesk,
+    memory: LaneMemory,
+    retention: LaneRetention,
+    commit: number,
+  ): Promise<LaneTransaction> {
     const transaction = new LaneTransaction(this.#parts.topics.ledger, this.#parts.lane);
     while (this.#events.length > 0 && !transaction.isFull()) {
       for (const happened of this.#events.splice(0, EVENTS_STEP))
         await desk.entries.handleEvent(transaction, commit, happened);
     }
     if (this.#stage !== 'open') return transaction;
+    this.#submissions.takeInto(transaction);
     for (const key of [...this.#alarms.due]) {
       const entry = memory.unfinished.get(key);
       const reply = entry === undefined ? null : await desk.entries.handleDue(transaction, commit, entry);
@@ -243,6 +263,8 @@ export class Lane {
       if (reply?.kind === 'look-up') void this.#lookUp(key, reply.query, this.#generation);
     }
     this.#causes = await this.#inputs.admit(desk, transaction, commit);
+    // Last: what is forgotten must not be what this transaction is about.
+    retention.gather(transaction);
     return transaction;
   }
 
@@ -250,6 +272,7 @@ export class Lane {
     const { calls } = this.#parts;
     this.#commit = commit;
     this.#inputs.moved(transaction.positions());
+    this.#submissions.committed();
     for (const report of transaction.reports) report();
     for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
     for (const entry of transaction.entries()) {
@@ -334,6 +357,7 @@ export class Lane {
     this.#producer = null;
     this.#memory = null;
     this.#events = [];
+    this.#submissions.reject('the lane was lost');
     this.#alarms.clear();
     this.#inputs.close();
     this.#causes = new Map();

@@ -2,13 +2,16 @@
  * Reads the ledger topic, all lanes, all the time, into the index: every member is a warm standby. One consumer in a
  * group of its own, since kafkajs cannot read partitions without a group.
  *
+ * It begins where the index's checkpoints are: what a former process applied is not read again.
+ *
  * The end of a restore is seen by a record of one's own: `seen(token)` resolves when the owner record with that token
  * has been applied, and everything before it.
  */
 import { randomUUID } from 'node:crypto';
-import type { Consumer } from 'kafkajs';
-import type { LedgerIndex } from '../ledger/ledger-index.ts';
-import { decodeOwner, decodePosition, OWNER_KEY, POSITION_KEY } from '../ledger/ledger-records.ts';
+import type { Consumer, KafkaMessage } from 'kafkajs';
+import type { LedgerRecord } from '../ledger/ledger-index.ts';
+import type { LmdbLedgerIndex } from '../ledger/lmdb-ledger-index.ts';
+import { decodeOwner, decodePosition, OWNER_KEY, POSITION_KEY, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { createKafka, PATIENT_RETRY, type KafkaLog, type KafkaSettings } from '../producers/kafka-client.ts';
 
 export interface LedgerReaderOptions {
@@ -17,10 +20,12 @@ export interface LedgerReaderOptions {
   readonly clientId: string;
   readonly topic: string;
   readonly laneCount: number;
-  readonly index: LedgerIndex;
+  readonly index: Pick<LmdbLedgerIndex, 'applyBatch' | 'checkpoint'>;
   readonly log: KafkaLog;
   /** A commit of an owner has been applied, up to and with its number. */
   readonly onCommitApplied: (lane: number, token: string, commit: number) => void;
+  /** A new state of a transaction has been applied. */
+  readonly onTransactionState: (value: Buffer) => void;
   /** It cannot go on: a record cannot be read, or kafkajs gave up. */
   readonly onFatal: (error: Error) => void;
 }
@@ -32,14 +37,15 @@ const STOP_DEADLINE_MS = 3_000;
 export class LedgerReader {
   readonly #options: LedgerReaderOptions;
   readonly #consumer: Consumer;
-  /** Next offset to be applied, by lane; -1: none yet. */
+  /** Next offset to be applied, by lane. */
   readonly #next: bigint[];
   readonly #waiting = new Map<string, () => void>();
   #recordsApplied = 0;
+  #isStopping = false;
 
   constructor(options: LedgerReaderOptions) {
     this.#options = options;
-    this.#next = Array.from({ length: options.laneCount }, () => -1n);
+    this.#next = Array.from({ length: options.laneCount }, () => 0n);
     this.#consumer = createKafka(options.settings, options.clientId, {
       retry: PATIENT_RETRY,
       log: options.log,
@@ -52,13 +58,15 @@ export class LedgerReader {
     });
   }
 
+  /** The index must be open. */
   async start(): Promise<void> {
-    const { topic, onFatal } = this.#options;
+    const { index, topic, onFatal } = this.#options;
+    for (const lane of this.#next.keys()) this.#next[lane] = index.checkpoint(lane).nextOffset;
     const consumer = this.#consumer;
     consumer.on(consumer.events.GROUP_JOIN, () => {
       // A join rewinds to the beginning; going over it again would show lanes the past.
       this.#next.forEach((offset, partition) => {
-        if (offset >= 0n) consumer.seek({ topic, partition, offset: offset.toString() });
+        if (offset > 0n) consumer.seek({ topic, partition, offset: offset.toString() });
       });
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
@@ -72,7 +80,7 @@ export class LedgerReader {
       eachBatch: async (payload) => {
         const { batch } = payload;
         try {
-          for (const message of batch.messages) this.#apply(batch.partition, message);
+          this.#apply(batch.partition, batch.messages, BigInt(batch.lastOffset()) + 1n);
           payload.resolveOffset(batch.lastOffset());
         } catch (error) {
           onFatal(error instanceof Error ? error : new Error(String(error)));
@@ -99,7 +107,9 @@ export class LedgerReader {
     return this.#recordsApplied;
   }
 
+  /** Nothing is applied from here on. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, STOP_DEADLINE_MS);
@@ -108,30 +118,42 @@ export class LedgerReader {
     clearTimeout(timer);
   }
 
-  #apply(
-    lane: number,
-    message: {
-      offset: string;
-      key: Buffer | null;
-      value: Buffer | null;
-      headers?: Record<string, unknown> | undefined;
-    },
-  ): void {
-    const offset = BigInt(message.offset);
-    if (offset < (this.#next[lane] ?? 0n) || message.key === null) return;
-    const key = message.key.toString();
-    const stateHeader = message.headers?.['state'];
-    this.#options.index.apply(lane, key, message.value, Buffer.isBuffer(stateHeader) ? stateHeader.toString() : null);
-    this.#next[lane] = offset + 1n;
-    this.#recordsApplied += 1;
-    if (message.value === null) return;
-    if (key === POSITION_KEY) {
-      const { token, commit } = decodePosition(message.value);
+  #apply(lane: number, messages: readonly KafkaMessage[], nextOffset: bigint): void {
+    const next = this.#next[lane] ?? 0n;
+    // After a join and before its seek, records may come that have been applied.
+    if (nextOffset <= next || this.#isStopping) return;
+    const records = messages.flatMap((message) => recordOf(message)).filter(({ offset }) => offset >= next);
+    this.#options.index.applyBatch(lane, records, nextOffset);
+    this.#next[lane] = nextOffset;
+    this.#recordsApplied += records.length;
+    for (const record of records) this.#tell(lane, record);
+  }
+
+  #tell(lane: number, { key, value }: LedgerRecord): void {
+    if (value === null) return;
+    if (key.startsWith(TRANSACTION_PREFIX)) this.#options.onTransactionState(value);
+    else if (key === POSITION_KEY) {
+      const { token, commit } = decodePosition(value);
       this.#options.onCommitApplied(lane, token, commit);
     } else if (key === OWNER_KEY) {
-      const { token } = decodeOwner(message.value);
+      const { token } = decodeOwner(value);
       this.#waiting.get(token)?.();
       this.#waiting.delete(token);
     }
   }
+}
+
+/** A record without a key is not ours. */
+function recordOf({ headers, key, offset, timestamp, value }: KafkaMessage): LedgerRecord[] {
+  if (key === null) return [];
+  const state = headers?.['state'];
+  return [
+    {
+      key: key.toString(),
+      value,
+      state: Buffer.isBuffer(state) ? state.toString() : null,
+      offset: BigInt(offset),
+      timestampMs: Number(timestamp),
+    },
+  ];
 }

@@ -13,7 +13,7 @@ import type { ListReading } from '../api/types.ts';
 import type { LookUpOutcome } from '../ledger/decide.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import type { Transaction } from '../records/types.ts';
-import { quoteIdAmong } from '../status/reducer.ts';
+import { quoteIdAmong } from '../status/quote-status.ts';
 
 export interface LookUpAnswer {
   readonly outcome: LookUpOutcome;

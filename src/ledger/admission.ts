@@ -15,6 +15,7 @@ export interface Arrival {
   readonly origin: Origin;
   readonly carried: Carried;
   readonly deadlineMs: number;
+  readonly expiresAtMs: number | null;
   readonly content:
     | { kind: 'valid'; fieldsJson: string; fields: object }
     /** Kept for a person who has it tried again, once the rules or the release have changed. */
@@ -94,6 +95,7 @@ export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry 
     origin: arrival.origin,
     carried: arrival.carried,
     deadlineMs: arrival.deadlineMs,
+    expiresAtMs: arrival.expiresAtMs,
     ...firstCallOf(fields, policy),
     waits: 0,
     attempts: 0,

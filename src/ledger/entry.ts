@@ -93,8 +93,10 @@ export interface Entry {
   readonly commandId: string | null;
   readonly origin: Origin;
   readonly carried: Carried;
-  /** The instant after which no call may start. */
+  /** The instant after which no call may start: the publisher's, or when the command is too old. */
   readonly deadlineMs: number;
+  /** The publisher's alone (`expires-at`); it holds for a person's retry too. */
+  readonly expiresAtMs: number | null;
   readonly step: Step;
   /** Whether the command asks for immediate execution of its quote. */
   readonly immediate: boolean;

@@ -1,93 +1,48 @@
 /**
  * What the ledger topic says, lane by lane: fed by the ledger reader with every record in order, read by lanes when
  * they are acquired and when a key arrives that they do not hold themselves.
- *
- * This one is in memory; the interface does not say so. Values stay as bytes until somebody asks for them.
  */
-import {
-  decodeEntry,
-  decodeOwner,
-  decodePosition,
-  ENTRY_PREFIX,
-  OWNER_KEY,
-  POSITION_KEY,
-  type OwnerRecord,
-  type PositionRecord,
-} from './ledger-records.ts';
-import type { Entry, EntryState } from './entry.ts';
+import type { Entry } from './entry.ts';
+import type { OwnerRecord, PositionRecord } from './ledger-records.ts';
+
+/** One record of the ledger topic. */
+export interface LedgerRecord {
+  readonly key: string;
+  /** Null: a tombstone. */
+  readonly value: Buffer | null;
+  /** The record's `state` header, if any. */
+  readonly state: string | null;
+  readonly offset: bigint;
+  readonly timestampMs: number;
+}
+
+/** How far a lane's part of the ledger has been applied. */
+export interface Checkpoint {
+  /** Everything below; 0: nothing. */
+  readonly nextOffset: bigint;
+  /** The latest timestamp among the records applied. */
+  readonly timestampMs: number;
+}
+
+/** Instants before which entries were completed and transactions seen last. */
+export interface LedgerTimes {
+  readonly doneMs: number;
+  readonly transactionMs: number;
+}
 
 export interface LedgerIndex {
-  /** Takes one record of the topic; a null value is a tombstone. `state` is the record's `state` header, if any. */
-  apply(lane: number, key: string, value: Buffer | null, state: string | null): void;
+  /** Takes records of the topic in order, and the offset that follows them; all of them or none. */
+  applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void;
   entry(lane: number, key: string): Entry | undefined;
   /** Any other record of the lane, by its whole key. */
   value(lane: number, key: string): Buffer | undefined;
   unfinished(lane: number): Entry[];
+  /** Values of all transaction states of the lane, those that are not at rest first; to be gone through without a pause. */
+  transactions(lane: number): Iterable<Buffer>;
   owner(lane: number): OwnerRecord | undefined;
   position(lane: number): PositionRecord | undefined;
+  /** Whole keys of what may be forgotten: entries that are done, oldest first, then transactions at rest. Never UNKNOWN. */
+  expired(lane: number, before: LedgerTimes, limit: number): string[];
   /** Commands remembered, all lanes. */
   size(): number;
-}
-
-interface LaneRecords {
-  readonly values: Map<string, Buffer>;
-  readonly unfinished: Set<string>;
-}
-
-const DONE: EntryState = 'DONE';
-
-export class MemoryLedgerIndex implements LedgerIndex {
-  readonly #lanes: LaneRecords[];
-  #entries = 0;
-
-  constructor(lanes: number) {
-    this.#lanes = Array.from({ length: lanes }, () => ({ values: new Map(), unfinished: new Set() }));
-  }
-
-  apply(lane: number, key: string, value: Buffer | null, state: string | null): void {
-    const records = this.#records(lane);
-    const isEntry = key.startsWith(ENTRY_PREFIX);
-    if (isEntry && records.values.has(key) !== (value !== null)) this.#entries += value === null ? -1 : 1;
-    if (value === null) records.values.delete(key);
-    else records.values.set(key, value);
-    if (isEntry && value !== null && state !== DONE) records.unfinished.add(key);
-    else records.unfinished.delete(key);
-  }
-
-  entry(lane: number, key: string): Entry | undefined {
-    const value = this.value(lane, ENTRY_PREFIX + key);
-    return value === undefined ? undefined : decodeEntry(value);
-  }
-
-  value(lane: number, key: string): Buffer | undefined {
-    return this.#records(lane).values.get(key);
-  }
-
-  unfinished(lane: number): Entry[] {
-    const { values, unfinished } = this.#records(lane);
-    return [...unfinished].flatMap((key) => {
-      const value = values.get(key);
-      return value === undefined ? [] : [decodeEntry(value)];
-    });
-  }
-
-  owner(lane: number): OwnerRecord | undefined {
-    const value = this.value(lane, OWNER_KEY);
-    return value === undefined ? undefined : decodeOwner(value);
-  }
-
-  position(lane: number): PositionRecord | undefined {
-    const value = this.value(lane, POSITION_KEY);
-    return value === undefined ? undefined : decodePosition(value);
-  }
-
-  size(): number {
-    return this.#entries;
-  }
-
-  #records(lane: number): LaneRecords {
-    const records = this.#lanes[lane];
-    if (records === undefined) throw new Error(`lane ${lane} is outside of 0 to ${this.#lanes.length - 1}`);
-    return records;
-  }
 }

@@ -6,6 +6,7 @@
  *   t:<id>          the state of a transaction (src/status)
  *   !owner          who owns the lane since when; its token marks the end of a restore
  *   !position       the next offset of each input topic, and the number of the owner's commit
+ *   !poll           how far the status poller is (src/status); lane 0 alone
  *
  * A value of another version stops the lane: guessing about money is worse than waiting for the right release.
  */

@@ -65,8 +65,8 @@ function retry(entry: Entry, order: OperatorDecision, nowMs: number, policy: Led
   const settlement = settlementOf(called, policy);
   const again: Entry = {
     ...called,
-    // A retry restarts the command's age.
-    deadlineMs: nowMs + policy.commandMaxAgeMs[entry.commandType],
+    // A retry restarts the command's age; what the publisher said of its time stands.
+    deadlineMs: Math.min(entry.expiresAtMs ?? Infinity, nowMs + policy.commandMaxAgeMs[entry.commandType]),
     waits: 0,
     drops: 0,
     // Where only a person can settle the doubt, the person has; elsewhere the doubt goes on to be settled as ever.

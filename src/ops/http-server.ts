@@ -27,6 +27,8 @@ export interface Reply {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
+  /** Further ones, names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Route {
@@ -118,6 +120,7 @@ function send(request: IncomingMessage, response: ServerResponse, reply: Reply):
     'content-length': Buffer.byteLength(reply.body),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
+    ...reply.headers,
   });
   response.end(request.method === 'HEAD' ? undefined : reply.body);
 }

@@ -10,6 +10,7 @@ import type { LaneStage } from '../consumers/lane-parts.ts';
 import type { EntryState } from '../ledger/entry.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import { COMMAND_TYPES, type Outcome } from '../records/commands.ts';
+import type { PollWorkKind } from '../status/poll-agenda.ts';
 import type { NotAdmittedCause } from './lag.ts';
 
 /** The values of a label; `lanes` are the numbers of the lanes, bounded by the setting LANES. */
@@ -58,6 +59,23 @@ const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
   unreachable: true,
   'not-understood': true,
 });
+const LIST_OUTCOMES = every<ListFailure | 'page'>({
+  page: true,
+  held: true,
+  unreachable: true,
+  unauthorized: true,
+  redirected: true,
+  'told-to-wait': true,
+  refused: true,
+  'not-understood': true,
+});
+const POLL_KINDS = every<PollWorkKind>({
+  discovery: true,
+  revisit: true,
+  'catch-up': true,
+  reversals: true,
+  sweep: true,
+});
 const CAUSES = every<NotAdmittedCause>({
   'catching-up': true,
   'no-slot': true,
@@ -65,6 +83,7 @@ const CAUSES = every<NotAdmittedCause>({
   breaker: true,
   held: true,
   'rate-limit': true,
+  unconfirmed: true,
   registry: true,
   failed: true,
   'lane-not-open': true,
@@ -183,6 +202,42 @@ export const METRICS = {
     type: 'counter',
     help: 'Status changes published, by what changed.',
     labels: { kind: every<'transaction' | 'quote'>({ transaction: true, quote: true }) },
+  },
+  polling: {
+    name: 'payments_polling',
+    type: 'gauge',
+    help: '1 while this process polls the statuses of transactions, as the owner of lane 0 does; else 0.',
+    labels: {},
+  },
+  pollCalls: {
+    name: 'payments_poll_calls_total',
+    type: 'counter',
+    help: 'Pages of GET /transactions that the status poller asked for, by what for and how the answer was read.',
+    labels: { kind: POLL_KINDS, outcome: LIST_OUTCOMES },
+  },
+  pollObservations: {
+    name: 'payments_poll_observations_total',
+    type: 'counter',
+    help: 'Observations published by the status poller: transactions that showed something new.',
+    labels: {},
+  },
+  pollBudgetWaitSeconds: {
+    name: 'payments_poll_budget_wait_seconds_total',
+    type: 'counter',
+    help: 'Time that due pages waited for POLL_MAX_CALLS_PER_MINUTE. Close to one second per second: the budget is used up, and changes are seen later.',
+    labels: {},
+  },
+  pollWatched: {
+    name: 'payments_poll_watched',
+    type: 'gauge',
+    help: 'Transactions that the status poller looks at one by one: open ones, and terminal ones that took long.',
+    labels: {},
+  },
+  pollSweptTimestampSeconds: {
+    name: 'payments_poll_swept_timestamp_seconds',
+    type: 'gauge',
+    help: 'When the last full pass over all watched transactions ended, in seconds since 1970; 0 before the first that this process has seen.',
+    labels: {},
   },
   commits: {
     name: 'payments_commits_total',

@@ -6,13 +6,14 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallReport } from '../api/payment-api.ts';
 import type { DeskReports } from '../consumers/lane-outcomes.ts';
+import type { PollerReports } from '../status/poller.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
 import { METRICS, OTHER, type LabelsOf, type MetricDefinition, type MetricName } from './metrics-table.ts';
 import type { ProcessorState } from './processor-state.ts';
 
 export interface Metrics {
   /** For the lanes. Cheap, never throws. */
-  readonly reports: DeskReports & { committed(): void };
+  readonly reports: DeskReports & { committed(): void; readonly poll: PollerReports };
   /** For the payment API. Cheap, never throws. */
   readonly onCall: (report: CallReport) => void;
   /** `Content-Type` of the text. */
@@ -42,6 +43,14 @@ export function createMetrics(): Metrics {
       decided: (_lane, _decision, isCarriedOut) => set.add('decisions', { carried_out: String(isCarriedOut) }),
       failed: (_lane, where) => set.add('ownFailures', { where }),
       committed: () => set.add('commits', {}),
+      poll: {
+        polling: (isPolling) => set.put('polling', {}, isPolling ? 1 : 0),
+        called: (kind, outcome) => set.add('pollCalls', { kind, outcome }),
+        published: (observations) => set.add('pollObservations', {}, observations),
+        waitedForBudget: (ms) => set.add('pollBudgetWaitSeconds', {}, ms / 1000),
+        watching: (transactions) => set.put('pollWatched', {}, transactions),
+        swept: (atMs) => set.put('pollSweptTimestampSeconds', {}, atMs / 1000),
+      },
     },
     onCall: ({ operation, outcomeKind, httpStatus, durationMs }) => {
       set.observe('apiCallDurationSeconds', { operation, outcome: outcomeKind }, durationMs / 1000);
@@ -57,7 +66,7 @@ export function createMetrics(): Metrics {
 }
 
 interface MetricSet {
-  add<Name extends MetricName>(name: Name, labels: LabelsOf<Name>): void;
+  add<Name extends MetricName>(name: Name, labels: LabelsOf<Name>, value?: number): void;
   observe<Name extends MetricName>(name: Name, labels: LabelsOf<Name>, value: number): void;
   put<Name extends MetricName>(name: Name, labels: LabelsOf<Name>, value: number): void;
   /** Forgets the series of a gauge, so that those of lanes that are gone go. */
@@ -93,7 +102,7 @@ function registerAll(registry: Registry): MetricSet {
     }
   }
   return {
-    add: (name, labels) => counters.get(name)?.inc(bounded(name, labels)),
+    add: (name, labels, value = 1) => counters.get(name)?.inc(bounded(name, labels), value),
     observe: (name, labels, value) => histograms.get(name)?.observe(bounded(name, labels), value),
     put: (name, labels, value) => gauges.get(name)?.set(bounded(name, labels), value),
     clear: (name) => gauges.get(name)?.reset(),

@@ -12,6 +12,7 @@ import type { LaneSetStatus } from '../consumers/lane-set.ts';
 import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import type { ActivityState } from './activity.ts';
 import type { Readiness } from './health.ts';
 import type { InputLag, NotAdmittedCause } from './lag.ts';
 
@@ -72,7 +73,11 @@ export interface ProcessorState {
   /** By command; null where every command has its result. */
   readonly oldestUnansweredSeconds: Readonly<Record<CommandType, number | null>>;
   readonly callsUnderWay: number;
+  /** How many may be under way at once, all operations. */
+  readonly callSlots: number;
   readonly keysRemembered: number;
+  /** What the process has done since its start. */
+  readonly activity: ActivityState;
 }
 
 export interface StateInputs {
@@ -84,6 +89,8 @@ export interface StateInputs {
   /** Of an input of a lane; by lane and topic. */
   readonly lagOf: (lane: number, topic: string) => InputLag;
   readonly endsAgeMs: number;
+  readonly callSlots: number;
+  readonly activity: ActivityState;
 }
 
 export function processorState(inputs: StateInputs): ProcessorState {
@@ -108,7 +115,9 @@ export function processorState(inputs: StateInputs): ProcessorState {
     unfinished: unfinishedStates(entries, nowMs),
     oldestUnansweredSeconds: oldestUnanswered(entries, lanes, nowMs),
     callsUnderWay: inputs.lanes.callsRunning,
+    callSlots: inputs.callSlots,
     keysRemembered: inputs.lanes.keysRemembered,
+    activity: inputs.activity,
   };
 }
 

@@ -1,16 +1,19 @@
 /** What the HTTP endpoints answer. */
 import type { Readiness } from './health.ts';
+import type { History } from './history.ts';
 import { jsonReply, type Route } from './http-server.ts';
 import type { Metrics } from './metrics.ts';
+import { pageRoutes } from './page-routes.ts';
 import type { ProcessorState } from './processor-state.ts';
 
 export interface RouteSources {
   readonly state: { readiness(): Readiness; read(): Promise<ProcessorState> };
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+  readonly history: Pick<History, 'samples'>;
 }
 
-/** Health is for everyone; metrics and state want the token, if one is set. */
-export function operationsRoutes({ metrics, state }: RouteSources): Route[] {
+/** Health and the empty page are for everyone; metrics, state and history want the token, if one is set. */
+export function operationsRoutes({ history, metrics, state }: RouteSources): Route[] {
   return [
     // That it is answered at all says that the event loop turns.
     { path: '/health/live', isProtected: false, answer: () => jsonReply(200, { live: true }) },
@@ -32,5 +35,7 @@ export function operationsRoutes({ metrics, state }: RouteSources): Route[] {
       }),
     },
     { path: '/api/state', isProtected: true, answer: async () => jsonReply(200, await state.read()) },
+    { path: '/api/history', isProtected: true, answer: () => jsonReply(200, { samples: history.samples() }) },
+    ...pageRoutes(),
   ];
 }

@@ -7,6 +7,7 @@ import type { PaymentApi } from '../api/payment-api.ts';
 import type { LaneSetStatus } from '../consumers/lane-set.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { TopicNames } from '../records/topics.ts';
+import type { Activity } from './activity.ts';
 import { readiness, type Readiness } from './health.ts';
 import { inputLag, type InputLag, type KnownOffsets, type Waiting } from './lag.ts';
 import { processorState, type ProcessorState } from './processor-state.ts';
@@ -20,6 +21,9 @@ export interface StateReaderOptions {
   /** Command types that this process serves. */
   readonly commandTypes: readonly CommandType[];
   readonly laneCount: number;
+  /** Calls under way at once, at most. */
+  readonly callSlots: number;
+  readonly activity: Pick<Activity, 'state'>;
   readonly clock: Clock;
 }
 
@@ -59,7 +63,7 @@ export class StateReader {
   /** Settles within about a second, whatever Kafka does; never rejects for it. */
   async read(): Promise<ProcessorState> {
     const known = await this.#ends.latest();
-    const { api, clock, laneCount, lanes } = this.#options;
+    const { activity, api, callSlots, clock, laneCount, lanes } = this.#options;
     const status = lanes.status();
     const nowMs = clock.nowMs();
     const lags = this.#lags(status, known, nowMs);
@@ -71,6 +75,8 @@ export class StateReader {
       api: api.snapshot(),
       lagOf: (lane, topic) => lags.get(inputName(lane, topic)) ?? NOTHING,
       endsAgeMs: known.ageMs,
+      callSlots,
+      activity: activity.state(new Set(status.lanes.keys()), nowMs),
     });
   }
 

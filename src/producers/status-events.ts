@@ -14,7 +14,7 @@ export async function statusRecords(
   carried: Carried,
 ): Promise<OutgoingRecord[]> {
   const records: OutgoingRecord[] = [];
-  const { transactionEvent, quoteEvent, state } = reduction;
+  const { transactionEvent, quoteEvents, state } = reduction;
   if (transactionEvent !== null) {
     const name = eventIdNames.transactionStatus(writer.topicPrefix, transactionEvent.transactionId, state.changes);
     records.push(
@@ -27,11 +27,10 @@ export async function statusRecords(
       ),
     );
   }
-  if (quoteEvent !== null) {
-    const name = eventIdNames.quoteStatus(writer.topicPrefix, quoteEvent.quoteId, state.quoteChanges);
-    records.push(
-      await record(writer.topics.quoteStatusChanged, 'QuoteStatusChanged', quoteEvent.quoteId, name, quoteEvent),
-    );
+  for (const [index, event] of quoteEvents.entries()) {
+    const change = state.quoteChanges - quoteEvents.length + index + 1;
+    const name = eventIdNames.quoteStatus(writer.topicPrefix, event.quoteId, change);
+    records.push(await record(writer.topics.quoteStatusChanged, 'QuoteStatusChanged', event.quoteId, name, event));
   }
   return records;
 

@@ -9,10 +9,15 @@ import type { Quote, Transaction } from '../records/types.ts';
 export interface Observation {
   readonly transaction: Transaction | null;
   readonly quote: Quote | null;
-  /** The request that showed it, on this process's wall clock. */
+  /**
+   * When the service may have been in the state shown, on the observer's wall clock. For a change that was sent more than
+   * once it begins with the first sending: a service that knows the key gives its first answer again, which may be old.
+   */
   readonly requestBeganMs: number;
   readonly requestEndedMs: number;
   readonly observedBy: 'COMMAND' | 'POLL';
+  /** Process that made the request: times of one observer can be compared exactly, those of two with a margin. */
+  readonly observer: string | null;
   readonly commandKey: string | null;
   readonly carried: Carried;
 }
@@ -31,7 +36,9 @@ export function decodeObservation(bytes: Buffer | null): Observation | null {
   if (bytes === null) return null;
   try {
     const plain = decodePlain(bytes);
-    return typeof plain === 'object' && plain !== null && 'requestBeganMs' in plain ? (plain as Observation) : null;
+    if (typeof plain !== 'object' || plain === null || !('requestBeganMs' in plain)) return null;
+    // An earlier release did not say who observed.
+    return { observer: null, ...(plain as Omit<Observation, 'observer'>) };
   } catch {
     return null;
   }

@@ -7,13 +7,13 @@
  *   evidence   what a read_committed reader finds, the sandbox's counts and books, and the ledger
  */
 import type { CommandType } from '../../src/records/commands.ts';
-import { decodeEntry, decodeOwner, ENTRY_PREFIX, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import { seededRandom } from '../../dev/sandbox/faults.ts';
 import { accountOf, createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import { Journal, type ResultEvent } from '../support/journal.ts';
 import type { RunningProcessor } from '../support/processor.ts';
 import type { BooksReport, EffectsReport } from '../support/sandbox-control.ts';
 import { Stack } from '../support/stack.ts';
+import { underWayAtKills } from './under-way.ts';
 
 export interface KillOptions {
   kafkaBrokers: readonly string[];
@@ -95,7 +95,7 @@ async function run(stack: Stack, options: KillOptions): Promise<Evidence> {
   options.onProgress(`${commands.length} commands, ${options.kills} kills`);
   const beganMs = performance.now();
   const recoveries: Recovery[] = [];
-  const random = randomOf(options.seed);
+  const random = seededRandom(options.seed);
   const rounds = options.kills + 1;
   let processor = await stack.startProcessor();
   for (let round = 0; round < rounds; round += 1) {
@@ -196,42 +196,10 @@ async function gather(
   return evidence;
 }
 
-/** Intents that a new owner found in its lane: their process was killed between the intent and its outcome. */
-function underWayAtKills(ledger: readonly TopicRecord[]): Set<string> {
-  const found = new Set<string>();
-  const intents = new Map<string, { partition: number; processId: string }>();
-  for (const { key, value, partition } of ledger) {
-    if (key === null || value === null) continue;
-    const name = key.toString();
-    if (name === OWNER_KEY) {
-      const { processId } = decodeOwner(value);
-      for (const [command, intent] of intents) {
-        if (intent.partition === partition && intent.processId !== processId) found.add(command);
-      }
-    } else if (name.startsWith(ENTRY_PREFIX)) {
-      const { key: command, phase } = decodeEntry(value);
-      if (phase.state === 'INTENT') intents.set(command, { partition, processId: phase.processId });
-      else intents.delete(command);
-    }
-  }
-  return found;
-}
-
 function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
-  const random = randomOf(seed);
+  const random = seededRandom(seed);
   return items
     .map((item) => ({ item, place: random() }))
     .sort((left, right) => left.place - right.place)
     .map(({ item }) => item);
-}
-
-/** From 0 up to 1; the same numbers for the same seed (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

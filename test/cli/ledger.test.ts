@@ -19,6 +19,7 @@ function entry(key: string, phase: Phase): Buffer {
     origin: { topic: 'commands', partition: 0, offset: 1n, timestampMs: 0 },
     carried: {},
     deadlineMs: 0,
+    expiresAtMs: null,
     step: 'SINGLE',
     immediate: false,
     waits: 0,

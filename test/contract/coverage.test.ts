@@ -1,7 +1,8 @@
 /** The coverage table of the interface: every row has tests that show it, and they exist. */
 import { expect, test } from 'vitest';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
-import { ROWS, type Evidence } from './coverage-rows.ts';
+import { ROWS } from './coverage-rows.ts';
+import type { Evidence } from './evidence.ts';
 import { ENDPOINTS, FILTERS } from './interface.ts';
 import { testTitles } from './test-titles.ts';
 

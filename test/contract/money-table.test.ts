@@ -2,6 +2,7 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { accountOf, createQuoteOf, executionOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
 import type { ResultEvent } from '../support/journal.ts';
+import { faultyFor } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 
 // Payments are settled when the books are read.
@@ -49,7 +50,10 @@ describe('ACCEPTED: the money may move', () => {
 
   test('a quote to be executed at once takes the sending amount once', async () => {
     const { publisher, journal, service } = stack();
-    await publisher.publish('create-quote', 'at-once', { ...createQuoteOf('at-once', 1000n), immediatelyExecute: true });
+    await publisher.publish('create-quote', 'at-once', {
+      ...createQuoteOf('at-once', 1000n),
+      immediatelyExecute: true,
+    });
     const { value } = await journal.result('at-once');
     expect(value.outcome).toBe('ACCEPTED');
     expect(await moved('at-once')).toBe(-1000n);
@@ -108,7 +112,10 @@ describe('REFUSED: this command moved nothing', () => {
 
 describe('INVALID: nothing was sent', () => {
   test.each([
-    ['wrong', `{"source":{"accountId":"ExternalAccount:a"},"destination":{"accountId":"${accountOf('wrong')}"},"amount":1.5}`],
+    [
+      'wrong',
+      `{"source":{"accountId":"ExternalAccount:a"},"destination":{"accountId":"${accountOf('wrong')}"},"amount":1.5}`,
+    ],
     ['unreadable', '{"source":'],
   ])('a command that is %s', async (key, value) => {
     await stack().publishRaw('transfer-in', { key, value, headers: { 'content-type': 'application/json' } });
@@ -119,7 +126,11 @@ describe('INVALID: nothing was sent', () => {
 
   test('an unreadable copy of a key that is known is a CONFLICT, and changes nothing of the first', async () => {
     await transfer('known');
-    await stack().publishRaw('transfer-in', { key: 'known', value: '{', headers: { 'content-type': 'application/json' } });
+    await stack().publishRaw('transfer-in', {
+      key: 'known',
+      value: '{',
+      headers: { 'content-type': 'application/json' },
+    });
     const [, second] = await stack().journal.resultsOf('known', 2);
     expect(second?.value.outcome).toBe('CONFLICT');
     expect(await moved('known')).toBe(100n);
@@ -150,6 +161,33 @@ describe('EXPIRED: nothing took effect', () => {
   });
 });
 
+describe('EXPIRED is never said of what may still take effect', () => {
+  test('an execution whose time limit passed while in doubt, and which takes effect after that', async () => {
+    const execution = await executionOf(stack(), 'late');
+    // After our time-out and after expires-at, within the settling time.
+    await stack().service.addFaults({
+      kind: 'apply-late',
+      operation: 'execute-quote',
+      delayMs: 2000,
+      hold: true,
+      count: 1,
+    });
+    const expiresAt = new Date(Date.now() + 1000);
+    await stack().publisher.publish('execute-quote', 'late', execution, { expiresAt });
+    expect((await stack().journal.result('late')).value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'LOOKUP' });
+    expect(await moved('late')).toBe(-1000n);
+  });
+
+  test('an execution that is proven not to have taken effect, and has no time left, is EXPIRED', async () => {
+    const execution = await executionOf(stack(), 'proven');
+    await stack().service.addFaults({ kind: 'drop-before', operation: 'execute-quote', count: 1 });
+    const expiresAt = new Date(Date.now() + 600);
+    await stack().publisher.publish('execute-quote', 'proven', execution, { expiresAt });
+    expect((await stack().journal.result('proven')).value.outcome).toBe('EXPIRED');
+    expect(await moved('proven')).toBe(0n);
+  });
+});
+
 describe('CONFLICT: nothing by this message', () => {
   test('other content under a key that is known', async () => {
     await transfer('conflict');
@@ -157,6 +195,26 @@ describe('CONFLICT: nothing by this message', () => {
     const [, second] = await stack().journal.resultsOf('conflict', 2);
     expect(second?.value.outcome).toBe('CONFLICT');
     expect(await moved('conflict')).toBe(100n);
+  });
+});
+
+describe('FAILED: our own fault stopped it before anything was sent', () => {
+  test('a command whose answer could not be written is set aside', async () => {
+    await stack().endProcessors();
+    await stack().startProcessor(faultyFor('set-aside'));
+    await stack().publishRaw('transfer-in', {
+      key: 'set-aside',
+      value: '{"amount":"not an amount"}',
+      headers: { 'content-type': 'application/json' },
+    });
+    const { value } = await stack().journal.result('set-aside');
+    expect(value).toMatchObject({ outcome: 'FAILED', error: { code: 'SET_ASIDE' }, attempts: 0 });
+    const letter = await stack().journal.deadLetter(({ key }) => key?.toString() === 'set-aside', 'set-aside');
+    expect(letter.headers['dlq-reason']).toBe('SET_ASIDE');
+    expect((await stack().service.effects()).operations['transfer-in']['set-aside']).toBeUndefined();
+    expect((await transfer('after-set-aside')).value.outcome).toBe('ACCEPTED');
+    await stack().endProcessors();
+    await stack().startProcessor();
   });
 });
 
@@ -179,12 +237,32 @@ describe('UNKNOWN: perhaps', () => {
   });
 
   test('a transfer in whose key can no longer be trusted is left to a person, not repeated', async () => {
-    const processors = { API_IDEMPOTENT_OPERATIONS: '' };
     await stack().endProcessors();
-    await stack().startProcessor(processors);
+    await stack().startProcessor({ API_IDEMPOTENT_OPERATIONS: '', IMMEDIATE_EXECUTION: 'native' });
     await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'unkeyed', count: 1 });
     expect((await transfer('unkeyed')).value.outcome).toBe('UNKNOWN');
-    expect((await stack().service.effects()).operations['transfer-in']['unkeyed']).toMatchObject({ calls: 1, effects: 1 });
+    expect((await stack().service.effects()).operations['transfer-in']['unkeyed']).toMatchObject({
+      calls: 1,
+      effects: 1,
+    });
     expect(await moved('unkeyed')).toBe(100n);
+  });
+
+  test('a quote that the service is asked to execute at once is left to a person where its answer is lost', async () => {
+    const fields = { ...createQuoteOf('native-lost'), immediatelyExecute: true };
+    await stack().service.addFaults({ kind: 'drop-after', operation: 'create-quote', count: 1 });
+    await stack().publisher.publish('create-quote', 'native-lost', fields);
+    expect((await stack().journal.result('native-lost')).value.outcome).toBe('UNKNOWN');
+    expect((await stack().service.effects()).operations['create-quote']['native-lost']?.calls).toBe(1);
+    expect(await moved('native-lost')).toBe(-1000n);
+  });
+
+  test('a quote that the service is asked to execute at once takes the sending amount once', async () => {
+    const fields = { ...createQuoteOf('native'), immediatelyExecute: true };
+    const executeCallsBefore = (await stack().service.effects()).totals['execute-quote']?.calls;
+    await stack().publisher.publish('create-quote', 'native', fields);
+    expect((await stack().journal.result('native')).value).toMatchObject({ outcome: 'ACCEPTED' });
+    expect((await stack().service.effects()).totals['execute-quote']?.calls).toBe(executeCallsBefore);
+    expect(await moved('native')).toBe(-1000n);
   });
 });

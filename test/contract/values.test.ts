@@ -8,7 +8,7 @@ import { paymentApi } from '../api/payment-api-in-test.ts';
 import { ANSWER_FIELDS, ENDPOINTS, ENUMERATIONS, FILTERS } from './interface.ts';
 import { WHOLE_QUOTE, WHOLE_TRANSACTION } from './whole-answers.ts';
 
-const stack = useStack({ name: 'values', settings: { LANES: '3' } });
+const stack = useStack({ name: 'values' });
 let service: HostileService;
 
 /** What the answer to a key is to say beside the whole answer; by key. */
@@ -49,10 +49,10 @@ describe('requests', () => {
     await stack().publisher.publish('create-quote', 'all-fields', fields);
     expect((await stack().journal.result('all-fields')).value.outcome).toBe('ACCEPTED');
     expect(requestOf('all-fields').path).toBe('/2025-10-13/quotes');
+    // immediatelyExecute is left out: it is false, as by default.
     expect(JSON.parse(requestOf('all-fields').body)).toEqual({
       ...fields,
       lockedCurrencyAmount: 9_000_000_000_000_000,
-      immediatelyExecute: false,
     });
   });
 
@@ -81,7 +81,10 @@ describe('requests', () => {
         authorization: `Basic ${Buffer.from(`${TOKEN_ID}:${CLIENT_SECRET}`).toString('base64')}`,
       },
     });
-    const accounts = { source: { accountId: 'ExternalAccount:payer-x' }, destination: { accountId: accountOf('transfer') } };
+    const accounts = {
+      source: { accountId: 'ExternalAccount:payer-x' },
+      destination: { accountId: accountOf('transfer') },
+    };
     expect(JSON.parse(requestOf('transfer').body)).toEqual({ ...accounts, amount: 12_345 });
     expect(JSON.parse(requestOf('transfer-open').body)).toEqual(accounts);
   });
@@ -115,17 +118,23 @@ describe('requests', () => {
     const shapes = [...seen.keys()].map((shape) => shape.replace('/2025-10-13', '').replace(/\?.*/, ''));
     for (const endpoint of Object.values(ENDPOINTS)) {
       const pattern = new RegExp(`^${endpoint.replace(/\{\w+\}/, '[^/]+')}$`);
-      expect(shapes.some((shape) => pattern.test(shape)), endpoint).toBe(true);
+      expect(
+        shapes.some((shape) => pattern.test(shape)),
+        endpoint,
+      ).toBe(true);
     }
     expect(new Set([...seen.values()].map((headers) => headers.authorization)).size).toBe(1);
   });
 
-  test.each(ENUMERATIONS.lockedCurrencySide)('lockedCurrencySide %s reaches the service', async (lockedCurrencySide) => {
-    const key = `side-${lockedCurrencySide}`;
-    await stack().publisher.publish('create-quote', key, { ...createQuoteOf(key), lockedCurrencySide });
-    expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
-    expect(JSON.parse(requestOf(key).body)).toMatchObject({ lockedCurrencySide });
-  });
+  test.each(ENUMERATIONS.lockedCurrencySide)(
+    'lockedCurrencySide %s reaches the service',
+    async (lockedCurrencySide) => {
+      const key = `side-${lockedCurrencySide}`;
+      await stack().publisher.publish('create-quote', key, { ...createQuoteOf(key), lockedCurrencySide });
+      expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
+      expect(JSON.parse(requestOf(key).body)).toMatchObject({ lockedCurrencySide });
+    },
+  );
 
   test.each(ENUMERATIONS.purposeOfPayment)('purposeOfPayment %s reaches the service', async (purposeOfPayment) => {
     const key = `purpose-${purposeOfPayment}`;
@@ -184,15 +193,21 @@ describe('answers', () => {
     expect(quote?.paymentInstructions?.map((instruction) => instruction.accountType)).toContain(accountType);
   });
 
-  test.each(ENUMERATIONS.transactionStatus)('transaction status %s is in the result and a status event', async (status) => {
-    const key = `status-${status}`;
-    const id = `Transaction:${key}`;
-    said.set(key, { id, status });
-    await stack().publisher.publish('transfer-in', key, transferInOf(key));
-    expect((await stack().journal.result(key)).value).toMatchObject({ outcome: 'ACCEPTED', transaction: { id, status } });
-    await stack().journal.until(() => stack().journal.transactionEvents(id).length > 0, `an event of ${id}`);
-    expect(stack().journal.transactionEvents(id)[0]?.value).toMatchObject({ status, previousStatus: null });
-  });
+  test.each(ENUMERATIONS.transactionStatus)(
+    'transaction status %s is in the result and a status event',
+    async (status) => {
+      const key = `status-${status}`;
+      const id = `Transaction:${key}`;
+      said.set(key, { id, status });
+      await stack().publisher.publish('transfer-in', key, transferInOf(key));
+      expect((await stack().journal.result(key)).value).toMatchObject({
+        outcome: 'ACCEPTED',
+        transaction: { id, status },
+      });
+      await stack().journal.until(() => stack().journal.transactionEvents(id).length > 0, `an event of ${id}`);
+      expect(stack().journal.transactionEvents(id)[0]?.value).toMatchObject({ status, previousStatus: null });
+    },
+  );
 
   test.each(ENUMERATIONS.transactionType)('transaction type %s is in the result and the event', async (type) => {
     const key = `type-${type}`;
@@ -256,7 +271,13 @@ describe('lists', () => {
     const api = paymentApi(listing.baseUrl);
     await api.start();
     const page = await api.listTransactions({});
-    expect(page).toMatchObject({ kind: 'page', hasMore: true, nextCursor: 'next', totalCount: 41n, data: { length: 1 } });
+    expect(page).toMatchObject({
+      kind: 'page',
+      hasMore: true,
+      nextCursor: 'next',
+      totalCount: 41n,
+      data: { length: 1 },
+    });
     const [transaction] = page.kind === 'page' ? page.data : [];
     for (const path of ANSWER_FIELDS.transaction) {
       expect(String(at(transaction, path)), path).toBe(String(at(WHOLE_TRANSACTION, path)));

@@ -10,7 +10,6 @@ test('the mended kafkajs passes', () => {
 test('a filter that lets aborted records through is named, with what to do', () => {
   const require = createRequire(import.meta.url);
   const place = require.resolve('kafkajs/src/consumer/filterAbortedMessages');
-  const mended = require.cache[place];
   require(place);
   const loaded = require.cache[place]!;
   const filter: unknown = loaded.exports;
@@ -19,6 +18,5 @@ test('a filter that lets aborted records through is named, with what to do', () 
     expect(kafkajsProblem()).toContain('npm ci');
   } finally {
     loaded.exports = filter;
-    if (mended === undefined) delete require.cache[place];
   }
 });

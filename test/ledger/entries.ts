@@ -59,6 +59,7 @@ export function entryAt(commandType: CommandType): Entry {
     origin: { topic: 'topic', partition: 0, offset: 7n, timestampMs: 0 },
     carried: {},
     deadlineMs: HOUR_MS,
+    expiresAtMs: null,
     step: 'SINGLE',
     immediate: false,
     waits: 0,

@@ -98,7 +98,7 @@ function answered(row: Row) {
   return { kind: 'answered' as const, attemptId: 'attempt', reading: READINGS[row], nowMs: 2_000 };
 }
 
-function effectOf(decision: Decision): Effect | string {
+function effectOf(decision: Decision): string {
   switch (decision.kind) {
     case 'finish':
       return decision.result.outcome;

@@ -4,6 +4,8 @@ import type { InputStatus, LaneStatus } from '../../src/consumers/lane-parts.ts'
 import type { LaneSetStatus } from '../../src/consumers/lane-set.ts';
 import type { PartitionOffsets } from '../../src/consumers/topic-offsets.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
+import { Activity } from '../../src/ops/activity.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import { topicNames } from '../../src/records/topics.ts';
 
@@ -28,6 +30,7 @@ export class FakeProcessor {
   ends: (topic: string) => Promise<Map<number, PartitionOffsets>> = async () => new Map([[0, { low: 0n, high: 0n }]]);
   endsAsked = 0;
 
+  readonly activity = new Activity(createMetrics(), () => this.nowMs);
   readonly clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
 
   /** As StateReader wants it. */
@@ -45,6 +48,8 @@ export class FakeProcessor {
       topics: TOPICS,
       commandTypes: COMMAND_TYPES,
       laneCount: 6,
+      callSlots: 100,
+      activity: this.activity,
       clock: this.clock,
     };
   }
@@ -98,6 +103,7 @@ export function entry(commandType: Entry['commandType'], timestampMs: number, ph
     origin: { topic: TOPICS.commands[commandType], partition: 0, offset: 7n, timestampMs },
     carried: {},
     deadlineMs: timestampMs + 60_000,
+    expiresAtMs: null,
     step: 'SINGLE',
     immediate: false,
     waits: 0,

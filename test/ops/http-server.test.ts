@@ -31,7 +31,11 @@ async function serve(
 }
 
 function routesOf(processor: FakeProcessor): Route[] {
-  return operationsRoutes({ state: new StateReader(processor.sources()), metrics: createMetrics() });
+  return operationsRoutes({
+    state: new StateReader(processor.sources()),
+    metrics: createMetrics(),
+    history: { samples: () => [] },
+  });
 }
 
 describe('health over HTTP', () => {

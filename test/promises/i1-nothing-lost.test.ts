@@ -36,7 +36,11 @@ test('commands that were admitted by a process that was killed are answered by t
     'calls to be under way',
   );
   await first.kill9();
-  const before = new Set(stack().journal.results().map(({ key }) => key));
+  const before = new Set(
+    stack()
+      .journal.results()
+      .map(({ key }) => key),
+  );
   expect(before.size).toBeLessThan(12);
   await stack().service.clearFaults();
   await stack().startProcessor();

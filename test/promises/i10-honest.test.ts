@@ -69,8 +69,10 @@ test('a call that was cut before its effect is made again after the look-up, and
     ['ACCEPTED', 2],
   ]);
   const effects = await stack().service.effects();
-  expect(effects.quotes[execution.quoteId]).toEqual({ executeCalls: 2, executions: 1 });
-  expect(effects.transactions[rejection.transactionId]).toEqual({ rejectCalls: 2, rejections: 1 });
+  expect(effects.operations['execute-quote']['again']).toMatchObject({ calls: 2, effects: 1 });
+  expect(effects.operations['reject-transaction']['again-reject']).toMatchObject({ calls: 2, effects: 1 });
+  expect(effects.quotes[execution.quoteId]?.executions).toBe(1);
+  expect(effects.transactions[rejection.transactionId]?.rejections).toBe(1);
 });
 
 test('where the look-up finds nothing, the outcome is UNKNOWN and says why', async () => {

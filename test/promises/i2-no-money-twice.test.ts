@@ -3,6 +3,7 @@ import { afterEach, expect, inject, test } from 'vitest';
 import { judge } from '../chaos/kill-judgement.ts';
 import { runKills } from '../chaos/kill-scenario.ts';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
+import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
 
@@ -33,7 +34,10 @@ test('copies of a command, however many and however fast, are one call', async (
   await stack().journal.result('copies');
   await stack().publisher.publish('transfer-in', 'copies', transferInOf('copies'), { commandId: 'the-last' });
   await stack().journal.until(
-    () => stack().journal.results('copies').some(({ headers }) => headers['in-reply-to'] === 'the-last'),
+    () =>
+      stack()
+        .journal.results('copies')
+        .some(({ headers }) => headers['in-reply-to'] === 'the-last'),
     'the reply to the last copy',
   );
   const { operations } = await stack().service.effects();
@@ -41,17 +45,23 @@ test('copies of a command, however many and however fast, are one call', async (
   expect((await stack().service.balanceOf(accountOf('copies'))) - STARTING_BALANCE).toBe(100n);
 });
 
-test('two processes share the lanes and call each command once', async () => {
-  const first = await stack().startProcessor();
-  const second = await stack().startProcessor();
-  const keys = Array.from({ length: 40 }, (_, index) => `shared-${index}`);
+test('a second process that joins amid a backlog shares the lanes; each command is called and answered once', async () => {
+  // Slow calls in few slots: most commands are fetched, and not yet admitted, when every position is rewound.
+  await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 60 });
+  const few = { API_MAX_CONCURRENCY: '1' };
+  const first = await stack().startProcessor(few);
+  const keys = Array.from({ length: 90 }, (_, index) => `shared-${index}`);
   await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const second = await stack().startProcessor(few);
   const results = await stack().journal.resultsOfAll(keys);
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
+  await stack().publisher.publish('transfer-in', 'shared-last', transferInOf('shared-last'));
+  await stack().journal.result('shared-last');
+  expect(keys.filter((key) => stack().journal.results(key).length !== 1)).toEqual([]);
   const { operations } = await stack().service.effects();
   const tallies = keys.map((key) => operations['transfer-in'][key]);
   expect(tallies.map((tally) => [tally?.calls, tally?.effects])).toEqual(keys.map(() => [1, 1]));
-  expect(first.openedLanes().length).toBeGreaterThan(0);
+  expect(first.openedLanes()).toHaveLength(LANES);
   expect(second.openedLanes().length).toBeGreaterThan(0);
 });
 

@@ -4,8 +4,12 @@ import { createQuoteOf, executionOf, transferInOf } from '../support/commands.ts
 import { Journal, type TransactionEvent } from '../support/journal.ts';
 import { useStack } from '../support/test-stack.ts';
 
-// Nothing settles by itself within a test: what is observed are the answers.
-const stack = useStack({ name: 'change', sandbox: { quoteLifetimeMs: 600_000 } });
+// Nothing settles by itself within a test, and nothing is polled: what is observed are the answers.
+const stack = useStack({
+  name: 'change',
+  sandbox: { quoteLifetimeMs: 600_000 },
+  settings: { POLL_INTERVAL_MS: '3600000' },
+});
 
 beforeAll(async () => {
   await stack().startProcessor();
@@ -41,7 +45,10 @@ test('the status that an answer shows is one event with the transaction, its com
     changedAt: result.transaction?.updatedAt,
   });
   expect(event?.value.transaction).toEqual(result.transaction);
-  expect(event?.headers).toMatchObject({ 'correlation-id': 'order-7', ce_type: 'payments.v1.TransactionStatusChanged' });
+  expect(event?.headers).toMatchObject({
+    'correlation-id': 'order-7',
+    ce_type: 'payments.v1.TransactionStatusChanged',
+  });
 });
 
 test('changes of one transaction by two commands come in order, once, copies of the commands or not', async () => {

@@ -58,7 +58,11 @@ test('while nobody listens at the service, commands wait and readiness says why;
   expect(journal.results().filter(({ key }) => keys.includes(key))).toEqual([]);
   const back = await startSandbox({ port: away.port });
   await expectAllAccepted(keys);
-  await eventually(() => processor.readiness(), ({ ready }) => ready, 'the processor to be ready again');
+  await eventually(
+    () => processor.readiness(),
+    ({ ready }) => ready,
+    'the processor to be ready again',
+  );
   await back.stop();
 });
 

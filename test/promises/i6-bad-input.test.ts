@@ -1,10 +1,9 @@
 /** Invariant I6: what cannot be read goes to the dead letters, bytes intact, and is answered where it has a usable key. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { accountOf, transferInOf } from '../support/commands.ts';
-import type { RawMessage } from '../support/stack.ts';
+import { faultyFor, LANES, type RawMessage } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { laneOf } from '../../src/records/keys.ts';
-import { LANES } from '../support/stack.ts';
 
 const stack = useStack({ name: 'bad-input' });
 const JSON_HEADERS = { 'content-type': 'application/json' };
@@ -41,38 +40,41 @@ describe('a message with a usable key that cannot be read', () => {
     ['a schema id cut off', Buffer.from([0, 0, 0]), 'UNREADABLE'],
     ['another magic byte', Buffer.from([7, 0, 0, 0, 1, 2, 3]), 'UNREADABLE'],
     ['an unknown schema id', Buffer.from([0, 0x7f, 0xff, 0xff, 0xf0, 2, 3]), 'UNKNOWN_SCHEMA'],
-    ['arbitrary bytes', Buffer.from(Array.from({ length: 300 }, (_, index) => (200 + index * 7919) % 256)), 'UNREADABLE'],
+    [
+      'arbitrary bytes',
+      Buffer.from(Array.from({ length: 300 }, (_, index) => (200 + index * 7919) % 256)),
+      'UNREADABLE',
+    ],
     ['a value that is too large', `{"x":"${'y'.repeat(70 * 1024)}"}`, 'TOO_LARGE', JSON_HEADERS],
   ];
 
-  test.each(unreadable.map((row, index) => ({ name: row[0], value: row[1], reason: row[2], more: row[3] ?? {}, index })))(
-    'is a dead letter with its bytes, and INVALID: $name',
-    async ({ value, reason, more, index }) => {
-      const key = `unreadable-${index}`;
-      const headers = { ...more, ce_id: `${key}-id`, 'my-own': 'kept' };
-      await stack().publishRaw('transfer-in', { key, value, headers });
-      const result = await stack().journal.result(key);
-      expect(result.value).toMatchObject({
-        outcome: 'INVALID',
-        commandId: `${key}-id`,
-        settledBy: 'PROCESSOR',
-        error: { code: 'UNREADABLE_COMMAND' },
-        attempts: 0,
-      });
-      const letter = await stack().journal.deadLetter((record) => record.key?.toString() === key, key);
-      expect(letter.value).toEqual(value === null ? null : Buffer.from(value as string));
-      expect(letter.headers).toMatchObject({
-        ...headers,
-        'dlq-reason': reason,
-        'dlq-topic': stack().topics.commands['transfer-in'],
-        'dlq-partition': String(laneOf(key, LANES)),
-        'dlq-offset': result.value.source.offset.toString(),
-      });
-      expect(letter.headers['dlq-message']).not.toBe('');
-      expect(letter.headers['dlq-timestamp']).not.toBe(undefined);
-      await expectLaneGoesOn(laneOf(key, LANES));
-    },
-  );
+  test.each(
+    unreadable.map((row, index) => ({ name: row[0], value: row[1], reason: row[2], more: row[3] ?? {}, index })),
+  )('is a dead letter with its bytes, and INVALID: $name', async ({ value, reason, more, index }) => {
+    const key = `unreadable-${index}`;
+    const headers = { ...more, ce_id: `${key}-id`, 'my-own': 'kept' };
+    await stack().publishRaw('transfer-in', { key, value, headers });
+    const result = await stack().journal.result(key);
+    expect(result.value).toMatchObject({
+      outcome: 'INVALID',
+      commandId: `${key}-id`,
+      settledBy: 'PROCESSOR',
+      error: { code: 'UNREADABLE_COMMAND' },
+      attempts: 0,
+    });
+    const letter = await stack().journal.deadLetter((record) => record.key?.toString() === key, key);
+    expect(letter.value).toEqual(value === null ? null : Buffer.from(value as string));
+    expect(letter.headers).toMatchObject({
+      ...headers,
+      'dlq-reason': reason,
+      'dlq-topic': stack().topics.commands['transfer-in'],
+      'dlq-partition': String(laneOf(key, LANES)),
+      'dlq-offset': result.value.source.offset.toString(),
+    });
+    expect(letter.headers['dlq-message']).not.toBe('');
+    expect(letter.headers['dlq-timestamp']).not.toBe(undefined);
+    await expectLaneGoesOn(laneOf(key, LANES));
+  });
 });
 
 describe('a message without a usable key', () => {
@@ -91,8 +93,16 @@ describe('a message without a usable key', () => {
     async ({ key, reason, index }) => {
       const value = json(`key-${index}`);
       const partition = index % LANES;
-      await stack().publishRaw('transfer-in', { key, value, headers: { ...JSON_HEADERS, mark: `key-${index}` }, partition });
-      const letter = await stack().journal.deadLetter((record) => record.headers['mark'] === `key-${index}`, `key-${index}`);
+      await stack().publishRaw('transfer-in', {
+        key,
+        value,
+        headers: { ...JSON_HEADERS, mark: `key-${index}` },
+        partition,
+      });
+      const letter = await stack().journal.deadLetter(
+        (record) => record.headers['mark'] === `key-${index}`,
+        `key-${index}`,
+      );
       expect(letter.key).toEqual(key);
       expect(letter.value?.toString()).toBe(value);
       expect(letter.headers['dlq-reason']).toBe(reason);
@@ -124,7 +134,11 @@ describe('a JSON command', () => {
     const result = await stack().journal.result(key);
     expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' }, attempts: 0 });
     expect(result.value.error?.message).toContain(path);
-    expect(stack().journal.deadLetters().some((record) => record.key?.toString() === key)).toBe(false);
+    expect(
+      stack()
+        .journal.deadLetters()
+        .some((record) => record.key?.toString() === key),
+    ).toBe(false);
   });
 
   test('may have a charset in its content-type, and keeps all digits of int64', async () => {
@@ -141,7 +155,11 @@ describe('expires-at', () => {
     'that is no instant makes a command INVALID: %j',
     async (text) => {
       const key = `expires-${text.length}-${Buffer.from(text).toString('hex').slice(0, 12)}`;
-      await stack().publishRaw('transfer-in', { key, value: json(key), headers: { ...JSON_HEADERS, 'expires-at': text } });
+      await stack().publishRaw('transfer-in', {
+        key,
+        value: json(key),
+        headers: { ...JSON_HEADERS, 'expires-at': text },
+      });
       const result = await stack().journal.result(key);
       expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' } });
       expect(result.value.error?.message).toContain('expires-at');
@@ -157,4 +175,14 @@ test('a command on another partition than that of its key is moved to its lane, 
   expect(result.value).toMatchObject({ outcome: 'ACCEPTED', source: { partition } });
   expect(result.partition).toBe(laneOf(key, LANES));
   expect((await stack().service.effects()).operations['transfer-in'][key]).toMatchObject({ calls: 1, effects: 1 });
+});
+
+test('a bug of our own that an answer brings out sets its command aside as UNKNOWN, and stops no lane', async () => {
+  await stack().endProcessors();
+  await stack().startProcessor(faultyFor('bug'));
+  await stack().publisher.publish('transfer-in', 'bug', transferInOf('bug'));
+  await expectLaneGoesOn(laneOf('bug', LANES));
+  const { value } = await stack().journal.result('bug');
+  expect(value).toMatchObject({ outcome: 'UNKNOWN', error: { code: 'UNDECIDABLE' } });
+  expect((await stack().service.effects()).operations['transfer-in']['bug']).toMatchObject({ effects: 1 });
 });

@@ -1,7 +1,12 @@
 /** Invariant I8: int64 and decimals pass unchanged; fields and enum values that are not known are preserved. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
-import { startHostileService, type HostileService, type RawAnswer, type ReceivedRequest } from '../support/hostile-service.ts';
+import {
+  startHostileService,
+  type HostileService,
+  type RawAnswer,
+  type ReceivedRequest,
+} from '../support/hostile-service.ts';
 import { useStack } from '../support/test-stack.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 
@@ -100,7 +105,13 @@ test('a quote keeps every digit, unknown fields and unknown values', async () =>
     rateDetails: { counterpartyMultiplier: '1e-7', counterpartyFixedFee: '-0.0', serviceApiVariableFeeRate: '3.50' },
     otherFieldsJson: '{"newField":{"amount":9007199254740993}}',
   });
-  expect(value.quote?.paymentInstructions?.map(({ accountType, address, otherFieldsJson }) => [accountType, address, otherFieldsJson])).toEqual([
+  expect(
+    value.quote?.paymentInstructions?.map(({ accountType, address, otherFieldsJson }) => [
+      accountType,
+      address,
+      otherFieldsJson,
+    ]),
+  ).toEqual([
     ['SPARK_WALLET', 'a', null],
     ['PIGEON', null, '{"loft":"north"}'],
   ]);

@@ -29,7 +29,10 @@ const stack = useStack({
 test('what was planted in settings, commands and answers is nowhere in logs, metrics and readiness', async () => {
   const { publisher, journal, service } = stack();
   const processor = await stack().startProcessor();
-  const transfer = { source: { accountId: PLANTED.sourceAccount }, destination: { accountId: PLANTED.destinationAccount } };
+  const transfer = {
+    source: { accountId: PLANTED.sourceAccount },
+    destination: { accountId: PLANTED.destinationAccount },
+  };
   await publisher.publish('transfer-in', 'k-accepted', transfer, { correlationId: PLANTED.header });
   await publisher.publish('transfer-in', 'k-refused', { ...transfer, source: { accountId: PLANTED.refusedAccount } });
   await publisher.publish('create-quote', 'k-quote', {

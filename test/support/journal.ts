@@ -69,8 +69,7 @@ export class Journal {
 
   quoteEvents(quoteId?: string): QuoteEvent[] {
     return this.#events.filter(
-      (event): event is QuoteEvent =>
-        event.kind === 'quote-status' && (quoteId === undefined || event.key === quoteId),
+      (event): event is QuoteEvent => event.kind === 'quote-status' && (quoteId === undefined || event.key === quoteId),
     );
   }
 
@@ -97,7 +96,11 @@ export class Journal {
       const seen = new Set(this.results().map((event) => event.key));
       return keys.filter((key) => !seen.has(key));
     };
-    await this.until(() => missing().length === 0, () => `results of ${missing().join(', ')}`, timeoutMs);
+    await this.until(
+      () => missing().length === 0,
+      () => `results of ${missing().join(', ')}`,
+      timeoutMs,
+    );
     return keys.flatMap((key) => this.results(key).slice(0, 1));
   }
 

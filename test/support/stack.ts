@@ -3,6 +3,9 @@
  * the journal of what comes out. `close` ends everything, processors included, in the order of use.
  */
 import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { IHeaders } from 'kafkajs';
 import { registerSubjects } from '../../src/cli/schema-subjects.ts';
 import { PaymentCommandPublisher } from '../../src/client/index.ts';
@@ -39,6 +42,11 @@ const QUICK_SETTINGS = {
   BREAKER_RESET_MS: '500',
   SANDBOX_COMMANDS: 'true',
 };
+
+/** Settings of a processor with a bug that the command of this key brings out three times (faulty-encoding.ts). */
+export function faultyFor(key: string): Record<string, string> {
+  return { FAULTY_KEY: key, NODE_OPTIONS: `--import ${new URL('faulty-encoding.ts', import.meta.url).href}` };
+}
 
 export interface RawMessage {
   key: Buffer | string | null;
@@ -92,6 +100,7 @@ export class Stack {
     const environment = {
       ...kafkaEnvironment,
       KAFKA_GROUP_ID: `${prefix}-group`,
+      STATE_DIR: join(tmpdir(), `${prefix}-state`),
       API_BASE_URL: sandbox.baseUrl,
       API_TOKEN_ID: TOKEN_ID,
       API_CLIENT_SECRET: CLIENT_SECRET,
@@ -121,6 +130,13 @@ export class Stack {
   /** Publishes bytes as they are, past all checks of the client. */
   async publishRaw(type: CommandType, ...messages: RawMessage[]): Promise<void> {
     await this.#raw.send({ topic: this.topics.commands[type], messages: messages.map((message) => ({ ...message })) });
+  }
+
+  /** Publishes a person's decision on the result of the key. */
+  async publishDecision(key: string, decision: object): Promise<void> {
+    const headers = { 'content-type': 'application/json' };
+    const messages = [{ key, value: JSON.stringify(decision), headers }];
+    await this.#raw.send({ topic: this.topics.operatorDecisions, messages });
   }
 
   /** Every record of the ledger that is committed. */
@@ -154,5 +170,6 @@ export class Stack {
     await this.endProcessors();
     await Promise.all([this.publisher.close(), this.journal.close(), this.#raw.disconnect()]);
     await this.sandbox.stop();
+    await rm(this.environment['STATE_DIR'] ?? '', { recursive: true, force: true });
   }
 }

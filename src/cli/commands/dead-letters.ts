@@ -1,15 +1,40 @@
-/** `dead-letters list`: messages that could not be read or were set aside. Values are left out: they may hold account data. */
+/** `dead-letters list`, `show` and `redrive`: messages that could not be processed. */
 import { Option, type Command } from 'commander';
-import { openTopicReader, type TopicRecord } from '../../consumers/topic-reader.ts';
-import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
+import { openTopicReader } from '../../consumers/topic-reader.ts';
+import { withAdmin } from '../../producers/admin-session.ts';
+import { KAFKA_SETTING_NAMES, type KafkaSettings } from '../../producers/kafka-client.ts';
+import type { DeadLetterReason } from '../../producers/dead-letters.ts';
 import { topicNames } from '../../records/topics.ts';
+import { confirm } from '../confirm.ts';
 import { cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
-import { isoOf } from '../event-output.ts';
+import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { readEntry } from '../ledger-entries.ts';
+import { firstRecordsFrom, type RawRecord } from '../record-at.ts';
+import { foresight, republish, targetOf } from '../redrive.ts';
 
-const REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'NO_KEY', 'INVALID_KEY', 'TOO_LARGE', 'SET_ASIDE'];
+const REASONS: readonly DeadLetterReason[] = [
+  'UNREADABLE',
+  'UNKNOWN_SCHEMA',
+  'NO_KEY',
+  'INVALID_KEY',
+  'TOO_LARGE',
+  'SET_ASIDE',
+  'REFUSED_DECISION',
+];
+
+const PLACE_HELP = 'partition/offset as `list` shows it, or topic/partition/offset';
 
 export function addDeadLettersCommand(program: Command): void {
-  const deadLetters = program.command('dead-letters').description('look at messages that could not be processed');
+  const deadLetters = program
+    .command('dead-letters')
+    .description('look at messages that could not be processed, and publish them again');
+  addList(deadLetters);
+  addShow(deadLetters);
+  addRedrive(deadLetters);
+}
+
+function addList(deadLetters: Command): void {
   deadLetters
     .command('list')
     .description('list the dead letters, oldest first by lane; their values are not printed')
@@ -32,9 +57,9 @@ Examples:
         untilEnd: true,
         groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
         onRecord: (record) => {
-          const letter = deadLetterOf(record);
+          const letter = summaryOf(record);
           if (options.reason === undefined || options.reason === letter.reason)
-            output.document(letter, letterText(letter));
+            output.document(letter, summaryText(letter));
         },
       });
       try {
@@ -45,38 +70,96 @@ Examples:
     });
 }
 
-type Letter = ReturnType<typeof deadLetterOf>;
+function addShow(deadLetters: Command): void {
+  deadLetters
+    .command('show')
+    .description('print one dead letter with its headers and its bytes, which may hold account data')
+    .argument('<place>', PLACE_HELP)
+    .addHelpText(
+      'after',
+      `
+Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter at that place.
 
-function deadLetterOf(record: TopicRecord) {
-  const { headers } = record;
-  return {
-    partition: record.partition,
-    offset: record.offset,
-    timestamp: isoOf(record.timestampMs),
-    reason: headers['dlq-reason'] ?? null,
-    message: headers['dlq-message'] ?? null,
-    /** Null: the message had no key, or one that is not text. */
-    key: record.key === null ? null : textOf(record.key),
-    keyBase64: record.key?.toString('base64') ?? null,
-    valueBytes: record.value?.length ?? null,
-    source: {
-      topic: headers['dlq-topic'] ?? null,
-      partition: headers['dlq-partition'] ?? null,
-      offset: headers['dlq-offset'] ?? null,
-      timestamp: headers['dlq-timestamp'] ?? null,
-    },
-  };
+Examples:
+  $ npm run cli -- dead-letters show 2/15
+  $ npm run --silent cli -- --output json dead-letters show 2/15 | jq -r .valueHex | xxd -r -p`,
+    )
+    .action(async (place: string, _options: unknown, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const letter = await readLetter(settings, place);
+      output.document(letterDocument(letter), letterText(letter));
+    });
 }
 
-/** The bytes as text if a terminal can show them, else null. */
-function textOf(bytes: Buffer): string | null {
-  const text = bytes.toString('utf8');
-  return Buffer.from(text).equals(bytes) && !/\p{Cc}/u.test(text) ? text : null;
+function addRedrive(deadLetters: Command): void {
+  deadLetters
+    .command('redrive')
+    .description("publish one dead letter's message to its topic again: the same bytes, key and headers")
+    .argument('<place>', PLACE_HELP)
+    .option('--key <key>', 'publish it under this key, which must not be known yet')
+    .option('--yes', 'do not ask; required where there is no terminal to ask at', false)
+    .addHelpText(
+      'after',
+      `
+What will happen is said first. A key that has its INVALID result already keeps it: such a message needs a new key.
+A command that was set aside (FAILED) is run again by \`resolve KEY --decision RETRY\`.
+Without a terminal and without --yes nothing is sent, and the exit code is 8. The dead letter itself stays.
+Settings: KAFKA_BROKERS, TOPIC_PREFIX.
+
+Examples:
+  $ npm run cli -- dead-letters redrive 2/15
+  $ npm run cli -- dead-letters redrive 2/15 --key order-17-again --yes
+  $ npm run --silent cli -- --output json dead-letters redrive 2/15 --key order-17-again --yes | jq .offset`,
+    )
+    .action(async (place: string, options: { key?: string; yes: boolean }, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const letter = await readLetter(settings, place);
+      const target = targetOf(letter, topicNames(settings.TOPIC_PREFIX), options.key ?? null);
+      const entry = await readEntry(settings, target.key);
+      output.note(`to ${target.topic}, key ${target.key}, ${letter.value?.length ?? 0} bytes:`);
+      for (const note of foresight(letter, target, entry, options.key !== undefined, Date.now()))
+        output.note(`  ${note}`);
+      await confirm('Publish this message again?', { yes: options.yes, withoutTerminal: 'decline' });
+      const at = await republish(cliKafka(settings), letter, target);
+      const { topic, key } = target;
+      output.document(
+        { topic, ...at, key, from: { topic: letter.topic, partition: letter.partition, offset: letter.offset } },
+        `published ${key} (${topic}, partition ${at.partition}, offset ${at.offset})`,
+      );
+      output.note(`look with \`results --key ${key}\``);
+    });
 }
 
-function letterText(letter: Letter): string {
-  const { source } = letter;
-  const key = letter.keyBase64 === null ? '(no key)' : (letter.key ?? `base64:${letter.keyBase64}`);
-  const place = `${source.topic ?? '?'}, partition ${source.partition ?? '?'}, offset ${source.offset ?? '?'}`;
-  return `${letter.timestamp}  ${(letter.reason ?? '?').padEnd(14)}  ${key}  from ${place}  (dead letter ${letter.partition}/${letter.offset})  ${letter.message ?? ''}`;
+async function readLetter(
+  settings: KafkaSettings & { readonly TOPIC_PREFIX: string },
+  place: string,
+): Promise<RawRecord> {
+  const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
+  const match = /^(?:(.+)\/)?(\d{1,4})\/(\d{1,18})$/.exec(place);
+  if (match === null) throw new CliFailure('usage', `${place} is no place: give ${PLACE_HELP}`);
+  if (match[1] !== undefined && match[1] !== topic) {
+    throw new CliFailure('usage', `${match[1]} is not the topic of the dead letters, ${topic}: see TOPIC_PREFIX`);
+  }
+  const partition = Number(match[2]);
+  const offset = BigInt(match[3] ?? '');
+  const kafka = cliKafka(settings);
+  const bounds = await withAdmin(kafka, async (admin) => {
+    if (!(await admin.listTopics()).includes(topic)) {
+      throw new CliFailure('notFound', `topic ${topic} does not exist: run \`npm run cli -- topics create\``);
+    }
+    return (await admin.fetchTopicOffsets(topic)).find((bound) => bound.partition === partition);
+  });
+  const endOffset = BigInt(bounds?.high ?? 0);
+  const isThere = offset >= BigInt(bounds?.low ?? 0);
+  const places = isThere ? [{ topic, partition, offset, endOffset }] : [];
+  const [record] = (await firstRecordsFrom(kafka, `${settings.TOPIC_PREFIX}-cli`, places)).values();
+  if (record?.offset !== offset) {
+    throw new CliFailure(
+      'notFound',
+      `there is no dead letter at ${topic}, partition ${partition}, offset ${offset}: see \`dead-letters list\``,
+    );
+  }
+  return record;
 }

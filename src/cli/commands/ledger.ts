@@ -1,14 +1,13 @@
 /** `ledger show KEY`: what the ledger holds of one command, as far back as compaction left it. */
 import type { Command } from 'commander';
-import { openTopicReader, type TopicRecord } from '../../consumers/topic-reader.ts';
 import type { Entry } from '../../ledger/entry.ts';
-import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../../ledger/ledger-records.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import { keyProblem } from '../../records/keys.ts';
 import { topicNames } from '../../records/topics.ts';
-import { cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
+import { outputOf, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
+import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
 
 export function addLedgerCommand(program: Command): void {
   const ledger = program.command('ledger').description('look into the ledger of commands');
@@ -33,27 +32,12 @@ Examples:
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const ledgerTopic = topicNames(settings.TOPIC_PREFIX).ledger;
       let found = 0;
-      const reader = await openTopicReader(cliKafka(settings), {
-        topics: [ledgerTopic],
-        start: { from: 'beginning' },
-        untilEnd: true,
-        laneOfKey: key,
-        groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
-        onRecord: (record) => {
-          if (record.key?.toString() !== `${ENTRY_PREFIX}${key}`) return;
-          found += 1;
-          const state = stateOf(record);
-          output.document(
-            { key, lane: record.partition, ...state, entry: entryDocument(state.entry) },
-            stateText(state),
-          );
-        },
+      await readEntryRecords(settings, key, (record) => {
+        found += 1;
+        const { lane, offset, timestampMs, entry } = record;
+        const document = { key, lane, offset, timestamp: isoOf(timestampMs), entry: entryDocument(entry) };
+        output.document(document, recordText(record));
       });
-      try {
-        await untilInterrupted(reader.ended);
-      } finally {
-        await reader.close();
-      }
       if (found === 0) {
         throw new CliFailure(
           'notFound',
@@ -63,27 +47,6 @@ Examples:
     });
 }
 
-interface EntryState {
-  offset: bigint;
-  timestamp: string;
-  /** Null: forgotten from here on. */
-  entry: Entry | null;
-}
-
-function stateOf(record: TopicRecord): EntryState {
-  const place = { offset: record.offset, timestamp: isoOf(record.timestampMs) };
-  if (record.value === null) return { ...place, entry: null };
-  try {
-    return { ...place, entry: decodeEntry(record.value) };
-  } catch (error) {
-    if (!(error instanceof LedgerFormatError)) throw error;
-    throw new CliFailure(
-      'failed',
-      `${error.message} (offset ${record.offset}): use the tool of the processor's release`,
-    );
-  }
-}
-
 /** The entry as JSON; the bytes of its result as base64. */
 function entryDocument(entry: Entry | null): object | null {
   if (entry?.phase.state !== 'DONE') return entry;
@@ -91,12 +54,14 @@ function entryDocument(entry: Entry | null): object | null {
   return { ...entry, phase: { ...entry.phase, result: { headers, valueBase64: value.toString('base64') } } };
 }
 
-function stateText({ offset, timestamp, entry }: EntryState): string {
+function recordText({ offset, timestampMs, entry }: EntryRecord): string {
+  const timestamp = isoOf(timestampMs);
   if (entry === null) return `${timestamp}  offset ${offset}  (forgotten)`;
   return `${timestamp}  offset ${offset}  ${entry.phase.state.padEnd(8)}  ${entry.commandType}  ${phaseText(entry)}`.trimEnd();
 }
 
-function phaseText({ phase, waits }: Entry): string {
+/** What an entry is doing, or what it came to. */
+export function phaseText({ phase, waits }: Entry): string {
   switch (phase.state) {
     case 'INTENT':
       return `attempt ${phase.attemptId} since ${isoOf(phase.atMs)}, deadline ${phase.timeoutMs} ms`;

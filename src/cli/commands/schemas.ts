@@ -7,7 +7,7 @@ import {
   readSubjects,
   REGISTRY_SETTING_NAMES,
   registerSubjects,
-  type SubjectState,
+  subjectProblem,
 } from '../schema-subjects.ts';
 
 export function addSchemasCommand(program: Command): void {
@@ -46,7 +46,7 @@ Examples:
     .action(async (_options: unknown, command: Command) => {
       const output = outputOf(command);
       const states = await readSubjects(requireSettings(REGISTRY_SETTING_NAMES));
-      const problems = states.map((state) => ({ ...state, problem: problemOf(state) }));
+      const problems = states.map((state) => ({ ...state, problem: subjectProblem(state) }));
       for (const state of problems) {
         output.document(
           state,
@@ -56,18 +56,4 @@ Examples:
       const count = problems.filter((state) => state.problem !== null).length;
       if (count > 0) throw new CliFailure('problemsFound', `${count} of ${states.length} subjects have problems`);
     });
-}
-
-function problemOf(state: SubjectState): string | null {
-  const { subject, record } = state;
-  if (state.incompatibilities.length > 0) {
-    return `subject ${subject} has versions that ${record} does not fit: ${state.incompatibilities.join('; ')}`;
-  }
-  if (state.schemaId === null) {
-    return `subject ${subject} does not have our schema of ${record}: run \`npm run cli -- schemas register\``;
-  }
-  if (state.compatibility !== COMPATIBILITY) {
-    return `subject ${subject} has compatibility ${state.compatibility ?? 'of the registry at large'}, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
-  }
-  return null;
 }

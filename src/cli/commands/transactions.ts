@@ -1,9 +1,9 @@
 /** `transactions list`: the service's own list of transactions, with all of its filters. */
 import { Option, type Command } from 'commander';
-import { createPaymentApi, type PaymentApi } from '../../api/payment-api.ts';
+import type { PaymentApi } from '../../api/payment-api.ts';
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
 import type { Transaction } from '../../records/types.ts';
-import { outputOf, requireSettings } from '../context.ts';
+import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { instant, wholeNumber } from '../option-values.ts';
 import { textTable, type Output } from '../output.ts';
@@ -43,17 +43,8 @@ Examples:
     )
     .action(async (flags: TransactionFilter & { all: boolean }, command: Command) => {
       const output = outputOf(command);
-      const settings = requireSettings(['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SECRET', 'API_TIMEOUT_MS']);
-      const api = createPaymentApi({
-        baseUrl: settings.API_BASE_URL,
-        tokenId: settings.API_TOKEN_ID,
-        clientSecret: settings.API_CLIENT_SECRET,
-        timeoutMs: settings.API_TIMEOUT_MS,
-        // One list at a time is read and nothing is changed: limits of changes do not matter here.
-        maxConcurrency: 1,
-        breakerErrorPercent: 100,
-        breakerResetMs: 1_000,
-      });
+      const settings = requireSettings(API_SETTING_NAMES);
+      const api = cliPaymentApi(settings);
       try {
         await api.start();
         const { all, ...filter } = flags;

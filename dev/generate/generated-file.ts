@@ -1,0 +1,28 @@
+/** Writing a generated file, or with `--check` only comparing it: exit code 1 and what to do when it is stale. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+const root = new URL('../../', import.meta.url);
+
+/**
+ * @param path of the file, from the root of the repository
+ * @param source what it is generated from, for people
+ */
+export function writeOrCheck(path: string, source: string, text: string): void {
+  const target = new URL(path, root);
+  if (!process.argv.includes('--check')) {
+    mkdirSync(new URL('.', target), { recursive: true });
+    writeFileSync(target, text);
+    return;
+  }
+  if (storedText(target) === text) return;
+  console.error(`${path} is not what ${source} says: run \`npm run generate\` and commit the result.`);
+  process.exit(1);
+}
+
+function storedText(target: URL): string | null {
+  try {
+    return readFileSync(target, 'utf8');
+  } catch {
+    return null;
+  }
+}

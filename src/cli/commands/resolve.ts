@@ -1,0 +1,184 @@
+/** `resolve KEY`: a person's decision on a command's result, which makes the next revision. */
+import { userInfo } from 'node:os';
+import { Option, type Command } from 'commander';
+import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from '../../client/settings.ts';
+import { keyProblem } from '../../records/keys.ts';
+import { topicNames } from '../../records/topics.ts';
+import type { CommandResult, OperatorDecision } from '../../records/types.ts';
+import { confirm } from '../confirm.ts';
+import { outputOf, requireSettings } from '../context.ts';
+import { eventDocument, eventText, resultText } from '../event-output.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { readEntry } from '../ledger-entries.ts';
+import { durationMs, wholeNumber } from '../option-values.ts';
+import type { Output } from '../output.ts';
+import { submitDecision } from '../operator-decision.ts';
+import { phaseText } from './ledger.ts';
+
+const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
+type DecisionName = (typeof DECISIONS)[number];
+
+const REPLY_DEFAULT = '60s';
+/** What the processor takes. */
+const TEXT_MAX = 2_000;
+const REVISION_MAX = 2 ** 31 - 1;
+
+interface ResolveFlags {
+  decision: DecisionName;
+  reason: string;
+  operator?: string;
+  transactionId?: string;
+  expectedRevision?: number;
+  waitFor: number;
+  yes: boolean;
+}
+
+export function addResolveCommand(program: Command): void {
+  program
+    .command('resolve')
+    .description("decide on a command's result, after looking the payment up at the service; makes the next revision")
+    .argument('<key>', "the command's key")
+    .addOption(
+      new Option('--decision <decision>', 'what a person found out, or wants').choices(DECISIONS).makeOptionMandatory(),
+    )
+    .requiredOption('--reason <text>', 'why; kept with the decision')
+    .option('--operator <name>', 'who decides; the name of the operating system user if not given')
+    .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found')
+    .option(
+      '--expected-revision <number>',
+      'the revision that the decision is about; the present one if not given',
+      wholeNumber(1, REVISION_MAX),
+    )
+    .option('--wait-for <duration>', 'longest wait for the result', durationMs, durationMs(REPLY_DEFAULT))
+    .option('--yes', 'do not ask at a terminal', false)
+    .addHelpText(
+      'after',
+      `
+  EXECUTED      the service executed it; UNKNOWN becomes ACCEPTED
+  NOT_EXECUTED  the service did not execute it; UNKNOWN becomes EXPIRED
+  RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it says as well that the service
+                did not execute it, wherever the processor cannot find that out itself: if it did, money moves twice
+
+The present result is shown first. A decision on a revision that is not the present one any more is refused.
+At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked.
+Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
+4 when the retried command ended otherwise, 5 when no reply came in time, 7 when the decision was refused.
+Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
+
+Examples:
+  $ npm run cli -- resolve order-17 --decision EXECUTED --transaction-id Transaction:5 --reason "found in the service's list"
+  $ npm run cli -- resolve order-17 --decision NOT_EXECUTED --reason "not in the account's statement of today" --yes
+  $ npm run --silent cli -- --output json resolve order-18 --decision RETRY --reason "account was unlocked" | jq .value.outcome`,
+    )
+    .action(async (key: string, flags: ResolveFlags, command: Command) => {
+      const output = outputOf(command);
+      const operator = checkFlags(key, flags);
+      const settings = requireSettings(CLIENT_SETTING_NAMES);
+      const present = await presentResult(settings, key);
+      showPresent(output, present);
+      const decision: OperatorDecision = {
+        decision: flags.decision,
+        expectedRevision: flags.expectedRevision ?? present.revision,
+        transactionId: flags.transactionId ?? null,
+        operator,
+        reason: flags.reason,
+      };
+      output.note(
+        `decision: ${decision.decision} on revision ${decision.expectedRevision} by ${operator}: ${flags.reason}`,
+      );
+      await confirm('Publish this decision?', { yes: flags.yes, withoutTerminal: 'go-on' });
+      await submit(output, settings, key, decision, flags.waitFor);
+    });
+}
+
+/** @returns who decides */
+function checkFlags(key: string, flags: ResolveFlags): string {
+  const problem = keyProblem(key);
+  if (problem !== null) throw new CliFailure('usage', problem);
+  if (flags.transactionId !== undefined && flags.decision !== 'EXECUTED') {
+    throw new CliFailure('usage', '--transaction-id goes with --decision EXECUTED alone; nothing was sent');
+  }
+  const operator = flags.operator ?? systemUser();
+  const texts = { reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' };
+  for (const [name, text] of Object.entries(texts)) {
+    if (text.trim() === '' || text.length > TEXT_MAX) {
+      throw new CliFailure('usage', `--${name} must have 1 to ${TEXT_MAX} characters; nothing was sent`);
+    }
+  }
+  return operator;
+}
+
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a user id that has no name.
+    throw new CliFailure('usage', 'the operating system knows no name of this user: give --operator');
+  }
+}
+
+/** The result that the ledger has of the key; the ledger is what the processor judges a decision by. */
+async function presentResult(settings: ClientSettings, key: string): Promise<CommandResult> {
+  const entry = await readEntry(settings, key);
+  if (entry === null) {
+    throw new CliFailure(
+      'notFound',
+      `the ledger has no entry of ${key} under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: it was not admitted yet (see \`lag\`), or is forgotten since LEDGER_RETENTION; nothing was sent`,
+    );
+  }
+  if (entry.phase.state !== 'DONE') {
+    throw new CliFailure(
+      'refused',
+      `${key} is not finished and cannot be decided on: ${entry.phase.state}, ${phaseText(entry)}; nothing was sent`,
+    );
+  }
+  const { results } = topicNames(settings.TOPIC_PREFIX);
+  const decoded = await createRegistry(settings).decode(results, entry.phase.result.value, Date.now());
+  if (decoded.kind !== 'record') {
+    throw new CliFailure('failed', `the present result of ${key} cannot be read: ${decoded.problem}; nothing was sent`);
+  }
+  return decoded.value as CommandResult;
+}
+
+function showPresent(output: Output, result: CommandResult): void {
+  output.note(`present: ${resultText(result)}`);
+  output.note(
+    `         completed ${new Date(Number(result.completedAt)).toISOString()}, calls that may have been sent: ${result.attempts}`,
+  );
+  for (const warning of result.warnings) output.note(`         warning: ${warning}`);
+}
+
+async function submit(
+  output: Output,
+  settings: ClientSettings,
+  key: string,
+  decision: OperatorDecision,
+  waitMs: number,
+): Promise<void> {
+  const reply = await submitDecision(settings, key, decision, {
+    timeoutMs: waitMs,
+    onPublished: ({ topic, partition, offset }) =>
+      output.note(`published (${topic}, partition ${partition}, offset ${offset}); waiting for the processor`),
+  });
+  switch (reply.kind) {
+    case 'refused':
+      throw new CliFailure(
+        'refused',
+        `the decision was refused, and is a dead letter (${reply.dlqReason}): ${reply.problem}; the result of ${key} stands as it is`,
+      );
+    case 'no-reply':
+      throw new CliFailure(
+        'noResult',
+        `the decision was published, and within ${waitMs} ms neither a result of revision ${decision.expectedRevision + 1} nor a refusal came: ` +
+          `it stays in force; look with \`results --key ${key}\` and \`dead-letters list\`, and with \`doctor\` whether a processor runs`,
+      );
+    case 'decided': {
+      const { result } = reply;
+      output.document(eventDocument(result), eventText(result));
+      const { outcome } = result.value;
+      if (decision.decision === 'RETRY' && outcome !== 'ACCEPTED') {
+        throw new CliFailure('notAccepted', `${key} was run again and ended ${outcome}`);
+      }
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/** The ledger's entries of one command, read from its lane of the ledger topic. */
+import { openTopicReader, type TopicRecord } from '../consumers/topic-reader.ts';
+import type { Config } from '../config.ts';
+import type { Entry } from '../ledger/entry.ts';
+import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../ledger/ledger-records.ts';
+import type { KafkaSettings } from '../producers/kafka-client.ts';
+import { topicNames } from '../records/topics.ts';
+import { cliKafka } from './context.ts';
+import { CliFailure } from './exit-codes.ts';
+
+type LedgerSettings = KafkaSettings & Pick<Config, 'TOPIC_PREFIX'>;
+
+export interface EntryRecord {
+  lane: number;
+  offset: bigint;
+  timestampMs: number;
+  /** Null: forgotten from here on. */
+  entry: Entry | null;
+}
+
+/**
+ * Reads the whole lane of the key, as far as compaction left it.
+ * @param onEntry told of each record of the key, oldest first
+ * @throws CliFailure for a record of another release
+ */
+export async function readEntryRecords(
+  settings: LedgerSettings,
+  key: string,
+  onEntry: (record: EntryRecord) => void,
+): Promise<void> {
+  const reader = await openTopicReader(cliKafka(settings), {
+    topics: [topicNames(settings.TOPIC_PREFIX).ledger],
+    start: { from: 'beginning' },
+    untilEnd: true,
+    laneOfKey: key,
+    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
+    onRecord: (record) => {
+      if (record.key?.toString() === `${ENTRY_PREFIX}${key}`) onEntry(entryRecordOf(record));
+    },
+  });
+  try {
+    // Not to be ended by a signal and taken for whole: decisions are made on what is read.
+    await reader.ended;
+  } finally {
+    await reader.close();
+  }
+}
+
+/** The present entry of a key, or null when the ledger does not have it. */
+export async function readEntry(settings: LedgerSettings, key: string): Promise<Entry | null> {
+  let entry: Entry | null = null;
+  await readEntryRecords(settings, key, (record) => (entry = record.entry));
+  return entry;
+}
+
+function entryRecordOf(record: TopicRecord): EntryRecord {
+  const { partition: lane, offset, timestampMs, value } = record;
+  if (value === null) return { lane, offset, timestampMs, entry: null };
+  try {
+    return { lane, offset, timestampMs, entry: decodeEntry(value) };
+  } catch (error) {
+    if (!(error instanceof LedgerFormatError)) throw error;
+    throw new CliFailure('failed', `${error.message} (offset ${offset}): use the tool of the processor's release`);
+  }
+}

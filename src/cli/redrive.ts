@@ -1,0 +1,134 @@
+/**
+ * Publishing a dead letter's message again: what will become of it, as far as that can be told beforehand, and the
+ * message as it is sent. Key, value and headers are the original bytes, unless another key is given.
+ */
+import type { Entry } from '../ledger/entry.ts';
+import { keyProblem, laneOf, readKey } from '../records/keys.ts';
+import type { TopicNames } from '../records/topics.ts';
+import { withAdmin } from '../producers/admin-session.ts';
+import { originalHeaders, summaryOfRaw } from './dead-letter.ts';
+import type { cliKafka } from './context.ts';
+import { CliFailure } from './exit-codes.ts';
+import type { RawRecord } from './record-at.ts';
+
+/** Headers of the processor about a message that it moved; again they would make the message as old as it was. */
+const MOVED_HEADERS = 'moved-';
+/** Reasons for which the command got an INVALID result of its key, where that was free. */
+const ANSWERED_REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'TOO_LARGE'];
+
+export interface RedriveTarget {
+  topic: string;
+  key: string;
+  isDecision: boolean;
+}
+
+/**
+ * Where the message goes, and under which key.
+ * @throws CliFailure when it cannot go anywhere, or needs another key
+ */
+export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null): RedriveTarget {
+  const { source } = summaryOfRaw(letter);
+  const isDecision = source.topic === topics.operatorDecisions;
+  if (source.topic === null || !(isDecision || Object.values(topics.commands).includes(source.topic))) {
+    throw new CliFailure(
+      'refused',
+      `the dead letter says that it came from ${source.topic ?? 'nowhere'}, which is no topic of commands or decisions under this TOPIC_PREFIX; nothing was sent`,
+    );
+  }
+  if (letter.value === null)
+    throw new CliFailure('refused', 'the message has no value to be sent again; nothing was sent');
+  if (newKey !== null) {
+    const problem = keyProblem(newKey);
+    if (problem !== null) throw new CliFailure('usage', `--key: ${problem}; nothing was sent`);
+    if (isDecision) throw new CliFailure('usage', 'a decision is about its own key: decide anew with `resolve`');
+    return { topic: source.topic, key: newKey, isDecision };
+  }
+  const read = readKey(letter.key);
+  if (!read.ok) throw new CliFailure('usage', `${read.problem}: give it one with --key; nothing was sent`);
+  return { topic: source.topic, key: read.key, isDecision };
+}
+
+/**
+ * What will happen, in sentences.
+ * @param entry what the ledger has of the target's key
+ * @throws CliFailure when it is certain to be of no use
+ */
+export function foresight(
+  letter: RawRecord,
+  target: RedriveTarget,
+  entry: Entry | null,
+  isNewKey: boolean,
+  nowMs: number,
+): string[] {
+  const { reason } = summaryOfRaw(letter);
+  if (target.isDecision) {
+    return ['it is judged again: the revision that it names must still be the present one, else it is refused again'];
+  }
+  const notes: string[] = ['it counts as a new message: its age begins now'];
+  const expiresAt = originalHeaders(letter)['expires-at']?.[0]?.toString() ?? '';
+  if (Date.parse(expiresAt) <= nowMs)
+    notes.push(`its expires-at, ${expiresAt}, has passed: it will be EXPIRED if it can be read`);
+  if (reason !== null && ANSWERED_REASONS.includes(reason)) {
+    notes.push(
+      `it was ${reason}: unless the cause was mended (a schema registered, a release changed), it will be again`,
+    );
+  }
+  if (entry === null) return [...notes, `the key ${target.key} is not known: the message is a command of its own`];
+  const state = entry.phase.state === 'DONE' ? entry.phase.outcome : `not finished (${entry.phase.state})`;
+  if (isNewKey) {
+    throw new CliFailure(
+      'refused',
+      `the key ${target.key} is known already, its command is ${state}: give a key that is not; nothing was sent`,
+    );
+  }
+  if (state === 'INVALID' && reason !== null && ANSWERED_REASONS.includes(reason)) {
+    throw new CliFailure(
+      'refused',
+      `the key ${target.key} is known already with its INVALID result, so that this message would be a CONFLICT: ` +
+        'send it under a new key with --key; nothing was sent',
+    );
+  }
+  const retry = state === 'FAILED' ? `; to have it run again use \`resolve ${target.key} --decision RETRY\`` : '';
+  return [
+    ...notes,
+    `the key ${target.key} is known already, its command is ${state}: with the same content this message gets that result, with other content it will be a CONFLICT${retry}`,
+  ];
+}
+
+/**
+ * Publishes the message; once, idempotently.
+ * @returns where it lies
+ * @throws the Kafka client's error
+ */
+export async function republish(
+  kafka: ReturnType<typeof cliKafka>,
+  letter: RawRecord,
+  target: RedriveTarget,
+): Promise<{ partition: number; offset: bigint }> {
+  const lanes = await withAdmin(kafka, async (admin) => {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [target.topic] });
+    return topics[0]?.partitions.length ?? 0;
+  });
+  const partition = laneOf(target.key, lanes);
+  const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false });
+  await producer.connect();
+  try {
+    const [written] = await producer.send({
+      topic: target.topic,
+      acks: -1,
+      messages: [{ key: target.key, value: letter.value, headers: headersFor(letter, target.key), partition }],
+    });
+    return { partition, offset: BigInt(written?.baseOffset ?? '-1') };
+  } finally {
+    await producer.disconnect();
+  }
+}
+
+function headersFor(letter: RawRecord, key: string): Record<string, Buffer[]> {
+  const isNewKey = letter.key?.toString('latin1') !== key;
+  return Object.fromEntries(
+    Object.entries(originalHeaders(letter))
+      .filter(([name]) => !name.startsWith(MOVED_HEADERS))
+      .map(([name, values]) => [name, name === 'ce_subject' && isNewKey ? [Buffer.from(key)] : [...values]]),
+  );
+}

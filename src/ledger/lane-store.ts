@@ -1,0 +1,233 @@
+/**
+ * One lane of the local store: its tables in LMDB and what of them is also in memory.
+ *
+ *   unfinished  ledger key -> row: entries that are not done; in memory, too, bounded by MAX_UNFINISHED_PER_LANE
+ *   rows        place -> row: every other record, in the order in which it may be forgotten (stored-row.ts)
+ *   places      hash of the ledger key -> place
+ *   head        the offset up to which the ledger has been applied, owner, position; in a table of all lanes
+ *
+ * Everything is written inside a transaction of the caller. When one fails, memory is ahead of the tables: the store
+ * must not be used any more.
+ */
+import { hash } from 'node:crypto';
+import type { Database } from 'lmdb';
+import type { Entry } from './entry.ts';
+import type { LedgerRecord, LedgerTimes } from './ledger-index.ts';
+import {
+  decodeEntry,
+  ENTRY_PREFIX,
+  LedgerFormatError,
+  OWNER_KEY,
+  POSITION_KEY,
+  TRANSACTION_PREFIX,
+} from './ledger-records.ts';
+import { doneRow, entryOf, placeOf, plainRow, readRow, ROW_CLASS, type Row, type RowClass } from './stored-row.ts';
+
+export type Table = Database<Buffer, Buffer>;
+
+export interface LaneTables {
+  readonly rows: Table;
+  readonly places: Table;
+  readonly unfinished: Table;
+  readonly heads: Table;
+}
+
+/** Since when a transaction's state is at rest, by its value; null: it must be kept. */
+export type RestingSince = (value: Buffer) => number | null;
+
+interface Head {
+  /** Everything below has been applied. */
+  readonly next: bigint;
+  /** The latest of the records' timestamps. */
+  readonly timestampMs: number;
+  /** Entries remembered. */
+  readonly commands: number;
+  readonly owner: string | null;
+  readonly position: string | null;
+}
+
+const EMPTY_HEAD: Head = { next: 0n, timestampMs: 0, commands: 0, owner: null, position: null };
+/** Half of a SHA-256: two keys of one lane never meet. */
+const KEY_HASH_BYTES = 16;
+/** Before every place. */
+const NOWHERE = Buffer.alloc(0);
+
+export class LaneStore {
+  readonly #tables: LaneTables;
+  readonly #headKey: Buffer;
+  readonly #restingSince: RestingSince;
+  readonly #unfinished = new Map<string, Buffer>();
+  #head: Head;
+  /** Of all rows: what comes after it is appended, so that pages become full. */
+  #lastPlace: Buffer;
+
+  /** @throws RowDamagedError */
+  constructor(tables: LaneTables, lane: number, restingSince: RestingSince) {
+    this.#tables = tables;
+    this.#headKey = Buffer.from(`lane-${lane}`);
+    this.#restingSince = restingSince;
+    this.#head = decodeHead(tables.heads.get(this.#headKey));
+    this.#lastPlace = lastOf(tables.rows);
+    for (const { value } of tables.unfinished.getRange({})) {
+      const row = readRow(value);
+      this.#unfinished.set(row.ledgerKey, Buffer.from(row.payload));
+    }
+  }
+
+  head(): Head {
+    return this.#head;
+  }
+
+  /** Applies records in the order of the ledger; only the last of each key counts. */
+  apply(records: readonly LedgerRecord[], nextOffset: bigint): void {
+    let { owner, position, timestampMs, commands } = this.#head;
+    const last = new Map<string, LedgerRecord>();
+    for (const record of records) {
+      timestampMs = Math.max(timestampMs, record.timestampMs);
+      if (record.key === OWNER_KEY) owner = record.value?.toString() ?? null;
+      else if (record.key === POSITION_KEY) position = record.value?.toString() ?? null;
+      else last.set(record.key, record);
+    }
+    for (const record of last.values()) commands += this.#put(record);
+    this.#head = { next: nextOffset, timestampMs, commands, owner, position };
+    this.#tables.heads.putSync(this.#headKey, encodeHead(this.#head));
+  }
+
+  forget(): void {
+    this.#tables.unfinished.clearSync();
+    this.#tables.rows.clearSync();
+    this.#tables.places.clearSync();
+    this.#tables.heads.removeSync(this.#headKey);
+    this.#unfinished.clear();
+    this.#lastPlace = NOWHERE;
+    this.#head = EMPTY_HEAD;
+  }
+
+  entry(key: string): Entry | undefined {
+    const ledgerKey = ENTRY_PREFIX + key;
+    const unfinished = this.#unfinished.get(ledgerKey);
+    if (unfinished !== undefined) return decodeEntry(unfinished);
+    const row = this.#row(ledgerKey);
+    return row === undefined ? undefined : entryOf(row);
+  }
+
+  value(ledgerKey: string): Buffer | undefined {
+    return this.#row(ledgerKey)?.payload;
+  }
+
+  unfinished(): Entry[] {
+    return [...this.#unfinished.values()].map((value) => decodeEntry(value));
+  }
+
+  *transactions(): Iterable<Buffer> {
+    for (const rowClass of [ROW_CLASS.kept, ROW_CLASS.transaction]) {
+      for (const { value } of this.#tables.rows.getRange(rangeOf(rowClass))) {
+        const { ledgerKey, payload } = readRow(value);
+        if (ledgerKey.startsWith(TRANSACTION_PREFIX)) yield payload;
+      }
+    }
+  }
+
+  /** Keys of rows whose time is before the given ones, oldest first of each class. */
+  expired(before: LedgerTimes, limit: number): string[] {
+    const keysOf = (rowClass: RowClass, beforeMs: number, count: number): string[] =>
+      [...this.#tables.rows.getRange({ ...rangeOf(rowClass), end: placeOf(rowClass, beforeMs, 0n), limit: count })].map(
+        ({ value }) => readRow(value).ledgerKey,
+      );
+    const done = keysOf(ROW_CLASS.done, before.doneMs, limit);
+    return [...done, ...keysOf(ROW_CLASS.transaction, before.transactionMs, limit - done.length)];
+  }
+
+  /** @returns how many entries more are remembered */
+  #put(record: LedgerRecord): number {
+    const { key, value, state } = record;
+    const wasKnown = this.#remove(key);
+    if (value === null) return wasKnown && isEntry(key) ? -1 : 0;
+    if (isEntry(key) && state !== 'DONE') {
+      this.#tables.unfinished.putSync(Buffer.from(key), plainRow(key, value));
+      // A copy: the bytes are a part of all that was fetched with them.
+      this.#unfinished.set(key, Buffer.from(value));
+    } else {
+      this.#insert(record, value);
+    }
+    return !wasKnown && isEntry(key) ? 1 : 0;
+  }
+
+  #remove(ledgerKey: string): boolean {
+    const { places, rows, unfinished } = this.#tables;
+    if (this.#unfinished.delete(ledgerKey)) return unfinished.removeSync(Buffer.from(ledgerKey));
+    const keyHash = hashOf(ledgerKey);
+    const place = places.get(keyHash);
+    if (place === undefined) return false;
+    rows.removeSync(place);
+    return places.removeSync(keyHash);
+  }
+
+  #insert({ key, offset }: LedgerRecord, value: Buffer): void {
+    const { places, rows } = this.#tables;
+    const { rowClass, timeMs, row } = this.#rowOf(key, value);
+    const place = placeOf(rowClass, timeMs, offset);
+    const append = place.compare(this.#lastPlace) > 0;
+    if (append) this.#lastPlace = place;
+    rows.putSync(place, row, { append });
+    places.putSync(hashOf(key), place);
+  }
+
+  #rowOf(key: string, value: Buffer): { rowClass: RowClass; timeMs: number; row: Buffer } {
+    if (key.startsWith(TRANSACTION_PREFIX)) {
+      const restingMs = this.#restingSince(value);
+      const rowClass = restingMs === null ? ROW_CLASS.kept : ROW_CLASS.transaction;
+      return { rowClass, timeMs: restingMs ?? 0, row: plainRow(key, value) };
+    }
+    const entry = isEntry(key) ? readableEntry(value) : null;
+    if (entry?.phase.state !== 'DONE') return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
+    const { completedMs, outcome } = entry.phase;
+    const rowClass = outcome === 'UNKNOWN' ? ROW_CLASS.kept : ROW_CLASS.done;
+    return { rowClass, timeMs: completedMs, row: doneRow(key, entry) };
+  }
+
+  #row(ledgerKey: string): Row | undefined {
+    const place = this.#tables.places.get(hashOf(ledgerKey));
+    if (place === undefined) return undefined;
+    const stored = this.#tables.rows.get(place);
+    if (stored === undefined) throw new Error('the local store has a place without a row');
+    return readRow(stored);
+  }
+}
+
+function isEntry(ledgerKey: string): boolean {
+  return ledgerKey.startsWith(ENTRY_PREFIX);
+}
+
+function lastOf(table: Table): Buffer {
+  for (const { key } of table.getRange({ reverse: true, limit: 1 })) return Buffer.from(key);
+  return NOWHERE;
+}
+
+function hashOf(ledgerKey: string): Buffer {
+  return hash('sha256', ledgerKey, 'buffer').subarray(0, KEY_HASH_BYTES);
+}
+
+function rangeOf(rowClass: RowClass): { start: Buffer; end: Buffer } {
+  return { start: Buffer.of(rowClass), end: Buffer.of(rowClass + 1) };
+}
+
+/** Null for an entry of another release: whoever asks for it learns so. */
+function readableEntry(value: Buffer): Entry | null {
+  try {
+    return decodeEntry(value);
+  } catch (error) {
+    if (error instanceof LedgerFormatError) return null;
+    throw error;
+  }
+}
+
+function encodeHead(head: Head): Buffer {
+  return Buffer.from(JSON.stringify({ ...head, next: head.next.toString() }));
+}
+
+function decodeHead(value: Buffer | undefined): Head {
+  if (value === undefined) return EMPTY_HEAD;
+  const plain = JSON.parse(value.toString()) as Omit<Head, 'next'> & { next: string };
+  return { ...plain, next: BigInt(plain.next) };
+}

@@ -1,0 +1,142 @@
+/**
+ * A folder of its own for each process that shares a state directory: `<directory>/0`, `/1` and so on.
+ *
+ *   looked through (the most useful first) -> claimed -> held while the process lives -> released, or left by its death
+ *
+ * A claim is a socket in the folder that its process listens on, under a name that is never used again. Whoever wants
+ * the folder makes a claim first and looks for others then: of two processes at least one sees the other, and whoever
+ * sees a living one gives way. The socket of a process that was killed refuses connections, so it may be removed
+ * without a race. It works from container to container on one machine, where process ids mean nothing; a directory
+ * that several machines share is not for this store (LMDB itself wants a local disk).
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { join, relative } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** More processes than this on one directory is a mistake. */
+const FOLDERS_MAX = 64;
+/** Rounds through all folders, for processes that start at the same moment and give way to each other. */
+const ROUNDS_MAX = 20;
+const ROUND_PAUSE_MS_MAX = 200;
+/** What was written in the hour before the last write may lack the end of the ledger, and no more. */
+const LATELY_MS = 3_600_000;
+/** A process that is stopped still has its connections accepted by the kernel. */
+const PROBE_MS_MAX = 1_000;
+const CLAIM_PREFIX = 'claim-';
+const UNREADY_PREFIX = 'new-';
+/** What a socket's path may have on every system, bytes. */
+const SOCKET_PATH_BYTES_MAX = 100;
+/** Written with every batch that is applied. */
+export const DATA_FILE = 'data.mdb';
+
+/** The state directory cannot be used; the message says why. */
+export class StateDirectoryError extends Error {}
+
+export interface StateFolder {
+  readonly path: string;
+  /** The folder may be another's from here on. */
+  release(): void;
+}
+
+/** @throws StateDirectoryError when the directory cannot be written, or all of its folders are held */
+export async function claimStateFolder(stateDirectory: string): Promise<StateFolder> {
+  try {
+    mkdirSync(stateDirectory, { recursive: true });
+    for (let round = 0; round < ROUNDS_MAX; round += 1) {
+      for (const name of candidates(stateDirectory)) {
+        const path = join(stateDirectory, name);
+        mkdirSync(path, { recursive: true });
+        const claim = await claimOf(path);
+        if (claim !== null) return { path, release: () => drop(claim) };
+      }
+      await delay(Math.random() * ROUND_PAUSE_MS_MAX);
+    }
+  } catch (error) {
+    if (error instanceof StateDirectoryError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new StateDirectoryError(`STATE_DIR ${stateDirectory} cannot be used: ${code ?? message}`, { cause: error });
+  }
+  throw new StateDirectoryError(
+    `STATE_DIR ${stateDirectory}: all of ${FOLDERS_MAX} folders are held by other processes`,
+  );
+}
+
+/**
+ * Existing folders, the one with most of the ledger first, as far as can be told from outside: the largest of those that
+ * were written lately, then the others by when they were. Then those that do not exist.
+ */
+function candidates(stateDirectory: string): string[] {
+  const folders = Array.from({ length: FOLDERS_MAX }, (_, index) => {
+    const file = statSync(join(stateDirectory, String(index), DATA_FILE), { throwIfNoEntry: false });
+    return { name: String(index), writtenMs: file?.mtimeMs ?? 0, bytes: file?.size ?? 0 };
+  });
+  const latelyMs = Math.max(...folders.map(({ writtenMs }) => writtenMs)) - LATELY_MS;
+  const rank = folders.map((folder) => ({ ...folder, latelyBytes: folder.writtenMs > latelyMs ? folder.bytes : 0 }));
+  rank.sort((left, right) => right.latelyBytes - left.latelyBytes || right.writtenMs - left.writtenMs);
+  return rank.map(({ name }) => name);
+}
+
+interface Claim {
+  readonly file: string;
+  readonly server: Server;
+}
+
+/** @returns the claim, or null when a living process has one on the folder, too */
+async function claimOf(folder: string): Promise<Claim | null> {
+  const name = CLAIM_PREFIX + randomBytes(4).toString('hex');
+  // Under another name until it listens: a socket that does not is taken for a dead one.
+  const server = await listen(join(folder, UNREADY_PREFIX + name));
+  renameSync(join(folder, UNREADY_PREFIX + name), join(folder, name));
+  const claim = { file: join(folder, name), server };
+  for (const other of readdirSync(folder)) {
+    if (!other.startsWith(CLAIM_PREFIX) || other === name) continue;
+    if (await isAlive(join(folder, other))) {
+      drop(claim);
+      return null;
+    }
+    rmSync(join(folder, other), { force: true });
+  }
+  return claim;
+}
+
+async function listen(file: string): Promise<Server> {
+  const server = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(socketPath(file), resolve);
+  });
+  // The claim alone keeps no process up.
+  server.unref();
+  return server;
+}
+
+function drop(claim: Claim): void {
+  claim.server.close();
+  rmSync(claim.file, { force: true });
+}
+
+async function isAlive(file: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath(file));
+    const settle = (alive: boolean): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(alive);
+    };
+    // When in doubt the folder is another's: a folder more costs a rebuild, one shared by two would be torn.
+    const timer = setTimeout(() => settle(true), PROBE_MS_MAX);
+    socket.once('connect', () => settle(true));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => settle(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
+  });
+}
+
+function socketPath(file: string): string {
+  const short = relative(process.cwd(), file);
+  const path = short.length < file.length ? short : file;
+  if (Buffer.byteLength(path) > SOCKET_PATH_BYTES_MAX) {
+    throw new StateDirectoryError(`STATE_DIR is too long: ${path} has more than ${SOCKET_PATH_BYTES_MAX} bytes`);
+  }
+  return path;
+}

@@ -1,0 +1,126 @@
+/**
+ * Whether the files that an earlier process left can be trusted. The store is written without waiting for the disk: it
+ * survives the death of its process, for the system keeps what was written, but not the death of its machine.
+ *
+ *   opening   LMDB is about to map the file; a file that kills the process in this stage is not opened again
+ *   open      in use since this boot of the machine
+ *   doomed    found damaged while in use; the reason is kept
+ *   (none)    closed in order, all of it on the disk
+ *
+ * LMDB reads by mapping, where a file that is too short ends the process: its header is looked at before.
+ */
+import { closeSync, fsyncSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DATA_FILE } from './state-folder.ts';
+
+const MARK_FILE = 'stage.json';
+const LOCK_FILE = 'lock.mdb';
+const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
+
+interface Mark {
+  readonly stage: 'opening' | 'open' | 'doomed';
+  /** Of the machine; null where it has none: then only a store that was closed in order is trusted. */
+  readonly bootId: string | null;
+  readonly reason?: string;
+}
+
+/** @returns why the store must be built again, or null: it is sound, or there is none */
+export function whyUnsound(folder: string): string | null {
+  if (statSync(join(folder, DATA_FILE), { throwIfNoEntry: false }) === undefined) return null;
+  const mark = readMark(folder);
+  if (mark !== null) {
+    if (mark.stage === 'doomed') return mark.reason ?? 'it was found damaged';
+    if (mark.stage === 'opening') return 'the last process died while it opened the store';
+    const bootId = currentBootId();
+    if (bootId === null || mark.bootId !== bootId) return 'the machine ended before the store was closed';
+  }
+  return whyFileUnsound(join(folder, DATA_FILE));
+}
+
+/** Removes the store, not the claim on its folder. */
+export function wipe(folder: string): void {
+  for (const name of [DATA_FILE, LOCK_FILE, MARK_FILE]) rmSync(join(folder, name), { force: true });
+}
+
+/** @throws what the file system says, such as ENOSPC or EACCES */
+export function markStage(folder: string, stage: Mark['stage'], reason?: string): void {
+  const mark: Mark = { stage, bootId: currentBootId(), ...(reason === undefined ? {} : { reason }) };
+  writeFileSync(join(folder, MARK_FILE), JSON.stringify(mark));
+  // Before anything is written to the store: after a power cut the mark must be there, whatever else is.
+  sync(join(folder, MARK_FILE));
+  sync(folder);
+}
+
+/** The store was closed; from here on it is trusted whatever happens to the machine. */
+export function markClosed(folder: string): void {
+  sync(join(folder, DATA_FILE));
+  rmSync(join(folder, MARK_FILE), { force: true });
+}
+
+function readMark(folder: string): Mark | null {
+  let text: string;
+  try {
+    text = readFileSync(join(folder, MARK_FILE), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+  try {
+    return JSON.parse(text) as Mark;
+  } catch {
+    return { stage: 'doomed', bootId: null, reason: 'its mark cannot be read' };
+  }
+}
+
+function currentBootId(): string | null {
+  try {
+    return readFileSync(BOOT_ID_FILE, 'utf8').trim();
+  } catch {
+    return null;
+  }
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** LMDB's data format 2: two meta pages, each with the last page of the commit that it stands for. */
+const META_BYTES = 256;
+const MAGIC = 0xbeefc0de;
+const FORMAT = 2;
+const AT = { magic: 24, format: 28, pageSize: 48, lastPage: 144, transaction: 152 };
+const PAGE_SIZES = [4096, 8192, 16_384, 32_768, 65_536];
+
+function whyFileUnsound(file: string): string | null {
+  const first = readAt(file, 0);
+  const pageSize = first.readUInt32LE(AT.pageSize);
+  if (!isMeta(first) || !PAGE_SIZES.includes(pageSize)) return 'its file is no store of this release';
+  const second = readAt(file, pageSize);
+  if (!isMeta(second)) return 'its file is no store of this release';
+  const last = [first, second].sort(
+    (left, right) => Number(right.readBigUInt64LE(AT.transaction)) - Number(left.readBigUInt64LE(AT.transaction)),
+  )[0];
+  const wantedBytes = (Number((last ?? first).readBigUInt64LE(AT.lastPage)) + 1) * pageSize;
+  const bytes = statSync(file).size;
+  return bytes < wantedBytes ? `its file has ${bytes} of ${wantedBytes} bytes` : null;
+}
+
+function isMeta(page: Buffer): boolean {
+  return page.readUInt32LE(AT.magic) === MAGIC && (page.readUInt32LE(AT.format) & 0xffff) === FORMAT;
+}
+
+function readAt(file: string, position: number): Buffer {
+  const page = Buffer.alloc(META_BYTES);
+  const descriptor = openSync(file, 'r');
+  try {
+    readSync(descriptor, page, 0, META_BYTES, position);
+  } finally {
+    closeSync(descriptor);
+  }
+  return page;
+}

@@ -1,0 +1,137 @@
+/**
+ * What this process has done: totals since its start, and figures of the interval since they were last taken.
+ *
+ * Stands between the lanes, the payment API and the metrics: it takes note of each report and hands it on.
+ */
+import type { CallReport } from '../api/payment-api.ts';
+import type { DeadLetterReason } from '../producers/dead-letters.ts';
+import type { Outcome } from '../records/commands.ts';
+import { DurationTally } from './duration-tally.ts';
+import type { Metrics } from './metrics.ts';
+import { METRICS, OTHER } from './metrics-table.ts';
+import { UnknownResults, type UnknownResultsState } from './unknown-results.ts';
+
+export interface ResultCount {
+  readonly command: string;
+  readonly outcome: string;
+  readonly count: number;
+}
+
+export interface DeadLetterCount {
+  readonly reason: DeadLetterReason;
+  readonly count: number;
+  readonly lastAt: string;
+}
+
+/** Since the start of the process. */
+export interface ActivityState {
+  readonly startedAt: string;
+  readonly results: readonly ResultCount[];
+  readonly deadLetters: readonly DeadLetterCount[];
+  readonly unknownResults: UnknownResultsState;
+  /** Failures of our own code, each a bug. */
+  readonly ownFailures: number;
+}
+
+/** Percentiles are seconds; null where there was nothing to measure. */
+export interface IntervalFigures {
+  readonly resultsAccepted: number;
+  readonly resultsOther: number;
+  readonly calls: number;
+  /** Calls without a usable answer: the service could not be reached, or nobody can tell what came of it. */
+  readonly callFaults: number;
+  readonly callMedianSeconds: number | null;
+  readonly call95Seconds: number | null;
+  /** From a command's timestamp to its result. */
+  readonly commandMedianSeconds: number | null;
+  readonly command95Seconds: number | null;
+}
+
+const ACCEPTED: Outcome = 'ACCEPTED';
+const FAULTS: readonly string[] = ['doubt', 'never-sent', 'unreachable', 'unauthorized', 'not-here', 'redirected'];
+
+export class Activity {
+  readonly reports: Metrics['reports'];
+  readonly onCall: Metrics['onCall'];
+  readonly #startedMs: number;
+  readonly #results = new Map<string, ResultCount>();
+  readonly #deadLetters = new Map<DeadLetterReason, DeadLetterCount>();
+  readonly #unknownResults = new UnknownResults();
+  readonly #callDurations = new DurationTally();
+  readonly #commandDurations = new DurationTally();
+  #ownFailures = 0;
+  #interval = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };
+
+  /** @param metrics where every report goes on to */
+  constructor(metrics: Pick<Metrics, 'reports' | 'onCall'>, nowMs: () => number) {
+    this.#startedMs = nowMs();
+    this.reports = {
+      ...metrics.reports,
+      resulted: (lane, result) => {
+        metrics.reports.resulted(lane, result);
+        this.#unknownResults.resulted(lane, result);
+        this.#countResult(result.commandType, result.outcome);
+        this.#commandDurations.add(Number(result.completedAt - result.commandTimestamp));
+      },
+      deadLettered: (lane, letter) => {
+        metrics.reports.deadLettered(lane, letter);
+        const count = (this.#deadLetters.get(letter.reason)?.count ?? 0) + 1;
+        const lastAt = new Date(nowMs()).toISOString();
+        this.#deadLetters.set(letter.reason, { reason: letter.reason, count, lastAt });
+      },
+      failed: (lane, where, error) => {
+        metrics.reports.failed(lane, where, error);
+        this.#ownFailures += 1;
+      },
+    };
+    this.onCall = (report) => {
+      metrics.onCall(report);
+      this.#countCall(report);
+    };
+  }
+
+  /** @param lanes those of this process */
+  state(lanes: ReadonlySet<number>, nowMs: number): ActivityState {
+    return {
+      startedAt: new Date(this.#startedMs).toISOString(),
+      results: [...this.#results.values()],
+      deadLetters: [...this.#deadLetters.values()],
+      unknownResults: this.#unknownResults.state(lanes, nowMs),
+      ownFailures: this.#ownFailures,
+    };
+  }
+
+  /** The figures since the last taking; the next interval begins. */
+  takeInterval(): IntervalFigures {
+    const figures = {
+      ...this.#interval,
+      callMedianSeconds: this.#callDurations.percentileSeconds(50),
+      call95Seconds: this.#callDurations.percentileSeconds(95),
+      commandMedianSeconds: this.#commandDurations.percentileSeconds(50),
+      command95Seconds: this.#commandDurations.percentileSeconds(95),
+    };
+    this.#interval = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };
+    this.#callDurations.clear();
+    this.#commandDurations.clear();
+    return figures;
+  }
+
+  /** Names outside the table are one, so that their number stays bounded. */
+  #countResult(commandType: string, outcomeName: string): void {
+    const { labels } = METRICS.results;
+    const command = labels.command.find((known) => known === commandType) ?? OTHER;
+    const outcome = labels.outcome.find((known) => known === outcomeName) ?? OTHER;
+    const name = `${command} ${outcome}`;
+    this.#results.set(name, { command, outcome, count: (this.#results.get(name)?.count ?? 0) + 1 });
+    if (outcome === ACCEPTED) this.#interval.resultsAccepted += 1;
+    else this.#interval.resultsOther += 1;
+  }
+
+  /** Lists are our own questions and would hide how long payments take. */
+  #countCall({ operation, outcomeKind, durationMs }: CallReport): void {
+    if (operation === 'list-transactions') return;
+    this.#interval.calls += 1;
+    if (FAULTS.includes(outcomeKind)) this.#interval.callFaults += 1;
+    this.#callDurations.add(durationMs);
+  }
+}

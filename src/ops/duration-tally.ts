@@ -1,0 +1,41 @@
+/**
+ * Durations counted in classes, each a tenth wider than the one before: bounded memory for any number of them, and
+ * percentiles that are at most a tenth too high.
+ */
+
+const GROWTH = 1.1;
+/** Shorter ones are all one class. */
+const SMALLEST_MS = 1;
+/** Two days: a command that waited out a long outage. Longer ones are counted as this. */
+const LARGEST_MS = 2 * 86_400_000;
+
+const CLASS_COUNT = classOf(LARGEST_MS) + 1;
+
+export class DurationTally {
+  readonly #counts = new Uint32Array(CLASS_COUNT);
+  #total = 0;
+
+  add(durationMs: number): void {
+    const index = classOf(Math.min(Math.max(durationMs, SMALLEST_MS), LARGEST_MS));
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    this.#total += 1;
+  }
+
+  /** @returns seconds that `percent` of the durations do not exceed; null without any */
+  percentileSeconds(percent: number): number | null {
+    if (this.#total === 0) return null;
+    const wanted = Math.ceil((this.#total * percent) / 100);
+    let seen = 0;
+    const index = this.#counts.findIndex((count) => (seen += count) >= wanted);
+    return (SMALLEST_MS * GROWTH ** index) / 1000;
+  }
+
+  clear(): void {
+    this.#counts.fill(0);
+    this.#total = 0;
+  }
+}
+
+function classOf(durationMs: number): number {
+  return Math.ceil(Math.log(durationMs / SMALLEST_MS) / Math.log(GROWTH));
+}

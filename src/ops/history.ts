@@ -1,0 +1,85 @@
+/**
+ * The last quarter of an hour of this process, in samples: for charts, where no monitoring system is at hand.
+ *
+ *   start   samples every 5 s, until stop; the ring keeps the youngest
+ *
+ * Owns its timer. A state that cannot be read leaves a gap in the time of the samples.
+ */
+import type { Activity, IntervalFigures } from './activity.ts';
+import type { ProcessorState } from './processor-state.ts';
+
+export const SAMPLE_INTERVAL_MS = 5_000;
+const HISTORY_MS = 15 * 60_000;
+const SAMPLES_MAX = HISTORY_MS / SAMPLE_INTERVAL_MS;
+
+export interface Sample extends IntervalFigures {
+  readonly at: string;
+  /** Since the sample before: what counts are divided by for a rate. */
+  readonly intervalSeconds: number;
+  /** Commands that are not admitted, all lanes; null when that is not known of any. */
+  readonly lagMessages: number | null;
+  /** Admitted commands without a result. */
+  readonly unfinished: number;
+  /** 0 where every command has its result. */
+  readonly oldestUnansweredSeconds: number;
+}
+
+export interface HistoryOptions {
+  readonly activity: Pick<Activity, 'takeInterval'>;
+  readonly readState: () => Promise<ProcessorState>;
+  /** Only differences of it are used. */
+  readonly monotonicMs: () => number;
+  /** A state could not be read: a bug. */
+  readonly onError: (error: unknown) => void;
+}
+
+export class History {
+  readonly #options: HistoryOptions;
+  readonly #samples: Sample[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #sampledMs: number;
+
+  constructor(options: HistoryOptions) {
+    this.#options = options;
+    this.#sampledMs = options.monotonicMs();
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.sample().catch((error: unknown) => this.#options.onError(error));
+    }, SAMPLE_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Oldest first. */
+  samples(): readonly Sample[] {
+    return this.#samples;
+  }
+
+  /** Reads the state and adds what it is now; settles as soon as the reading does. */
+  async sample(): Promise<void> {
+    const state = await this.#options.readState();
+    const nowMs = this.#options.monotonicMs();
+    const intervalSeconds = Math.max(nowMs - this.#sampledMs, 1) / 1000;
+    this.#sampledMs = nowMs;
+    this.#samples.push({ ...sampleOf(state), ...this.#options.activity.takeInterval(), intervalSeconds });
+    if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();
+  }
+}
+
+function sampleOf(
+  state: ProcessorState,
+): Pick<Sample, 'at' | 'lagMessages' | 'unfinished' | 'oldestUnansweredSeconds'> {
+  const lags = state.lanes.flatMap((lane) => lane.inputs.filter((input) => input.command !== null));
+  const known = lags.map((input) => input.lagMessages).filter((messages) => messages !== null);
+  return {
+    at: state.at,
+    lagMessages: known.length === 0 ? null : known.reduce((sum, messages) => sum + messages, 0),
+    unfinished: state.unfinished.reduce((sum, group) => sum + group.count, 0),
+    oldestUnansweredSeconds: Math.max(0, ...Object.values(state.oldestUnansweredSeconds).map((age) => age ?? 0)),
+  };
+}

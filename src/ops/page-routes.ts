@@ -1,0 +1,58 @@
+/**
+ * The page for people: static files, read once, served with a policy that allows nothing from elsewhere.
+ *
+ * The shell wants no token: it holds no data and asks for the token itself.
+ */
+import { readFileSync } from 'node:fs';
+import type { Route } from './http-server.ts';
+
+/** Path to file. One list, so that nothing else of the folder is served. */
+const FILES = {
+  '/': 'index.html',
+  '/page/base.css': 'base.css',
+  '/page/parts.css': 'parts.css',
+  '/page/icon.svg': 'icon.svg',
+  '/page/main.js': 'main.js',
+  '/page/charts.js': 'charts.js',
+  '/page/connection.js': 'connection.js',
+  '/page/elements.js': 'elements.js',
+  '/page/overview.js': 'overview.js',
+  '/page/tables.js': 'tables.js',
+  '/page/verdict.js': 'verdict.js',
+  '/page/words.js': 'words.js',
+} as const;
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+/** Own files alone, no inline code or style, no markup from texts, no frames, no forms that are sent. */
+const HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+export function pageRoutes(): Route[] {
+  return Object.entries(FILES).map(([path, file]) => {
+    const body = readFileSync(new URL(`page/${file}`, import.meta.url), 'utf8');
+    const contentType = CONTENT_TYPES[file.slice(file.lastIndexOf('.') + 1)];
+    if (contentType === undefined) throw new Error(`${file} has no content type`);
+    return { path, isProtected: false, answer: () => ({ status: 200, contentType, body, headers: HEADERS }) };
+  });
+}

@@ -1,0 +1,145 @@
+/**
+ * Asks the processor for its state, again and again.
+ *
+ *   asking -> answered -> (2 s) -> asking
+ *   asking -> away -> (2 s, doubled up to 30 s) -> asking
+ *   asking -> token wanted -> (a person gives it) -> asking
+ *
+ * Owns the one timer and the token, which is kept in the tab's session storage. While the page is hidden nothing is
+ * asked.
+ */
+
+/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
+/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {{ sinceMs: number, problem: string }} Absence */
+/**
+ * @typedef {object} Listener
+ * @property {(state: ProcessorState, samples: readonly Sample[]) => void} answered
+ * @property {(absence: Absence) => void} away
+ * @property {(wasRefused: boolean) => void} tokenWanted `wasRefused`: one was given, and it is wrong
+ */
+
+const PAUSE_MS = 2_000;
+const PAUSE_MAX_MS = 30_000;
+/** Above the server's own limit for an answer. */
+const TIMEOUT_MS = 8_000;
+/** Samples are made every 5 s. */
+const HISTORY_EVERY = 2;
+const TOKEN_NAME = 'http-auth-token';
+
+class TokenWanted extends Error {}
+
+export class Connection {
+  /** @type {Listener} */
+  #listener;
+  #failures = 0;
+  #answers = 0;
+  /** @type {number | null} */
+  #answeredMs = null;
+  /** @type {number | null} */
+  #failedMs = null;
+  /** @type {readonly Sample[]} */
+  #samples = [];
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #isAsking = false;
+
+  /** @param {Listener} listener */
+  constructor(listener) {
+    this.#listener = listener;
+    document.addEventListener('visibilitychange', () => this.#askNow());
+    this.#askNow();
+  }
+
+  hasToken() {
+    return sessionStorage.getItem(TOKEN_NAME) !== null;
+  }
+
+  /** @param {string} token */
+  useToken(token) {
+    sessionStorage.setItem(TOKEN_NAME, token);
+    this.#askNow();
+  }
+
+  forgetToken() {
+    sessionStorage.removeItem(TOKEN_NAME);
+    this.#askNow();
+  }
+
+  #askNow() {
+    clearTimeout(this.#timer);
+    if (!document.hidden && !this.#isAsking) void this.#ask();
+  }
+
+  async #ask() {
+    this.#isAsking = true;
+    try {
+      const state = /** @type {ProcessorState} */ (await this.#get('/api/state'));
+      if (this.#answers % HISTORY_EVERY === 0) {
+        const history = /** @type {{ samples: readonly Sample[] }} */ (await this.#get('/api/history'));
+        this.#samples = history.samples;
+      }
+      this.#answered(state);
+    } catch (error) {
+      this.#failed(error);
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  /** @param {ProcessorState} state */
+  #answered(state) {
+    this.#answers += 1;
+    this.#failures = 0;
+    this.#failedMs = null;
+    this.#answeredMs = Date.now();
+    this.#again(PAUSE_MS);
+    // What goes wrong in showing it is not the processor's absence, and is told as what it is.
+    queueMicrotask(() => this.#listener.answered(state, this.#samples));
+  }
+
+  /** @param {unknown} error */
+  #failed(error) {
+    if (error instanceof TokenWanted) {
+      const wasRefused = this.hasToken();
+      sessionStorage.removeItem(TOKEN_NAME);
+      this.#samples = [];
+      this.#answers = 0;
+      this.#listener.tokenWanted(wasRefused);
+      return;
+    }
+    this.#failedMs ??= Date.now();
+    this.#listener.away({ sinceMs: this.#answeredMs ?? this.#failedMs, problem: problemOf(error) });
+    this.#again(Math.min(PAUSE_MS * 2 ** this.#failures, PAUSE_MAX_MS));
+    this.#failures += 1;
+  }
+
+  /** @param {number} pauseMs */
+  #again(pauseMs) {
+    if (!document.hidden) this.#timer = setTimeout(() => this.#askNow(), pauseMs);
+  }
+
+  /**
+   * @param {string} path
+   * @returns {Promise<unknown>}
+   */
+  async #get(path) {
+    const token = sessionStorage.getItem(TOKEN_NAME);
+    const response = await fetch(path, {
+      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      cache: 'no-store',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    if (response.status === 401) throw new TokenWanted();
+    if (!response.ok) throw new Error(`it answers HTTP ${response.status}`);
+    return response.json();
+  }
+}
+
+/** @param {unknown} error */
+function problemOf(error) {
+  if (error instanceof DOMException && error.name === 'TimeoutError') return 'no answer in time';
+  // What fetch says when there is nobody is different in each browser.
+  if (error instanceof TypeError) return 'it cannot be reached';
+  return error instanceof Error ? error.message : String(error);
+}

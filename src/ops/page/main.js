@@ -1,0 +1,78 @@
+/**
+ * The page: asks the processor for its state and shows it, or says since when it does not answer, or asks for the token.
+ */
+import { Connection } from './connection.js';
+import { byId, clearAll, setText } from './elements.js';
+import { showAbsence, showOverview } from './overview.js';
+import { showTables } from './tables.js';
+import { duration, timeOfDay } from './words.js';
+
+/** How often the time of an absence is told anew. */
+const TICK_MS = 1_000;
+/** What a header may hold. */
+const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
+
+const state = byId('state');
+const waiting = byId('waiting');
+const tokenForm = byId('token-form');
+const tokenInput = /** @type {HTMLInputElement} */ (byId('token'));
+const forgetToken = byId('forget-token');
+const freshness = byId('freshness');
+
+/** @type {import('./connection.js').Absence | null} */
+let absence = null;
+
+const connection = new Connection({
+  answered: (answer, samples) => {
+    absence = null;
+    document.body.classList.remove('away');
+    reveal(state);
+    forgetToken.hidden = !connection.hasToken();
+    showOverview(answer, samples);
+    showTables(answer);
+    setText(freshness, 'Live');
+  },
+  away: (gone) => {
+    absence = gone;
+    document.body.classList.add('away');
+    document.title = 'Not answering - Payment processor';
+    if (state.hidden && tokenForm.hidden) reveal(waiting);
+    tellAbsence();
+  },
+  tokenWanted: (wasRefused) => {
+    absence = null;
+    document.body.classList.remove('away');
+    clearAll();
+    document.title = 'Payment processor';
+    setText(freshness, '');
+    forgetToken.hidden = true;
+    const isNew = tokenForm.hidden;
+    reveal(tokenForm);
+    setText(byId('token-problem'), wasRefused ? 'The processor does not take this token.' : '');
+    if (isNew || wasRefused) tokenInput.focus();
+  },
+});
+
+setInterval(tellAbsence, TICK_MS);
+forgetToken.addEventListener('click', () => connection.forgetToken());
+tokenForm.addEventListener('submit', (event) => {
+  event.preventDefault();
+  const token = tokenInput.value.trim();
+  tokenInput.value = '';
+  if (TOKEN_PATTERN.test(token)) connection.useToken(token);
+  else setText(byId('token-problem'), 'A token has no blanks and no letters beyond ASCII.');
+});
+
+/** Shows one of the three: the state, the form, or that none is known. @param {HTMLElement} shown */
+function reveal(shown) {
+  for (const part of [state, waiting, tokenForm]) part.hidden = part !== shown;
+}
+
+function tellAbsence() {
+  if (absence === null) return;
+  const since = `${timeOfDay(new Date(absence.sinceMs))} (${duration(Math.round((Date.now() - absence.sinceMs) / 1000))})`;
+  const text = `Not answering since ${since}: ${absence.problem}`;
+  setText(freshness, 'Not answering');
+  if (state.hidden) setText(waiting, text);
+  else showAbsence(text);
+}

@@ -1,0 +1,247 @@
+/** The upper part of the page: the verdict, key figures and charts. */
+import { Chart } from './charts.js';
+import { byId, element, fillChildren, marked, setText } from './elements.js';
+import { causeInWords, isLagKnown, lastMinute, oldestUnanswered, verdictOn, waitingByCause } from './verdict.js';
+import { count, counted, duration, rate, SERVICE } from './words.js';
+
+/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
+/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {{ name: string, value: string, note: string, kind?: 'warning' | 'bad' }} Figure */
+
+const NOT_ANSWERING = 'Not answering';
+const ABSENCE_ADVICE =
+  'See whether the process runs, and its log. What it owned goes to other members within seconds; nothing is lost or paid twice.';
+
+/** @type {Chart[]} */
+let charts = [];
+
+/**
+ * @param {ProcessorState} state
+ * @param {readonly Sample[]} samples
+ */
+export function showOverview(state, samples) {
+  showIdentity(state);
+  showVerdict(state, samples);
+  showFigures(state, samples);
+  showCharts(state, samples);
+}
+
+/**
+ * What was good when it was last heard of is not known to be good now.
+ * @param {string} since
+ */
+export function showAbsence(since) {
+  const verdict = byId('verdict');
+  verdict.dataset['level'] = 'bad';
+  const headline = byId('headline');
+  if (headline.textContent !== NOT_ANSWERING) {
+    setText(byId('summary'), `When it was last heard of: ${headline.textContent}. All below is from then.`);
+    setText(headline, NOT_ANSWERING);
+    document.title = `${NOT_ANSWERING} - Payment processor`;
+  }
+  const item = element('li', {}, element('strong', { text: since }), element('span', { text: ABSENCE_ADVICE }));
+  byId('findings').replaceChildren(item);
+}
+
+/** @param {ProcessorState} state */
+function showIdentity(state) {
+  const upSeconds = (Date.parse(state.at) - Date.parse(state.activity.startedAt)) / 1000;
+  setText(
+    byId('identity'),
+    `Process ${state.processId.slice(0, 8)}, up for ${duration(Math.max(0, Math.round(upSeconds)))}`,
+  );
+}
+
+/**
+ * @param {ProcessorState} state
+ * @param {readonly Sample[]} samples
+ */
+function showVerdict(state, samples) {
+  const { findings, headline, level, summary } = verdictOn(state, samples);
+  byId('verdict').dataset['level'] = level;
+  setText(byId('headline'), headline);
+  setText(byId('summary'), summary);
+  fillChildren(
+    byId('findings'),
+    findings,
+    () => element('li', {}, element('strong'), element('span')),
+    (item, { advice, isBad, text }) => {
+      item.className = isBad ? 'bad' : 'warning';
+      const [what, todo] = item.children;
+      if (what !== undefined) setText(what, text);
+      if (todo !== undefined) setText(todo, advice ?? '');
+    },
+  );
+  document.title = `${headline} - Payment processor`;
+}
+
+/**
+ * @param {ProcessorState} state
+ * @param {readonly Sample[]} samples
+ */
+function showFigures(state, samples) {
+  fillChildren(
+    byId('figures'),
+    figuresOf(state, samples),
+    () =>
+      element('div', {}, element('dt'), element('dd', { className: 'value' }), element('dd', { className: 'note' })),
+    (item, { kind, name, note, value }) => {
+      item.className = kind ?? '';
+      [name, value, note].forEach((text, index) => {
+        const part = item.children[index];
+        if (part !== undefined) setText(part, text);
+      });
+    },
+  );
+}
+
+/**
+ * @param {ProcessorState} state
+ * @param {readonly Sample[]} samples
+ * @returns {Figure[]}
+ */
+function figuresOf(state, samples) {
+  const shares = waitingByCause(state, null);
+  const isKnown = isLagKnown(state, null);
+  const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
+  const oldest = oldestUnanswered(state);
+  const inDoubt = state.unfinished.filter((group) => group.state === 'DOUBTFUL');
+  const doubtful = inDoubt.reduce((sum, group) => sum + group.count, 0);
+  const oldestDoubt = Math.max(0, ...inDoubt.map((group) => group.oldestSeconds));
+  const unfinished = state.unfinished.reduce((sum, group) => sum + group.count, 0);
+  const openLanes = state.lanes.filter((lane) => lane.stage === 'open').length;
+  const { deadLetters, unknownResults } = state.activity;
+  const letters = deadLetters.reduce((sum, { count: number }) => sum + number, 0);
+  return [
+    {
+      name: 'Oldest without a result',
+      value: oldest === null ? (isKnown ? 'none' : 'not known') : duration(oldest),
+      note: 'in Kafka or admitted',
+      ...marked(oldest !== null && oldest >= 60, 'warning'),
+    },
+    {
+      name: 'Waiting in Kafka',
+      value: isKnown ? count(waiting) : waiting === 0 ? 'not known' : `${count(waiting)} or more`,
+      note: shares[0] === undefined ? (isKnown ? 'no lag' : 'no answer of Kafka yet') : causeInWords(shares[0].cause),
+    },
+    {
+      name: 'Admitted, unfinished',
+      value: count(unfinished),
+      note: `${counted(state.keysRemembered, 'key')} remembered`,
+    },
+    ...recentFigures(state, samples),
+    {
+      name: 'Calls under way',
+      value: `${count(state.callsUnderWay)} of ${count(state.callSlots)}`,
+      note: SERVICE[state.service.state],
+      ...marked(state.service.state === 'held', 'bad'),
+    },
+    {
+      name: 'Lanes open here',
+      value: `${count(openLanes)} of ${count(state.lanesConfigured)}`,
+      note: lanesNote(openLanes, state.lanes.length),
+      ...marked(openLanes < state.lanes.length || openLanes === 0, 'warning'),
+    },
+    {
+      name: 'In doubt',
+      value: count(doubtful),
+      note: doubtful === 0 ? 'nothing to settle' : `oldest ${duration(oldestDoubt)}`,
+      ...marked(doubtful > 0, 'warning'),
+    },
+    {
+      name: 'UNKNOWN, to be decided',
+      value: count(unknownResults.waiting),
+      note:
+        unknownResults.oldestSeconds === null ? 'since the start' : `oldest ${duration(unknownResults.oldestSeconds)}`,
+      ...marked(unknownResults.waiting > 0, 'bad'),
+    },
+    { name: 'Dead letters', value: count(letters), note: 'since the start', ...marked(letters > 0, 'warning') },
+  ];
+}
+
+/**
+ * @param {number} open
+ * @param {number} handed
+ */
+function lanesNote(open, handed) {
+  if (handed === 0) return 'none handed out yet';
+  return open < handed ? `of ${count(handed)} handed to it` : 'all that it was handed';
+}
+
+/**
+ * @param {ProcessorState} state
+ * @param {readonly Sample[]} samples
+ * @returns {Figure[]}
+ */
+function recentFigures(state, samples) {
+  const recent = lastMinute(samples, state);
+  const results = recent.reduce((sum, sample) => sum + sample.resultsAccepted + sample.resultsOther, 0);
+  const slowest = Math.max(0, ...recent.map((sample) => sample.command95Seconds ?? 0));
+  return [
+    { name: 'Results, last minute', value: recent.length === 0 ? 'not yet' : count(results), note: 'all outcomes' },
+    {
+      name: 'Command to result, 95 %',
+      value: slowest === 0 ? 'none' : duration(slowest),
+      note: 'highest of the last minute',
+    },
+  ];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @param {readonly Sample[]} samples
+ */
+function showCharts(state, samples) {
+  const container = byId('charts');
+  if (container.children.length === 0) {
+    charts = CHARTS.map((kind) => new Chart(kind));
+    container.append(...charts.map((chart) => chart.figure));
+  }
+  for (const chart of charts) chart.show(samples, Date.parse(state.at));
+}
+
+/** Seconds whose halves are short to say. */
+const DURATION_TOPS = [
+  ...[0.01, 0.02, 0.04, 0.1, 0.2, 0.4, 1, 2, 4, 10, 20, 60, 120, 240, 600, 1200, 1800],
+  ...[3600, 7200, 14_400, 28_800, 86_400, 172_800],
+];
+const AGE_TOPS = DURATION_TOPS.filter((seconds) => seconds >= 10);
+const COUNT_TOPS = [10];
+const RATE_TOPS = [1];
+
+/** @type {readonly import('./charts.js').ChartKind[]} */
+const CHARTS = [
+  {
+    title: 'Results per second',
+    format: rate,
+    tops: RATE_TOPS,
+    series: [
+      { name: 'accepted', valueOf: (sample) => sample.resultsAccepted / sample.intervalSeconds },
+      { name: 'other outcomes', valueOf: (sample) => sample.resultsOther / sample.intervalSeconds },
+    ],
+  },
+  {
+    title: 'Latency of payment service calls',
+    format: duration,
+    tops: DURATION_TOPS,
+    series: [
+      { name: 'median', valueOf: (sample) => sample.callMedianSeconds },
+      { name: '95 %', valueOf: (sample) => sample.call95Seconds },
+    ],
+  },
+  {
+    title: 'Lag: commands without a result',
+    format: count,
+    tops: COUNT_TOPS,
+    series: [
+      { name: 'waiting in Kafka', valueOf: (sample) => sample.lagMessages },
+      { name: 'admitted', valueOf: (sample) => sample.unfinished },
+    ],
+  },
+  {
+    title: 'Age of the oldest without a result',
+    format: duration,
+    tops: AGE_TOPS,
+    series: [{ name: 'oldest', valueOf: (sample) => sample.oldestUnansweredSeconds }],
+  },
+];

@@ -1,0 +1,174 @@
+/** The lower part of the page: by command and lane, and what waits for a person. */
+import { byId, fillTable, marked, setText } from './elements.js';
+import { causesInWords, isLagKnown, waitingByCause } from './verdict.js';
+import { BREAKERS, count, counted, DEAD_LETTERS, duration, timeOfDay, UNFINISHED } from './words.js';
+
+/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
+/** @typedef {import('./elements.js').Cell} Cell */
+
+const OUTCOMES = ['ACCEPTED', 'REFUSED', 'INVALID', 'EXPIRED', 'FAILED', 'CONFLICT', 'UNKNOWN'];
+/** Of them those that a person should look at. */
+const OUTCOMES_AMISS = ['FAILED', 'UNKNOWN'];
+
+/** @param {ProcessorState} state */
+export function showTables(state) {
+  showCommands(state);
+  showLanes(state);
+  showUnknown(state);
+  showUnfinished(state);
+  showDeadLetters(state);
+  showResults(state);
+}
+
+/**
+ * Command types that have a topic here; all while no lane is.
+ * @param {ProcessorState} state
+ */
+function servedOperations(state) {
+  const served = new Set(state.lanes.flatMap((lane) => lane.inputs.map((input) => input.command)));
+  return state.operations.filter(({ operation }) => state.lanes.length === 0 || served.has(operation));
+}
+
+/** @param {ProcessorState} state */
+function showCommands(state) {
+  const rows = servedOperations(state).map(({ allowance, breaker, callsUnderWay, operation }) => {
+    const shares = waitingByCause(state, operation);
+    const isKnown = isLagKnown(state, operation);
+    const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
+    const oldest = state.oldestUnansweredSeconds[operation];
+    const unfinished = state.unfinished.filter((group) => group.operation === operation);
+    /** @type {Cell[]} */
+    const cells = [
+      { text: operation },
+      {
+        text: isKnown || waiting > 0 ? count(waiting) : 'not known',
+        isNumber: true,
+        ...marked(waiting > 0, 'warning'),
+      },
+      { text: oldest === null ? 'none' : duration(oldest), isNumber: true, ...marked((oldest ?? 0) >= 60, 'warning') },
+      {
+        text: shares.length > 0 ? causesInWords(shares) : isKnown ? 'no lag' : '',
+        ...marked(shares.length === 0, 'quiet'),
+      },
+      { text: count(unfinished.reduce((sum, group) => sum + group.count, 0)), isNumber: true },
+      { text: BREAKERS[breaker], ...marked(breaker === 'open' || breaker === 'checking', 'bad') },
+      {
+        text: allowance === null ? count(callsUnderWay) : `${count(callsUnderWay)} of ${count(allowance)}`,
+        isNumber: true,
+      },
+    ];
+    return cells;
+  });
+  const headings = ['Command', 'In Kafka', 'Oldest', 'Why it waits', 'Unfinished', 'Breaker', 'Calls'];
+  fillTable('commands', headings, rows, 'No command is served.');
+}
+
+/** @param {ProcessorState} state */
+function showLanes(state) {
+  const { isGroupConfirmed, lanes, lanesConfigured } = state;
+  const here =
+    lanes.length === 0
+      ? 'No lane is'
+      : `${lanes.length} of ${counted(lanesConfigured, 'lane')} ${lanes.length === 1 ? 'is' : 'are'}`;
+  const others =
+    lanes.length > 0 && lanes.length < lanesConfigured
+      ? ' The others belong to other members of the group, each with a page of its own.'
+      : '';
+  const group = isGroupConfirmed
+    ? 'Kafka confirms the membership of the group.'
+    : 'Kafka does not confirm the membership of the group.';
+  setText(byId('membership'), `${here} with this member.${others} ${group}`);
+  const commands = servedOperations(state).map(({ operation }) => operation);
+  const rows = lanes.map((lane) => {
+    /** @type {Cell[]} */
+    const cells = [
+      { text: String(lane.lane) },
+      {
+        text: lane.stoppedReason === null ? lane.stage : `${lane.stage}: ${lane.stoppedReason}`,
+        ...marked(lane.stage === 'stopped', 'bad'),
+      },
+      { text: count(lane.unfinished), isNumber: true },
+      ...commands.map((command) => inputCell(lane.inputs.find((input) => input.command === command))),
+      inputCell(lane.inputs.find((input) => input.command === null && input.topic.includes('observations'))),
+    ];
+    return cells;
+  });
+  const none = 'No lanes: the group has handed out none to this process.';
+  fillTable('lanes', ['Lane', 'Stage', 'Unfinished', ...commands, 'observations'], rows, none);
+}
+
+/**
+ * @param {import('../processor-state.ts').InputState | undefined} input
+ * @returns {Cell}
+ */
+function inputCell(input) {
+  if (input?.lagMessages == null) return { text: 'not known', kind: 'quiet', isNumber: true };
+  const { cause, lagMessages, oldestSeconds, position, problem } = input;
+  const title = `position ${position ?? 'not known'}${problem === null ? '' : `; ${problem}`}`;
+  if (lagMessages === 0) return { text: '0', kind: 'quiet', isNumber: true, title };
+  const age = oldestSeconds === null ? '' : `, ${duration(oldestSeconds)}`;
+  const why = cause === null || cause === 'catching-up' ? '' : `, ${cause}`;
+  return { text: `${count(lagMessages)}${age}${why}`, isNumber: true, title, ...marked(why !== '', 'warning') };
+}
+
+/** @param {ProcessorState} state */
+function showUnknown({ activity }) {
+  const { listed, waiting } = activity.unknownResults;
+  const rows = listed.map(({ ageSeconds, command, keyHash, lane }) => [
+    { text: keyHash },
+    { text: command },
+    { text: String(lane), isNumber: true },
+    { text: duration(ageSeconds), isNumber: true },
+  ]);
+  const headings = [
+    waiting > listed.length ? `Key hash (oldest ${listed.length} of ${count(waiting)})` : 'Key hash',
+    'Command',
+    'Lane',
+    'Age',
+  ];
+  fillTable('unknown', headings, rows, 'None waits for a person.');
+}
+
+/** @param {ProcessorState} state */
+function showUnfinished({ unfinished }) {
+  const rows = unfinished.map(({ count: number, oldestSeconds, operation, state }) => {
+    /** @type {Cell[]} */
+    const cells = [
+      { text: `${state}: ${UNFINISHED[state]}`, ...marked(state === 'DOUBTFUL', 'warning') },
+      { text: operation },
+      { text: count(number), isNumber: true },
+      { text: duration(oldestSeconds), isNumber: true },
+    ];
+    return cells;
+  });
+  fillTable('unfinished', ['State', 'Operation', 'Number', 'Oldest'], rows, 'None.');
+}
+
+/** @param {ProcessorState} state */
+function showDeadLetters({ activity }) {
+  const rows = activity.deadLetters.map(({ count: number, lastAt, reason }) => [
+    { text: `${reason}: ${DEAD_LETTERS[reason]}` },
+    { text: count(number), isNumber: true },
+    { text: timeOfDay(new Date(lastAt)), isNumber: true },
+  ]);
+  fillTable('letters', ['Reason', 'Number', 'Last'], rows, 'None.');
+}
+
+/** @param {ProcessorState} state */
+function showResults(state) {
+  const { results } = state.activity;
+  const rows = servedOperations(state).map(({ operation }) => {
+    const cells = OUTCOMES.map((outcome) => {
+      const number = results.find((result) => result.command === operation && result.outcome === outcome)?.count ?? 0;
+      const kind = number === 0 ? marked(true, 'quiet') : marked(OUTCOMES_AMISS.includes(outcome), 'bad');
+      return { text: count(number), isNumber: true, ...kind };
+    });
+    return [{ text: operation }, ...cells];
+  });
+  fillTable('results', ['Command', ...OUTCOMES.map(titleCase)], rows, 'No command is served.');
+}
+
+/** @param {string} word */
+function titleCase(word) {
+  return word.slice(0, 1) + word.slice(1).toLowerCase();
+}

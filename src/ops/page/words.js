@@ -1,0 +1,151 @@
+/** Numbers, ages and the processor's terms in plain words. Pure. */
+
+/** @typedef {import('../lag.ts').NotAdmittedCause} NotAdmittedCause */
+/** @typedef {import('../processor-state.ts').UnfinishedState['state']} UnfinishedName */
+/** @typedef {import('../processor-state.ts').ProcessorState['service']['state']} ServiceState */
+/** @typedef {import('../../api/breaker.ts').BreakerStage} BreakerStage */
+/** @typedef {import('../../producers/dead-letters.ts').DeadLetterReason} DeadLetterReason */
+
+const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const RATES = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
+
+/** @param {number} value */
+export function count(value) {
+  return NUMBERS.format(value);
+}
+
+/** @param {number} value */
+export function rate(value) {
+  return value >= 1000 ? NUMBERS.format(value) : RATES.format(value);
+}
+
+/**
+ * The two largest units, as people say it.
+ * @param {number} seconds
+ */
+export function duration(seconds) {
+  if (seconds === 0) return '0 s';
+  if (seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
+  if (seconds < 9.95) return `${Number(seconds.toFixed(1))} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return twoUnits(whole, 60, 'min', 's');
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 24 * 60) return twoUnits(minutes, 60, 'h', 'min');
+  return twoUnits(Math.floor(minutes / 60), 24, 'd', 'h');
+}
+
+/**
+ * @param {number} amount of the small unit
+ * @param {number} size of the large one
+ * @param {string} large
+ * @param {string} small
+ */
+function twoUnits(amount, size, large, small) {
+  const rest = amount % size;
+  return `${Math.floor(amount / size)} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`;
+}
+
+/**
+ * @param {number} number
+ * @param {string} one
+ * @param {string} many
+ */
+export function counted(number, one, many = `${one}s`) {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+/**
+ * @param {Date} instant
+ */
+export function timeOfDay(instant) {
+  return instant.toLocaleTimeString('en-GB');
+}
+
+/** Why commands wait in Kafka. @type {Readonly<Record<NotAdmittedCause, string>>} */
+export const CAUSES = {
+  'catching-up': 'being worked off',
+  'no-slot': 'all call slots are taken',
+  'rate-limit': 'at the rate limit, API_MAX_RPS',
+  breaker: 'the breaker is open after faults of the payment service',
+  held: 'the payment service is held',
+  'lane-full': 'the lane is full of unfinished commands',
+  registry: 'the schema registry cannot be asked',
+  failed: 'our own code failed on the message: a bug',
+  'lane-not-open': 'the lane is not open',
+  unconfirmed: 'the membership of the group is not confirmed',
+};
+
+/** @type {Readonly<Record<ServiceState, string>>} */
+export const SERVICE = {
+  serving: 'the service is serving',
+  held: 'the service is held: no calls',
+  unchecked: 'the service is not checked yet',
+};
+
+/** @type {Readonly<Record<UnfinishedName, string>>} */
+export const UNFINISHED = {
+  INTENT: 'called, or about to be',
+  PARKED: 'to be tried again later',
+  DOUBTFUL: 'in doubt, being settled',
+  QUOTED: 'quote made, to be executed',
+};
+
+/** @type {Readonly<Record<BreakerStage, string>>} */
+export const BREAKERS = {
+  closed: 'closed',
+  open: 'open: no calls',
+  checking: 'checking the service',
+  trial: 'trial: one call',
+  ramp: 'ramping up',
+};
+
+/** @type {Readonly<Record<DeadLetterReason, string>>} */
+export const DEAD_LETTERS = {
+  UNREADABLE: 'the value cannot be read',
+  UNKNOWN_SCHEMA: 'its schema id is unknown to the registry',
+  NO_KEY: 'it has no key',
+  INVALID_KEY: 'its key is not allowed',
+  TOO_LARGE: 'it is too large',
+  SET_ASIDE: 'our own code failed on it three times: a bug',
+  REFUSED_DECISION: 'an operator decision that was refused',
+};
+
+/** What to know and to do of a readiness reason, by how it begins. */
+const ADVICE = /** @type {const} */ ([
+  ['draining', 'It ends calls, commits their answers and hands its lanes on. Nothing to do.'],
+  [
+    'not yet assigned',
+    'At a start this passes within seconds. Else Kafka or the registry does not answer: see the log.',
+  ],
+  ['group not confirmed', 'Look at the brokers and the network. Another member may take over; nothing is paid twice.'],
+  ['acquiring', 'A takeover passes within seconds; longer after a crash or with a large ledger.'],
+  ['releasing', 'The lanes go to another member within seconds.'],
+  ['lane', 'It stops rather than guess and needs a person: see the log and the runbook. The other lanes go on.'],
+  [
+    'the schema registry',
+    'Mend the registry. Commands whose schema is not known yet wait in Kafka; none is lost or refused.',
+  ],
+  ['payment service not checked', 'At a start this passes within seconds.'],
+  [
+    'payment service held: wrong credentials',
+    'Commands wait in Kafka; none is refused. Put the credentials right at the service, or set new ones and restart.',
+  ],
+  [
+    'payment service held',
+    'No call is made; commands wait in Kafka and none is refused. It is checked again every few seconds.',
+  ],
+  [
+    'payment service unreachable',
+    'Commands wait in Kafka; none is refused. It tries again by itself: see the service and the way to it.',
+  ],
+  ['breaker open', 'These operations wait in Kafka, the others go on. It tries again by itself: see the service.'],
+]);
+
+/**
+ * @param {string} reason of the readiness
+ * @returns {string | null}
+ */
+export function adviceOn(reason) {
+  return ADVICE.find(([beginning]) => reason.startsWith(beginning))?.[1] ?? null;
+}

@@ -1,0 +1,165 @@
+/**
+ * Transactions that are looked at one by one: open ones, and those whose last change a pass over recent ones would not
+ * come by. No I/O; fed by the states of the index. All others are watched by the passes of the agenda.
+ */
+import { instantOf, isTerminal, type TransactionState } from './transaction-state.ts';
+import type { Window } from './poll-scan.ts';
+
+export interface WatchOptions {
+  /** Time between looks at a young transaction. */
+  readonly intervalMs: number;
+  /** How long a terminal transaction is watched. */
+  readonly terminalForMs: number;
+}
+
+/** Transactions that one pass over a window is to show. */
+export interface Cluster {
+  readonly window: Window;
+  readonly ids: readonly string[];
+}
+
+interface Watched {
+  /** Creation time, and how far it may be from that. */
+  readonly createdMs: number;
+  readonly marginMs: number;
+  readonly terminalSinceMs: number | null;
+  readonly isUnclear: boolean;
+  lookedMs: number;
+  /** Looks in a row that did not show it. */
+  misses: number;
+}
+
+/** A change is seen after a fraction of the transaction's age. */
+const LOOKS_PER_AGE = 60;
+const OPEN_INTERVAL_MAX_MS = 15 * 60_000;
+/** Terminal ones rarely change: the same rule, in coarser steps. */
+const LOOKS_PER_TERMINAL_AGE = 20;
+const TERMINAL_INTERVALS_MIN = 12;
+const INTERVAL_MAX_MS = 3_600_000;
+/** One that took longer to its end may be older than what the passes over terminal ones go through. */
+export const LATE_AFTER_MS = 3_600_000;
+/** Bounds memory, about 40 MB; beyond, transactions are found by the sweep alone. */
+const WATCHED_MAX = 200_000;
+/** Where the service does not say when it was created: around when we first saw it. */
+const GUESS_MARGIN_MS = 5 * 60_000;
+/** Taken at a time, so that what becomes due meanwhile has its turn. */
+const DUE_MAX = 2_000;
+/** Of one window: about ten pages. */
+const CLUSTER_MAX = 1_000;
+
+export class PollWatch {
+  readonly #options: WatchOptions;
+  readonly #watched = new Map<string, Watched>();
+  #unwatched = 0;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+  }
+
+  size(): number {
+    return this.#watched.size;
+  }
+
+  /** Open transactions there was no room for, so far. */
+  unwatched(): number {
+    return this.#unwatched;
+  }
+
+  /** Takes in the present state of a transaction. */
+  update(state: TransactionState, nowMs: number): void {
+    const createdMs = instantOf(state.createdAt);
+    const watched: Watched = {
+      createdMs: createdMs ?? state.seenBeganMs,
+      marginMs: createdMs === null ? GUESS_MARGIN_MS : 0,
+      terminalSinceMs: isTerminal(state.status) ? (state.terminalSinceMs ?? state.seenEndedMs) : null,
+      isUnclear: state.unclearSinceMs !== null,
+      lookedMs: Math.min(nowMs, state.seenEndedMs),
+      misses: 0,
+    };
+    const before = this.#watched.get(state.id);
+    if (state.status === null || !this.#isToWatch(watched, nowMs)) this.#watched.delete(state.id);
+    else if (before !== undefined) {
+      this.#watched.set(state.id, { ...watched, lookedMs: Math.max(before.lookedMs, watched.lookedMs) });
+    } else if (this.#watched.size < WATCHED_MAX) this.#watched.set(state.id, watched);
+    else this.#unwatched += 1;
+  }
+
+  /** A page showed it. */
+  listed(id: string, nowMs: number): void {
+    const watched = this.#watched.get(id);
+    if (watched === undefined) return;
+    watched.lookedMs = nowMs;
+    watched.misses = 0;
+  }
+
+  /** The pass over the cluster has ended: what it did not show is looked for less often. */
+  looked(cluster: Cluster, beganMs: number, nowMs: number): void {
+    for (const id of cluster.ids) {
+      const watched = this.#watched.get(id);
+      if (watched === undefined || watched.lookedMs >= beganMs) continue;
+      watched.lookedMs = nowMs;
+      watched.misses += 1;
+    }
+  }
+
+  /**
+   * What is due, the most overdue for its age first, as windows that hold neighbours together.
+   * @param mergeGapMs a gap in creation time that costs less to read through than a call of its own
+   */
+  due(nowMs: number, mergeGapMs: number): Cluster[] {
+    const due: { id: string; watched: Watched; lateness: number }[] = [];
+    for (const [id, watched] of this.#watched) {
+      const lateness = (nowMs - watched.lookedMs) / this.#intervalMs(watched, nowMs);
+      if (lateness < 1) continue;
+      if (this.#isToWatch(watched, nowMs)) due.push({ id, watched, lateness });
+      else this.#watched.delete(id);
+    }
+    if (due.length > DUE_MAX) due.sort((left, right) => right.lateness - left.lateness).splice(DUE_MAX);
+    due.sort((left, right) => fromMs(left.watched) - fromMs(right.watched));
+    return clustersOf(
+      due.map(({ id, watched }) => ({ id, fromMs: fromMs(watched), toMs: watched.createdMs + watched.marginMs })),
+      mergeGapMs,
+    );
+  }
+
+  #isToWatch({ createdMs, isUnclear, terminalSinceMs }: Watched, nowMs: number): boolean {
+    if (terminalSinceMs === null || isUnclear) return true;
+    const isLate = terminalSinceMs - createdMs > LATE_AFTER_MS;
+    return isLate && nowMs - terminalSinceMs < this.#options.terminalForMs;
+  }
+
+  #intervalMs({ createdMs, isUnclear, misses, terminalSinceMs }: Watched, nowMs: number): number {
+    const { intervalMs } = this.#options;
+    if (isUnclear) return intervalMs;
+    const usualMs =
+      terminalSinceMs === null
+        ? clamped((nowMs - createdMs) / LOOKS_PER_AGE, intervalMs, OPEN_INTERVAL_MAX_MS)
+        : clamped(
+            (nowMs - terminalSinceMs) / LOOKS_PER_TERMINAL_AGE,
+            intervalMs * TERMINAL_INTERVALS_MIN,
+            INTERVAL_MAX_MS,
+          );
+    return misses === 0 ? usualMs : Math.max(usualMs, Math.min(usualMs * 2 ** misses, INTERVAL_MAX_MS));
+  }
+}
+
+function fromMs(watched: Watched): number {
+  return watched.createdMs - watched.marginMs;
+}
+
+/** @param sorted by where they begin */
+function clustersOf(sorted: readonly { id: string; fromMs: number; toMs: number }[], mergeGapMs: number): Cluster[] {
+  const clusters: { fromMs: number; toMs: number; ids: string[] }[] = [];
+  for (const { id, fromMs, toMs } of sorted) {
+    const last = clusters.at(-1);
+    if (last !== undefined && fromMs - last.toMs <= mergeGapMs && last.ids.length < CLUSTER_MAX) {
+      last.toMs = Math.max(last.toMs, toMs);
+      last.ids.push(id);
+    } else clusters.push({ fromMs, toMs, ids: [id] });
+  }
+  return clusters.map(({ ids, ...range }) => ({ ids, window: { ...range, status: null } }));
+}
+
+function clamped(value: number, min: number, max: number): number {
+  return Math.max(min, Math.min(value, max));
+}

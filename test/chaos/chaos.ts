@@ -1,0 +1,78 @@
+/**
+ * The proof by chaos: `npm run chaos -- --minutes 20 --seed 7 --honour-keys transfer-in [--commands-per-second 20]
+ * [--processors 2] [--types transfer-in,...] [--json] [--keep-logs]`.
+ *
+ * Three real brokers, the registry and the sandbox on this machine. Exit code 0 when every promise held; 1 with what was
+ * wrong, and where the logs are; 2 for wrong arguments.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startEngine } from '../../dev/engine/start.ts';
+import { isCommandType, type CommandType } from '../../src/records/commands.ts';
+import { CHAOS_TYPES, type ChaosType } from './chaos-commands.ts';
+import { judgeChaos } from './chaos-judgement.ts';
+import { reportOf, textOf, type RunNames } from './chaos-report.ts';
+import { runChaos } from './chaos-scenario.ts';
+
+const EXIT_CODE_ARGUMENTS = 2;
+const SEEDS = 100_000;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '2' },
+    seed: { type: 'string', default: String(Date.now() % SEEDS) },
+    'honour-keys': { type: 'string', default: 'transfer-in' },
+    'commands-per-second': { type: 'string', default: '20' },
+    processors: { type: 'string', default: '2' },
+    types: { type: 'string', default: CHAOS_TYPES.join(',') },
+    json: { type: 'boolean', default: false },
+    'keep-logs': { type: 'boolean', default: false },
+  },
+});
+
+function listOf<Name extends string>(text: string, isName: (name: string) => name is Name): Name[] {
+  return text
+    .split(',')
+    .filter((name) => name !== '')
+    .map((name) => {
+      if (isName(name)) return name;
+      console.error(`${name} is not one of those that can be named here`);
+      process.exit(EXIT_CODE_ARGUMENTS);
+    });
+}
+
+function numberOf(text: string, name: string): number {
+  const value = Number(text);
+  if (value > 0) return value;
+  console.error(`--${name} ${text} is not a number above 0`);
+  process.exit(EXIT_CODE_ARGUMENTS);
+}
+
+const run: RunNames = {
+  seed: Number(values.seed),
+  minutes: numberOf(values.minutes, 'minutes'),
+  commandsPerSecond: numberOf(values['commands-per-second'], 'commands-per-second'),
+};
+const processors = numberOf(values.processors, 'processors');
+const honourKeys: CommandType[] = listOf(values['honour-keys'], isCommandType);
+const types = listOf(values.types, (name): name is ChaosType => (CHAOS_TYPES as readonly string[]).includes(name));
+const onProgress = (line: string): void => console.error(line);
+
+const directory = await mkdtemp(join(tmpdir(), 'payment-chaos-'));
+const engine = await startEngine({ brokers: 3, directory: join(directory, 'engine'), onProgress });
+let hasFailed = true;
+try {
+  const evidence = await runChaos({ ...run, engine, directory, processors, honourKeys, types, onProgress });
+  const judgement = judgeChaos(evidence);
+  const report = reportOf(run, evidence, judgement);
+  hasFailed = judgement.wrong.length > 0;
+  await writeFile(join(directory, 'report.json'), JSON.stringify(report, null, 2));
+  console.log(values.json ? JSON.stringify(report, null, 2) : textOf(report));
+} finally {
+  await engine.stop();
+  if (hasFailed || values['keep-logs']) console.error(`seed ${run.seed}; logs and report are in ${directory}`);
+  else await rm(directory, { recursive: true, force: true });
+  process.exitCode = hasFailed ? 1 : 0;
+}

@@ -1,0 +1,111 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { transferInOf } from '../support/commands.ts';
+import { useStack } from '../support/test-stack.ts';
+import { runCli, type CliRun } from './run-cli.ts';
+
+const stack = useStack({ name: 'letters' });
+const ODD_BYTES = Buffer.from([0xff, 0x00, 0xfe]);
+const COMMAND =
+  '{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"InternalAccount:letters-x"},"amount":250}';
+
+beforeAll(async () => {
+  await stack().startProcessor();
+});
+
+const letters = (...args: string[]): Promise<CliRun> => runCli({ ...stack().environment }, 'dead-letters', ...args);
+const lettersJson = (...args: string[]): Promise<CliRun> =>
+  runCli({ ...stack().environment }, '--output', 'json', 'dead-letters', ...args);
+
+/** @returns where the dead letter of a message lies that has this mark */
+async function bury(key: string | null, value: string | Buffer, mark: string): Promise<string> {
+  const headers = { 'content-type': 'application/json', mark, odd: ODD_BYTES, ce_subject: 'old', ce_id: mark };
+  await stack().publishRaw('transfer-in', { key, value, headers, partition: 0 });
+  const letter = await stack().journal.deadLetter((record) => record.headers['mark'] === mark, mark);
+  return `${letter.partition}/${letter.offset}`;
+}
+
+describe('dead-letters show', () => {
+  test('prints reason, first place, headers, and the bytes as hex and as text', async () => {
+    const place = await bury(null, Buffer.from('account 7\u0000é'), 'shown');
+    const run = await letters('show', place);
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.stdout).toMatch(/NO_KEY: /);
+    expect(run.stdout).toContain(`${stack().topics.commands['transfer-in']}, partition 0`);
+    expect(run.stdout).toContain('mark: shown');
+    expect(run.stdout).toContain('odd: 0xff00fe');
+    expect(run.stdout).toMatch(/000000 {2}61 63 63 6f 75 6e 74 20 37 00 c3 a9 +account 7\.\.\./);
+    expect(run.stdout).not.toContain('dlq-');
+    const json = await lettersJson('show', `${stack().topics.deadLetters}/${place}`);
+    expect(json.documents).toMatchObject([
+      {
+        reason: 'NO_KEY',
+        key: null,
+        valueText: null,
+        valueHex: '6163636f756e74203700c3a9',
+        headers: { odd: [{ text: null, hex: 'ff00fe' }], mark: [{ text: 'shown' }] },
+      },
+    ]);
+  });
+
+  test('tells a place without a dead letter from one that is none', async () => {
+    expect(await letters('show', '0/999999')).toMatchObject({ code: 3 });
+    expect(await letters('show', '99/0')).toMatchObject({ code: 3 });
+    expect(await letters('show', 'somewhere')).toMatchObject({ code: 2 });
+    expect(await letters('show', 'another.topic/0/0')).toMatchObject({ code: 2 });
+  });
+});
+
+describe('dead-letters redrive', () => {
+  test('publishes a message without a key under one that is given, with its bytes and headers', async () => {
+    const place = await bury(null, COMMAND, 'redriven');
+    const without = await letters('redrive', place, '--yes');
+    expect(without).toMatchObject({ code: 2 });
+    expect(without.stderr).toContain('--key');
+    const run = await lettersJson('redrive', place, '--key', 'redriven-1', '--yes');
+    expect(run).toMatchObject({ code: 0, documents: [{ key: 'redriven-1' }] });
+    const result = await stack().journal.result('redriven-1');
+    expect(result).toMatchObject({ value: { outcome: 'ACCEPTED', commandId: 'redriven' } });
+    expect(result.value.transaction?.receivedAmount?.amount).toBe(250n);
+  });
+
+  test('keeps the key of a message, and says that it will be unreadable again', async () => {
+    await stack().publisher.publish('transfer-in', 'first', transferInOf('first'));
+    await stack().journal.result('first');
+    const place = await bury('first', '{"cut', 'first-again');
+    const run = await letters('redrive', place, '--yes');
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.stderr).toMatch(/it was UNREADABLE[^]*ACCEPTED[^]*CONFLICT/);
+    await stack().journal.until(
+      () =>
+        stack()
+          .journal.deadLetters()
+          .filter((record) => record.headers['mark'] === 'first-again').length === 2,
+      'the second dead letter',
+    );
+    const again = stack()
+      .journal.deadLetters()
+      .filter((record) => record.headers['mark'] === 'first-again')[1];
+    expect(again?.value).toEqual(Buffer.from('{"cut'));
+    expect(again?.headers['ce_subject']).toBe('old');
+    const shown = await lettersJson('show', `${again?.partition ?? ''}/${again?.offset ?? ''}`);
+    expect(shown.documents).toMatchObject([{ headers: { odd: [{ hex: 'ff00fe' }] } }]);
+  });
+
+  test('refuses what would be a CONFLICT with its own INVALID result, and points at a new key', async () => {
+    const place = await bury('answered', '{"cut', 'answered');
+    await stack().journal.result('answered');
+    const run = await letters('redrive', place, '--yes');
+    expect(run).toMatchObject({ code: 7, stdout: '' });
+    expect(run.stderr).toMatch(/INVALID.*CONFLICT.*--key/);
+    const known = await letters('redrive', place, '--key', 'answered', '--yes');
+    expect(known).toMatchObject({ code: 7 });
+  });
+
+  test('sends nothing where nobody can be asked and --yes is not given', async () => {
+    const place = await bury(null, COMMAND, 'unconfirmed');
+    const run = await letters('redrive', place, '--key', 'unconfirmed-1');
+    expect(run).toMatchObject({ code: 8, stdout: '' });
+    expect(run.stderr).toMatch(/unconfirmed-1[^]*--yes/);
+    expect(await runCli({ ...stack().environment }, 'ledger', 'show', 'unconfirmed-1')).toMatchObject({ code: 3 });
+  });
+});

@@ -1,0 +1,109 @@
+import { userInfo } from 'node:os';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { transferInOf } from '../support/commands.ts';
+import { useStack } from '../support/test-stack.ts';
+import { runCli, type CliRun } from './run-cli.ts';
+
+// The service does not honour the key of a transfer-in: without a clear answer only a person can tell.
+const stack = useStack({
+  name: 'resolve',
+  sandbox: { honourKeys: [] },
+  settings: { API_IDEMPOTENT_OPERATIONS: '' },
+});
+
+beforeAll(async () => {
+  await stack().startProcessor();
+});
+
+const resolve = (...args: string[]): Promise<CliRun> =>
+  runCli({ ...stack().environment }, '--output', 'json', 'resolve', ...args);
+
+async function unknownTransfer(key: string): Promise<void> {
+  await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
+  await stack().publisher.publish('transfer-in', key, transferInOf(key));
+  expect((await stack().journal.result(key)).value.outcome).toBe('UNKNOWN');
+}
+
+describe('resolve', () => {
+  test('shows the present result, publishes the decision and prints what it came to', async () => {
+    await unknownTransfer('executed');
+    const args = ['--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', 'Transaction:5'];
+    const run = await resolve('executed', ...args);
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.stderr).toMatch(/present: UNKNOWN {3}transfer-in {2}executed {2}revision 1/);
+    expect(run.documents).toMatchObject([
+      { kind: 'result', key: 'executed', value: { outcome: 'ACCEPTED', transaction: { id: 'Transaction:5' } } },
+    ]);
+    expect(run.stdout).toContain(`"EXECUTED on revision 1 by ${userInfo().username}: in the list"`);
+  });
+
+  test('carries out NOT_EXECUTED with exit code 0, and RETRY by how the command ends', async () => {
+    await unknownTransfer('absent');
+    const absent = await resolve('absent', '--decision', 'NOT_EXECUTED', '--reason', 'not there', '--operator', 'ada');
+    expect(absent).toMatchObject({ code: 0, documents: [{ value: { outcome: 'EXPIRED' } }] });
+    expect(absent.stdout).toContain('by ada: not there');
+    const retried = await resolve('absent', '--decision', 'RETRY', '--reason', 'now');
+    expect(retried).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED', settledBy: 'ANSWER' } }] });
+
+    await unknownTransfer('lost-again');
+    await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'lost-again', count: 1 });
+    const lost = await resolve('lost-again', '--decision', 'RETRY', '--reason', 'try');
+    expect(lost).toMatchObject({ code: 4, documents: [{ value: { outcome: 'UNKNOWN' } }] });
+    expect(lost.stderr).toContain('UNKNOWN');
+  });
+
+  test('tells a refusal with its reason and exit code 7', async () => {
+    await unknownTransfer('stale');
+    const stale = await resolve('stale', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '7');
+    expect(stale).toMatchObject({ code: 7, documents: [] });
+    expect(stale.stderr).toMatch(/REFUSED_DECISION.*revision 7.*revision 1/);
+    await stack().publisher.publish('transfer-in', 'good', transferInOf('good'));
+    await stack().journal.result('good');
+    const good = await resolve('good', '--decision', 'NOT_EXECUTED', '--reason', 'x');
+    expect(good).toMatchObject({ code: 7, documents: [] });
+    expect(good.stderr).toContain('ACCEPTED');
+  });
+
+  test('of a key that is not known, or not finished, publishes nothing', async () => {
+    const before = stack().journal.deadLetters().length;
+    const none = await resolve('nobody', '--decision', 'RETRY', '--reason', 'x');
+    expect(none).toMatchObject({ code: 3, documents: [] });
+    await stack().service.addFaults({
+      kind: 'status',
+      httpStatus: 429,
+      retryAfter: '600',
+      operation: 'transfer-in',
+      key: 'parked',
+    });
+    await stack().publisher.publish('transfer-in', 'parked', transferInOf('parked'));
+    await expect
+      .poll(async () => (await resolve('parked', '--decision', 'RETRY', '--reason', 'x')).stderr, { timeout: 30_000 })
+      .toMatch(/parked is not finished.*PARKED/);
+    expect(stack().journal.deadLetters()).toHaveLength(before);
+  });
+
+  test.each([
+    ['no decision', ['key', '--reason', 'x'], /--decision/],
+    ['another decision', ['key', '--decision', 'MAYBE', '--reason', 'x'], /EXECUTED/],
+    ['no reason', ['key', '--decision', 'RETRY'], /--reason/],
+    ['an empty reason', ['key', '--decision', 'RETRY', '--reason', ' '], /--reason/],
+    ['a transaction for a retry', ['key', '--decision', 'RETRY', '--reason', 'x', '--transaction-id', 'T'], /EXECUTED/],
+    ['a key with a blank', ['a key', '--decision', 'RETRY', '--reason', 'x'], /key/],
+    ['revision 0', ['key', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '0'], /whole number/],
+  ])('refuses %s with exit code 2', async (_what, args, message) => {
+    const run = await resolve(...args);
+    expect(run.code).toBe(2);
+    expect(run.stderr).toMatch(message);
+  });
+
+  test('says when no processor answered, with exit code 5; the next one carries it out', async () => {
+    await unknownTransfer('unheard');
+    await stack().endProcessors();
+    const run = await resolve('unheard', '--decision', 'EXECUTED', '--reason', 'x', '--wait-for', '500ms');
+    expect(run).toMatchObject({ code: 5, documents: [] });
+    expect(run.stderr).toMatch(/stays in force.*doctor/);
+    await stack().startProcessor();
+    const results = await stack().journal.resultsOf('unheard', 2);
+    expect(results[1]?.value).toMatchObject({ outcome: 'ACCEPTED', revision: 2 });
+  });
+});

@@ -1,0 +1,302 @@
+/** The local store of the ledger: it shows what was applied, survives its process, and is built anew when it must be. */
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Entry } from '../../src/ledger/entry.ts';
+import type { LedgerRecord } from '../../src/ledger/ledger-index.ts';
+import {
+  encodeEntry,
+  encodeOwner,
+  ENTRY_PREFIX,
+  OWNER_KEY,
+  TRANSACTION_PREFIX,
+} from '../../src/ledger/ledger-records.ts';
+import { encodeTransactionState, unseenState } from '../../src/status/transaction-state.ts';
+import { donePhase, entryOf, entryRecord, intentPhase } from '../bench/ledger-records.ts';
+import { LANES, openIndex, removeDirectory, temporaryDirectory } from './index-in-test.ts';
+
+const WRITER = fileURLToPath(new URL('writing-process.ts', import.meta.url));
+
+let directory: string;
+beforeEach(() => {
+  directory = temporaryDirectory();
+});
+afterEach(() => removeDirectory(directory));
+
+const FAR_MS = 10_000;
+const everything = { doneMs: FAR_MS, transactionMs: FAR_MS };
+
+/** What a record leaves behind; the model of the store is a map of these by key. */
+type Change = { key: string; atMs: number } & (
+  { kind: 'intent' | 'done' | 'unknown' | 'forgotten' } | { kind: 'transaction'; status: string | null }
+);
+
+const change: fc.Arbitrary<Change> = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom('intent', 'done', 'unknown', 'forgotten'),
+    key: fc.constantFrom('c:a', 'c:b', 'c:c', 'c:d'),
+    atMs: fc.nat(1000),
+  }),
+  fc.record({
+    kind: fc.constant('transaction' as const),
+    key: fc.constantFrom('t:1', 't:2'),
+    atMs: fc.nat(1000),
+    status: fc.constantFrom('PENDING', 'COMPLETED', 'FAILED'),
+  }),
+  fc.record({ kind: fc.constant('forgotten' as const), key: fc.constantFrom('t:1', 't:2'), atMs: fc.nat(1000) }),
+);
+const step = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ lane: fc.nat(LANES - 1), changes: fc.array(change, { maxLength: 6 }) }) },
+  { weight: 1, arbitrary: fc.constant('reopen' as const) },
+  { weight: 1, arbitrary: fc.record({ forgetLane: fc.nat(LANES - 1) }) },
+);
+
+function entryFor({ key, kind, atMs }: Change): Entry {
+  const name = key.slice(ENTRY_PREFIX.length);
+  if (kind === 'intent') return entryOf(name, intentPhase(atMs), atMs, '{"amount":1}');
+  const phase = donePhase(name, atMs);
+  return entryOf(name, kind === 'unknown' && phase.state === 'DONE' ? { ...phase, outcome: 'UNKNOWN' } : phase, atMs);
+}
+
+function valueFor(made: Change, entry: Entry): Buffer | null {
+  if (made.kind === 'forgotten') return null;
+  if (made.kind !== 'transaction') return encodeEntry(entry);
+  return encodeTransactionState({ ...unseenState(made.key.slice(2)), status: made.status, seenEndedMs: made.atMs });
+}
+
+interface Known extends LedgerRecord {
+  readonly change: Change;
+  readonly entry: Entry;
+}
+
+/** In the order in which they may be forgotten. */
+function expiredOf(lane: ReadonlyMap<string, Known>): string[] {
+  const byAge = (left: Known, right: Known): number =>
+    left.change.atMs - right.change.atMs || Number(left.offset - right.offset);
+  const known = [...lane.values()];
+  const done = known.filter((each) => each.change.kind === 'done').sort(byAge);
+  const resting = known
+    .filter(({ change: { kind, ...rest } }) => kind === 'transaction' && 'status' in rest && rest.status !== 'PENDING')
+    .sort(byAge);
+  return [...done, ...resting].map(({ key }) => key);
+}
+
+test('it shows what a map of the last records would show, also after it was closed and opened again', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+      const run = temporaryDirectory();
+      let { index } = await openIndex(run);
+      const model = Array.from({ length: LANES }, () => ({ next: 0n, known: new Map<string, Known>() }));
+      for (const each of steps) {
+        if (each === 'reopen') {
+          await index.close();
+          ({ index } = await openIndex(run));
+        } else if ('forgetLane' in each) {
+          index.forgetLane(each.forgetLane);
+          model[each.forgetLane] = { next: 0n, known: new Map() };
+        } else {
+          const lane = model[each.lane]!;
+          const records = each.changes.map((made, at): Known => {
+            const entry = entryFor(made);
+            const state = made.key.startsWith(ENTRY_PREFIX) && made.kind !== 'forgotten' ? entry.phase.state : null;
+            const value = valueFor(made, entry);
+            return { key: made.key, value, state, offset: lane.next + BigInt(at), timestampMs: 0, change: made, entry };
+          });
+          lane.next += BigInt(records.length);
+          index.applyBatch(each.lane, records, lane.next);
+          for (const record of records) {
+            if (record.value === null) lane.known.delete(record.key);
+            else lane.known.set(record.key, record);
+          }
+        }
+        model.forEach(({ next, known }, lane) => {
+          expect(index.checkpoint(lane).nextOffset).toBe(next);
+          for (const key of ['a', 'b', 'c', 'd'])
+            expect(index.entry(lane, key)).toEqual(known.get(ENTRY_PREFIX + key)?.entry);
+          for (const key of ['t:1', 't:2']) expect(index.value(lane, key)).toEqual(known.get(key)?.value ?? undefined);
+          const unfinished = [...known.values()].filter(({ change: { kind } }) => kind === 'intent');
+          expect(new Set(index.unfinished(lane))).toEqual(new Set(unfinished.map(({ entry }) => entry)));
+          const states = [...known.values()].filter(({ key }) => key.startsWith(TRANSACTION_PREFIX));
+          expect(new Set(index.transactions(lane))).toEqual(new Set(states.map(({ value }) => value)));
+          expect(index.expired(lane, everything, 100)).toEqual(expiredOf(known));
+        });
+        const entries = model.flatMap(({ known }) => [...known.keys()].filter((key) => key.startsWith(ENTRY_PREFIX)));
+        expect(index.size()).toBe(entries.length);
+      }
+      await index.close();
+      removeDirectory(run);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+function applyDone(index: Awaited<ReturnType<typeof openIndex>>['index'], count: number): void {
+  const records = Array.from({ length: count }, (_, each) =>
+    entryRecord(entryOf(`key-${each}`, donePhase(`key-${each}`, each), each), BigInt(each), each),
+  );
+  index.applyBatch(0, records, BigInt(count));
+}
+
+test('what may be forgotten is bounded by age and number, the oldest first', async () => {
+  const { index } = await openIndex(directory);
+  applyDone(index, 20);
+  expect(index.expired(0, { doneMs: 10, transactionMs: 0 }, 100)).toHaveLength(10);
+  expect(index.expired(0, { doneMs: 10, transactionMs: 0 }, 3)).toEqual(['c:key-0', 'c:key-1', 'c:key-2']);
+  await index.close();
+});
+
+interface Writer {
+  readonly folder: string;
+  /** The offset after the last batch that it said it had applied. */
+  readonly next: () => number;
+  readonly kill: () => Promise<void>;
+}
+
+async function startWriter(first: number): Promise<Writer> {
+  const child = spawn(process.execPath, [WRITER, directory, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  let folder = '';
+  let next = first;
+  let batches = 0;
+  await new Promise<void>((resolve) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (folder === '') folder = line;
+      else next = Number(line);
+      batches += 1;
+      if (batches > 5) resolve();
+    });
+  });
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  return { folder, next: () => next, kill };
+}
+
+describe('a process that is killed', () => {
+  test('leaves a store that the next one goes on with, at the end of a batch', async () => {
+    let first = 0;
+    for (let round = 0; round < 3; round += 1) {
+      const writer = await startWriter(first);
+      expect(writer.folder).toBe(join(directory, '0'));
+      await writer.kill();
+      const { index, rebuiltBecause } = await openIndex(directory);
+      expect(rebuiltBecause).toBeNull();
+      const applied = Number(index.checkpoint(0).nextOffset);
+      expect(applied).toBeGreaterThanOrEqual(writer.next());
+      expect(index.size()).toBe(applied);
+      for (let each = 0; each < applied; each += 1) {
+        expect(index.entry(0, `key-${each}`)?.phase).toMatchObject({ state: 'DONE', completedMs: each });
+      }
+      expect(index.entry(0, `key-${applied}`)).toBeUndefined();
+      await index.close();
+      first = applied;
+    }
+  });
+
+  test('held its folder until then: another process had one of its own', async () => {
+    const [one, two] = await Promise.all([startWriter(0), startWriter(0)]);
+    expect(new Set([one.folder, two.folder])).toEqual(new Set([join(directory, '0'), join(directory, '1')]));
+    const third = await openIndex(directory);
+    expect(third.folder).toBe(join(directory, '2'));
+    await Promise.all([one.kill(), two.kill()]);
+    await third.index.close();
+    const fullest = await openIndex(directory);
+    expect([one.folder, two.folder]).toContain(fullest.folder);
+    expect(fullest.index.size()).toBeGreaterThan(0);
+    await fullest.index.close();
+  });
+});
+
+describe('a store is built anew', () => {
+  async function madeStore(): Promise<string> {
+    const { index, folder } = await openIndex(directory);
+    applyDone(index, 300);
+    await index.close();
+    return folder;
+  }
+  async function reopened(identity: Parameters<typeof openIndex>[1] = {}): Promise<string | null> {
+    const { index, rebuiltBecause } = await openIndex(directory, identity);
+    expect(index.size()).toBe(rebuiltBecause === null && existsSync(join(directory, '0')) ? 300 : 0);
+    await index.close();
+    return rebuiltBecause;
+  }
+  const dataFile = (folder: string): string => join(folder, 'data.mdb');
+
+  test('not when nothing is wrong', async () => {
+    await madeStore();
+    expect(await reopened()).toBeNull();
+  });
+
+  test.each([
+    ['another cluster', { clusterId: 'cluster-2' }],
+    ['another topic', { topic: 'other.internal.ledger.v1' }],
+    ['another number of lanes', { laneCount: LANES + 1 }],
+  ])('when it is of %s', async (_what, identity) => {
+    await madeStore();
+    expect(await reopened(identity)).toContain('another ledger');
+  });
+
+  test.each([
+    ['a part of its file is missing', (file: string) => truncateSync(file, Math.floor(statSync(file).size / 2))],
+    ['its file is empty', (file: string) => truncateSync(file, 0)],
+    ['its file is something else', (file: string) => writeFileSync(file, 'x'.repeat(100_000))],
+  ])('when %s', async (_what, harm) => {
+    harm(dataFile(await madeStore()));
+    expect(await reopened()).toContain('its file');
+  });
+
+  test('when the machine ended before it was closed', async () => {
+    const folder = await madeStore();
+    writeFileSync(join(folder, 'stage.json'), JSON.stringify({ stage: 'open', bootId: 'an earlier one' }));
+    expect(await reopened()).toContain('machine');
+  });
+
+  test('when opening it killed the process', async () => {
+    const folder = await madeStore();
+    writeFileSync(join(folder, 'stage.json'), JSON.stringify({ stage: 'opening', bootId: null }));
+    expect(await reopened()).toContain('died');
+  });
+
+  test('when it was removed', async () => {
+    rmSync(await madeStore(), { recursive: true });
+    const { index, rebuiltBecause } = await openIndex(directory);
+    expect([rebuiltBecause, index.size(), index.checkpoint(0).nextOffset]).toEqual([null, 0, 0n]);
+    await index.close();
+  });
+
+  test('after a row was found damaged, which ends the process', async () => {
+    const file = dataFile(await madeStore());
+    const bytes = readFileSync(file);
+    for (let at = bytes.indexOf('c:key-7'); at !== -1; at = bytes.indexOf('c:key-7', at + 1)) bytes.write('X', at + 2);
+    writeFileSync(file, bytes);
+    const { index, fatal } = await openIndex(directory);
+    expect(() => Array.from({ length: 300 }, (_, each) => index.entry(0, `key-${each}`))).toThrow('checksum');
+    expect(fatal).toHaveLength(1);
+    await index.close();
+  });
+});
+
+test('the owner and the last timestamp are kept with the checkpoint', async () => {
+  const owner = { token: 'token-1', processId: 'process-1', atMs: 5 };
+  const first = await openIndex(directory);
+  const record = { key: OWNER_KEY, value: encodeOwner(owner), state: null, offset: 7n, timestampMs: 1234 };
+  first.index.applyBatch(1, [record], 9n);
+  await first.index.close();
+  const { index } = await openIndex(directory);
+  expect(index.owner(1)).toEqual(owner);
+  expect(index.checkpoint(1)).toEqual({ nextOffset: 9n, timestampMs: 1234 });
+  expect(index.owner(0)).toBeUndefined();
+  await index.close();
+});
+
+test('a state directory that cannot be used is a clear error', async () => {
+  const file = join(directory, 'file');
+  writeFileSync(file, '');
+  await expect(openIndex(join(file, 'state'))).rejects.toThrow(/^STATE_DIR .*ENOTDIR/);
+});

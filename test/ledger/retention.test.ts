@@ -1,0 +1,106 @@
+/** Forgetting: what is done for longer than the retention gets a tombstone, what may still matter does not. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Outcome } from '../../src/records/commands.ts';
+import { LaneMemory } from '../../src/consumers/lane-memory.ts';
+import { LaneRetention } from '../../src/consumers/lane-retention.ts';
+import { LaneTransaction } from '../../src/consumers/lane-transaction.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import type { LedgerRecord } from '../../src/ledger/ledger-index.ts';
+import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
+import { encodeTransactionState, unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
+import { donePhase, entryOf, entryRecord, intentPhase } from '../bench/ledger-records.ts';
+import { openIndex, removeDirectory, temporaryDirectory, type OpenIndex } from './index-in-test.ts';
+
+const NOW_MS = 1_000_000;
+const OLD_MS = 1_000;
+const RETENTION = { doneMs: 500_000, transactionMs: 500_000 };
+
+let directory: string;
+let opened: OpenIndex;
+let clockMs = NOW_MS;
+const clock = { nowMs: () => clockMs, monotonicMs: () => clockMs };
+beforeEach(async () => {
+  directory = temporaryDirectory();
+  opened = await openIndex(directory);
+  clockMs = NOW_MS;
+});
+afterEach(async () => {
+  await opened.index.close();
+  removeDirectory(directory);
+});
+
+function done(key: string, completedMs: number, outcome: Outcome = 'ACCEPTED'): Entry {
+  const phase = donePhase(key, completedMs);
+  return entryOf(key, phase.state === 'DONE' ? { ...phase, outcome } : phase, completedMs);
+}
+
+function state(id: string, parts: Partial<TransactionState>): LedgerRecord {
+  const value = encodeTransactionState({ ...unseenState(id), ...parts });
+  return { key: TRANSACTION_PREFIX + id, value, state: null, offset: 0n, timestampMs: 0 };
+}
+
+function apply(...records: LedgerRecord[]): void {
+  const first = opened.index.checkpoint(0).nextOffset;
+  const placed = records.map((record, at) => ({ ...record, offset: first + BigInt(at) }));
+  opened.index.applyBatch(0, placed, first + BigInt(records.length));
+}
+const entry = (of: Entry): LedgerRecord => entryRecord(of, 0n, 0);
+
+function retentionOf(memory: LaneMemory): LaneRetention {
+  return new LaneRetention({ lane: 0, index: opened.index, clock, retention: RETENTION }, memory);
+}
+
+/** Keys of the tombstones that a transaction writes. */
+function tombstonesOf(retention: LaneRetention): string[] {
+  const transaction = new LaneTransaction('ledger', 0);
+  retention.gather(transaction);
+  const records = transaction.records({ token: 'token', commit: 1 }, new Map());
+  return records.filter(({ value }) => value === null).map(({ key }) => String(key));
+}
+
+test('entries that are done and transactions at rest are forgotten when they are old; UNKNOWN and open ones never', () => {
+  apply(
+    entry(done('old', OLD_MS)),
+    entry(done('refused', OLD_MS, 'REFUSED')),
+    entry(done('young', NOW_MS - 1)),
+    entry(done('unknown', OLD_MS, 'UNKNOWN')),
+    entry(entryOf('waiting', intentPhase(OLD_MS), OLD_MS)),
+    state('completed', { status: 'COMPLETED', seenEndedMs: OLD_MS }),
+    state('pending', { status: 'PENDING', seenEndedMs: OLD_MS }),
+    state('seen-again', { status: 'COMPLETED', seenEndedMs: NOW_MS - 1 }),
+    state('unclear', { status: 'COMPLETED', seenEndedMs: OLD_MS, unclearSinceMs: OLD_MS }),
+    state('spare-quote', { quoteStatus: 'PENDING', quoteSeenEndedMs: OLD_MS }),
+  );
+  const forgotten = tombstonesOf(retentionOf(new LaneMemory(opened.index, 0)));
+  expect(forgotten).toEqual(['c:old', 'c:refused', 't:completed', 't:spare-quote']);
+});
+
+test('what the lane has committed since counts, though the index does not show it yet', () => {
+  apply(
+    entry(done('retried', OLD_MS, 'FAILED')),
+    entry(done('done-again', OLD_MS, 'FAILED')),
+    state('refunded', { status: 'COMPLETED', seenEndedMs: OLD_MS }),
+  );
+  const memory = new LaneMemory(opened.index, 0);
+  memory.putEntry(entryOf('retried', intentPhase(NOW_MS), NOW_MS), 1);
+  memory.putEntry(done('done-again', NOW_MS), 1);
+  memory.putTransaction({ ...unseenState('refunded'), status: 'REFUNDED', seenEndedMs: NOW_MS }, 1);
+  expect(tombstonesOf(retentionOf(memory))).toEqual([]);
+});
+
+test('many are forgotten in bounded numbers, one transaction after the other, until none is left', () => {
+  const count = 1_200;
+  apply(...Array.from({ length: count }, (_, each) => entry(done(`key-${each}`, OLD_MS + each))));
+  const retention = retentionOf(new LaneMemory(opened.index, 0));
+  const forgotten = new Set<string>();
+  for (let look = 0; look < 10; look += 1) {
+    const keys = tombstonesOf(retention);
+    expect(keys.length).toBeLessThanOrEqual(500);
+    apply(...keys.map((key) => ({ key, value: null, state: null, offset: 0n, timestampMs: 0 })));
+    for (const key of keys) forgotten.add(key.slice(ENTRY_PREFIX.length));
+    clockMs += 1_000;
+  }
+  expect(forgotten.size).toBe(count);
+  expect(opened.index.size()).toBe(0);
+  expect(opened.index.entry(0, 'key-0')).toBeUndefined();
+});

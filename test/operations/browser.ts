@@ -1,0 +1,82 @@
+/** A real Chromium, and a watch over what the page must not do. */
+import { mkdir } from 'node:fs/promises';
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
+
+/** Debian's place. */
+const EXECUTABLE = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium';
+const ARGUMENTS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+/** Where to put pictures of the page; none are taken without it. */
+const SHOTS_FOLDER = process.env['PAGE_SHOTS'];
+/** What the browser says of an answer that is not 200, or of none. */
+const NETWORK_ERROR = 'Failed to load resource';
+const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
+  console.error('policy violated: ' + event.violatedDirective + ' ' + event.blockedURI));`;
+
+/** A browser of its own, with an empty profile that goes when it is closed. */
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS });
+}
+
+export class Visit {
+  readonly page: Page;
+  readonly #context: BrowserContext;
+  readonly #errors: string[] = [];
+  readonly #requested = new Set<string>();
+
+  private constructor(context: BrowserContext, page: Page) {
+    this.#context = context;
+    this.page = page;
+    page.on('pageerror', (error) => this.#errors.push(String(error)));
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) this.#errors.push(message.text());
+    });
+    page.on('request', (request) => this.#requested.add(new URL(request.url()).origin));
+  }
+
+  static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Visit> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    await context.addInitScript({ content: REPORT_VIOLATIONS });
+    const visit = new Visit(context, await context.newPage());
+    await visit.page.goto(url);
+    return visit;
+  }
+
+  /** Errors and warnings of the console, violations of the policy among them. */
+  errors(): string[] {
+    return this.#errors.filter((text) => !text.startsWith(NETWORK_ERROR));
+  }
+
+  /** What the browser says when an answer is missing or not 200. */
+  networkErrors(): string[] {
+    return this.#errors.filter((text) => text.startsWith(NETWORK_ERROR));
+  }
+
+  /** Origins that were asked for anything. */
+  origins(): string[] {
+    return [...this.#requested];
+  }
+
+  /** Everything that can be read on the page. */
+  text(): Promise<string> {
+    return this.page.locator('body').innerText();
+  }
+
+  async shoot(name: string): Promise<void> {
+    if (SHOTS_FOLDER === undefined) return;
+    await mkdir(SHOTS_FOLDER, { recursive: true });
+    await this.page.screenshot({ path: `${SHOTS_FOLDER}/${name}.png`, fullPage: true });
+  }
+
+  close(): Promise<void> {
+    return this.#context.close();
+  }
+}

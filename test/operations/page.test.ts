@@ -1,0 +1,346 @@
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { entry, SECRET_KEY } from '../ops/fake-processor.ts';
+import { launchBrowser, Visit } from './browser.ts';
+import { ShownProcessor } from './shown-processor.ts';
+
+const TOKEN = 'a-token-of-the-test';
+const PHONE = { viewport: { width: 375, height: 800 } };
+let browser: Browser;
+let processor: ShownProcessor;
+const visits: Visit[] = [];
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+});
+
+afterEach(async () => {
+  for (const visit of visits.splice(0)) await visit.close();
+  await processor.stop();
+  expect(processor.errors).toEqual([]);
+});
+
+async function visit(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
+  const opened = await Visit.open(browser, url, options);
+  visits.push(opened);
+  return opened;
+}
+
+/** The page of the processor, once it shows a state. */
+async function shown(options: BrowserContextOptions = {}): Promise<Visit> {
+  const opened = await visit(await processor.serve(), options);
+  await opened.page.locator('#headline').waitFor();
+  return opened;
+}
+
+async function expectClean(opened: Visit): Promise<void> {
+  expect(opened.errors()).toEqual([]);
+  expect(opened.networkErrors()).toEqual([]);
+  expect(opened.origins()).toHaveLength(1);
+  // Advice for whatever is amiss.
+  for (const item of await opened.page.locator('#findings li').all()) {
+    expect(await item.locator('span').innerText(), await item.innerText()).not.toBe('');
+  }
+}
+
+function healthy(): ShownProcessor {
+  const made = new ShownProcessor();
+  made.openLanes();
+  return made;
+}
+
+/** A quarter of an hour of ordinary work. */
+async function worked(made: ShownProcessor): Promise<void> {
+  await made.live(180, (index) => {
+    const results = 40 + Math.round(20 * Math.sin(index / 20));
+    for (let number = 0; number < results; number += 1) {
+      made.result(number % 20 === 0 ? 'REFUSED' : 'ACCEPTED', number % 3 === 0 ? 'create-quote' : 'transfer-in');
+      made.call(40 + ((number * 13 + index) % 60));
+    }
+  });
+}
+
+describe('the page tells the state of the processor', () => {
+  it('healthy: says so, with the pace of the last minute', async () => {
+    processor = healthy();
+    await worked(processor);
+    processor.lanes.callsRunning = 17;
+    processor.api.operations['transfer-in'].callsUnderWay = 17;
+    const opened = await shown();
+    const text = await opened.text();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
+    expect(await opened.page.locator('#findings li').count()).toBe(0);
+    expect(text).toContain('17 of 100');
+    expect(text).toContain('48,211 keys remembered');
+    expect(text).toContain('6 of 6 lanes are with this member');
+    expect(text).toMatch(/12:15:00: accepted \d+(\.\d+)?, other outcomes 0?\.?\d+/);
+    await expectClean(opened);
+    await opened.shoot('healthy-light');
+    await opened.page.emulateMedia({ colorScheme: 'dark' });
+    await opened.shoot('healthy-dark');
+  });
+
+  it('behind: how far, since when, why, and whether it grows', async () => {
+    processor = healthy();
+    await processor.live(60, (index) => {
+      for (const lane of [0, 1, 2]) {
+        const waiting = BigInt(12 * (index + 1));
+        const change = { held: 64, oldestTimestampMs: processor.nowMs - 5_000 * index, position: 5_000n - waiting };
+        const changed = processor.lane({ 'transfer-in': { ...change, cause: lane === 2 ? 'lane-full' : 'no-slot' } });
+        processor.setLane(lane, changed);
+      }
+      for (let number = 0; number < 20; number += 1) processor.call(1_800 + 90 * index);
+      for (let number = 0; number < 20; number += 1) processor.result('ACCEPTED');
+    });
+    const opened = await shown();
+    const text = await opened.text();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+    expect(text).toContain('Behind: the oldest command without a result has waited: transfer-in 4 min 55 s');
+    expect(text).toContain('2,160 commands in Kafka. 1,440: all call slots are taken; 720: the lane is full');
+    expect(text).toContain('Growing by 432 a minute.');
+    await expectClean(opened);
+    await opened.shoot('behind-light');
+    await opened.page.emulateMedia({ colorScheme: 'dark' });
+    await opened.shoot('behind-dark');
+  });
+
+  it('breaker open: which operation waits, and that the others go on', async () => {
+    processor = healthy();
+    processor.api.operations['execute-quote'] = { breaker: 'open', callsUnderWay: 0, allowance: 0 };
+    processor.setLane(0, processor.lane({ 'execute-quote': { position: 4_990n, cause: 'breaker' } }));
+    await processor.live(12, () => {
+      for (let number = 0; number < 6; number += 1) processor.call(10_000, number < 3 ? 'doubt' : 'accepted');
+    });
+    const opened = await shown();
+    const text = await opened.text();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+    expect(text).toContain('Breaker open for execute-quote');
+    expect(text).toContain('50 % of the calls of the last minute got no usable answer');
+    const row = opened.page.locator('#commands tbody tr', { hasText: 'execute-quote' });
+    expect(await row.innerText()).toContain('10: the breaker is open after faults of the payment service');
+    await expectClean(opened);
+    await opened.shoot('breaker');
+  });
+
+  it('credentials refused: not healthy, and which settings to look at', async () => {
+    processor = healthy();
+    const reason = 'wrong credentials: the payment service answers HTTP 401; check API_TOKEN_ID and API_CLIENT_SECRET';
+    processor.api.state = { kind: 'held', reason, sinceMs: processor.nowMs - 60_000 };
+    for (const operation of Object.values(processor.api.operations)) operation.allowance = 0;
+    processor.setLane(0, processor.lane({ 'transfer-in': { position: 4_900n, cause: 'held' } }));
+    await processor.live(30);
+    const opened = await shown();
+    const text = await opened.text();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Not healthy');
+    expect(text).toContain('check API_TOKEN_ID and API_CLIENT_SECRET');
+    expect(text).toContain('the service is held: no calls');
+    await expectClean(opened);
+    await opened.shoot('credentials-light');
+    await opened.page.emulateMedia({ colorScheme: 'dark' });
+    await opened.shoot('credentials-dark');
+  });
+
+  it('registry down: not healthy, and that commands wait', async () => {
+    processor = healthy();
+    const problem = 'connection refused';
+    for (const lane of [1, 2]) {
+      const waiting = { position: 4_997n, cause: 'registry', problem } as const;
+      processor.setLane(lane, processor.lane({ 'create-quote': waiting }));
+    }
+    await processor.live(13);
+    const opened = await shown();
+    const text = await opened.text();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Not healthy');
+    expect(text).toContain('The schema registry cannot be asked (lanes 1, 2): connection refused');
+    expect(text).toContain('Mend the registry.');
+    await expectClean(opened);
+    await opened.shoot('registry');
+  });
+
+  it('UNKNOWN, doubt and dead letters: how many, how old, and keys as hashes alone', async () => {
+    processor = healthy();
+    await processor.live(3);
+    processor.result('UNKNOWN', 'execute-quote', SECRET_KEY, 2, 7_500_000);
+    processor.result('UNKNOWN', 'reject-transaction', 'other-key', 3, 60_000);
+    processor.result('UNKNOWN', 'execute-quote', 'decided-key', 3, 60_000);
+    processor.result('ACCEPTED', 'execute-quote', 'decided-key', 3);
+    processor.result('FAILED', 'transfer-in', 'failed-key');
+    processor.deadLetter('UNREADABLE');
+    processor.deadLetter('NO_KEY');
+    processor.deadLetter('NO_KEY');
+    const doubt = { state: 'DOUBTFUL', settleAtMs: 0, reason: 'r', refusal: null } as const;
+    const parked = { state: 'PARKED', untilMs: 0, reason: 'r' } as const;
+    const entries = [
+      entry('execute-quote', processor.nowMs - 700_000, doubt),
+      entry('transfer-in', processor.nowMs - 9_000, parked),
+    ];
+    processor.setLane(1, processor.lane({}, { entries }));
+    await processor.live(1);
+    const opened = await shown();
+    const text = await opened.text();
+    expect(text).toContain('2 results are UNKNOWN and want a person, for 2 h 5 min by now');
+    expect(text).toContain('1 execute-quote is in doubt');
+    expect(text).toContain('1 execute-quote in doubt, being settled; 1 transfer-in to be tried again later.');
+    expect(await opened.page.locator('#unknown tbody tr').count()).toBe(2);
+    expect(await opened.page.locator('#unknown tbody tr').first().innerText()).toMatch(
+      /^[0-9a-f]{8,}\s+execute-quote\s+2\s+2 h 5 min$/,
+    );
+    expect(await opened.page.locator('#letters tbody tr', { hasText: 'NO_KEY' }).innerText()).toMatch(/\s2\s/);
+    expect(await opened.page.content()).not.toContain(SECRET_KEY);
+    await expectClean(opened);
+    await opened.shoot('unknown');
+  });
+
+  it('just started: says that it starts, and shows nothing as if it were known', async () => {
+    processor = new ShownProcessor();
+    processor.lanes.assigned = null;
+    processor.lanes.lanes = new Map();
+    processor.api.state = { kind: 'unchecked' };
+    const opened = await shown();
+    const text = await opened.text();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Starting');
+    expect(text).toMatch(/Waiting in Kafka\s+not known/);
+    expect(text).toContain('No samples yet.');
+    expect(text).toContain('No lanes: the group has handed out none to this process.');
+    await expectClean(opened);
+    await opened.shoot('starting');
+  });
+
+  it('a stopped lane: that it needs a person, with its reason as text and never as markup', async () => {
+    processor = healthy();
+    await processor.live(13);
+    const stoppedReason = 'offset 7 is gone <img src="x" onerror="document.title=1"><b>bold</b>';
+    processor.setLane(4, processor.lane({}, { stage: 'stopped', stoppedReason }));
+    const opened = await shown();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Not healthy');
+    expect(await opened.text()).toContain(`Lane 4 is stopped: ${stoppedReason}`);
+    expect(await opened.page.locator('#state img, #state b').count()).toBe(0);
+    await expectClean(opened);
+    await opened.shoot('stopped');
+  });
+});
+
+describe('the page follows the processor', () => {
+  it('shows a change without being loaded again', async () => {
+    processor = healthy();
+    const opened = await shown();
+    processor.isDraining = true;
+    await opened.page.getByText('Draining: the process is shutting down').waitFor();
+    await expectClean(opened);
+  });
+
+  it('gone: says since when, keeps what was known, and finds it again', async () => {
+    processor = healthy();
+    await worked(processor);
+    const opened = await shown();
+    const port = Number(new URL(opened.page.url()).port);
+    await processor.stop();
+    await opened.page.getByText(/Not answering since \d\d:\d\d:\d\d \(.+\): it cannot be reached/).waitFor();
+    expect(await opened.page.title()).toContain('Not answering');
+    expect(await opened.page.locator('#headline').innerText()).toBe('Not answering');
+    const text = await opened.text();
+    expect(text).toContain('When it was last heard of: Healthy. All below is from then.');
+    expect(text).toContain('6 of 6 lanes');
+    await opened.shoot('gone');
+    await processor.serve(null, port);
+    await opened.page.getByText('Live', { exact: true }).waitFor();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
+    expect(opened.errors()).toEqual([]);
+  });
+});
+
+describe('with a token set', () => {
+  it('nothing is shown without it, a wrong one is refused, the right one is kept for the tab', async () => {
+    processor = healthy();
+    const opened = await visit(await processor.serve(TOKEN));
+    const { page } = opened;
+    await page.getByLabel('Token').waitFor();
+    expect(await page.locator('#state').isVisible()).toBe(false);
+    expect(await opened.text()).not.toContain('lanes');
+    await opened.shoot('token');
+    // The field has the focus.
+    await page.keyboard.type('wrong');
+    await page.keyboard.press('Enter');
+    await page.getByText('does not take this token').waitFor();
+    await page.keyboard.type(TOKEN);
+    await page.keyboard.press('Enter');
+    await page.locator('#headline').waitFor();
+    await page.reload();
+    await page.locator('#headline').waitFor();
+    await page.getByRole('button', { name: 'Forget token' }).click();
+    await page.getByLabel('Token').waitFor();
+    expect(await page.content()).not.toContain(processor.lanes.processId);
+    expect(await opened.text()).not.toContain('transfer-in');
+    expect(opened.errors()).toEqual([]);
+  });
+});
+
+describe('the page is for everyone', () => {
+  it('can be used with the keyboard alone', async () => {
+    processor = healthy();
+    await worked(processor);
+    const { page } = await shown();
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').innerText()).toBe('Skip to the state');
+    await page.keyboard.press('Enter');
+    expect(await page.locator(':focus').getAttribute('id')).toBe('content');
+    await page.keyboard.press('Tab');
+    const chart = page.locator(':focus');
+    expect(await chart.getAttribute('aria-label')).toBe('Results per second, last 15 minutes');
+    expect(await chart.getAttribute('aria-valuetext')).toContain('12:15:00');
+    await page.keyboard.press('ArrowLeft');
+    expect(await chart.getAttribute('aria-valuetext')).toContain('12:14:55');
+    for (let count = 0; count < 4; count += 1) await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').getAttribute('aria-labelledby')).toBe('commands-title');
+  });
+
+  it('has headings for the columns and rows of every table, and a name for every part', async () => {
+    processor = healthy();
+    const { page } = await shown();
+    for (const table of await page.locator('table').all()) {
+      const columns = await table.locator('thead th[scope=col]').count();
+      expect(columns).toBeGreaterThan(2);
+      for (const row of await table.locator('tbody tr:has(th)').all()) {
+        expect(await row.locator('th[scope=row]').count()).toBe(1);
+        expect(await row.locator('th, td').count()).toBe(columns);
+      }
+    }
+    for (const region of await page.locator('section, [role=region]').all()) {
+      const heading = page.locator(`#${await region.getAttribute('aria-labelledby')}`);
+      expect(await heading.textContent()).not.toBe('');
+    }
+  });
+
+  it('fits a phone, in both colour schemes, and moves nothing for those who ask for that', async () => {
+    processor = healthy();
+    processor.setLane(0, processor.lane({ 'transfer-in': { position: 4_000n, cause: 'no-slot' } }));
+    await worked(processor);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const opened = await visit(await processor.serve(), { ...PHONE, colorScheme, reducedMotion: 'reduce' });
+      await opened.page.locator('#headline').waitFor();
+      const width = await opened.page.evaluate<number>('document.documentElement.scrollWidth');
+      expect(width).toBeLessThanOrEqual(PHONE.viewport.width);
+      const transition = "getComputedStyle(document.getElementById('state')).transitionDuration";
+      expect(await opened.page.evaluate<string>(transition)).toBe('0s');
+      await expectClean(opened);
+      await opened.shoot(`phone-${colorScheme}`);
+      await processor.stop();
+    }
+  });
+
+  it('allows nothing from elsewhere', async () => {
+    processor = healthy();
+    const answer = await fetch(await processor.serve(TOKEN));
+    expect(answer.status).toBe(200);
+    const policy = answer.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toMatch(/unsafe|\*|https?:/);
+    const body = await answer.text();
+    expect(body).not.toMatch(/(src|href)="(https?:)?\/\//);
+    expect(body).not.toContain(processor.lanes.processId);
+  });
+});

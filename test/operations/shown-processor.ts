@@ -1,0 +1,95 @@
+/** A processor for the page to show: real endpoints, state and history over lanes and a payment API that a test sets. */
+import type { Outcome } from '../../src/records/commands.ts';
+import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandResult } from '../../src/records/types.ts';
+import type { DeadLetterReason } from '../../src/producers/dead-letters.ts';
+import { History, SAMPLE_INTERVAL_MS } from '../../src/ops/history.ts';
+import { createHttpServer, type HttpServer } from '../../src/ops/http-server.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
+import { operationsRoutes } from '../../src/ops/routes.ts';
+import { StateReader } from '../../src/ops/state-reader.ts';
+import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import type { InputStatus, LaneStatus } from '../../src/consumers/lane-parts.ts';
+import { FakeProcessor, inputStatus, laneStatus, TOPICS } from '../ops/fake-processor.ts';
+
+const LANES = 6;
+const END = 5_000n;
+
+export class ShownProcessor extends FakeProcessor {
+  readonly errors: unknown[] = [];
+  readonly #reader = new StateReader(this.sources());
+  readonly #history = new History({
+    activity: this.activity,
+    readState: () => this.#reader.read(),
+    monotonicMs: () => this.nowMs,
+    onError: (error) => this.errors.push(error),
+  });
+  #server: HttpServer | null = null;
+
+  constructor() {
+    super();
+    this.ends = async () => new Map(Array.from({ length: LANES }, (_, lane) => [lane, { low: 0n, high: END }]));
+  }
+
+  /** All lanes open, nothing waiting. */
+  openLanes(): void {
+    this.lanes.assigned = Array.from({ length: LANES }, (_, lane) => lane);
+    this.lanes.keysRemembered = 48_211;
+    for (const lane of this.lanes.assigned) this.setLane(lane, this.lane());
+  }
+
+  /** A lane with all its inputs; those of a command type with the change given. */
+  lane(changes: Partial<Record<CommandType, Partial<InputStatus>>> = {}, change: Partial<LaneStatus> = {}): LaneStatus {
+    const commands = COMMAND_TYPES.map((type) =>
+      inputStatus({ topic: TOPICS.commands[type], commandType: type, position: END, ...changes[type] }),
+    );
+    const others = [TOPICS.operatorDecisions, TOPICS.observations].map((topic) =>
+      inputStatus({ topic, commandType: null, position: END }),
+    );
+    return laneStatus({ openedMs: this.nowMs - 60_000, inputs: [...commands, ...others], ...change });
+  }
+
+  result(outcome: Outcome, commandType: CommandType = 'transfer-in', key = 'key', lane = 0, ageMs = 0): void {
+    this.activity.reports.resulted(lane, {
+      commandKey: key,
+      commandType,
+      outcome,
+      commandTimestamp: BigInt(this.nowMs - ageMs - 180),
+      completedAt: BigInt(this.nowMs - ageMs),
+    } as CommandResult);
+  }
+
+  call(durationMs: number, outcomeKind = 'accepted'): void {
+    this.activity.onCall({ operation: 'transfer-in', outcomeKind, httpStatus: null, durationMs });
+  }
+
+  deadLetter(reason: DeadLetterReason): void {
+    const message = { topic: 't', partition: 0, offset: 1n, timestampMs: 0, key: null, value: null, headers: {} };
+    this.activity.reports.deadLettered(0, { ...message, reason, message: 'm' });
+  }
+
+  /** Lives on for some samples, doing something in each interval. */
+  async live(samples: number, each: (index: number) => void = () => undefined): Promise<void> {
+    for (let index = 0; index < samples; index += 1) {
+      this.nowMs += SAMPLE_INTERVAL_MS;
+      each(index);
+      await this.#history.sample();
+    }
+  }
+
+  /** @returns the page's address */
+  async serve(authToken: string | null = null, port = 0): Promise<string> {
+    this.#server = createHttpServer({
+      host: '127.0.0.1',
+      port,
+      authToken,
+      routes: operationsRoutes({ state: this.#reader, metrics: createMetrics(), history: this.#history }),
+      onError: (_path, error) => this.errors.push(error),
+    });
+    return `http://127.0.0.1:${(await this.#server.start()).port}/`;
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.stop();
+  }
+}

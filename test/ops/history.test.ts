@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/ops/activity.ts';
+import { History } from '../../src/ops/history.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
+import { StateReader } from '../../src/ops/state-reader.ts';
+import type { CommandResult } from '../../src/records/types.ts';
+import { FakeProcessor, inputStatus, laneStatus, SECRET_KEY } from './fake-processor.ts';
+
+class Remembering extends FakeProcessor {
+  readonly reader = new StateReader(this.sources());
+  readonly history = new History({
+    activity: this.activity,
+    readState: () => this.reader.read(),
+    monotonicMs: () => this.nowMs,
+    onError: (error) => expect.fail(String(error)),
+  });
+
+  async sampleAfterMs(passedMs: number): Promise<void> {
+    this.nowMs += passedMs;
+    await this.history.sample();
+  }
+}
+
+function result(change: Partial<CommandResult>): CommandResult {
+  const times = { commandTimestamp: 1_000n, completedAt: 1_400n };
+  return { commandKey: SECRET_KEY, commandType: 'execute-quote', outcome: 'ACCEPTED', ...times, ...change } as never;
+}
+
+function call(durationMs: number, outcomeKind = 'accepted') {
+  return { operation: 'transfer-in', outcomeKind, httpStatus: 200, durationMs } as const;
+}
+
+describe('the history', () => {
+  it('keeps a quarter of an hour, whatever time passes', async () => {
+    const processor = new Remembering();
+    for (let index = 0; index < 200; index += 1) await processor.sampleAfterMs(5_000);
+    const samples = processor.history.samples();
+    expect(samples).toHaveLength(180);
+    expect(samples.at(-1)?.at).toBe(new Date(processor.nowMs).toISOString());
+    expect(Date.parse(samples.at(-1)!.at) - Date.parse(samples[0]!.at)).toBe(179 * 5_000);
+  });
+
+  it('counts what happened in each interval, with the length of the interval', async () => {
+    const processor = new Remembering();
+    processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 3n })] }));
+    processor.ends = async () => new Map([[0, { low: 0n, high: 10n }]]);
+    processor.activity.reports.resulted(0, result({}));
+    processor.activity.reports.resulted(0, result({ outcome: 'REFUSED' }));
+    for (const durationMs of [10, 20, 30, 1_000]) processor.activity.onCall(call(durationMs));
+    processor.activity.onCall(call(5_000, 'doubt'));
+    processor.activity.onCall({ ...call(60_000), operation: 'list-transactions' });
+    await processor.sampleAfterMs(8_000);
+    await processor.sampleAfterMs(5_000);
+    const [first, second] = processor.history.samples();
+    expect(first).toMatchObject({ resultsAccepted: 1, resultsOther: 1, calls: 5, callFaults: 1, lagMessages: 7 });
+    expect(first?.intervalSeconds).toBe(8);
+    expect(second).toMatchObject({ resultsAccepted: 0, calls: 0, callMedianSeconds: null, intervalSeconds: 5 });
+  });
+
+  it('tells percentiles that are at most a tenth too high', async () => {
+    const processor = new Remembering();
+    for (let durationMs = 1; durationMs <= 1_000; durationMs += 1) processor.activity.onCall(call(durationMs));
+    await processor.sampleAfterMs(5_000);
+    const { call95Seconds, callMedianSeconds } = processor.history.samples()[0]!;
+    for (const [told, exact] of [
+      [callMedianSeconds, 0.5],
+      [call95Seconds, 0.95],
+    ] as const) {
+      expect(told).toBeGreaterThanOrEqual(exact);
+      expect(told).toBeLessThanOrEqual(exact * 1.1);
+    }
+  });
+
+  it('says that lag is not known where it is not', async () => {
+    const processor = new Remembering();
+    processor.ends = () => Promise.reject(new Error('no broker'));
+    processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 3n })] }));
+    await processor.sampleAfterMs(5_000);
+    expect(processor.history.samples()[0]?.lagMessages).toBeNull();
+  });
+});
+
+describe('the activity', () => {
+  it('hands every report on to the metrics', async () => {
+    const processor = new FakeProcessor();
+    const metrics = createMetrics();
+    const activity = new Activity(metrics, () => processor.nowMs);
+    activity.reports.resulted(0, result({}));
+    activity.reports.moved(0);
+    activity.reports.failed(0, 'entry', new Error('x'));
+    activity.onCall(call(20));
+    const text = await metrics.text(await new StateReader(processor.sources()).read());
+    expect(text).toContain('payments_results_total{command="execute-quote",outcome="ACCEPTED"} 1\n');
+    expect(text).toContain('payments_moved_total 1\n');
+    expect(text).toContain('payments_own_failures_total{where="entry"} 1\n');
+    expect(text).toContain('payments_api_responses_total{operation="transfer-in",status="2xx"} 1\n');
+  });
+
+  it('knows which results wait for a person, until the next revision or until the lane goes', () => {
+    const { activity, nowMs } = new FakeProcessor();
+    const unknown = { outcome: 'UNKNOWN', completedAt: BigInt(nowMs - 60_000) };
+    const waiting = (...lanes: number[]) => activity.state(new Set(lanes), nowMs).unknownResults;
+    activity.reports.resulted(0, result(unknown));
+    activity.reports.resulted(1, result({ ...unknown, commandKey: 'second' }));
+    activity.reports.resulted(1, result({ ...unknown, commandKey: 'third', outcome: 'ACCEPTED' }));
+    expect(waiting(0, 1)).toMatchObject({ waiting: 2, oldestSeconds: 60, listed: [{ lane: 0 }, { lane: 1 }] });
+    expect(JSON.stringify(waiting(0, 1))).not.toContain(SECRET_KEY);
+    activity.reports.resulted(0, result({ outcome: 'CONFLICT' }));
+    expect(waiting(0, 1).waiting).toBe(2);
+    activity.reports.resulted(0, result({ outcome: 'ACCEPTED' }));
+    expect(waiting(0, 1)).toMatchObject({ waiting: 1, listed: [{ lane: 1 }] });
+    expect(waiting(0)).toEqual({ waiting: 0, oldestSeconds: null, listed: [] });
+  });
+
+  it('counts results by command and outcome and dead letters by reason, and keeps their number bounded', () => {
+    const { activity, nowMs } = new FakeProcessor();
+    for (let index = 0; index < 50; index += 1) activity.reports.resulted(0, result({ commandType: `type-${index}` }));
+    const letter = { topic: 't', partition: 0, offset: 1n, timestampMs: 0, key: null, value: null, headers: {} };
+    activity.reports.deadLettered(0, { ...letter, reason: 'NO_KEY', message: 'm' });
+    const state = activity.state(new Set([0]), nowMs);
+    expect(state.results).toEqual([{ command: 'other', outcome: 'ACCEPTED', count: 50 }]);
+    expect(state.deadLetters).toEqual([{ reason: 'NO_KEY', count: 1, lastAt: new Date(nowMs).toISOString() }]);
+  });
+});

@@ -1,0 +1,205 @@
+/**
+ * I4, by the poller: what becomes of payments after their calls, and payments that nobody commanded. The paths are those
+ * of the sandbox's scenarios; a kill may hide a status that passes meanwhile, and nothing else.
+ */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { Journal } from '../support/journal.ts';
+import type { RunningProcessor } from '../support/processor.ts';
+import { useStack } from '../support/test-stack.ts';
+
+const SETTLE_MS = 2_000;
+
+const stack = useStack({
+  name: 'polled',
+  sandbox: { settleMs: SETTLE_MS, approvalMs: SETTLE_MS, quoteLifetimeMs: 2 * SETTLE_MS },
+  settings: { POLL_INTERVAL_MS: '200', POLL_MAX_CALLS_PER_MINUTE: '6000' },
+});
+
+interface Path {
+  statuses: string[];
+  failureReason?: string;
+}
+
+const OUTGOING: Record<string, Path> = {
+  '-x': { statuses: ['PENDING', 'PROCESSING', 'SENT', 'COMPLETED'] },
+  '004': { statuses: ['PENDING', 'PROCESSING', 'SENT', 'REJECTED'] },
+  '006': { statuses: ['PENDING', 'PROCESSING', 'SENT', 'COMPLETED', 'REFUNDED'] },
+  '015': { statuses: ['PENDING', 'PROCESSING', 'SENT', 'FAILED', 'REFUNDED'], failureReason: 'OFFRAMP_FAILED' },
+};
+/** Quotes that nobody executes. */
+const QUOTED: Record<string, Path> = {
+  '-x': { statuses: ['PENDING', 'EXPIRED'] },
+  '007': { statuses: ['CREATED', 'EXPIRED'] },
+};
+const INCOMING: Record<string, Path> = {
+  '-x': { statuses: ['PENDING', 'COMPLETED'] },
+  '006': { statuses: ['PENDING', 'COMPLETED', 'REFUNDED'] },
+  '011': { statuses: ['PENDING', 'FAILED'], failureReason: 'LNURLP_FAILED' },
+  '012': { statuses: ['PENDING', 'FAILED'], failureReason: 'PAY_REQUEST_FAILED' },
+  '013': { statuses: ['PENDING', 'FAILED'], failureReason: 'PAYMENT_APPROVAL_WEBHOOK_ERROR' },
+  '014': { statuses: ['PENDING', 'FAILED'], failureReason: 'PAYMENT_APPROVAL_TIMED_OUT' },
+  '016': { statuses: ['PENDING', 'FAILED'], failureReason: 'MISSING_MANDATORY_PAYEE_DATA' },
+  '017': { statuses: ['PENDING', 'FAILED'], failureReason: 'QUOTE_EXPIRED' },
+  '018': { statuses: ['PENDING', 'FAILED'], failureReason: 'QUOTE_EXECUTION_FAILED' },
+};
+const QUOTE_STATUS: Record<string, string> = {
+  CREATED: 'PENDING',
+  PENDING: 'PENDING',
+  PROCESSING: 'PROCESSING',
+  SENT: 'PROCESSING',
+  COMPLETED: 'COMPLETED',
+  REJECTED: 'FAILED',
+  FAILED: 'FAILED',
+  REFUNDED: 'FAILED',
+  EXPIRED: 'EXPIRED',
+};
+
+interface Payment {
+  name: string;
+  path: Path;
+  transactionId: string;
+  quoteId: string | null;
+}
+
+async function payAll(run: string): Promise<Payment[]> {
+  const { journal, publisher } = stack();
+  const quoteOf = (key: string, suffix: string, immediatelyExecute: boolean) =>
+    publisher.publish('create-quote', key, {
+      source: { sourceType: 'ACCOUNT', accountId: `InternalAccount:${key}-x` },
+      destination: { destinationType: 'ACCOUNT', accountId: `ExternalAccount:${key}${suffix}` },
+      lockedCurrencySide: 'SENDING',
+      lockedCurrencyAmount: 1000n,
+      immediatelyExecute,
+    });
+  const cases = [
+    ...Object.entries(OUTGOING).map(([suffix, path]) => ({ kind: 'outgoing', suffix, path })),
+    ...Object.entries(QUOTED).map(([suffix, path]) => ({ kind: 'quoted', suffix, path })),
+    ...Object.entries(INCOMING).map(([suffix, path]) => ({ kind: 'incoming', suffix, path })),
+  ].map((each) => ({ ...each, name: `${run}-${each.kind}-${each.suffix.replace('-', '')}` }));
+  await Promise.all(
+    cases.map(({ kind, name, suffix }) =>
+      kind === 'incoming'
+        ? publisher.publish('transfer-in', name, {
+            source: { accountId: `ExternalAccount:${name}${suffix}` },
+            destination: { accountId: `InternalAccount:${name}-x` },
+            amount: 100n,
+          })
+        : quoteOf(name, suffix, kind === 'outgoing'),
+    ),
+  );
+  const results = await journal.resultsOfAll(cases.map(({ name }) => name));
+  return cases.map(({ name, path }, index) => {
+    const { outcome, quote, transaction } = results[index]!.value;
+    expect([name, outcome]).toEqual([name, 'ACCEPTED']);
+    return {
+      name,
+      path,
+      transactionId: transaction?.id ?? quote?.transactionId ?? '',
+      quoteId: quote?.id ?? null,
+    };
+  });
+}
+
+/** A payment that comes from outside. */
+async function receiveUma(name: string): Promise<Payment> {
+  const { id } = await stack().service.simulateUmaReceive(`Customer:${name}-x`);
+  return { name, path: { statuses: ['PENDING', 'COMPLETED'] }, transactionId: id, quoteId: null };
+}
+
+/** As the service lists them now; there are fewer than a page. */
+async function listedStatuses(): Promise<Map<string, string>> {
+  const transactions = await stack().service.transactions('?limit=100');
+  return new Map(transactions.map(({ id, status }) => [id, status]));
+}
+
+function statusesOf(journal: Journal, { transactionId }: Payment): string[] {
+  return journal.transactionEvents(transactionId).map(({ value }) => value.status);
+}
+
+/** Each event goes on from the one before; ids are all different. */
+function expectChains(journal: Journal, { name, quoteId, transactionId }: Payment): void {
+  const transactionEvents = journal.transactionEvents(transactionId);
+  const quoteEvents = quoteId === null ? [] : journal.quoteEvents(quoteId);
+  for (const events of [transactionEvents, quoteEvents]) {
+    const before = [null, ...events.map(({ value }) => value.status)].slice(0, -1);
+    expect([name, ...events.map(({ value }) => value.previousStatus)]).toEqual([name, ...before]);
+    expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+  }
+}
+
+function withoutRepeats(statuses: readonly string[]): string[] {
+  return statuses.filter((status, index) => status !== statuses[index - 1]);
+}
+
+async function untilAllAtEnd(journal: Journal, payments: readonly Payment[]): Promise<void> {
+  const waiting = (): Payment[] =>
+    payments.filter((payment) => statusesOf(journal, payment).at(-1) !== payment.path.statuses.at(-1));
+  await journal.until(
+    () => waiting().length === 0,
+    () =>
+      waiting()
+        .map((payment) => `${payment.name}: ${statusesOf(journal, payment).join(' ')}`)
+        .join('; '),
+  );
+}
+
+describe('the poller', () => {
+  let processor: RunningProcessor;
+  let before: Payment;
+
+  beforeAll(async () => {
+    before = await receiveUma('before');
+    processor = await stack().startProcessor();
+    // The first start is when the poller has seen what is there.
+    await stack().journal.until(() => processor.log().some(({ event }) => event === 'polling'), 'the poller');
+  });
+
+  test('tells every change of a payment after its call once, in order, with the reason of a failure', async () => {
+    const { journal } = stack();
+    const payments = await payAll('quiet');
+    await untilAllAtEnd(journal, payments);
+    for (const payment of payments) {
+      expect([payment.name, ...statusesOf(journal, payment)]).toEqual([payment.name, ...payment.path.statuses]);
+      expectChains(journal, payment);
+      const failed = journal.transactionEvents(payment.transactionId).find(({ value }) => value.status === 'FAILED');
+      expect(failed?.value.failureReason).toBe(payment.path.failureReason);
+      if (payment.quoteId === null) continue;
+      const quoteStatuses = journal.quoteEvents(payment.quoteId).map(({ value }) => value.status);
+      const expected = withoutRepeats(payment.path.statuses.map((status) => QUOTE_STATUS[status] ?? ''));
+      expect([payment.name, ...quoteStatuses]).toEqual([payment.name, ...expected]);
+    }
+  });
+
+  test('finds payments that nobody commanded, from the first start on', async () => {
+    const { journal } = stack();
+    const payment = await receiveUma('after');
+    await untilAllAtEnd(journal, [payment]);
+    expect(statusesOf(journal, payment)).toEqual(payment.path.statuses);
+    const [first] = journal.transactionEvents(payment.transactionId);
+    expect(first?.value).toMatchObject({ observedBy: 'POLL', commandKey: null, type: 'INCOMING' });
+    expect(journal.transactionEvents(before.transactionId)).toEqual([]);
+  });
+
+  test('across a kill misses no end and tells nothing twice', async () => {
+    const { journal } = stack();
+    const commanded = await payAll('kill');
+    const received = await receiveUma('kill-received');
+    const payments = [...commanded, received];
+    await journal.until(() => payments.some((payment) => statusesOf(journal, payment).length > 1), 'a polled change');
+    await processor.kill9();
+    const late = await receiveUma('kill-late');
+    processor = await stack().startProcessor();
+    payments.push(late);
+    await untilAllAtEnd(journal, payments);
+    const again = await Journal.open(stack().settings);
+    await again.until(() => again.transactionEvents().length >= journal.transactionEvents().length, 'all events again');
+    const finals = await listedStatuses();
+    for (const payment of payments) {
+      const statuses = statusesOf(again, payment);
+      expect(payment.path.statuses.filter((status) => statuses.includes(status))).toEqual(statuses);
+      expect([payment.name, statuses.at(-1)]).toEqual([payment.name, finals.get(payment.transactionId)]);
+      expectChains(again, payment);
+    }
+    await again.close();
+  });
+});

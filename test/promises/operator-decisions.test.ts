@@ -1,0 +1,292 @@
+/** A person's decision on a result makes the next revision, once and for good; one that does not fit is refused and seen. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createRegistry } from '../../src/client/settings.ts';
+import { PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+import { RecordPublisher } from '../../src/producers/record-publisher.ts';
+import { stringifyLossless } from '../../src/records/lossless-json.ts';
+import type { OperatorDecision } from '../../src/records/types.ts';
+import { createQuoteOf, executionOf, transferInOf } from '../support/commands.ts';
+import type { ResultEvent } from '../support/journal.ts';
+import { useStack } from '../support/test-stack.ts';
+import { eventually } from '../support/watch.ts';
+
+// The service does not honour the key of a transfer-in: without a clear answer only a person can tell.
+const stack = useStack({
+  name: 'decisions',
+  sandbox: { honourKeys: [] },
+  settings: { API_IDEMPOTENT_OPERATIONS: '' },
+});
+let decisions: RecordPublisher;
+
+beforeAll(async () => {
+  decisions = await RecordPublisher.connect(stack().kafka, [stack().topics.operatorDecisions], PATIENT_RETRY);
+});
+afterEach(async () => {
+  await stack().endProcessors();
+  await stack().service.clearFaults();
+});
+afterAll(async () => decisions.close());
+
+/** @returns the decision's own mark, which a dead letter of it carries */
+async function decide(key: string, decision: Partial<OperatorDecision>): Promise<string> {
+  const topic = stack().topics.operatorDecisions;
+  const whole = {
+    decision: '',
+    expectedRevision: 1,
+    transactionId: null,
+    operator: 'ada',
+    reason: 'looked up',
+    ...decision,
+  };
+  const mark = randomUUID();
+  const value = await createRegistry(stack().settings).encode(topic, whole);
+  await decisions.publish({ topic, key: Buffer.from(key), value, headers: { ce_id: mark } });
+  return mark;
+}
+
+async function expectRefused(key: string, decision: Partial<OperatorDecision>, why: RegExp): Promise<void> {
+  const before = stack().journal.results(key).length;
+  const mark = await decide(key, decision);
+  const letter = await stack().journal.deadLetter(
+    (record) => record.headers['ce_id'] === mark,
+    `of a decision on ${key}`,
+  );
+  expect(letter.headers).toMatchObject({
+    'dlq-reason': 'REFUSED_DECISION',
+    'dlq-topic': stack().topics.operatorDecisions,
+    'dlq-message': expect.stringMatching(why) as string,
+  });
+  expect(stack().journal.results(key)).toHaveLength(before);
+}
+
+/** A transfer-in that took effect and whose answer was lost. */
+async function unknownTransfer(key: string): Promise<ResultEvent> {
+  await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
+  await stack().publisher.publish('transfer-in', key, transferInOf(key));
+  const result = await stack().journal.result(key);
+  expect(result.value).toMatchObject({ outcome: 'UNKNOWN', revision: 1, settledBy: 'PROCESSOR' });
+  return result;
+}
+
+async function revision(key: string, number: number): Promise<ResultEvent> {
+  const find = (): ResultEvent | undefined =>
+    stack()
+      .journal.results(key)
+      .find((result) => result.value.revision === number);
+  await stack().journal.until(() => find() !== undefined, `revision ${number} of ${key}`);
+  return find()!;
+}
+
+async function effectsOf(key: string): Promise<number> {
+  return (await stack().service.effects()).operations['transfer-in'][key]?.effects ?? 0;
+}
+
+/** The answer to a copy of the command: the event that counts now. */
+async function answerToCopy(key: string): Promise<ResultEvent> {
+  const commandId = randomUUID();
+  await stack().publisher.publish('transfer-in', key, transferInOf(key), { commandId });
+  const find = (): ResultEvent | undefined =>
+    stack()
+      .journal.results(key)
+      .find((result) => result.headers['in-reply-to'] === commandId);
+  await stack().journal.until(() => find() !== undefined, `the answer to a copy of ${key}`);
+  return find()!;
+}
+
+test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and who decided; copies get it from then on', async () => {
+  await stack().startProcessor();
+  const unknown = await unknownTransfer('found');
+  await decide('found', { decision: 'EXECUTED', transactionId: 'Transaction:17' });
+  const decided = await revision('found', 2);
+  expect(decided.value).toMatchObject({
+    outcome: 'ACCEPTED',
+    settledBy: 'OPERATOR',
+    httpStatus: null,
+    error: null,
+    commandId: unknown.value.commandId,
+    transaction: { id: 'Transaction:17', status: null },
+    attempts: 1,
+  });
+  expect(decided.value.warnings).toEqual(['EXECUTED on revision 1 by ada: looked up']);
+  expect(decided.id).not.toBe(unknown.id);
+  const copy = await answerToCopy('found');
+  expect(copy).toMatchObject({ id: decided.id, value: decided.value, headers: { replayed: 'true' } });
+  expect(await effectsOf('found')).toBe(1);
+});
+
+test('NOT_EXECUTED makes UNKNOWN EXPIRED, and RETRY runs what is EXPIRED', async () => {
+  await stack().startProcessor();
+  await stack().service.addFaults({ kind: 'drop-before', operation: 'transfer-in', key: 'absent', count: 1 });
+  await stack().publisher.publish('transfer-in', 'absent', transferInOf('absent'));
+  expect((await stack().journal.result('absent')).value.outcome).toBe('UNKNOWN');
+  await decide('absent', { decision: 'NOT_EXECUTED' });
+  const expired = await revision('absent', 2);
+  expect(expired.value).toMatchObject({ outcome: 'EXPIRED', settledBy: 'OPERATOR', transaction: null });
+  expect(expired.value.warnings).toEqual(['NOT_EXECUTED on revision 1 by ada: looked up']);
+  expect((await answerToCopy('absent')).id).toBe(expired.id);
+  expect(await effectsOf('absent')).toBe(0);
+
+  await decide('absent', { decision: 'RETRY', expectedRevision: 2 });
+  const retried = await revision('absent', 3);
+  expect(retried.value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER' });
+  expect(retried.value.transaction?.id).toMatch(/^Transaction:/);
+  expect(await effectsOf('absent')).toBe(1);
+  expect((await answerToCopy('absent')).id).toBe(retried.id);
+});
+
+test('RETRY runs what is UNKNOWN again, as the person who looked says that it may', async () => {
+  await stack().startProcessor();
+  await unknownTransfer('again');
+  await decide('again', { decision: 'RETRY' });
+  const retried = await revision('again', 2);
+  expect(retried.value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER', attempts: 2 });
+  expect(await effectsOf('again')).toBe(2);
+});
+
+test('RETRY runs a command whose own time limit has passed', async () => {
+  await stack().startProcessor();
+  await stack().publisher.publish('transfer-in', 'late', transferInOf('late'), {
+    expiresAt: new Date(Date.now() - 1000),
+  });
+  expect((await stack().journal.result('late')).value).toMatchObject({ outcome: 'EXPIRED', attempts: 0 });
+  await decide('late', { decision: 'RETRY' });
+  expect((await revision('late', 2)).value).toMatchObject({ outcome: 'ACCEPTED', attempts: 1 });
+  expect(await effectsOf('late')).toBe(1);
+});
+
+test('RETRY of an execution that had taken effect executes nothing twice', async () => {
+  await stack().startProcessor();
+  // A transaction that the service does not have cannot be looked up.
+  const command = { ...(await executionOf(stack(), 'doubt')), transactionId: 'Transaction:of-nobody' };
+  await stack().service.addFaults({ kind: 'drop-after', operation: 'execute-quote', key: 'doubt', count: 1 });
+  await stack().publisher.publish('execute-quote', 'doubt', command);
+  expect((await stack().journal.result('doubt')).value.outcome).toBe('UNKNOWN');
+  await decide('doubt', { decision: 'RETRY' });
+  expect((await revision('doubt', 2)).value).toMatchObject({ outcome: 'UNKNOWN', attempts: 2 });
+  expect((await stack().service.effects()).quotes[command.quoteId]).toMatchObject({ executeCalls: 2, executions: 1 });
+  await decide('doubt', { decision: 'EXECUTED', expectedRevision: 2 });
+  expect((await revision('doubt', 3)).value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'OPERATOR' });
+});
+
+test('RETRY of an INVALID create-quote reads it anew, and executes it in two steps, as the command asks', async () => {
+  await stack().startProcessor();
+  const fields = { ...createQuoteOf('two-steps'), immediatelyExecute: true };
+  const headers = { 'content-type': 'application/json', 'expires-at': 'tomorrow' };
+  await stack().publishRaw('create-quote', { key: 'two-steps', value: stringifyLossless(fields), headers });
+  expect((await stack().journal.result('two-steps')).value.outcome).toBe('INVALID');
+  await decide('two-steps', { decision: 'RETRY' });
+  expect((await revision('two-steps', 2)).value.outcome).toBe('ACCEPTED');
+  const { operations } = await stack().service.effects();
+  expect(operations['execute-quote']['two-steps.execute']).toMatchObject({ calls: 1, effects: 1 });
+});
+
+test('RETRY of what is still INVALID, or could not be read, is INVALID again', async () => {
+  await stack().startProcessor();
+  const headers = { 'content-type': 'application/json' };
+  await stack().publishRaw('transfer-in', { key: 'wrong', value: '{"amount":1}', headers });
+  await stack().publishRaw('transfer-in', { key: 'cut', value: '{"amount', headers });
+  for (const key of ['wrong', 'cut']) {
+    expect((await stack().journal.result(key)).value.outcome).toBe('INVALID');
+    await decide(key, { decision: 'RETRY' });
+    const again = await revision(key, 2);
+    expect(again.value).toMatchObject({ outcome: 'INVALID', attempts: 0 });
+    expect(again.value.warnings).toEqual(['RETRY on revision 1 by ada: looked up']);
+  }
+});
+
+test('a decision on another revision than the present one is refused', async () => {
+  await stack().startProcessor();
+  await unknownTransfer('stale');
+  await expectRefused('stale', { decision: 'NOT_EXECUTED', expectedRevision: 2 }, /revision 2.*revision 1/);
+  await decide('stale', { decision: 'NOT_EXECUTED' });
+  await revision('stale', 2);
+  await expectRefused('stale', { decision: 'EXECUTED', expectedRevision: 1 }, /revision 1.*revision 2/);
+  expect((await answerToCopy('stale')).value).toMatchObject({ outcome: 'EXPIRED', revision: 2 });
+});
+
+test('of two decisions on one revision the first counts, and the second is refused', async () => {
+  await stack().startProcessor();
+  await unknownTransfer('both');
+  const marks = await Promise.all([
+    decide('both', { decision: 'EXECUTED' }),
+    decide('both', { decision: 'RETRY', operator: 'grace' }),
+    decide('both', { decision: 'NOT_EXECUTED', operator: 'grace' }),
+  ]);
+  await revision('both', 2);
+  const letters = (): string[] =>
+    stack()
+      .journal.deadLetters()
+      .map((record) => record.headers['ce_id'] ?? '')
+      .filter((id) => marks.includes(id));
+  await stack().journal.until(() => letters().length === 2, 'two refusals');
+  expect(
+    stack()
+      .journal.results('both')
+      .map(({ value }) => value.revision),
+  ).toEqual([1, 2]);
+});
+
+test('what is ACCEPTED or REFUSED, or not known, cannot be decided on', async () => {
+  await stack().startProcessor();
+  await stack().publisher.publish('transfer-in', 'good', transferInOf('good'));
+  expect((await stack().journal.result('good')).value.outcome).toBe('ACCEPTED');
+  await expectRefused('good', { decision: 'RETRY' }, /ACCEPTED/);
+  await expectRefused('good', { decision: 'EXECUTED' }, /ACCEPTED/);
+  await expectRefused('good', { decision: 'NOT_EXECUTED' }, /ACCEPTED/);
+  await expectRefused('never-heard-of', { decision: 'RETRY' }, /no command/);
+  await expectRefused('good', { decision: 'PERHAPS' }, /PERHAPS/);
+  expect(await effectsOf('good')).toBe(1);
+});
+
+test('EXECUTED and NOT_EXECUTED are for UNKNOWN alone', async () => {
+  await stack().startProcessor();
+  await stack().publisher.publish('transfer-in', 'expired', transferInOf('expired'), { expiresAt: new Date(0) });
+  expect((await stack().journal.result('expired')).value.outcome).toBe('EXPIRED');
+  await expectRefused('expired', { decision: 'EXECUTED' }, /EXPIRED/);
+  await expectRefused('expired', { decision: 'NOT_EXECUTED' }, /EXPIRED/);
+});
+
+test('a decision stands across a kill, and one that came while no process ran is carried out by the next', async () => {
+  const first = await stack().startProcessor();
+  await unknownTransfer('killed-after');
+  await unknownTransfer('killed-before');
+  await decide('killed-after', { decision: 'EXECUTED', transactionId: 'Transaction:18' });
+  const decided = await revision('killed-after', 2);
+  await first.kill9();
+  await decide('killed-before', { decision: 'RETRY' });
+  await stack().startProcessor();
+  expect((await revision('killed-before', 2)).value).toMatchObject({ outcome: 'ACCEPTED' });
+  expect(await effectsOf('killed-before')).toBe(2);
+  expect(await answerToCopy('killed-after')).toMatchObject({ id: decided.id, value: decided.value });
+  await expectRefused('killed-after', { decision: 'RETRY', expectedRevision: 2 }, /ACCEPTED/);
+  expect(
+    stack()
+      .journal.results('killed-after')
+      .filter((result) => result.headers['replayed'] !== 'true'),
+  ).toHaveLength(2);
+});
+
+test('a process that is killed during a retried call leaves it to be settled, and does not run it a third time', async () => {
+  const first = await stack().startProcessor();
+  await unknownTransfer('killed-within');
+  await stack().service.addFaults({
+    kind: 'delay',
+    operation: 'transfer-in',
+    key: 'killed-within',
+    delayMs: 1200,
+    at: 'after',
+    count: 1,
+  });
+  await decide('killed-within', { decision: 'RETRY' });
+  const calls = async (): Promise<number> =>
+    (await stack().service.effects()).operations['transfer-in']['killed-within']?.calls ?? 0;
+  await eventually(calls, (count) => count === 2, 'the retried call');
+  await first.kill9();
+  await stack().startProcessor();
+  expect((await revision('killed-within', 2)).value).toMatchObject({ outcome: 'UNKNOWN' });
+  expect(await effectsOf('killed-within')).toBe(2);
+  await decide('killed-within', { decision: 'EXECUTED', expectedRevision: 2 });
+  expect((await revision('killed-within', 3)).value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'OPERATOR' });
+  expect(await effectsOf('killed-within')).toBe(2);
+});

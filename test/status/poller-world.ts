@@ -1,0 +1,138 @@
+/**
+ * The poller and the reducer as they are, between a simulated service and simulated lanes: observations are committed,
+ * reduced in the order of their commits, and shown by the index some time later. A session may be made to die in any of
+ * its commits, before it or right after it; another follows with what was committed, as after a kill.
+ */
+import { PollSession, type PollReports, type PollSettings } from '../../src/status/poll-session.ts';
+import type { Observation } from '../../src/status/observation.ts';
+import { reduce } from '../../src/status/reducer.ts';
+import type { PollRecord } from '../../src/status/poll-record.ts';
+import { encodeTransactionState, type TransactionState } from '../../src/status/transaction-state.ts';
+import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
+import type { QuoteStatusChanged, TransactionStatusChanged } from '../../src/records/types.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+export interface WorldOptions {
+  settings: PollSettings;
+  startMs: number;
+  list: (filter: TransactionFilter, nowMs: number) => ListReading;
+  /** Asked before each commit. */
+  fate?: () => 'commits' | 'dies-before' | 'dies-after';
+  /** From commit to index. */
+  indexLagMs?: () => number;
+  callMs?: () => number;
+}
+
+export const SETTINGS: PollSettings = {
+  intervalMs: 5_000,
+  startMs: null,
+  terminalForMs: 72 * 3_600_000,
+  forgottenAfterMs: 7 * 86_400_000,
+  callsPerMinuteMax: 120,
+};
+
+/** Of a process that follows one that died. */
+const RESTART_MS = 10_000;
+
+export class PollerWorld {
+  readonly time: VirtualTime;
+  readonly transactionEvents: TransactionStatusChanged[] = [];
+  readonly quoteEvents: QuoteStatusChanged[] = [];
+  readonly committed: Observation[] = [];
+  /** When each call was made. */
+  readonly callTimes: number[] = [];
+  deaths = 0;
+  sweeps = 0;
+  readonly #options: WorldOptions;
+  readonly #states = new Map<string, TransactionState>();
+  readonly #index = new Map<string, TransactionState>();
+  #record: PollRecord | null = null;
+  #session: PollSession | null = null;
+  #isOver = false;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    this.time = new VirtualTime(options.startMs);
+  }
+
+  /** Polls from now on. */
+  start(): void {
+    void this.#poll();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#session?.stop();
+  }
+
+  record(): PollRecord | null {
+    return this.#record;
+  }
+
+  /** A lane commits an observation. */
+  commit(observation: Observation): void {
+    this.committed.push(observation);
+    const id = observation.transaction?.id ?? observation.quote?.transactionId ?? '';
+    const reduction = reduce(this.#states.get(id), id, observation);
+    this.#states.set(id, reduction.state);
+    if (reduction.transactionEvent !== null) this.transactionEvents.push(reduction.transactionEvent);
+    this.quoteEvents.push(...reduction.quoteEvents);
+    this.time.at(this.time.nowMs() + (this.#options.indexLagMs?.() ?? 20), () => {
+      // An earlier state may be shown after a later one was committed, but never after the later one is shown.
+      if ((this.#index.get(id)?.seenEndedMs ?? 0) > reduction.state.seenEndedMs) return;
+      this.#index.set(id, reduction.state);
+      this.#session?.stateChanged(reduction.state);
+    });
+  }
+
+  async #poll(): Promise<void> {
+    const { callMs, fate, list, settings } = this.#options;
+    const reports: PollReports = {
+      began: () => undefined,
+      called: () => undefined,
+      published: () => undefined,
+      waitedForBudget: () => undefined,
+      watching: () => undefined,
+      swept: () => void (this.sweeps += 1),
+    };
+    for (let processNumber = 1; !this.#isOver; processNumber += 1) {
+      this.#session = new PollSession(
+        settings,
+        {
+          processId: `process-${processNumber}`,
+          list: async (filter) => {
+            this.callTimes.push(this.time.nowMs());
+            const halfMs = (callMs?.() ?? 50) / 2;
+            await this.time.wait(halfMs);
+            const reading = list(filter, this.time.nowMs());
+            await this.time.wait(halfMs);
+            return reading;
+          },
+          state: (id) => this.#index.get(id),
+          states: () => [[...this.#index.values()].map(encodeTransactionState)],
+          record: () => this.#record,
+          publish: async (observations, record) => {
+            const decided = fate?.() ?? 'commits';
+            await this.time.wait(10);
+            if (decided !== 'dies-before') {
+              for (const observation of observations) this.commit(observation);
+              if (record !== null) this.#record = record;
+            }
+            if (decided !== 'commits') throw new Error('killed');
+          },
+          wait: (ms) => this.time.wait(ms),
+        },
+        this.time,
+        reports,
+      );
+      try {
+        await this.#session.run();
+      } catch (error) {
+        if (!(error instanceof Error && error.message === 'killed')) throw error;
+        this.deaths += 1;
+      }
+      this.#session = null;
+      await this.time.wait(RESTART_MS);
+    }
+  }
+}
