@@ -194,7 +194,15 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
       return next(doubtful(possiblySent(entry, phase.atMs), verdict.reason, settleAtMs));
     }
     case 'look-up':
-      return next(doubtful(called, verdict.reason, nowMs + policy.settlingTimeMs, verdict.refusal));
+      // The refusal is newer than any proof: the quote may have expired since, or an earlier call been taken after all.
+      return next(
+        doubtful(
+          { ...called, isProvenUnexecuted: false },
+          verdict.reason,
+          nowMs + policy.settlingTimeMs,
+          verdict.refusal,
+        ),
+      );
     case 'undecidable':
       return finish(called, unknownResult(called, verdict.reason, nowMs));
   }

@@ -89,6 +89,15 @@ test('an answer to an attempt that is not the present one changes nothing', () =
   expect(decide(entryAt('transfer-in'), event, aPolicy())).toEqual({ kind: 'unchanged' });
 });
 
+test('a refusal after a look-up that found nothing executed is looked up again, not called again', () => {
+  const proven = { ...inDoubt(entryAt('execute-quote')), isProvenUnexecuted: true };
+  const refused = decide(proven, answered('conflict'), aPolicy());
+  expect(effectOf(refused)).toBe('doubt');
+  if (refused.kind !== 'next') return;
+  const due = { kind: 'due' as const, nowMs: 10_000, attemptId: 'next', processId: 'process' };
+  expect(decide(refused.entry, due, aPolicy()).kind).toBe('look-up');
+});
+
 test('the wait that the service asks for is kept', () => {
   const decision = decide(entryAt('transfer-in'), answered('told to wait'), aPolicy());
   expect(decision).toMatchObject({ entry: { phase: { state: 'PARKED', untilMs: 9_000 } } });
