@@ -41,9 +41,7 @@ function valueSchema(name: SettingName): Schema {
     return { enum: isBoolean ? [true, false, ...choices, ''] : [...choices, ''] };
   }
   if (complaint.startsWith('is not a duration')) {
-    return name === 'COMMAND_MAX_AGE'
-      ? { type: 'string' }
-      : { type: 'string', pattern: '^([0-9]{1,9}(ms|s|m|h|d))?$' };
+    return name === 'COMMAND_MAX_AGE' ? { type: 'string' } : { type: 'string', pattern: '^([0-9]{1,9}(ms|s|m|h|d))?$' };
   }
   if (complaint === 'is not an http or https URL') return { type: 'string', pattern: '^(https?://.+)?$' };
   if (complaint === 'is not a list like host1:9092,host2:9092') {
@@ -103,9 +101,16 @@ const schema: Schema = {
       replicas: whole(0, REPLICAS_MAX),
       settings,
       secretSettings,
-      kafkaCertificates: closed({ ca: optionalReference, certificate: optionalReference, privateKey: optionalReference }),
+      kafkaCertificates: closed({
+        ca: optionalReference,
+        certificate: optionalReference,
+        privateKey: optionalReference,
+      }),
       extraCertificates: {
-        anyOf: [{ type: 'object', maxProperties: 0 }, closed({ configMap: text, key: text }, { required: ['configMap', 'key'] })],
+        anyOf: [
+          { type: 'object', maxProperties: 0 },
+          closed({ configMap: text, key: text }, { required: ['configMap', 'key'] }),
+        ],
       },
       extraEnv: {
         type: 'array',

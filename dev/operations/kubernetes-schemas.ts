@@ -9,6 +9,10 @@ import { join } from 'node:path';
 /** Releases that the chart is checked against: close to the oldest that it admits, and the newest in the wheel. */
 export const KUBERNETES_RELEASES = ['1.28.0', '1.34.0'] as const;
 
+interface Schema {
+  $id?: string;
+}
+
 const IN_THE_WHEEL = join('kubernetes_validate', 'kubernetes-json-schema');
 const DEFINITIONS_ON_THE_NETWORK = '"/api/_definitions.json#';
 const DEFINITIONS_BESIDE = '"_definitions.json#';
@@ -24,9 +28,8 @@ export async function takeKubernetesSchemas(unpacked: string, target: string): P
     await mkdir(to, { recursive: true });
     for (const name of await readdir(from)) {
       const text = await readFile(join(from, name), 'utf8');
-      const { $id: _address, ...schema } = JSON.parse(
-        text.replaceAll(DEFINITIONS_ON_THE_NETWORK, DEFINITIONS_BESIDE),
-      ) as Record<string, unknown>;
+      const schema = JSON.parse(text.replaceAll(DEFINITIONS_ON_THE_NETWORK, DEFINITIONS_BESIDE)) as Schema;
+      delete schema.$id;
       await writeFile(join(to, name), JSON.stringify(schema));
     }
   }

@@ -13,6 +13,7 @@ import { addPublishCommand } from './commands/publish.ts';
 import { addResolveCommand } from './commands/resolve.ts';
 import { addResultsCommand } from './commands/results.ts';
 import { addSchemasCommand } from './commands/schemas.ts';
+import { addStatusShowCommand } from './commands/status-show.ts';
 import { addTopicsCommand } from './commands/topics.ts';
 import { addTransactionsCommand } from './commands/transactions.ts';
 import { CliFailure, EXIT_CODES, exitCodeTable } from './exit-codes.ts';
@@ -39,6 +40,7 @@ ${exitCodeTable()}`,
   addSchemasCommand(program);
   addPublishCommand(program);
   addResultsCommand(program);
+  addStatusShowCommand(program);
   addTransactionsCommand(program);
   addLagCommand(program);
   addLedgerCommand(program);

@@ -10,7 +10,13 @@
  */
 import type { Batch, Consumer, KafkaMessage } from 'kafkajs';
 import type { Clock } from '../api/clock.ts';
-import { createKafka, PATIENT_RETRY, type KafkaLog, type KafkaSettings } from '../producers/kafka-client.ts';
+import {
+  CONSUMER_RETRY,
+  createKafka,
+  PATIENT_RETRY,
+  type KafkaLog,
+  type KafkaSettings,
+} from '../producers/kafka-client.ts';
 import { laneAssigner } from './lane-assigner.ts';
 import { registerCompressionCodecs } from './compression-codecs.ts';
 
@@ -84,7 +90,7 @@ export class GroupMember {
       maxWaitTimeInMs: FETCH_WAIT_MS,
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
-      retry: PATIENT_RETRY,
+      retry: CONSUMER_RETRY,
     });
   }
 

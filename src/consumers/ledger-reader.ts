@@ -12,7 +12,13 @@ import type { Consumer, KafkaMessage } from 'kafkajs';
 import type { LedgerRecord } from '../ledger/ledger-index.ts';
 import type { LmdbLedgerIndex } from '../ledger/lmdb-ledger-index.ts';
 import { decodeOwner, decodePosition, OWNER_KEY, POSITION_KEY, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import { createKafka, PATIENT_RETRY, type KafkaLog, type KafkaSettings } from '../producers/kafka-client.ts';
+import {
+  createKafka,
+  CONSUMER_RETRY,
+  PATIENT_RETRY,
+  type KafkaLog,
+  type KafkaSettings,
+} from '../producers/kafka-client.ts';
 
 export interface LedgerReaderOptions {
   readonly settings: KafkaSettings;
@@ -20,6 +26,8 @@ export interface LedgerReaderOptions {
   readonly clientId: string;
   readonly topic: string;
   readonly laneCount: number;
+  readonly sessionTimeoutMs: number;
+  readonly heartbeatIntervalMs: number;
   readonly index: Pick<LmdbLedgerIndex, 'applyBatch' | 'checkpoint'>;
   readonly log: KafkaLog;
   /** A commit of an owner has been applied, up to and with its number. */
@@ -54,7 +62,11 @@ export class LedgerReader {
       maxWaitTimeInMs: FETCH_WAIT_MS,
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
-      retry: PATIENT_RETRY,
+      // The group has one member: what a restart waits for is only its own earlier membership.
+      sessionTimeout: options.sessionTimeoutMs,
+      heartbeatInterval: options.heartbeatIntervalMs,
+      rebalanceTimeout: options.sessionTimeoutMs,
+      retry: CONSUMER_RETRY,
     });
   }
 

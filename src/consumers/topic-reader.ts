@@ -8,6 +8,7 @@
  * rejoin rewinds to committed offsets, the positions are kept here and sought again. With a group id, an offset is
  * committed after its record was handled: a record may come twice, and none is left out.
  */
+import { registerCompressionCodecs } from './compression-codecs.ts';
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
 import { withAdmin } from '../producers/admin-session.ts';
@@ -62,6 +63,7 @@ const CLOSE_TIMEOUT_MS = 5_000;
  * @throws the client's error when no broker answers; an Error naming the topics that do not exist
  */
 export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions): Promise<TopicReader> {
+  registerCompressionCodecs();
   const bounds = await readBounds(kafka, options.topics);
   const reader = new RunningReader(kafka, options, bounds);
   await reader.open();

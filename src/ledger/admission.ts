@@ -104,5 +104,6 @@ export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry 
     quoted: null,
     copies: [],
     drops: 0,
+    audit: [],
   };
 }

@@ -112,6 +112,8 @@ export interface Entry {
   readonly copies: readonly Copy[];
   /** How often this entry made our own code fail (invariant I6). */
   readonly drops: number;
+  /** Persons' decisions so far, who and why; they go with every result that follows. */
+  readonly audit: readonly string[];
   readonly phase: Phase;
 }
 

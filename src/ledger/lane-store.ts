@@ -119,13 +119,14 @@ export class LaneStore {
     return [...this.#unfinished.values()].map((value) => decodeEntry(value));
   }
 
-  *transactions(): Iterable<Buffer> {
+  *transactions(): Generator<Buffer, undefined> {
     for (const rowClass of [ROW_CLASS.kept, ROW_CLASS.transaction]) {
       for (const { value } of this.#tables.rows.getRange(rangeOf(rowClass))) {
         const { ledgerKey, payload } = readRow(value);
         if (ledgerKey.startsWith(TRANSACTION_PREFIX)) yield payload;
       }
     }
+    return undefined;
   }
 
   /** Keys of rows whose time is before the given ones, oldest first of each class. */
@@ -135,6 +136,7 @@ export class LaneStore {
         ({ value }) => readRow(value).ledgerKey,
       );
     const done = keysOf(ROW_CLASS.done, before.doneMs, limit);
+    if (done.length === limit) return done;
     return [...done, ...keysOf(ROW_CLASS.transaction, before.transactionMs, limit - done.length)];
   }
 

@@ -123,11 +123,11 @@ export class LmdbLedgerIndex implements LedgerIndex {
   }
 
   *transactions(lane: number): Iterable<Buffer> {
-    const values = this.#guarded(lane, (store) => store.transactions()[Symbol.iterator]());
+    const values: Iterator<Buffer, undefined> = this.#guarded(lane, (store) => store.transactions());
     for (;;) {
-      const { done, value } = this.#guarded(lane, () => values.next());
-      if (done === true) return;
-      yield value;
+      const next = this.#guarded(lane, () => values.next());
+      if (next.done === true) return;
+      yield next.value;
     }
   }
 
@@ -159,7 +159,6 @@ export class LmdbLedgerIndex implements LedgerIndex {
       maxDbs: SHARED_TABLES + TABLES_OF_LANE * laneCount,
       noSync: true,
       overlappingSync: false,
-      noMemInit: true,
       ...BINARY,
     });
     try {

@@ -12,6 +12,9 @@ export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const
 
 export type OperatorReply = { kind: 'decided'; decision: Decision } | { kind: 'refused'; reason: string };
 
+/** Decisions remembered with an entry, the latest; all are in their topic. */
+const AUDIT_MAX = 20;
+
 /** Outcomes on which a command may be run again; UNKNOWN may be decided in any way. */
 const RETRIABLE: readonly Outcome[] = ['UNKNOWN', 'INVALID', 'EXPIRED', 'FAILED'];
 
@@ -29,7 +32,11 @@ export function decideByOperator(
     );
   }
   const { outcome } = entry.phase;
-  const next: Entry = { ...entry, revision: entry.revision + 1 };
+  const next: Entry = {
+    ...entry,
+    revision: entry.revision + 1,
+    audit: [...entry.audit, auditOf(order)].slice(-AUDIT_MAX),
+  };
   switch (order.decision) {
     case 'EXECUTED':
       if (outcome !== 'UNKNOWN')
@@ -39,7 +46,7 @@ export function decideByOperator(
       if (outcome !== 'UNKNOWN')
         return refused(`only an UNKNOWN result can be decided NOT_EXECUTED; this one is ${outcome}`);
       const result = expiredResult(next, 'a person decided that the service did not execute it', nowMs);
-      return finish(next, { ...result, settledBy: 'OPERATOR', warnings: [auditOf(order)] });
+      return finish(next, { ...result, settledBy: 'OPERATOR' });
     }
     case 'RETRY':
       if (!RETRIABLE.includes(outcome)) return refused(`a result that is ${outcome} cannot be retried`);
@@ -54,7 +61,7 @@ function retry(entry: Entry, order: OperatorDecision, nowMs: number, policy: Led
     entry.fieldsJson === null ? null : readCommandFields(entry.commandType, parseLossless(entry.fieldsJson));
   if (fields?.ok !== true) {
     const problems = fields?.problems ?? [{ path: '', message: 'could not be read; publish it again under a new key' }];
-    return finish(entry, { ...invalidResult(entry, problems, nowMs), warnings: [auditOf(order)] });
+    return finish(entry, invalidResult(entry, problems, nowMs));
   }
   if (entry.firstSentMs !== null && nowMs - entry.firstSentMs >= policy.idempotencyRetentionMs) {
     return refused('the service may have forgotten the key of what was sent: decide EXECUTED or NOT_EXECUTED');
@@ -85,7 +92,7 @@ function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): C
     quote: null,
     transaction,
     rawResponse: null,
-    warnings: [auditOf(order)],
+    warnings: [],
   };
   return { ...acceptedResult(entry, verdict, 'OPERATOR', nowMs), httpStatus: null };
 }

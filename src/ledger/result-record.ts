@@ -7,7 +7,10 @@ import type { Entry, HeldRefusal } from './entry.ts';
 import type { Verdict } from './verdict.ts';
 
 /** What a result is made from; an entry has all of it. */
-export type ResultSubject = Pick<Entry, 'key' | 'commandType' | 'commandId' | 'revision' | 'attempts' | 'origin'>;
+export type ResultSubject = Pick<
+  Entry,
+  'key' | 'commandType' | 'commandId' | 'revision' | 'attempts' | 'origin' | 'audit'
+>;
 
 export function acceptedResult(
   entry: ResultSubject,
@@ -21,7 +24,7 @@ export function acceptedResult(
     quote: verdict.quote,
     transaction: verdict.transaction,
     rawResponse: verdict.rawResponse,
-    warnings: verdict.warnings,
+    warnings: [...entry.audit, ...verdict.warnings],
   };
 }
 
@@ -107,7 +110,7 @@ function blankResult(entry: ResultSubject, outcome: Outcome, settledBy: SettledB
     quote: null,
     transaction: null,
     rawResponse: null,
-    warnings: [],
+    warnings: [...entry.audit],
     attempts: entry.attempts,
     source: { topic: entry.origin.topic, partition: entry.origin.partition, offset: entry.origin.offset },
     commandTimestamp: BigInt(entry.origin.timestampMs),

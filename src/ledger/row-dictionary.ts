@@ -93,6 +93,7 @@ function sampleEntry(commandType: CommandType, outcome: Outcome, value: Buffer):
     quoted: null,
     copies: [],
     drops: 0,
+    audit: [],
     phase: {
       state: 'DONE',
       outcome,

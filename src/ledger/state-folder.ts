@@ -47,7 +47,8 @@ export async function claimStateFolder(stateDirectory: string): Promise<StateFol
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       for (const name of candidates(stateDirectory)) {
         const path = join(stateDirectory, name);
-        mkdirSync(path, { recursive: true });
+        // Rows hold what customers sent and were answered.
+        mkdirSync(path, { recursive: true, mode: 0o700 });
         const claim = await claimOf(path);
         if (claim !== null) return { path, release: () => drop(claim) };
       }

@@ -49,7 +49,12 @@ const REQUEST_TIMEOUT_MS = 10_000;
  * such answer, so the first retries must be short. The number is bounded: a lane that cannot commit is acquired anew.
  */
 export const LANE_RETRY = { initialRetryTime: 3, maxRetryTime: 500, retries: 15, factor: 0.2, multiplier: 1.6 };
-/** For members and tools: about half a minute until an error is passed on. */
+/**
+ * For consumers once they run. kafkajs keeps asking a coordinator that is gone until the retries are used up, and looks
+ * for the new one only when it then starts the consumer again: about a second, not half a minute.
+ */
+export const CONSUMER_RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 5, factor: 0.2, multiplier: 1.6 };
+/** For connecting, and for tools: about half a minute until an error is passed on. */
 export const PATIENT_RETRY = { initialRetryTime: 50, maxRetryTime: 2_000, retries: 20, factor: 0.2, multiplier: 1.6 };
 
 /** A kafkajs client; `name` tells connections apart in the broker's logs. */

@@ -41,6 +41,8 @@ const WEIGHTS: Readonly<Record<PollWorkKind, number>> = {
 
 /** Clocks may differ by this much, and transactions may become visible this long after their creation time. */
 export const CLOCKS_MS = 5 * 60_000;
+/** Discovery has a third of the budget at most, so that what is found is also followed. */
+const DISCOVERY_PACE_CALLS = 2;
 /** Where so long an overlap is more than a page, it is read this often, and for a tenth of the budget at most. */
 const LONG_OVERLAP_INTERVALS = 12;
 const LONG_OVERLAP_PACE_CALLS = 10;
@@ -147,7 +149,7 @@ export class PollAgenda {
         break;
       case 'revisit':
         if (this.#revisit === null || scan.stage === 'reading') break;
-        this.#options.watch.looked(this.#revisit.cluster, this.#revisit.beganMs, nowMs);
+        this.#options.watch.looked(this.#revisit.cluster, this.#revisit.beganMs, nowMs, scan.stage === 'whole');
         this.#revisit = null;
         break;
       case 'catch-up':
@@ -208,7 +210,8 @@ export class PollAgenda {
     if (discovery === null || discovery.scan.stage === 'reading') return;
     const { beganMs, isLong, newestMs, scan } = discovery;
     this.#discovery = null;
-    this.#discoveryDueMs = Math.max(beganMs + this.#options.intervalMs, nowMs);
+    const pauseMs = (scan.listed / PAGE_LIMIT) * this.#options.callMs * DISCOVERY_PACE_CALLS;
+    this.#discoveryDueMs = Math.max(beganMs + this.#options.intervalMs, nowMs + pauseMs);
     this.#pace(isLong, scan.listed, nowMs);
     if (scan.stage === 'broken') return;
     // What was created while the pages were read may have been missed: it is within the overlap of the next. Where the

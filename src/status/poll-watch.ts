@@ -92,34 +92,37 @@ export class PollWatch {
     watched.misses = 0;
   }
 
-  /** The pass over the cluster has ended: what it did not show is looked for less often. */
-  looked(cluster: Cluster, beganMs: number, nowMs: number): void {
+  /**
+   * The pass over the cluster has ended.
+   * @param isWhole what it did not show is not there: it is looked for less often
+   */
+  looked(cluster: Cluster, beganMs: number, nowMs: number, isWhole: boolean): void {
     for (const id of cluster.ids) {
       const watched = this.#watched.get(id);
       if (watched === undefined || watched.lookedMs >= beganMs) continue;
       watched.lookedMs = nowMs;
-      watched.misses += 1;
+      if (isWhole) watched.misses += 1;
     }
   }
 
   /**
-   * What is due, the most overdue for its age first, as windows that hold neighbours together.
+   * What is due, as windows that hold neighbours together, the most overdue for their age first.
    * @param mergeGapMs a gap in creation time that costs less to read through than a call of its own
    */
   due(nowMs: number, mergeGapMs: number): Cluster[] {
-    const due: { id: string; watched: Watched; lateness: number }[] = [];
+    const due: Due[] = [];
     for (const [id, watched] of this.#watched) {
       const lateness = (nowMs - watched.lookedMs) / this.#intervalMs(watched, nowMs);
       if (lateness < 1) continue;
-      if (this.#isToWatch(watched, nowMs)) due.push({ id, watched, lateness });
-      else this.#watched.delete(id);
+      const { createdMs, marginMs } = watched;
+      if (!this.#isToWatch(watched, nowMs)) this.#watched.delete(id);
+      else due.push({ id, lateness, fromMs: createdMs - marginMs, toMs: createdMs + marginMs });
     }
-    if (due.length > DUE_MAX) due.sort((left, right) => right.lateness - left.lateness).splice(DUE_MAX);
-    due.sort((left, right) => fromMs(left.watched) - fromMs(right.watched));
-    return clustersOf(
-      due.map(({ id, watched }) => ({ id, fromMs: fromMs(watched), toMs: watched.createdMs + watched.marginMs })),
-      mergeGapMs,
-    );
+    due.sort((left, right) => left.fromMs - right.fromMs);
+    const clusters = clustersOf(due, mergeGapMs).sort((left, right) => right.lateness - left.lateness);
+    let count = 0;
+    const taken = clusters.filter(({ ids }) => (count += ids.length) - ids.length < DUE_MAX);
+    return taken.map(({ fromMs, ids, toMs }) => ({ ids, window: { fromMs, toMs, status: null } }));
   }
 
   #isToWatch({ createdMs, isUnclear, terminalSinceMs }: Watched, nowMs: number): boolean {
@@ -143,21 +146,29 @@ export class PollWatch {
   }
 }
 
-function fromMs(watched: Watched): number {
-  return watched.createdMs - watched.marginMs;
+interface Due {
+  readonly id: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Intervals that have passed. */
+  readonly lateness: number;
 }
 
 /** @param sorted by where they begin */
-function clustersOf(sorted: readonly { id: string; fromMs: number; toMs: number }[], mergeGapMs: number): Cluster[] {
-  const clusters: { fromMs: number; toMs: number; ids: string[] }[] = [];
-  for (const { id, fromMs, toMs } of sorted) {
+function clustersOf(
+  sorted: readonly Due[],
+  mergeGapMs: number,
+): { fromMs: number; toMs: number; lateness: number; ids: string[] }[] {
+  const clusters: { fromMs: number; toMs: number; lateness: number; ids: string[] }[] = [];
+  for (const { fromMs, id, lateness, toMs } of sorted) {
     const last = clusters.at(-1);
     if (last !== undefined && fromMs - last.toMs <= mergeGapMs && last.ids.length < CLUSTER_MAX) {
       last.toMs = Math.max(last.toMs, toMs);
+      last.lateness = Math.max(last.lateness, lateness);
       last.ids.push(id);
-    } else clusters.push({ fromMs, toMs, ids: [id] });
+    } else clusters.push({ fromMs, toMs, lateness, ids: [id] });
   }
-  return clusters.map(({ ids, ...range }) => ({ ids, window: { ...range, status: null } }));
+  return clusters;
 }
 
 function clamped(value: number, min: number, max: number): number {

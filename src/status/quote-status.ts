@@ -38,10 +38,10 @@ export function reduceOwnQuote(state: TransactionState, observation: Observation
   const known = withQuoteId(state, observation);
   if (quote?.status == null || quote.status === known.quoteStatus) return { state: known, events: [] };
   const step = progressOf(quote.status) - progressOf(known.quoteStatus);
-  const isLater = !known.quoteIsDerived && observation.requestBeganMs >= known.quoteSeenEndedMs;
-  return step > 0 || (step === 0 && isLater)
-    ? changeQuote(known, quote.status, observation, false)
-    : { state: known, events: [] };
+  const isNews = known.quoteIsDerived
+    ? step > 0 && observation.requestEndedMs > known.quoteSeenEndedMs
+    : step > 0 || (step === 0 && observation.requestBeganMs >= known.quoteSeenEndedMs);
+  return isNews ? changeQuote(known, quote.status, observation, false) : { state: known, events: [] };
 }
 
 /** What the transaction's present status implies, if the quote's does not say the same or more already. */

@@ -51,6 +51,7 @@ export function entryOf(key: string, phase: Phase, atMs: number, fieldsJson: str
     quoted: null,
     copies: [],
     drops: 0,
+    audit: [],
     phase,
   };
 }

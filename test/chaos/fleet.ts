@@ -72,7 +72,9 @@ export class Fleet {
   async stop(member: Member): Promise<void> {
     member.isEnding = true;
     const end = await member.processor.stop();
-    if (end.code !== 0) this.badStops.push({ name: member.name, ...end });
+    // Before it listens it has begun nothing, and the signal may end it as it ends any program.
+    const hadBegun = member.processor.log().some(({ event }) => event === 'listening');
+    if (end.code !== 0 && hadBegun) this.badStops.push({ name: member.name, ...end });
   }
 
   freeze(member: Member): void {
@@ -103,7 +105,7 @@ export class Fleet {
       this.ownEnds.push({ name: member.name, ...end });
       await this.start();
     }
-    const lines = member.processor.lines.splice(0);
+    const lines = member.processor.lines.slice();
     await appendFile(join(this.#logDirectory, `${member.name}.log`), `${lines.join('\n')}\n`);
   }
 

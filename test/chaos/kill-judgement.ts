@@ -2,7 +2,8 @@
 import type { Outcome } from '../../src/records/commands.ts';
 import { STARTING_BALANCE } from '../support/commands.ts';
 import type { BooksReport, EffectsReport } from '../support/sandbox-control.ts';
-import type { Evidence, KillCommand } from './kill-scenario.ts';
+import type { KillCommand } from './kill-commands.ts';
+import type { Evidence } from './kill-scenario.ts';
 
 export interface Judgement {
   /** Every promise that was broken, in words; empty: all held. */
@@ -59,7 +60,7 @@ export function judge(evidence: Evidence): Judgement {
   return { wrong, outcomes, effects: counted, unknown };
 }
 
-function effectsOf({ key, subject, type }: KillCommand, effects: EffectsReport): number {
+export function effectsOf({ key, subject, type }: KillCommand, effects: EffectsReport): number {
   switch (type) {
     case 'transfer-in':
       return effects.operations['transfer-in'][key]?.effects ?? 0;
@@ -71,7 +72,7 @@ function effectsOf({ key, subject, type }: KillCommand, effects: EffectsReport):
 }
 
 /** What the books say was added to the command's account; null where no account of its own would show it. */
-function movedOf({ account }: KillCommand, books: BooksReport): bigint | null {
+export function movedOf({ account }: KillCommand, books: BooksReport): bigint | null {
   if (account === '') return null;
   const line = books.balances.find((balance) => balance.account === account);
   return line === undefined ? 0n : BigInt(line.balance) - STARTING_BALANCE;

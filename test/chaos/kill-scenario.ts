@@ -6,13 +6,12 @@
  *   the end    every command has a result; the processor is stopped in order
  *   evidence   what a read_committed reader finds, the sandbox's counts and books, and the ledger
  */
-import type { CommandType } from '../../src/records/commands.ts';
 import { seededRandom } from '../../dev/sandbox/faults.ts';
-import { accountOf, createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import { Journal, type ResultEvent } from '../support/journal.ts';
 import type { RunningProcessor } from '../support/processor.ts';
 import type { BooksReport, EffectsReport } from '../support/sandbox-control.ts';
 import { Stack } from '../support/stack.ts';
+import { prepareCommands, shuffled, slowCalls, type KillCommand } from './kill-commands.ts';
 import { underWayAtKills } from './under-way.ts';
 
 export interface KillOptions {
@@ -24,21 +23,6 @@ export interface KillOptions {
   /** Seed of the moments of the kills. */
   seed: number;
   onProgress: (line: string) => void;
-}
-
-export type KillCommandType = Extract<CommandType, 'transfer-in' | 'execute-quote' | 'reject-transaction'>;
-
-/** A command of the run, and what it moves if it is executed. */
-export interface KillCommand {
-  type: KillCommandType;
-  key: string;
-  fields: object;
-  /** The quote or the incoming transaction that it is about; the key of a transfer-in. */
-  subject: string;
-  /** The account whose balance tells whether it took effect, and how often. */
-  account: string;
-  /** What one effect adds to that account; smallest unit. */
-  effectAmount: bigint;
 }
 
 export interface Recovery {
@@ -61,9 +45,6 @@ export interface Evidence {
   elapsedMs: number;
 }
 
-const TRANSFER_AMOUNT = 100n;
-/** Half of the calls takes effect late, half answers late: kills hit calls on both sides of their effect. */
-const CALL_DELAY_MS = 30;
 /** Few, so that a backlog is always left to be killed in. */
 const CALL_SLOTS = 8;
 const RESULTS_MS_MAX = 180_000;
@@ -87,11 +68,8 @@ export async function runKills(options: KillOptions): Promise<Evidence> {
 }
 
 async function run(stack: Stack, options: KillOptions): Promise<Evidence> {
-  const commands = shuffled(await prepare(stack, options.commands), options.seed);
-  await stack.service.addFaults(
-    { kind: 'delay', delayMs: CALL_DELAY_MS, at: 'before', share: 0.5 },
-    { kind: 'delay', delayMs: CALL_DELAY_MS, at: 'after' },
-  );
+  const commands = shuffled(await prepareCommands(stack, options.commands), options.seed);
+  await slowCalls(stack);
   options.onProgress(`${commands.length} commands, ${options.kills} kills`);
   const beganMs = performance.now();
   const recoveries: Recovery[] = [];
@@ -142,42 +120,6 @@ async function killAndStart(
   return { processor, recovery: { readyMs, firstResultMs: Math.round(performance.now() - killedMs) } };
 }
 
-async function prepare(stack: Stack, count: number): Promise<KillCommand[]> {
-  const commands: KillCommand[] = [];
-  for (let index = 0; index < count; index += 1) {
-    const transferKey = `transfer-${index}`;
-    commands.push({
-      type: 'transfer-in',
-      key: transferKey,
-      fields: transferInOf(transferKey, TRANSFER_AMOUNT),
-      subject: transferKey,
-      account: accountOf(transferKey),
-      effectAmount: TRANSFER_AMOUNT,
-    });
-    const executeKey = `execute-${index}`;
-    const execution = await executionOf(stack, executeKey);
-    commands.push({
-      type: 'execute-quote',
-      key: executeKey,
-      fields: execution,
-      subject: execution.quoteId,
-      account: accountOf(executeKey),
-      effectAmount: -createQuoteOf(executeKey).lockedCurrencyAmount,
-    });
-    const rejectKey = `reject-${index}`;
-    const rejection = await rejectionOf(stack, rejectKey);
-    commands.push({
-      type: 'reject-transaction',
-      key: rejectKey,
-      fields: rejection,
-      subject: rejection.transactionId,
-      account: '',
-      effectAmount: 0n,
-    });
-  }
-  return commands;
-}
-
 /** Read anew from the beginning: what any other reader would find. */
 async function gather(
   stack: Stack,
@@ -194,12 +136,4 @@ async function gather(
   };
   await journal.close();
   return evidence;
-}
-
-function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
-  const random = seededRandom(seed);
-  return items
-    .map((item) => ({ item, place: random() }))
-    .sort((left, right) => left.place - right.place)
-    .map(({ item }) => item);
 }

@@ -143,7 +143,7 @@ async function runOne(
     await delay(READINESS_LOOK_MS);
     for (const { processor } of fleet.members) {
       const found = await processor.readiness().catch(() => null);
-      if (found !== null && !found.ready) for (const reason of found.reasons) reasons.add(reason);
+      for (const reason of found?.reasons ?? []) reasons.add(reason);
     }
   }
   const answeredDuring = answered() - answeredBefore;

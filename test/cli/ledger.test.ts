@@ -28,6 +28,7 @@ function entry(key: string, phase: Phase): Buffer {
     quoted: null,
     copies: [],
     drops: 0,
+    audit: [],
     isProvenUnexecuted: false,
     phase,
   };

@@ -69,6 +69,7 @@ export function entryAt(commandType: CommandType): Entry {
     quoted: null,
     copies: [],
     drops: 0,
+    audit: [],
     phase: { state: 'INTENT', attemptId: 'attempt', processId: 'process', atMs: 1_000, timeoutMs: 1_000 },
   };
 }

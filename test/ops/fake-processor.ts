@@ -113,6 +113,7 @@ export function entry(commandType: Entry['commandType'], timestampMs: number, ph
     quoted: null,
     copies: [],
     drops: 0,
+    audit: [],
     phase,
   };
 }

@@ -144,15 +144,25 @@ test('RETRY runs what is UNKNOWN again, as the person who looked says that it ma
   expect(await effectsOf('again')).toBe(2);
 });
 
-test('RETRY runs a command whose own time limit has passed', async () => {
-  await stack().startProcessor();
-  await stack().publisher.publish('transfer-in', 'late', transferInOf('late'), {
-    expiresAt: new Date(Date.now() - 1000),
-  });
+test('RETRY runs a command that was too old, with its age restarted', async () => {
+  await stack().publisher.publish('transfer-in', 'late', transferInOf('late'));
+  await stack().startProcessor({ COMMAND_MAX_AGE: 'transfer-in=1ms' });
   expect((await stack().journal.result('late')).value).toMatchObject({ outcome: 'EXPIRED', attempts: 0 });
+  await stack().endProcessors();
+  await stack().startProcessor();
   await decide('late', { decision: 'RETRY' });
   expect((await revision('late', 2)).value).toMatchObject({ outcome: 'ACCEPTED', attempts: 1 });
   expect(await effectsOf('late')).toBe(1);
+});
+
+test("RETRY makes no call after the publisher's own time limit", async () => {
+  await stack().startProcessor();
+  const expiresAt = new Date(Date.now() - 1000);
+  await stack().publisher.publish('transfer-in', 'limited', transferInOf('limited'), { expiresAt });
+  expect((await stack().journal.result('limited')).value).toMatchObject({ outcome: 'EXPIRED', attempts: 0 });
+  await decide('limited', { decision: 'RETRY' });
+  expect((await revision('limited', 2)).value).toMatchObject({ outcome: 'EXPIRED', attempts: 0 });
+  expect(await effectsOf('limited')).toBe(0);
 });
 
 test('RETRY of an execution that had taken effect executes nothing twice', async () => {

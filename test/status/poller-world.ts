@@ -41,6 +41,7 @@ export class PollerWorld {
   readonly committed: Observation[] = [];
   /** When each call was made. */
   readonly callTimes: number[] = [];
+  readonly callKinds = new Map<string, number>();
   deaths = 0;
   sweeps = 0;
   readonly #options: WorldOptions;
@@ -69,6 +70,12 @@ export class PollerWorld {
     return this.#record;
   }
 
+  /** The state's retention is over. */
+  forget(id: string): void {
+    this.#states.delete(id);
+    this.#index.delete(id);
+  }
+
   /** A lane commits an observation. */
   commit(observation: Observation): void {
     this.committed.push(observation);
@@ -89,7 +96,7 @@ export class PollerWorld {
     const { callMs, fate, list, settings } = this.#options;
     const reports: PollReports = {
       began: () => undefined,
-      called: () => undefined,
+      called: (kind) => void this.callKinds.set(kind, (this.callKinds.get(kind) ?? 0) + 1),
       published: () => undefined,
       waitedForBudget: () => undefined,
       watching: () => undefined,

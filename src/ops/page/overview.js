@@ -122,7 +122,7 @@ function figuresOf(state, samples) {
     {
       name: 'Waiting in Kafka',
       value: isKnown ? count(waiting) : waiting === 0 ? 'not known' : `${count(waiting)} or more`,
-      note: shares[0] === undefined ? (isKnown ? 'no lag' : 'no answer of Kafka yet') : causeInWords(shares[0].cause),
+      note: shares[0] === undefined ? lagNote(state, isKnown) : causeInWords(shares[0].cause),
     },
     {
       name: 'Admitted, unfinished',
@@ -157,6 +157,15 @@ function figuresOf(state, samples) {
     },
     { name: 'Dead letters', value: count(letters), note: 'since the start', ...marked(letters > 0, 'warning') },
   ];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @param {boolean} isKnown
+ */
+function lagNote({ lanes }, isKnown) {
+  if (lanes.length === 0) return 'no lane here';
+  return isKnown ? 'no lag' : 'no answer of Kafka yet';
 }
 
 /**

@@ -45,7 +45,11 @@ function showCommands(state) {
         isNumber: true,
         ...marked(waiting > 0, 'warning'),
       },
-      { text: oldest === null ? 'none' : duration(oldest), isNumber: true, ...marked((oldest ?? 0) >= 60, 'warning') },
+      {
+        text: oldest !== null ? duration(oldest) : isKnown ? 'none' : 'not known',
+        isNumber: true,
+        ...marked((oldest ?? 0) >= 60, 'warning'),
+      },
       {
         text: shares.length > 0 ? causesInWords(shares) : isKnown ? 'no lag' : '',
         ...marked(shares.length === 0, 'quiet'),
@@ -83,10 +87,8 @@ function showLanes(state) {
     /** @type {Cell[]} */
     const cells = [
       { text: String(lane.lane) },
-      {
-        text: lane.stoppedReason === null ? lane.stage : `${lane.stage}: ${lane.stoppedReason}`,
-        ...marked(lane.stage === 'stopped', 'bad'),
-      },
+      // Why it is stopped is among the findings.
+      { text: lane.stage, ...marked(lane.stage === 'stopped', 'bad') },
       { text: count(lane.unfinished), isNumber: true },
       ...commands.map((command) => inputCell(lane.inputs.find((input) => input.command === command))),
       inputCell(lane.inputs.find((input) => input.command === null && input.topic.includes('observations'))),

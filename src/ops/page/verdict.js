@@ -41,7 +41,7 @@ export function verdictOn(state, samples) {
     return { level: 'warning', headline: 'Starting', summary, findings: findings.map(asMild) };
   }
   if (!state.ready) {
-    const summary = 'It does not do its work now. Commands wait in Kafka or in the ledger; none is lost.';
+    const summary = 'Some of its work, or all, stands still: commands wait in Kafka or in the ledger until it goes on.';
     return { level: 'bad', headline: 'Not healthy', summary, findings };
   }
   if (findings.length > 0) {

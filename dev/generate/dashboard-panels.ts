@@ -1,0 +1,332 @@
+/** What the dashboard shows, row by row. Metrics are named by their key in the table, so that none can be made up. */
+import { METRICS, type MetricName } from '../../src/ops/metrics-table.ts';
+
+export interface Query {
+  readonly expression: string;
+  readonly legend: string;
+}
+
+export interface Panel {
+  readonly title: string;
+  readonly description: string;
+  readonly kind: 'timeseries' | 'stat';
+  /** As Grafana calls it. */
+  readonly unit: 'short' | 's' | 'percentunit' | 'ops' | 'bytes';
+  readonly queries: readonly Query[];
+  /** Where it becomes red; none: no colour. */
+  readonly redFrom?: number;
+}
+
+export interface Row {
+  readonly title: string;
+  readonly panels: readonly Panel[];
+}
+
+/** The variables of the dashboard narrow every selector down to one deployment. */
+const DEPLOYMENT = 'namespace="$namespace",job="$job"';
+
+function select(name: MetricName, matchers = '', suffix = ''): string {
+  return `${METRICS[name].name}${suffix}{${DEPLOYMENT}${matchers === '' ? '' : `,${matchers}`}}`;
+}
+
+/** prom-client's own metrics are not in the table; these are documented by it. */
+function ofProcess(
+  name: 'process_cpu_seconds_total' | 'process_resident_memory_bytes' | 'nodejs_eventloop_lag_p99_seconds',
+): string {
+  return `${name}{${DEPLOYMENT}}`;
+}
+
+const sumOf = (labels: string, expression: string): string => `sum by (${labels}) (${expression})`;
+const maxOf = (labels: string, expression: string): string => `max by (${labels}) (${expression})`;
+const rateOf = (expression: string): string => `rate(${expression}[$__rate_interval])`;
+
+function quantile(share: number, name: MetricName, label: string): Query {
+  return {
+    expression: `histogram_quantile(${share}, ${sumOf(`le, ${label}`, rateOf(select(name, '', '_bucket')))})`,
+    legend: `{{${label}}} p${share * 100}`,
+  };
+}
+
+export const ROWS: readonly Row[] = [
+  {
+    title: 'Objective: 99 % answered within 30 s',
+    panels: [
+      {
+        title: 'Answered within 30 s',
+        description: 'Share of the commands that got their result in the chosen range, publishing to result.',
+        kind: 'stat',
+        unit: 'percentunit',
+        queries: [
+          {
+            expression:
+              `sum(increase(${select('commandDurationSeconds', 'le=~"30(\\\\.0)?"', '_bucket')}[$__range])) / ` +
+              `sum(increase(${select('commandDurationSeconds', '', '_count')}[$__range]))`,
+            legend: 'share',
+          },
+        ],
+      },
+      {
+        title: 'Oldest unanswered command',
+        description: 'Wherever it is: in Kafka or in the ledger. Above 60 s somebody is paged.',
+        kind: 'timeseries',
+        unit: 's',
+        redFrom: 60,
+        queries: [{ expression: maxOf('command', select('oldestUnansweredSeconds')), legend: '{{command}}' }],
+      },
+      {
+        title: 'Publishing to result',
+        description: 'Median and 99th percentile.',
+        kind: 'timeseries',
+        unit: 's',
+        redFrom: 30,
+        queries: [
+          quantile(0.5, 'commandDurationSeconds', 'command'),
+          quantile(0.99, 'commandDurationSeconds', 'command'),
+        ],
+      },
+      {
+        title: 'Results',
+        description: 'By outcome.',
+        kind: 'timeseries',
+        unit: 'ops',
+        queries: [{ expression: sumOf('outcome', rateOf(select('results'))), legend: '{{outcome}}' }],
+      },
+    ],
+  },
+  {
+    title: 'Where commands wait',
+    panels: [
+      {
+        title: 'Not admitted, by cause',
+        description: 'In Kafka. The causes add up to the lag.',
+        kind: 'timeseries',
+        unit: 'short',
+        queries: [{ expression: sumOf('cause', select('notAdmittedMessages')), legend: '{{cause}}' }],
+      },
+      {
+        title: 'Lag by lane',
+        description: 'Messages that are not admitted.',
+        kind: 'timeseries',
+        unit: 'short',
+        queries: [{ expression: sumOf('lane', select('lagMessages')), legend: 'lane {{lane}}' }],
+      },
+      {
+        title: 'Oldest not admitted',
+        description: 'Age of the oldest message of each command topic.',
+        kind: 'timeseries',
+        unit: 's',
+        queries: [{ expression: maxOf('command', select('lagOldestSeconds')), legend: '{{command}}' }],
+      },
+      {
+        title: 'Admitted, without a result',
+        description: 'In the ledger, by state.',
+        kind: 'timeseries',
+        unit: 'short',
+        queries: [{ expression: sumOf('state', select('unfinishedEntries')), legend: '{{state}}' }],
+      },
+      {
+        title: 'Oldest admitted, by state',
+        description: 'DOUBTFUL for minutes means that doubt cannot be settled.',
+        kind: 'timeseries',
+        unit: 's',
+        queries: [{ expression: maxOf('state', select('unfinishedOldestSeconds')), legend: '{{state}}' }],
+      },
+    ],
+  },
+  {
+    title: 'Payment service',
+    panels: [
+      {
+        title: 'Calls, by how the answer was read',
+        description: 'Doubt is settled later; never-sent is tried again.',
+        kind: 'timeseries',
+        unit: 'ops',
+        queries: [
+          {
+            expression: sumOf('operation, outcome', rateOf(select('apiCallDurationSeconds', '', '_count'))),
+            legend: '{{operation}} {{outcome}}',
+          },
+        ],
+      },
+      {
+        title: 'Duration of calls',
+        description: '99th percentile.',
+        kind: 'timeseries',
+        unit: 's',
+        queries: [quantile(0.99, 'apiCallDurationSeconds', 'operation')],
+      },
+      {
+        title: 'HTTP status',
+        description: 'None: no whole answer came.',
+        kind: 'timeseries',
+        unit: 'ops',
+        queries: [{ expression: sumOf('status', rateOf(select('apiResponses'))), legend: '{{status}}' }],
+      },
+      {
+        title: 'Calls under way',
+        description: 'At API_MAX_CONCURRENCY per process commands wait for a slot.',
+        kind: 'timeseries',
+        unit: 'short',
+        queries: [{ expression: sumOf('operation', select('callsUnderWay')), legend: '{{operation}}' }],
+      },
+      {
+        title: 'Breakers not closed, service held',
+        description: 'Processes in which a breaker is not closed, and in which no call is made at all.',
+        kind: 'timeseries',
+        unit: 'short',
+        redFrom: 1,
+        queries: [
+          { expression: sumOf('operation', select('breakerStage', 'stage!="closed"')), legend: '{{operation}}' },
+          { expression: `sum(${select('serviceHeld')})`, legend: 'held' },
+        ],
+      },
+    ],
+  },
+  {
+    title: 'Needs a person',
+    panels: [
+      {
+        title: 'UNKNOWN and FAILED',
+        description: 'In the chosen range.',
+        kind: 'stat',
+        unit: 'short',
+        redFrom: 1,
+        queries: [
+          {
+            expression: sumOf('outcome', `increase(${select('results', 'outcome=~"UNKNOWN|FAILED"')}[$__range])`),
+            legend: '{{outcome}}',
+          },
+        ],
+      },
+      {
+        title: 'Dead letters',
+        description: 'By reason.',
+        kind: 'timeseries',
+        unit: 'ops',
+        queries: [{ expression: sumOf('reason', rateOf(select('deadLetters'))), legend: '{{reason}}' }],
+      },
+      {
+        title: 'Own failures',
+        description: 'Each is a bug.',
+        kind: 'timeseries',
+        unit: 'ops',
+        queries: [{ expression: sumOf('where', rateOf(select('ownFailures'))), legend: '{{where}}' }],
+      },
+      {
+        title: 'Decisions, copies, moved commands',
+        description: 'Decisions of persons; copies that were answered again; commands on the wrong partition.',
+        kind: 'timeseries',
+        unit: 'ops',
+        queries: [
+          {
+            expression: sumOf('carried_out', rateOf(select('decisions'))),
+            legend: 'decision carried out: {{carried_out}}',
+          },
+          { expression: `sum(${rateOf(select('replays'))})`, legend: 'copies' },
+          { expression: `sum(${rateOf(select('moved'))})`, legend: 'moved' },
+        ],
+      },
+    ],
+  },
+  {
+    title: 'Lanes and status',
+    panels: [
+      {
+        title: 'Lanes by stage',
+        description: 'Open ones should be as many as configured.',
+        kind: 'timeseries',
+        unit: 'short',
+        queries: [
+          { expression: sumOf('stage', select('lanes')), legend: '{{stage}}' },
+          { expression: `max(${select('lanesConfigured')})`, legend: 'configured' },
+        ],
+      },
+      {
+        title: 'Processes ready, confirmed by the group',
+        description: 'As /health/ready says; heartbeats that Kafka answered.',
+        kind: 'timeseries',
+        unit: 'short',
+        queries: [
+          { expression: `sum(${select('ready')})`, legend: 'ready' },
+          { expression: `sum(${select('groupConfirmed')})`, legend: 'confirmed' },
+        ],
+      },
+      {
+        title: 'Commits',
+        description: 'Transactions of all lanes.',
+        kind: 'timeseries',
+        unit: 'ops',
+        queries: [{ expression: `sum(${rateOf(select('commits'))})`, legend: 'commits' }],
+      },
+      {
+        title: 'Status changes',
+        description: 'Published, by what changed; observations that wait.',
+        kind: 'timeseries',
+        unit: 'ops',
+        queries: [{ expression: sumOf('kind', rateOf(select('statusChanges'))), legend: '{{kind}}' }],
+      },
+      {
+        title: 'Observations that wait',
+        description: 'Not yet made into status changes.',
+        kind: 'timeseries',
+        unit: 'short',
+        queries: [{ expression: `sum(${select('observationsLagMessages')})`, legend: 'observations' }],
+      },
+      {
+        title: 'Status poller',
+        description: 'Pages asked for, by what for.',
+        kind: 'timeseries',
+        unit: 'ops',
+        queries: [{ expression: sumOf('kind', rateOf(select('pollCalls'))), legend: '{{kind}}' }],
+      },
+    ],
+  },
+  {
+    title: 'Processes',
+    panels: [
+      {
+        title: 'CPU',
+        description: 'Cores per process.',
+        kind: 'timeseries',
+        unit: 'short',
+        queries: [
+          { expression: sumOf('instance', rateOf(ofProcess('process_cpu_seconds_total'))), legend: '{{instance}}' },
+        ],
+      },
+      {
+        title: 'Resident memory',
+        description: 'With the mapped local store, which can be given back.',
+        kind: 'timeseries',
+        unit: 'bytes',
+        queries: [
+          { expression: maxOf('instance', ofProcess('process_resident_memory_bytes')), legend: '{{instance}}' },
+        ],
+      },
+      {
+        title: 'Delay of the event loop',
+        description: '99th percentile. Heartbeats share it.',
+        kind: 'timeseries',
+        unit: 's',
+        redFrom: 0.5,
+        queries: [
+          { expression: maxOf('instance', ofProcess('nodejs_eventloop_lag_p99_seconds')), legend: '{{instance}}' },
+        ],
+      },
+      {
+        title: 'Keys remembered',
+        description: 'In the index of the ledger, of the process that has most.',
+        kind: 'timeseries',
+        unit: 'short',
+        queries: [{ expression: `max(${select('keysRemembered')})`, legend: 'keys' }],
+      },
+      {
+        title: 'Age of the ends of partitions',
+        description: 'Grows while Kafka does not answer.',
+        kind: 'timeseries',
+        unit: 's',
+        redFrom: 60,
+        queries: [{ expression: maxOf('instance', select('lagEndsAgeSeconds')), legend: '{{instance}}' }],
+      },
+    ],
+  },
+];

@@ -1,0 +1,286 @@
+/** For each alert the change of a healthy group that must raise it, and which others it raises rightly. */
+import { flat, growing, risingTo, type Change } from './metric-series.ts';
+
+export interface AlertCase {
+  readonly when: string;
+  readonly minutes: number;
+  /** Null: nothing is scraped at all. */
+  readonly changes: readonly Change[] | null;
+  readonly fires: readonly string[];
+}
+
+const transferIn = { command: 'transfer-in' };
+
+/** Answered within the bound at the share of the usual rate (10 a sample). */
+function slow(share: number): Change[] {
+  return ['0.05', '0.1', '0.25', '0.5', '1', '2.5', '5', '10', '30'].map((le) => ({
+    metric: 'commandDurationSeconds',
+    suffix: '_bucket',
+    labels: { le },
+    course: growing(10 * (1 - share)),
+  }));
+}
+
+export const ALERT_CASES: readonly AlertCase[] = [
+  {
+    when: 'a command is unanswered for a minute and a half',
+    minutes: 10,
+    changes: [{ metric: 'oldestUnansweredSeconds', labels: transferIn, instance: 'a', course: flat(90) }],
+    fires: ['PaymentsOldestUnansweredTooOld'],
+  },
+  {
+    when: 'half of the commands are answered late',
+    minutes: 30,
+    changes: slow(0.5),
+    fires: ['PaymentsObjectiveMissedFast', 'PaymentsObjectiveMissedSlow'],
+  },
+  {
+    when: 'one in twenty commands is answered late',
+    minutes: 30,
+    changes: slow(0.05),
+    fires: ['PaymentsObjectiveMissedSlow'],
+  },
+  {
+    when: 'half of the commands are answered late because the service is held',
+    minutes: 30,
+    changes: [...slow(0.5), { metric: 'serviceHeld', course: flat(1) }],
+    fires: ['PaymentsServiceHeld'],
+  },
+  {
+    when: 'more commands wait from minute to minute',
+    minutes: 30,
+    changes: [
+      { metric: 'notAdmittedMessages', labels: { ...transferIn, cause: 'no-slot' }, course: growing(5) },
+      { metric: 'lagOldestSeconds', labels: transferIn, course: flat(20) },
+    ],
+    fires: ['PaymentsBehindAndGrowing'],
+  },
+  {
+    when: 'a command has waited for half of the retention',
+    minutes: 15,
+    changes: [{ metric: 'lagOldestSeconds', labels: transferIn, instance: 'b', course: flat(310_000) }],
+    fires: ['PaymentsRetentionNear'],
+  },
+  {
+    when: 'commands expire',
+    minutes: 20,
+    changes: [{ metric: 'results', labels: { ...transferIn, outcome: 'EXPIRED' }, course: growing(1) }],
+    fires: ['PaymentsCommandsExpired'],
+  },
+  {
+    when: 'one command ends UNKNOWN',
+    minutes: 20,
+    changes: [{ metric: 'results', labels: { ...transferIn, outcome: 'UNKNOWN' }, instance: 'a', course: risingTo(1) }],
+    fires: ['PaymentsResultsUnknown'],
+  },
+  {
+    when: 'one command is set aside',
+    minutes: 20,
+    changes: [{ metric: 'results', labels: { ...transferIn, outcome: 'FAILED' }, instance: 'a', course: risingTo(1) }],
+    fires: ['PaymentsResultsFailed'],
+  },
+  {
+    when: 'a doubt stays',
+    minutes: 15,
+    changes: [
+      {
+        metric: 'unfinishedOldestSeconds',
+        labels: { state: 'DOUBTFUL', operation: 'execute-quote' },
+        course: flat(400),
+      },
+    ],
+    fires: ['PaymentsDoubtNotSettled'],
+  },
+  {
+    when: 'our own code fails once',
+    minutes: 20,
+    changes: [{ metric: 'ownFailures', labels: { where: 'entry' }, instance: 'b', course: risingTo(1) }],
+    fires: ['PaymentsOwnFailures'],
+  },
+  {
+    when: 'one message becomes a dead letter',
+    minutes: 20,
+    changes: [{ metric: 'deadLetters', labels: { reason: 'UNREADABLE' }, instance: 'b', course: risingTo(1) }],
+    fires: ['PaymentsDeadLetters'],
+  },
+  {
+    when: 'commands come on the wrong partition',
+    minutes: 35,
+    changes: [{ metric: 'moved', course: growing(1) }],
+    fires: ['PaymentsCommandsMoved'],
+  },
+  {
+    when: 'a third of what comes are copies',
+    minutes: 35,
+    changes: [{ metric: 'replays', course: growing(30) }],
+    fires: ['PaymentsManyCopies'],
+  },
+  {
+    when: 'the service is held',
+    minutes: 10,
+    changes: [{ metric: 'serviceHeld', instance: 'a', course: flat(1) }],
+    fires: ['PaymentsServiceHeld'],
+  },
+  {
+    when: 'the service refuses our credentials',
+    minutes: 10,
+    changes: [
+      {
+        metric: 'apiCallDurationSeconds',
+        suffix: '_count',
+        labels: { operation: 'transfer-in', outcome: 'unauthorized' },
+        course: growing(1),
+      },
+    ],
+    fires: ['PaymentsCredentialsRefused'],
+  },
+  {
+    when: 'a breaker opens, and every trial fails',
+    minutes: 10,
+    changes: [
+      { metric: 'breakerStage', labels: { operation: 'transfer-in', stage: 'closed' }, instance: 'a', course: flat(0) },
+      {
+        metric: 'breakerStage',
+        labels: { operation: 'transfer-in', stage: 'open' },
+        instance: 'a',
+        course: (samples) => Array.from({ length: samples }, (_, index) => (index % 3 === 2 ? 0 : 1)).join(' '),
+      },
+      {
+        metric: 'breakerStage',
+        labels: { operation: 'transfer-in', stage: 'trial' },
+        instance: 'a',
+        course: (samples) => Array.from({ length: samples }, (_, index) => (index % 3 === 2 ? 1 : 0)).join(' '),
+      },
+    ],
+    fires: ['PaymentsBreakerOpen'],
+  },
+  {
+    when: 'the registry cannot be asked',
+    minutes: 15,
+    changes: [{ metric: 'notAdmittedMessages', labels: { ...transferIn, cause: 'registry' }, course: flat(5) }],
+    fires: ['PaymentsRegistryNotAnswering'],
+  },
+  { when: 'nothing is scraped', minutes: 10, changes: null, fires: ['PaymentsAbsent'] },
+  {
+    when: 'a lane is open nowhere',
+    minutes: 10,
+    changes: [{ metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) }],
+    fires: ['PaymentsLanesNotOpen'],
+  },
+  {
+    when: 'a lane has stopped',
+    minutes: 10,
+    changes: [
+      { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) },
+      { metric: 'lanes', labels: { stage: 'stopped' }, instance: 'b', course: flat(1) },
+    ],
+    fires: ['PaymentsLaneStopped', 'PaymentsLanesNotOpen'],
+  },
+  {
+    when: 'an open lane does not move',
+    minutes: 15,
+    changes: [{ metric: 'lagOldestSeconds', labels: transferIn, instance: 'a', course: growing(30) }],
+    fires: ['PaymentsLaneStalled'],
+  },
+  {
+    when: 'a lane does not move because it is full',
+    minutes: 15,
+    changes: [
+      { metric: 'lagOldestSeconds', labels: transferIn, instance: 'a', course: growing(30) },
+      { metric: 'notAdmittedMessages', labels: { ...transferIn, cause: 'lane-full' }, instance: 'a', course: flat(5) },
+    ],
+    fires: ['PaymentsLaneFull'],
+  },
+  {
+    when: 'a lane is acquired for minutes',
+    minutes: 4,
+    changes: [
+      { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) },
+      { metric: 'lanes', labels: { stage: 'acquiring' }, instance: 'b', course: flat(1) },
+    ],
+    fires: ['PaymentsRestoreSlow'],
+  },
+  {
+    when: 'Kafka confirms one process no more',
+    minutes: 5,
+    changes: [{ metric: 'groupConfirmed', instance: 'b', course: flat(0) }],
+    fires: ['PaymentsGroupNotConfirmed'],
+  },
+  {
+    when: 'Kafka does not answer',
+    minutes: 10,
+    changes: [{ metric: 'lagEndsAgeSeconds', course: growing(30) }],
+    fires: ['PaymentsKafkaNotAnswering'],
+  },
+  {
+    when: 'one process does not become ready',
+    minutes: 15,
+    changes: [{ metric: 'ready', instance: 'b', course: flat(0) }],
+    fires: ['PaymentsMemberNotReady'],
+  },
+  {
+    when: 'observations gather',
+    minutes: 15,
+    changes: [{ metric: 'observationsLagMessages', course: flat(2000) }],
+    fires: ['PaymentsStatusChangesLate'],
+  },
+  {
+    when: 'nobody polls',
+    minutes: 10,
+    changes: [{ metric: 'polling', course: flat(0) }],
+    fires: ['PaymentsPollerStopped'],
+  },
+  {
+    when: 'the poller gets no page',
+    minutes: 20,
+    changes: [
+      { metric: 'pollCalls', course: flat(0) },
+      { metric: 'pollCalls', labels: { outcome: 'unreachable' }, instance: 'a', course: growing(1) },
+    ],
+    fires: ['PaymentsPollerFailing'],
+  },
+  {
+    when: 'the poller waits for its budget all the time',
+    minutes: 50,
+    changes: [{ metric: 'pollBudgetWaitSeconds', instance: 'a', course: growing(28) }],
+    fires: ['PaymentsPollBudgetUsedUp'],
+  },
+  {
+    when: 'a process nears its memory limit',
+    minutes: 15,
+    changes: [{ metric: 'nodejs_heap_size_total_bytes', instance: 'a', course: flat(1.4e9) }],
+    fires: ['PaymentsProcessMemory'],
+  },
+  {
+    when: 'an event loop is late',
+    minutes: 10,
+    changes: [{ metric: 'nodejs_eventloop_lag_p99_seconds', instance: 'a', course: flat(0.8) }],
+    fires: ['PaymentsEventLoopBlocked'],
+  },
+  { when: 'all is well', minutes: 5, changes: [], fires: [] },
+  { when: 'all has been well for an hour and a half', minutes: 90, changes: [], fires: [] },
+  {
+    when: 'one process is restarted, and its lane is away for a minute',
+    minutes: 60,
+    changes: [
+      { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: (samples) => `1x80 0x1 1x${samples}` },
+      { metric: 'lanes', labels: { stage: 'acquiring' }, instance: 'b', course: (samples) => `0x80 1x1 0x${samples}` },
+      { metric: 'ready', instance: 'b', course: (samples) => `1x80 0x1 1x${samples}` },
+      { metric: 'groupConfirmed', instance: 'b', course: (samples) => `1x80 0x1 1x${samples}` },
+      { metric: 'oldestUnansweredSeconds', course: (samples) => `1x80 30 60 1x${samples}` },
+      {
+        metric: 'commandDurationSeconds',
+        suffix: '_count',
+        instance: 'b',
+        course: (samples) => `0+10x80 0+10x${samples}`,
+      },
+      {
+        metric: 'commandDurationSeconds',
+        suffix: '_bucket',
+        instance: 'b',
+        course: (samples) => `0+10x80 0+10x${samples}`,
+      },
+    ],
+    fires: [],
+  },
+];

@@ -1,0 +1,186 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { toolPath } from '../../dev/operations/install-tools.ts';
+import { KUBERNETES_RELEASES } from '../../dev/operations/kubernetes-schemas.ts';
+import { readConfig, SETTINGS, type SettingName } from '../../src/config.ts';
+import { EVERYTHING, FULL_NAME, LEAST, lint, merged, ofKind, render, SMALL, template, type Values } from './chart.ts';
+import { runTool } from './tools.ts';
+
+const VALUE_SETS = { least: LEAST, everything: EVERYTHING, small: SMALL };
+/** Kubernetes has no schemas for these; custom-resources.test.ts checks them by hand. */
+const CUSTOM_KINDS = 'ScaledObject,ServiceMonitor,PrometheusRule,KafkaTopic,KafkaUser';
+
+const podSpec = z.looseObject({
+  terminationGracePeriodSeconds: z.number(),
+  automountServiceAccountToken: z.literal(false),
+  securityContext: z.looseObject({
+    runAsNonRoot: z.literal(true),
+    runAsUser: z.number().min(1),
+    seccompProfile: z.object({ type: z.literal('RuntimeDefault') }),
+  }),
+  containers: z
+    .array(
+      z.looseObject({
+        env: z.array(z.looseObject({ name: z.string(), value: z.string().optional() })),
+        securityContext: z.looseObject({
+          allowPrivilegeEscalation: z.literal(false),
+          readOnlyRootFilesystem: z.literal(true),
+          capabilities: z.object({ drop: z.tuple([z.literal('ALL')]) }),
+        }),
+        resources: z.looseObject({ limits: z.looseObject({ memory: z.string() }) }),
+        startupProbe: z.looseObject({ httpGet: z.looseObject({ path: z.literal('/health/live') }) }).optional(),
+        livenessProbe: z.looseObject({ httpGet: z.looseObject({ path: z.literal('/health/live') }) }).optional(),
+        readinessProbe: z.looseObject({ httpGet: z.looseObject({ path: z.literal('/health/ready') }) }).optional(),
+        volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })),
+      }),
+    )
+    .length(1),
+  volumes: z.array(z.looseObject({ name: z.string() })),
+});
+
+async function workloadOf(values: Values) {
+  const [workload] = ofKind(await render(values), 'StatefulSet');
+  const { template: pod } = workload?.spec as { template: { spec: unknown } };
+  const spec = podSpec.parse(pod.spec);
+  const container = spec.containers[0]!;
+  const environment = Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? '(by reference)']));
+  return { workload: workload!, spec, container, environment };
+}
+
+describe.each(Object.entries(VALUE_SETS))('the chart with the value set "%s"', (_name, values) => {
+  it('passes helm lint', async () => {
+    expect(await lint(values)).toMatchObject({ code: 0 });
+  });
+
+  it.each(KUBERNETES_RELEASES)('renders what Kubernetes %s takes, without unknown fields', async (release) => {
+    const { output } = await template(values);
+    const schemas = join(toolPath('kubernetesSchemas'), release, '{{.ResourceKind}}{{.KindSuffix}}.json');
+    const checked = await runTool(
+      'kubeconform',
+      ['-strict', '-summary', '-skip', CUSTOM_KINDS, '-schema-location', schemas],
+      output,
+    );
+    expect(checked).toMatchObject({ code: 0, text: expect.stringContaining('Invalid: 0, Errors: 0') as string });
+  });
+
+  it('gives the pods no more rights than they need, and probes that exist', async () => {
+    const { container } = await workloadOf(values);
+    expect(container.startupProbe).toBeDefined();
+    expect(container.livenessProbe).toBeDefined();
+    expect(container.readinessProbe).toBeDefined();
+  });
+
+  it('mounts each volume that it uses, and uses each that it has', async () => {
+    const { workload, spec, container } = await workloadOf(values);
+    const claims = (workload.spec?.['volumeClaimTemplates'] ?? []) as { metadata: { name: string } }[];
+    const volumes = [...spec.volumes.map(({ name }) => name), ...claims.map(({ metadata }) => metadata.name)];
+    expect(container.volumeMounts.map(({ name }) => name).sort()).toEqual(volumes.sort());
+  });
+
+  it('sets nothing that the processor does not know, and no secret by its value', async () => {
+    const { environment } = await workloadOf(values);
+    for (const [name, value] of Object.entries(environment)) {
+      if (name.startsWith('OTEL_') || name === 'NODE_EXTRA_CA_CERTS') continue;
+      const setting = name.replace(/(?<!_(CA|CERT|KEY))_FILE$/, '');
+      expect(Object.keys(SETTINGS)).toContain(setting);
+      const isSecret = SETTINGS[setting as SettingName].secret === true;
+      expect(isSecret ? name : setting).toBe(name);
+      if (isSecret) expect(value).toBe(`/run/secrets/payment-processor/${setting}`);
+    }
+  });
+
+  it('sets what the processor can start with', async () => {
+    const { environment } = await workloadOf(values);
+    const withSecrets = Object.fromEntries(
+      Object.entries(environment).map(([name, value]) =>
+        value.startsWith('/run/secrets/payment-processor/') ? [name.replace(/_FILE$/, ''), 'a-secret'] : [name, value],
+      ),
+    );
+    expect(readConfig(withSecrets)).toMatchObject({ ok: true });
+  });
+
+  it('waits for the processor to end before it is killed', async () => {
+    const { environment, spec } = await workloadOf(values);
+    const callSeconds = Number(environment['API_TIMEOUT_MS'] ?? SETTINGS.API_TIMEOUT_MS.default) / 1000;
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(callSeconds + 15 + 5);
+  });
+});
+
+describe('the chart', () => {
+  it('hands numbers on with all their digits', async () => {
+    const { environment } = await workloadOf(EVERYTHING);
+    expect(environment).toMatchObject({ SETTLING_TIME_MS: '3600000', API_TIMEOUT_MS: '30000', LANES: '48' });
+  });
+
+  it('serves no sandbox commands unless asked', async () => {
+    expect((await workloadOf(LEAST)).environment['SANDBOX_COMMANDS']).toBe('false');
+  });
+
+  it('tells that no operation honours keys by an empty text', async () => {
+    expect((await workloadOf(EVERYTHING)).environment['API_IDEMPOTENT_OPERATIONS']).toBe('');
+  });
+
+  it('leaves the number of processes to the autoscaler, which never asks for more than lanes', async () => {
+    const small = await render(SMALL);
+    expect(ofKind(small, 'StatefulSet')[0]?.spec).not.toHaveProperty('replicas');
+    expect(ofKind(small, 'HorizontalPodAutoscaler')[0]?.spec).toMatchObject({
+      maxReplicas: 6,
+      scaleTargetRef: { kind: 'StatefulSet', name: FULL_NAME },
+    });
+    const everything = await render(EVERYTHING);
+    expect(ofKind(everything, 'StatefulSet')[0]?.spec).not.toHaveProperty('replicas');
+    expect(ofKind(everything, 'ScaledObject')[0]?.spec).toMatchObject({ maxReplicaCount: 48 });
+  });
+
+  it('lets out what the settings name, and nothing else', async () => {
+    const [policy] = ofKind(await render(EVERYTHING), 'NetworkPolicy');
+    const egress = policy?.spec?.['egress'] as { ports: { port: number }[]; to?: unknown }[];
+    expect(egress.map(({ ports }) => ports.map(({ port }) => port))).toEqual([[53, 53], [9092], [8081], [443], [4318]]);
+    expect(egress[3]?.to).toEqual([{ ipBlock: { cidr: '203.0.113.0/24' } }]);
+  });
+
+  it('makes topics and schemas before the pods, with rights of their own', async () => {
+    const [job] = ofKind(await render(merged(EVERYTHING, { strimzi: { topics: { enabled: false } } })), 'Job');
+    expect(job?.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
+    const text = JSON.stringify(job);
+    expect(text).toContain('["src/cli/main.ts","topics","create","--replication-factor","3"]');
+    expect(text).toContain('["src/cli/main.ts","schemas","register"]');
+    expect(text).toContain('payment-admin');
+    expect(JSON.stringify(ofKind(await render(EVERYTHING), 'Job')[0])).not.toContain('"topics"');
+  });
+
+  it.each<[string, Values, string]>([
+    [
+      'two autoscalers',
+      { autoscaling: { hpa: { enabled: true }, keda: { enabled: true, prometheusUrl: 'http://p' } } },
+      'two autoscalers',
+    ],
+    ['more processes than lanes', { replicas: 7, settings: { LANES: 6 } }, 'would only stand by'],
+    [
+      'an autoscaler that begins beyond the lanes',
+      { settings: { LANES: 2 }, autoscaling: { hpa: { enabled: true, minReplicas: 3 } } },
+      'more than maxReplicas or than LANES',
+    ],
+    ['KEDA without Prometheus', { autoscaling: { keda: { enabled: true } } }, 'prometheusUrl is required'],
+    ['a missing required setting', { settings: { API_BASE_URL: '' } }, 'settings.API_BASE_URL is required'],
+    ['Strimzi without a cluster', { strimzi: { user: { enabled: true } } }, 'strimzi.cluster is required'],
+    ['a misspelt setting', { settings: { API_TIMEOUT: 1000 } }, 'API_TIMEOUT'],
+    ['a setting beyond its bounds', { settings: { API_TIMEOUT_MS: 5 } }, 'API_TIMEOUT_MS'],
+    ['a secret among the settings', { settings: { API_CLIENT_SECRET: 'abc' } }, 'API_CLIENT_SECRET'],
+    ['a secret by its value', { secretSettings: { API_CLIENT_SECRET: 'abc' } }, 'API_CLIENT_SECRET'],
+    ['a setting by the back door', { extraEnv: [{ name: 'API_CLIENT_SECRET', value: 'abc' }] }, 'extraEnv'],
+  ])('does not render with %s', async (_name, change, reason) => {
+    expect(await template(merged(LEAST, change))).toMatchObject({
+      code: 1,
+      text: expect.stringContaining(reason) as string,
+    });
+  });
+
+  it('does not render without the credentials of the payment service', async () => {
+    expect(await template({ settings: LEAST['settings'] })).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('secretSettings.API_TOKEN_ID is required') as string,
+    });
+  });
+});

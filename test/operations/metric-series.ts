@@ -1,0 +1,174 @@
+/** What a healthy group of two processes and two lanes shows to Prometheus, and changes of it, for promtool. */
+import { METRICS, type MetricDefinition, type MetricName } from '../../src/ops/metrics-table.ts';
+
+/** Process a has lane 0 and polls, process b has lane 1. */
+export type Instance = 'a' | 'b';
+const INSTANCES: readonly Instance[] = ['a', 'b'];
+const LANE_OF: Readonly<Record<Instance, string>> = { a: '0', b: '1' };
+
+/** Between two samples, as in promtool's test file. */
+export const INTERVAL_SECONDS = 30;
+/** Commands of each type that each process answers between two samples. */
+const ANSWERED = 10;
+
+/** Commands that are left out: two types say as much as five, in less time. */
+const NOT_SERVED = ['create-quote', 'reject-transaction', 'simulate-uma-receive'];
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Values of a series from the beginning: promtool's notation of a number of samples. */
+export type Course = (samples: number) => string;
+
+export const flat =
+  (value: number): Course =>
+  (samples) =>
+    `${value}x${samples}`;
+export const growing =
+  (perSample: number): Course =>
+  (samples) =>
+    `0+${perSample}x${samples}`;
+/** Nothing, then something for good: a counter that counted, a gauge that rose. */
+export const risingTo =
+  (value: number): Course =>
+  (samples) =>
+    `0x${Math.floor(samples / 2)} ${value}x${samples}`;
+
+export interface Change {
+  readonly metric: MetricName | ProcessMetric;
+  /** Of a histogram: what of it. */
+  readonly suffix?: '_bucket' | '_count';
+  /** Series with all of these labels are changed; all of them by default. */
+  readonly labels?: Labels;
+  readonly instance?: Instance;
+  readonly course: Course;
+}
+
+type ProcessMetric =
+  'nodejs_heap_size_total_bytes' | 'nodejs_external_memory_bytes' | 'nodejs_eventloop_lag_p99_seconds';
+
+const PROCESS_METRICS: Readonly<Record<ProcessMetric, number>> = {
+  nodejs_heap_size_total_bytes: 200e6,
+  nodejs_external_memory_bytes: 20e6,
+  nodejs_eventloop_lag_p99_seconds: 0.02,
+};
+
+interface Series {
+  readonly metric: MetricName | ProcessMetric;
+  readonly suffix: '' | '_bucket' | '_count';
+  readonly name: string;
+  readonly labels: Labels;
+  readonly instance: Instance;
+  readonly course: Course;
+}
+
+/** As promtool's test file wants it. */
+export interface InputSeries {
+  readonly series: string;
+  readonly values: string;
+}
+
+export function healthySeries(minutes: number, changes: readonly Change[] = []): InputSeries[] {
+  const samples = (minutes * 60) / INTERVAL_SECONDS;
+  return INSTANCES.flatMap(seriesOf).map((series) => {
+    const { course } = changes.findLast((change) => concerns(change, series)) ?? series;
+    const labels = {
+      namespace: 'payments',
+      job: 'processor',
+      pod: series.instance,
+      instance: series.instance,
+      ...series.labels,
+    };
+    const text = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+    return { series: `${series.name}{${text.join(',')}}`, values: course(samples) };
+  });
+}
+
+function concerns(change: Change, series: Series): boolean {
+  return (
+    change.metric === series.metric &&
+    (change.suffix ?? '') === series.suffix &&
+    (change.instance ?? series.instance) === series.instance &&
+    Object.entries(change.labels ?? {}).every(([label, value]) => series.labels[label] === value)
+  );
+}
+
+function seriesOf(instance: Instance): Series[] {
+  const ofTable = (Object.keys(METRICS) as MetricName[]).flatMap((metric): Series[] => {
+    const definition: MetricDefinition = METRICS[metric];
+    return combinations(definition, instance).flatMap((labels): Series[] => {
+      const common = { metric, instance };
+      const course = healthyCourse(metric, labels, instance);
+      const { name } = definition;
+      if (definition.type !== 'histogram') return [{ ...common, suffix: '', name, labels, course }];
+      const bounds = [...(definition.buckets ?? []), '+Inf'].map(String);
+      return [
+        { ...common, suffix: '_count', name: `${name}_count`, labels, course },
+        ...bounds.map((le): Series => ({
+          ...common,
+          suffix: '_bucket',
+          name: `${name}_bucket`,
+          labels: { ...labels, le },
+          course,
+        })),
+      ];
+    });
+  });
+  const ofProcess = Object.entries(PROCESS_METRICS).map(([name, value]): Series => {
+    const metric = name as ProcessMetric;
+    return { metric, suffix: '', name, labels: {}, instance, course: flat(value) };
+  });
+  return [...ofTable, ...ofProcess];
+}
+
+function combinations(definition: MetricDefinition, instance: Instance): Labels[] {
+  let found: Labels[] = [{}];
+  for (const [label, values] of Object.entries(definition.labels)) {
+    const listed = values === 'lanes' ? [LANE_OF[instance]] : values.filter((value) => !NOT_SERVED.includes(value));
+    found = found.flatMap((labels) => listed.map((value) => ({ ...labels, [label]: value })));
+  }
+  return found;
+}
+
+function healthyCourse(metric: MetricName, labels: Labels, instance: Instance): Course {
+  switch (metric) {
+    case 'results':
+      return labels['outcome'] === 'ACCEPTED' ? growing(ANSWERED) : flat(0);
+    case 'commandDurationSeconds':
+      return growing(ANSWERED);
+    case 'apiCallDurationSeconds':
+      return labels['outcome'] === 'accepted' ? growing(ANSWERED) : flat(0);
+    case 'breakerStage':
+      return flat(labels['stage'] === 'closed' ? 1 : 0);
+    case 'lanes':
+      return flat(labels['stage'] === 'open' ? 1 : 0);
+    case 'lanesConfigured':
+      return flat(INSTANCES.length);
+    case 'ready':
+    case 'groupConfirmed':
+    case 'lagEndsAgeSeconds':
+      return flat(1);
+    case 'polling':
+      return flat(instance === 'a' ? 1 : 0);
+    case 'pollCalls':
+      return labels['outcome'] === 'page' && instance === 'a' ? growing(5) : flat(0);
+    case 'commits':
+    case 'keysRemembered':
+    case 'statusChanges':
+      return growing(ANSWERED);
+    // Busy, and none of it a reason to worry.
+    case 'lagMessages':
+    case 'observationsLagMessages':
+    case 'callsUnderWay':
+      return flat(3);
+    case 'notAdmittedMessages':
+      return flat(labels['cause'] === 'catching-up' ? 3 : 0);
+    case 'unfinishedEntries':
+    case 'unfinishedOldestSeconds':
+      return flat(labels['state'] === 'INTENT' ? 1 : 0);
+    case 'lagOldestSeconds':
+    case 'oldestUnansweredSeconds':
+      return flat(1);
+    default:
+      return flat(0);
+  }
+}

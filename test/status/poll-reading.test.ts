@@ -1,0 +1,267 @@
+/** What bounds the poller's reading: its budget, the passes over pages, and what a service may do while it is read. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ListReading } from '../../src/api/types.ts';
+import { PollBudget } from '../../src/status/poll-budget.ts';
+import { PollScan } from '../../src/status/poll-scan.ts';
+import { PollWalk } from '../../src/status/poll-walk.ts';
+import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
+import { PollerWorld, SETTINGS } from './poller-world.ts';
+
+const START_MS = Date.parse('2026-03-01T12:00:00Z');
+const MINUTE_MS = 60_000;
+
+const page = (nextCursor: string | null, hasMore = nextCursor !== null): ListReading => ({
+  kind: 'page',
+  data: [],
+  hasMore,
+  nextCursor,
+  totalCount: null,
+  warnings: [],
+});
+const failed = (
+  cause: 'refused' | 'unreachable' | 'told-to-wait',
+  retryAfterMs: number | null = null,
+): ListReading => ({
+  kind: 'failed',
+  cause,
+  reason: 'for the test',
+  httpStatus: 400,
+  retryAfterMs,
+});
+
+describe('the budget', () => {
+  test('gives no more calls than the limit in any minute, whenever they are asked for', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 700 }),
+        fc.array(fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 30_000 })), { maxLength: 900 }),
+        (limit, pausesMs) => {
+          const budget = new PollBudget(limit, 0);
+          const taken: number[] = [];
+          let nowMs = 0;
+          for (const pauseMs of pausesMs) {
+            nowMs += pauseMs;
+            if (budget.take(nowMs) === 0) taken.push(nowMs);
+          }
+          for (const [index, atMs] of taken.entries()) {
+            expect((taken[index + limit] ?? Infinity) - atMs).toBeGreaterThanOrEqual(MINUTE_MS - 1);
+          }
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test('says how long to wait for the next call', () => {
+    const budget = new PollBudget(60, 0);
+    expect(budget.take(1_000 + budget.take(0))).toBe(0);
+    for (;;) {
+      const waitMs = budget.take(5_000);
+      if (waitMs === 0) continue;
+      expect(budget.take(5_000 + waitMs - 2)).toBeGreaterThan(0);
+      expect(budget.take(5_000 + waitMs)).toBe(0);
+      break;
+    }
+  });
+
+  test('counts look-ups of doubt, which do not wait', () => {
+    const budget = new PollBudget(60, 0);
+    for (let count = 0; count < 20; count += 1) budget.spend(10_000);
+    expect(budget.take(10_000)).toBeGreaterThan(15_000);
+  });
+});
+
+describe('a pass over pages', () => {
+  const window = { fromMs: START_MS, toMs: START_MS + 1_000, status: 'FAILED' };
+
+  test('asks for pages of 100 of its window and follows cursors to the end', () => {
+    const scan = new PollScan(window);
+    expect(scan.filter()).toEqual({
+      startDate: '2026-03-01T11:59:59.000Z',
+      endDate: '2026-03-01T12:00:02.000Z',
+      status: 'FAILED',
+      limit: 100,
+    });
+    scan.take(page('a'));
+    expect(scan.filter().cursor).toBe('a');
+    scan.take(page(null));
+    expect(scan.stage).toBe('whole');
+  });
+
+  test('begins anew when its cursor is refused, when pages go round and when a cursor is missing, but not for ever', () => {
+    const bad: [string, ListReading][] = [
+      ['refused', failed('refused')],
+      ['going round', page('a')],
+      ['missing', page(null, true)],
+    ];
+    for (const [, reading] of bad) {
+      const scan = new PollScan(window);
+      scan.take(page('a'));
+      scan.take(reading);
+      expect([scan.stage, scan.filter().cursor]).toEqual(['reading', undefined]);
+      for (let restarts = 0; restarts < 2; restarts += 1) {
+        scan.take(page('a'));
+        scan.take(reading);
+      }
+      expect(scan.stage).toBe('broken');
+    }
+  });
+
+  test('asks for the same page again after a failure, a few times', () => {
+    const scan = new PollScan(window);
+    scan.take(page('a'));
+    for (let count = 0; count < 4; count += 1) scan.take(failed('unreachable'));
+    expect([scan.stage, scan.filter().cursor]).toEqual(['reading', 'a']);
+    scan.take(failed('unreachable'));
+    expect(scan.stage).toBe('broken');
+  });
+
+  test('has a limited number of pages; a walk then takes smaller slices, and none is passed over where none may be', () => {
+    const walk = new PollWalk(
+      { fromMs: START_MS, toMs: START_MS + 8_000 },
+      { status: null, sliceMs: 8_000, mayPassOver: false },
+    );
+    const sliceOf = () => walk.scan()!;
+    const first = sliceOf();
+    let count = 0;
+    while (first.stage === 'reading') first.take(page(`${(count += 1)}`));
+    expect([count, first.stage]).toEqual([50, 'too-long']);
+    walk.advance();
+    expect(sliceOf().window.toMs).toBe(START_MS + 2_000);
+    for (let round = 0; round < 5; round += 1) {
+      while (sliceOf().stage === 'reading') sliceOf().take(failed('unreachable'));
+      walk.advance();
+      expect(walk.left()?.fromMs).toBe(START_MS);
+    }
+    while (walk.left() !== null) {
+      sliceOf().take(page(null));
+      walk.advance();
+    }
+    expect(walk.isWhole()).toBe(true);
+  });
+});
+
+describe('the poller', () => {
+  const paymentsAt = (count: number, fromMs: number, stepMs: number): Payment[] =>
+    Array.from({ length: count }, (_, index) => ({
+      id: `Transaction:${index}`,
+      changes: [{ atMs: fromMs + index * stepMs, status: 'PENDING', failureReason: null }],
+    }));
+
+  test('backs off from a service that cannot be reached, waits as told, and goes on', async () => {
+    const service = new SimulatedService(paymentsAt(3, START_MS + 1_000, 1_000), PLAIN_MANNER);
+    const world = new PollerWorld({
+      settings: SETTINGS,
+      startMs: START_MS,
+      list: (filter, nowMs) => {
+        if (nowMs < START_MS + 2_000) return service.list(filter, nowMs);
+        if (nowMs < START_MS + 5 * MINUTE_MS) return failed('unreachable');
+        return nowMs < START_MS + 8 * MINUTE_MS ? failed('told-to-wait', 90_000) : service.list(filter, nowMs);
+      },
+    });
+    world.start();
+    await world.time.runUntil(START_MS + 12 * MINUTE_MS);
+    world.end();
+    const between = (from: number, to: number): number =>
+      world.callTimes.filter((at) => at >= START_MS + from * MINUTE_MS && at < START_MS + to * MINUTE_MS).length;
+    expect(between(0.1, 5)).toBeLessThan(14);
+    expect(between(6, 8)).toBeLessThan(4);
+    expect(world.transactionEvents.length).toBe(3);
+  });
+
+  test('announces from POLL_START on, however long ago, at the pace of its budget, and nothing from before', async () => {
+    // Two days, one payment every twenty seconds; POLL_START is a day ago.
+    const payments = paymentsAt(8_640, START_MS - 2 * 86_400_000, 20_000);
+    const service = new SimulatedService(payments, PLAIN_MANNER);
+    const startMs = START_MS - 86_400_000;
+    const world = new PollerWorld({
+      settings: { ...SETTINGS, startMs },
+      startMs: START_MS,
+      list: (filter, ms) => service.list(filter, ms),
+    });
+    world.start();
+    await world.time.runUntil(START_MS + 5 * MINUTE_MS);
+    world.end();
+    const expected = payments.filter(({ changes }) => changes[0].atMs >= startMs);
+    expect(new Set(world.transactionEvents.map(({ transactionId }) => transactionId))).toEqual(
+      new Set(expected.map(({ id }) => id)),
+    );
+    expect(world.transactionEvents.length).toBe(expected.length);
+    expect(world.record()?.catchUp).toBeNull();
+  });
+
+  test('announces nothing that existed before its first start, and keeps that start', async () => {
+    const before = paymentsAt(300, START_MS - 10 * MINUTE_MS, 1_900);
+    const after: Payment = {
+      id: 'Transaction:after',
+      changes: [{ atMs: START_MS + 30_000, status: 'PENDING', failureReason: null }],
+    };
+    const service = new SimulatedService([...before, after], PLAIN_MANNER);
+    let commits = 0;
+    const world = new PollerWorld({
+      settings: SETTINGS,
+      startMs: START_MS,
+      list: (filter, ms) => service.list(filter, ms),
+      fate: () => ((commits += 1) === 2 ? 'dies-before' : 'commits'),
+    });
+    world.start();
+    await world.time.runUntil(START_MS + 20 * MINUTE_MS);
+    world.end();
+    expect(world.deaths).toBe(1);
+    expect(world.transactionEvents.map(({ transactionId }) => transactionId)).toEqual(['Transaction:after']);
+  });
+
+  test.each(['REFUNDED', 'FAILED', 'PENDING'])(
+    'sees a payment of hours ago that was COMPLETED become %s, among many that do not change',
+    async (status) => {
+      const others = paymentsAt(3_000, START_MS + 2 * MINUTE_MS, 4_000).map(({ changes, id }): Payment => {
+        const completed = { atMs: changes[0].atMs + 3_000, status: 'COMPLETED', failureReason: null };
+        return { id, changes: [changes[0], completed] };
+      });
+      const [first] = others;
+      const changedMs = START_MS + 150 * MINUTE_MS;
+      const changed: Payment = {
+        id: first!.id,
+        changes: [...first!.changes, { atMs: changedMs, status, failureReason: null }],
+      };
+      const service = new SimulatedService([changed, ...others.slice(1)], PLAIN_MANNER);
+      const world = new PollerWorld({
+        settings: SETTINGS,
+        startMs: START_MS,
+        list: (filter, ms) => service.list(filter, ms),
+      });
+      world.start();
+      await world.time.runUntil(changedMs + 10 * MINUTE_MS);
+      world.end();
+      const events = world.transactionEvents.filter(({ transactionId }) => transactionId === changed.id);
+      expect(events.at(-1)?.status).toBe(status);
+      expect(world.transactionEvents.length).toBeGreaterThan(4_000);
+      expect(world.sweeps).toBeGreaterThan(2);
+    },
+  );
+
+  test('does not announce again what was forgotten and is listed beside an old open transaction', async () => {
+    const settings = { ...SETTINGS, forgottenAfterMs: 10 * MINUTE_MS, terminalForMs: 5 * MINUTE_MS };
+    const createdMs = START_MS + 10_000;
+    const open: Payment = {
+      id: 'Transaction:open',
+      changes: [{ atMs: createdMs, status: 'PENDING', failureReason: null }],
+    };
+    const ended: Payment = {
+      id: 'Transaction:ended',
+      changes: [
+        { atMs: createdMs + 1, status: 'PENDING', failureReason: null },
+        { atMs: createdMs + 20_000, status: 'COMPLETED', failureReason: null },
+      ],
+    };
+    const service = new SimulatedService([open, ended], PLAIN_MANNER);
+    const world = new PollerWorld({ settings, startMs: START_MS, list: (filter, ms) => service.list(filter, ms) });
+    world.start();
+    await world.time.runUntil(START_MS + 16 * MINUTE_MS);
+    world.forget('Transaction:ended');
+    await world.time.runUntil(START_MS + 60 * MINUTE_MS);
+    world.end();
+    expect(world.transactionEvents.map(({ status }) => status)).toEqual(['PENDING', 'PENDING', 'COMPLETED']);
+  });
+});

@@ -1,0 +1,217 @@
+/** The fold over observations: which is newer, what a quote's status is, what is done where it cannot be told. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Observation } from '../../src/status/observation.ts';
+import { reduce, type Reduction } from '../../src/status/reducer.ts';
+import {
+  decodeTransactionState,
+  encodeTransactionState,
+  type TransactionState,
+} from '../../src/status/transaction-state.ts';
+import type { Quote, Transaction } from '../../src/records/types.ts';
+import { PLAIN_MANNER, SimulatedService } from './simulated-service.ts';
+
+const ID = 'Transaction:1';
+const EMPTY = new SimulatedService([], PLAIN_MANNER).view(
+  { id: ID, changes: [{ atMs: 0, status: 'PENDING', failureReason: null }] },
+  0,
+);
+
+interface Seen {
+  status?: string;
+  quote?: string;
+  updatedMs?: number | null;
+  began: number;
+  ended: number;
+  observer?: string;
+  quoteId?: string;
+}
+
+function observationOf({ began, ended, observer, quote, quoteId, status, updatedMs }: Seen): Observation {
+  const transaction: Transaction | null =
+    status === undefined
+      ? null
+      : { ...EMPTY, status, updatedAt: updatedMs == null ? null : new Date(updatedMs).toISOString() };
+  return {
+    transaction,
+    quote: quote === undefined ? null : quoteOf(quote, quoteId ?? 'Quote:1'),
+    requestBeganMs: began,
+    requestEndedMs: ended,
+    observedBy: 'COMMAND',
+    observer: observer ?? 'one',
+    commandKey: null,
+    carried: {},
+  };
+}
+
+function quoteOf(status: string, id: string): Quote {
+  return { id, status, transactionId: ID, expiresAt: null } as unknown as Quote;
+}
+
+/** Reduces one after the other, each state stored and read again as the ledger does. */
+function fold(...seen: Seen[]): { state: TransactionState; transaction: string[]; quote: string[]; last: Reduction } {
+  let state: TransactionState | undefined;
+  let last: Reduction | undefined;
+  const transaction: string[] = [];
+  const quote: string[] = [];
+  for (const each of seen) {
+    last = reduce(state, ID, observationOf(each));
+    state = decodeTransactionState(encodeTransactionState(last.state));
+    if (last.transactionEvent !== null) transaction.push(last.transactionEvent.status);
+    quote.push(...last.quoteEvents.map((event) => event.status));
+  }
+  return { state: state!, transaction, quote, last: last! };
+}
+
+describe('which observation is newer', () => {
+  test('a later updatedAt wins over the times of the requests, an earlier one is stale', () => {
+    const { transaction } = fold(
+      { status: 'SENT', updatedMs: 50, began: 100, ended: 200 },
+      { status: 'COMPLETED', updatedMs: 60, began: 90, ended: 150 },
+      { status: 'PROCESSING', updatedMs: 40, began: 300, ended: 400 },
+    );
+    expect(transaction).toEqual(['SENT', 'COMPLETED']);
+  });
+
+  test.each([null, 50])(
+    'with updatedAt %s in both, the request that began after the other ended is newer',
+    (updatedMs) => {
+      const { transaction } = fold(
+        { status: 'SENT', updatedMs, began: 100, ended: 200 },
+        { status: 'COMPLETED', updatedMs, began: 200, ended: 300 },
+        { status: 'PROCESSING', updatedMs, began: 10, ended: 100 },
+      );
+      expect(transaction).toEqual(['SENT', 'COMPLETED']);
+    },
+  );
+
+  test('overlapping requests that differ are told by a later look, and the state says that one is wanted', () => {
+    const overlapping: Seen[] = [
+      { status: 'SENT', began: 100, ended: 200 },
+      { status: 'COMPLETED', began: 150, ended: 250 },
+    ];
+    expect(fold(...overlapping)).toMatchObject({ transaction: ['SENT'], state: { unclearSinceMs: 250 } });
+    const later = fold(...overlapping, { status: 'COMPLETED', began: 300, ended: 310 });
+    expect(later).toMatchObject({ transaction: ['SENT', 'COMPLETED'], state: { unclearSinceMs: null } });
+    const same = fold(...overlapping, { status: 'SENT', began: 300, ended: 310 });
+    expect(same).toMatchObject({ transaction: ['SENT'], state: { unclearSinceMs: null } });
+  });
+
+  test('times of two observers are compared with a margin for their clocks', () => {
+    const first: Seen = { status: 'SENT', began: 100, ended: 200 };
+    expect(fold(first, { status: 'COMPLETED', began: 900, ended: 950, observer: 'two' }).transaction).toEqual(['SENT']);
+    expect(fold(first, { status: 'COMPLETED', began: 1_200, ended: 1_250, observer: 'two' }).transaction).toEqual([
+      'SENT',
+      'COMPLETED',
+    ]);
+  });
+
+  test('a terminal status that changes again is a change, and is watched anew', () => {
+    const { state, transaction } = fold(
+      { status: 'COMPLETED', updatedMs: 50, began: 100, ended: 200 },
+      { status: 'REFUNDED', updatedMs: 60, began: 900, ended: 1_000 },
+    );
+    expect(transaction).toEqual(['COMPLETED', 'REFUNDED']);
+    expect(state.terminalSinceMs).toBe(1_000);
+  });
+});
+
+describe('the status of a quote', () => {
+  test('follows its transaction once that speaks, also back from a terminal status', () => {
+    const { quote } = fold(
+      { quote: 'PENDING', began: 0, ended: 10 },
+      { quote: 'PROCESSING', began: 20, ended: 30 },
+      { status: 'SENT', updatedMs: 40, began: 50, ended: 60 },
+      { status: 'COMPLETED', updatedMs: 70, began: 80, ended: 90 },
+      { status: 'REFUNDED', updatedMs: 100, began: 110, ended: 120 },
+    );
+    expect(quote).toEqual(['PENDING', 'PROCESSING', 'COMPLETED', 'FAILED']);
+  });
+
+  test('is told by the first answer that names the quote, even when the transaction has gone on', () => {
+    const { last, quote, state } = fold(
+      { status: 'COMPLETED', updatedMs: 70, began: 80, ended: 90 },
+      { quote: 'PENDING', began: 0, ended: 10 },
+    );
+    expect(quote).toEqual(['PENDING', 'COMPLETED']);
+    expect(last.quoteEvents.map(({ derivedFromTransaction }) => derivedFromTransaction)).toEqual([false, true]);
+    expect(state.quoteChanges).toBe(2);
+  });
+
+  test('is not taken back by an answer that is given again, nor by a transaction that lags behind', () => {
+    const { quote } = fold(
+      { quote: 'PENDING', began: 0, ended: 10 },
+      { quote: 'COMPLETED', began: 20, ended: 30 },
+      { status: 'SENT', updatedMs: 40, began: 50, ended: 60 },
+      { quote: 'PENDING', began: 70, ended: 80 },
+      { status: 'COMPLETED', updatedMs: 90, began: 95, ended: 99 },
+    );
+    expect(quote).toEqual(['PENDING', 'COMPLETED']);
+  });
+});
+
+const seenAnything = fc.record({
+  status: fc.option(
+    fc.constantFrom('CREATED', 'PENDING', 'PROCESSING', 'SENT', 'COMPLETED', 'FAILED', 'REFUNDED', 'NEW'),
+    {
+      nil: undefined,
+    },
+  ),
+  quote: fc.option(fc.constantFrom('PENDING', 'PROCESSING', 'COMPLETED', 'FAILED', 'EXPIRED', 'NEW'), {
+    nil: undefined,
+  }),
+  updatedMs: fc.option(fc.integer({ min: 0, max: 50 }), { nil: null }),
+  began: fc.integer({ min: 0, max: 5_000 }),
+  lasts: fc.integer({ min: 1, max: 2_000 }),
+  observer: fc.constantFrom('one', 'two'),
+  quoteId: fc.constantFrom('Quote:1', 'Quote:1', 'Quote:1', 'Quote:2'),
+});
+
+test('whatever is observed: no status follows itself, and every event goes on from the one before', () => {
+  fc.assert(
+    fc.property(fc.array(seenAnything, { maxLength: 20 }), (all) => {
+      let state: TransactionState | undefined;
+      let status: string | null = null;
+      const quoteStatuses = new Map<string, string>();
+      for (const { began, lasts, observer, quote, quoteId, status: shown, updatedMs } of all) {
+        const seen: Seen = { began, ended: began + lasts, observer, updatedMs, quoteId };
+        const observation = observationOf({
+          ...seen,
+          ...(shown === undefined ? {} : { status: shown }),
+          ...(quote === undefined ? {} : { quote }),
+        });
+        const before = state;
+        const reduction = reduce(state, ID, observation);
+        state = reduction.state;
+        if (reduction.transactionEvent !== null) {
+          expect(reduction.transactionEvent.previousStatus).toBe(status);
+          expect(reduction.transactionEvent.status).not.toBe(status);
+          expect(reduction.transactionEvent.status).toBe(shown);
+          status = reduction.transactionEvent.status;
+        }
+        expect(state.status).toBe(status);
+        // Another quote of the transaction begins anew.
+        if (before?.quoteId !== state.quoteId) quoteStatuses.delete(state.quoteId ?? '');
+        for (const event of reduction.quoteEvents) {
+          expect(event.previousStatus).toBe(quoteStatuses.get(event.quoteId) ?? null);
+          expect(event.status).not.toBe(event.previousStatus);
+          quoteStatuses.set(event.quoteId, event.status);
+        }
+        // The same observation again changes nothing.
+        const again = reduce(state, ID, observation);
+        expect([again.transactionEvent, again.quoteEvents]).toEqual([null, []]);
+      }
+    }),
+  );
+});
+
+test('a state that an earlier release wrote is read', () => {
+  const old = { id: ID, status: 'SENT', updatedAt: null, seenBeganMs: 1, seenEndedMs: 2, changes: 1, quoteId: null };
+  expect(decodeTransactionState(Buffer.from(JSON.stringify(old)))).toMatchObject({
+    ...old,
+    createdAt: null,
+    terminalSinceMs: null,
+    unclearSinceMs: null,
+    quoteChanges: 0,
+  });
+});
