@@ -86,8 +86,6 @@ export class LaneSet {
         clientId: `${clientId}-ledger`,
         topic: topics.ledger,
         laneCount: config.LANES,
-        sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
-        heartbeatIntervalMs: config.KAFKA_HEARTBEAT_INTERVAL_MS,
         index: this.#index,
         log,
       });
@@ -127,6 +125,8 @@ export class LaneSet {
       clientId,
       topics: [...commandTypes.map((type) => topics.commands[type]), topics.operatorDecisions, topics.observations],
       laneCount: config.LANES,
+      sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
+      heartbeatIntervalMs: config.KAFKA_HEARTBEAT_INTERVAL_MS,
       clock,
       log: kafkaLog,
       handlers: {

@@ -5,12 +5,15 @@
  *   node test/bench/poller.ts [--json]
  *
  * The transactions are open all the time, created over the last minutes or hours, and change at random instants.
+ *
+ * Names of scenes, or parts of them, choose among them.
  */
 import { SimulatedService, PLAIN_MANNER, type Change, type Payment } from '../status/simulated-service.ts';
 import { PollerWorld, SETTINGS } from '../status/poller-world.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
 const MINUTE_MS = 60_000;
+const WARM_UP_MS = 20 * MINUTE_MS;
 
 interface Scene {
   name: string;
@@ -111,6 +114,8 @@ async function measure(scene: Scene): Promise<Figures> {
       });
     });
   }
+  // Long enough to be at its usual pace; the hours before it would show nothing else.
+  await world.time.runUntil(Math.max(START_MS, measuredFromMs - WARM_UP_MS));
   world.start();
   await world.time.runUntil(measuredFromMs);
   const cpuBefore = process.cpuUsage();

@@ -236,7 +236,7 @@ describe('the poller', () => {
       world.end();
       const events = world.transactionEvents.filter(({ transactionId }) => transactionId === changed.id);
       expect(events.at(-1)?.status).toBe(status);
-      expect(world.transactionEvents.length).toBeGreaterThan(4_000);
+      expect(world.transactionEvents.length).toBeGreaterThan(3_000);
       expect(world.sweeps).toBeGreaterThan(2);
     },
   );

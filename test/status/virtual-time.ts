@@ -26,9 +26,14 @@ export class VirtualTime implements Clock {
 
   at(atMs: number, wake: () => void): void {
     const waiting = { atMs: Math.max(atMs, this.#nowMs), sequence: (this.#sequence += 1), wake };
-    let index = this.#waiting.length;
-    while (index > 0 && isBefore(waiting, this.#waiting[index - 1]!)) index -= 1;
-    this.#waiting.splice(index, 0, waiting);
+    let low = 0;
+    let high = this.#waiting.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isBefore(waiting, this.#waiting[middle]!)) high = middle;
+      else low = middle + 1;
+    }
+    this.#waiting.splice(low, 0, waiting);
   }
 
   wait(ms: number): Promise<void> {

@@ -1,0 +1,39 @@
+# The processor and its command line. Built from the repository's root: docker build --tag payment-processor .
+# There is no build step: Node runs the TypeScript sources as they are.
+
+FROM node:24.9.0-slim AS dependencies
+WORKDIR /app
+# The install step applies the patches of kafkajs: never with --ignore-scripts.
+COPY package.json package-lock.json .npmrc ./
+COPY patches ./patches
+RUN npm ci --omit=dev --no-audit
+
+# For compose.yaml alone: the payment service's sandbox. No later stage takes anything from here.
+FROM node:24.9.0-slim AS sandbox
+ENV NODE_ENV=production
+WORKDIR /app
+COPY package.json ./
+COPY src/records ./src/records
+COPY dev/sandbox ./dev/sandbox
+COPY --from=dependencies /app/node_modules ./node_modules
+USER 1000:1000
+CMD ["node", "dev/sandbox/main.ts", "--port", "8790"]
+
+FROM node:24.9.0-slim AS processor
+ENV NODE_ENV=production \
+    HTTP_HOST=0.0.0.0 \
+    STATE_DIR=/var/lib/payment-processor
+WORKDIR /app
+COPY package.json LICENSE ./
+COPY schemas ./schemas
+COPY src ./src
+COPY --from=dependencies /app/node_modules ./node_modules
+RUN mkdir -p /var/lib/payment-processor && chown 1000:1000 /var/lib/payment-processor
+VOLUME /var/lib/payment-processor
+# By number, so that Kubernetes can see that it is not root.
+USER 1000:1000
+EXPOSE 8080
+# Live, not ready: what waits for Kafka or the payment service is not mended by a restart.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HTTP_PORT || 8080}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "src/main.ts"]
