@@ -1,7 +1,8 @@
+import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
-export default tseslint.config(
-  { ignores: ['node_modules', 'state', '.local'] },
+export default defineConfig(
+  { ignores: ['node_modules', 'state', '.local', '.dependency-cruiser.cjs'] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: {

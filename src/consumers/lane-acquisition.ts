@@ -11,8 +11,8 @@ import { sleep } from './signal.ts';
 /** How long a new owner lets the former one commit the answers of its open calls. */
 const COURTESY_MS = 1_000;
 const COURTESY_STEP_MS = 50;
-/** Longest restore; a million entries take seconds. */
-const RESTORE_DEADLINE_MS = 120_000;
+/** Longest restore, a store that was lost included: some ten thousand keys a second are read. */
+const RESTORE_DEADLINE_MS = 600_000;
 
 /**
  * @param isWanted whether the lane is still to be acquired

@@ -109,7 +109,7 @@ describe('an engine of one broker', () => {
       expect(engine.broker(0).pid).not.toBe(pid);
       // A broker that is back answers before it leads its partitions again.
       await expect
-        .poll(() => highOffset(kafka, 'kept').catch((error: Error) => error.message), { timeout: LEADER_MS_MAX })
+        .poll(() => highOffset(kafka, 'kept').catch((error: unknown) => String(error)), { timeout: LEADER_MS_MAX })
         .toBe(before);
     },
     START_MS_MAX,

@@ -1,0 +1,197 @@
+/**
+ * The Dockerfile without Docker: its stages are carried out in folders, with the ignore file applied, and the processor
+ * is started from the last one. Base image, users and health check are not tried by this; nor is `docker build` itself.
+ */
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EXIT_CODE_CONFIG, SETTINGS } from '../../src/config.ts';
+import { ROOT } from './tools.ts';
+
+const run = promisify(execFile);
+
+/** `npm ci` with an empty cache, on a busy machine. */
+const BUILD_MS_MAX = 10 * 60_000;
+
+interface Instruction {
+  readonly name: string;
+  readonly text: string;
+}
+
+interface Stage {
+  readonly name: string;
+  readonly base: string;
+  readonly instructions: readonly Instruction[];
+}
+
+function stagesOf(dockerfile: string): Stage[] {
+  const lines = dockerfile
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/\\\n\s*/g, ' ')
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  const stages: { name: string; base: string; instructions: Instruction[] }[] = [];
+  for (const line of lines) {
+    const [, name = '', text = ''] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
+    const from = /^(\S+) AS (\S+)$/.exec(text);
+    if (name === 'FROM') stages.push({ base: from?.[1] ?? text, name: from?.[2] ?? '', instructions: [] });
+    else stages.at(-1)?.instructions.push({ name, text });
+  }
+  return stages;
+}
+
+/** What the ignore file lets into the build, as paths from the root: it names all that may go in. */
+async function admitted(): Promise<(path: string) => boolean> {
+  const rules = (await readFile(join(ROOT, '.dockerignore'), 'utf8'))
+    .split('\n')
+    .filter((line) => !/^(#|$)/.test(line));
+  expect(rules[0]).toBe('*');
+  const letIn = rules.filter((rule) => rule.startsWith('!')).map((rule) => rule.slice(1));
+  const endings = rules.filter((rule) => rule.startsWith('**/*')).map((rule) => rule.slice('**/*'.length));
+  return (path) =>
+    letIn.some((rule) => path === rule || path.startsWith(`${rule}/`) || rule.startsWith(`${path}/`)) &&
+    !endings.some((ending) => path.endsWith(ending));
+}
+
+async function copyInto(stage: Stage, folder: string, folders: ReadonlyMap<string, string>): Promise<void> {
+  const isAdmitted = await admitted();
+  for (const { name, text } of stage.instructions) {
+    if (name === 'COPY') {
+      const words = text.split(' ');
+      const fromStage = /^--from=(.+)$/.exec(words[0] ?? '')?.[1];
+      const sources = words.slice(fromStage === undefined ? 0 : 1, -1);
+      const target = words.at(-1) ?? '';
+      for (const source of sources) {
+        const from =
+          fromStage === undefined ? join(ROOT, source) : join(folders.get(fromStage) ?? '', basename(source));
+        const to = target.endsWith('/') ? join(folder, target, basename(source)) : join(folder, target);
+        const filter =
+          fromStage === undefined ? { filter: (path: string): boolean => isAdmitted(relative(ROOT, path)) } : {};
+        await cp(from, to, { recursive: true, verbatimSymlinks: true, ...filter });
+      }
+    } else if (name === 'RUN' && text.startsWith('npm ')) {
+      await run('npm', text.split(' ').slice(1), { cwd: folder, timeout: BUILD_MS_MAX });
+    }
+  }
+}
+
+const stages = stagesOf(await readFile(join(ROOT, 'Dockerfile'), 'utf8'));
+const last = stages.at(-1)!;
+const folders = new Map<string, string>();
+let image: string;
+let parent: string;
+
+beforeAll(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'payments-image-'));
+  for (const stage of stages) {
+    const folder = join(parent, stage.name);
+    await mkdir(folder);
+    await copyInto(stage, folder, folders);
+    folders.set(stage.name, folder);
+  }
+  image = folders.get(last.name) ?? '';
+}, BUILD_MS_MAX);
+
+afterAll(async () => {
+  await rm(parent, { recursive: true, force: true });
+}, BUILD_MS_MAX);
+
+async function start(program: string, environment: Record<string, string>) {
+  return run(process.execPath, [program], { cwd: image, env: environment, timeout: 30_000 }).then(
+    ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
+    (error: unknown) => {
+      const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+      return { code, text: stdout + stderr };
+    },
+  );
+}
+
+function valuesOf(name: string): string[] {
+  return last.instructions.filter((instruction) => instruction.name === name).map(({ text }) => text);
+}
+
+describe('the image', () => {
+  it('starts the processor, which lists every setting that is missing', async () => {
+    const [program = ''] = (JSON.parse(valuesOf('CMD')[0] ?? '[]') as string[]).slice(1);
+    const { code, text } = await start(program, {});
+    expect(code).toBe(EXIT_CODE_CONFIG);
+    for (const [name, setting] of Object.entries(SETTINGS)) {
+      if (setting.default === null) expect(text).toContain(`${name} is required`);
+    }
+  });
+
+  it('loads all that the processor uses, native modules and schemas too', async () => {
+    const { code, text } = await start('src/main.ts', {
+      KAFKA_BROKERS: '127.0.0.1:1',
+      SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1',
+      API_BASE_URL: 'http://127.0.0.1:1/v',
+      API_TOKEN_ID: 'a',
+      API_CLIENT_SECRET: 'b',
+      // Not an address of this machine: it ends after everything has been loaded.
+      HTTP_HOST: '203.0.113.1',
+    });
+    expect({ code, text }).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('not an address of this machine') as string,
+    });
+  });
+
+  it('has the command line', async () => {
+    const { code, text } = await start('src/cli/main.ts', {});
+    expect({ code, text }).toMatchObject({ code: 2, text: expect.stringContaining('Usage: payments') as string });
+  });
+
+  it('has the patches of kafkajs applied', async () => {
+    const patches = await readdir(join(ROOT, 'patches'));
+    expect(patches.length).toBeGreaterThan(0);
+    for (const patch of patches) {
+      const path = join(ROOT, 'patches', patch);
+      await expect(run('git', ['apply', '--check', '--reverse', path], { cwd: image })).resolves.toBeDefined();
+    }
+  });
+
+  it('has nothing of development and tests', async () => {
+    expect((await readdir(image)).sort()).toEqual(['LICENSE', 'node_modules', 'package.json', 'schemas', 'src']);
+    const packages = await readdir(join(image, 'node_modules'));
+    for (const name of ['vitest', 'typescript', 'eslint', 'playwright-core', 'node'])
+      expect(packages).not.toContain(name);
+  });
+
+  it('runs as a user that is not root, by number, with an exact base image', () => {
+    expect(valuesOf('USER')).toEqual([expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)]);
+    for (const { base } of stages) expect(base).toMatch(/^node:24\.\d+\.\d+-slim$/);
+  });
+
+  it('sets what the processor knows', () => {
+    const names = valuesOf('ENV').flatMap((text) => [...text.matchAll(/(\w+)=/g)].map(([, name]) => name));
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) if (name !== 'NODE_ENV') expect(Object.keys(SETTINGS)).toContain(name);
+  });
+
+  it('is healthy while the processor answers, and not otherwise', async () => {
+    const [, check = ''] = /CMD (\[.*\])$/.exec(valuesOf('HEALTHCHECK')[0] ?? '') ?? [];
+    const [, ...parameters] = JSON.parse(check) as string[];
+    const answers = createServer((_request, response) => response.end('{}'));
+    await new Promise<void>((resolve) => void answers.listen(0, '127.0.0.1', resolve));
+    const environment = { HTTP_PORT: String((answers.address() as AddressInfo).port) };
+    await expect(run(process.execPath, parameters, { env: environment })).resolves.toBeDefined();
+    await new Promise((resolve) => {
+      answers.close(resolve);
+      answers.closeAllConnections();
+    });
+    await expect(run(process.execPath, parameters, { env: environment })).rejects.toMatchObject({ code: 1 });
+  });
+});
+
+describe("compose's sandbox", () => {
+  it('starts from its stage alone', async () => {
+    const sandbox = folders.get('sandbox') ?? '';
+    const { stdout } = await run(process.execPath, ['dev/sandbox/main.ts', '--help'], { cwd: sandbox });
+    expect(stdout).toContain("The payment service's sandbox");
+  });
+});

@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { SETTINGS } from '../../src/config.ts';
+import { METRICS } from '../../src/ops/metrics-table.ts';
+import { ROOT } from './tools.ts';
+
+const run = promisify(execFile);
+
+const FOLDER = 'docs/runbooks';
+const files = (await readdir(join(ROOT, FOLDER))).map((name) => join(FOLDER, name));
+const runbooks = files.filter((file) => !file.endsWith('README.md'));
+const pages = [...files, 'helm/README.md', 'docs/data.md'];
+const textOf = (file: string): Promise<string> => readFile(join(ROOT, file), 'utf8');
+const { groups } = parse(await textOf('helm/files/alerts.yaml')) as { groups: { rules: { alert: string }[] }[] };
+const alerts = groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
+
+function found(text: string, pattern: RegExp): string[] {
+  return [...new Set([...text.matchAll(pattern)].map((match) => match[1] ?? ''))];
+}
+
+/** Anchors that headings get: lower case, punctuation left out, blanks as hyphens. */
+async function anchorsOf(file: string): Promise<string[]> {
+  return found(await textOf(file), /^#+ (.+)$/gm).map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+describe('the runbooks', () => {
+  it('are there for each alert, and each alert is there for its runbook', () => {
+    const named = runbooks.map((file) => file.slice(FOLDER.length + 1, -'.md'.length));
+    expect(named.filter((name) => name.startsWith('Payments')).sort()).toEqual([...alerts].sort());
+  });
+
+  it('are all in the index', async () => {
+    const index = await textOf(join(FOLDER, 'README.md'));
+    const linked = found(index, /\]\(([^)/]+\.md)\)/g);
+    expect(linked.sort()).toEqual(runbooks.map((file) => file.slice(FOLDER.length + 1)).sort());
+  });
+
+  it.each(runbooks)('%s says symptom, meaning, action and check', async (file) => {
+    const text = await textOf(file);
+    expect(found(text, /^## (.+)$/gm)).toEqual(['Symptom', 'Meaning', 'Action', 'Check']);
+    for (const section of text.split(/^## .+$/m).slice(1)) expect(section.trim().length).toBeGreaterThan(10);
+  });
+
+  it.each(pages)('%s links to files and headings that exist', async (file) => {
+    const targets = found(await textOf(file), /\]\(([^)\s]+)\)/g).filter((target) => !/^https?:/.test(target));
+    for (const target of targets) {
+      const [path = '', anchor] = target.split('#');
+      const linked = path === '' ? file : join(dirname(file), path);
+      expect({ target, exists: existsSync(join(ROOT, linked)) }).toEqual({ target, exists: true });
+      if (anchor !== undefined) expect(await anchorsOf(linked)).toContain(anchor);
+    }
+  });
+
+  it.each(pages)('%s names metrics and settings that exist', async (file) => {
+    const text = await textOf(file);
+    const metrics = new Set<string>(Object.values(METRICS).map(({ name }) => name));
+    expect(found(text, /\b(payments_[a-z_]+[a-z])\b/g).filter((name) => !metrics.has(name))).toEqual([]);
+    const families = new Set(Object.keys(SETTINGS).map((name) => name.split('_')[0]));
+    const settings = found(text, /(?<![A-Z0-9_<])([A-Z]+(?:_[A-Z0-9]+)+)\b/g)
+      .filter((name) => families.has(name.split('_')[0]))
+      .filter((name) => !Object.keys(SETTINGS).includes(name.replace(/_FILE$/, '')))
+      .filter((name) => !/^KAFKA_SSL_\w+_FILE$/.test(name));
+    expect(settings).toEqual([]);
+  });
+
+  it('name commands and options of the command line that exist', async () => {
+    const text = (await Promise.all(pages.map(textOf))).join('\n');
+    const named = [
+      ...text.matchAll(
+        /(?:\bcli|cli\/main\.ts) (?:-- )?(?:--output json )?([a-z]+(?:-[a-z]+)*)(?: ([a-z]+)\b)?([^`\n|]*)/g,
+      ),
+    ];
+    const commands = new Map<string, Set<string>>();
+    for (const [, first = '', second = '', rest = ''] of named) {
+      const isPair = ['topics', 'schemas', 'ledger', 'dead-letters', 'transactions'].includes(first);
+      const command = isPair ? `${first} ${second}` : first;
+      const options = commands.get(command) ?? new Set<string>();
+      for (const option of found(rest, /(--[a-z][a-z-]+)/g)) if (option !== '--output') options.add(option);
+      commands.set(command, options);
+    }
+    expect(commands.size).toBeGreaterThan(8);
+    for (const [command, options] of commands) {
+      const parameters = [join(ROOT, 'src/cli/main.ts'), ...command.split(' '), '--help'];
+      const help = await run(process.execPath, parameters).then(
+        ({ stdout }) => stdout,
+        () => '',
+      );
+      expect({ command, isKnown: help.startsWith(`Usage: payments ${command}`) }).toEqual({ command, isKnown: true });
+      for (const option of options)
+        expect({ command, option, isKnown: help.includes(option) }).toMatchObject({ isKnown: true });
+    }
+  });
+});
