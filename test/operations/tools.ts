@@ -2,7 +2,8 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { toolPath, type ToolName } from '../../dev/operations/install-tools.ts';
+import { toolPath } from '../../dev/operations/install-tools.ts';
+import type { ToolName } from '../../dev/operations/tool-pins.ts';
 
 const run = promisify(execFile);
 
