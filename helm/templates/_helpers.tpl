@@ -237,11 +237,20 @@ capabilities:
 {{- if $named -}}{{ trimPrefix ":" $named }}{{- else if eq $url.scheme "https" -}}443{{- else -}}80{{- end -}}
 {{- end -}}
 
-{{/* 85 % of the memory limit, bytes. The schema lets whole Mi and Gi pass alone. */}}
-{{- define "processor.memoryThresholdBytes" -}}
+{{/* The memory limit, bytes. The schema lets whole Mi and Gi pass alone. */}}
+{{- define "processor.memoryLimitBytes" -}}
 {{- $limit := .Values.resources.limits.memory -}}
-{{- $unit := ternary 1073741824 1048576 (hasSuffix "Gi" $limit) -}}
-{{- div (mul (regexFind "^[0-9]+" $limit) $unit 85) 100 -}}
+{{- mul (regexFind "^[0-9]+" $limit) (ternary 1073741824 1048576 (hasSuffix "Gi" $limit)) -}}
+{{- end -}}
+
+{{/* Of the limit Node would take half for its heap; the rest is for buffers and the mapped store, which can give way. */}}
+{{- define "processor.heapMebibytes" -}}
+{{- div (mul (include "processor.memoryLimitBytes" .) 70) 104857600 -}}
+{{- end -}}
+
+{{/* 60 % of the memory limit, bytes: well before the heap is full. */}}
+{{- define "processor.memoryThresholdBytes" -}}
+{{- div (mul (include "processor.memoryLimitBytes" .) 60) 100 -}}
 {{- end -}}
 
 {{/* What both containers of the job have. */}}

@@ -28,6 +28,8 @@ export interface JudgedEvidence extends Gathered {
   honourKeys: readonly CommandType[];
   /** Keys with a call that went unanswered, as the wire saw it. */
   unclearKeys: ReadonlySet<string>;
+  /** Whether a call that ended at this instant may have been lost without its key having been seen. */
+  wasCutAround: (wallMs: number) => boolean;
   residentBytesMax: ReadonlyMap<string, number>;
   badStops: readonly OwnEnd[];
 }

@@ -1,5 +1,6 @@
 /** Judges a chaos run over what any reader finds in the topics and over the service's own books: effects, not calls. */
 import type { Outcome } from '../../src/records/commands.ts';
+import type { CommandResult } from '../../src/records/types.ts';
 import { STARTING_BALANCE } from '../support/commands.ts';
 import type { ResultEvent } from '../support/journal.ts';
 import type { EffectsReport } from '../support/sandbox-control.ts';
@@ -40,7 +41,7 @@ export function judgeChaos(evidence: JudgedEvidence): ChaosJudgement {
     count(outcomes, outcome);
     const times = effectsOf(command, evidence.effects);
     count(effects, type, times);
-    wrong.push(...judgeOutcome(evidence, command, outcome, times));
+    wrong.push(...judgeOutcome(evidence, command, found[0]?.value, times));
     if (outcome === 'UNKNOWN') {
       unknown.total += 1;
       if (times > 0) unknown.tookEffect += 1;
@@ -99,8 +100,14 @@ function sortResults({ plan, results }: JudgedEvidence, wrong: string[]): Sorted
   return sorted;
 }
 
-function judgeOutcome(evidence: JudgedEvidence, command: ChaosCommand, outcome: string, times: number): string[] {
+function judgeOutcome(
+  evidence: JudgedEvidence,
+  command: ChaosCommand,
+  result: CommandResult | undefined,
+  times: number,
+): string[] {
   const { key, type, allowed } = command;
+  const outcome = result?.outcome ?? 'LOST';
   const wrong: string[] = [];
   // A quote that nobody executed moves nothing, and a simulated payment is the sandbox's own: asked again, there are more.
   const isHarmless = type === 'create-quote' || type === 'simulate-uma-receive';
@@ -111,13 +118,19 @@ function judgeOutcome(evidence: JudgedEvidence, command: ChaosCommand, outcome: 
   }
   if (outcome === 'UNKNOWN') {
     if (!mayBeUnknown(evidence, command)) wrong.push(`${key}: UNKNOWN, although its doubt could be settled`);
-    else if (!evidence.unclearKeys.has(key) && !evidence.underWayAtKills.has(key)) {
+    else if (!wasInDoubt(evidence, key, result)) {
       wrong.push(`${key}: UNKNOWN, although each of its calls was answered and no process was killed over it`);
     }
   } else if (outcome !== 'LOST' && !(allowed as readonly string[]).includes(outcome)) {
     wrong.push(`${key}: ${outcome}, not ${allowed.join(' or ')}`);
   }
   return wrong;
+}
+
+/** Whether somebody else saw that a call of it went unanswered, or could not have seen it. */
+function wasInDoubt(evidence: JudgedEvidence, key: string, result: CommandResult | undefined): boolean {
+  const { unclearKeys, underWayAtKills, wasCutAround } = evidence;
+  return unclearKeys.has(key) || underWayAtKills.has(key) || wasCutAround(Number(result?.completedAt ?? 0n));
 }
 
 /** Whether doubt of the command can be beyond settling, by the tables. */

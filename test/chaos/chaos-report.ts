@@ -43,6 +43,9 @@ export function reportOf(run: RunNames, evidence: ChaosEvidence, judgement: Chao
     healedMs: evidence.healedMs,
     processorsStarted: evidence.processorsStarted,
     ownEnds: evidence.ownEnds,
+    residentMegabytes: Object.fromEntries(
+      [...evidence.residentBytesMax].map(([name, bytes]) => [name, Math.round(bytes / MEGABYTE)]),
+    ),
     residentMegabytesMax: Math.round(Math.max(0, ...memory) / MEGABYTE),
     booksBalanced: evidence.books.balanced,
     readinessAtTheEnd: evidence.readinessAtTheEnd,

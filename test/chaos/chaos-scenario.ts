@@ -156,6 +156,7 @@ async function run(
       recoveries: disturbed.recoveries,
       faultHits: weather.hits,
       unclearKeys: link.unclearKeys,
+      wasCutAround: (wallMs) => link.wasCutAround(wallMs),
       unclearCalls: link.unclearCalls,
       republished: load.republished,
       processorsStarted: fleet.started,

@@ -90,6 +90,7 @@ function evidenceOf(changes: Partial<JudgedEvidence> = {}, effects = 1): JudgedE
     },
     underWayAtKills: new Set(),
     unclearKeys: new Set(),
+    wasCutAround: () => false,
     residentBytesMax: new Map(),
     badStops: [],
     ...changes,

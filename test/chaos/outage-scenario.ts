@@ -111,6 +111,7 @@ export async function runOutages(options: OutageOptions): Promise<OutageEvidence
       plan: { commands, messages },
       honourKeys: HONOUR_KEYS,
       unclearKeys: link.unclearKeys,
+      wasCutAround: (wallMs) => link.wasCutAround(wallMs),
       residentBytesMax: fleet.residentBytesMax,
       badStops: fleet.badStops,
     };

@@ -22,6 +22,16 @@ interface Call {
   answer: Buffer;
 }
 
+interface Pair {
+  upstream: Socket;
+  call: Call | null;
+  /** What the client sent while the link was halted. */
+  held: Buffer[];
+}
+
+/** Around a cut, a call may have been written whose key never came through. */
+const CUT_BLINDNESS_MS = 1_000;
+
 export class ServiceLink {
   /** Keys with a call whose answer did not arrive whole, was a 5xx or 408, or came late: its effect was in doubt. */
   readonly unclearKeys = new Set<string>();
@@ -29,7 +39,8 @@ export class ServiceLink {
   unclearCalls = 0;
   readonly #targetPort: number;
   readonly #lateMs: number;
-  readonly #pairs = new Map<Socket, { upstream: Socket; call: Call | null }>();
+  readonly #pairs = new Map<Socket, Pair>();
+  readonly #cutsMs: number[] = [];
   #server: Server | null = null;
   #port = 0;
   #isHalted = false;
@@ -59,10 +70,16 @@ export class ServiceLink {
     for (const { call } of this.#pairs.values()) if (call !== null) this.#markUnclear(call);
   }
 
+  /** Whether a call that ended at this instant (wall clock) may have been lost by a cut without a trace here. */
+  wasCutAround(wallMs: number): boolean {
+    return this.#cutsMs.some((cutMs) => Math.abs(wallMs - cutMs) <= CUT_BLINDNESS_MS);
+  }
+
   async cut(): Promise<void> {
     const server = this.#server;
     this.#server = null;
     if (server === null) return;
+    this.#cutsMs.push(Date.now());
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const client of this.#pairs.keys()) client.destroy();
     await closed;
@@ -79,18 +96,16 @@ export class ServiceLink {
     this.#server = server;
   }
 
+  /** Calls are still seen; they and their answers stay here until the link is resumed. */
   halt(): void {
     this.#isHalted = true;
-    for (const [client, { upstream }] of this.#pairs) {
-      client.pause();
-      upstream.pause();
-    }
+    for (const { upstream } of this.#pairs.values()) upstream.pause();
   }
 
   resume(): void {
     this.#isHalted = false;
-    for (const [client, { upstream }] of this.#pairs) {
-      client.resume();
+    for (const { upstream, held } of this.#pairs.values()) {
+      for (const chunk of held.splice(0)) upstream.write(chunk);
       upstream.resume();
     }
   }
@@ -102,12 +117,14 @@ export class ServiceLink {
 
   #join(client: Socket): void {
     const upstream = connect(this.#targetPort, LOOPBACK);
-    const pair: { upstream: Socket; call: Call | null } = { upstream, call: null };
+    const pair: Pair = { upstream, call: null, held: [] };
+    if (this.#isHalted) upstream.pause();
     this.#pairs.set(client, pair);
     client.on('data', (chunk) => {
       pair.call ??= { key: null, beganMs: performance.now(), answer: Buffer.alloc(0) };
       pair.call.key ??= keyIn(chunk);
-      upstream.write(chunk);
+      if (this.#isHalted) pair.held.push(chunk);
+      else upstream.write(chunk);
     });
     upstream.on('data', (chunk) => {
       if (pair.call !== null) {
@@ -129,7 +146,6 @@ export class ServiceLink {
     for (const socket of [client, upstream]) {
       socket.on('error', end);
       socket.on('close', end);
-      if (this.#isHalted) socket.pause();
     }
   }
 

@@ -15,8 +15,8 @@ interface Rules {
 }
 
 const ALERTS_FILE = join(ROOT, 'helm/files/alerts.yaml');
-/** Those that follow from values of the chart: half of LEDGER_RETENTION in seconds, 85 % of the memory limit in bytes. */
-const NUMBERS_OF_VALUES = ['302400', '1369020825'];
+/** Those that follow from values of the chart: half of LEDGER_RETENTION in seconds, 60 % of the memory limit in bytes. */
+const NUMBERS_OF_VALUES = ['302400', '966367641'];
 
 const rules = parse(await readFile(ALERTS_FILE, 'utf8')) as Rules;
 const alerts = rules.groups.flatMap((group) => group.rules);
@@ -116,9 +116,9 @@ describe('the alerts as the chart renders them', () => {
     const expressions = (found: { alert: string; expr: string }[], alert: string): string | undefined =>
       found.find((rule) => rule.alert === alert)?.expr;
     expect(expressions(usual.alerts, 'PaymentsRetentionNear')).toContain('> 302400');
-    expect(expressions(usual.alerts, 'PaymentsProcessMemory')).toContain('> 1369020825');
+    expect(expressions(usual.alerts, 'PaymentsProcessMemory')).toContain('> 966367641');
     const { alerts: other } = await rendered(EVERYTHING);
     expect(expressions(other, 'PaymentsRetentionNear')).toContain(`> ${(14 * 86_400) / 2}`);
-    expect(expressions(other, 'PaymentsProcessMemory')).toContain(`> ${Math.floor(2 * 1024 ** 3 * 0.85)}`);
+    expect(expressions(other, 'PaymentsProcessMemory')).toContain(`> ${Math.floor(2 * 1024 ** 3 * 0.6)}`);
   });
 });

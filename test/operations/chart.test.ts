@@ -81,7 +81,7 @@ describe.each(Object.entries(VALUE_SETS))('the chart with the value set "%s"', (
   it('sets nothing that the processor does not know, and no secret by its value', async () => {
     const { environment } = await workloadOf(values);
     for (const [name, value] of Object.entries(environment)) {
-      if (name.startsWith('OTEL_') || name === 'NODE_EXTRA_CA_CERTS') continue;
+      if (name.startsWith('OTEL_') || ['NODE_EXTRA_CA_CERTS', 'NODE_OPTIONS'].includes(name)) continue;
       const setting = name.replace(/(?<!_(CA|CERT|KEY))_FILE$/, '');
       expect(Object.keys(SETTINGS)).toContain(setting);
       const isSecret = SETTINGS[setting as SettingName].secret === true;
@@ -111,6 +111,14 @@ describe('the chart', () => {
   it('hands numbers on with all their digits', async () => {
     const { environment } = await workloadOf(EVERYTHING);
     expect(environment).toMatchObject({ SETTLING_TIME_MS: '3600000', API_TIMEOUT_MS: '30000', LANES: '48' });
+  });
+
+  it('gives Node the larger part of the memory limit, unless told otherwise', async () => {
+    expect((await workloadOf(LEAST)).environment['NODE_OPTIONS']).toBe('--max-old-space-size=1075');
+    const told = merged(LEAST, { extraEnv: [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=200' }] });
+    expect((await workloadOf(told)).container.env.filter(({ name }) => name === 'NODE_OPTIONS')).toEqual([
+      { name: 'NODE_OPTIONS', value: '--max-old-space-size=200' },
+    ]);
   });
 
   it('serves no sandbox commands unless asked', async () => {

@@ -15,6 +15,7 @@ const service = z.strictObject({
   environment: z.record(z.string(), z.string()).optional(),
   init: z.boolean().optional(),
   read_only: z.boolean().optional(),
+  tmpfs: z.array(z.string()).optional(),
   cap_drop: z.array(z.string()).optional(),
   security_opt: z.array(z.string()).optional(),
   stop_grace_period: z.string().optional(),
