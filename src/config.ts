@@ -183,7 +183,7 @@ export const SETTINGS = {
   POLL_INTERVAL_MS: setting('5000', 'Interval of the status poller.', integer(100, 3_600_000)),
   POLL_START: setting(
     '',
-    'Creation time from which incoming payments are found; first start if not set.',
+    'Creation time from which transactions that are not ours are found; first start if not set.',
     optional(instant),
   ),
   POLL_TERMINAL_FOR: setting('72h', 'How long a terminal transaction is still watched.', parseDurationMs),

@@ -144,6 +144,11 @@ try {
   if (!isEndingNow()) await lanes.start();
   if (!isEndingNow()) history.start();
 } catch (error) {
+  // Told to end while starting: the end runs beside it, and takes the clients away under the start's feet.
+  if (!isEndingNow()) failStart(error);
+}
+
+function failStart(error: unknown): never {
   if (error instanceof StartUpProblems) {
     console.error(`The processor was not started. What is wrong around it:\n  ${error.problems.join('\n  ')}`);
     process.exit(EXIT_CODE_CONFIG);

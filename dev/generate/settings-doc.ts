@@ -28,7 +28,9 @@ Checked together:
 - \`LEDGER_RETENTION\` is longer than the longest \`COMMAND_MAX_AGE\`, and not shorter than \`API_IDEMPOTENCY_RETENTION\`.
 - \`KAFKA_SASL_MECHANISM\` comes with \`KAFKA_SASL_USERNAME\` and \`KAFKA_SASL_PASSWORD\`.
 
-## The local store
+`;
+
+const footer = `## The local store
 
 \`STATE_DIR\` holds for each process an LMDB store of what the ledger says of all lanes, with the states of transactions. It is
 a copy, and can be deleted while no process runs.
@@ -42,8 +44,8 @@ a copy, and can be deleted while no process runs.
 - Disk: commands per second x \`LEDGER_RETENTION\` in seconds x 0.9 KB, states of transactions included. 10 commands per second
   for 7 days are 6 million keys, 5.5 GB. A full disk ends the process with exit code 1.
 - \`LEDGER_RETENTION\` after its result a key is forgotten, by a tombstone in the ledger; while its result is UNKNOWN, never.
-  The state of a transaction goes the longer of \`LEDGER_RETENTION\` and \`POLL_TERMINAL_FOR\` after it was last seen; that of
-  an open one, never.
+  The state of a transaction goes the longer of \`LEDGER_RETENTION\` and \`POLL_TERMINAL_FOR\` after its last change; that
+  of an open one, never.
 
 The figures are measured with 250,000 keys.
 
@@ -63,9 +65,6 @@ per minute 8.7 s; 10,000 at 120 calls 134 s, at 1,200 calls 9.0 s. The clocks of
 5 minutes. Look-ups that settle doubt count against the budget and do not wait for it.
 
 \`POLL_START\` may be set to an earlier time later on: what was created since then is announced once.
-
-# All settings
-
 `;
 
 function sectionOf(name: SettingName): string {
@@ -83,7 +82,7 @@ function defaultText(fallback: string | null): string {
 }
 
 const names = Object.keys(SETTINGS) as SettingName[];
-const text = `${(header + names.map(sectionOf).join('')).trimEnd()}\n`;
+const text = header + names.map(sectionOf).join('') + footer;
 
 if (process.argv.includes('--check')) {
   if (storedText() !== text) {
