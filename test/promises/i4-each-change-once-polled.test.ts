@@ -139,8 +139,14 @@ function withoutRepeats(statuses: readonly string[]): string[] {
 }
 
 async function untilAllAtEnd(journal: Journal, payments: readonly Payment[]): Promise<void> {
-  const waiting = (): Payment[] =>
-    payments.filter((payment) => statusesOf(journal, payment).at(-1) !== payment.path.statuses.at(-1));
+  // A quote's last change is in another topic than its transaction's, and may be read later.
+  const isAtEnd = (payment: Payment): boolean => {
+    const last = payment.path.statuses.at(-1);
+    if (statusesOf(journal, payment).at(-1) !== last) return false;
+    const quoteStatus = payment.quoteId === null ? null : journal.quoteEvents(payment.quoteId).at(-1)?.value.status;
+    return quoteStatus === null || quoteStatus === QUOTE_STATUS[last ?? ''];
+  };
+  const waiting = (): Payment[] => payments.filter((payment) => !isAtEnd(payment));
   await journal.until(
     () => waiting().length === 0,
     () =>
