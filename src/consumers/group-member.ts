@@ -19,6 +19,7 @@ import {
 } from '../producers/kafka-client.ts';
 import { laneAssigner } from './lane-assigner.ts';
 import { registerCompressionCodecs } from './compression-codecs.ts';
+import { disconnectWithin } from './disconnecting.ts';
 
 export interface FetchedBatch {
   readonly topic: string;
@@ -164,12 +165,7 @@ export class GroupMember {
   }
 
   async stop(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, STOP_DEADLINE_MS);
-    });
-    await Promise.race([this.#consumer.disconnect().catch(() => undefined), deadline]);
-    clearTimeout(timer);
+    await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
   }
 
   #confirmed(): void {

@@ -8,7 +8,8 @@ import { failedResult } from '../ledger/result-record.ts';
 import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
 import type { Calls, ClaimRefusal } from './calls.ts';
 import type { Intake } from './command-intake.ts';
-import { ITEMS_MAX, type LaneInbox, type Ready } from './lane-inbox.ts';
+import { takeFrom } from './inbox-taking.ts';
+import type { LaneInbox, Ready } from './lane-inbox.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { DeskReports, LaneOutcomes } from './lane-outcomes.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
@@ -46,20 +47,13 @@ export class LaneAdmission {
     topic: string,
     inbox: LaneInbox<CommandItem>,
   ): Promise<AdmissionCause | null> {
-    for (let count = 0; count < ITEMS_MAX && !transaction.isFull(); count += 1) {
-      const ready = inbox.peek();
-      if (ready === undefined) return null;
-      let refusal: AdmissionCause | null;
+    return takeFrom(transaction, topic, inbox, async (ready) => {
       try {
-        refusal = await this.#admit(transaction, commit, ready.item);
+        return await this.#admit(transaction, commit, ready.item);
       } catch (error) {
-        refusal = await this.#drop(transaction, commit, topic, ready, error);
+        return this.#drop(transaction, commit, topic, ready, error);
       }
-      if (refusal !== null) return refusal;
-      inbox.take();
-      transaction.moveTo(topic, inbox.position() ?? ready.offset + 1n);
-    }
-    return null;
+    });
   }
 
   async #admit(transaction: LaneTransaction, commit: number, item: CommandItem): Promise<AdmissionCause | null> {

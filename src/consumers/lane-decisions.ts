@@ -3,7 +3,8 @@ import type { Clock } from '../api/clock.ts';
 import { decideByOperator } from '../ledger/operator.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { DecisionIntake } from './decision-intake.ts';
-import { ITEMS_MAX, type LaneInbox, type Ready } from './lane-inbox.ts';
+import { takeFrom } from './inbox-taking.ts';
+import type { LaneInbox, Ready } from './lane-inbox.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { DeskReports, LaneOutcomes } from './lane-outcomes.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
@@ -34,17 +35,14 @@ export class LaneDecisions {
     topic: string,
     inbox: LaneInbox<DecisionItem>,
   ): Promise<void> {
-    for (let count = 0; count < ITEMS_MAX && !transaction.isFull(); count += 1) {
-      const ready = inbox.peek();
-      if (ready === undefined) return;
+    await takeFrom(transaction, topic, inbox, async (ready) => {
       try {
         await this.#resolve(transaction, commit, ready.item);
+        return null;
       } catch (error) {
-        if (!this.#drop(transaction, topic, ready, error)) return;
+        return this.#drop(transaction, topic, ready, error) ? null : 'failed';
       }
-      inbox.take();
-      transaction.moveTo(topic, inbox.position() ?? ready.offset + 1n);
-    }
+    });
   }
 
   async #resolve(transaction: LaneTransaction, commit: number, item: DecisionItem): Promise<void> {

@@ -3,7 +3,8 @@ import { statusRecords } from '../producers/status-events.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
 import { encodeObservation, type Observation } from '../status/observation.ts';
 import { reduce } from '../status/reducer.ts';
-import { ITEMS_MAX, type LaneInbox, type Ready } from './lane-inbox.ts';
+import { takeFrom } from './inbox-taking.ts';
+import type { LaneInbox, Ready } from './lane-inbox.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { DeskReports, LaneOutcomes } from './lane-outcomes.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
@@ -38,17 +39,14 @@ export class LaneStatusChanges {
     topic: string,
     inbox: LaneInbox<ObservationItem | null>,
   ): Promise<void> {
-    for (let count = 0; count < ITEMS_MAX && !transaction.isFull(); count += 1) {
-      const ready = inbox.peek();
-      if (ready === undefined) return;
+    await takeFrom(transaction, topic, inbox, async (ready) => {
       try {
         if (ready.item !== null) await this.#reduce(transaction, commit, ready.item);
+        return null;
       } catch (error) {
-        if (!this.#drop(transaction, topic, ready, error)) return;
+        return this.#drop(transaction, topic, ready, error) ? null : 'failed';
       }
-      inbox.take();
-      transaction.moveTo(topic, inbox.position() ?? ready.offset + 1n);
-    }
+    });
   }
 
   async #reduce(transaction: LaneTransaction, commit: number, { id, observation }: ObservationItem): Promise<void> {

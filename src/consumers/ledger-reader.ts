@@ -19,6 +19,7 @@ import {
   type KafkaLog,
   type KafkaSettings,
 } from '../producers/kafka-client.ts';
+import { disconnectWithin } from './disconnecting.ts';
 
 export interface LedgerReaderOptions {
   readonly settings: KafkaSettings;
@@ -122,12 +123,7 @@ export class LedgerReader {
   /** Nothing is applied from here on. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, STOP_DEADLINE_MS);
-    });
-    await Promise.race([this.#consumer.disconnect().catch(() => undefined), deadline]);
-    clearTimeout(timer);
+    await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
   }
 
   #apply(lane: number, messages: readonly KafkaMessage[], nextOffset: bigint): void {
