@@ -44,6 +44,7 @@ type Handler = (sandbox: Sandbox, body: unknown) => Reply;
 
 const HANDLERS: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/control/effects': { GET: ({ world }) => ok(world.effects.report()) },
+  '/control/transactions': { GET: ({ world }) => ok(historyReport(world)) },
   '/control/books': { GET: ({ world }) => ok(booksReport(world)) },
   '/control/faults': {
     GET: ({ faults }) => ok(faults.report()),
@@ -135,6 +136,22 @@ function booksReport({ books, effects, scheduler, timeline }: World): object {
     transactions: timeline.length,
     scheduledSteps: scheduler.size,
     effects: effects.totals(),
+  };
+}
+
+/** What really became of each payment, for those who judge what others made of it. */
+function historyReport({ quotes, timeline }: World): object {
+  return {
+    transactions: timeline.map(({ failureReason, history, id, quoteId, type }) => {
+      const quote = quoteId === null ? undefined : quotes.get(quoteId);
+      return {
+        id,
+        type,
+        failureReason,
+        history,
+        quote: quote === undefined ? null : { id: quote.id, history: quote.history },
+      };
+    }),
   };
 }
 

@@ -7,11 +7,11 @@
  *
  * An executed or incoming payment first takes its amount into `transit`; from there it is delivered or returned.
  */
-import { reversed, type BookLine } from './books.ts';
+import { reversed } from './books.ts';
+import { linesOf, takeLines, type Movement } from './payment-lines.ts';
 import type { FailureReason, Scenario } from './scenarios.ts';
 import {
   nameOfParty,
-  type Party,
   type Quote,
   type QuoteStatus,
   type Transaction,
@@ -24,8 +24,7 @@ interface Step {
   /** After the step before it. */
   afterMs: number;
   failureReason?: FailureReason;
-  /** What becomes of the money: to the receiver, back to the sender, or back from the receiver. */
-  movement?: 'deliver' | 'return' | 'take-back';
+  movement?: Movement;
 }
 
 /** Of the time to settle, until the cross-border settlement begins. */
@@ -56,13 +55,15 @@ export type NewTransaction = Pick<
 /** Records a new transaction: PENDING, or CREATED in the slow scenario. */
 export function addTransaction(world: World, fields: NewTransaction, nowMs: number): Transaction {
   const id = world.identifiers.next('Transaction', nowMs);
+  const status = fields.scenario.kind === 'slow' ? 'CREATED' : 'PENDING';
   const transaction: Transaction = {
     senderIdentifiers: [nameOfParty(fields.source)],
     receiverIdentifiers: [nameOfParty(fields.destination)],
     ...fields,
     id,
     position: world.timeline.length,
-    status: fields.scenario.kind === 'slow' ? 'CREATED' : 'PENDING',
+    status,
+    history: [{ status, atMs: nowMs }],
     reference: `REF-${world.timeline.length.toString(36).toUpperCase().padStart(6, '0')}`,
     failureReason: null,
     createdAtMs: nowMs,
@@ -94,7 +95,7 @@ export function awaitExecution(world: World, quote: Quote): void {
 /** Executes a quote that is PENDING: takes the money and lets it go its way. */
 export function executeQuote(world: World, quote: Quote, nowMs: number): void {
   const { transaction } = quote;
-  quote.status = 'PROCESSING';
+  setQuoteStatus(quote, 'PROCESSING', nowMs);
   abandonPlan(transaction, transaction.scenario.kind === 'times-out' ? 'PENDING' : 'PROCESSING', nowMs, quote);
   world.books.post(`the execution of ${quote.id}`, takeLines(transaction));
   follow(world, transaction, outgoingPlan(transaction.scenario, world.settings.settleMs), nowMs);
@@ -227,11 +228,17 @@ function changeStatus(
   atMs: number,
   quote: Quote | undefined,
 ): void {
+  if (transaction.status !== status) transaction.history.push({ status, atMs });
   transaction.status = status;
   transaction.updatedAtMs = atMs;
   if (status === 'COMPLETED') transaction.settledAtMs = atMs;
   // A payment that times out is PENDING although its quote was executed: a quote never goes back.
-  if (quote !== undefined && status !== 'PENDING') quote.status = quoteStatusOf(status);
+  if (quote !== undefined && status !== 'PENDING') setQuoteStatus(quote, quoteStatusOf(status), atMs);
+}
+
+function setQuoteStatus(quote: Quote, status: QuoteStatus, atMs: number): void {
+  if (quote.status !== status) quote.history.push({ status, atMs });
+  quote.status = status;
 }
 
 function quoteStatusOf(status: TransactionStatus): QuoteStatus {
@@ -251,49 +258,4 @@ function quoteStatusOf(status: TransactionStatus): QuoteStatus {
     case 'EXPIRED':
       return 'EXPIRED';
   }
-}
-
-function linesOf(movement: NonNullable<Step['movement']>, transaction: Transaction): BookLine[] {
-  switch (movement) {
-    case 'deliver':
-      return deliverLines(transaction);
-    case 'return':
-      return reversed(takeLines(transaction));
-    case 'take-back':
-      return reversed([...takeLines(transaction), ...deliverLines(transaction)]);
-  }
-}
-
-/** From the sender into transit, the fees apart. */
-function takeLines({ source, sent, price }: Transaction): BookLine[] {
-  const fees = price?.fees ?? 0n;
-  const currency = sent.currency.code;
-  const lines: BookLine[] = [
-    { account: bookAccountOf(source), currency, amount: -sent.amount },
-    { account: 'transit', currency, amount: sent.amount - fees },
-  ];
-  if (fees !== 0n) lines.push({ account: 'fees', currency, amount: fees });
-  return lines;
-}
-
-/** From transit to the receiver, through the exchange where a quote priced it. */
-function deliverLines({ destination, sent, received, price }: Transaction): BookLine[] {
-  const converted = sent.amount - (price?.fees ?? 0n);
-  const receiverLine = {
-    account: bookAccountOf(destination),
-    currency: received.currency.code,
-    amount: received.amount,
-  };
-  const transitLine = { account: 'transit', currency: sent.currency.code, amount: -converted };
-  if (price === null) return [transitLine, receiverLine];
-  return [
-    transitLine,
-    { account: 'exchange', currency: sent.currency.code, amount: converted },
-    { account: 'exchange', currency: received.currency.code, amount: -received.amount },
-    receiverLine,
-  ];
-}
-
-function bookAccountOf(party: Party): string {
-  return party.kind === 'ACCOUNT' ? party.account.id : 'uma-network';
 }

@@ -34,12 +34,21 @@ interface Money {
   currency: Currency;
 }
 
+/** A status, and since when. */
+export interface StatusChange<Status> {
+  status: Status;
+  /** Milliseconds since 1970. */
+  atMs: number;
+}
+
 export interface Transaction {
   id: string;
   /** Where it stands in the timeline. */
   position: number;
   type: 'INCOMING' | 'OUTGOING';
   status: TransactionStatus;
+  /** Every status that it had, the first one first. */
+  history: StatusChange<TransactionStatus>[];
   scenario: Scenario;
   source: Party;
   destination: Party;
@@ -71,6 +80,7 @@ export type PaymentInstruction =
 export interface Quote {
   id: string;
   status: QuoteStatus;
+  history: StatusChange<QuoteStatus>[];
   createdAtMs: number;
   expiresAtMs: number;
   source: { account: Account };

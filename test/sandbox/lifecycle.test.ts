@@ -39,6 +39,31 @@ describe('an outgoing payment', () => {
     expect(await sandbox.books()).toMatchObject({ balanced: true, scheduledSteps: 0 });
   });
 
+  test('has its statuses and those of its quote in the control endpoint, each with its instant and once', async () => {
+    const sandbox = await sandboxForTest();
+    const createdMs = sandbox.clock.nowMs();
+    await executedTransactionId(sandbox, 'ExternalAccount:005');
+    sandbox.clock.advance(20_000);
+    expect((await sandbox.control('GET', 'transactions')).body).toMatchObject({
+      transactions: [
+        {
+          failureReason: 'QUOTE_EXECUTION_FAILED',
+          history: [
+            { status: 'PENDING', atMs: createdMs },
+            { status: 'FAILED', atMs: createdMs + 15_000 },
+          ],
+          quote: {
+            history: [
+              { status: 'PENDING', atMs: createdMs },
+              { status: 'PROCESSING', atMs: createdMs },
+              { status: 'FAILED', atMs: createdMs + 15_000 },
+            ],
+          },
+        },
+      ],
+    });
+  });
+
   test('in the slow scenario is CREATED, without reconciliation instructions, and PENDING before its execution', async () => {
     const sandbox = await sandboxForTest();
     const { body: quote } = await sandbox.quote(toAccount('ExternalAccount:007'));

@@ -28,6 +28,21 @@ export interface BooksReport {
   scheduledSteps: number;
 }
 
+export interface StatusChange {
+  status: string;
+  /** Milliseconds since 1970. */
+  atMs: number;
+}
+
+/** What really became of a payment: every status that it had, oldest first. */
+export interface PaymentHistory {
+  id: string;
+  type: 'INCOMING' | 'OUTGOING';
+  failureReason: string | null;
+  history: StatusChange[];
+  quote: { id: string; history: StatusChange[] } | null;
+}
+
 /** A rule of `POST /control/faults`; see the sandbox's README. */
 export type Fault = { kind: string; operation?: string } & Record<string, string | number | boolean>;
 
@@ -61,6 +76,15 @@ export class SandboxControl {
 
   books(): Promise<BooksReport> {
     return this.#ask<BooksReport>('GET', `${this.#url}/control/books`);
+  }
+
+  /** Of every transaction, in the order of creation. */
+  async histories(): Promise<PaymentHistory[]> {
+    const { transactions } = await this.#ask<{ transactions: PaymentHistory[] }>(
+      'GET',
+      `${this.#url}/control/transactions`,
+    );
+    return transactions;
   }
 
   /** What the account has, 0 for one that was never named; smallest unit. */

@@ -106,6 +106,7 @@ export function createQuote(world: World, body: unknown): Outcome {
   const quote: Quote = {
     id: quoteId,
     status: 'PENDING',
+    history: [{ status: 'PENDING', atMs: nowMs }],
     createdAtMs: nowMs,
     expiresAtMs: nowMs + world.settings.quoteLifetimeMs,
     source: { account: source },
