@@ -1,0 +1,191 @@
+/**
+ * One ownership of a lane, from the moment its ledger has been read to its end: the transactions.
+ *
+ *   admitting   each transaction takes what has happened, what was submitted, what is due, and new messages
+ *   draining    the lane is given away: what has happened is still committed, nothing else begins
+ *   over        ended or lost; whatever is still under way finds itself outdated
+ *
+ * Owns the producer, the memory of unfinished entries, alarms, submissions and events; the inputs are the lane's, which
+ * opens and closes them.
+ */
+import type { Entry } from '../ledger/entry.ts';
+import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
+import type { AdmissionCause } from './lane-admission.ts';
+import { LaneAlarms } from './lane-alarms.ts';
+import { LaneCalls } from './lane-calls.ts';
+import { laneDesk, type LaneDesk } from './lane-desk.ts';
+import type { LaneInputs } from './lane-inputs.ts';
+import { LaneMemory } from './lane-memory.ts';
+import type { LaneParts } from './lane-parts.ts';
+import { LaneRetention } from './lane-retention.ts';
+import { LaneSubmissions } from './lane-submissions.ts';
+import { LaneTransaction } from './lane-transaction.ts';
+import { Signal } from './signal.ts';
+
+/** An idle lane looks again, for deadlines that pass while nothing happens. */
+const LOOK_AGAIN_MS = 1_000;
+/** Events taken at a time, between looks at the transaction's size. */
+const EVENTS_STEP = 16;
+
+export interface Ownership {
+  producer: LaneProducer;
+  /** Of the OWNER record that proved it. */
+  token: string;
+}
+
+export class LaneTenure {
+  readonly #parts: LaneParts;
+  readonly #inputs: LaneInputs;
+  readonly #ownership: Ownership;
+  readonly #signal = new Signal();
+  readonly #memory: LaneMemory;
+  readonly #desk: LaneDesk;
+  readonly #retention: LaneRetention;
+  readonly #alarms: LaneAlarms;
+  readonly #laneCalls: LaneCalls;
+  readonly #submissions = new LaneSubmissions();
+  #stage: 'admitting' | 'draining' | 'over' = 'admitting';
+  /** Of the transaction that was committed last. */
+  #commit = 0;
+  #causes: ReadonlyMap<string, AdmissionCause> = new Map();
+  /** Nothing is being committed. */
+  #isIdle = false;
+
+  constructor(parts: LaneParts, inputs: LaneInputs, ownership: Ownership) {
+    this.#parts = parts;
+    this.#inputs = inputs;
+    this.#ownership = ownership;
+    this.#memory = new LaneMemory(parts.index, parts.lane);
+    this.#desk = laneDesk(parts, this.#memory);
+    this.#retention = new LaneRetention(parts, this.#memory);
+    const wake = (): void => this.wake();
+    this.#alarms = new LaneAlarms(parts.clock, wake);
+    this.#laneCalls = new LaneCalls(parts, {
+      isCurrent: () => this.#stage !== 'over',
+      isOpen: () => this.#stage === 'admitting',
+      wake,
+    });
+    for (const entry of this.entries()) {
+      if (entry.phase.state === 'INTENT') this.#laneCalls.takeUp(entry);
+      else this.#alarms.set(entry);
+    }
+  }
+
+  /**
+   * One transaction after the other.
+   * @returns once it is over
+   * @throws when a transaction did not go through: then whether it was committed is for the ledger to say
+   */
+  async run(): Promise<void> {
+    const { calls } = this.#parts;
+    while (!this.#isOver()) {
+      const commit = this.#commit + 1;
+      const transaction = await this.#gather(commit);
+      if (this.#isOver()) return;
+      if (transaction.isEmpty()) {
+        for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
+        this.#isIdle = true;
+        await this.#signal.wait(LOOK_AGAIN_MS);
+        this.#isIdle = false;
+        continue;
+      }
+      const { producer, token } = this.#ownership;
+      await producer.commit(
+        transaction.records({ token, commit }, this.#inputs.positions()),
+        transaction.groupOffsets(),
+      );
+      if (this.#isOver()) return;
+      this.#committed(transaction, commit);
+    }
+  }
+
+  wake(): void {
+    this.#signal.wake();
+  }
+
+  /** Nothing begins any more. */
+  drain(): void {
+    if (this.#stage !== 'admitting') return;
+    this.#stage = 'draining';
+    this.#submissions.reject('the lane is given away');
+    this.#alarms.clear();
+    this.wake();
+  }
+
+  /** The producer is dropped, so that nothing more can be committed. */
+  end(): void {
+    this.#stage = 'over';
+    this.#ownership.producer.drop();
+    this.#submissions.reject('the lane was lost');
+    this.#alarms.clear();
+    this.wake();
+  }
+
+  submit(records: readonly OutgoingRecord[]): Promise<void> {
+    const submitted = this.#submissions.add(records);
+    this.wake();
+    return submitted;
+  }
+
+  /** The index shows our ledger up to this commit. */
+  commitApplied(token: string, commit: number): void {
+    if (token === this.#ownership.token) this.#memory.applied(commit);
+  }
+
+  /** Unfinished ones. */
+  entries(): Entry[] {
+    return [...this.#memory.unfinished.values()];
+  }
+
+  /** By topic, why what has been fetched is not admitted. */
+  causes(): ReadonlyMap<string, AdmissionCause> {
+    return this.#causes;
+  }
+
+  /** A call is on its way, or what follows from one is not committed yet. */
+  isBusy(): boolean {
+    if (!this.#isIdle || this.#laneCalls.waitingEvents > 0) return true;
+    return this.entries().some(({ phase }) => phase.state === 'INTENT');
+  }
+
+  async #gather(commit: number): Promise<LaneTransaction> {
+    const { lane, topics } = this.#parts;
+    const transaction = new LaneTransaction(topics.ledger, lane);
+    while (this.#laneCalls.waitingEvents > 0 && !transaction.isFull()) {
+      for (const happened of this.#laneCalls.takeEvents(EVENTS_STEP))
+        await this.#desk.entries.handleEvent(transaction, commit, happened);
+    }
+    if (this.#stage !== 'admitting') return transaction;
+    this.#submissions.takeInto(transaction);
+    for (const key of [...this.#alarms.due]) {
+      const entry = this.#memory.unfinished.get(key);
+      const reply = entry === undefined ? null : await this.#desk.entries.handleDue(transaction, commit, entry);
+      if (reply?.kind === 'waits') continue;
+      this.#alarms.due.delete(key);
+      if (reply?.kind === 'look-up') void this.#laneCalls.lookUp(key, reply.query);
+    }
+    this.#causes = await this.#inputs.admit(this.#desk, transaction, commit);
+    // Last: what is forgotten must not be what this transaction is about.
+    this.#retention.gather(transaction);
+    return transaction;
+  }
+
+  #committed(transaction: LaneTransaction, commit: number): void {
+    const { calls, onCommit } = this.#parts;
+    this.#commit = commit;
+    this.#inputs.moved(transaction.positions());
+    this.#submissions.committed();
+    for (const report of transaction.reports) report();
+    for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
+    for (const entry of transaction.entries()) {
+      if (entry.phase.state === 'INTENT') this.#laneCalls.begin(entry);
+      else this.#alarms.set(entry);
+    }
+    onCommit();
+  }
+
+  /** Asked after every wait: it may have changed meanwhile. */
+  #isOver(): boolean {
+    return this.#stage === 'over';
+  }
+}
