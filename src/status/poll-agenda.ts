@@ -9,11 +9,11 @@
  *
  * A page at a time, each kind by its weight: what one does not use, the others have.
  */
+import { CLOCKS_MS, PollDiscovery } from './poll-discovery.ts';
 import { PAGE_LIMIT, PollScan } from './poll-scan.ts';
 import { unionOf, type PollRecord, type TimeRange } from './poll-record.ts';
 import { PollWalk } from './poll-walk.ts';
 import { LATE_AFTER_MS, type Cluster, type PollWatch } from './poll-watch.ts';
-import { instantOf } from './transaction-state.ts';
 
 export type PollWorkKind = 'discovery' | 'revisit' | 'catch-up' | 'reversals' | 'sweep';
 
@@ -39,17 +39,6 @@ const WEIGHTS: Readonly<Record<PollWorkKind, number>> = {
   sweep: 1,
 };
 
-/** Clocks may differ by this much, and transactions may become visible this long after their creation time. */
-export const CLOCKS_MS = 5 * 60_000;
-/** Discovery has a third of the budget at most, so that what is found is also followed. */
-const DISCOVERY_PACE_CALLS = 2;
-/** Where so long an overlap is more than a page, it is read this often, and for a tenth of the budget at most. */
-const LONG_OVERLAP_INTERVALS = 12;
-const LONG_OVERLAP_PACE_CALLS = 10;
-/** The others overlap by less, and by the less, the more is read again. */
-const SHORT_OVERLAP_INTERVALS = 3;
-const SHORT_OVERLAP_MIN_MS = 2_000;
-const SHORT_OVERLAP_PAGES_MAX = 5;
 /** Nobody looked for longer than this: caught up apart, so that new transactions do not wait for it. */
 const GAP_MS = 2 * CLOCKS_MS;
 const SLICE_MS = 3_600_000;
@@ -65,21 +54,10 @@ const PLANS_PER_INTERVAL = 4;
 const MERGE_GAP_MAX_MS = 600_000;
 const MERGE_GAP_MIN_MS = 1_000;
 
-interface Discovery {
-  readonly scan: PollScan;
-  readonly beganMs: number;
-  readonly isLong: boolean;
-  newestMs: number | null;
-}
-
 export class PollAgenda {
   readonly #options: AgendaOptions;
   readonly #startMs: number;
-  #discoveredToMs: number;
-  #discovery: Discovery | null = null;
-  #discoveryDueMs: number;
-  #longOverlapDueMs: number;
-  #shortOverlapMs: number;
+  readonly #discovery: PollDiscovery;
   #catchUp: PollWalk | null;
   #revisits: Cluster[] = [];
   #revisit: { cluster: Cluster; scan: PollScan; beganMs: number } | null = null;
@@ -101,15 +79,13 @@ export class PollAgenda {
     const isGap = nowMs - record.discoveredToMs > GAP_MS;
     const gap = { fromMs: record.discoveredToMs - CLOCKS_MS, toMs: nowMs };
     const catchUp = isGap ? unionOf(record.catchUp, gap) : record.catchUp;
-    this.#discoveredToMs = isGap ? nowMs - CLOCKS_MS : record.discoveredToMs;
+    const discoveredToMs = isGap ? nowMs - CLOCKS_MS : record.discoveredToMs;
+    this.#discovery = new PollDiscovery(options, discoveredToMs, nowMs);
     this.#catchUp = catchUp === null ? null : catchUpWalk(catchUp);
     this.#sweptAtMs = record.sweptAtMs;
     this.#sweep = record.sweep === null ? null : sweepWalk(record.sweep);
     this.#sweepDueMs = (record.sweptAtMs ?? nowMs) + options.intervalMs * SWEEP_INTERVALS;
     this.#reversalsDueMs = nowMs + options.intervalMs * REVERSALS_INTERVALS;
-    this.#discoveryDueMs = nowMs + options.intervalMs;
-    this.#longOverlapDueMs = nowMs;
-    this.#shortOverlapMs = shortOverlapMaxMs(options.intervalMs);
     this.#planMs = nowMs + options.intervalMs;
   }
 
@@ -130,11 +106,7 @@ export class PollAgenda {
 
   /** A page showed these creation times. */
   listed(work: PollWork, createdAt: readonly (string | null)[]): void {
-    if (work.kind !== 'discovery' || this.#discovery === null) return;
-    for (const text of createdAt) {
-      const createdMs = instantOf(text);
-      if (createdMs !== null) this.#discovery.newestMs = Math.max(createdMs, this.#discovery.newestMs ?? createdMs);
-    }
+    if (work.kind === 'discovery') this.#discovery.listed(createdAt);
   }
 
   /** The request for the page has been answered, and what it showed is published. */
@@ -145,7 +117,7 @@ export class PollAgenda {
     if (scan.stage === 'whole' || scan.stage === 'too-long') this.#measure(scan, nowMs);
     switch (kind) {
       case 'discovery':
-        this.#tookDiscovery(nowMs);
+        this.#leaveToCatchUp(this.#discovery.took(nowMs));
         break;
       case 'revisit':
         if (this.#revisit === null || scan.stage === 'reading') break;
@@ -168,7 +140,7 @@ export class PollAgenda {
   record(): PollRecord {
     return {
       startMs: this.#startMs,
-      discoveredToMs: this.#discoveredToMs,
+      discoveredToMs: this.#discovery.discoveredToMs,
       catchUp: this.#catchUp?.left() ?? null,
       sweep: this.#sweep?.left() ?? null,
       sweptAtMs: this.#sweptAtMs,
@@ -178,8 +150,7 @@ export class PollAgenda {
   #scanOf(kind: PollWorkKind, nowMs: number): PollScan | null {
     switch (kind) {
       case 'discovery':
-        if (this.#discovery === null && nowMs >= this.#discoveryDueMs) this.#discovery = this.#newDiscovery(nowMs);
-        return this.#discovery?.scan ?? null;
+        return this.#discovery.scan(nowMs);
       case 'revisit':
         return this.#revisitScan(nowMs);
       case 'catch-up':
@@ -198,48 +169,8 @@ export class PollAgenda {
     }
   }
 
-  #newDiscovery(nowMs: number): Discovery {
-    const isLong = nowMs >= this.#longOverlapDueMs;
-    // A creation time in the future must not hide what comes before it.
-    const fromMs = Math.min(this.#discoveredToMs, nowMs) - (isLong ? CLOCKS_MS : this.#shortOverlapMs);
-    return { scan: new PollScan({ fromMs, toMs: null, status: null }), beganMs: nowMs, isLong, newestMs: null };
-  }
-
-  #tookDiscovery(nowMs: number): void {
-    const discovery = this.#discovery;
-    if (discovery === null || discovery.scan.stage === 'reading') return;
-    const { beganMs, isLong, newestMs, scan } = discovery;
-    this.#discovery = null;
-    const pauseMs = (scan.listed / PAGE_LIMIT) * this.#options.callMs * DISCOVERY_PACE_CALLS;
-    this.#discoveryDueMs = Math.max(beganMs + this.#options.intervalMs, nowMs + pauseMs);
-    this.#pace(isLong, scan.listed, nowMs);
-    if (scan.stage === 'broken') return;
-    // What was created while the pages were read may have been missed: it is within the overlap of the next. Where the
-    // service shows no creation times, or no transactions, our own clock has to do.
-    const discoveredToMs = Math.min(newestMs ?? beganMs - CLOCKS_MS, beganMs);
-    if (scan.stage === 'too-long') {
-      // What is older was listed before.
-      const fromMs = Math.max(scan.window.fromMs, this.#discoveredToMs - this.#shortOverlapMs);
-      if (fromMs < discoveredToMs) this.#leaveToCatchUp({ fromMs, toMs: discoveredToMs });
-    }
-    this.#discoveredToMs = Math.max(this.#discoveredToMs, discoveredToMs);
-  }
-
-  /** How much the next discoveries read again, by what this one had to. */
-  #pace(isLong: boolean, listed: number, nowMs: number): void {
-    const { callMs, intervalMs } = this.#options;
-    const pages = listed / PAGE_LIMIT;
-    if (isLong) {
-      const pauseMs = Math.max(intervalMs * LONG_OVERLAP_INTERVALS, pages * callMs * LONG_OVERLAP_PACE_CALLS);
-      this.#longOverlapDueMs = pages <= 1 ? nowMs : nowMs + pauseMs;
-    } else if (pages > SHORT_OVERLAP_PAGES_MAX) {
-      this.#shortOverlapMs = Math.max(SHORT_OVERLAP_MIN_MS, this.#shortOverlapMs / 2);
-    } else if (pages < SHORT_OVERLAP_PAGES_MAX / 2) {
-      this.#shortOverlapMs = Math.min(shortOverlapMaxMs(intervalMs), this.#shortOverlapMs * 2);
-    }
-  }
-
-  #leaveToCatchUp(range: TimeRange): void {
+  #leaveToCatchUp(range: TimeRange | null): void {
+    if (range === null) return;
     const left = unionOf(this.#catchUp?.left() ?? null, range);
     this.#catchUp = catchUpWalk(left);
   }
@@ -292,10 +223,6 @@ export class PollAgenda {
     const gapMs = this.#density === 0 ? MERGE_GAP_MAX_MS : PAGE_LIMIT / 2 / this.#density;
     return Math.max(MERGE_GAP_MIN_MS, Math.min(gapMs, MERGE_GAP_MAX_MS));
   }
-}
-
-function shortOverlapMaxMs(intervalMs: number): number {
-  return Math.min(CLOCKS_MS, Math.max(intervalMs * SHORT_OVERLAP_INTERVALS, SHORT_OVERLAP_MIN_MS));
 }
 
 /** Nothing of it may be passed over: it is what has not been announced. */

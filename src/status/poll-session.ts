@@ -12,9 +12,10 @@ import type { Clock } from '../api/clock.ts';
 import type { ListFailure, ListReading, TransactionFilter } from '../api/types.ts';
 import type { Transaction } from '../records/types.ts';
 import type { Observation } from './observation.ts';
-import { CLOCKS_MS, PollAgenda, type PollWorkKind } from './poll-agenda.ts';
+import { PollAgenda, type PollWorkKind } from './poll-agenda.ts';
 import { PollBudget } from './poll-budget.ts';
-import { showsNews } from './poll-judgement.ts';
+import { CLOCKS_MS } from './poll-discovery.ts';
+import { PollNews } from './poll-news.ts';
 import { unionOf, type PollRecord } from './poll-record.ts';
 import { PollScan } from './poll-scan.ts';
 import { PollWatch } from './poll-watch.ts';
@@ -68,14 +69,6 @@ const BACK_OFF_MAX_MS = 60_000;
 const TOLD_MAX_MS = 300_000;
 /** A new owner goes over this much again. */
 const RECORD_INTERVAL_MS = 30_000;
-/** An observation takes less to be reduced and to show in the index; after that, the same is published again. */
-const PUBLISHED_FOR_MS = 30_000;
-
-interface Published {
-  readonly signature: string;
-  readonly atMs: number;
-}
-
 export class PollSession {
   readonly #settings: PollSettings;
   readonly #port: PollPort;
@@ -83,8 +76,7 @@ export class PollSession {
   readonly #reports: PollReports;
   readonly #watch: PollWatch;
   readonly #budget: PollBudget;
-  /** By transaction, oldest first: not in the index yet. */
-  readonly #published = new Map<string, Published>();
+  readonly #news: PollNews;
   #agenda: PollAgenda | null = null;
   #isStopped = false;
   #failures = 0;
@@ -96,6 +88,7 @@ export class PollSession {
     this.#clock = clock;
     this.#reports = reports;
     this.#watch = new PollWatch(settings);
+    this.#news = new PollNews(port.processId, (id) => port.state(id));
     this.#budget = new PollBudget(settings.callsPerMinuteMax, clock.monotonicMs());
   }
 
@@ -124,9 +117,7 @@ export class PollSession {
   /** The index has a new state of a transaction, of any lane. */
   stateChanged(state: TransactionState): void {
     this.#watch.update(state, this.#clock.nowMs());
-    // One that could not be ordered is to be shown again.
-    const published = this.#published.get(state.id);
-    if (state.unclearSinceMs !== null || published?.signature === signatureOf(state)) this.#published.delete(state.id);
+    this.#news.stateChanged(state);
   }
 
   /** A page that somebody else asked for: it counts, and what it shows is published as well. */
@@ -134,8 +125,7 @@ export class PollSession {
     this.#budget.spend(this.#clock.monotonicMs());
     if (this.#agenda === null || reading.kind === 'failed') return;
     const windowFromMs = instantOf(filter.startDate ?? null) ?? 0;
-    const news = this.#newsOf(reading.data, this.#announcedFromMs(this.#agenda), windowFromMs, beganMs);
-    await this.#publish(news, null);
+    await this.#publishPage(reading.data, this.#announcedFromMs(this.#agenda), windowFromMs, beganMs);
   }
 
   async #step(agenda: PollAgenda): Promise<void> {
@@ -155,8 +145,7 @@ export class PollSession {
     if (reading.kind === 'page') {
       // What is caught up was never listed before, however old it is.
       const announcedFromMs = kind === 'catch-up' ? agenda.record().startMs : this.#announcedFromMs(agenda);
-      const news = this.#newsOf(reading.data, announcedFromMs, scan.window.fromMs, beganMs);
-      await this.#publish(news, null);
+      await this.#publishPage(reading.data, announcedFromMs, scan.window.fromMs, beganMs);
       for (const { id } of reading.data) this.#watch.listed(id, beganMs);
       agenda.listed(
         work,
@@ -184,50 +173,26 @@ export class PollSession {
     return false;
   }
 
+  async #publishPage(
+    transactions: readonly Transaction[],
+    announcedFromMs: number,
+    windowFromMs: number,
+    beganMs: number,
+  ): Promise<void> {
+    const endedMs = this.#clock.nowMs();
+    await this.#publish(this.#news.of({ transactions, beganMs, endedMs, announcedFromMs, windowFromMs }), null);
+  }
+
   async #publish(observations: readonly Observation[], record: PollRecord | null): Promise<void> {
     if (this.#isStopped || (observations.length === 0 && record === null)) return;
     await this.#port.publish(observations, record);
-    const atMs = this.#clock.nowMs();
-    for (const { transaction } of observations) {
-      if (transaction === null) continue;
-      this.#published.delete(transaction.id);
-      this.#published.set(transaction.id, { signature: signatureOf(transaction), atMs });
-    }
-    for (const [id, published] of this.#published) {
-      if (atMs - published.atMs < PUBLISHED_FOR_MS) break;
-      this.#published.delete(id);
-    }
+    this.#news.published(observations, this.#clock.nowMs());
     if (observations.length > 0) this.#reports.published(observations.length);
   }
 
   /** Creation time from which a transaction without a state is new, not forgotten. */
   #announcedFromMs(agenda: PollAgenda): number {
     return Math.max(agenda.record().startMs, this.#clock.nowMs() - this.#settings.forgottenAfterMs + CLOCKS_MS);
-  }
-
-  #newsOf(
-    transactions: readonly Transaction[],
-    announcedFromMs: number,
-    windowFromMs: number,
-    beganMs: number,
-  ): Observation[] {
-    const endedMs = this.#clock.nowMs();
-    return transactions
-      .filter(
-        (transaction) =>
-          this.#published.get(transaction.id)?.signature !== signatureOf(transaction) &&
-          showsNews(transaction, this.#port.state(transaction.id), announcedFromMs, windowFromMs),
-      )
-      .map((transaction) => ({
-        transaction,
-        quote: null,
-        requestBeganMs: beganMs,
-        requestEndedMs: endedMs,
-        observedBy: 'POLL',
-        observer: this.#port.processId,
-        commandKey: null,
-        carried: {},
-      }));
   }
 
   /** @returns null when stopped before there was a record */
@@ -295,8 +260,4 @@ export class PollSession {
   #tickMs(): number {
     return Math.max(TICK_MIN_MS, Math.min(this.#settings.intervalMs / TICKS_PER_INTERVAL, TICK_MAX_MS));
   }
-}
-
-function signatureOf({ status, updatedAt }: { status: string | null; updatedAt: string | null }): string {
-  return `${status ?? ''} ${updatedAt ?? ''}`;
 }

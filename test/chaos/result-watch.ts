@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { subscribe, type Subscription } from '../../src/client/index.ts';
 import type { ClientSettings } from '../../src/client/settings.ts';
 import { laneOf } from '../../src/records/keys.ts';
+import type { ResultEvent } from '../support/journal.ts';
 import { LANES } from '../support/stack.ts';
 import { Watch } from '../support/watch.ts';
 
@@ -20,16 +21,22 @@ export class ResultWatch {
   readonly answered = new Set<string>();
   readonly watch = new Watch();
   readonly #settings: ClientSettings;
+  readonly #onResult: (event: ResultEvent) => void;
   readonly #awaiting = new Set<{ lanes: readonly number[]; sinceMs: number; awaited: Awaited }>();
   #subscription: Subscription | null = null;
   #isClosed = false;
 
-  private constructor(settings: ClientSettings) {
+  private constructor(settings: ClientSettings, onResult: (event: ResultEvent) => void) {
     this.#settings = settings;
+    this.#onResult = onResult;
   }
 
-  static async open(settings: ClientSettings): Promise<ResultWatch> {
-    const watch = new ResultWatch(settings);
+  /** @param onResult is told the first result of each key */
+  static async open(
+    settings: ClientSettings,
+    onResult: (event: ResultEvent) => void = () => undefined,
+  ): Promise<ResultWatch> {
+    const watch = new ResultWatch(settings, onResult);
     await watch.#open();
     return watch;
   }
@@ -54,7 +61,10 @@ export class ResultWatch {
       onEvent: (event) => {
         // Of one that is read again only the key counts.
         if (event.timestampMs >= openedMs) this.#saw(laneOf(event.key, LANES), event.timestampMs);
-        if (event.kind === 'result' && event.value.outcome !== 'CONFLICT') this.answered.add(event.key);
+        if (event.kind === 'result' && event.value.outcome !== 'CONFLICT' && !this.answered.has(event.key)) {
+          this.answered.add(event.key);
+          this.#onResult(event);
+        }
         this.watch.changed();
       },
     });

@@ -1,0 +1,70 @@
+/** The payments of a status run: of every kind and scenario of the sandbox, drawn from the seed alone. */
+
+export const PAYMENT_KINDS = [
+  'transfer-in',
+  'executed-quote',
+  'immediate-quote',
+  /** A quote that nobody executes. */
+  'expiring-quote',
+  'incoming-by-command',
+  /** Made at the service by somebody else: no command tells of it. */
+  'incoming-unannounced',
+  'rejected-by-command',
+  /** Rejected by command, but made by somebody else. */
+  'rejected-unannounced',
+] as const;
+export type PaymentKind = (typeof PAYMENT_KINDS)[number];
+
+export interface PlannedPayment {
+  kind: PaymentKind;
+  /** Of accounts and customers; ends with the digits that tell the sandbox what becomes of the payment. */
+  name: string;
+  atMs: number;
+  /** From what was made until what is done with it: its execution, its rejection. */
+  followsAfterMs: number;
+}
+
+const WEIGHTS: Readonly<Record<PaymentKind, number>> = {
+  'transfer-in': 30,
+  'executed-quote': 25,
+  'immediate-quote': 10,
+  'expiring-quote': 7,
+  'incoming-by-command': 8,
+  'incoming-unannounced': 10,
+  'rejected-by-command': 5,
+  'rejected-unannounced': 5,
+};
+/** Payments that go through; the others are spread over what else may become of them. */
+const PLAIN_SHARE = 0.45;
+const SCENARIOS = ['004', '005', '006', '007', '011', '012', '013', '014', '015', '016', '017', '018'];
+
+export interface PlanOptions {
+  count: number;
+  perSecond: number;
+  followsWithinMs: number;
+  random: () => number;
+}
+
+export function planPayments({ count, followsWithinMs, perSecond, random }: PlanOptions): PlannedPayment[] {
+  return Array.from({ length: count }, (_, index) => ({
+    kind: drawKind(random),
+    name: `${index}-${drawDigits(random)}`,
+    atMs: Math.floor((index / perSecond) * 1000),
+    followsAfterMs: Math.floor(random() * followsWithinMs),
+  }));
+}
+
+function drawKind(random: () => number): PaymentKind {
+  const total = PAYMENT_KINDS.reduce((sum, kind) => sum + WEIGHTS[kind], 0);
+  let place = random() * total;
+  for (const kind of PAYMENT_KINDS) {
+    place -= WEIGHTS[kind];
+    if (place < 0) return kind;
+  }
+  return 'transfer-in';
+}
+
+function drawDigits(random: () => number): string {
+  if (random() < PLAIN_SHARE) return 'x';
+  return SCENARIOS[Math.floor(random() * SCENARIOS.length)] ?? 'x';
+}
