@@ -1,4 +1,5 @@
 /** Commands and filters as HTTP requests: method, path below the base URL, body. */
+import type { CommandType } from '../records/commands.ts';
 import { isJsonObject, parseLossless, stringifyLossless, type JsonObject } from '../records/lossless-json.ts';
 import type { QuoteRequestDestination, QuoteRequestSource } from '../records/types.ts';
 import type { ChangeRequest, TransactionFilter } from './types.ts';
@@ -56,6 +57,22 @@ export function changeRequestParts(request: ChangeRequest): RequestParts {
     }
     case 'simulate-uma-receive':
       return post('/sandbox/uma/receive', { ...request.fields });
+  }
+}
+
+/** The path of a change with its ids left open: of few values, for names. */
+export function routeOf(operation: CommandType): string {
+  switch (operation) {
+    case 'create-quote':
+      return '/quotes';
+    case 'execute-quote':
+      return '/quotes/{quoteId}/execute';
+    case 'transfer-in':
+      return '/transfer-in';
+    case 'reject-transaction':
+      return '/transactions/{transactionId}/reject';
+    case 'simulate-uma-receive':
+      return '/sandbox/uma/receive';
   }
 }
 

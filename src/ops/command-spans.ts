@@ -1,0 +1,170 @@
+/**
+ * The spans of a command's way, by OpenTelemetry's conventions for messaging and HTTP. Pure: what is told of a command in,
+ * names, times and attributes out.
+ *
+ *   process <command topic>   CONSUMER   from the reading of the message to the commit of its entry
+ *   POST <route>              CLIENT     a call                                       child of process
+ *   look up                   INTERNAL   the service's transactions were looked through      "
+ *   send <results topic>      PRODUCER   from the decision to the commit of the result       "
+ *
+ * No attribute holds a key, an account, an id of the service, a text of the publisher or of the service (invariant I9).
+ */
+import { createHash } from 'node:crypto';
+import { routeOf } from '../api/requests.ts';
+import type { CallTimes } from '../consumers/lane-outcomes.ts';
+import type { TracedAdmission, TracedCall, TracedCommand } from '../consumers/command-traces.ts';
+import type { LookUpOutcome } from '../ledger/decide.ts';
+import type { Outcome } from '../records/commands.ts';
+import type { CommandResult } from '../records/types.ts';
+import { keyHash } from './logging.ts';
+
+/** What the spans of every command have in common. */
+export interface SpanSurroundings {
+  readonly groupId: string;
+  readonly resultsTopic: string;
+  /** The payment service. */
+  readonly apiHost: string;
+  readonly apiPort: number;
+}
+
+/** @param apiBaseUrl http or https, as the settings have it */
+export function surroundingsOf(apiBaseUrl: string, groupId: string, resultsTopic: string): SpanSurroundings {
+  const { hostname, port, protocol } = new URL(apiBaseUrl);
+  const apiPort = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+  return { groupId, resultsTopic, apiHost: hostname, apiPort };
+}
+
+export type SpanRole = 'consumer' | 'client' | 'internal' | 'producer';
+
+export interface SpanPlan {
+  readonly name: string;
+  readonly role: SpanRole;
+  readonly beganMs: number;
+  readonly endedMs: number;
+  readonly attributes: Readonly<Record<string, string | number>>;
+  readonly isError: boolean;
+}
+
+/** Results that want a person: a search for errors finds their traces. */
+const OUTCOMES_FOR_PERSONS: readonly string[] = ['UNKNOWN', 'FAILED'] satisfies Outcome[];
+/** From here on a status of HTTP is an error for a client. */
+const ERROR_STATUS_MIN = 400;
+
+export function admissionSpan(
+  command: TracedCommand,
+  admission: TracedAdmission,
+  { groupId }: SpanSurroundings,
+  nowMs: number,
+): SpanPlan {
+  const { topic, partition, offset, timestampMs } = command.origin;
+  return {
+    name: `process ${topic}`,
+    role: 'consumer',
+    beganMs: admission.beganMs,
+    endedMs: nowMs,
+    attributes: {
+      'messaging.system': 'kafka',
+      'messaging.operation.name': 'process',
+      'messaging.operation.type': 'process',
+      'messaging.destination.name': topic,
+      'messaging.destination.partition.id': String(partition),
+      'messaging.kafka.offset': Number(offset),
+      'messaging.consumer.group.name': groupId,
+      ...commandAttributes(command),
+      'payments.admission': admission.kind,
+      'payments.waited_ms': Math.max(0, admission.beganMs - timestampMs),
+      ...errorType(admission.buriedAs),
+    },
+    isError: admission.buriedAs !== null,
+  };
+}
+
+export function callSpan(command: TracedCommand, call: TracedCall, surroundings: SpanSurroundings): SpanPlan {
+  const { attempt, operation, reading } = call;
+  const route = routeOf(operation);
+  const httpStatus = 'httpStatus' in reading ? reading.httpStatus : null;
+  const isErrorStatus = httpStatus !== null && httpStatus >= ERROR_STATUS_MIN;
+  const isError = isErrorStatus || reading.kind === 'doubt' || reading.kind === 'never-sent';
+  return {
+    name: `POST ${route}`,
+    role: 'client',
+    beganMs: call.beganMs,
+    endedMs: call.endedMs,
+    attributes: {
+      'http.request.method': 'POST',
+      'url.template': route,
+      'server.address': surroundings.apiHost,
+      'server.port': surroundings.apiPort,
+      ...(httpStatus === null ? {} : { 'http.response.status_code': httpStatus }),
+      ...(attempt === 1 ? {} : { 'http.request.resend_count': attempt - 1 }),
+      ...commandAttributes(command),
+      'payments.attempt': attempt,
+      'payments.answer': reading.kind,
+      ...errorType(isError ? (isErrorStatus ? String(httpStatus) : reading.kind) : null),
+    },
+    isError,
+  };
+}
+
+export function lookUpSpan(command: TracedCommand, times: CallTimes, found: LookUpOutcome['kind']): SpanPlan {
+  return {
+    name: 'look up',
+    role: 'internal',
+    beganMs: times.beganMs,
+    endedMs: times.endedMs,
+    attributes: {
+      ...commandAttributes(command),
+      'payments.look_up': found,
+      ...errorType(found === 'failed' ? found : null),
+    },
+    isError: found === 'failed',
+  };
+}
+
+export function resultSpan(
+  command: TracedCommand,
+  result: CommandResult,
+  { resultsTopic }: SpanSurroundings,
+  nowMs: number,
+): SpanPlan {
+  const isError = OUTCOMES_FOR_PERSONS.includes(result.outcome);
+  return {
+    name: `send ${resultsTopic}`,
+    role: 'producer',
+    beganMs: Number(result.completedAt),
+    endedMs: nowMs,
+    attributes: {
+      'messaging.system': 'kafka',
+      'messaging.operation.name': 'send',
+      'messaging.operation.type': 'send',
+      'messaging.destination.name': resultsTopic,
+      ...commandAttributes(command),
+      'payments.outcome': result.outcome,
+      'payments.settled_by': result.settledBy,
+      'payments.revision': result.revision,
+      'payments.attempts': result.attempts,
+      ...errorType(isError ? result.outcome : null),
+    },
+    isError,
+  };
+}
+
+/**
+ * Ids that follow from the command's first place, so that every process gives the same ones: whoever calls after a crash
+ * goes on in the same trace, below the same span.
+ * @returns the trace of a command that came without one, 32 hexadecimal digits; its admission's span, 16
+ */
+export function idsOf({ origin }: TracedCommand): { traceId: string; admissionSpanId: string } {
+  const place = `${origin.topic}\n${origin.partition}\n${origin.offset}\n${origin.timestampMs}`;
+  const digest = createHash('sha256').update(place).digest('hex');
+  return { traceId: digest.slice(0, 32), admissionSpanId: digest.slice(32, 48) };
+}
+
+function commandAttributes({ commandType, key }: TracedCommand): Record<string, string> {
+  return { 'payments.command': commandType, ...(key === null ? {} : { 'payments.key_hash': keyHash(key) }) };
+}
+
+/** Of few values, as the convention wants it. */
+function errorType(type: string | null): Record<string, string> {
+  return type === null ? {} : { 'error.type': type };
+}

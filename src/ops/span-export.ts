@@ -1,0 +1,212 @@
+/**
+ * Spans made and exported by OpenTelemetry's SDK.
+ *
+ *   told of a command -> span plan -> sampled? -> queue (bounded; what does not fit is dropped) -> batches by OTLP over HTTP
+ *   stop -> what is queued is exported, for a bounded time
+ *
+ * A collector that is slow or gone costs spans and a line of the log per minute, nothing else. Owns the provider, whose
+ * batch processor owns queue, timer and connections. This is the only file that knows the SDK.
+ */
+import {
+  defaultTextMapGetter,
+  diag,
+  DiagLogLevel,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Context,
+  type DiagLogger,
+} from '@opentelemetry/api';
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import {
+  defaultResource,
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  RandomIdGenerator,
+  SamplingDecision,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+  type IdGenerator,
+  type Sampler,
+} from '@opentelemetry/sdk-trace';
+import type { TracedCommand } from '../consumers/command-traces.ts';
+import {
+  admissionSpan,
+  callSpan,
+  idsOf,
+  lookUpSpan,
+  resultSpan,
+  surroundingsOf,
+  type SpanPlan,
+  type SpanRole,
+} from './command-spans.ts';
+import type { Tracing, TracingOptions } from './tracing.ts';
+import type { SamplerChoice, TracingSettings } from './tracing-settings.ts';
+
+/** Of the end of a process, that its last spans are worth. */
+const STOP_MS_MAX = 2_000;
+/** Between lines of the log on exports that failed. */
+const FAILURE_LOG_MS = 60_000;
+
+const KINDS: Record<SpanRole, SpanKind> = {
+  consumer: SpanKind.CONSUMER,
+  client: SpanKind.CLIENT,
+  internal: SpanKind.INTERNAL,
+  producer: SpanKind.PRODUCER,
+};
+
+/** Where a command's spans belong. */
+interface TracePlace {
+  /** Of the publisher; empty where the command came without a trace. */
+  readonly publisher: Context;
+  readonly traceId: string;
+  readonly admissionSpanId: string;
+}
+
+export function startSpanExport(settings: TracingSettings, { clock, config, log, topics }: TracingOptions): Tracing {
+  const failed = failureLog(log, () => clock.monotonicMs());
+  setGlobalErrorHandler(failed);
+  diag.setLogger(diagnosticsTo(failed), DiagLogLevel.WARN);
+  const exporter = settings.protocol === 'http/json' ? new JsonExporter() : new ProtobufExporter();
+  const processor = new BatchSpanProcessor({
+    exporter,
+    maxQueueSize: settings.queueMax,
+    maxExportBatchSize: settings.batchMax,
+    scheduledDelayMillis: settings.delayMs,
+    exportTimeoutMillis: settings.exportTimeoutMs,
+  });
+  const surroundings = surroundingsOf(config.API_BASE_URL, config.KAFKA_GROUP_ID, topics.results);
+  const sampler = samplerOf(settings.sampler);
+  const ids = new GivenIds();
+  const resource = defaultResource()
+    .merge(resourceFromAttributes({ 'service.name': 'payment-processor' }))
+    .merge(
+      detectResources({
+        detectors: [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector],
+      }),
+    );
+  const provider = new TracerProvider({ resource, sampler, idGenerator: ids, spanProcessors: [processor] });
+  const tracer = provider.getTracer('payment-processor');
+  const propagator = new W3CTraceContextPropagator();
+
+  const placeOf = (command: TracedCommand): TracePlace => {
+    const publisher = propagator.extract(ROOT_CONTEXT, command.carried, defaultTextMapGetter);
+    const own = idsOf(command);
+    return { ...own, publisher, traceId: trace.getSpanContext(publisher)?.traceId ?? own.traceId };
+  };
+  const emit = ({ attributes, beganMs, endedMs, isError, name, role }: SpanPlan, parent: Context): void => {
+    const options = { kind: KINDS[role], startTime: beganMs, attributes: { ...attributes } };
+    const span = tracer.startSpan(name, options, parent);
+    if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
+    // Clocks can be set back.
+    span.end(Math.max(beganMs, endedMs));
+  };
+  /** Below the admission's span, sampled as that one was, by whichever process. */
+  const emitBelow = (command: TracedCommand, plan: SpanPlan): void => {
+    const { admissionSpanId, publisher, traceId } = placeOf(command);
+    const { decision } = sampler.shouldSample(publisher, traceId, plan.name, KINDS[plan.role], {}, []);
+    const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
+    const traceState = trace.getSpanContext(publisher)?.traceState;
+    const parent = trace.setSpanContext(ROOT_CONTEXT, {
+      traceId,
+      spanId: admissionSpanId,
+      traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+      ...(traceState === undefined ? {} : { traceState }),
+    });
+    emit(plan, parent);
+  };
+  const safely = (make: () => void): void => {
+    try {
+      make();
+    } catch (error) {
+      failed(error);
+    }
+  };
+
+  return {
+    traces: {
+      admitted: (command, admission) =>
+        safely(() => {
+          const place = placeOf(command);
+          const plan = admissionSpan(command, admission, surroundings, clock.nowMs());
+          ids.during(place, () => emit(plan, place.publisher));
+        }),
+      called: (command, call) => safely(() => emitBelow(command, callSpan(command, call, surroundings))),
+      lookedUp: (command, times, found) => safely(() => emitBelow(command, lookUpSpan(command, times, found))),
+      resulted: (command, result) =>
+        safely(() => emitBelow(command, resultSpan(command, result, surroundings, clock.nowMs()))),
+    },
+    stop: async () => {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, STOP_MS_MAX)));
+      await Promise.race([provider.shutdown().catch(failed), late]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Random ids, but where those of an admission are given. */
+class GivenIds implements IdGenerator {
+  readonly #random = new RandomIdGenerator();
+  #given: Pick<TracePlace, 'traceId' | 'admissionSpanId'> | null = null;
+
+  /** @param start starts one span, at once */
+  during(place: Pick<TracePlace, 'traceId' | 'admissionSpanId'>, start: () => void): void {
+    this.#given = place;
+    try {
+      start();
+    } finally {
+      this.#given = null;
+    }
+  }
+
+  generateSpanId(): string {
+    return this.#given?.admissionSpanId ?? this.#random.generateSpanId();
+  }
+
+  /** Asked for only where there is no parent. */
+  generateTraceId(): string {
+    return this.#given?.traceId ?? this.#random.generateTraceId();
+  }
+}
+
+function samplerOf({ isParentBased, ratio }: SamplerChoice): Sampler {
+  const own =
+    ratio === 1 ? new AlwaysOnSampler() : ratio === 0 ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(ratio);
+  return isParentBased ? new ParentBasedSampler({ root: own }) : own;
+}
+
+/** The first failure at once, then one line per minute with the number of those between. */
+function failureLog(log: TracingOptions['log'], monotonicMs: () => number): (error: unknown) => void {
+  let saidMs = -Infinity;
+  let unsaid = 0;
+  return (error) => {
+    if (monotonicMs() - saidMs < FAILURE_LOG_MS) {
+      unsaid += 1;
+      return;
+    }
+    log.warn({ event: 'tracing-export-failed', err: error, failuresBefore: unsaid });
+    saidMs = monotonicMs();
+    unsaid = 0;
+  };
+}
+
+/** What the SDK says of itself: spans dropped, settings passed over. */
+function diagnosticsTo(failed: (error: unknown) => void): DiagLogger {
+  const say = (message: string): void => failed(message);
+  const nothing = (): void => undefined;
+  return { error: say, warn: say, info: nothing, debug: nothing, verbose: nothing };
+}

@@ -1,0 +1,114 @@
+/**
+ * The `OTEL_*` variables that decide whether and how spans are exported, as OpenTelemetry's specification has them. Pure.
+ *
+ * Read here: what the SDK's packages do not read themselves. Endpoint, headers, time-out, compression and certificates
+ * of the exporter, service name and resource attributes are read by them. What cannot be used is told and passed over,
+ * for payments do not depend on it: a wrong endpoint or protocol turns tracing off, anything else takes its default.
+ */
+import type { Environment } from '../config.ts';
+
+export type ExportProtocol = 'http/protobuf' | 'http/json';
+
+export interface SamplerChoice {
+  /** Whether a command's own trace goes by the publisher's decision. */
+  readonly isParentBased: boolean;
+  /** Share of traces, 0 to 1, where nobody has decided. */
+  readonly ratio: number;
+}
+
+export interface TracingSettings {
+  readonly protocol: ExportProtocol;
+  readonly sampler: SamplerChoice;
+  /** Spans that wait for their export; further ones are dropped. */
+  readonly queueMax: number;
+  readonly batchMax: number;
+  readonly delayMs: number;
+  readonly exportTimeoutMs: number;
+}
+
+/** @param settings null: off */
+export interface TracingChoice {
+  readonly settings: TracingSettings | null;
+  /** What was passed over, by variable. */
+  readonly problems: readonly string[];
+}
+
+/** 10 MB or so: tracing must not take the memory of payments. */
+const QUEUE_MAX = 20_000;
+const DELAY_MS_MAX = 600_000;
+const EXPORT_TIMEOUT_MS_MAX = 120_000;
+const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'];
+
+/** @param environment as `process.env`; an empty variable counts as not set */
+export function readTracingSettings(environment: Environment): TracingChoice {
+  const valueOf = (name: string): string => environment[name]?.trim() ?? '';
+  if (valueOf('OTEL_SDK_DISABLED').toLowerCase() === 'true') return { settings: null, problems: [] };
+  const exporters = valueOf('OTEL_TRACES_EXPORTER')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const endpoints = ENDPOINTS.filter((name) => valueOf(name) !== '');
+  if (exporters.includes('none') || (exporters.length === 0 && endpoints.length === 0))
+    return { settings: null, problems: [] };
+
+  const problems: string[] = [];
+  const others = exporters.filter((name) => name !== 'otlp');
+  if (others.length > 0) problems.push('OTEL_TRACES_EXPORTER knows otlp and none');
+  const wrong = endpoints.filter((name) => !isHttpUrl(valueOf(name)));
+  problems.push(...wrong.map((name) => `${name} is not an http or https URL; no spans are exported`));
+  const protocol = readProtocol(
+    valueOf('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') || valueOf('OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/protobuf',
+  );
+  if (protocol === null)
+    problems.push('OTEL_EXPORTER_OTLP_PROTOCOL knows http/protobuf and http/json; no spans are exported');
+  if (protocol === null || wrong.length > 0 || (exporters.length > 0 && !exporters.includes('otlp')))
+    return { settings: null, problems };
+
+  const wholeNumber = (name: string, fallback: number, max: number): number => {
+    const text = valueOf(name);
+    if (text === '') return fallback;
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    if (value >= 1 && value <= max) return value;
+    problems.push(`${name} is not a whole number from 1 to ${max}; ${fallback} is used`);
+    return fallback;
+  };
+  const queueMax = wholeNumber('OTEL_BSP_MAX_QUEUE_SIZE', 2048, QUEUE_MAX);
+  const settings: TracingSettings = {
+    protocol,
+    sampler: readSampler(valueOf('OTEL_TRACES_SAMPLER'), valueOf('OTEL_TRACES_SAMPLER_ARG'), problems),
+    queueMax,
+    batchMax: Math.min(queueMax, wholeNumber('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512, QUEUE_MAX)),
+    delayMs: wholeNumber('OTEL_BSP_SCHEDULE_DELAY', 5000, DELAY_MS_MAX),
+    exportTimeoutMs: wholeNumber('OTEL_BSP_EXPORT_TIMEOUT', 30_000, EXPORT_TIMEOUT_MS_MAX),
+  };
+  return { settings, problems };
+}
+
+function readProtocol(text: string): ExportProtocol | null {
+  return text === 'http/protobuf' || text === 'http/json' ? text : null;
+}
+
+function readSampler(name: string, argument: string, problems: string[]): SamplerChoice {
+  const own = name.replace(/^parentbased_/, '');
+  const isParentBased = own !== name || name === '';
+  switch (own) {
+    case '':
+    case 'always_on':
+      return { isParentBased, ratio: 1 };
+    case 'always_off':
+      return { isParentBased, ratio: 0 };
+    case 'traceidratio': {
+      const ratio = argument === '' ? 1 : Number(argument);
+      if (ratio >= 0 && ratio <= 1) return { isParentBased, ratio };
+      problems.push('OTEL_TRACES_SAMPLER_ARG is not a number from 0 to 1; 1 is used');
+      return { isParentBased, ratio: 1 };
+    }
+    default:
+      problems.push('OTEL_TRACES_SAMPLER is not one of those known; parentbased_always_on is used');
+      return { isParentBased: true, ratio: 1 };
+  }
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol);
+}
