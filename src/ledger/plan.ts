@@ -9,9 +9,9 @@ import { operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 export interface LookUpQuery {
   readonly transactionId: string | null;
   readonly quoteId: string | null;
-  /** It was created at this instant or later, as far as can be said. */
-  readonly createdFromMs: number;
-  /** It may well be older than that. */
+  /** Of the call whose effect is looked for. */
+  readonly firstSentMs: number;
+  /** The transaction may be much older than that. */
   readonly mayBeOlder: boolean;
 }
 
@@ -20,9 +20,6 @@ export type Plan =
   | { kind: 'look-up'; query: LookUpQuery }
   | { kind: 'expire'; reason: string }
   | { kind: 'give-up'; reason: string };
-
-/** A quote's transaction is as old as the quote, which lives minutes; an hour leaves room for clocks that differ. */
-const LOOK_BACK_MS = 3_600_000;
 
 export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
   const isTooLate = nowMs >= entry.deadlineMs;
@@ -61,10 +58,9 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
 }
 
 function lookUp(entry: Entry, firstSentMs: number): Plan {
-  const createdFromMs = firstSentMs - LOOK_BACK_MS;
   const query = (transactionId: string | null, quoteId: string | null, mayBeOlder: boolean): Plan => ({
     kind: 'look-up',
-    query: { transactionId, quoteId, createdFromMs, mayBeOlder },
+    query: { transactionId, quoteId, firstSentMs, mayBeOlder },
   });
   if (entry.quoted !== null) return query(entry.quoted.transactionId, entry.quoted.quoteId, false);
   const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);

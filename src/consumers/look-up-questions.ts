@@ -1,0 +1,98 @@
+/**
+ * The open questions of the look-ups, found by what a page shows: so a page costs as much as it is long, however many
+ * questions are open.
+ *
+ *   asked -> (scan of its stage, whole, without it) next stage -> ... -> answered
+ */
+import type { LookUpOutcome } from '../ledger/decide.ts';
+import type { LookUpQuery } from '../ledger/plan.ts';
+import type { Transaction } from '../records/types.ts';
+import { quoteIdAmong } from '../status/quote-status.ts';
+
+export interface LookUpAnswer {
+  readonly outcome: LookUpOutcome;
+  /** The request that showed the transaction; of a scan that found nothing, the whole of it. */
+  readonly beganMs: number;
+  readonly endedMs: number;
+}
+
+export interface Question {
+  readonly query: LookUpQuery;
+  /** How far back it has been looked for: which window is next. */
+  stage: number;
+  readonly answer: (answer: LookUpAnswer) => void;
+}
+
+/** A page and the request that got it. */
+export interface ShownPage {
+  readonly data: readonly Transaction[];
+  readonly beganMs: number;
+  readonly endedMs: number;
+}
+
+export class LookUpQuestions {
+  readonly #byTransaction = new Map<string, Set<Question>>();
+  readonly #byQuote = new Map<string, Set<Question>>();
+  readonly #open = new Set<Question>();
+  /** Asked while a page was on its way: what that page shows may be older than they are. */
+  #asked: Question[] = [];
+
+  ask(question: Question): void {
+    this.#asked.push(question);
+  }
+
+  /** From now on a request that begins may answer all that have been asked. */
+  admitAsked(): void {
+    for (const question of this.#asked.splice(0)) {
+      this.#open.add(question);
+      const { transactionId, quoteId } = question.query;
+      if (transactionId !== null) addTo(this.#byTransaction, transactionId, question);
+      else if (quoteId !== null) addTo(this.#byQuote, quoteId, question);
+    }
+  }
+
+  get open(): number {
+    return this.#open.size + this.#asked.length;
+  }
+
+  atStage(stage: number): Question[] {
+    return [...this.#open].filter((question) => question.stage === stage);
+  }
+
+  /** @returns whether the question is not answered yet */
+  isOpen(question: Question): boolean {
+    return this.#open.has(question);
+  }
+
+  /** Answers every question whose transaction the page shows. */
+  show({ data, beganMs, endedMs }: ShownPage): void {
+    for (const transaction of data) {
+      const found = [...(this.#byTransaction.get(transaction.id) ?? [])];
+      const quoteId = this.#byQuote.size === 0 ? null : quoteIdAmong(transaction.otherFieldsJson);
+      if (quoteId !== null) found.push(...(this.#byQuote.get(quoteId) ?? []));
+      for (const question of found) {
+        this.settle(question, { outcome: { kind: 'found', transaction }, beganMs, endedMs });
+      }
+    }
+  }
+
+  settle(question: Question, answer: LookUpAnswer): void {
+    if (!this.#open.delete(question)) return;
+    const { transactionId, quoteId } = question.query;
+    if (transactionId !== null) takeFrom(this.#byTransaction, transactionId, question);
+    else if (quoteId !== null) takeFrom(this.#byQuote, quoteId, question);
+    question.answer(answer);
+  }
+}
+
+function addTo(sets: Map<string, Set<Question>>, name: string, question: Question): void {
+  const set = sets.get(name);
+  if (set === undefined) sets.set(name, new Set([question]));
+  else set.add(question);
+}
+
+function takeFrom(sets: Map<string, Set<Question>>, name: string, question: Question): void {
+  const set = sets.get(name);
+  set?.delete(question);
+  if (set?.size === 0) sets.delete(name);
+}

@@ -1,0 +1,153 @@
+/** Looking transactions up for calls in doubt: over a service that has many, fails now and then, and shows new ones. */
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
+import { LookUps } from '../../src/consumers/look-ups.ts';
+import type { LookUpQuery } from '../../src/ledger/plan.ts';
+import type { Transaction } from '../../src/records/types.ts';
+
+const NOW_MS = Date.parse('2026-05-01T12:00:00Z');
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+interface Stored {
+  id: string;
+  createdMs: number;
+  quoteId?: string;
+}
+
+/** Pages of the transactions in the window asked for, the newest first; `failures` are given first, one for each request. */
+class ManyTransactions {
+  readonly filters: TransactionFilter[] = [];
+  readonly failures: ListReading[] = [];
+  onRequest: () => void = () => undefined;
+  readonly #stored: readonly Stored[];
+
+  constructor(stored: readonly Stored[]) {
+    this.#stored = stored.toSorted((left, right) => right.createdMs - left.createdMs);
+  }
+
+  async listTransactions(filter: TransactionFilter): Promise<ListReading> {
+    this.filters.push(filter);
+    this.onRequest();
+    const failure = this.failures.shift();
+    if (failure !== undefined) return failure;
+    const from = Date.parse(filter.startDate ?? '1970-01-01T00:00:00Z');
+    const until = filter.endDate === undefined ? Infinity : Date.parse(filter.endDate);
+    const matching = this.#stored.filter(({ createdMs }) => createdMs >= from && createdMs <= until);
+    const start = Number(filter.cursor ?? 0);
+    const end = start + (filter.limit ?? 20);
+    const hasMore = end < matching.length;
+    return {
+      kind: 'page',
+      data: matching.slice(start, end).map(transactionOf),
+      hasMore,
+      nextCursor: hasMore ? String(end) : null,
+      totalCount: null,
+      warnings: [],
+    };
+  }
+}
+
+function transactionOf({ id, quoteId }: Stored): Transaction {
+  return {
+    id,
+    status: 'PROCESSING',
+    otherFieldsJson: quoteId === undefined ? null : JSON.stringify({ quoteId }),
+  } as Transaction;
+}
+
+function failure(cause: 'unreachable' | 'unauthorized'): ListReading {
+  return { kind: 'failed', cause, reason: cause, httpStatus: null, retryAfterMs: null };
+}
+
+function query(transactionId: string | null, other: Partial<LookUpQuery> = {}): LookUpQuery {
+  return { transactionId, quoteId: null, firstSentMs: NOW_MS, mayBeOlder: false, ...other };
+}
+
+const many = (count: number): Stored[] =>
+  Array.from({ length: count }, (_, index) => ({ id: `Transaction:${index}`, createdMs: NOW_MS - index }));
+
+describe('a look-up', () => {
+  it('finds by transaction id, and by a quote id that the service shows', async () => {
+    const service = new ManyTransactions([{ id: 'Transaction:a', createdMs: NOW_MS, quoteId: 'Quote:a' }]);
+    const lookUps = new LookUps(service, systemClock);
+    const answers = await Promise.all([
+      lookUps.find(query('Transaction:a')),
+      lookUps.find(query(null, { quoteId: 'Quote:a' })),
+    ]);
+    expect(answers.map(({ outcome }) => outcome)).toMatchObject([
+      { kind: 'found', transaction: { id: 'Transaction:a' } },
+      { kind: 'found', transaction: { id: 'Transaction:a' } },
+    ]);
+    expect(service.filters).toHaveLength(1);
+  });
+
+  it('shares its scan, and goes on from the page that failed', async () => {
+    const service = new ManyTransactions(many(1_000));
+    service.onRequest = () => {
+      if (service.filters.length % 4 === 0) service.failures.push(failure('unreachable'));
+    };
+    const lookUps = new LookUps(service, systemClock);
+    const asked = [3, 450, 999].map((index) => lookUps.find(query(`Transaction:${index}`)));
+    const answers = await Promise.all(asked);
+    expect(answers.map(({ outcome }) => outcome.kind)).toEqual(['found', 'found', 'found']);
+    const pages = new Set(service.filters.map(({ cursor }) => cursor));
+    expect(pages.size).toBe(10);
+    expect(service.filters.length).toBeGreaterThan(10);
+    expect(service.filters.length).toBeLessThan(16);
+  });
+
+  it('has failed at once where asking again is of no use', async () => {
+    const service = new ManyTransactions(many(300));
+    service.failures.push(failure('unauthorized'));
+    const lookUps = new LookUps(service, systemClock);
+    expect((await lookUps.find(query('Transaction:1'))).outcome).toEqual({ kind: 'failed', reason: 'unauthorized' });
+    expect(service.filters).toHaveLength(1);
+  });
+
+  it('is answered by the scan that is under way, if that comes to its transaction', async () => {
+    const service = new ManyTransactions(many(1_000));
+    const lookUps = new LookUps(service, systemClock);
+    const late: ReturnType<LookUps['find']>[] = [];
+    service.onRequest = () => {
+      // Asked while the third page is on its way: the tenth may answer, the first may not be asked for again.
+      if (service.filters.length === 3) late.push(lookUps.find(query('Transaction:950')));
+    };
+    await lookUps.find(query('Transaction:999'));
+    expect((await Promise.all(late)).map(({ outcome }) => outcome.kind)).toEqual(['found']);
+    expect(service.filters).toHaveLength(10);
+  });
+
+  it('is not answered by a page that was asked for before it', async () => {
+    const service = new ManyTransactions(many(150));
+    const lookUps = new LookUps(service, systemClock);
+    const late: ReturnType<LookUps['find']>[] = [];
+    service.onRequest = () => {
+      if (service.filters.length === 1) late.push(lookUps.find(query('Transaction:50')));
+    };
+    await lookUps.find(query('Transaction:149'));
+    await Promise.all(late);
+    expect(service.filters).toHaveLength(3);
+  });
+
+  it('looks at the last minutes first, then at the hour, and at the week only where the payment may be that old', async () => {
+    const service = new ManyTransactions([
+      { id: 'Transaction:hour', createdMs: NOW_MS - 50 * MINUTE_MS },
+      { id: 'Transaction:week', createdMs: NOW_MS - 100 * HOUR_MS },
+    ]);
+    const lookUps = new LookUps(service, systemClock);
+    expect((await lookUps.find(query('Transaction:hour'))).outcome.kind).toBe('found');
+    expect((await lookUps.find(query('Transaction:week'))).outcome.kind).toBe('not-found');
+    expect((await lookUps.find(query('Transaction:week', { mayBeOlder: true }))).outcome.kind).toBe('found');
+    const windows = service.filters.map(({ startDate, endDate }) =>
+      [startDate, endDate].map((date) => (date === undefined ? 0 : (NOW_MS - Date.parse(date)) / MINUTE_MS)),
+    );
+    const [minutes, hour, week] = [
+      [10, 0],
+      [60, 9],
+      [7 * 24 * 60, 59],
+    ];
+    expect(windows).toEqual([minutes, hour, minutes, hour, minutes, hour, week]);
+  });
+});
