@@ -56,19 +56,19 @@ function nameOf({ kind, httpStatus, at, hold }: CountedFault): string {
   return kind;
 }
 
-/** What a bad day looks like: about one call in four has its answer lost in some way. */
+/** What a bad day looks like: about one call in six has its answer lost in some way. */
 export function badDay(random: () => number, apiTimeoutMs: number, settlingTimeMs: number): Fault[] {
   const between = (low: number, high: number): number => Math.floor(low + random() * (high - low));
   const share = (upTo: number): number => Math.round(random() * upTo * 1000) / 1000;
   return [
-    { kind: 'drop-before', share: share(0.11) },
-    { kind: 'drop-after', share: share(0.12), delayMs: between(0, 50) },
-    { kind: 'cut-body', share: share(0.12) },
+    { kind: 'drop-before', share: share(0.08) },
+    { kind: 'drop-after', share: share(0.08), delayMs: between(0, 50) },
+    { kind: 'cut-body', share: share(0.08) },
     // Late, and never later than the settling time allows.
-    { kind: 'apply-late', share: share(0.09), delayMs: between(50, settlingTimeMs / 2) },
+    { kind: 'apply-late', share: share(0.06), delayMs: between(50, settlingTimeMs / 2) },
     {
       kind: 'apply-late',
-      share: share(0.08),
+      share: share(0.06),
       delayMs: between(apiTimeoutMs, apiTimeoutMs + settlingTimeMs / 2),
       hold: true,
     },
