@@ -21,6 +21,15 @@ export const KAFKA_PIN: MavenPin = {
   downloadMegabytes: 45,
 };
 
+/** Kafka's own command line tools, with which the lag proof compares. */
+export const KAFKA_TOOLS_PIN: MavenPin = {
+  kind: 'jars',
+  title: "Apache Kafka's tools 4.3.1",
+  folder: 'kafka-tools-4.3.1',
+  coordinates: ['org.apache.kafka:kafka-tools:4.3.1', 'org.apache.logging.log4j:log4j-slf4j-impl:2.25.4'],
+  downloadMegabytes: 45,
+};
+
 /** The last release line that runs on Java 17; 3.1 and later want Java 21. */
 export const REGISTRY_PIN: MavenPin = {
   kind: 'archive',

@@ -45,10 +45,12 @@ export function toolPath(name: ToolName): string {
  * @throws Error that names the tool, the command that failed and its last words
  */
 export async function installTools(onProgress: (line: string) => void): Promise<void> {
-  for (const pin of Object.values(TOOL_PINS)) await installTool(pin, onProgress);
+  for (const name of Object.keys(TOOL_PINS) as ToolName[]) await installTool(name, onProgress);
 }
 
-async function installTool(pin: ToolPin, onProgress: (line: string) => void): Promise<void> {
+/** Installs one tool where it is missing; as installTools. */
+export async function installTool(name: ToolName, onProgress: (line: string) => void): Promise<void> {
+  const pin = TOOL_PINS[name];
   const target = join(toolsDirectory(), pin.folder);
   if (existsSync(join(target, pin.path))) return;
   await mkdir(toolsDirectory(), { recursive: true });

@@ -1,6 +1,6 @@
-/** The one table of the tools that check chart, alerts and image files, with their exact versions. */
+/** The one table of the tools that check chart, alerts and image files, and of the game day, with their exact versions. */
 
-export type ToolName = 'helm' | 'kubeconform' | 'promtool' | 'kubernetesSchemas';
+export type ToolName = 'helm' | 'kubeconform' | 'promtool' | 'prometheus' | 'kubernetesSchemas';
 
 export type ToolPin = {
   /** As people say it. */
@@ -40,6 +40,15 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     title: 'promtool (of the prometheus package)',
     folder: 'promtool',
     path: 'usr/bin/promtool',
+    debianPackage: 'prometheus',
+    expectedSeconds: 10,
+  },
+  // The same package in the same folder: what is installed for one is there for the other.
+  prometheus: {
+    kind: 'debian',
+    title: 'Prometheus (of the prometheus package)',
+    folder: 'promtool',
+    path: 'usr/bin/prometheus',
     debianPackage: 'prometheus',
     expectedSeconds: 10,
   },

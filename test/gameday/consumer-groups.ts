@@ -1,0 +1,61 @@
+/** What Kafka's own `kafka-consumer-groups --describe` says of a group. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { installed } from '../../dev/engine/cache.ts';
+import { QUICK_START_FLAGS } from '../../dev/engine/jvm.ts';
+import { KAFKA_TOOLS_PIN } from '../../dev/engine/pins.ts';
+import { findJava } from '../../dev/engine/tools.ts';
+
+/** A JVM that starts on a busy machine, and a broker that answers. */
+const RUN_MS_MAX = 60_000;
+
+export interface DescribedPartition {
+  readonly topic: string;
+  readonly partition: number;
+  /** Null: the group has committed none. */
+  readonly committedOffset: bigint | null;
+  readonly endOffset: bigint;
+  /** As printed; null where it prints none, without a committed offset. */
+  readonly lag: bigint | null;
+}
+
+/** @throws Error with the tool's words when it fails */
+export async function describeGroup(
+  brokers: readonly string[],
+  groupId: string,
+  onProgress: (line: string) => void,
+): Promise<DescribedPartition[]> {
+  const [java, jars] = [await findJava(), await installed(KAFKA_TOOLS_PIN, onProgress)];
+  const { stdout } = await promisify(execFile)(
+    java,
+    [
+      ...QUICK_START_FLAGS,
+      '-cp',
+      join(jars, '*'),
+      'org.apache.kafka.tools.consumer.group.ConsumerGroupCommand',
+      ...['--bootstrap-server', brokers.join(','), '--describe', '--group', groupId],
+    ],
+    { timeout: RUN_MS_MAX },
+  );
+  return describedPartitions(stdout);
+}
+
+/** Reads the table; pure. */
+export function describedPartitions(text: string): DescribedPartition[] {
+  const lines = text.split('\n').map((line) => line.trim().split(/\s+/));
+  const heading = lines.find((cells) => cells.includes('CURRENT-OFFSET'));
+  if (heading === undefined) throw new Error(`not a description of a group: ${text}`);
+  const cellOf = (cells: readonly string[], name: string): string => cells[heading.indexOf(name)] ?? '';
+  const offset = (cell: string): bigint | null => (cell === '-' ? null : BigInt(cell));
+  return lines
+    .slice(lines.indexOf(heading) + 1)
+    .filter((cells) => cells.length >= heading.length - 1)
+    .map((cells) => ({
+      topic: cellOf(cells, 'TOPIC'),
+      partition: Number(cellOf(cells, 'PARTITION')),
+      committedOffset: offset(cellOf(cells, 'CURRENT-OFFSET')),
+      endOffset: BigInt(cellOf(cells, 'LOG-END-OFFSET')),
+      lag: offset(cellOf(cells, 'LAG')),
+    }));
+}

@@ -1,0 +1,105 @@
+/**
+ * A game day: `npm run gameday -- [--only stalled,unknown] [--time-scale 20] [--json] [--keep-logs]`.
+ *
+ * A real Kafka, registry, sandbox and two processors on this machine, and a real Prometheus with the chart's alerts. Each
+ * fault is caused, its alerts fire, the action of their runbooks is done, and they clear. Exit code 0 when all did; 1 with
+ * what did not, and where the logs are; 2 for wrong arguments. Ctrl-C ends it all.
+ */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parse } from 'yaml';
+import { startEngine } from '../../dev/engine/start.ts';
+import { installTool } from '../../dev/operations/install-tools.ts';
+import { AlertWatch } from './alert-watch.ts';
+import { coverageProblems, FAULTS } from './fault-list.ts';
+import { isPassed, textOf, type GameDay } from './game-day-report.ts';
+import { Prometheus } from './prometheus.ts';
+import { runFaults } from './run-faults.ts';
+import { Scene, USUAL_SLOTS } from './scene.ts';
+import { scaledRules, type AlertRules } from './time-scale.ts';
+
+const EXIT_CODE_ARGUMENTS = 2;
+const EXIT_CODE_INTERRUPTED = 130;
+/** Windows of 5 minutes still hold several scrapes at 30; durations stay what they are at 1. */
+const TIME_SCALE_MAX = 30;
+/** The names of a few commands say enough. */
+const PROBLEM_CHARACTERS_MAX = 200;
+const ALERTS_FILE = new URL('../../helm/files/alerts.yaml', import.meta.url);
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    'time-scale': { type: 'string', default: '20' },
+    json: { type: 'boolean', default: false },
+    'keep-logs': { type: 'boolean', default: false },
+  },
+});
+const onProgress = (line: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${line}`);
+
+const timeScale = Number(values['time-scale']);
+if (!(timeScale >= 1 && timeScale <= TIME_SCALE_MAX)) refuse(`--time-scale is a number from 1 to ${TIME_SCALE_MAX}`);
+const wanted = values.only.split(',').filter((name) => name !== '');
+for (const name of wanted) {
+  if (!FAULTS.some((fault) => fault.name === name))
+    refuse(`${name} is none of ${FAULTS.map((fault) => fault.name).join(', ')}`);
+}
+const faults = FAULTS.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+const rules = parse(await readFile(ALERTS_FILE, 'utf8')) as AlertRules;
+const alerts = rules.groups.flatMap((group) => group.rules);
+const uncovered = coverageProblems(alerts.map(({ alert }) => alert));
+if (uncovered.length > 0) refuse(uncovered.join('\n'));
+
+function refuse(problem: string): never {
+  console.error(problem);
+  process.exit(EXIT_CODE_ARGUMENTS);
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'payment-game-day-'));
+// Started last, ended first.
+const ends: (() => Promise<unknown>)[] = [];
+const endAll = async (): Promise<void> => {
+  for (const end of ends.splice(0).reverse()) await end().catch((error: unknown) => onProgress(String(error)));
+};
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    onProgress(`${signal}: ending everything; logs are in ${directory}`);
+    void endAll().then(() => process.exit(EXIT_CODE_INTERRUPTED));
+  });
+}
+
+let day: GameDay | null = null;
+try {
+  const beganMs = performance.now();
+  await installTool('prometheus', onProgress);
+  const engine = await startEngine({ directory: join(directory, 'engine'), onProgress });
+  ends.push(() => engine.stop());
+  const scene = await Scene.open(engine, directory, onProgress);
+  ends.push(() => scene.close());
+  const prometheus = await Prometheus.start({
+    directory: join(directory, 'prometheus'),
+    rules: scaledRules(rules, timeScale),
+    targets: scene.slots.ports,
+  });
+  ends.push(() => prometheus.end());
+  await prometheus.scraped(USUAL_SLOTS.length);
+  const watch = new AlertWatch(prometheus);
+  ends.push(() => watch.close());
+  onProgress(`Prometheus is at ${prometheus.url}, durations divided by ${timeScale}; ${faults.length} faults`);
+  const pages = new Set(alerts.filter(({ labels }) => labels['severity'] === 'page').map(({ alert }) => alert));
+  const rows = await runFaults({ scene, watch, faults, timeScale, pages, onProgress });
+  const wrong: string[] = [];
+  await scene.load
+    .settled()
+    .catch((error: unknown) => void wrong.push(`the ordinary load: ${String(error).slice(0, PROBLEM_CHARACTERS_MAX)}`));
+  day = { timeScale, rows, wrong, commands: scene.load.published, seconds: (performance.now() - beganMs) / 1_000 };
+  await writeFile(join(directory, 'report.json'), JSON.stringify(day, null, 2));
+  console.log(values.json ? JSON.stringify(day, null, 2) : textOf(day));
+} finally {
+  await endAll();
+  const hasPassed = day !== null && isPassed(day);
+  if (hasPassed && !values['keep-logs']) await rm(directory, { recursive: true, force: true });
+  else onProgress(`logs and report are in ${directory}`);
+  process.exitCode = hasPassed ? 0 : 1;
+}

@@ -1,0 +1,139 @@
+/** How each cause of lag is brought about while commands wait: settings of the processors, and what is done to the rest. */
+import { withAdmin } from '../../src/producers/admin-session.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import type { Engine } from '../../dev/engine/start.ts';
+import type { NotAdmittedCause } from '../../src/ops/lag.ts';
+import type { CommandEncoder } from '../chaos/unseen-schema.ts';
+import { faultyFor, LANES, type Stack } from '../support/stack.ts';
+import type { RunningProcessor } from '../support/processor.ts';
+
+export interface LagScene {
+  readonly stack: Stack;
+  readonly engine: Engine;
+  readonly processors: readonly RunningProcessor[];
+  /** Writes commands under a schema that no processor has seen. */
+  readonly encodeUnseen: CommandEncoder;
+  /** Stalls what is fetched of this topic in all processors; null: no more. */
+  readonly stall: (topic: string | null) => Promise<void>;
+}
+
+export interface LagTrial {
+  readonly cause: NotAdmittedCause;
+  readonly name: string;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Before the commands are published. */
+  readonly before?: (scene: LagScene) => Promise<unknown>;
+  /** Once they are. */
+  readonly after?: (scene: LagScene) => Promise<unknown>;
+  /** Once ours is read and the processors stand still: Kafka must answer. */
+  readonly beforeKafkaIsAsked?: (scene: LagScene) => Promise<unknown>;
+  /** Puts all right; every command gets its result then. */
+  readonly end?: (scene: LagScene) => Promise<unknown>;
+  /** The commands are written under an unseen schema. */
+  readonly isUnseen?: true;
+  /** Commands of one lane never get a result. */
+  readonly isLast?: true;
+}
+
+const LONG_MS = 60_000;
+const BUG_KEY = 'lag-bug';
+/** Each try of the bug, long enough to look at it. */
+const BUG_MS = 6_000;
+const STOPPED_LANE = 0;
+
+const slow: LagTrial = {
+  cause: 'no-slot',
+  name: 'calls that take long, few slots',
+  settings: { API_MAX_CONCURRENCY: '1', API_TIMEOUT_MS: String(2 * LONG_MS) },
+  before: ({ stack }) => stack.service.addFaults({ kind: 'delay', delayMs: LONG_MS }),
+  end: ({ stack }) => stack.service.clearFaults(),
+};
+
+export const LAG_TRIALS: readonly LagTrial[] = [
+  {
+    cause: 'held',
+    name: 'credentials refused',
+    before: ({ stack }) => stack.service.addFaults({ kind: 'status', httpStatus: 401 }),
+    end: ({ stack }) => stack.service.clearFaults(),
+  },
+  {
+    cause: 'breaker',
+    name: 'changes answered 500',
+    before: ({ stack }) =>
+      stack.service.addFaults(
+        { kind: 'status', operation: 'transfer-in', httpStatus: 500 },
+        { kind: 'status', operation: 'create-quote', httpStatus: 500 },
+      ),
+    // Long enough that no trial moves anything meanwhile.
+    settings: { BREAKER_RESET_MS: '20000' },
+    end: ({ stack }) => stack.service.clearFaults(),
+  },
+  slow,
+  {
+    ...slow,
+    cause: 'unconfirmed',
+    name: 'the broker stands still past the session time-out',
+    after: async ({ engine }) => engine.broker(0).pause(),
+    beforeKafkaIsAsked: async ({ engine }) => engine.broker(0).resume(),
+  },
+  {
+    cause: 'rate-limit',
+    name: 'one call per second for the group, executions',
+    settings: { API_MAX_RPS: '1', API_IDEMPOTENT_OPERATIONS: '' },
+  },
+  {
+    cause: 'lane-full',
+    name: 'two unfinished commands per lane, told to wait',
+    settings: { MAX_UNFINISHED_PER_LANE: '2' },
+    before: ({ stack }) => stack.service.addFaults({ kind: 'status', httpStatus: 429, retryAfter: 10 }),
+    end: ({ stack }) => stack.service.clearFaults(),
+  },
+  {
+    cause: 'registry',
+    name: 'registry down, schema not seen before',
+    isUnseen: true,
+    before: ({ engine }) => engine.registry.kill(),
+    end: ({ engine }) => engine.registry.start(),
+  },
+  {
+    cause: 'failed',
+    name: 'a bug of our own, tried again',
+    settings: { ...faultyFor(BUG_KEY), FAULTY_DELAY_MS: String(BUG_MS) },
+    before: ({ stack }) =>
+      stack.publishRaw('transfer-in', {
+        key: BUG_KEY,
+        value: '{"amount":"no amount"}',
+        headers: { 'content-type': 'application/json' },
+      }),
+  },
+  {
+    cause: 'catching-up',
+    name: 'nothing is fetched, by a bug',
+    before: ({ stack, stall }) => stall(stack.topics.commands['transfer-in']),
+    end: ({ stall }) => stall(null),
+  },
+  {
+    cause: 'lane-not-open',
+    name: 'a lane is stopped: commands deleted before they were admitted',
+    isLast: true,
+    before: async ({ processors, stack }) => {
+      await Promise.all(processors.map((processor) => processor.stop()));
+      const topic = stack.topics.commands['transfer-in'];
+      for (const key of keysOfLane('deleted', STOPPED_LANE, 3)) {
+        await stack.publishRaw('transfer-in', { key, value: 'never read' });
+      }
+      const partitions = [{ partition: STOPPED_LANE, offset: '-1' }];
+      await withAdmin(stack.kafka, (admin) => admin.deleteTopicRecords({ topic, partitions }));
+    },
+  },
+];
+
+/** @returns keys of the lane, as many as wanted */
+export function keysOfLane(name: string, lane: number, count: number): string[] {
+  const keys: string[] = [];
+  for (let index = 1; keys.length < count; index += 1) {
+    const key = `${name}-${index}`;
+    if (laneOf(key, LANES) === lane) keys.push(key);
+  }
+  return keys;
+}

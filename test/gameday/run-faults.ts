@@ -1,0 +1,150 @@
+/**
+ * One fault after the other:
+ *
+ *   quiet (its alerts are inactive) -> injected -> fired -> acted (as the runbook says) -> cleared
+ *
+ * Faults beside the others, and alerts that clear as a window passes, are waited for at the end.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AlertWatch } from './alert-watch.ts';
+import type { Fault } from './fault.ts';
+import type { Scene } from './scene.ts';
+
+export interface Row {
+  readonly fault: string;
+  /** Null: of a fault that heals by itself. */
+  readonly alert: string | null;
+  /** Seconds from the beginning of the fault, as are those to firing; null: never within the limit. */
+  readonly secondsToPending: number | null;
+  readonly secondsToFiring: number | null;
+  readonly action: string;
+  /** Seconds from the beginning of the action. */
+  readonly secondsToClear: number | null;
+  /** Other alerts that fired while it lasted. */
+  readonly alsoFired: readonly string[];
+  /** Null: as it should be. */
+  readonly problem: string | null;
+}
+
+export interface RunOptions {
+  readonly scene: Scene;
+  readonly watch: AlertWatch;
+  readonly faults: readonly Fault[];
+  readonly timeScale: number;
+  /** Alerts that wake a person. */
+  readonly pages: ReadonlySet<string>;
+  readonly onProgress: (line: string) => void;
+}
+
+/** The longest `for` with the longest window before it, at the usual scale, and what the fault itself takes. */
+const FIRES_MS_MAX = 150_000;
+/** Restarts, a backlog, breakers that try again; and an alert's window of 10 minutes at the usual scale. */
+const CLEARS_MS_MAX = 120_000;
+/** The longest window that has to pass before an alert clears. */
+const WINDOW_MS_MAX = 2 * 3_600_000;
+/** A fault that heals is looked at for as long: a page would have fired by then at the usual scale. */
+const HEALED_MS = 15_000;
+
+export async function runFaults(options: RunOptions): Promise<Row[]> {
+  const { faults, onProgress, watch } = options;
+  const beside: Promise<Row[]>[] = [];
+  const rows: Row[] = [];
+  const later: Promise<Row>[] = [];
+  for (const fault of faults) {
+    if (fault.isBeside === true) beside.push(runOne(options, fault).then((one) => Promise.all(one.rows)));
+    else {
+      const one = await runOne(options, fault);
+      later.push(...one.rows);
+      // What clears as a window passes is waited for at the end.
+      await one.cleared;
+    }
+  }
+  onProgress(`waiting for: ${watch.firedSince(performance.now()).join(', ') || 'nothing'}`);
+  rows.push(...(await Promise.all(beside)).flat(), ...(await Promise.all(later)));
+  return rows;
+}
+
+interface RunningFault {
+  rows: Promise<Row>[];
+  /** Settles when all alerts have cleared that the next fault must wait for. */
+  cleared: Promise<unknown>;
+}
+
+async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> {
+  const { onProgress, scene, watch } = options;
+  for (const alert of fault.alerts) await watch.cleared(alert, CLEARS_MS_MAX);
+  onProgress(`${fault.name}: ${fault.what}`);
+  const beganMs = performance.now();
+  const before = new Set(watch.firedSince(beganMs));
+  const problems: string[] = [];
+  const attempt = async (what: string, run: () => Promise<unknown>): Promise<void> => {
+    await run().catch((error: unknown) => {
+      problems.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+      onProgress(`  ${fault.name}: ${problems.at(-1) ?? ''}`);
+    });
+  };
+  await attempt('the fault', () => fault.inject(scene));
+  const fired = await Promise.all(
+    fault.alerts.map(async (alert) => {
+      const course = problems.length > 0 ? null : await watch.fired(alert, beganMs, FIRES_MS_MAX);
+      onProgress(
+        `  ${alert} ${course === null ? 'has not fired' : `fires after ${secondsText(course.firingMs - beganMs)}`}`,
+      );
+      return { alert, course };
+    }),
+  );
+  if (fault.look !== undefined) await attempt('finding out', async () => fault.look?.(scene));
+  const actedMs = performance.now();
+  await attempt('the action', () => fault.act(scene));
+  if (fault.alerts.length === 0) await delay(HEALED_MS);
+  const common = { fault: fault.name, action: fault.action };
+  const alsoFired = (): string[] =>
+    watch.firedSince(beganMs).filter((name) => !before.has(name) && !fault.alerts.includes(name));
+  if (fault.alerts.length === 0) {
+    const paged = alsoFired().filter((name) => options.pages.has(name));
+    const problem = [...problems, ...paged.map((name) => `${name} fired, though it heals by itself`)].join('; ');
+    const row: Row = {
+      ...common,
+      alert: null,
+      secondsToPending: null,
+      secondsToFiring: null,
+      secondsToClear: null,
+      alsoFired: alsoFired(),
+      problem: problem === '' ? null : problem,
+    };
+    return { rows: [Promise.resolve(row)], cleared: Promise.resolve() };
+  }
+  const also = alsoFired();
+  const rows = fired.map(async ({ alert, course }): Promise<Row> => {
+    const isLater = fault.clearsLater?.includes(alert) === true;
+    const limitMs = CLEARS_MS_MAX + (isLater ? WINDOW_MS_MAX / options.timeScale : 0);
+    const clearedMs = await watch.cleared(alert, limitMs);
+    onProgress(
+      `  ${alert} ${clearedMs === null ? 'has not cleared' : `is clear after ${secondsText(clearedMs - actedMs)}`}`,
+    );
+    const wrong = [
+      ...problems,
+      ...(course === null ? ['did not fire'] : []),
+      ...(clearedMs === null ? ['did not clear'] : []),
+    ];
+    return {
+      ...common,
+      alert,
+      secondsToPending: course === null ? null : seconds(course.pendingMs - beganMs),
+      secondsToFiring: course === null ? null : seconds(course.firingMs - beganMs),
+      secondsToClear: clearedMs === null ? null : seconds(clearedMs - actedMs),
+      alsoFired: also,
+      problem: wrong.length === 0 ? null : wrong.join('; '),
+    };
+  });
+  const awaited = rows.filter((_, index) => fault.clearsLater?.includes(fault.alerts[index] ?? '') !== true);
+  return { rows, cleared: Promise.all(awaited) };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
+}
+
+function secondsText(ms: number): string {
+  return `${seconds(ms)} s`;
+}

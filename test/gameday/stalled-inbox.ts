@@ -1,0 +1,23 @@
+/**
+ * Loaded into a processor before its own code (`node --import`): a bug of our own, on purpose. While the file STALL_FILE is
+ * there, what is fetched of the topic that it names is put off and never asked for again, as if a resume had been lost.
+ */
+import { readFileSync } from 'node:fs';
+import type { BatchReply, FetchedBatch } from '../../src/consumers/group-member.ts';
+import { LaneInbox } from '../../src/consumers/lane-inbox.ts';
+
+type Offer = (this: unknown, batch: FetchedBatch) => BatchReply;
+
+const offer = Object.getOwnPropertyDescriptor(LaneInbox.prototype, 'offer')?.value as Offer;
+
+LaneInbox.prototype.offer = function (batch: FetchedBatch): BatchReply {
+  return stalledTopic() === batch.topic ? 'not-now' : offer.call(this, batch);
+};
+
+function stalledTopic(): string | null {
+  try {
+    return readFileSync(process.env['STALL_FILE'] ?? '', 'utf8');
+  } catch {
+    return null;
+  }
+}
