@@ -62,6 +62,13 @@ module.exports = {
       to: { path: 'node_modules/(undici|opossum)' },
     },
     {
+      name: 'tracing-sdk-behind-one-file',
+      comment: 'Loaded only when tracing is on.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/ops/span-export\\.ts$' },
+      to: { path: 'node_modules/@opentelemetry' },
+    },
+    {
       name: 'product-does-not-use-development',
       severity: 'error',
       from: { path: '^src/' },

@@ -17,6 +17,7 @@ import { createLogger } from './ops/logging.ts';
 import { createMetrics } from './ops/metrics.ts';
 import { operationsRoutes } from './ops/routes.ts';
 import { StateReader } from './ops/state-reader.ts';
+import { openTracing } from './ops/tracing.ts';
 import { RecordRegistry } from './records/registry.ts';
 import { recordOfTopic, topicNames } from './records/topics.ts';
 import { checkSurroundings, StartUpProblems } from './start-up.ts';
@@ -32,6 +33,7 @@ const log = createLogger(config);
 const topics = topicNames(config.TOPIC_PREFIX);
 const metrics = createMetrics();
 const activity = new Activity(metrics, () => clock.nowMs());
+const tracing = await openTracing(process.env, { config, topics, clock, log });
 
 /** Longer than a call and its commit may take; a process that hangs at its end is ended all the same. */
 const endDeadlineMs = config.API_TIMEOUT_MS + 15_000;
@@ -46,7 +48,7 @@ function end(exitCode: number): void {
   history.stop();
   void lanes
     .stop()
-    .then(() => Promise.all([api.close(), http.stop()]))
+    .then(() => Promise.all([api.close(), http.stop(), tracing.stop()]))
     .catch((error: unknown) => log.error({ event: 'end-failed', err: error }))
     .finally(() => {
       log.info({ event: 'ended', exitCode });
@@ -98,6 +100,7 @@ const lanes = new LaneSet({
       log.error({ event: 'own-failure', lane, where, err: error });
     },
   },
+  traces: tracing.traces,
   // Started again, it restores what it needs; limping on, it would only hold lanes.
   onFatal: (error) => {
     log.fatal({ event: 'fatal', err: error });

@@ -30,7 +30,27 @@ Checked together:
 
 `;
 
-const footer = `## The local store
+const footer = `## Tracing
+
+[OpenTelemetry's variables](https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/) are not checked at
+the start: one that cannot be used is logged (\`tracing-setting-ignored\`) and passed over, for payments do not depend on it.
+Spans are exported when \`OTEL_EXPORTER_OTLP_ENDPOINT\` or \`OTEL_EXPORTER_OTLP_TRACES_ENDPOINT\` is set, or
+\`OTEL_TRACES_EXPORTER\` is \`otlp\`; not with \`OTEL_SDK_DISABLED=true\` or \`OTEL_TRACES_EXPORTER=none\`.
+
+- \`OTEL_EXPORTER_OTLP_PROTOCOL\`: \`http/protobuf\` (default) or \`http/json\`; with \`grpc\` tracing is off.
+- \`OTEL_EXPORTER_OTLP_HEADERS\`, \`_TIMEOUT\`, \`_COMPRESSION\`, \`_CERTIFICATE\`, \`_CLIENT_CERTIFICATE\`, \`_CLIENT_KEY\`: as specified;
+  these and the protocol also as \`OTEL_EXPORTER_OTLP_TRACES_...\`. Headers are never logged.
+- \`OTEL_SERVICE_NAME\` (\`payment-processor\` if not set), \`OTEL_RESOURCE_ATTRIBUTES\`: as specified.
+- \`OTEL_TRACES_SAMPLER\`, \`OTEL_TRACES_SAMPLER_ARG\`: \`always_on\`, \`always_off\` or \`traceidratio\`, each also with \`parentbased_\`
+  before it. \`parentbased_always_on\` if not set: the publisher decides where it sent a trace.
+- \`OTEL_BSP_SCHEDULE_DELAY\`, \`OTEL_BSP_EXPORT_TIMEOUT\`, \`OTEL_BSP_MAX_QUEUE_SIZE\`, \`OTEL_BSP_MAX_EXPORT_BATCH_SIZE\`: as specified
+  (5000, 30000, 2048 and 512 if not set); a queue of 20,000 at most.
+
+In the chart these go into \`extraEnv\`, headers from a secret; \`networkPolicy.extraEgress\` lets the collector's port through.
+
+Trace context is W3C's (\`traceparent\`, \`tracestate\`) alone. There are neither metrics nor logs by OTLP.
+
+## The local store
 
 \`STATE_DIR\` holds for each process an LMDB store of what the ledger says of all lanes, with the states of transactions. It is
 a copy, and can be deleted while no process runs.

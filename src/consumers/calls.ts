@@ -15,6 +15,7 @@ import type { PaymentApi } from '../api/payment-api.ts';
 import type { ChangeRequest, Reading } from '../api/types.ts';
 import type { Clock } from '../api/clock.ts';
 import type { CommandType } from '../records/commands.ts';
+import type { CommandTraces, TracedCommand } from './command-traces.ts';
 
 export type CallEnd =
   | { kind: 'answered'; reading: Reading; beganMs: number; endedMs: number }
@@ -32,6 +33,9 @@ export interface CallOrder {
   readonly attemptId: string;
   readonly request: ChangeRequest;
   readonly idempotencyKey: string;
+  readonly command: TracedCommand;
+  /** From 1, over all steps of the command. */
+  readonly attempt: number;
 }
 
 /** Why no intent may be made now; the causes of lag. */
@@ -69,6 +73,7 @@ export interface CallsOptions {
   readonly isConfirmed: () => boolean;
   /** Calls per second of this process, asked at each call; Infinity: no limit. */
   readonly ratePerSecond: () => number;
+  readonly traces: Pick<CommandTraces, 'called'>;
   readonly clock: Clock;
 }
 
@@ -234,7 +239,7 @@ export class Calls {
   }
 
   #run(attemptId: string, attempt: Attempt, order: CallOrder): void {
-    const { api, clock } = this.#options;
+    const { api, clock, traces } = this.#options;
     const closure = api.closure(attempt.operation);
     const reason =
       closure === null ? (attempt.owner === null ? 'its lane was dropped' : attempt.owner.gate()) : closure.reason;
@@ -250,7 +255,10 @@ export class Calls {
     const beforeSending = (): string | null => (attempt.owner === null ? 'its lane was dropped' : attempt.owner.gate());
     void api.perform(order.request, { idempotencyKey: order.idempotencyKey, beforeSending }).then((reading) => {
       this.#running -= 1;
-      this.#end(attemptId, attempt, { kind: 'answered', reading, beganMs, endedMs: clock.nowMs() });
+      const endedMs = clock.nowMs();
+      // Before the lane hears of it: a call is told of though its lane was lost.
+      traces.called(order.command, { operation: attempt.operation, attempt: order.attempt, reading, beganMs, endedMs });
+      this.#end(attemptId, attempt, { kind: 'answered', reading, beganMs, endedMs });
       this.#pump();
     });
   }

@@ -15,6 +15,7 @@ import { laneOf, readKey } from '../records/keys.ts';
 import { isJsonObject, parseLossless } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import { createHash } from 'node:crypto';
+import type { TracedCommand } from './command-traces.ts';
 
 export type Intake =
   | {
@@ -22,8 +23,10 @@ export type Intake =
       arrival: Arrival;
       original: OriginalMessage;
       buriedAs: { reason: DeadLetterReason; message: string } | null;
+      /** When it was read. */
+      readMs: number;
     }
-  | { kind: 'dead-letter'; letter: DeadLetter }
+  | { kind: 'dead-letter'; letter: DeadLetter; command: TracedCommand; readMs: number }
   | { kind: 'misrouted'; record: OutgoingRecord }
   /** The registry cannot be asked: the message waits. */
   | { kind: 'unavailable'; problem: string };
@@ -48,7 +51,14 @@ export async function readMessage(
   const { topic, partition, offset, timestampMs } = original;
   const origin: Origin = { topic, partition, offset, timestampMs };
   const key = readKey(message.key);
-  if (!key.ok) return { kind: 'dead-letter', letter: { ...original, reason: key.reason, message: key.problem } };
+  if (!key.ok) {
+    return {
+      kind: 'dead-letter',
+      letter: { ...original, reason: key.reason, message: key.problem },
+      command: { key: null, commandType: place.commandType, origin, carried: carriedOf(message) },
+      readMs: nowMs,
+    };
+  }
   const lane = laneOf(key.key, options.laneCount);
   if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(place.topic, lane, original) };
   const arrival = (content: Arrival['content'], fingerprint: string, expiresAtMs: number | null): Arrival => ({
@@ -72,6 +82,7 @@ export async function readMessage(
       arrival: arrival({ kind: 'unreadable', problem }, fingerprint, null),
       original,
       buriedAs: { reason, message: problem },
+      readMs: nowMs,
     };
   };
 
@@ -98,12 +109,14 @@ export async function readMessage(
       arrival: arrival({ kind: 'invalid', fieldsJson: canonical, problems }, fingerprint, null),
       original,
       buriedAs: null,
+      readMs: nowMs,
     };
   return {
     kind: 'arrival',
     arrival: arrival({ kind: 'valid', fieldsJson: canonical, fields: fields.value }, fingerprint, expiry.ms),
     original,
     buriedAs: null,
+    readMs: nowMs,
   };
 }
 

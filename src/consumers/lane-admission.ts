@@ -1,19 +1,28 @@
 /** Admitting: commands leave their topic into the ledger, as far as they may (invariants I1, I6, I7). */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../api/clock.ts';
-import { admit, intentOf, newEntry } from '../ledger/admission.ts';
+import { admit, intentOf, newEntry, type Admission } from '../ledger/admission.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { failedResult } from '../ledger/result-record.ts';
 import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
+import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { Calls, ClaimRefusal } from './calls.ts';
 import type { Intake } from './command-intake.ts';
+import type { AdmissionKind, CommandTraces, TracedCommand } from './command-traces.ts';
 import { takeFrom } from './inbox-taking.ts';
 import type { LaneInbox, Ready } from './lane-inbox.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { DeskReports, LaneOutcomes } from './lane-outcomes.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
 import { MessageDrops } from './message-drops.ts';
+
+const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
+  call: 'called',
+  finish: 'finished',
+  copy: 'copy',
+  conflict: 'conflict',
+};
 
 export type CommandItem = Exclude<Intake, { kind: 'unavailable' }>;
 
@@ -30,6 +39,7 @@ export interface AdmissionParts {
   readonly unfinishedMax: number;
   readonly clock: Clock;
   readonly reports: DeskReports;
+  readonly traces: Pick<CommandTraces, 'admitted'>;
 }
 
 export class LaneAdmission {
@@ -65,9 +75,10 @@ export class LaneAdmission {
     }
     if (item.kind === 'dead-letter') {
       outcomes.bury(transaction, item.letter);
+      this.#trace(transaction, item.command, item.readMs, 'dead-letter', item.letter.reason);
       return null;
     }
-    const { arrival, original, buriedAs } = item;
+    const { arrival, buriedAs, original, readMs } = item;
     const nowMs = clock.nowMs();
     const known = memory.entry(arrival.key);
     const admission = admit(arrival, known, nowMs, policy);
@@ -76,7 +87,7 @@ export class LaneAdmission {
         await this.#copy(transaction, commit, known, arrival.commandId);
         break;
       case 'conflict':
-        await outcomes.conflict(transaction, arrival.key, admission.result, arrival.carried);
+        await outcomes.conflict(transaction, arrival, admission.result);
         break;
       case 'finish':
         await outcomes.apply(
@@ -102,7 +113,20 @@ export class LaneAdmission {
       }
     }
     if (buriedAs !== null) outcomes.bury(transaction, { ...original, ...buriedAs });
+    const kind = ADMISSION_KINDS[admission.kind];
+    this.#trace(transaction, arrival, readMs, kind, buriedAs?.reason ?? null);
     return null;
+  }
+
+  #trace(
+    transaction: LaneTransaction,
+    command: TracedCommand,
+    beganMs: number,
+    kind: AdmissionKind,
+    buriedAs: DeadLetterReason | null,
+  ): void {
+    const { traces } = this.#parts;
+    transaction.reports.push(() => traces.admitted(command, { kind, beganMs, buriedAs }));
   }
 
   async #copy(
@@ -135,6 +159,7 @@ export class LaneAdmission {
     if (memory.entry(item.arrival.key) !== undefined) return null;
     const entry = newEntry(item.arrival, policy);
     const result = failedResult(entry, message, clock.nowMs());
+    this.#trace(transaction, item.arrival, item.readMs, 'finished', 'SET_ASIDE');
     await outcomes.apply(transaction, commit, null, { kind: 'finish', entry, result, seen: null }, null);
     return null;
   }

@@ -63,7 +63,9 @@ export class LaneCalls {
   /** The call of an intent that is committed. */
   begin(entry: Entry): void {
     if (entry.phase.state !== 'INTENT') return;
-    this.#parts.calls.begin({ attemptId: entry.phase.attemptId, ...callOf(entry) }, this.#ownerOf(entry));
+    const { attemptId } = entry.phase;
+    const order = { attemptId, ...callOf(entry), command: entry, attempt: entry.attempts + 1 };
+    this.#parts.calls.begin(order, this.#ownerOf(entry));
   }
 
   /** The entry stays in doubt, without an alarm, until the scan has ended. */

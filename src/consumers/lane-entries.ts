@@ -6,6 +6,7 @@ import type { Entry } from '../ledger/entry.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
 import type { Calls } from './calls.ts';
+import type { CommandTraces } from './command-traces.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { CallTimes, DeskReports, LaneOutcomes } from './lane-outcomes.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
@@ -29,6 +30,7 @@ export interface EntryParts {
   readonly policy: LedgerPolicy;
   readonly clock: Clock;
   readonly reports: DeskReports;
+  readonly traces: Pick<CommandTraces, 'lookedUp'>;
 }
 
 export class LaneEntries {
@@ -43,6 +45,7 @@ export class LaneEntries {
     if (event.kind === 'answered' || event.kind === 'not-begun') transaction.settledAttempts.push(event.attemptId);
     const entry = this.#parts.memory.unfinished.get(happened.key);
     if (entry === undefined) return;
+    this.#trace(transaction, entry, happened);
     try {
       await this.#parts.outcomes.apply(
         transaction,
@@ -73,6 +76,13 @@ export class LaneEntries {
       await this.#drop(transaction, commit, entry, error);
     }
     return { kind: 'handled' };
+  }
+
+  /** Calls are told of where they end; a look-up serves many commands, and is told of for each. */
+  #trace(transaction: LaneTransaction, entry: Entry, { call, event }: EntryEvent): void {
+    if (event.kind !== 'looked-up' || call === null) return;
+    const { traces } = this.#parts;
+    transaction.reports.push(() => traces.lookedUp(entry, call, event.finding.kind));
   }
 
   /** Our own code failed on the entry. What it was about is tried again when the lane is restored or the entry is due. */

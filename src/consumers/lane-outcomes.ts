@@ -2,15 +2,17 @@
  * What a decision comes to in a lane's transaction: the entry's next state, its result, the replays for its copies, what
  * its answer showed. Everything goes into the transaction and the lane's memory at once; nothing is sent from here.
  */
+import type { Arrival } from '../ledger/admission.ts';
 import { doneEntry } from '../ledger/done.ts';
 import type { Decision, Seen } from '../ledger/decide.ts';
-import type { Carried, Entry } from '../ledger/entry.ts';
+import type { Entry } from '../ledger/entry.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
 import { replayRecord, resultEvent, resultRecord, type ResultWriter } from '../producers/result-events.ts';
 import type { Outcome } from '../records/commands.ts';
 import { laneOf } from '../records/keys.ts';
 import type { CommandResult, OperatorDecision } from '../records/types.ts';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
+import type { CommandTraces, TracedCommand } from './command-traces.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
 
@@ -33,6 +35,7 @@ export interface OutcomeParts {
   readonly memory: LaneMemory;
   readonly writer: ResultWriter;
   readonly reports: DeskReports;
+  readonly traces: Pick<CommandTraces, 'resulted'>;
 }
 
 /** When a call ran, on this process's wall clock. */
@@ -60,7 +63,7 @@ export class LaneOutcomes {
     call: CallTimes | null,
   ): Promise<void> {
     if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
-    const { lane, reports, writer } = this.#parts;
+    const { lane, writer } = this.#parts;
     if (decision.kind === 'finish') {
       const { entry, result } = decision;
       const event = await resultEvent(writer, result, entry.carried);
@@ -70,7 +73,7 @@ export class LaneOutcomes {
         .filter((record) => record !== null);
       transaction.add(resultRecord(writer, lane, entry.key, event), ...replays);
       this.put(transaction, commit, done);
-      transaction.reports.push(() => reports.resulted(lane, result));
+      this.#reportResult(transaction, entry, result);
     } else {
       this.put(transaction, commit, decision.entry);
     }
@@ -89,11 +92,11 @@ export class LaneOutcomes {
   }
 
   /** A conflict is a result of its own; the entry of the key is not touched. */
-  async conflict(transaction: LaneTransaction, key: string, result: CommandResult, carried: Carried): Promise<void> {
-    const { lane, reports, writer } = this.#parts;
-    const event = await resultEvent(writer, result, carried);
-    transaction.add(resultRecord(writer, lane, key, event));
-    transaction.reports.push(() => reports.resulted(lane, result));
+  async conflict(transaction: LaneTransaction, arrival: Arrival, result: CommandResult): Promise<void> {
+    const { lane, writer } = this.#parts;
+    const event = await resultEvent(writer, result, arrival.carried);
+    transaction.add(resultRecord(writer, lane, arrival.key, event));
+    this.#reportResult(transaction, arrival, result);
   }
 
   /** Answers a copy with the event of a finished entry. @returns false when the entry is not finished */
@@ -104,6 +107,14 @@ export class LaneOutcomes {
     transaction.add(record);
     transaction.reports.push(() => reports.replayed(lane));
     return true;
+  }
+
+  #reportResult(transaction: LaneTransaction, command: TracedCommand, result: CommandResult): void {
+    const { lane, reports, traces } = this.#parts;
+    transaction.reports.push(() => {
+      reports.resulted(lane, result);
+      traces.resulted(command, result);
+    });
   }
 
   #observe(transaction: LaneTransaction, entry: Entry | null, seen: Seen, call: CallTimes): void {

@@ -10,6 +10,7 @@ import type { CommandType } from '../records/commands.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { Calls } from './calls.ts';
 import type { IntakeOptions } from './command-intake.ts';
+import type { CommandTraces } from './command-traces.ts';
 import type { AdmissionCause } from './lane-admission.ts';
 import type { DeskReports } from './lane-outcomes.ts';
 import type { RetentionPolicy } from './lane-retention.ts';
@@ -46,6 +47,7 @@ export interface LaneParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly reports: DeskReports;
+  readonly traces: CommandTraces;
   readonly makeProducer: (lane: number) => LaneProducer;
   readonly seek: (topic: string, lane: number, offset: bigint) => void;
   readonly resume: (topic: string, lane: number) => void;

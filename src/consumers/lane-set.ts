@@ -21,6 +21,7 @@ import { StatusPoller, type PollerReports } from '../status/poller.ts';
 import { restingSinceMs } from '../status/rest.ts';
 import { decodeTransactionState } from '../status/transaction-state.ts';
 import { Calls } from './calls.ts';
+import type { CommandTraces } from './command-traces.ts';
 import { GroupMember } from './group-member.ts';
 import { Lane } from './lane.ts';
 import type { DeskReports } from './lane-outcomes.ts';
@@ -38,6 +39,7 @@ export interface LaneSetOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly reports: DeskReports & { committed(): void; readonly poll: PollerReports };
+  readonly traces: CommandTraces;
   /** The process must end: going on would be of no use. */
   readonly onFatal: (error: Error) => void;
 }
@@ -94,6 +96,7 @@ export class LaneSet {
       slots: config.API_MAX_CONCURRENCY,
       isConfirmed: () => this.#member.isConfirmedWithinMs(config.KAFKA_SESSION_TIMEOUT_MS),
       clock,
+      traces: options.traces,
       ratePerSecond: () =>
         config.API_MAX_RPS === null
           ? Infinity
@@ -183,6 +186,7 @@ export class LaneSet {
       clock,
       log,
       reports: options.reports,
+      traces: options.traces,
       makeProducer: (lane) =>
         new LaneProducer(config, {
           transactionalId: `${config.KAFKA_GROUP_ID}-lane-${lane}`,
