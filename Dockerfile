@@ -36,4 +36,5 @@ EXPOSE 8080
 # Live, not ready: what waits for Kafka or the payment service is not mended by a restart.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HTTP_PORT || 8080}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "src/main.ts"]
+# As the start script of package.json. A young generation of tens of megabytes would gain nothing here.
+CMD ["node", "--max-semi-space-size=8", "src/main.ts"]

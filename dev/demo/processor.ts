@@ -1,5 +1,5 @@
 /**
- * The processor as a process of its own, as it runs in production: `node src/main.ts`, settings from the environment.
+ * The processor as a process of its own, as it runs in production: `npm start`, settings from the environment.
  *
  * Stages: started -> ready (`/health/ready` answers 200) -> (stop) SIGTERM, SIGKILL after a while -> ended. It cannot
  * outlive the demo, in whatever way that ends (dev/engine/supervised-process.ts).
@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../../src/config.ts';
 import { LOOPBACK } from '../engine/ports.ts';
+import { startArguments } from '../start-command.ts';
 import { logTail, startProcess, type SupervisedProcess } from '../engine/supervised-process.ts';
 import { SetUpError } from './set-up-error.ts';
 
@@ -67,7 +68,7 @@ export async function startProcessor(options: ProcessorOptions): Promise<Process
       ...removed,
       ...Object.entries(given).map(([name, value]) => `${name}=${value}`),
       process.execPath,
-      'src/main.ts',
+      ...startArguments(),
     ],
     logFile: processorLog(options.directory),
     workingDirectory: ROOT,

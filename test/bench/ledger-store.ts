@@ -16,6 +16,7 @@ import type { LedgerRecord } from '../../src/ledger/ledger-index.ts';
 import { LmdbLedgerIndex } from '../../src/ledger/lmdb-ledger-index.ts';
 import { restingSinceMs } from '../../src/status/rest.ts';
 import { decodeTransactionState } from '../../src/status/transaction-state.ts';
+import { memoryOf, type Memory } from './process-memory.ts';
 import { donePhase, entryOf, entryRecord, intentPhase, positionRecord, transactionRecord } from './ledger-records.ts';
 
 const { values } = parseArgs({
@@ -33,6 +34,7 @@ const BATCH_RECORDS = 800;
 const LIVE_COMMITS = 2_000;
 const LIVE_COMMANDS = 20;
 const READS = 100_000;
+const PROGRESS_MS = 5_000;
 const START_MS = 1_767_225_600_000;
 const IDENTITY = { topic: 'payments.internal.ledger.v1', laneCount, clusterId: 'bench' };
 
@@ -48,13 +50,22 @@ const nextOffset = (lane: number): bigint => {
   return offset;
 };
 
-const residentBytes = (): number => {
+const memoryNow = (): Memory => {
   globalThis.gc?.();
-  return process.memoryUsage().rss;
+  return memoryOf(process.pid);
 };
 
 /** LMDB's readers, and the pages that they hold, go on with the event loop; so does the processor between two fetches. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+let shownMs = performance.now();
+/** A line from time to time: on a busy machine the whole takes many minutes. */
+function progress(stage: string, done: number): void {
+  const nowMs = performance.now();
+  if (nowMs - shownMs < PROGRESS_MS) return;
+  shownMs = nowMs;
+  console.error(`${stage}: ${done}, ${perSecond(done, spentMs)} per second of CPU`);
+}
 
 let spentMs = 0;
 /** Counts the store's own time, not that of making what goes in. */
@@ -85,12 +96,14 @@ async function openIndex(): Promise<LmdbLedgerIndex> {
   return index;
 }
 
+const perSecond = (count: number, ms: number): number => Math.round((count / ms) * 1000);
+
 const fileBytes = (): number => {
   const file = join(directory, '0', 'data.mdb');
   return existsSync(file) ? statSync(file).size : 0;
 };
 
-const emptyBytes = residentBytes();
+const emptyMemory = memoryNow();
 let index = await openIndex();
 let inputBytes = 0;
 for (let first = 0; first < keyCount; first += BATCH_RECORDS / 2) {
@@ -105,10 +118,11 @@ for (let first = 0; first < keyCount; first += BATCH_RECORDS / 2) {
   inputBytes += records.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0);
   timed(() => index.applyBatch(lane, records, offsets[lane] ?? 0n));
   await turn();
+  progress('keys rebuilt', Math.min(first + BATCH_RECORDS / 2, keyCount));
 }
 const rebuildMs = takeSpentMs();
 const rebuiltBytes = fileBytes();
-const rebuiltResidentBytes = residentBytes();
+const rebuiltMemory = memoryNow();
 
 let slowestCommitMs = 0;
 for (let commit = 0; commit < LIVE_COMMITS; commit += 1) {
@@ -155,6 +169,7 @@ for (let lane = 0; lane < laneCount; lane += 1) {
     const records = expired.map((key) => ({ key, value: null, state: null, offset: nextOffset(lane), timestampMs: 0 }));
     timed(() => index.applyBatch(lane, records, offsets[lane] ?? 0n));
     tombstones += expired.length;
+    progress('rows expired', tombstones);
     await turn();
   }
 }
@@ -162,15 +177,15 @@ const expireMs = takeSpentMs();
 if (index.size() !== 0) throw new Error(`${index.size()} keys were not forgotten`);
 await index.close();
 
-const perSecond = (count: number, ms: number): number => Math.round((count / ms) * 1000);
 const report = {
   keys: keyCount,
   lanes: laneCount,
   inputBytesPerKey: Math.round(inputBytes / keyCount),
   diskBytesPerKey: Math.round(rebuiltBytes / keyCount),
   diskMegabytes: Math.round(rebuiltBytes / 1e6),
-  memoryMegabytesEmpty: Math.round(emptyBytes / 1e6),
-  memoryMegabytesRebuilt: Math.round(rebuiltResidentBytes / 1e6),
+  mebibytesEmpty: emptyMemory.resident,
+  mebibytesRebuilt: rebuiltMemory.resident,
+  mebibytesRebuiltOfFiles: rebuiltMemory.files,
   rebuildSeconds: Number((rebuildMs / 1000).toFixed(1)),
   rebuildKeysPerSecond: perSecond(keyCount, rebuildMs),
   liveCommandsPerSecond: perSecond(LIVE_COMMITS * LIVE_COMMANDS, liveMs),

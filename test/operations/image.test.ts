@@ -117,7 +117,12 @@ function valuesOf(name: string): string[] {
 
 describe('the image', () => {
   it('starts the processor, which lists every setting that is missing', async () => {
-    const [program = ''] = (JSON.parse(valuesOf('CMD')[0] ?? '[]') as string[]).slice(1);
+    const command = JSON.parse(valuesOf('CMD')[0] ?? '[]') as string[];
+    const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+      scripts: { start: string };
+    };
+    expect(command.join(' ')).toBe(scripts.start);
+    const program = command.at(-1) ?? '';
     const { code, text } = await start(program, {});
     expect(code).toBe(EXIT_CODE_CONFIG);
     for (const [name, setting] of Object.entries(SETTINGS)) {

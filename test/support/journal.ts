@@ -21,6 +21,7 @@ export class Journal {
   readonly #events: PaymentEvent[] = [];
   readonly #deadLetters: TopicRecord[] = [];
   readonly #watch = new Watch();
+  #resultCount = 0;
   #close: () => Promise<void> = async () => undefined;
 
   static async open(settings: ClientSettings): Promise<Journal> {
@@ -30,6 +31,7 @@ export class Journal {
       start: { from: 'beginning' },
       onEvent: (event) => {
         journal.#events.push(event);
+        if (event.kind === 'result') journal.#resultCount += 1;
         journal.#watch.changed();
       },
     });
@@ -58,6 +60,11 @@ export class Journal {
     return this.#events.filter(
       (event): event is ResultEvent => event.kind === 'result' && (key === undefined || event.key === key),
     );
+  }
+
+  /** Of all keys, without going through them. */
+  resultCount(): number {
+    return this.#resultCount;
   }
 
   transactionEvents(transactionId?: string): TransactionEvent[] {

@@ -6,11 +6,10 @@
  * Whoever started it ends it; `end` may always be called and leaves no process behind. Its log is kept, bounded.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { startArguments } from '../../dev/start-command.ts';
 import { freePort, LOOPBACK } from '../../dev/engine/ports.ts';
 import { Watch } from './watch.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** Start of Node, schemas, topics, and a group that has to wait for the session of a killed member. */
 const READY_MS_MAX = 45_000;
 /** Calls end and are committed within their own deadline; beyond this the end is no orderly one. */
@@ -44,7 +43,7 @@ export class RunningProcessor {
 
   constructor(environment: Readonly<Record<string, string>>, httpPort: number) {
     this.httpUrl = `http://${LOOPBACK}:${httpPort}`;
-    this.#child = spawn(process.execPath, [MAIN], {
+    this.#child = spawn(process.execPath, startArguments(), {
       env: { PATH: process.env['PATH'] ?? '', NODE_NO_WARNINGS: '1', ...environment, HTTP_PORT: String(httpPort) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -73,13 +72,13 @@ export class RunningProcessor {
   }
 
   /** Every assigned lane is open. */
-  async ready(): Promise<void> {
+  async ready(timeoutMs = READY_MS_MAX): Promise<void> {
     await this.#watch.until(
       () => {
         if (this.#end !== null) throw new Error(`the processor ended (${JSON.stringify(this.#end)}):\n${this.tail()}`);
         return this.#assigned?.every((lane) => this.#open.has(lane)) === true;
       },
-      READY_MS_MAX,
+      timeoutMs,
       () => `the processor to be ready:\n${this.tail()}`,
     );
   }

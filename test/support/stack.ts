@@ -28,6 +28,8 @@ export interface StackOptions {
   name: string;
   kafkaBrokers: readonly string[];
   schemaRegistryUrl: string;
+  /** Partitions of every topic; LANES by default. */
+  lanes?: number;
   sandbox?: SandboxStartOptions;
   /** Settings of the processor beside the usual ones. */
   settings?: Readonly<Record<string, string>>;
@@ -86,7 +88,7 @@ export class Stack {
       KAFKA_BROKERS: options.kafkaBrokers.join(','),
       SCHEMA_REGISTRY_URL: options.schemaRegistryUrl,
       TOPIC_PREFIX: prefix,
-      LANES: String(LANES),
+      LANES: String(options.lanes ?? LANES),
     };
     const read = readSomeSettings(kafkaEnvironment, [...CLIENT_SETTING_NAMES, ...TOPIC_SETTING_NAMES]);
     if (!read.ok) throw new Error(read.problems.join('; '));
