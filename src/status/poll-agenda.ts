@@ -86,7 +86,7 @@ export class PollAgenda {
     this.#sweep = record.sweep === null ? null : sweepWalk(record.sweep);
     this.#sweepDueMs = (record.sweptAtMs ?? nowMs) + options.intervalMs * SWEEP_INTERVALS;
     this.#reversalsDueMs = nowMs + options.intervalMs * REVERSALS_INTERVALS;
-    this.#planMs = nowMs + options.intervalMs;
+    this.#planMs = nowMs;
   }
 
   /** The next page to ask for; null: nothing is due. Asked again without `took`, it says the same. */

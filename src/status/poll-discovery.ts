@@ -44,10 +44,11 @@ export class PollDiscovery {
   #longOverlapDueMs: number;
   #shortOverlapMs: number;
 
+  /** Due at once: the former owner of the lane may have been gone for a while, and the budget begins empty. */
   constructor(options: DiscoveryOptions, discoveredToMs: number, nowMs: number) {
     this.#options = options;
     this.#discoveredToMs = discoveredToMs;
-    this.#dueMs = nowMs + options.intervalMs;
+    this.#dueMs = nowMs;
     this.#longOverlapDueMs = nowMs;
     this.#shortOverlapMs = shortOverlapMaxMs(options.intervalMs);
   }

@@ -44,8 +44,8 @@ const WATCHED_MAX = 200_000;
 const GUESS_MARGIN_MS = 5 * 60_000;
 /** Taken at a time, so that what becomes due meanwhile has its turn. */
 const DUE_MAX = 2_000;
-/** Of one window: about ten pages. */
-const CLUSTER_MAX = 1_000;
+/** Of one window: ten pages, with room for its neighbours at the edges, who would make an eleventh. */
+const CLUSTER_MAX = 960;
 
 export class PollWatch {
   readonly #options: WatchOptions;
@@ -106,22 +106,29 @@ export class PollWatch {
   }
 
   /**
-   * What is due, as windows that hold neighbours together, the most overdue for their age first.
+   * What is due, as windows that hold neighbours together. Where the budget is too small for all, half of it goes to those
+   * that are the most overdue for their age, who are the likeliest to have changed, and half to those that have waited
+   * longest, so that nobody waits for more than twice the time that all of them take.
    * @param mergeGapMs a gap in creation time that costs less to read through than a call of its own
    */
   due(nowMs: number, mergeGapMs: number): Cluster[] {
     const due: Due[] = [];
     for (const [id, watched] of this.#watched) {
-      const lateness = (nowMs - watched.lookedMs) / this.#intervalMs(watched, nowMs);
+      const waitedMs = nowMs - watched.lookedMs;
+      const lateness = waitedMs / this.#intervalMs(watched, nowMs);
       if (lateness < 1) continue;
       const { createdMs, marginMs } = watched;
       if (!this.#isToWatch(watched, nowMs)) this.#watched.delete(id);
-      else due.push({ id, lateness, fromMs: createdMs - marginMs, toMs: createdMs + marginMs });
+      else due.push({ id, lateness, waitedMs, fromMs: createdMs - marginMs, toMs: createdMs + marginMs });
     }
     due.sort((left, right) => left.fromMs - right.fromMs);
-    const clusters = clustersOf(due, mergeGapMs).sort((left, right) => right.lateness - left.lateness);
+    const clusters = clustersOf(due, mergeGapMs);
+    const inTurn = alternately(
+      clusters.toSorted((left, right) => right.lateness - left.lateness),
+      clusters.toSorted((left, right) => right.waitedMs - left.waitedMs),
+    );
     let count = 0;
-    const taken = clusters.filter(({ ids }) => (count += ids.length) - ids.length < DUE_MAX);
+    const taken = inTurn.filter(({ ids }) => (count += ids.length) - ids.length < DUE_MAX);
     return taken.map(({ fromMs, ids, toMs }) => ({ ids, window: { fromMs, toMs, status: null } }));
   }
 
@@ -152,23 +159,36 @@ interface Due {
   readonly toMs: number;
   /** Intervals that have passed. */
   readonly lateness: number;
+  readonly waitedMs: number;
+}
+
+interface DueCluster {
+  fromMs: number;
+  toMs: number;
+  /** The most of any of them. */
+  lateness: number;
+  waitedMs: number;
+  readonly ids: string[];
 }
 
 /** @param sorted by where they begin */
-function clustersOf(
-  sorted: readonly Due[],
-  mergeGapMs: number,
-): { fromMs: number; toMs: number; lateness: number; ids: string[] }[] {
-  const clusters: { fromMs: number; toMs: number; lateness: number; ids: string[] }[] = [];
-  for (const { fromMs, id, lateness, toMs } of sorted) {
+function clustersOf(sorted: readonly Due[], mergeGapMs: number): DueCluster[] {
+  const clusters: DueCluster[] = [];
+  for (const { fromMs, id, lateness, toMs, waitedMs } of sorted) {
     const last = clusters.at(-1);
     if (last !== undefined && fromMs - last.toMs <= mergeGapMs && last.ids.length < CLUSTER_MAX) {
       last.toMs = Math.max(last.toMs, toMs);
       last.lateness = Math.max(last.lateness, lateness);
+      last.waitedMs = Math.max(last.waitedMs, waitedMs);
       last.ids.push(id);
-    } else clusters.push({ fromMs, toMs, lateness, ids: [id] });
+    } else clusters.push({ fromMs, toMs, lateness, waitedMs, ids: [id] });
   }
   return clusters;
+}
+
+/** The first of the one order, the first of the other, and so on, each once. */
+function alternately<Item>(one: readonly Item[], other: readonly Item[]): Item[] {
+  return [...new Set(one.flatMap((item, place) => [item, other[place] ?? item]))];
 }
 
 function clamped(value: number, min: number, max: number): number {

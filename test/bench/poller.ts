@@ -4,7 +4,8 @@
  *
  *   node test/bench/poller.ts [--json]
  *
- * The transactions are open all the time, created over the last minutes or hours, and change at random instants.
+ * The transactions are open all the time, created over the last minutes or hours, and change at random instants; or they
+ * come and go, a quarter of them made by others, so that as many are open at any time.
  *
  * Names of scenes, or parts of them, choose among them.
  */
@@ -14,6 +15,10 @@ import { PollerWorld, SETTINGS } from '../status/poller-world.ts';
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
 const MINUTE_MS = 60_000;
 const WARM_UP_MS = 20 * MINUTE_MS;
+/** Of the time measured: what changes later may not have been seen at its end. */
+const SEEN_SHARE = 0.8;
+/** Of those that come and go, every so-manieth is made by others. */
+const OTHERS_EVERY = 4;
 
 interface Scene {
   name: string;
@@ -22,11 +27,21 @@ interface Scene {
   createdOverMs: number;
   measuredMs: number;
   callsPerMinuteMax: number;
+  /** They come and go, each open for so long. */
+  lifeMs?: number;
 }
 
 const SCENES: Scene[] = [
   { name: '100 young', open: 100, createdOverMs: MINUTE_MS, measuredMs: 10 * MINUTE_MS, callsPerMinuteMax: 120 },
   { name: '1,000 young', open: 1_000, createdOverMs: MINUTE_MS, measuredMs: 5 * MINUTE_MS, callsPerMinuteMax: 120 },
+  ...[120, 180, 240, 300].map((callsPerMinuteMax) => ({
+    name: `1,000 coming and going, ${callsPerMinuteMax} calls`,
+    open: 1_000,
+    createdOverMs: 5 * MINUTE_MS,
+    measuredMs: 10 * MINUTE_MS,
+    callsPerMinuteMax,
+    lifeMs: MINUTE_MS,
+  })),
   {
     name: '1,000 over an hour',
     open: 1_000,
@@ -77,21 +92,43 @@ interface Figures {
   cpuSecondsPerHour: number;
 }
 
+/** One change each, from open to open, so that as many are watched all the time; late enough to be seen. */
+function standing({ createdOverMs, measuredMs, open }: Scene, measuredFromMs: number, random: () => number): Payment[] {
+  return Array.from({ length: open }, (_, index) => {
+    const createdMs = START_MS + 1_000 + Math.floor(random() * createdOverMs);
+    const changedMs = measuredFromMs + Math.floor(random() * measuredMs * SEEN_SHARE);
+    const changes: [Change, ...Change[]] = [change(createdMs, 'PENDING'), change(changedMs, 'PROCESSING')];
+    return { id: `Transaction:${index}`, changes };
+  });
+}
+
+function comingAndGoing(open: number, lifeMs: number, endMs: number, random: () => number): Payment[] {
+  const beginMs = START_MS + 1_000;
+  return Array.from({ length: Math.floor((open * (endMs - beginMs)) / lifeMs) }, (_, index) => {
+    const createdMs = beginMs + Math.floor(random() * (endMs - beginMs));
+    const sentMs = createdMs + Math.floor(lifeMs * 0.4);
+    const changes: [Change, ...Change[]] = [
+      change(createdMs, 'PROCESSING'),
+      change(sentMs, 'SENT'),
+      change(createdMs + lifeMs, 'COMPLETED'),
+    ];
+    return { id: `Transaction:${index}`, changes };
+  });
+}
+
+function change(atMs: number, status: string): Change {
+  return { atMs, status, failureReason: null };
+}
+
 async function measure(scene: Scene): Promise<Figures> {
   const random = randomOf(scene.open);
   const measuredFromMs = START_MS + scene.createdOverMs + MINUTE_MS;
   const endMs = measuredFromMs + scene.measuredMs;
-  const payments: Payment[] = Array.from({ length: scene.open }, (_, index) => {
-    const createdMs = START_MS + 1_000 + Math.floor(random() * scene.createdOverMs);
-    const changes: [Change, ...Change[]] = [{ atMs: createdMs, status: 'PENDING', failureReason: null }];
-    // One change each, from open to open, so that as many are watched all the time; late enough to be seen.
-    changes.push({
-      atMs: measuredFromMs + Math.floor(random() * scene.measuredMs * 0.8),
-      status: 'PROCESSING',
-      failureReason: null,
-    });
-    return { id: `Transaction:${index}`, changes };
-  });
+  const { lifeMs } = scene;
+  const isStanding = lifeMs === undefined;
+  const payments = isStanding
+    ? standing(scene, measuredFromMs, random)
+    : comingAndGoing(scene.open, lifeMs, endMs, random);
   const service = new SimulatedService(payments, PLAIN_MANNER);
   const world = new PollerWorld({
     settings: { ...SETTINGS, callsPerMinuteMax: scene.callsPerMinuteMax },
@@ -99,7 +136,9 @@ async function measure(scene: Scene): Promise<Figures> {
     list: (filter, nowMs) => service.list(filter, nowMs),
   });
   // What the answers of our own commands show.
-  for (const payment of payments) {
+  const isOurs = (index: number): boolean => isStanding || index % OTHERS_EVERY !== 0;
+  for (const [index, payment] of payments.entries()) {
+    if (!isOurs(index)) continue;
     const createdMs = payment.changes[0].atMs;
     world.time.at(createdMs + 50, () => {
       world.commit({
@@ -123,14 +162,22 @@ async function measure(scene: Scene): Promise<Figures> {
   const cpu = process.cpuUsage(cpuBefore);
   world.end();
   const seenMs = new Map(
-    world.transactionEvents
-      .filter(({ status }) => status === 'PROCESSING')
-      .map(({ transactionId, observedAt }) => [transactionId, Number(observedAt)]),
+    world.transactionEvents.map(({ transactionId, status, observedAt }) => [
+      `${transactionId} ${status}`,
+      Number(observedAt),
+    ]),
   );
-  const delays = payments
-    .flatMap((payment) => {
-      const seen = seenMs.get(payment.id);
-      return seen === undefined ? [] : [seen - (payment.changes[1]?.atMs ?? 0)];
+  const measuredToMs = measuredFromMs + scene.measuredMs * SEEN_SHARE;
+  const changes = payments.flatMap(({ changes, id }, index) =>
+    changes
+      .slice(isOurs(index) ? 1 : 0)
+      .filter(({ atMs }) => atMs >= measuredFromMs && atMs <= measuredToMs)
+      .map(({ atMs, status }) => ({ atMs, key: `${id} ${status}` })),
+  );
+  const delays = changes
+    .flatMap(({ atMs, key }) => {
+      const seen = seenMs.get(key);
+      return seen === undefined ? [] : [seen - atMs];
     })
     .sort((left, right) => left - right);
   const calls = world.callTimes.filter((atMs) => atMs >= measuredFromMs);
@@ -138,8 +185,8 @@ async function measure(scene: Scene): Promise<Figures> {
     (delays[Math.min(delays.length - 1, Math.floor(delays.length * share))] ?? 0) / 1000;
   return {
     scene: scene.name,
-    changes: payments.length,
-    unseen: payments.length - delays.length,
+    changes: changes.length,
+    unseen: changes.length - delays.length,
     delayP50Seconds: at(0.5),
     delayP99Seconds: at(0.99),
     delayMaxSeconds: at(1),

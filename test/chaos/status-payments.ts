@@ -34,37 +34,45 @@ const WEIGHTS: Readonly<Record<PaymentKind, number>> = {
   'rejected-by-command': 5,
   'rejected-unannounced': 5,
 };
-/** Payments that go through; the others are spread over what else may become of them. */
-const PLAIN_SHARE = 0.45;
 const SCENARIOS = ['004', '005', '006', '007', '011', '012', '013', '014', '015', '016', '017', '018'];
 
 export interface PlanOptions {
   count: number;
   perSecond: number;
   followsWithinMs: number;
+  kinds: readonly PaymentKind[];
+  /** 0 to 1: of those that something else becomes of than that they go through. */
+  troubledShare: number;
   random: () => number;
 }
 
-export function planPayments({ count, followsWithinMs, perSecond, random }: PlanOptions): PlannedPayment[] {
+export function planPayments({
+  count,
+  followsWithinMs,
+  kinds,
+  perSecond,
+  random,
+  troubledShare,
+}: PlanOptions): PlannedPayment[] {
   return Array.from({ length: count }, (_, index) => ({
-    kind: drawKind(random),
-    name: `${index}-${drawDigits(random)}`,
+    kind: drawKind(kinds, random),
+    name: `${index}-${drawDigits(troubledShare, random)}`,
     atMs: Math.floor((index / perSecond) * 1000),
     followsAfterMs: Math.floor(random() * followsWithinMs),
   }));
 }
 
-function drawKind(random: () => number): PaymentKind {
-  const total = PAYMENT_KINDS.reduce((sum, kind) => sum + WEIGHTS[kind], 0);
+function drawKind(kinds: readonly PaymentKind[], random: () => number): PaymentKind {
+  const total = kinds.reduce((sum, kind) => sum + WEIGHTS[kind], 0);
   let place = random() * total;
-  for (const kind of PAYMENT_KINDS) {
+  for (const kind of kinds) {
     place -= WEIGHTS[kind];
     if (place < 0) return kind;
   }
   return 'transfer-in';
 }
 
-function drawDigits(random: () => number): string {
-  if (random() < PLAIN_SHARE) return 'x';
+function drawDigits(troubledShare: number, random: () => number): string {
+  if (random() >= troubledShare) return 'x';
   return SCENARIOS[Math.floor(random() * SCENARIOS.length)] ?? 'x';
 }

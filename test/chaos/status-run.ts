@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { startEngine } from '../../dev/engine/start.ts';
 import { FAILURE_REASONS } from '../../dev/sandbox/scenarios.ts';
 import { judgeStatusHistory } from './status-history.ts';
+import { PAYMENT_KINDS } from './status-payments.ts';
 import { statusReportOf, statusTextOf } from './status-report.ts';
 import { runStatuses, type StatusRunOptions } from './status-scenario.ts';
 
@@ -30,6 +31,7 @@ const { values } = parseArgs({
   },
 });
 
+const TROUBLED_SHARE = 0.55;
 /** With fewer transactions not every status and reason need occur. */
 const COVERING_TRANSACTIONS = 1_000;
 const STATUSES = ['CREATED', 'PENDING', 'PROCESSING', 'SENT', 'COMPLETED', 'REJECTED', 'FAILED', 'REFUNDED', 'EXPIRED'];
@@ -50,6 +52,8 @@ try {
     settleMs: Number(values['settle-seconds']) * 1000,
     pollIntervalMs: Number(values['poll-interval-ms']),
     callsPerMinuteMax: Number(values['calls-per-minute']),
+    kinds: PAYMENT_KINDS,
+    troubledShare: TROUBLED_SHARE,
     seed: Number(values.seed),
     onProgress,
   };

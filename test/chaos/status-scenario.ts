@@ -18,7 +18,7 @@ import { ListCalls } from './list-calls.ts';
 import { ResultWatch } from './result-watch.ts';
 import type { StatusEvidence } from './status-history.ts';
 import { StatusLoad } from './status-load.ts';
-import { planPayments } from './status-payments.ts';
+import { planPayments, type PaymentKind } from './status-payments.ts';
 
 export interface StatusRunOptions {
   kafkaBrokers: readonly string[];
@@ -34,6 +34,9 @@ export interface StatusRunOptions {
   settleMs: number;
   pollIntervalMs: number;
   callsPerMinuteMax: number;
+  kinds: readonly PaymentKind[];
+  /** 0 to 1: of the payments that fail, are rejected, refunded or slow. */
+  troubledShare: number;
   seed: number;
   onProgress: (line: string) => void;
 }
@@ -50,6 +53,8 @@ export interface StatusRunEvidence extends StatusEvidence {
   listCallsInAMinuteMax: number;
   ownEnds: readonly OwnEnd[];
   badStops: readonly OwnEnd[];
+  /** When the first payment was made, on the wall clock. */
+  beganMs: number;
   elapsedMs: number;
   /** From the last change at the service until the events said the same. */
   toldAfterQuietMs: number;
@@ -101,11 +106,14 @@ async function run(
     count: options.transactions,
     perSecond: options.perSecond,
     followsWithinMs: options.settleMs,
+    kinds: options.kinds,
+    troubledShare: options.troubledShare,
     random: seededRandom(options.seed),
   });
   for (let index = 0; index < options.processors; index += 1) await fleet.start();
   await Promise.all(fleet.members.map(({ processor }) => processor.ready()));
   const beganMs = performance.now();
+  const beganWallMs = Date.now();
   const killsMs: number[] = [];
   const quiet = new AbortController();
   const reporter = setInterval(() => {
@@ -139,6 +147,7 @@ async function run(
       listCallsInAMinuteMax: listCalls.mostInAMinute(),
       ownEnds: fleet.ownEnds,
       badStops: fleet.badStops,
+      beganMs: beganWallMs,
       elapsedMs: Math.round(performance.now() - beganMs),
       toldAfterQuietMs,
     };
