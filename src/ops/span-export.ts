@@ -206,7 +206,8 @@ function failureLog(log: TracingOptions['log'], monotonicMs: () => number): (err
 
 /** What the SDK says of itself: spans dropped, settings passed over. */
 function diagnosticsTo(failed: (error: unknown) => void): DiagLogger {
-  const say = (message: string): void => failed(message);
+  // A component's name comes first, then what it says; objects may be of any size and content.
+  const say = (...parts: unknown[]): void => failed(parts.filter((part) => typeof part === 'string').join(' '));
   const nothing = (): void => undefined;
   return { error: say, warn: say, info: nothing, debug: nothing, verbose: nothing };
 }
