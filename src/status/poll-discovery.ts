@@ -44,12 +44,12 @@ export class PollDiscovery {
   #longOverlapDueMs: number;
   #shortOverlapMs: number;
 
-  /** Due at once: the former owner of the lane may have been gone for a while, and the budget begins empty. */
+  /** Due at once, and short: the former owner of the lane may have been gone for a while, and the budget begins empty. */
   constructor(options: DiscoveryOptions, discoveredToMs: number, nowMs: number) {
     this.#options = options;
     this.#discoveredToMs = discoveredToMs;
     this.#dueMs = nowMs;
-    this.#longOverlapDueMs = nowMs;
+    this.#longOverlapDueMs = nowMs + options.intervalMs;
     this.#shortOverlapMs = shortOverlapMaxMs(options.intervalMs);
   }
 
