@@ -23,7 +23,7 @@ const { values } = parseArgs({
 /** Resident, of which pages of mapped files can be taken back at any time. */
 const RESIDENT_MEBIBYTES_MAX = 400;
 const LOOK_MS = 100;
-const RESULTS_MS_MAX = 300_000;
+const RESULTS_MS_MAX = 900_000;
 /** Back to rest: buffers and connections are still there, the burst's garbage may go. */
 const REST_MS = 5_000;
 const PUBLISHED_TOGETHER = 500;
