@@ -1,11 +1,9 @@
 /**
  * Writes docs/metrics.md from the table of metrics; with `--check` only compares, and exits 1 when the file is stale.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { METRICS, type LabelValues, type MetricDefinition } from '../../src/ops/metrics-table.ts';
-
-const root = new URL('../../', import.meta.url);
-const target = new URL('docs/metrics.md', root);
+import { METRICS, type LabelValues, type MetricDefinition, type MetricName } from '../../src/ops/metrics-table.ts';
+import { writeOrCheck } from './generated-file.ts';
+import { CONVENTIONS, type Convention } from './semantic-conventions.ts';
 
 function labelText(name: string, values: LabelValues): string {
   const listed = values === 'lanes' ? 'the number of a lane' : values.map((value) => `\`${value}\``).join(', ');
@@ -30,25 +28,35 @@ prom-client (\`process_*\`, \`nodejs_*\`, with the delay of the event loop) are 
 Each process tells of the lanes that are assigned to it: sums over all processes are the whole group's.
 
 `;
+const conventionsHeader = `## OpenTelemetry names
+
+What the semantic conventions for messaging and HTTP clients, and where they have nothing the collector's Kafka receiver,
+have for these metrics. Ours keep their names: their labels are bounded, and their meaning is the processor's. A metric that
+is not listed has no counterpart there.
+
+`;
+
+function rowOf([name, { difference, name: theirs }]: [string, Convention]): string[] {
+  return [`\`${METRICS[name as MetricName].name}\``, `\`${theirs}\``, difference];
+}
+
+/** Columns as wide as their widest cell, as the formatter has them. */
+function tableOf(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[], fill: string): string =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0, fill)).join(' | ')} |\n`;
+  const [head = [], ...body] = rows;
+  return [
+    line(head, ' '),
+    line(
+      widths.map(() => ''),
+      '-',
+    ),
+    ...body.map((row) => line(row, ' ')),
+  ].join('');
+}
+
 const metrics: MetricDefinition[] = Object.values(METRICS);
-const text = `${(header + metrics.map(sectionOf).join('')).trimEnd()}\n`;
-
-if (process.argv.includes('--check')) {
-  if (storedText() !== text) {
-    console.error(
-      'docs/metrics.md is not what src/ops/metrics-table.ts says: run `npm run generate` and commit the result.',
-    );
-    process.exit(1);
-  }
-} else {
-  mkdirSync(new URL('.', target), { recursive: true });
-  writeFileSync(target, text);
-}
-
-function storedText(): string | null {
-  try {
-    return readFileSync(target, 'utf8');
-  } catch {
-    return null;
-  }
-}
+const conventions = [['Here', 'There', 'Difference'], ...Object.entries(CONVENTIONS).map(rowOf)];
+const text = header + metrics.map(sectionOf).join('') + conventionsHeader + tableOf(conventions);
+writeOrCheck('docs/metrics.md', 'src/ops/metrics-table.ts', `${text.trimEnd()}\n`);

@@ -27,6 +27,8 @@ export interface InboxOptions<Item> {
   readonly read: (message: KafkaMessage) => Promise<ReadResult<Item>>;
   readonly seek: (offset: bigint) => void;
   readonly resume: () => void;
+  /** Messages below the expected offset came again; they are passed over. */
+  readonly onRedelivered: (messages: number) => void;
   /** There is something to handle. */
   readonly wake: () => void;
 }
@@ -91,12 +93,14 @@ export class LaneInbox<Item> {
       return 'not-now';
     }
     this.#highWatermark = batch.highWatermark;
-    if (batch.fetchedOffset > this.#expected || batch.lastOffset + 1n < this.#expected) {
-      this.#options.seek(this.#expected);
+    const expected = this.#expected;
+    const unseen = batch.messages.filter(({ offset }) => BigInt(offset) >= expected);
+    if (unseen.length < batch.messages.length) this.#options.onRedelivered(batch.messages.length - unseen.length);
+    if (batch.fetchedOffset > expected || batch.lastOffset + 1n < expected) {
+      this.#options.seek(expected);
       return 'sought';
     }
-    for (const message of batch.messages) {
-      if (BigInt(message.offset) < this.#expected) continue;
+    for (const message of unseen) {
       this.#raw.push(message);
       this.#bytes += sizeOf(message);
     }

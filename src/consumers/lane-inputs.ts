@@ -40,6 +40,7 @@ export class LaneInputs {
         lane,
         read,
         wake,
+        onRedelivered: parts.onRedelivered,
         seek: (offset) => parts.seek(topic, lane, offset),
         resume: () => parts.resume(topic, lane),
       });

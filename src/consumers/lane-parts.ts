@@ -13,6 +13,7 @@ import type { IntakeOptions } from './command-intake.ts';
 import type { CommandTraces } from './command-traces.ts';
 import type { AdmissionCause } from './lane-admission.ts';
 import type { DeskReports } from './lane-outcomes.ts';
+import type { LaneLoss } from './lane-loss.ts';
 import type { RetentionPolicy } from './lane-retention.ts';
 import type { LookUps } from './look-ups.ts';
 import type { LedgerReader } from './ledger-reader.ts';
@@ -57,6 +58,9 @@ export interface LaneParts {
   readonly isConfirmedSince: (monotonicMs: number) => boolean;
   readonly onStageChange: () => void;
   readonly onCommit: () => void;
+  readonly onLost: (reason: LaneLoss) => void;
+  /** Messages came again that the lane has had; they were passed over. */
+  readonly onRedelivered: (messages: number) => void;
 }
 
 export interface InputStatus {
@@ -76,6 +80,10 @@ export interface LaneStatus {
   readonly stage: LaneStage;
   readonly stoppedReason: string | null;
   readonly openedMs: number;
+  /** Nothing is being gathered or committed. */
+  readonly isIdle: boolean;
+  /** When it last committed, or was opened; 0 while it is not open. */
+  readonly committedMs: number;
   /** Unfinished entries. */
   readonly entries: readonly Entry[];
   readonly inputs: readonly InputStatus[];

@@ -10,7 +10,6 @@ import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../api/clock.ts';
 import type { Config } from '../config.ts';
 import { LmdbLedgerIndex } from '../ledger/lmdb-ledger-index.ts';
-import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { KafkaLog } from '../producers/kafka-client.ts';
 import { LaneProducer } from '../producers/lane-producer.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
@@ -23,11 +22,16 @@ import { decodeTransactionState } from '../status/transaction-state.ts';
 import { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
 import { GroupMember } from './group-member.ts';
+import { clientIdOf, groupProcess, type GroupProcess } from './group-processes.ts';
 import { Lane } from './lane.ts';
 import type { DeskReports } from './lane-outcomes.ts';
+import type { LaneReports } from './lane-loss.ts';
 import type { LaneParts, LaneStatus } from './lane-parts.ts';
+import { ledgerPolicy } from './ledger-policy.ts';
 import { LedgerReader } from './ledger-reader.ts';
+import { LedgerRestore } from './ledger-restore.ts';
 import { openLedgerStore } from './ledger-start.ts';
+import { ledgerStatus, type LedgerStatus } from './ledger-view.ts';
 import { LookUps } from './look-ups.ts';
 import { POLLER_LANE, pollerPort } from './poller-link.ts';
 import { TopicOffsets, type PartitionOffsets } from './topic-offsets.ts';
@@ -38,10 +42,12 @@ export interface LaneSetOptions {
   readonly registry: RecordRegistry;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly reports: DeskReports & { committed(): void; readonly poll: PollerReports };
+  readonly reports: DeskReports & LaneReports & { readonly poll: PollerReports };
   readonly traces: CommandTraces;
   /** The process must end: going on would be of no use. */
   readonly onFatal: (error: Error) => void;
+  /** In place of a store of its own under STATE_DIR. */
+  readonly index?: LmdbLedgerIndex;
 }
 
 export interface LaneSetStatus {
@@ -62,7 +68,8 @@ export class LaneSet {
   readonly #reader: LedgerReader;
   readonly #offsets: TopicOffsets;
   readonly #index: LmdbLedgerIndex;
-  readonly #openStore: () => Promise<void>;
+  readonly #restore: LedgerRestore;
+  readonly #openStore: () => Promise<Map<number, bigint>>;
   readonly #calls: Calls;
   readonly #poller: StatusPoller;
   #assigned: readonly number[] | null = null;
@@ -73,15 +80,18 @@ export class LaneSet {
     const { api, clock, config, log, registry } = options;
     const topics = topicNames(config.TOPIC_PREFIX);
     const commandTypes = servedCommandTypes(config);
-    const clientId = `${config.KAFKA_GROUP_ID}-${this.#processId.slice(0, 8)}`;
+    const clientId = clientIdOf(config.KAFKA_GROUP_ID, this.#processId);
     const kafkaLog: KafkaLog = ({ level, message, fields }) =>
       log[level]({ event: 'kafka-client', ...fields }, message);
-    this.#index = new LmdbLedgerIndex({
-      stateDirectory: config.STATE_DIR,
-      laneCount: config.LANES,
-      restingSince: (value) => restingSinceMs(decodeTransactionState(value)),
-      onFatal: options.onFatal,
-    });
+    this.#index =
+      options.index ??
+      new LmdbLedgerIndex({
+        stateDirectory: config.STATE_DIR,
+        laneCount: config.LANES,
+        restingSince: (value) => restingSinceMs(decodeTransactionState(value)),
+        onFatal: options.onFatal,
+      });
+    this.#restore = new LedgerRestore(clock);
     this.#openStore = () =>
       openLedgerStore({
         settings: config,
@@ -119,6 +129,7 @@ export class LaneSet {
       index: this.#index,
       log: kafkaLog,
       onCommitApplied: (lane, token, commit) => this.#lanes[lane]?.commitApplied(token, commit),
+      onPosition: (lane, nextOffset) => this.#restore.reached(lane, nextOffset),
       onTransactionState: (value) => this.#poller.stateChanged(() => decodeTransactionState(value)),
       onFatal: options.onFatal,
     });
@@ -205,13 +216,16 @@ export class LaneSet {
         this.#poller.laneOpen(this.#laneOf(POLLER_LANE).stage() === 'open');
       },
       onCommit: () => options.reports.committed(),
+      onLost: (reason) => options.reports.laneLost(reason),
+      onRedelivered: (messages) => options.reports.redelivered(messages),
     };
     this.#lanes = Array.from({ length: config.LANES }, (_, lane) => new Lane({ ...shared, lane }));
   }
 
   /** Rejects when Kafka cannot be reached; lanes open later, as they are assigned. */
   async start(): Promise<void> {
-    await this.#openStore();
+    this.#restore.began();
+    this.#restore.await(await this.#openStore());
     if (this.#isStopping) return;
     await this.#reader.start();
     await this.#member.start();
@@ -231,6 +245,16 @@ export class LaneSet {
     return this.#offsets.ends(topic);
   }
 
+  /** The same up to what is written, whether or not readers may have it yet. */
+  highWatermarks(topic: string): Promise<Map<number, bigint>> {
+    return this.#offsets.highWatermarks(topic);
+  }
+
+  /** The processes of the group, as Kafka knows them. */
+  async groupMembers(): Promise<GroupProcess[]> {
+    return (await this.#offsets.members()).map(groupProcess);
+  }
+
   /** Where the group stands, by partition: for lanes that are not open here. */
   committedOffsets(topic: string): Promise<Map<number, bigint>> {
     return this.#offsets.committed(topic);
@@ -246,6 +270,16 @@ export class LaneSet {
       callsRunning: this.#calls.running(),
       keysRemembered: this.#index.size(),
     };
+  }
+
+  /** What the ledger says of all lanes, those of other processes included. */
+  ledger(): LedgerStatus {
+    return ledgerStatus({
+      laneCount: this.#lanes.length,
+      index: this.#index,
+      reader: this.#reader,
+      restore: this.#restore,
+    });
   }
 
   #assign(lanes: readonly number[], isNewMember: boolean): void {
@@ -267,15 +301,4 @@ export class LaneSet {
 /** Simulating payments is served in a sandbox alone. */
 export function servedCommandTypes(config: Pick<Config, 'SANDBOX_COMMANDS'>): CommandType[] {
   return COMMAND_TYPES.filter((type) => type !== 'simulate-uma-receive' || config.SANDBOX_COMMANDS);
-}
-
-function ledgerPolicy(config: Config): LedgerPolicy {
-  return {
-    apiTimeoutMs: config.API_TIMEOUT_MS,
-    settlingTimeMs: config.SETTLING_TIME_MS,
-    idempotentOperations: new Set(config.API_IDEMPOTENT_OPERATIONS),
-    idempotencyRetentionMs: config.API_IDEMPOTENCY_RETENTION,
-    immediateExecution: config.IMMEDIATE_EXECUTION,
-    commandMaxAgeMs: config.COMMAND_MAX_AGE,
-  };
 }

@@ -50,11 +50,14 @@ export class LaneTenure {
   #causes: ReadonlyMap<string, AdmissionCause> = new Map();
   /** Nothing is being committed. */
   #isIdle = false;
+  #committedMs: number;
 
   constructor(parts: LaneParts, inputs: LaneInputs, ownership: Ownership) {
     this.#parts = parts;
     this.#inputs = inputs;
     this.#ownership = ownership;
+    // The OWNER record was.
+    this.#committedMs = parts.clock.nowMs();
     this.#memory = new LaneMemory(parts.index, parts.lane);
     this.#desk = laneDesk(parts, this.#memory);
     this.#retention = new LaneRetention(parts, this.#memory);
@@ -148,6 +151,16 @@ export class LaneTenure {
     return this.entries().some(({ phase }) => phase.state === 'INTENT');
   }
 
+  /** Nothing is being gathered or committed. */
+  isIdle(): boolean {
+    return this.#isIdle;
+  }
+
+  /** When it last committed, on the wall clock. */
+  committedMs(): number {
+    return this.#committedMs;
+  }
+
   async #gather(commit: number): Promise<LaneTransaction> {
     const { lane, topics } = this.#parts;
     const transaction = new LaneTransaction(topics.ledger, lane);
@@ -171,8 +184,9 @@ export class LaneTenure {
   }
 
   #committed(transaction: LaneTransaction, commit: number): void {
-    const { calls, onCommit } = this.#parts;
+    const { calls, clock, onCommit } = this.#parts;
     this.#commit = commit;
+    this.#committedMs = clock.nowMs();
     this.#inputs.moved(transaction.positions());
     this.#submissions.committed();
     for (const report of transaction.reports) report();

@@ -16,6 +16,7 @@ import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { acquireOwnership } from './lane-acquisition.ts';
 import { LaneInputs } from './lane-inputs.ts';
+import { lossOf } from './lane-loss.ts';
 import { LaneStoppedError, type LaneParts, type LaneStage, type LaneStatus } from './lane-parts.ts';
 import { SubmissionError } from './lane-submissions.ts';
 import { LaneTenure } from './lane-tenure.ts';
@@ -54,6 +55,7 @@ export class Lane {
   assigned(isNewMember: boolean): void {
     if (this.#stage === 'open' && !isNewMember) this.#inputs.rejoin();
     else if (this.#stage === 'open' || this.#stage === 'releasing') {
+      if (this.#stage === 'open') this.#parts.onLost('counted-out');
       this.#close();
       this.#start();
     } else if (this.#stage === 'closed') this.#start();
@@ -112,6 +114,8 @@ export class Lane {
       stage: this.#stage,
       stoppedReason: this.#stoppedReason,
       openedMs: this.#openedMs,
+      isIdle: this.#tenure?.isIdle() ?? true,
+      committedMs: this.#tenure?.committedMs() ?? 0,
       entries: this.#tenure?.entries() ?? [],
       inputs: this.#inputs.status(this.#tenure?.causes() ?? new Map()),
     };
@@ -139,6 +143,7 @@ export class Lane {
           return;
         }
         log.warn({ event: 'lane-acquire-failed', lane, err: error });
+        this.#parts.onLost('not-acquired');
         await this.#untilConfirmedSince(generation, beganMs);
         await sleep(ACQUIRE_AGAIN_MS);
       }
@@ -170,7 +175,9 @@ export class Lane {
       await tenure.run();
     } catch (error) {
       if (!this.#isCurrent(generation)) return;
-      this.#parts.log.warn({ event: 'lane-lost', lane: this.#parts.lane, err: error });
+      const reason = lossOf(error);
+      this.#parts.log.warn({ event: 'lane-lost', lane: this.#parts.lane, reason, err: error });
+      this.#parts.onLost(reason);
       await this.#lost();
     }
   }

@@ -35,6 +35,8 @@ export interface LedgerReaderOptions {
   readonly onCommitApplied: (lane: number, token: string, commit: number) => void;
   /** A new state of a transaction has been applied. */
   readonly onTransactionState: (value: Buffer) => void;
+  /** Everything of the lane below the offset has been applied, or was not for readers. */
+  readonly onPosition: (lane: number, nextOffset: bigint) => void;
   /** It cannot go on: a record cannot be read, or kafkajs gave up. */
   readonly onFatal: (error: Error) => void;
 }
@@ -48,6 +50,8 @@ export class LedgerReader {
   readonly #consumer: Consumer;
   /** Next offset to be applied, by lane. */
   readonly #next: bigint[];
+  /** The same, with control records that lie behind the last record: those reach nobody, but the position is past them. */
+  readonly #passed: bigint[];
   readonly #waiting = new Map<string, () => void>();
   #recordsApplied = 0;
   #isStopping = false;
@@ -55,6 +59,7 @@ export class LedgerReader {
   constructor(options: LedgerReaderOptions) {
     this.#options = options;
     this.#next = Array.from({ length: options.laneCount }, () => 0n);
+    this.#passed = [...this.#next];
     this.#consumer = createKafka(options.settings, options.clientId, {
       retry: PATIENT_RETRY,
       log: options.log,
@@ -74,13 +79,22 @@ export class LedgerReader {
   /** The index must be open. */
   async start(): Promise<void> {
     const { index, topic, onFatal } = this.#options;
-    for (const lane of this.#next.keys()) this.#next[lane] = index.checkpoint(lane).nextOffset;
+    for (const lane of this.#next.keys()) {
+      this.#next[lane] = index.checkpoint(lane).nextOffset;
+      this.#pass(lane, this.#next[lane]);
+    }
     const consumer = this.#consumer;
     consumer.on(consumer.events.GROUP_JOIN, () => {
       // A join rewinds to the beginning; going over it again would show lanes the past.
       this.#next.forEach((offset, partition) => {
         if (offset > 0n) consumer.seek({ topic, partition, offset: offset.toString() });
       });
+    });
+    consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
+      const { batchSize, lastOffset, partition } = payload;
+      const firstOffset = (payload.firstOffset as string | null) ?? lastOffset;
+      if (batchSize > 0 || BigInt(firstOffset) > this.position(partition)) return;
+      this.#pass(partition, BigInt(lastOffset) + 1n);
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (!payload.restart) onFatal(payload.error);
@@ -120,6 +134,11 @@ export class LedgerReader {
     return this.#recordsApplied;
   }
 
+  /** Everything of the lane below has been applied, or was not for readers. */
+  position(lane: number): bigint {
+    return this.#passed[lane] ?? 0n;
+  }
+
   /** Nothing is applied from here on. */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -135,6 +154,13 @@ export class LedgerReader {
     this.#next[lane] = nextOffset;
     this.#recordsApplied += records.length;
     for (const record of records) this.#tell(lane, record);
+    this.#pass(lane, nextOffset);
+  }
+
+  #pass(lane: number, nextOffset: bigint): void {
+    if (nextOffset < this.position(lane)) return;
+    this.#passed[lane] = nextOffset;
+    this.#options.onPosition(lane, nextOffset);
   }
 
   #tell(lane: number, { key, value }: LedgerRecord): void {

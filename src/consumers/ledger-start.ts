@@ -33,9 +33,10 @@ interface Misfit {
 
 /**
  * Opens the store; afterwards `checkpoint(lane)` says where the lane is to be read from.
+ * @returns where the lanes' parts of the ledger end now: the offset after the last record, by lane
  * @throws StateDirectoryError, or the client's error when no broker answers
  */
-export async function openLedgerStore(options: LedgerStartOptions): Promise<void> {
+export async function openLedgerStore(options: LedgerStartOptions): Promise<Map<number, bigint>> {
   const { clientId, index, laneCount, log, settings, topic } = options;
   const kafka = createKafka(settings, `${clientId}-start`, { retry: PATIENT_RETRY });
   const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
@@ -43,27 +44,31 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<void
   if (rebuiltBecause === null) log.info({ event: 'ledger-store-open', folder, keys: index.size() });
   else log.warn({ event: 'ledger-store-rebuilt', folder, reason: rebuiltBecause });
   const untilMs = performance.now() + END_PATIENCE_MS;
-  let misfits = await withAdmin(kafka, (admin) => misfitsOf(admin, options));
+  let { ends, misfits } = await withAdmin(kafka, (admin) => comparedWithTopic(admin, options));
   while (misfits.some(({ mayPass }) => mayPass) && performance.now() < untilMs) {
     await sleep(ASK_AGAIN_MS);
-    misfits = await withAdmin(kafka, (admin) => misfitsOf(admin, options));
+    ({ ends, misfits } = await withAdmin(kafka, (admin) => comparedWithTopic(admin, options)));
   }
   for (const { lane, reason } of misfits) {
     log.warn({ event: 'ledger-store-lane-rebuilt', lane, reason });
     index.forgetLane(lane);
   }
+  return ends;
 }
 
-async function misfitsOf(admin: Admin, { index, laneCount, topic }: LedgerStartOptions): Promise<Misfit[]> {
+async function comparedWithTopic(
+  admin: Admin,
+  { index, laneCount, topic }: LedgerStartOptions,
+): Promise<{ ends: Map<number, bigint>; misfits: Misfit[] }> {
   const checkpoints = Array.from({ length: laneCount }, (_, lane) => index.checkpoint(lane));
   const latestMs = Math.max(...checkpoints.map(({ timestampMs }) => timestampMs));
-  const ends = new Map((await admin.fetchTopicOffsets(topic)).map((offsets) => [offsets.partition, offsets]));
+  const bounds = new Map((await admin.fetchTopicOffsets(topic)).map((offsets) => [offsets.partition, offsets]));
   // Everything in the store is older than this; a topic that was made anew has nothing that is.
   const later = await admin.fetchTopicOffsetsByTimestamp(topic, latestMs + CLOCKS_MS);
   const laterOffsets = new Map(later.map(({ partition, offset }) => [partition, BigInt(offset)]));
-  return checkpoints.flatMap(({ nextOffset }, lane): Misfit[] => {
-    const low = BigInt(ends.get(lane)?.low ?? 0);
-    const high = BigInt(ends.get(lane)?.high ?? 0);
+  const misfits = checkpoints.flatMap(({ nextOffset }, lane): Misfit[] => {
+    const low = BigInt(bounds.get(lane)?.low ?? 0);
+    const high = BigInt(bounds.get(lane)?.high ?? 0);
     const laterOffset = laterOffsets.get(lane) ?? high;
     if (nextOffset === 0n) return [];
     if (nextOffset < low)
@@ -74,4 +79,6 @@ async function misfitsOf(admin: Admin, { index, laneCount, topic }: LedgerStartO
     }
     return [];
   });
+  const ends = new Map([...bounds].map(([lane, { high }]) => [lane, BigInt(high)]));
+  return { ends, misfits };
 }

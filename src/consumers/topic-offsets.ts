@@ -3,15 +3,28 @@
  *
  * Owns one admin client at a time. Its view of the leaders goes stale when one moves, so after an error it is replaced.
  */
-import type { Admin, Kafka } from 'kafkajs';
+import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import type { Clock } from '../api/clock.ts';
 import { createKafka, PATIENT_RETRY, type KafkaLog, type KafkaSettings } from '../producers/kafka-client.ts';
 import type { TopicStart } from './lane-parts.ts';
+
+const { AssignerProtocol } = kafkajs;
 
 export interface PartitionOffsets {
   readonly low: bigint;
   readonly high: bigint;
 }
+
+/** A member of the group. */
+export interface MemberDescription {
+  readonly clientId: string;
+  readonly host: string;
+  /** Ascending. */
+  readonly lanes: readonly number[];
+}
+
+/** Of Kafka's protocol. */
+const READ_UNCOMMITTED = 0;
 
 /** Lanes ask one after the other for the same topics: one answer serves them all for a while. */
 const ANSWER_AGE_MAX_MS = 500;
@@ -40,6 +53,26 @@ export class TopicOffsets {
       const offsets = await this.#ask((admin) => admin.fetchTopicOffsets(topic));
       return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
     });
+  }
+
+  /**
+   * Offset after the last record of each partition, those of open transactions included: `ends` stops before the first
+   * of them.
+   */
+  async highWatermarks(topic: string): Promise<Map<number, bigint>> {
+    const offsets = await this.#ask((admin) => admin.fetchTopicOffsets(topic, { isolationLevel: READ_UNCOMMITTED }));
+    return new Map(offsets.map(({ partition, high }) => [partition, BigInt(high)]));
+  }
+
+  async members(): Promise<MemberDescription[]> {
+    const { groups } = await this.#ask((admin) => admin.describeGroups([this.#groupId]));
+    return groups
+      .flatMap(({ members }) => members)
+      .map(({ clientHost, clientId, memberAssignment }) => {
+        const assignment = AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment ?? {};
+        const lanes = [...new Set(Object.values(assignment).flat())].sort((left, right) => left - right);
+        return { clientId, host: clientHost.replace(/^\//, ''), lanes };
+      });
   }
 
   async startOf(topic: string, lane: number): Promise<TopicStart> {

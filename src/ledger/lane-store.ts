@@ -11,8 +11,9 @@
  */
 import { hash } from 'node:crypto';
 import type { Database } from 'lmdb';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import type { Entry } from './entry.ts';
-import type { LedgerRecord, LedgerTimes } from './ledger-index.ts';
+import type { LedgerRecord, LedgerTimes, UnknownResult, UnknownResults } from './ledger-index.ts';
 import {
   decodeEntry,
   ENTRY_PREFIX,
@@ -21,7 +22,18 @@ import {
   POSITION_KEY,
   TRANSACTION_PREFIX,
 } from './ledger-records.ts';
-import { doneRow, entryOf, placeOf, plainRow, readRow, ROW_CLASS, type Row, type RowClass } from './stored-row.ts';
+import {
+  doneRow,
+  entryOf,
+  placeOf,
+  plainRow,
+  readRow,
+  ROW_CLASS,
+  timeOfPlace,
+  unknownCommandAt,
+  type Row,
+  type RowClass,
+} from './stored-row.ts';
 
 export type Table = Database<Buffer, Buffer>;
 
@@ -42,11 +54,15 @@ interface Head {
   readonly timestampMs: number;
   /** Entries remembered. */
   readonly commands: number;
+  /** Results UNKNOWN among them; a command without any is left out. */
+  readonly unknown: UnknownCounts;
   readonly owner: string | null;
   readonly position: string | null;
 }
 
-const EMPTY_HEAD: Head = { next: 0n, timestampMs: 0, commands: 0, owner: null, position: null };
+type UnknownCounts = Readonly<Partial<Record<CommandType, number>>>;
+
+const EMPTY_HEAD: Head = { next: 0n, timestampMs: 0, commands: 0, unknown: {}, owner: null, position: null };
 /** Half of a SHA-256: two keys of one lane never meet. */
 const KEY_HASH_BYTES = 16;
 /** Before every place. */
@@ -58,6 +74,8 @@ export class LaneStore {
   readonly #restingSince: RestingSince;
   readonly #unfinished = new Map<string, Buffer>();
   #head: Head;
+  /** Those of the head, while records are applied. */
+  #unknown = new Map<CommandType, number>();
   /** Of all rows: what comes after it is appended, so that pages become full. */
   #lastPlace: Buffer;
 
@@ -88,8 +106,10 @@ export class LaneStore {
       else if (record.key === POSITION_KEY) position = record.value?.toString() ?? null;
       else last.set(record.key, record);
     }
+    this.#unknown = new Map(Object.entries(this.#head.unknown) as [CommandType, number][]);
     for (const record of last.values()) commands += this.#put(record);
-    this.#head = { next: nextOffset, timestampMs, commands, owner, position };
+    const unknown: UnknownCounts = Object.fromEntries([...this.#unknown].filter(([, count]) => count > 0));
+    this.#head = { next: nextOffset, timestampMs, commands, unknown, owner, position };
     this.#tables.heads.putSync(this.#headKey, encodeHead(this.#head));
   }
 
@@ -129,6 +149,26 @@ export class LaneStore {
     return undefined;
   }
 
+  /** Of each command that has any. Looks at the first place of each alone. */
+  unknown(): UnknownResults[] {
+    return COMMAND_TYPES.flatMap((command) => {
+      const count = this.#head.unknown[command] ?? 0;
+      const [oldest] = count === 0 ? [] : this.#unknownPlaces(command, 1);
+      return oldest === undefined ? [] : [{ command, count, oldestMs: timeOfPlace(oldest) }];
+    });
+  }
+
+  /** The oldest, at most as many as given, oldest first. */
+  oldestUnknown(limit: number): UnknownResult[] {
+    const places = COMMAND_TYPES.filter((command) => this.#head.unknown[command] !== undefined).flatMap((command) =>
+      this.#unknownPlaces(command, limit).map((place) => ({ place, command, completedMs: timeOfPlace(place) })),
+    );
+    places.sort((left, right) => left.completedMs - right.completedMs);
+    return places.slice(0, limit).map(({ place, command, completedMs }) => {
+      return { key: this.#rowAt(place).ledgerKey.slice(ENTRY_PREFIX.length), command, completedMs };
+    });
+  }
+
   /** Keys of rows whose time is before the given ones, oldest first of each class. */
   expired(before: LedgerTimes, limit: number): string[] {
     const keysOf = (rowClass: RowClass, beforeMs: number, count: number): string[] =>
@@ -161,6 +201,7 @@ export class LaneStore {
     const keyHash = hashOf(ledgerKey);
     const place = places.get(keyHash);
     if (place === undefined) return false;
+    this.#countUnknown(place, -1);
     rows.removeSync(place);
     return places.removeSync(keyHash);
   }
@@ -171,8 +212,19 @@ export class LaneStore {
     const place = placeOf(rowClass, timeMs, offset);
     const append = place.compare(this.#lastPlace) > 0;
     if (append) this.#lastPlace = place;
+    this.#countUnknown(place, 1);
     rows.putSync(place, row, { append });
     places.putSync(hashOf(key), place);
+  }
+
+  #countUnknown(place: Buffer, change: 1 | -1): void {
+    const command = unknownCommandAt(place);
+    if (command !== null) this.#unknown.set(command, (this.#unknown.get(command) ?? 0) + change);
+  }
+
+  #unknownPlaces(command: CommandType, limit: number): Buffer[] {
+    const places = this.#tables.rows.getKeys({ ...rangeOf(ROW_CLASS.unknown[command]), limit });
+    return Array.from(places, (place) => Buffer.from(place));
   }
 
   #rowOf(key: string, value: Buffer): { rowClass: RowClass; timeMs: number; row: Buffer } {
@@ -184,13 +236,16 @@ export class LaneStore {
     const entry = isEntry(key) ? readableEntry(value) : null;
     if (entry?.phase.state !== 'DONE') return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
     const { completedMs, outcome } = entry.phase;
-    const rowClass = outcome === 'UNKNOWN' ? ROW_CLASS.kept : ROW_CLASS.done;
+    const rowClass = outcome === 'UNKNOWN' ? ROW_CLASS.unknown[entry.commandType] : ROW_CLASS.done;
     return { rowClass, timeMs: completedMs, row: doneRow(key, entry) };
   }
 
   #row(ledgerKey: string): Row | undefined {
     const place = this.#tables.places.get(hashOf(ledgerKey));
-    if (place === undefined) return undefined;
+    return place === undefined ? undefined : this.#rowAt(place);
+  }
+
+  #rowAt(place: Buffer): Row {
     const stored = this.#tables.rows.get(place);
     if (stored === undefined) throw new Error('the local store has a place without a row');
     return readRow(stored);

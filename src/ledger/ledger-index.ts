@@ -2,6 +2,7 @@
  * What the ledger topic says, lane by lane: fed by the ledger reader with every record in order, read by lanes when
  * they are acquired and when a key arrives that they do not hold themselves.
  */
+import type { CommandType } from '../records/commands.ts';
 import type { Entry } from './entry.ts';
 import type { OwnerRecord, PositionRecord } from './ledger-records.ts';
 
@@ -28,6 +29,22 @@ export interface Checkpoint {
 export interface LedgerTimes {
   readonly doneMs: number;
   readonly transactionMs: number;
+}
+
+/** Results UNKNOWN of one command in one lane, which wait for a person's decision. */
+export interface UnknownResults {
+  readonly command: CommandType;
+  readonly count: number;
+  /** When the oldest of them was completed. */
+  readonly oldestMs: number;
+}
+
+/** One of them. */
+export interface UnknownResult {
+  /** Of the command, without the prefix of the ledger. */
+  readonly key: string;
+  readonly command: CommandType;
+  readonly completedMs: number;
 }
 
 export interface LedgerIndex {

@@ -11,7 +11,14 @@
 import { statfsSync } from 'node:fs';
 import { open, type RootDatabase } from 'lmdb';
 import type { Entry } from './entry.ts';
-import type { Checkpoint, LedgerIndex, LedgerRecord, LedgerTimes } from './ledger-index.ts';
+import type {
+  Checkpoint,
+  LedgerIndex,
+  LedgerRecord,
+  LedgerTimes,
+  UnknownResult,
+  UnknownResults,
+} from './ledger-index.ts';
 import {
   decodeOwner,
   decodePosition,
@@ -46,7 +53,7 @@ export interface LmdbLedgerIndexOptions {
 }
 
 /** Goes up with every change of tables, rows or dictionary. */
-const STORE_FORMAT = 1;
+const STORE_FORMAT = 2;
 /** Less than the largest batch may take. */
 const FREE_BYTES_MIN = 8 * 1024 * 1024;
 const IDENTITY_KEY = Buffer.from('identity');
@@ -135,6 +142,16 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return this.#guarded(lane, (store) => store.expired(before, limit));
   }
 
+  /** Results UNKNOWN of the lane, of each command that has any. Cheap, however many there are. */
+  unknown(lane: number): UnknownResults[] {
+    return this.#guarded(lane, (store) => store.unknown());
+  }
+
+  /** Those of the lane that were given first, at most as many as given, oldest first. */
+  oldestUnknown(lane: number, limit: number): UnknownResult[] {
+    return this.#guarded(lane, (store) => store.oldestUnknown(limit));
+  }
+
   owner(lane: number): OwnerRecord | undefined {
     const { owner } = this.#guarded(lane, (store) => store.head());
     return owner === null ? undefined : decodeOwner(Buffer.from(owner));
@@ -143,6 +160,11 @@ export class LmdbLedgerIndex implements LedgerIndex {
   position(lane: number): PositionRecord | undefined {
     const { position } = this.#guarded(lane, (store) => store.head());
     return position === null ? undefined : decodePosition(Buffer.from(position));
+  }
+
+  /** Before that, and once it is closed, nothing can be asked but the size. */
+  isOpen(): boolean {
+    return this.#opened !== null;
   }
 
   /** None before the store is open. */

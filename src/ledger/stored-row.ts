@@ -9,16 +9,32 @@
  */
 import { crc32 } from 'node:zlib';
 import type { Entry } from './entry.ts';
+import type { CommandType } from '../records/commands.ts';
 import { decodeEntry, encodeEntry } from './ledger-records.ts';
+
+/**
+ * Results UNKNOWN, never forgotten: a class for each command, so that how many there are and how old the oldest is
+ * follows from places alone. The numbers are stored: they stay, whatever becomes of the list of commands.
+ */
+const UNKNOWN_CLASS = {
+  'create-quote': 2,
+  'execute-quote': 3,
+  'transfer-in': 4,
+  'reject-transaction': 5,
+  'simulate-uma-receive': 6,
+} as const satisfies Record<CommandType, number>;
 
 /** Rows of one class are forgotten by one rule; the order of the numbers is that of the table. */
 export const ROW_CLASS = {
-  /** Never forgotten: UNKNOWN, transactions that are not at rest, records that this release does not know. */
+  /** Never forgotten: transactions that are not at rest, records that this release does not know. */
   kept: 1,
-  transaction: 2,
-  done: 3,
+  unknown: UNKNOWN_CLASS,
+  transaction: 64,
+  // Last, for most rows are of this class and what comes at the end of a table fills its pages.
+  done: 65,
 } as const;
-export type RowClass = (typeof ROW_CLASS)[keyof typeof ROW_CLASS];
+export type RowClass =
+  (typeof UNKNOWN_CLASS)[CommandType] | (typeof ROW_CLASS)[Exclude<keyof typeof ROW_CLASS, 'unknown'>];
 
 /** A row is not what was written. */
 export class RowDamagedError extends Error {}
@@ -32,6 +48,17 @@ export function placeOf(rowClass: RowClass, timeMs: number, offset: bigint): Buf
   place.writeUIntBE(Math.min(Math.max(0, Math.trunc(timeMs)), UINT48_MAX), 1, 6);
   place.writeUIntBE(Number(offset), 7, 6);
   return place;
+}
+
+export function timeOfPlace(place: Buffer): number {
+  return place.readUIntBE(1, 6);
+}
+
+/** The command of a result UNKNOWN that has its row there; null: the row is of something else. */
+export function unknownCommandAt(place: Buffer): CommandType | null {
+  const rowClass = place.readUInt8(0);
+  const found = Object.entries(UNKNOWN_CLASS).find(([, number]) => number === rowClass);
+  return found === undefined ? null : (found[0] as CommandType);
 }
 
 export interface Row {

@@ -9,7 +9,6 @@ import type { Outcome } from '../records/commands.ts';
 import { DurationTally } from './duration-tally.ts';
 import type { Metrics } from './metrics.ts';
 import { METRICS, OTHER } from './metrics-table.ts';
-import { UnknownResults, type UnknownResultsState } from './unknown-results.ts';
 
 export interface ResultCount {
   readonly command: string;
@@ -28,7 +27,6 @@ export interface ActivityState {
   readonly startedAt: string;
   readonly results: readonly ResultCount[];
   readonly deadLetters: readonly DeadLetterCount[];
-  readonly unknownResults: UnknownResultsState;
   /** Failures of our own code, each a bug. */
   readonly ownFailures: number;
 }
@@ -56,7 +54,6 @@ export class Activity {
   readonly #startedMs: number;
   readonly #results = new Map<string, ResultCount>();
   readonly #deadLetters = new Map<DeadLetterReason, DeadLetterCount>();
-  readonly #unknownResults = new UnknownResults();
   readonly #callDurations = new DurationTally();
   readonly #commandDurations = new DurationTally();
   #ownFailures = 0;
@@ -69,7 +66,6 @@ export class Activity {
       ...metrics.reports,
       resulted: (lane, result) => {
         metrics.reports.resulted(lane, result);
-        this.#unknownResults.resulted(lane, result);
         this.#countResult(result.commandType, result.outcome);
         this.#commandDurations.add(Number(result.completedAt - result.commandTimestamp));
       },
@@ -90,13 +86,11 @@ export class Activity {
     };
   }
 
-  /** @param lanes those of this process */
-  state(lanes: ReadonlySet<number>, nowMs: number): ActivityState {
+  state(): ActivityState {
     return {
       startedAt: new Date(this.#startedMs).toISOString(),
       results: [...this.#results.values()],
       deadLetters: [...this.#deadLetters.values()],
-      unknownResults: this.#unknownResults.state(lanes, nowMs),
       ownFailures: this.#ownFailures,
     };
   }

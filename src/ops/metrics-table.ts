@@ -4,14 +4,19 @@
  * Labels take only the values listed, so that their number is bounded; what is not listed is counted as `other`. Keys,
  * accounts and bodies are never labels.
  */
-import type { BreakerStage } from '../api/breaker.ts';
-import type { ListFailure, Operation, Reading } from '../api/types.ts';
-import type { LaneStage } from '../consumers/lane-parts.ts';
-import type { EntryState } from '../ledger/entry.ts';
-import type { DeadLetterReason } from '../producers/dead-letters.ts';
-import { COMMAND_TYPES, type Outcome } from '../records/commands.ts';
-import type { PollWorkKind } from '../status/poll-agenda.ts';
-import type { NotAdmittedCause } from './lag.ts';
+import {
+  BREAKER_STAGES,
+  CALL_OUTCOMES,
+  CAUSES,
+  COMMANDS,
+  DEAD_LETTER_REASONS,
+  LANE_LOSSES,
+  LANE_STAGES,
+  OPERATIONS,
+  OUTCOMES,
+  UNFINISHED_STATES,
+} from './metric-labels.ts';
+import { STATUS_METRICS } from './status-metrics-table.ts';
 
 /** The values of a label; `lanes` are the numbers of the lanes, bounded by the setting LANES. */
 export type LabelValues = readonly string[] | 'lanes';
@@ -27,84 +32,6 @@ export interface MetricDefinition {
 
 /** Stands for a value that is not listed. */
 export const OTHER = 'other';
-
-/** All members of a union, checked to be complete by the compiler. */
-function every<Value extends string>(members: Record<Value, true>): Value[] {
-  return Object.keys(members) as Value[];
-}
-
-const COMMANDS = [...COMMAND_TYPES];
-const OPERATIONS: Operation[] = [...COMMAND_TYPES, 'list-transactions'];
-const OUTCOMES = every<Outcome>({
-  ACCEPTED: true,
-  REFUSED: true,
-  INVALID: true,
-  EXPIRED: true,
-  FAILED: true,
-  CONFLICT: true,
-  UNKNOWN: true,
-});
-const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
-  accepted: true,
-  doubt: true,
-  redirected: true,
-  unauthorized: true,
-  'not-here': true,
-  'told-to-wait': true,
-  conflict: true,
-  refused: true,
-  'never-sent': true,
-  page: true,
-  held: true,
-  unreachable: true,
-  'not-understood': true,
-});
-const LIST_OUTCOMES = every<ListFailure | 'page'>({
-  page: true,
-  held: true,
-  unreachable: true,
-  unauthorized: true,
-  redirected: true,
-  'told-to-wait': true,
-  refused: true,
-  'not-understood': true,
-});
-const POLL_KINDS = every<PollWorkKind>({
-  discovery: true,
-  revisit: true,
-  'catch-up': true,
-  reversals: true,
-  sweep: true,
-});
-const CAUSES = every<NotAdmittedCause>({
-  'catching-up': true,
-  'no-slot': true,
-  'lane-full': true,
-  breaker: true,
-  held: true,
-  'rate-limit': true,
-  unconfirmed: true,
-  registry: true,
-  failed: true,
-  'lane-not-open': true,
-});
-const UNFINISHED_STATES = every<Exclude<EntryState, 'DONE'>>({
-  INTENT: true,
-  PARKED: true,
-  DOUBTFUL: true,
-  QUOTED: true,
-});
-const DEAD_LETTER_REASONS = every<DeadLetterReason>({
-  UNREADABLE: true,
-  UNKNOWN_SCHEMA: true,
-  NO_KEY: true,
-  INVALID_KEY: true,
-  TOO_LARGE: true,
-  SET_ASIDE: true,
-  REFUSED_DECISION: true,
-});
-const BREAKER_STAGES = every<BreakerStage>({ closed: true, open: true, checking: true, trial: true, ramp: true });
-const LANE_STAGES = every<LaneStage>({ closed: true, acquiring: true, open: true, releasing: true, stopped: true });
 
 /** A healthy call takes tens of milliseconds; the last bounds are for long deadlines. */
 const CALL_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -129,6 +56,18 @@ export const METRICS = {
     type: 'gauge',
     help: 'Age of the partition ends that the lag is computed from; it grows while Kafka does not answer. Before the first answer: time since the start.',
     labels: {},
+  },
+  heldBackMessages: {
+    name: 'payments_held_back_messages',
+    type: 'gauge',
+    help: 'Messages of a command topic that no reader gets, for they lie behind a transaction that their publisher has not ended: the high watermark minus the last stable offset. They are in no lag.',
+    labels: { lane: 'lanes', command: COMMANDS },
+  },
+  heldBackSeconds: {
+    name: 'payments_held_back_seconds',
+    type: 'gauge',
+    help: 'How long readers have not got past that transaction; 0 where nothing is held back.',
+    labels: { lane: 'lanes', command: COMMANDS },
   },
   notAdmittedMessages: {
     name: 'payments_not_admitted_messages',
@@ -173,6 +112,18 @@ export const METRICS = {
     labels: { command: COMMANDS },
     buckets: COMMAND_BUCKETS_SECONDS,
   },
+  unknownResults: {
+    name: 'payments_unknown_results',
+    type: 'gauge',
+    help: "Results UNKNOWN in the ledger that wait for a person's decision, of the lanes of this process.",
+    labels: { command: COMMANDS },
+  },
+  unknownOldestSeconds: {
+    name: 'payments_unknown_oldest_seconds',
+    type: 'gauge',
+    help: 'How long the oldest of them has waited; 0 where there are none.',
+    labels: { command: COMMANDS },
+  },
   replays: {
     name: 'payments_replays_total',
     type: 'counter',
@@ -197,52 +148,29 @@ export const METRICS = {
     help: "Persons' decisions on results, by whether they were carried out.",
     labels: { carried_out: ['true', 'false'] },
   },
-  statusChanges: {
-    name: 'payments_status_changes_total',
-    type: 'counter',
-    help: 'Status changes published, by what changed.',
-    labels: { kind: every<'transaction' | 'quote'>({ transaction: true, quote: true }) },
-  },
-  polling: {
-    name: 'payments_polling',
-    type: 'gauge',
-    help: '1 while this process polls the statuses of transactions, as the owner of lane 0 does; else 0.',
-    labels: {},
-  },
-  pollCalls: {
-    name: 'payments_poll_calls_total',
-    type: 'counter',
-    help: 'Pages of GET /transactions that the status poller asked for, by what for and how the answer was read.',
-    labels: { kind: POLL_KINDS, outcome: LIST_OUTCOMES },
-  },
-  pollObservations: {
-    name: 'payments_poll_observations_total',
-    type: 'counter',
-    help: 'Observations published by the status poller: transactions that showed something new.',
-    labels: {},
-  },
-  pollBudgetWaitSeconds: {
-    name: 'payments_poll_budget_wait_seconds_total',
-    type: 'counter',
-    help: 'Time that due pages waited for POLL_MAX_CALLS_PER_MINUTE. Close to one second per second: the budget is used up, and changes are seen later.',
-    labels: {},
-  },
-  pollWatched: {
-    name: 'payments_poll_watched',
-    type: 'gauge',
-    help: 'Transactions that the status poller looks at one by one: open ones, and terminal ones that took long.',
-    labels: {},
-  },
-  pollSweptTimestampSeconds: {
-    name: 'payments_poll_swept_timestamp_seconds',
-    type: 'gauge',
-    help: 'When the last full pass over all watched transactions ended, in seconds since 1970; 0 before the first that this process has seen.',
-    labels: {},
-  },
+  ...STATUS_METRICS,
   commits: {
     name: 'payments_commits_total',
     type: 'counter',
     help: 'Transactions that lanes have committed.',
+    labels: {},
+  },
+  laneUncommittedSeconds: {
+    name: 'payments_lane_uncommitted_seconds',
+    type: 'gauge',
+    help: 'How long an open lane has committed nothing although it has something to commit: a transaction that has begun, or messages that nothing keeps it from admitting. 0 for a lane that has nothing to commit; none for one that is not open.',
+    labels: { lane: 'lanes' },
+  },
+  lanesLost: {
+    name: 'payments_lanes_lost_total',
+    type: 'counter',
+    help: 'Lanes that were lost, and attempts to acquire one that failed, by reason. What a lane has not committed is done again by its next owner.',
+    labels: { reason: LANE_LOSSES },
+  },
+  redelivered: {
+    name: 'payments_redelivered_messages_total',
+    type: 'counter',
+    help: 'Messages that Kafka delivered once more to a lane that has had them; they are passed over.',
     labels: {},
   },
   ownFailures: {
@@ -304,6 +232,18 @@ export const METRICS = {
     name: 'payments_lanes_configured',
     type: 'gauge',
     help: 'Lanes in all, the setting LANES: the sum of open lanes over all processes should be this.',
+    labels: {},
+  },
+  ledgerBehindRecords: {
+    name: 'payments_ledger_behind_records',
+    type: 'gauge',
+    help: 'Records of the ledger, all lanes, that the local store of this process has not applied: what it would read before it could take a lane over. Compacted records count, too. NaN while it is not known where the ledger ends.',
+    labels: {},
+  },
+  ledgerRestoreSeconds: {
+    name: 'payments_ledger_restore_seconds',
+    type: 'gauge',
+    help: 'How long the start took to restore the ledger: from the opening of the local store until all that the ledger held then was applied. While it is under way: how long so far.',
     labels: {},
   },
   keysRemembered: {

@@ -5,6 +5,7 @@
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallReport } from '../api/payment-api.ts';
+import type { LaneReports } from '../consumers/lane-loss.ts';
 import type { DeskReports } from '../consumers/lane-outcomes.ts';
 import type { PollerReports } from '../status/poller.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
@@ -13,7 +14,7 @@ import type { ProcessorState } from './processor-state.ts';
 
 export interface Metrics {
   /** For the lanes. Cheap, never throws. */
-  readonly reports: DeskReports & { committed(): void; readonly poll: PollerReports };
+  readonly reports: DeskReports & LaneReports & { readonly poll: PollerReports };
   /** For the payment API. Cheap, never throws. */
   readonly onCall: (report: CallReport) => void;
   /** `Content-Type` of the text. */
@@ -43,6 +44,8 @@ export function createMetrics(): Metrics {
       decided: (_lane, _decision, isCarriedOut) => set.add('decisions', { carried_out: String(isCarriedOut) }),
       failed: (_lane, where) => set.add('ownFailures', { where }),
       committed: () => set.add('commits', {}),
+      laneLost: (reason) => set.add('lanesLost', { reason }),
+      redelivered: (messages) => set.add('redelivered', {}, messages),
       poll: {
         polling: (isPolling) => set.put('polling', {}, isPolling ? 1 : 0),
         called: (kind, outcome) => set.add('pollCalls', { kind, outcome }),
@@ -133,6 +136,7 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   writeLag(set, state);
   writeUnfinished(set, state);
   writeService(set, state);
+  writeLedger(set, state);
   for (const stage of METRICS.lanes.labels.stage) {
     set.put('lanes', { stage }, state.lanes.filter((lane) => lane.stage === stage).length);
   }
@@ -142,11 +146,32 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   set.put('keysRemembered', {}, state.keysRemembered);
 }
 
+function writeLedger(set: MetricSet, { ledger, unknownResults }: ProcessorState): void {
+  for (const command of COMMAND_TYPES) {
+    const found = unknownResults.ofOwnLanes.find((group) => group.command === command);
+    set.put('unknownResults', { command }, found?.count ?? 0);
+    set.put('unknownOldestSeconds', { command }, found?.oldestSeconds ?? 0);
+  }
+  // Nought would say that all is read.
+  set.put('ledgerBehindRecords', {}, ledger.behindRecords ?? NaN);
+  set.put('ledgerRestoreSeconds', {}, ledger.restore?.seconds ?? 0);
+}
+
+const OF_LANES = [
+  'lagMessages',
+  'lagOldestSeconds',
+  'heldBackMessages',
+  'heldBackSeconds',
+  'observationsLagMessages',
+  'laneUncommittedSeconds',
+] as const;
+
 function writeLag(set: MetricSet, state: ProcessorState): void {
-  for (const name of ['lagMessages', 'lagOldestSeconds', 'observationsLagMessages'] as const) set.clear(name);
+  for (const name of OF_LANES) set.clear(name);
   const notAdmitted = new Map<string, number>();
-  for (const { lane, inputs } of state.lanes) {
-    for (const { cause, command, lagMessages, oldestSeconds } of inputs) {
+  for (const { lane, inputs, stage, uncommittedSeconds } of state.lanes) {
+    if (stage === 'open') set.put('laneUncommittedSeconds', { lane: String(lane) }, uncommittedSeconds ?? 0);
+    for (const { cause, command, heldBackMessages, heldBackSeconds, lagMessages, oldestSeconds } of inputs) {
       if (lagMessages === null) continue;
       if (command === null) {
         set.put('observationsLagMessages', { lane: String(lane) }, lagMessages);
@@ -154,6 +179,8 @@ function writeLag(set: MetricSet, state: ProcessorState): void {
       }
       set.put('lagMessages', { lane: String(lane), command }, lagMessages);
       set.put('lagOldestSeconds', { lane: String(lane), command }, oldestSeconds ?? 0);
+      set.put('heldBackMessages', { lane: String(lane), command }, heldBackMessages);
+      set.put('heldBackSeconds', { lane: String(lane), command }, heldBackSeconds ?? 0);
       if (cause === null) continue;
       const name = `${command} ${cause}`;
       notAdmitted.set(name, (notAdmitted.get(name) ?? 0) + lagMessages);

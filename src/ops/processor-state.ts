@@ -14,7 +14,11 @@ import { operationOf } from '../ledger/settlement.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import type { ActivityState } from './activity.ts';
 import type { Readiness } from './health.ts';
+import type { HeldBack } from './held-back.ts';
 import type { InputLag, NotAdmittedCause } from './lag.ts';
+import type { LedgerState } from './ledger-state.ts';
+import type { MemberState } from './members.ts';
+import type { UnknownResultsState } from './unknown-results.ts';
 
 export interface InputState {
   readonly topic: string;
@@ -28,6 +32,10 @@ export interface InputState {
   readonly cause: NotAdmittedCause | null;
   readonly problem: string | null;
   readonly position: string | null;
+  /** Behind a transaction that its publisher has not ended, and in no lag; 0 for an input that nobody else writes to. */
+  readonly heldBackMessages: number;
+  /** How long readers have not got past it; null where nothing is held back. */
+  readonly heldBackSeconds: number | null;
 }
 
 export interface LaneState {
@@ -37,6 +45,8 @@ export interface LaneState {
   /** Null while it is not open. */
   readonly openedAt: string | null;
   readonly unfinished: number;
+  /** How long it has had something to commit and committed nothing; null: it has nothing to commit, or is not open. */
+  readonly uncommittedSeconds: number | null;
   readonly inputs: readonly InputState[];
 }
 
@@ -76,6 +86,9 @@ export interface ProcessorState {
   /** How many may be under way at once, all operations. */
   readonly callSlots: number;
   readonly keysRemembered: number;
+  readonly ledger: LedgerState;
+  readonly members: readonly MemberState[];
+  readonly unknownResults: UnknownResultsState;
   /** What the process has done since its start. */
   readonly activity: ActivityState;
 }
@@ -90,6 +103,12 @@ export interface StateInputs {
   readonly lagOf: (lane: number, topic: string) => InputLag;
   readonly endsAgeMs: number;
   readonly callSlots: number;
+  readonly heldBackOf: (lane: number, topic: string) => HeldBack | null;
+  /** Null: it has nothing to commit. */
+  readonly uncommittedSinceMs: (lane: number) => number | null;
+  readonly ledger: LedgerState;
+  readonly members: readonly MemberState[];
+  readonly unknownResults: UnknownResultsState;
   readonly activity: ActivityState;
 }
 
@@ -117,19 +136,24 @@ export function processorState(inputs: StateInputs): ProcessorState {
     callsUnderWay: inputs.lanes.callsRunning,
     callSlots: inputs.callSlots,
     keysRemembered: inputs.lanes.keysRemembered,
+    ledger: inputs.ledger,
+    members: inputs.members,
+    unknownResults: inputs.unknownResults,
     activity: inputs.activity,
   };
 }
 
-function laneStates({ lanes, lagOf }: StateInputs): LaneState[] {
+function laneStates({ heldBackOf, lagOf, lanes, nowMs, uncommittedSinceMs }: StateInputs): LaneState[] {
   return [...lanes.lanes].map(([lane, status]) => ({
     lane,
     stage: status.stage,
     stoppedReason: status.stoppedReason,
     openedAt: status.stage === 'open' ? instant(status.openedMs) : null,
     unfinished: status.entries.length,
+    uncommittedSeconds: secondsSince(uncommittedSinceMs(lane), nowMs),
     inputs: status.inputs.map(({ topic, commandType, problem }) => {
       const lag = lagOf(lane, topic);
+      const held = heldBackOf(lane, topic);
       return {
         topic,
         command: commandType,
@@ -138,6 +162,8 @@ function laneStates({ lanes, lagOf }: StateInputs): LaneState[] {
         cause: lag.cause,
         problem,
         position: lag.position?.toString() ?? null,
+        heldBackMessages: held?.messages ?? 0,
+        heldBackSeconds: secondsSince(held?.sinceMs ?? null, nowMs),
       };
     }),
   }));
@@ -177,6 +203,10 @@ function oldestUnanswered(
 /** Timestamps are the publishers'; one ahead of our clock is no negative age. */
 function ageSeconds(entry: Entry, nowMs: number): number {
   return Math.max(0, nowMs - entry.origin.timestampMs) / 1000;
+}
+
+function secondsSince(sinceMs: number | null, nowMs: number): number | null {
+  return sinceMs === null ? null : Math.max(0, nowMs - sinceMs) / 1000;
 }
 
 function instant(ms: number): string {

@@ -5,16 +5,22 @@
 import type { Clock } from '../api/clock.ts';
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { LaneSetStatus } from '../consumers/lane-set.ts';
+import type { LedgerStatus } from '../consumers/ledger-view.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { Activity } from './activity.ts';
 import { readiness, type Readiness } from './health.ts';
-import { inputLag, type InputLag, type KnownOffsets, type Waiting } from './lag.ts';
+import { heldBack, type HeldBack } from './held-back.ts';
+import { inputLag, type InputLag, type KnownOffsets } from './lag.ts';
+import { ledgerState } from './ledger-state.ts';
+import { memberStates } from './members.ts';
 import { processorState, type ProcessorState } from './processor-state.ts';
-import { TopicEnds, type KnownTopicEnds, type OffsetSource } from './topic-ends.ts';
+import { TopicEnds, type KnownTopicEnds, type OffsetSource, type TopicAnswer } from './topic-ends.ts';
+import { uncommittedSinceMs } from './uncommitted-work.ts';
+import { unknownResults } from './unknown-results.ts';
 
 export interface StateReaderOptions {
-  readonly lanes: OffsetSource & { status(): LaneSetStatus };
+  readonly lanes: OffsetSource & { status(): LaneSetStatus; ledger(): LedgerStatus };
   readonly api: Pick<PaymentApi, 'snapshot'>;
   readonly isDraining: () => boolean;
   readonly topics: TopicNames;
@@ -28,8 +34,8 @@ export interface StateReaderOptions {
 }
 
 interface InputMemory {
-  readonly position: bigint | null;
-  readonly waiting: Waiting | null;
+  readonly lag: InputLag;
+  readonly heldBack: HeldBack | null;
 }
 
 const NOTHING: InputLag = { messages: null, oldestMs: null, cause: null, position: null, waiting: null };
@@ -38,15 +44,15 @@ export class StateReader {
   readonly #options: StateReaderOptions;
   readonly #ends: TopicEnds;
   readonly #memory = new Map<string, InputMemory>();
+  /** Since when a lane has had something to commit; by lane. */
+  readonly #uncommitted = new Map<number, number>();
 
   constructor(options: StateReaderOptions) {
     this.#options = options;
     const { clock, commandTypes, lanes, topics } = options;
-    this.#ends = new TopicEnds(
-      lanes,
-      [...commandTypes.map((type) => topics.commands[type]), topics.observations],
-      clock,
-    );
+    const commands = commandTypes.map((type) => topics.commands[type]);
+    const asked = { commands, internal: [topics.observations], others: [topics.ledger] };
+    this.#ends = new TopicEnds(lanes, asked, clock);
   }
 
   /** At once: asks nobody outside the process. */
@@ -63,43 +69,73 @@ export class StateReader {
   /** Settles within about a second, whatever Kafka does; never rejects for it. */
   async read(): Promise<ProcessorState> {
     const known = await this.#ends.latest();
-    const { activity, api, callSlots, clock, laneCount, lanes } = this.#options;
+    const { activity, api, callSlots, clock, laneCount, lanes, topics } = this.#options;
     const status = lanes.status();
+    const ledger = lanes.ledger();
     const nowMs = clock.nowMs();
-    const lags = this.#lags(status, known, nowMs);
+    const inputs = this.#inputs(status, known, nowMs);
+    const uncommitted = this.#uncommittedSince(status, inputs, nowMs);
+    const ledgerShown = ledgerState(ledger, known.topics.get(topics.ledger)?.ends);
     return processorState({
       nowMs,
       readiness: this.readiness(),
       lanes: status,
       laneCount,
       api: api.snapshot(),
-      lagOf: (lane, topic) => lags.get(inputName(lane, topic)) ?? NOTHING,
+      lagOf: (lane, topic) => inputs.get(inputName(lane, topic))?.lag ?? NOTHING,
+      heldBackOf: (lane, topic) => inputs.get(inputName(lane, topic))?.heldBack ?? null,
+      uncommittedSinceMs: (lane) => uncommitted.get(lane) ?? null,
       endsAgeMs: known.ageMs,
       callSlots,
-      activity: activity.state(new Set(status.lanes.keys()), nowMs),
+      ledger: ledgerShown,
+      members: memberStates(known.members, ledgerShown.owners, status.processId),
+      unknownResults: unknownResults(ledger, new Set(status.lanes.keys()), nowMs),
+      activity: activity.state(),
     });
   }
 
-  #lags(status: LaneSetStatus, known: KnownTopicEnds, nowMs: number): Map<string, InputLag> {
-    const lags = new Map<string, InputLag>();
+  #inputs(status: LaneSetStatus, known: KnownTopicEnds, nowMs: number): ReadonlyMap<string, InputMemory> {
+    const seen = new Set<string>();
     for (const [lane, { stage, inputs }] of status.lanes) {
       for (const input of inputs) {
         const name = inputName(lane, input.topic);
         const memory = this.#memory.get(name);
-        const offsets = offsetsOf(known, input.topic, lane);
-        const lag = inputLag(stage, input, offsets, memory?.position ?? null, memory?.waiting ?? null, nowMs);
-        this.#memory.set(name, lag);
-        lags.set(name, lag);
+        const answer = known.topics.get(input.topic);
+        const ends = answer?.ends.get(lane);
+        const highWatermark = answer?.highWatermarks?.get(lane);
+        const { position = null, waiting = null } = memory?.lag ?? {};
+        this.#memory.set(name, {
+          lag: inputLag(stage, input, offsetsOf(answer, lane), position, waiting, nowMs),
+          heldBack:
+            ends === undefined || highWatermark === undefined
+              ? null
+              : heldBack(ends, highWatermark, memory?.heldBack ?? null, nowMs - known.ageMs),
+        });
+        seen.add(name);
       }
     }
     // What another process owns by now is stale when it comes back.
-    for (const name of this.#memory.keys()) if (!lags.has(name)) this.#memory.delete(name);
-    return lags;
+    for (const name of this.#memory.keys()) if (!seen.has(name)) this.#memory.delete(name);
+    return this.#memory;
+  }
+
+  #uncommittedSince(
+    status: LaneSetStatus,
+    inputs: ReadonlyMap<string, InputMemory>,
+    nowMs: number,
+  ): ReadonlyMap<number, number> {
+    const earlier = new Map(this.#uncommitted);
+    this.#uncommitted.clear();
+    for (const [lane, laneStatus] of status.lanes) {
+      const lags = laneStatus.inputs.map(({ topic }) => inputs.get(inputName(lane, topic))?.lag ?? NOTHING);
+      const sinceMs = uncommittedSinceMs(laneStatus, lags, earlier.get(lane) ?? null, nowMs);
+      if (sinceMs !== null) this.#uncommitted.set(lane, sinceMs);
+    }
+    return this.#uncommitted;
   }
 }
 
-function offsetsOf(known: KnownTopicEnds, topic: string, lane: number): KnownOffsets {
-  const answer = known.topics.get(topic);
+function offsetsOf(answer: TopicAnswer | undefined, lane: number): KnownOffsets {
   const ends = answer?.ends.get(lane);
   if (answer === undefined || ends === undefined) return { endOffset: null, groupOffset: null };
   return {

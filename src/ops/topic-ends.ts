@@ -5,6 +5,7 @@
  * deadline and is served what was known last, so that a Kafka that hangs never hangs a scrape.
  */
 import type { Clock } from '../api/clock.ts';
+import type { GroupProcess } from '../consumers/group-processes.ts';
 import type { PartitionOffsets } from '../consumers/topic-offsets.ts';
 
 /** Scrapes of several tools come close together; the broker is asked once for all. */
@@ -18,32 +19,48 @@ const GIVE_UP_MS = 30_000;
 export interface OffsetSource {
   /** First and next offset of each partition. */
   topicEnds(topic: string): Promise<ReadonlyMap<number, PartitionOffsets>>;
+  /** Next offset of each partition, of records that readers may not have yet as well. */
+  highWatermarks?(topic: string): Promise<ReadonlyMap<number, bigint>>;
   /** The group's committed offsets, for lanes that do not know their position. */
   committedOffsets?(topic: string): Promise<ReadonlyMap<number, bigint>>;
+  groupMembers?(): Promise<readonly GroupProcess[]>;
 }
 
 export interface TopicAnswer {
   readonly ends: ReadonlyMap<number, PartitionOffsets>;
+  /** Asked before the ends; null when it was not. */
+  readonly highWatermarks: ReadonlyMap<number, bigint> | null;
   /** Null when it cannot be asked for. */
   readonly committed: ReadonlyMap<number, bigint> | null;
 }
 
 export interface KnownTopicEnds {
   readonly topics: ReadonlyMap<string, TopicAnswer>;
+  /** Null while they are not known. */
+  readonly members: readonly GroupProcess[] | null;
   /** Since the broker was asked; since this object was made when it has never answered. */
   readonly ageMs: number;
 }
 
+export interface AskedTopics {
+  /** Others write to them, perhaps in transactions. */
+  readonly commands: readonly string[];
+  /** The group reads them, too, and nobody else writes to them. */
+  readonly internal: readonly string[];
+  /** Of these the end is wanted alone. */
+  readonly others: readonly string[];
+}
+
 export class TopicEnds {
   readonly #source: OffsetSource;
-  readonly #topics: readonly string[];
+  readonly #topics: AskedTopics;
   readonly #clock: Clock;
-  #known: ReadonlyMap<string, TopicAnswer> = new Map();
+  #known: Pick<KnownTopicEnds, 'topics' | 'members'> = { topics: new Map(), members: null };
   #knownAtMs: number;
   #hasAnswered = false;
   #asking: { beganMs: number; ended: Promise<void> } | null = null;
 
-  constructor(source: OffsetSource, topics: readonly string[], clock: Clock) {
+  constructor(source: OffsetSource, topics: AskedTopics, clock: Clock) {
     this.#source = source;
     this.#topics = topics;
     this.#clock = clock;
@@ -59,14 +76,14 @@ export class TopicEnds {
       const waitMs = asking === null ? 0 : asking.beganMs + ANSWER_WAIT_MAX_MS - nowMs;
       if (asking !== null && waitMs > 0) await settledWithin(asking.ended, waitMs);
     }
-    return { topics: this.#known, ageMs: this.#clock.monotonicMs() - this.#knownAtMs };
+    return { ...this.#known, ageMs: this.#clock.monotonicMs() - this.#knownAtMs };
   }
 
   #ask(beganMs: number): void {
     const ended = this.#askAll().then(
-      (answers) => {
+      (answer) => {
         if (this.#asking !== asking) return;
-        this.#known = new Map(answers);
+        this.#known = answer;
         this.#knownAtMs = beganMs;
         this.#hasAnswered = true;
         this.#asking = null;
@@ -80,16 +97,29 @@ export class TopicEnds {
     this.#asking = asking;
   }
 
-  async #askAll(): Promise<[string, TopicAnswer][]> {
-    return Promise.all(
-      this.#topics.map(async (topic): Promise<[string, TopicAnswer]> => {
-        const [ends, committed] = await Promise.all([
-          this.#source.topicEnds(topic),
-          this.#source.committedOffsets?.(topic) ?? null,
-        ]);
-        return [topic, { ends, committed }];
-      }),
-    );
+  async #askAll(): Promise<Pick<KnownTopicEnds, 'topics' | 'members'>> {
+    const { commands, internal, others } = this.#topics;
+    const [members, ...topics] = await Promise.all([
+      // Of use to people alone: lag must not hang on it.
+      this.#source.groupMembers?.().catch(() => null) ?? null,
+      ...commands.map((topic) => this.#askOf(topic, { isWrittenByOthers: true, isRead: true })),
+      ...internal.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: true })),
+      ...others.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: false })),
+    ]);
+    return { members, topics: new Map(topics) };
+  }
+
+  async #askOf(
+    topic: string,
+    { isRead, isWrittenByOthers }: { isRead: boolean; isWrittenByOthers: boolean },
+  ): Promise<[string, TopicAnswer]> {
+    // One after the other: what comes in between must not look as if readers could not have it.
+    const highWatermarks = isWrittenByOthers ? ((await this.#source.highWatermarks?.(topic)) ?? null) : null;
+    const [ends, committed] = await Promise.all([
+      this.#source.topicEnds(topic),
+      isRead ? (this.#source.committedOffsets?.(topic) ?? null) : null,
+    ]);
+    return [topic, { ends, highWatermarks, committed }];
   }
 }
 

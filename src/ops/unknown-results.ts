@@ -1,61 +1,71 @@
 /**
- * Results UNKNOWN that wait for a person's decision, as far as this process has given them itself.
- *
- *   UNKNOWN result -> waiting -> the key's next revision, or the lane goes to another process -> forgotten
- *
- * What other processes or earlier ones gave is not known here; the results topic and the ledger have it all. Keys are
- * kept as hashes alone (invariant I9).
+ * Results UNKNOWN that wait for a person's decision, as the ledger has them: of this process's lanes for the metrics, so
+ * that sums over all processes are right, and of all lanes for people, for any member knows them all. Pure. Keys are
+ * shown as hashes alone (invariant I9).
  */
-import type { CommandResult } from '../records/types.ts';
+import type { LedgerStatus } from '../consumers/ledger-view.ts';
+import type { UnknownResults } from '../ledger/ledger-index.ts';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { keyHash } from './logging.ts';
 
-/** A person decides one by one; of more than this the number is told, and the oldest are listed. */
-const WAITING_MAX = 10_000;
-const LISTED_MAX = 20;
+export interface UnknownGroup {
+  readonly command: CommandType;
+  readonly count: number;
+  readonly oldestSeconds: number;
+}
 
 export interface WaitingUnknown {
   readonly keyHash: string;
-  readonly command: string;
+  readonly command: CommandType;
   readonly lane: number;
   readonly ageSeconds: number;
 }
 
 export interface UnknownResultsState {
+  /** All lanes. */
   readonly waiting: number;
   /** Null when none waits. */
   readonly oldestSeconds: number | null;
-  /** The oldest, oldest first. */
+  /** The oldest of all lanes, oldest first. */
   readonly listed: readonly WaitingUnknown[];
+  /** Of this process's lanes, commands that have any. */
+  readonly ofOwnLanes: readonly UnknownGroup[];
 }
 
-interface Waiting {
-  readonly command: string;
-  readonly lane: number;
-  readonly sinceMs: number;
+/** @param ownLanes those of this process */
+export function unknownResults(
+  ledger: LedgerStatus,
+  ownLanes: ReadonlySet<number>,
+  nowMs: number,
+): UnknownResultsState {
+  const everywhere = groupsOf(
+    ledger.lanes.flatMap(({ unknown }) => unknown),
+    nowMs,
+  );
+  const own = ledger.lanes.filter(({ lane }) => ownLanes.has(lane));
+  return {
+    waiting: everywhere.reduce((sum, { count }) => sum + count, 0),
+    oldestSeconds: everywhere.length === 0 ? null : Math.max(...everywhere.map(({ oldestSeconds }) => oldestSeconds)),
+    listed: ledger.oldestUnknown.map(({ command, completedMs, key, lane }) => {
+      return { keyHash: keyHash(key), command, lane, ageSeconds: ageSeconds(completedMs, nowMs) };
+    }),
+    ofOwnLanes: groupsOf(
+      own.flatMap(({ unknown }) => unknown),
+      nowMs,
+    ),
+  };
 }
 
-export class UnknownResults {
-  /** By hash of the key, oldest first. */
-  readonly #waiting = new Map<string, Waiting>();
+function groupsOf(unknown: readonly UnknownResults[], nowMs: number): UnknownGroup[] {
+  return COMMAND_TYPES.flatMap((command) => {
+    const found = unknown.filter((group) => group.command === command);
+    if (found.length === 0) return [];
+    const count = found.reduce((sum, group) => sum + group.count, 0);
+    return [{ command, count, oldestSeconds: ageSeconds(Math.min(...found.map(({ oldestMs }) => oldestMs)), nowMs) }];
+  });
+}
 
-  resulted(lane: number, result: CommandResult): void {
-    // A conflict is of another message; the result of the key stands.
-    if (result.outcome === 'CONFLICT') return;
-    const hash = keyHash(result.commandKey);
-    this.#waiting.delete(hash);
-    if (result.outcome !== 'UNKNOWN' || this.#waiting.size >= WAITING_MAX) return;
-    this.#waiting.set(hash, { command: result.commandType, lane, sinceMs: Number(result.completedAt) });
-  }
-
-  /** @param lanes those of this process; what is decided on in others is not seen here */
-  state(lanes: ReadonlySet<number>, nowMs: number): UnknownResultsState {
-    for (const [hash, { lane }] of this.#waiting) if (!lanes.has(lane)) this.#waiting.delete(hash);
-    const listed = [...this.#waiting].slice(0, LISTED_MAX).map(([hash, { command, lane, sinceMs }]) => ({
-      keyHash: hash,
-      command,
-      lane,
-      ageSeconds: Math.max(0, nowMs - sinceMs) / 1000,
-    }));
-    return { waiting: this.#waiting.size, oldestSeconds: listed[0]?.ageSeconds ?? null, listed };
-  }
+/** Instants are of whoever wrote the result; one ahead of our clock is no negative age. */
+function ageSeconds(sinceMs: number, nowMs: number): number {
+  return Math.max(0, nowMs - sinceMs) / 1000;
 }

@@ -60,7 +60,9 @@ function entryFor({ key, kind, atMs }: Change): Entry {
   const name = key.slice(ENTRY_PREFIX.length);
   if (kind === 'intent') return entryOf(name, intentPhase(atMs), atMs, '{"amount":1}');
   const phase = donePhase(name, atMs);
-  return entryOf(name, kind === 'unknown' && phase.state === 'DONE' ? { ...phase, outcome: 'UNKNOWN' } : phase, atMs);
+  const commandType = name < 'c' ? 'transfer-in' : 'execute-quote';
+  const done = kind === 'unknown' && phase.state === 'DONE' ? { ...phase, outcome: 'UNKNOWN' as const } : phase;
+  return { ...entryOf(name, done, atMs), commandType };
 }
 
 function valueFor(made: Change, entry: Entry): Buffer | null {
@@ -84,6 +86,28 @@ function expiredOf(lane: ReadonlyMap<string, Known>): string[] {
     .filter(({ change: { kind, ...rest } }) => kind === 'transaction' && 'status' in rest && rest.status !== 'PENDING')
     .sort(byAge);
   return [...done, ...resting].map(({ key }) => key);
+}
+
+interface Unknown {
+  readonly key: string;
+  readonly command: string;
+  readonly completedMs: number;
+}
+
+function unknownOf(lane: ReadonlyMap<string, Known>): Unknown[] {
+  return [...lane.values()]
+    .filter(({ change: { kind } }) => kind === 'unknown')
+    .map(({ change: { atMs }, entry: { commandType, key } }) => ({ key, command: commandType, completedMs: atMs }));
+}
+
+function byCommand(unknown: readonly Unknown[]): Record<string, { count: number; oldestMs: number }> {
+  const groups = Map.groupBy(unknown, ({ command }) => command);
+  return Object.fromEntries(
+    [...groups].map(([command, each]) => [
+      command,
+      { count: each.length, oldestMs: Math.min(...each.map(({ completedMs }) => completedMs)) },
+    ]),
+  );
 }
 
 test('it shows what a map of the last records would show, also after it was closed and opened again', async () => {
@@ -124,6 +148,13 @@ test('it shows what a map of the last records would show, also after it was clos
           const states = [...known.values()].filter(({ key }) => key.startsWith(TRANSACTION_PREFIX));
           expect(new Set(index.transactions(lane))).toEqual(new Set(states.map(({ value }) => value)));
           expect(index.expired(lane, everything, 100)).toEqual(expiredOf(known));
+          const unknown = unknownOf(known);
+          const counted = index.unknown(lane).map(({ command, ...figures }) => [command, figures]);
+          expect(Object.fromEntries(counted)).toEqual(byCommand(unknown));
+          const listed = index.oldestUnknown(lane, 100);
+          expect(new Set(listed)).toEqual(new Set(unknown));
+          expect(listed).toEqual(listed.toSorted((left, right) => left.completedMs - right.completedMs));
+          expect(index.oldestUnknown(lane, 2)).toEqual(listed.slice(0, 2));
         });
         const entries = model.flatMap(({ known }) => [...known.keys()].filter((key) => key.startsWith(ENTRY_PREFIX)));
         expect(index.size()).toBe(entries.length);

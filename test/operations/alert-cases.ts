@@ -68,10 +68,37 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsCommandsExpired'],
   },
   {
-    when: 'one command ends UNKNOWN',
+    when: 'one command is UNKNOWN',
     minutes: 20,
-    changes: [{ metric: 'results', labels: { ...transferIn, outcome: 'UNKNOWN' }, instance: 'a', course: risingTo(1) }],
+    changes: [{ metric: 'unknownResults', labels: transferIn, instance: 'a', course: risingTo(1) }],
     fires: ['PaymentsResultsUnknown'],
+  },
+  {
+    when: 'one command is UNKNOWN, and its lane goes to another process after two minutes without one',
+    minutes: 20,
+    changes: [
+      { metric: 'unknownResults', labels: transferIn, instance: 'a', course: () => '1x34 0x10' },
+      { metric: 'unknownResults', labels: transferIn, instance: 'b', course: () => '0x38 1x10' },
+    ],
+    fires: ['PaymentsResultsUnknown'],
+  },
+  {
+    when: 'a person has resolved what was UNKNOWN',
+    minutes: 20,
+    changes: [
+      { metric: 'unknownResults', labels: transferIn, instance: 'a', course: () => '1x28 0x20' },
+      { metric: 'results', labels: { ...transferIn, outcome: 'UNKNOWN' }, instance: 'a', course: risingTo(1) },
+    ],
+    fires: [],
+  },
+  {
+    when: 'a result has been UNKNOWN for more than a day',
+    minutes: 10,
+    changes: [
+      { metric: 'unknownResults', labels: transferIn, instance: 'a', course: flat(1) },
+      { metric: 'unknownOldestSeconds', labels: transferIn, instance: 'a', course: flat(90_000) },
+    ],
+    fires: ['PaymentsResultsUnknown', 'PaymentsResultsUnknownOld'],
   },
   {
     when: 'one command is set aside',
@@ -183,6 +210,42 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsLaneStalled'],
   },
   {
+    when: 'a lane commits nothing though it has something to commit',
+    minutes: 15,
+    changes: [{ metric: 'laneUncommittedSeconds', instance: 'b', course: growing(30) }],
+    fires: ['PaymentsLaneStalled'],
+  },
+  {
+    when: 'one lane is lost again and again',
+    minutes: 40,
+    changes: [{ metric: 'lanesLost', labels: { reason: 'not-committed' }, instance: 'b', course: growing(1) }],
+    fires: ['PaymentsLanesLost'],
+  },
+  {
+    when: 'a process is lost with its lane, once',
+    minutes: 40,
+    changes: [{ metric: 'lanesLost', labels: { reason: 'fenced' }, instance: 'b', course: risingTo(1) }],
+    fires: [],
+  },
+  {
+    when: 'most of what is fetched has been there before',
+    minutes: 50,
+    changes: [{ metric: 'redelivered', instance: 'a', course: growing(100) }],
+    fires: ['PaymentsManyRedeliveries'],
+  },
+  {
+    when: 'a publisher leaves a transaction open',
+    minutes: 10,
+    changes: [{ metric: 'heldBackSeconds', labels: transferIn, instance: 'a', course: growing(30) }],
+    fires: ['PaymentsCommandsHeldBack'],
+  },
+  {
+    when: 'the copy of the ledger of one process falls behind',
+    minutes: 20,
+    changes: [{ metric: 'ledgerBehindRecords', instance: 'b', course: flat(50_000) }],
+    fires: ['PaymentsStandbyBehind'],
+  },
+  {
     when: 'a lane does not move because it is full',
     minutes: 15,
     changes: [
@@ -192,13 +255,24 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsLaneFull'],
   },
   {
-    when: 'a lane is acquired for minutes',
+    when: 'a lane waits for minutes until the ledger is read',
     minutes: 4,
     changes: [
       { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) },
       { metric: 'lanes', labels: { stage: 'acquiring' }, instance: 'b', course: flat(1) },
+      { metric: 'ledgerBehindRecords', instance: 'b', course: flat(5_000) },
     ],
     fires: ['PaymentsRestoreSlow'],
+  },
+  {
+    when: 'a lane cannot be acquired though the ledger is read',
+    minutes: 10,
+    changes: [
+      { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) },
+      { metric: 'lanes', labels: { stage: 'acquiring' }, instance: 'b', course: flat(1) },
+      { metric: 'lanesLost', labels: { reason: 'not-acquired' }, instance: 'b', course: growing(2) },
+    ],
+    fires: ['PaymentsLanesNotOpen', 'PaymentsLanesLost'],
   },
   {
     when: 'Kafka confirms one process no more',

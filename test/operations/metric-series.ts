@@ -165,6 +165,8 @@ function healthyCourse(metric: MetricName, labels: Labels, instance: Instance): 
     case 'unfinishedEntries':
     case 'unfinishedOldestSeconds':
       return flat(labels['state'] === 'INTENT' ? 1 : 0);
+    case 'heldBackMessages':
+    case 'laneUncommittedSeconds':
     case 'lagOldestSeconds':
     case 'oldestUnansweredSeconds':
       return flat(1);

@@ -164,10 +164,8 @@ describe('the page tells the state of the processor', () => {
   it('UNKNOWN, doubt and dead letters: how many, how old, and keys as hashes alone', async () => {
     processor = healthy();
     await processor.live(3);
-    processor.result('UNKNOWN', 'execute-quote', SECRET_KEY, 2, 7_500_000);
-    processor.result('UNKNOWN', 'reject-transaction', 'other-key', 3, 60_000);
-    processor.result('UNKNOWN', 'execute-quote', 'decided-key', 3, 60_000);
-    processor.result('ACCEPTED', 'execute-quote', 'decided-key', 3);
+    processor.unknown('execute-quote', SECRET_KEY, 2, 7_500_000);
+    processor.unknown('reject-transaction', 'other-key', 3, 60_000);
     processor.result('FAILED', 'transfer-in', 'failed-key');
     processor.deadLetter('UNREADABLE');
     processor.deadLetter('NO_KEY');
@@ -193,6 +191,48 @@ describe('the page tells the state of the processor', () => {
     expect(await opened.page.content()).not.toContain(SECRET_KEY);
     await expectClean(opened);
     await opened.shoot('unknown');
+  });
+
+  it('members: who has which lane, and who is gone', async () => {
+    processor = healthy();
+    const others = { processId: 'bbbbbbbb-1', lanes: [3, 4], atMs: processor.nowMs - 90_000 };
+    const gone = { processId: 'cccccccc-1', lanes: [5], atMs: processor.nowMs - 86_400_000 };
+    processor.owners([{ processId: processor.lanes.processId, lanes: [0, 1, 2], atMs: processor.nowMs }, others, gone]);
+    processor.members = async () => [
+      { process: 'process-', host: '10.0.0.7', lanes: [0, 1, 2] },
+      { process: 'bbbbbbbb', host: '10.0.0.8', lanes: [3, 4, 5] },
+    ];
+    processor.lanes.lanes = new Map([0, 1, 2].map((lane) => [lane, processor.lane()]));
+    await processor.live(3);
+    const opened = await shown();
+    const text = await opened.text();
+    expect(text).toContain('2 members in the group. 5 of 6 lanes are owned.');
+    const rowOf = async (name: string): Promise<string> =>
+      opened.page.locator('#members tbody tr', { hasText: name }).innerText();
+    expect(await rowOf('(this one)')).toMatch(
+      /^process- \(this one\)\s+in the group\s+10\.0\.0\.7\s+0 to 2\s+0 to 2\s/,
+    );
+    expect(await rowOf('bbbbbbbb')).toMatch(/in the group\s+10\.0\.0\.8\s+3 to 5\s+3 to 4\s/);
+    expect(await rowOf('cccccccc')).toMatch(/not in the group\s+none\s+5\s/);
+    await expectClean(opened);
+    await opened.shoot('members');
+  });
+
+  it('commands that no reader gets, lanes that commit nothing, a ledger that is behind: each with what to do', async () => {
+    processor = healthy();
+    processor.owners([{ processId: processor.lanes.processId, lanes: [0, 1, 2, 3, 4, 5], atMs: processor.nowMs }]);
+    processor.highWatermarks = async () => new Map([[1, 5_012n]]);
+    processor.setLane(4, processor.lane({}, { isIdle: false, committedMs: processor.nowMs }));
+    processor.ledger.restore = { isUnderWay: true, seconds: 70 };
+    processor.ledger.lanes = processor.ledger.lanes.map((lane) => ({ ...lane, nextOffset: 0n }));
+    await processor.live(12);
+    const opened = await shown();
+    const text = await opened.text();
+    expect(text).toMatch(/60 messages of create-quote, .+ cannot be read, for 55 s by now/);
+    expect(text).toContain('1 lane has committed nothing for 55 s: 4');
+    expect(text).toContain('30,000 records of the ledger are not in the local store yet');
+    await expectClean(opened);
+    await opened.shoot('standstill');
   });
 
   it('just started: says that it starts, and shows nothing as if it were known', async () => {

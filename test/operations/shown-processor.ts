@@ -9,6 +9,7 @@ import { createMetrics } from '../../src/ops/metrics.ts';
 import { operationsRoutes } from '../../src/ops/routes.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import type { LedgerLaneStatus } from '../../src/consumers/ledger-view.ts';
 import type { InputStatus, LaneStatus } from '../../src/consumers/lane-parts.ts';
 import { FakeProcessor, inputStatus, laneStatus, TOPICS } from '../ops/fake-processor.ts';
 
@@ -47,6 +48,28 @@ export class ShownProcessor extends FakeProcessor {
       inputStatus({ topic, commandType: null, position: END }),
     );
     return laneStatus({ openedMs: this.nowMs - 60_000, inputs: [...commands, ...others], ...change });
+  }
+
+  /** What the ledger has of a result UNKNOWN, of whichever lane. */
+  unknown(command: CommandType, key: string, lane: number, ageMs: number): void {
+    const completedMs = this.nowMs - ageMs;
+    const lanes = Array.from({ length: LANES }, (_, number): LedgerLaneStatus => {
+      const known = this.ledger.lanes[number] ?? { lane: number, owner: null, nextOffset: END, unknown: [] };
+      if (number !== lane) return known;
+      return { ...known, unknown: [...known.unknown, { command, count: 1, oldestMs: completedMs }] };
+    });
+    const oldestUnknown = [...this.ledger.oldestUnknown, { lane, key, command, completedMs }];
+    this.ledger = { ...this.ledger, lanes, oldestUnknown };
+  }
+
+  /** Who has taken which lanes, by the ledger. */
+  owners(owners: readonly { processId: string; lanes: readonly number[]; atMs: number }[]): void {
+    const lanes = Array.from({ length: LANES }, (_, lane): LedgerLaneStatus => {
+      const found = owners.find((owner) => owner.lanes.includes(lane));
+      const owner = found === undefined ? null : { processId: found.processId, atMs: found.atMs, token: 't' };
+      return { ...(this.ledger.lanes[lane] ?? { nextOffset: END, unknown: [] }), lane, owner };
+    });
+    this.ledger = { ...this.ledger, lanes };
   }
 
   result(outcome: Outcome, commandType: CommandType = 'transfer-in', key = 'key', lane = 0, ageMs = 0): void {

@@ -2,6 +2,8 @@
 import type { PaymentApiSnapshot } from '../../src/api/payment-api.ts';
 import type { InputStatus, LaneStatus } from '../../src/consumers/lane-parts.ts';
 import type { LaneSetStatus } from '../../src/consumers/lane-set.ts';
+import type { LedgerStatus } from '../../src/consumers/ledger-view.ts';
+import type { GroupProcess } from '../../src/consumers/group-processes.ts';
 import type { PartitionOffsets } from '../../src/consumers/topic-offsets.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { Activity } from '../../src/ops/activity.ts';
@@ -26,6 +28,10 @@ export class FakeProcessor {
     callsRunning: 0,
     keysRemembered: 0,
   };
+  /** Of all lanes, as the ledger has it. */
+  ledger: Changeable<LedgerStatus> = { lanes: [], oldestUnknown: [], restore: null };
+  members: () => Promise<GroupProcess[]> = async () => [];
+  highWatermarks: (topic: string) => Promise<Map<number, bigint>> = async () => new Map();
   api: PaymentApiSnapshot = servingApi();
   ends: (topic: string) => Promise<Map<number, PartitionOffsets>> = async () => new Map([[0, { low: 0n, high: 0n }]]);
   endsAsked = 0;
@@ -38,6 +44,9 @@ export class FakeProcessor {
     return {
       lanes: {
         status: () => this.lanes,
+        ledger: () => this.ledger,
+        groupMembers: () => this.members(),
+        highWatermarks: (topic: string) => this.highWatermarks(topic),
         topicEnds: (topic: string) => {
           this.endsAsked += 1;
           return this.ends(topic);
@@ -60,7 +69,16 @@ export class FakeProcessor {
 }
 
 export function laneStatus(change: Partial<LaneStatus> = {}): LaneStatus {
-  return { stage: 'open', stoppedReason: null, openedMs: 0, entries: [], inputs: [], ...change };
+  return {
+    stage: 'open',
+    stoppedReason: null,
+    openedMs: 0,
+    isIdle: true,
+    committedMs: 0,
+    entries: [],
+    inputs: [],
+    ...change,
+  };
 }
 
 export function inputStatus(change: Partial<InputStatus> = {}): InputStatus {

@@ -96,28 +96,12 @@ describe('the activity', () => {
     expect(text).toContain('payments_api_responses_total{operation="transfer-in",status="2xx"} 1\n');
   });
 
-  it('knows which results wait for a person, until the next revision or until the lane goes', () => {
-    const { activity, nowMs } = new FakeProcessor();
-    const unknown = { outcome: 'UNKNOWN', completedAt: BigInt(nowMs - 60_000) };
-    const waiting = (...lanes: number[]) => activity.state(new Set(lanes), nowMs).unknownResults;
-    activity.reports.resulted(0, result(unknown));
-    activity.reports.resulted(1, result({ ...unknown, commandKey: 'second' }));
-    activity.reports.resulted(1, result({ ...unknown, commandKey: 'third', outcome: 'ACCEPTED' }));
-    expect(waiting(0, 1)).toMatchObject({ waiting: 2, oldestSeconds: 60, listed: [{ lane: 0 }, { lane: 1 }] });
-    expect(JSON.stringify(waiting(0, 1))).not.toContain(SECRET_KEY);
-    activity.reports.resulted(0, result({ outcome: 'CONFLICT' }));
-    expect(waiting(0, 1).waiting).toBe(2);
-    activity.reports.resulted(0, result({ outcome: 'ACCEPTED' }));
-    expect(waiting(0, 1)).toMatchObject({ waiting: 1, listed: [{ lane: 1 }] });
-    expect(waiting(0)).toEqual({ waiting: 0, oldestSeconds: null, listed: [] });
-  });
-
   it('counts results by command and outcome and dead letters by reason, and keeps their number bounded', () => {
     const { activity, nowMs } = new FakeProcessor();
     for (let index = 0; index < 50; index += 1) activity.reports.resulted(0, result({ commandType: `type-${index}` }));
     const letter = { topic: 't', partition: 0, offset: 1n, timestampMs: 0, key: null, value: null, headers: {} };
     activity.reports.deadLettered(0, { ...letter, reason: 'NO_KEY', message: 'm' });
-    const state = activity.state(new Set([0]), nowMs);
+    const state = activity.state();
     expect(state.results).toEqual([{ command: 'other', outcome: 'ACCEPTED', count: 50 }]);
     expect(state.deadLetters).toEqual([{ reason: 'NO_KEY', count: 1, lastAt: new Date(nowMs).toISOString() }]);
   });

@@ -68,6 +68,8 @@ describe('counters', () => {
     metrics.reports.statusChanged(0, 'quote');
     metrics.reports.failed(0, 'entry', new Error('x'));
     metrics.reports.committed();
+    metrics.reports.laneLost('fenced');
+    metrics.reports.redelivered(7);
     metrics.reports.deadLettered(0, {
       ...{ topic: 't', partition: 0, offset: 1n, timestampMs: 0, key: null, value: null, headers: {} },
       reason: 'NO_KEY',
@@ -85,6 +87,9 @@ describe('counters', () => {
       'payments_status_changes_total{kind="quote"} 1',
       'payments_own_failures_total{where="entry"} 1',
       'payments_commits_total 1',
+      'payments_lanes_lost_total{reason="fenced"} 1',
+      'payments_lanes_lost_total{reason="not-committed"} 0',
+      'payments_redelivered_messages_total 7',
       'payments_dead_letters_total{reason="NO_KEY"} 1',
       'payments_api_call_duration_seconds_count{operation="transfer-in",outcome="accepted"} 1',
       'payments_api_call_duration_seconds_bucket{le="0.05",operation="transfer-in",outcome="accepted"} 1',

@@ -110,7 +110,8 @@ function figuresOf(state, samples) {
   const oldestDoubt = Math.max(0, ...inDoubt.map((group) => group.oldestSeconds));
   const unfinished = state.unfinished.reduce((sum, group) => sum + group.count, 0);
   const openLanes = state.lanes.filter((lane) => lane.stage === 'open').length;
-  const { deadLetters, unknownResults } = state.activity;
+  const { unknownResults } = state;
+  const { deadLetters } = state.activity;
   const letters = deadLetters.reduce((sum, { count: number }) => sum + number, 0);
   return [
     {
@@ -151,8 +152,7 @@ function figuresOf(state, samples) {
     {
       name: 'UNKNOWN, to be decided',
       value: count(unknownResults.waiting),
-      note:
-        unknownResults.oldestSeconds === null ? 'since the start' : `oldest ${duration(unknownResults.oldestSeconds)}`,
+      note: unknownResults.oldestSeconds === null ? 'in any lane' : `oldest ${duration(unknownResults.oldestSeconds)}`,
       ...marked(unknownResults.waiting > 0, 'bad'),
     },
     { name: 'Dead letters', value: count(letters), note: 'since the start', ...marked(letters > 0, 'warning') },

@@ -1,7 +1,18 @@
 /** The lower part of the page: by command and lane, and what waits for a person. */
 import { byId, fillTable, marked, setText } from './elements.js';
 import { causesInWords, isLagKnown, waitingByCause } from './verdict.js';
-import { BREAKERS, count, counted, DEAD_LETTERS, duration, timeOfDay, UNFINISHED } from './words.js';
+import {
+  BREAKERS,
+  count,
+  counted,
+  DEAD_LETTERS,
+  duration,
+  instantInWords,
+  MEMBER_STANDINGS,
+  ranges,
+  timeOfDay,
+  UNFINISHED,
+} from './words.js';
 
 /** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
 /** @typedef {import('./elements.js').Cell} Cell */
@@ -14,6 +25,7 @@ const OUTCOMES_AMISS = ['FAILED', 'UNKNOWN'];
 export function showTables(state) {
   showCommands(state);
   showLanes(state);
+  showMembers(state);
   showUnknown(state);
   showUnfinished(state);
   showDeadLetters(state);
@@ -76,7 +88,7 @@ function showLanes(state) {
       : `${lanes.length} of ${counted(lanesConfigured, 'lane')} ${lanes.length === 1 ? 'is' : 'are'}`;
   const others =
     lanes.length > 0 && lanes.length < lanesConfigured
-      ? ' The others belong to other members of the group, each with a page of its own.'
+      ? ' The others belong to the members below, each with a page of its own.'
       : '';
   const group = isGroupConfirmed
     ? 'Kafka confirms the membership of the group.'
@@ -114,8 +126,32 @@ function inputCell(input) {
 }
 
 /** @param {ProcessorState} state */
-function showUnknown({ activity }) {
-  const { listed, waiting } = activity.unknownResults;
+function showMembers({ lanesConfigured, members }) {
+  const rows = members.map(({ assigned, host, isThis, owned, process, since, standing }) => {
+    const isAmiss = standing === 'gone' && owned.length > 0;
+    /** @type {Cell[]} */
+    const cells = [
+      { text: process === null ? 'nobody yet' : isThis ? `${process} (this one)` : process },
+      { text: MEMBER_STANDINGS[standing], ...marked(isAmiss, 'warning') },
+      { text: host ?? '', ...marked(host === null, 'quiet') },
+      { text: standing === 'unknown' ? 'not known' : ranges(assigned) },
+      { text: ranges(owned), ...marked(standing === 'member' && ranges(owned) !== ranges(assigned), 'warning') },
+      { text: since === null ? '' : instantInWords(new Date(since)), isNumber: true },
+    ];
+    return cells;
+  });
+  const owned = members.flatMap((member) => (member.standing === 'gone' ? [] : member.owned)).length;
+  const whole = owned < lanesConfigured ? ` ${count(owned)} of ${counted(lanesConfigured, 'lane')} are owned.` : '';
+  const known = members.some(({ standing }) => standing === 'member');
+  const number = counted(members.filter(({ standing }) => standing === 'member').length, 'member');
+  setText(byId('group'), known ? `${number} in the group.${whole}` : `Kafka has not said who is in the group.${whole}`);
+  const headings = ['Member', 'Standing', 'Connected from', 'Lanes by the group', 'Lanes by the ledger', 'Last taken'];
+  fillTable('members', headings, rows, 'None is known yet.');
+}
+
+/** @param {ProcessorState} state */
+function showUnknown({ unknownResults }) {
+  const { listed, waiting } = unknownResults;
   const rows = listed.map(({ ageSeconds, command, keyHash, lane }) => [
     { text: keyHash },
     { text: command },

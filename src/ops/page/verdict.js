@@ -15,6 +15,12 @@ const DOUBT_SECONDS = 5 * 60;
 const ENDS_AGE_SECONDS = 20;
 /** How long not being ready is part of a start. */
 const START_SECONDS = 60;
+/** Publishers end their transactions within seconds. */
+const HELD_BACK_SECONDS = 30;
+/** A commit that takes longer is given up. */
+const STANDSTILL_SECONDS = 30;
+/** A second's work of many processes. */
+const LEDGER_BEHIND_RECORDS = 10_000;
 const FAULTS_PERCENT = 10;
 const TREND_MS = 60_000;
 /** Less time than this says nothing of where it goes. */
@@ -34,6 +40,9 @@ export function verdictOn(state, samples) {
     ...callFaults(samples, state),
     ...peopleWanted(state),
     ...oldDoubt(state),
+    ...heldBack(state),
+    ...standstill(state),
+    ...ledgerBehind(state),
     ...staleEnds(state),
   ];
   if (!state.ready && isStarting(state)) {
@@ -169,8 +178,8 @@ export function lastMinute(samples, state) {
  * @param {ProcessorState} state
  * @returns {Finding[]}
  */
-function peopleWanted({ activity }) {
-  const { ownFailures, unknownResults } = activity;
+function peopleWanted({ activity, unknownResults }) {
+  const { ownFailures } = activity;
   const findings = [];
   if (unknownResults.waiting > 0) {
     const oldest = unknownResults.oldestSeconds ?? 0;
@@ -206,6 +215,51 @@ function staleEnds({ lagEndsAgeSeconds, lanes }) {
   if (lanes.length === 0 || lagEndsAgeSeconds < ENDS_AGE_SECONDS) return [];
   const text = `Kafka has not said for ${duration(lagEndsAgeSeconds)} where its partitions end`;
   return [finding(text, 'What waits in Kafka is as old as that. Look at the brokers and the network.', false)];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function heldBack({ lanes }) {
+  const inputs = lanes
+    .flatMap(({ inputs }) => inputs)
+    .filter((input) => (input.heldBackSeconds ?? 0) >= HELD_BACK_SECONDS);
+  if (inputs.length === 0) return [];
+  const messages = inputs.reduce((sum, input) => sum + input.heldBackMessages, 0);
+  const oldest = Math.max(...inputs.map((input) => input.heldBackSeconds ?? 0));
+  const commands = [...new Set(inputs.map(({ command }) => command))].join(', ');
+  const text = `${counted(messages, 'message', 'messages')} of ${commands} cannot be read, for ${duration(oldest)} by now`;
+  const advice =
+    'A publisher has left a transaction open, and Kafka gives readers nothing behind it: find the publisher.';
+  return [finding(text, advice, false)];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function standstill({ lanes }) {
+  const still = lanes.filter((lane) => (lane.uncommittedSeconds ?? 0) >= STANDSTILL_SECONDS);
+  if (still.length === 0) return [];
+  const oldest = Math.max(...still.map((lane) => lane.uncommittedSeconds ?? 0));
+  const numbers = still.map(({ lane }) => lane).join(', ');
+  const text = `${counted(still.length, 'lane has', 'lanes have')} committed nothing for ${duration(oldest)}: ${numbers}`;
+  return [finding(text, 'There is something to commit. Look at the log, the brokers and the network.', false)];
+}
+
+/**
+ * While lanes are being opened it is part of that.
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function ledgerBehind({ ledger }) {
+  const { behindRecords, restore } = ledger;
+  if (behindRecords === null || behindRecords < LEDGER_BEHIND_RECORDS) return [];
+  const what = counted(behindRecords, 'record of the ledger is', 'records of the ledger are');
+  const text = `${what} not in the local store yet`;
+  const since = restore?.isUnderWay === true ? ` It was started ${duration(restore.seconds)} ago.` : '';
+  return [finding(text, `A lane that it takes over opens when they are.${since}`, false)];
 }
 
 /** @param {ProcessorState} state */

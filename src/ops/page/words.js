@@ -62,6 +62,29 @@ export function timeOfDay(instant) {
   return instant.toLocaleTimeString('en-GB');
 }
 
+/**
+ * @param {Date} instant
+ */
+export function instantInWords(instant) {
+  return `${instant.toLocaleDateString('en-CA')} ${timeOfDay(instant)}`;
+}
+
+/**
+ * Numbers in a row as a range: 0 to 3, 5.
+ * @param {readonly number[]} numbers ascending
+ */
+export function ranges(numbers) {
+  /** @type {{ first: number, last: number }[]} */
+  const found = [];
+  for (const number of numbers) {
+    const range = found.at(-1);
+    if (range !== undefined && number === range.last + 1) range.last = number;
+    else found.push({ first: number, last: number });
+  }
+  if (found.length === 0) return 'none';
+  return found.map(({ first, last }) => (first === last ? String(first) : `${first} to ${last}`)).join(', ');
+}
+
 /** Why commands wait in Kafka. @type {Readonly<Record<NotAdmittedCause, string>>} */
 export const CAUSES = {
   'catching-up': 'being worked off',
@@ -89,6 +112,13 @@ export const UNFINISHED = {
   PARKED: 'to be tried again later',
   DOUBTFUL: 'in doubt, being settled',
   QUOTED: 'quote made, to be executed',
+};
+
+/** @type {Readonly<Record<import('../members.ts').MemberState['standing'], string>>} */
+export const MEMBER_STANDINGS = {
+  member: 'in the group',
+  gone: 'not in the group',
+  unknown: 'not known',
 };
 
 /** @type {Readonly<Record<BreakerStage, string>>} */

@@ -1,0 +1,108 @@
+/** The values that labels of metrics take: bounded, and complete by the compiler's word. */
+import type { BreakerStage } from '../api/breaker.ts';
+import type { ListFailure, Operation, Reading } from '../api/types.ts';
+import type { LaneLoss } from '../consumers/lane-loss.ts';
+import type { LaneStage } from '../consumers/lane-parts.ts';
+import type { EntryState } from '../ledger/entry.ts';
+import type { DeadLetterReason } from '../producers/dead-letters.ts';
+import { COMMAND_TYPES, type Outcome } from '../records/commands.ts';
+import type { PollWorkKind } from '../status/poll-agenda.ts';
+import type { NotAdmittedCause } from './lag.ts';
+
+/** All members of a union, checked to be complete by the compiler. */
+function every<Value extends string>(members: Record<Value, true>): Value[] {
+  return Object.keys(members) as Value[];
+}
+
+export const COMMANDS = [...COMMAND_TYPES];
+export const OPERATIONS: Operation[] = [...COMMAND_TYPES, 'list-transactions'];
+export const OUTCOMES = every<Outcome>({
+  ACCEPTED: true,
+  REFUSED: true,
+  INVALID: true,
+  EXPIRED: true,
+  FAILED: true,
+  CONFLICT: true,
+  UNKNOWN: true,
+});
+export const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
+  accepted: true,
+  doubt: true,
+  redirected: true,
+  unauthorized: true,
+  'not-here': true,
+  'told-to-wait': true,
+  conflict: true,
+  refused: true,
+  'never-sent': true,
+  page: true,
+  held: true,
+  unreachable: true,
+  'not-understood': true,
+});
+export const LIST_OUTCOMES = every<ListFailure | 'page'>({
+  page: true,
+  held: true,
+  unreachable: true,
+  unauthorized: true,
+  redirected: true,
+  'told-to-wait': true,
+  refused: true,
+  'not-understood': true,
+});
+export const POLL_KINDS = every<PollWorkKind>({
+  discovery: true,
+  revisit: true,
+  'catch-up': true,
+  reversals: true,
+  sweep: true,
+});
+export const CAUSES = every<NotAdmittedCause>({
+  'catching-up': true,
+  'no-slot': true,
+  'lane-full': true,
+  breaker: true,
+  held: true,
+  'rate-limit': true,
+  unconfirmed: true,
+  registry: true,
+  failed: true,
+  'lane-not-open': true,
+});
+export const UNFINISHED_STATES = every<Exclude<EntryState, 'DONE'>>({
+  INTENT: true,
+  PARKED: true,
+  DOUBTFUL: true,
+  QUOTED: true,
+});
+export const DEAD_LETTER_REASONS = every<DeadLetterReason>({
+  UNREADABLE: true,
+  UNKNOWN_SCHEMA: true,
+  NO_KEY: true,
+  INVALID_KEY: true,
+  TOO_LARGE: true,
+  SET_ASIDE: true,
+  REFUSED_DECISION: true,
+});
+export const BREAKER_STAGES = every<BreakerStage>({
+  closed: true,
+  open: true,
+  checking: true,
+  trial: true,
+  ramp: true,
+});
+export const LANE_STAGES = every<LaneStage>({
+  closed: true,
+  acquiring: true,
+  open: true,
+  releasing: true,
+  stopped: true,
+});
+export const LANE_LOSSES = every<LaneLoss>({
+  fenced: true,
+  'not-committed': true,
+  'counted-out': true,
+  'not-acquired': true,
+  'own-failure': true,
+});
+export const STATUS_KINDS = every<'transaction' | 'quote'>({ transaction: true, quote: true });

@@ -1,0 +1,35 @@
+/** Where a partition ends is told as asked: up to what is written, or up to where readers of committed records may read. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Admin } from 'kafkajs';
+import { connectKafka, createTopic } from './local-kafka.ts';
+
+const READ_UNCOMMITTED = 0;
+const READ_COMMITTED = 1;
+
+const kafka = connectKafka();
+const admin: Admin = kafka.admin();
+beforeAll(() => admin.connect());
+afterAll(() => admin.disconnect());
+
+test('an open transaction lies between the two ends, until it is over', async () => {
+  const topic = await createTopic(kafka);
+  const producer = kafka.producer({ transactionalId: randomUUID(), idempotent: true, maxInFlightRequests: 1 });
+  await producer.connect();
+  const ends = async (): Promise<(string | undefined)[]> => {
+    const asked = [undefined, READ_COMMITTED, READ_UNCOMMITTED].map((isolationLevel) =>
+      admin.fetchTopicOffsets(topic, isolationLevel === undefined ? {} : { isolationLevel }),
+    );
+    return (await Promise.all(asked)).map(([partition]) => partition?.high);
+  };
+  try {
+    const transaction = await producer.transaction();
+    await transaction.send({ topic, messages: [{ value: 'one' }, { value: 'two' }] });
+    expect(await ends()).toEqual(['0', '0', '2']);
+    await transaction.commit();
+    // The two records and the marker of the commit.
+    await expect.poll(ends, { timeout: 10_000 }).toEqual(['3', '3', '3']);
+  } finally {
+    await producer.disconnect();
+  }
+});

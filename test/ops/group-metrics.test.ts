@@ -1,0 +1,150 @@
+/** What two processes of one group tell of the ledger, of each other and of what goes wrong with lanes, in real runs. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, expect, test } from 'vitest';
+import type { ProcessorState } from '../../src/ops/processor-state.ts';
+import type { RunningProcessor } from '../support/processor.ts';
+import { accountOf, transferInOf } from '../support/commands.ts';
+import { LANES } from '../support/stack.ts';
+import { useStack } from '../support/test-stack.ts';
+import { eventually } from '../support/watch.ts';
+
+// Without keys that the service honours, a lost answer is UNKNOWN.
+const stack = useStack({
+  name: 'group-metrics',
+  sandbox: { honourKeys: [] },
+  settings: { API_IDEMPOTENT_OPERATIONS: '' },
+});
+
+afterEach(async () => {
+  await stack().endProcessors();
+  await stack().service.clearFaults();
+});
+
+/** The sum of the series of a metric that have the label pairs. */
+async function valueOf(processor: RunningProcessor, name: string, labels = ''): Promise<number> {
+  const lines = (await processor.metrics()).split('\n');
+  const found = lines.filter(
+    (line) => (line.startsWith(`${name} `) || line.startsWith(`${name}{`)) && line.includes(labels),
+  );
+  return found.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
+
+async function stateOf(processor: RunningProcessor): Promise<ProcessorState> {
+  return (await (await fetch(`${processor.httpUrl}/api/state`)).json()) as ProcessorState;
+}
+
+async function allLanesOpen(...processors: RunningProcessor[]): Promise<void> {
+  const open = async (): Promise<number> => {
+    const values = processors.map((processor) => valueOf(processor, 'payments_lanes', 'stage="open"'));
+    return (await Promise.all(values)).reduce((sum, value) => sum + value, 0);
+  };
+  await eventually(open, (sum) => sum === LANES, 'all lanes to be open');
+}
+
+test('UNKNOWN is counted by the owner of the lane alone, shown by all, kept over a restart, and gone when decided', async () => {
+  const first = await stack().startProcessor();
+  await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'unclear', count: 1 });
+  await stack().publisher.publish('transfer-in', 'unclear', transferInOf('unclear'));
+  expect((await stack().journal.result('unclear')).value).toMatchObject({ outcome: 'UNKNOWN' });
+  const second = await stack().startProcessor();
+  await allLanesOpen(first, second);
+  const counted = async (): Promise<number> =>
+    (await valueOf(first, 'payments_unknown_results', 'transfer-in')) +
+    (await valueOf(second, 'payments_unknown_results', 'transfer-in'));
+  await eventually(counted, (sum) => sum === 1, 'the UNKNOWN result to be counted once');
+  for (const processor of [first, second]) {
+    const shown = (state: ProcessorState): boolean => state.unknownResults.waiting === 1;
+    const state = await eventually(() => stateOf(processor), shown, 'the UNKNOWN result to be shown');
+    expect(state.unknownResults.listed).toMatchObject([{ command: 'transfer-in' }]);
+    expect(JSON.stringify(state)).not.toContain('unclear');
+  }
+  await stack().endProcessors();
+  const third = await stack().startProcessor();
+  const sum = (): Promise<number> => valueOf(third, 'payments_unknown_results');
+  await eventually(sum, (value) => value === 1, 'the UNKNOWN result to be counted after a restart');
+  expect(await valueOf(third, 'payments_unknown_oldest_seconds')).toBeGreaterThan(0);
+  await stack().publishDecision('unclear', {
+    ...{ decision: 'NOT_EXECUTED', expectedRevision: 1, transactionId: null },
+    ...{ operator: 'ada', reason: 'looked up' },
+  });
+  await eventually(sum, (value) => value === 0, 'the decided result to be counted no more');
+  expect((await stateOf(third)).unknownResults).toMatchObject({ waiting: 0, oldestSeconds: null, listed: [] });
+});
+
+test('each process tells who has which lane, and that its copy of the ledger is complete', async () => {
+  const first = await stack().startProcessor();
+  const second = await stack().startProcessor();
+  await allLanesOpen(first, second);
+  await stack().publisher.publish('transfer-in', 'any', transferInOf('any'));
+  await stack().journal.result('any');
+  for (const processor of [first, second]) {
+    const isSettled = ({ ledger, members }: ProcessorState): boolean =>
+      ledger.behindRecords === 0 &&
+      ledger.restore?.isUnderWay === false &&
+      members.length === 2 &&
+      members.every(({ assigned, owned, standing }) => standing === 'member' && String(assigned) === String(owned));
+    const state = await eventually(() => stateOf(processor), isSettled, 'the group to be told as it is');
+    const lanes = state.members.flatMap(({ owned }) => owned).sort((left, right) => left - right);
+    expect(lanes).toEqual(Array.from({ length: LANES }, (_, lane) => lane));
+    expect(state.members.filter(({ isThis }) => isThis)).toMatchObject([{ process: state.processId.slice(0, 8) }]);
+    expect(state.members.every(({ host }) => host === '127.0.0.1')).toBe(true);
+    expect(await valueOf(processor, 'payments_ledger_restore_seconds')).toBeGreaterThan(0);
+    expect(await valueOf(processor, 'payments_ledger_behind_records')).toBe(0);
+  }
+  await second.kill9();
+  const isAlone = ({ members }: ProcessorState): boolean =>
+    members.length === 1 && members[0]?.owned.length === LANES && members[0].assigned.length === LANES;
+  await eventually(() => stateOf(first), isAlone, 'the lanes of the one that was killed to be taken over');
+});
+
+test('a lane that is fenced is counted as lost, and acquired again', async () => {
+  const processor = await stack().startProcessor();
+  const intruder = stack().kafka.producer({
+    transactionalId: `${stack().environment['KAFKA_GROUP_ID']}-lane-1`,
+    idempotent: true,
+    maxInFlightRequests: 1,
+  });
+  await intruder.connect();
+  try {
+    const transaction = await intruder.transaction();
+    await transaction.abort();
+    for (let number = 0; number < 3 * LANES; number += 1) {
+      await stack().publisher.publish('transfer-in', `after-${number}`, transferInOf(`after-${number}`));
+    }
+    for (let number = 0; number < 3 * LANES; number += 1) await stack().journal.result(`after-${number}`);
+    expect(await valueOf(processor, 'payments_lanes_lost_total', 'fenced')).toBe(1);
+    expect(await valueOf(processor, 'payments_lanes_lost_total')).toBe(1);
+    await allLanesOpen(processor);
+    expect(await valueOf(processor, 'payments_lane_uncommitted_seconds')).toBeLessThan(5);
+  } finally {
+    await intruder.disconnect();
+  }
+});
+
+test('commands behind a transaction that its publisher leaves open are told, though they are in no lag', async () => {
+  const processor = await stack().startProcessor();
+  await stack().publisher.publish('transfer-in', 'before', transferInOf('before'));
+  await stack().journal.result('before');
+  const topic = stack().topics.commands['transfer-in'];
+  const publisher = stack().kafka.producer({
+    transactionalId: `publisher-${randomUUID()}`,
+    idempotent: true,
+    maxInFlightRequests: 1,
+  });
+  await publisher.connect();
+  try {
+    const transaction = await publisher.transaction();
+    const message = { key: 'open', value: JSON.stringify({ accountId: accountOf('open') }) };
+    await transaction.send({ topic, messages: [{ ...message, partition: 2 }] });
+    const held = (): Promise<number> => valueOf(processor, 'payments_held_back_messages', 'lane="2"');
+    await eventually(held, (value) => value === 1, 'the open transaction to be told');
+    const age = (): Promise<number> => valueOf(processor, 'payments_held_back_seconds', 'lane="2"');
+    await eventually(age, (value) => value > 0, 'its age to be told');
+    expect(await valueOf(processor, 'payments_lag_messages', 'transfer-in')).toBe(0);
+    await transaction.abort();
+    await eventually(held, (value) => value === 0, 'the transaction to be over');
+    expect(await age()).toBe(0);
+  } finally {
+    await publisher.disconnect();
+  }
+});

@@ -1,0 +1,174 @@
+/** Gauges that follow from the ledger, from lanes that stand still and from transactions of others that stay open. */
+import { describe, expect, it } from 'vitest';
+import type { LedgerLaneStatus } from '../../src/consumers/ledger-view.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
+import { StateReader } from '../../src/ops/state-reader.ts';
+import { FakeProcessor, inputStatus, laneStatus, SECRET_KEY, TOPICS } from './fake-processor.ts';
+
+async function textOf(processor: FakeProcessor): Promise<string> {
+  return createMetrics().text(await new StateReader(processor.sources()).read());
+}
+
+function ledgerLane(lane: number, change: Partial<LedgerLaneStatus> = {}): LedgerLaneStatus {
+  return { lane, owner: null, nextOffset: 0n, unknown: [], ...change };
+}
+
+describe('results UNKNOWN', () => {
+  it('are counted for the lanes of this process, and shown for all of them', async () => {
+    const processor = new FakeProcessor();
+    const { nowMs } = processor;
+    const unknown = (count: number, oldestMs: number) => [{ command: 'transfer-in' as const, count, oldestMs }];
+    processor.lanes.lanes = new Map([0, 1].map((lane) => [lane, laneStatus()]));
+    processor.ledger.lanes = [
+      ledgerLane(0, { unknown: unknown(2, nowMs - 60_000) }),
+      ledgerLane(1, { unknown: unknown(1, nowMs - 90_000) }),
+      ledgerLane(2, { unknown: unknown(4, nowMs - 7_000_000) }),
+    ];
+    processor.ledger.oldestUnknown = [
+      { lane: 2, key: SECRET_KEY, command: 'transfer-in', completedMs: nowMs - 7_000_000 },
+    ];
+    const text = await textOf(processor);
+    expect(text).toContain('payments_unknown_results{command="transfer-in"} 3\n');
+    expect(text).toContain('payments_unknown_oldest_seconds{command="transfer-in"} 90\n');
+    expect(text).toContain('payments_unknown_results{command="execute-quote"} 0\n');
+    const { unknownResults } = await new StateReader(processor.sources()).read();
+    expect(unknownResults).toMatchObject({
+      waiting: 7,
+      oldestSeconds: 7_000,
+      listed: [{ lane: 2, ageSeconds: 7_000 }],
+    });
+    expect(JSON.stringify(unknownResults)).not.toContain(SECRET_KEY);
+  });
+});
+
+describe('the ledger', () => {
+  it('is behind by what lies between its ends and what was read, all lanes', async () => {
+    const processor = new FakeProcessor();
+    processor.ledger.lanes = [ledgerLane(0, { nextOffset: 90n }), ledgerLane(1, { nextOffset: 100n })];
+    processor.ends = async () => new Map([0, 1].map((lane) => [lane, { low: 0n, high: 100n }]));
+    processor.ledger.restore = { isUnderWay: true, seconds: 12.5 };
+    const text = await textOf(processor);
+    expect(text).toContain('payments_ledger_behind_records 10\n');
+    expect(text).toContain('payments_ledger_restore_seconds 12.5\n');
+  });
+
+  it('is not said to be read while nobody knows where it ends', async () => {
+    const processor = new FakeProcessor();
+    processor.ledger.lanes = [ledgerLane(0, { nextOffset: 90n })];
+    processor.ends = () => Promise.reject(new Error('no broker'));
+    expect(await textOf(processor)).toMatch(/^payments_ledger_behind_records NaN$/im);
+  });
+});
+
+describe('a lane that commits nothing', () => {
+  async function secondsOf(processor: FakeProcessor, reader: StateReader): Promise<string | undefined> {
+    const text = await createMetrics().text(await reader.read());
+    return /^payments_lane_uncommitted_seconds\{lane="0"\} (.+)$/m.exec(text)?.[1];
+  }
+
+  it('is told by the time that its transaction takes', async () => {
+    const processor = new FakeProcessor();
+    const reader = new StateReader(processor.sources());
+    processor.setLane(0, laneStatus({ isIdle: true, committedMs: processor.nowMs - 3_600_000 }));
+    expect(await secondsOf(processor, reader)).toBe('0');
+    processor.setLane(0, laneStatus({ isIdle: false, committedMs: processor.nowMs - 3_600_000 }));
+    expect(await secondsOf(processor, reader)).toBe('0');
+    processor.nowMs += 45_000;
+    expect(await secondsOf(processor, reader)).toBe('45');
+    processor.setLane(0, laneStatus({ isIdle: false, committedMs: processor.nowMs - 100 }));
+    expect(await secondsOf(processor, reader)).toBe('0.1');
+    processor.setLane(0, laneStatus({ stage: 'acquiring' }));
+    expect(await secondsOf(processor, reader)).toBeUndefined();
+  });
+
+  it('is told by messages that nothing keeps it from admitting, not by those that have to wait', async () => {
+    const processor = new FakeProcessor();
+    const reader = new StateReader(processor.sources());
+    processor.ends = async () => new Map([[0, { low: 0n, high: 8n }]]);
+    const committedMs = processor.nowMs - 9_000;
+    const waiting = (cause: 'breaker' | null) =>
+      laneStatus({ committedMs, inputs: [inputStatus({ position: 5n, cause })] });
+    processor.setLane(0, waiting('breaker'));
+    await secondsOf(processor, reader);
+    processor.nowMs += 30_000;
+    expect(await secondsOf(processor, reader)).toBe('0');
+    processor.setLane(0, waiting(null));
+    await secondsOf(processor, reader);
+    processor.nowMs += 30_000;
+    expect(await secondsOf(processor, reader)).toBe('30');
+  });
+});
+
+describe('messages behind a transaction of their publisher that stays open', () => {
+  it('are told with the time for which readers have not got past it', async () => {
+    const processor = new FakeProcessor();
+    const reader = new StateReader(processor.sources());
+    const metrics = createMetrics();
+    let stable = 8n;
+    processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 8n })] }));
+    processor.ends = async () => new Map([[0, { low: 0n, high: stable }]]);
+    processor.highWatermarks = async (topic) => {
+      expect(Object.values(TOPICS.commands)).toContain(topic);
+      return new Map([[0, 11n]]);
+    };
+    await reader.read();
+    processor.nowMs += 40_000;
+    const held = await metrics.text(await reader.read());
+    expect(held).toContain('payments_held_back_messages{lane="0",command="transfer-in"} 3\n');
+    expect(held).toContain('payments_held_back_seconds{lane="0",command="transfer-in"} 40\n');
+    expect(held).toContain('payments_lag_messages{lane="0",command="transfer-in"} 0\n');
+    stable = 10n;
+    processor.nowMs += 5_000;
+    expect(await metrics.text(await reader.read())).toContain(
+      'payments_held_back_seconds{lane="0",command="transfer-in"} 0\n',
+    );
+    stable = 11n;
+    processor.nowMs += 5_000;
+    expect(await metrics.text(await reader.read())).toContain(
+      'payments_held_back_messages{lane="0",command="transfer-in"} 0\n',
+    );
+  });
+});
+
+describe('the processes of the group', () => {
+  it('are told with the lanes that they were given, and that they took by the ledger', async () => {
+    const processor = new FakeProcessor();
+    processor.lanes.processId = 'aaaaaaaa-0000';
+    const owner = (processId: string, atMs: number) => ({ processId, token: 't', atMs });
+    processor.ledger.lanes = [
+      ledgerLane(0, { owner: owner('aaaaaaaa-0000', 1_000) }),
+      ledgerLane(1, { owner: owner('bbbbbbbb-0000', 2_000) }),
+      ledgerLane(2, { owner: owner('cccccccc-0000', 3_000) }),
+      ledgerLane(3),
+    ];
+    processor.members = async () => [
+      { process: 'bbbbbbbb', host: '10.0.0.2', lanes: [1, 2] },
+      { process: 'aaaaaaaa', host: '10.0.0.1', lanes: [0, 3] },
+    ];
+    const { members } = await new StateReader(processor.sources()).read();
+    expect(members).toEqual([
+      {
+        ...{ process: 'aaaaaaaa', isThis: true, standing: 'member', host: '10.0.0.1' },
+        ...{ assigned: [0, 3], owned: [0], since: '1970-01-01T00:00:01.000Z' },
+      },
+      {
+        ...{ process: 'bbbbbbbb', isThis: false, standing: 'member', host: '10.0.0.2' },
+        ...{ assigned: [1, 2], owned: [1], since: '1970-01-01T00:00:02.000Z' },
+      },
+      { process: null, isThis: false, standing: 'gone', host: null, assigned: [], owned: [3], since: null },
+      {
+        ...{ process: 'cccccccc', isThis: false, standing: 'gone', host: null },
+        ...{ assigned: [], owned: [2], since: '1970-01-01T00:00:03.000Z' },
+      },
+    ]);
+  });
+
+  it('are not told to be gone while Kafka has not said who is there', async () => {
+    const processor = new FakeProcessor();
+    processor.members = () => Promise.reject(new Error('not allowed'));
+    processor.ledger.lanes = [ledgerLane(0, { owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0 } })];
+    const { lagEndsAgeSeconds, members } = await new StateReader(processor.sources()).read();
+    expect(members).toMatchObject([{ process: 'bbbbbbbb', standing: 'unknown' }]);
+    expect(lagEndsAgeSeconds).toBe(0);
+  });
+});

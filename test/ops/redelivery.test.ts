@@ -1,0 +1,42 @@
+/** Messages that a lane has had are counted and passed over, however much of a fetch they are. */
+import { expect, test } from 'vitest';
+import type { KafkaMessage } from 'kafkajs';
+import type { FetchedBatch } from '../../src/consumers/group-member.ts';
+import { LaneInbox } from '../../src/consumers/lane-inbox.ts';
+
+function batch(firstOffset: number, lastOffset: number): FetchedBatch {
+  const messages = Array.from({ length: lastOffset - firstOffset + 1 }, (_, index): KafkaMessage => {
+    const offset = String(firstOffset + index);
+    return { key: null, value: Buffer.from(offset), timestamp: '0', attributes: 0, offset, headers: {} };
+  });
+  return {
+    ...{ topic: 'commands', lane: 0, messages, highWatermark: 100n },
+    ...{ fetchedOffset: BigInt(firstOffset), lastOffset: BigInt(lastOffset) },
+  };
+}
+
+test('a fetch that begins too early is taken from where the lane stands; one that ends too early is sought again', () => {
+  const redelivered: number[] = [];
+  const sought: bigint[] = [];
+  const inbox = new LaneInbox<string>({
+    topic: 'commands',
+    lane: 0,
+    read: async ({ value }) => ({ kind: 'item', item: String(value) }),
+    seek: (offset) => sought.push(offset),
+    resume: () => undefined,
+    wake: () => undefined,
+    onRedelivered: (messages) => redelivered.push(messages),
+  });
+  inbox.open(10n);
+  expect(inbox.offer(batch(10, 19))).toBe('taken');
+  expect(redelivered).toEqual([]);
+  expect(inbox.offer(batch(15, 24))).toBe('taken');
+  expect(redelivered).toEqual([5]);
+  expect(inbox.status().held).toBe(15);
+  expect(inbox.offer(batch(0, 9))).toBe('sought');
+  expect(redelivered).toEqual([5, 10]);
+  // A gap is nothing that came again.
+  expect(inbox.offer(batch(30, 39))).toBe('sought');
+  expect(redelivered).toEqual([5, 10]);
+  expect(sought).toEqual([10n, 25n, 25n]);
+});
