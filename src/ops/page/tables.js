@@ -142,7 +142,7 @@ function showMembers({ lanesConfigured, members }) {
   });
   const owned = members.flatMap((member) => (member.standing === 'gone' ? [] : member.owned)).length;
   const whole = owned < lanesConfigured ? ` ${count(owned)} of ${counted(lanesConfigured, 'lane')} are owned.` : '';
-  const known = members.some(({ standing }) => standing === 'member');
+  const known = members.some(({ standing }) => standing !== 'unknown');
   const number = counted(members.filter(({ standing }) => standing === 'member').length, 'member');
   setText(byId('group'), known ? `${number} in the group.${whole}` : `Kafka has not said who is in the group.${whole}`);
   const headings = ['Member', 'Standing', 'Connected from', 'Lanes by the group', 'Lanes by the ledger', 'Last taken'];

@@ -1,0 +1,112 @@
+/** For each alert on lanes, on the members that have them and on Kafka the change of a healthy group that must raise it. */
+import type { AlertCase } from './alert-cases.ts';
+import { flat, growing, risingTo } from './metric-series.ts';
+
+const transferIn = { command: 'transfer-in' };
+
+export const LANE_ALERT_CASES: readonly AlertCase[] = [
+  {
+    when: 'a lane is open nowhere',
+    minutes: 10,
+    changes: [{ metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) }],
+    fires: ['PaymentsLanesNotOpen'],
+  },
+  {
+    when: 'a lane has stopped',
+    minutes: 10,
+    changes: [
+      { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) },
+      { metric: 'lanes', labels: { stage: 'stopped' }, instance: 'b', course: flat(1) },
+    ],
+    fires: ['PaymentsLaneStopped', 'PaymentsLanesNotOpen'],
+  },
+  {
+    when: 'an open lane does not move',
+    minutes: 15,
+    changes: [{ metric: 'lagOldestSeconds', labels: transferIn, instance: 'a', course: growing(30) }],
+    fires: ['PaymentsLaneStalled'],
+  },
+  {
+    when: 'a lane commits nothing though it has something to commit',
+    minutes: 15,
+    changes: [{ metric: 'laneUncommittedSeconds', instance: 'b', course: growing(30) }],
+    fires: ['PaymentsLaneStalled'],
+  },
+  {
+    when: 'one lane is lost again and again',
+    minutes: 40,
+    changes: [{ metric: 'lanesLost', labels: { reason: 'not-committed' }, instance: 'b', course: growing(1) }],
+    fires: ['PaymentsLanesLost'],
+  },
+  {
+    when: 'a process is lost with its lane, once',
+    minutes: 40,
+    changes: [{ metric: 'lanesLost', labels: { reason: 'fenced' }, instance: 'b', course: risingTo(1) }],
+    fires: [],
+  },
+  {
+    when: 'most of what is fetched has been there before',
+    minutes: 50,
+    changes: [{ metric: 'redelivered', instance: 'a', course: growing(100) }],
+    fires: ['PaymentsManyRedeliveries'],
+  },
+  {
+    when: 'a publisher leaves a transaction open',
+    minutes: 10,
+    changes: [{ metric: 'heldBackSeconds', labels: transferIn, instance: 'a', course: growing(30) }],
+    fires: ['PaymentsCommandsHeldBack'],
+  },
+  {
+    when: 'the copy of the ledger of one process falls behind',
+    minutes: 20,
+    changes: [{ metric: 'ledgerBehindRecords', instance: 'b', course: flat(50_000) }],
+    fires: ['PaymentsStandbyBehind'],
+  },
+  {
+    when: 'a lane does not move because it is full',
+    minutes: 15,
+    changes: [
+      { metric: 'lagOldestSeconds', labels: transferIn, instance: 'a', course: growing(30) },
+      { metric: 'notAdmittedMessages', labels: { ...transferIn, cause: 'lane-full' }, instance: 'a', course: flat(5) },
+    ],
+    fires: ['PaymentsLaneFull'],
+  },
+  {
+    when: 'a lane waits for minutes until the ledger is read',
+    minutes: 4,
+    changes: [
+      { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) },
+      { metric: 'lanes', labels: { stage: 'acquiring' }, instance: 'b', course: flat(1) },
+      { metric: 'ledgerBehindRecords', instance: 'b', course: flat(5_000) },
+    ],
+    fires: ['PaymentsRestoreSlow'],
+  },
+  {
+    when: 'a lane cannot be acquired though the ledger is read',
+    minutes: 10,
+    changes: [
+      { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) },
+      { metric: 'lanes', labels: { stage: 'acquiring' }, instance: 'b', course: flat(1) },
+      { metric: 'lanesLost', labels: { reason: 'not-acquired' }, instance: 'b', course: growing(2) },
+    ],
+    fires: ['PaymentsLanesNotOpen', 'PaymentsLanesLost'],
+  },
+  {
+    when: 'Kafka confirms one process no more',
+    minutes: 5,
+    changes: [{ metric: 'groupConfirmed', instance: 'b', course: flat(0) }],
+    fires: ['PaymentsGroupNotConfirmed'],
+  },
+  {
+    when: 'Kafka does not answer',
+    minutes: 10,
+    changes: [{ metric: 'lagEndsAgeSeconds', course: growing(30) }],
+    fires: ['PaymentsKafkaNotAnswering'],
+  },
+  {
+    when: 'one process does not become ready',
+    minutes: 15,
+    changes: [{ metric: 'ready', instance: 'b', course: flat(0) }],
+    fires: ['PaymentsMemberNotReady'],
+  },
+];
