@@ -9,6 +9,9 @@ export const FAULTS: readonly Fault[] = [...INPUT_FAULTS, ...SERVICE_FAULTS, ...
 /** Tried by promtool alone (test/operations/alert-cases.ts), each with why it is not caused here. */
 export const BY_PROMTOOL_ONLY: Readonly<Record<string, string>> = {
   PaymentsRetentionNear: 'a command would have to wait for hours: brokers stamp them, no test can',
+  PaymentsResultsUnknownOld: 'a result would have to wait for an hour, at the usual scale',
+  PaymentsManyRedeliveries: 'wants a thousand messages that are fetched in vain',
+  PaymentsStandbyBehind: 'wants a ledger of more than ten thousand records that is not read',
   PaymentsRestoreSlow: 'wants a ledger that takes minutes to read',
   PaymentsStatusChangesLate: 'wants thousands of observations that are held up while results are not',
   PaymentsPollBudgetUsedUp: 'wants more open transactions than the budget covers, for half an hour',

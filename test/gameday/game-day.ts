@@ -13,6 +13,7 @@ import { parse } from 'yaml';
 import { startEngine } from '../../dev/engine/start.ts';
 import { installTool } from '../../dev/operations/install-tools.ts';
 import { AlertWatch } from './alert-watch.ts';
+import { Endings } from './endings.ts';
 import { coverageProblems, FAULTS } from './fault-list.ts';
 import { isPassed, textOf, type GameDay } from './game-day-report.ts';
 import { Prometheus } from './prometheus.ts';
@@ -21,7 +22,6 @@ import { Scene, USUAL_SLOTS } from './scene.ts';
 import { scaledRules, type AlertRules } from './time-scale.ts';
 
 const EXIT_CODE_ARGUMENTS = 2;
-const EXIT_CODE_INTERRUPTED = 130;
 /** Windows of 5 minutes still hold several scrapes at 30; durations stay what they are at 1. */
 const TIME_SCALE_MAX = 30;
 /** The names of a few commands say enough. */
@@ -57,35 +57,24 @@ function refuse(problem: string): never {
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'payment-game-day-'));
-// Started last, ended first.
-const ends: (() => Promise<unknown>)[] = [];
-const endAll = async (): Promise<void> => {
-  for (const end of ends.splice(0).reverse()) await end().catch((error: unknown) => onProgress(String(error)));
-};
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    onProgress(`${signal}: ending everything; logs are in ${directory}`);
-    void endAll().then(() => process.exit(EXIT_CODE_INTERRUPTED));
-  });
-}
-
+const endings = new Endings(onProgress);
 let day: GameDay | null = null;
 try {
   const beganMs = performance.now();
   await installTool('prometheus', onProgress);
   const engine = await startEngine({ directory: join(directory, 'engine'), onProgress });
-  ends.push(() => engine.stop());
+  endings.add(() => engine.stop());
   const scene = await Scene.open(engine, directory, onProgress);
-  ends.push(() => scene.close());
+  endings.add(() => scene.close());
   const prometheus = await Prometheus.start({
     directory: join(directory, 'prometheus'),
     rules: scaledRules(rules, timeScale),
     targets: scene.slots.ports,
   });
-  ends.push(() => prometheus.end());
+  endings.add(() => prometheus.end());
   await prometheus.scraped(USUAL_SLOTS.length);
   const watch = new AlertWatch(prometheus);
-  ends.push(() => watch.close());
+  endings.add(() => watch.close());
   onProgress(`Prometheus is at ${prometheus.url}, durations divided by ${timeScale}; ${faults.length} faults`);
   const pages = new Set(alerts.filter(({ labels }) => labels['severity'] === 'page').map(({ alert }) => alert));
   const rows = await runFaults({ scene, watch, faults, timeScale, pages, onProgress });
@@ -97,7 +86,7 @@ try {
   await writeFile(join(directory, 'report.json'), JSON.stringify(day, null, 2));
   console.log(values.json ? JSON.stringify(day, null, 2) : textOf(day));
 } finally {
-  await endAll();
+  await endings.endAll();
   const hasPassed = day !== null && isPassed(day);
   if (hasPassed && !values['keep-logs']) await rm(directory, { recursive: true, force: true });
   else onProgress(`logs and report are in ${directory}`);

@@ -126,12 +126,13 @@ export const INPUT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'unknown',
-    what: 'the answer to an execution is lost, and its command does not name the transaction',
+    what: 'the answer to an execution is lost, and its command names a transaction that is not its own',
     alerts: ['PaymentsResultsUnknown'],
     inject: async ({ stack }) => {
       const { quoteId } = await executionOf(stack, 'unknown');
       await stack.service.addFaults({ kind: 'drop-after', operation: 'execute-quote', count: 1 });
-      await stack.publisher.publish('execute-quote', 'unknown', { quoteId });
+      const fields = { quoteId, transactionId: 'Transaction:mistaken' };
+      await stack.publisher.publish('execute-quote', 'unknown', fields);
     },
     action: 'ledger show, transactions list, resolve KEY --decision EXECUTED',
     look: (scene) => scene.cli('ledger', 'show', 'unknown'),

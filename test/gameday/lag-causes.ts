@@ -1,9 +1,11 @@
 /** How each cause of lag is brought about while commands wait: settings of the processors, and what is done to the rest. */
-import { withAdmin } from '../../src/producers/admin-session.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 import { laneOf } from '../../src/records/keys.ts';
 import type { Engine } from '../../dev/engine/start.ts';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import type { CommandEncoder } from '../chaos/unseen-schema.ts';
+import { createQuoteOf, transferInOf } from '../support/commands.ts';
+import { deleteRecords } from './deleted-records.ts';
 import { faultyFor, LANES, type Stack } from '../support/stack.ts';
 import type { RunningProcessor } from '../support/processor.ts';
 
@@ -18,7 +20,8 @@ export interface LagScene {
 }
 
 export interface LagTrial {
-  readonly cause: NotAdmittedCause;
+  /** Null: nothing waits. */
+  readonly cause: NotAdmittedCause | null;
   readonly name: string;
   readonly settings?: Readonly<Record<string, string>>;
   /** Before the commands are published. */
@@ -35,7 +38,16 @@ export interface LagTrial {
   readonly isLast?: true;
 }
 
-const LONG_MS = 60_000;
+/** A call: long enough that nothing moves while Kafka is asked, and short enough to be waited for. */
+const LONG_MS = 30_000;
+const TIMEOUT_MS = 40_000;
+/** More calls than a breaker must have seen, in each of two processes; and time for their answers. */
+const OPENING_COMMANDS = 30;
+const OPENING_MS = 3_000;
+/** Found on a wrong partition and moved by a transaction, whose mark is then the last record of their lane. */
+const MOVED_COMMANDS = 12;
+/** Beyond the age of known partition ends, and what a lane needs to go over the marks. */
+const SETTLED_MS = 5_000;
 const BUG_KEY = 'lag-bug';
 /** Each try of the bug, long enough to look at it. */
 const BUG_MS = 6_000;
@@ -44,7 +56,7 @@ const STOPPED_LANE = 0;
 const slow: LagTrial = {
   cause: 'no-slot',
   name: 'calls that take long, few slots',
-  settings: { API_MAX_CONCURRENCY: '1', API_TIMEOUT_MS: String(2 * LONG_MS) },
+  settings: { API_MAX_CONCURRENCY: '1', API_TIMEOUT_MS: String(TIMEOUT_MS) },
   before: ({ stack }) => stack.service.addFaults({ kind: 'delay', delayMs: LONG_MS }),
   end: ({ stack }) => stack.service.clearFaults(),
 };
@@ -59,11 +71,18 @@ export const LAG_TRIALS: readonly LagTrial[] = [
   {
     cause: 'breaker',
     name: 'changes answered 500',
-    before: ({ stack }) =>
-      stack.service.addFaults(
+    before: async ({ stack }) => {
+      await stack.service.addFaults(
         { kind: 'status', operation: 'transfer-in', httpStatus: 500 },
         { kind: 'status', operation: 'create-quote', httpStatus: 500 },
-      ),
+      );
+      for (let index = 0; index < OPENING_COMMANDS; index += 1) {
+        const key = `opens-breaker-${index}`;
+        await stack.publisher.publish('transfer-in', key, transferInOf(key));
+        await stack.publisher.publish('create-quote', `${key}-quote`, createQuoteOf(`${key}-quote`));
+      }
+      await delay(OPENING_MS);
+    },
     // Long enough that no trial moves anything meanwhile.
     settings: { BREAKER_RESET_MS: '20000' },
     end: ({ stack }) => stack.service.clearFaults(),
@@ -113,6 +132,22 @@ export const LAG_TRIALS: readonly LagTrial[] = [
     end: ({ stall }) => stall(null),
   },
   {
+    cause: null,
+    name: 'nothing waits; the last records of lanes are marks of transactions',
+    after: async ({ stack }) => {
+      const keys = Array.from({ length: MOVED_COMMANDS }, (_, index) => `lag-moved-${index}`);
+      const messages = keys.map((key) => ({
+        key,
+        value: JSON.stringify({ ...transferInOf(key), amount: 100 }),
+        headers: { 'content-type': 'application/json' },
+        partition: (laneOf(key, LANES) + 1) % LANES,
+      }));
+      await stack.publishRaw('transfer-in', ...messages);
+      await stack.journal.resultsOfAll(keys);
+      await delay(SETTLED_MS);
+    },
+  },
+  {
     cause: 'lane-not-open',
     name: 'a lane is stopped: commands deleted before they were admitted',
     isLast: true,
@@ -122,8 +157,7 @@ export const LAG_TRIALS: readonly LagTrial[] = [
       for (const key of keysOfLane('deleted', STOPPED_LANE, 3)) {
         await stack.publishRaw('transfer-in', { key, value: 'never read' });
       }
-      const partitions = [{ partition: STOPPED_LANE, offset: '-1' }];
-      await withAdmin(stack.kafka, (admin) => admin.deleteTopicRecords({ topic, partitions }));
+      await deleteRecords(stack.kafka, topic, STOPPED_LANE);
     },
   },
 ];

@@ -1,10 +1,10 @@
 /** What Kafka, the registry and the processes themselves do. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { withAdmin } from '../../src/producers/admin-session.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { unseenSchemaEncoder } from '../chaos/unseen-schema.ts';
 import { transferInOf } from '../support/commands.ts';
 import { LANES } from '../support/stack.ts';
+import { deleteRecords } from './deleted-records.ts';
 import type { Fault } from './fault.ts';
 import { USUAL_SLOTS } from './scene.ts';
 
@@ -12,8 +12,10 @@ import { USUAL_SLOTS } from './scene.ts';
 const POLLING_LANE = 0;
 /** Several times the session time-out: the group has counted the process out, and another has its lanes. */
 const FROZEN_MS = 8_000;
+/** Its transactional id. */
+const OPEN_TRANSACTION = 'game-day-open-transaction';
 const DELETED_COMMANDS = 5;
-/** Three kinds of names that a new prefix needs of its own. */
+/** Of the new prefix and its group. */
 const NEW_PREFIX_ENDING = '-moved';
 
 /** @returns keys of the lane, as many as wanted */
@@ -81,9 +83,29 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     },
   },
   {
+    name: 'open transaction',
+    what: 'a publisher leaves a transaction open, and commands behind it reach nobody',
+    alerts: ['PaymentsCommandsHeldBack'],
+    inject: async (scene) => {
+      const producer = scene.stack.kafka.producer({ transactionalId: OPEN_TRANSACTION, idempotent: true });
+      await producer.connect();
+      const transaction = await producer.transaction();
+      const topic = scene.stack.topics.commands['create-quote'];
+      await transaction.send({ topic, messages: [{ partition: POLLING_LANE, value: 'never committed' }] });
+      scene.left.set(OPEN_TRANSACTION, async () => {
+        await transaction.abort();
+        await producer.disconnect();
+      });
+    },
+    action: 'lag; the publisher ends its transaction',
+    look: (scene) => scene.cli('lag'),
+    act: (scene) => scene.putRight(OPEN_TRANSACTION),
+  },
+  {
     name: 'Kafka down',
     what: 'all brokers are down',
-    alerts: ['PaymentsKafkaNotAnswering', 'PaymentsGroupNotConfirmed', 'PaymentsLanesNotOpen'],
+    alerts: ['PaymentsKafkaNotAnswering', 'PaymentsGroupNotConfirmed', 'PaymentsLanesNotOpen', 'PaymentsLanesLost'],
+    clearsLater: ['PaymentsLanesLost'],
     inject: ({ engine }) => engine.broker(0).kill(),
     action: 'doctor; the brokers are started',
     look: (scene) => scene.doctorFinds(/kafka/i),
@@ -108,9 +130,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
       const keys = keysOfLane('deleted', POLLING_LANE, DELETED_COMMANDS);
       for (const key of keys) await stack.publisher.publish('transfer-in', key, transferInOf(key));
       const topic = stack.topics.commands['transfer-in'];
-      // Offset -1: all that the partition holds.
-      const partitions = [{ partition: POLLING_LANE, offset: '-1' }];
-      await withAdmin(stack.kafka, (admin) => admin.deleteTopicRecords({ topic, partitions }));
+      await deleteRecords(stack.kafka, topic, POLLING_LANE);
       await slots.spawn(USUAL_SLOTS);
     },
     action:

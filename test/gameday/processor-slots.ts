@@ -42,7 +42,9 @@ export class ProcessorSlots {
   /** Starts a process in each of the slots, and waits until their lanes are open. */
   async start(slots: readonly string[], overrides: Environment = {}): Promise<void> {
     await this.spawn(slots, overrides);
-    await Promise.all(slots.map((slot) => this.of(slot).ready()));
+    // Once more: a starved machine may need longer than a test does.
+    const ready = (slot: string): Promise<void> => this.of(slot).ready();
+    await Promise.all(slots.map((slot) => ready(slot).catch(() => ready(slot))));
   }
 
   /** As start, without waiting. */

@@ -76,6 +76,9 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
   onProgress(`${fault.name}: ${fault.what}`);
   const beganMs = performance.now();
   const before = new Set(watch.firedSince(beganMs));
+  // Those of faults beside the others may fire at any time.
+  const besides = options.faults.filter(({ isBeside }) => isBeside === true);
+  const expected = new Set([fault, ...besides].flatMap(({ alerts }) => alerts));
   const problems: string[] = [];
   const attempt = async (what: string, run: () => Promise<unknown>): Promise<void> => {
     await run().catch((error: unknown) => {
@@ -99,7 +102,7 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
   if (fault.alerts.length === 0) await delay(HEALED_MS);
   const common = { fault: fault.name, action: fault.action };
   const alsoFired = (): string[] =>
-    watch.firedSince(beganMs).filter((name) => !before.has(name) && !fault.alerts.includes(name));
+    watch.firedSince(beganMs).filter((name) => !before.has(name) && !expected.has(name));
   if (fault.alerts.length === 0) {
     const paged = alsoFired().filter((name) => options.pages.has(name));
     const problem = [...problems, ...paged.map((name) => `${name} fired, though it heals by itself`)].join('; ');

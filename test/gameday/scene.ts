@@ -21,6 +21,8 @@ export const SPARE_SLOT = 'c';
 /** The command with this key brings out a bug of our own. */
 export const FAULTY_KEY = 'game-day-bug';
 
+/** A process that is killed is replaced well before PaymentsLanesNotOpen fires, which is after 15 s at the usual scale. */
+const SESSION_TIMEOUT_MS = 4_000;
 const API_TIMEOUT_MS = 3_000;
 const COMMANDS_PER_SECOND = 2;
 /** With calls of SLOW_CALL_MS two processors make about ten a second: half of the wave. */
@@ -40,6 +42,8 @@ export class Scene {
   /** Begun by a fault: more than the service takes. */
   readonly wave: SteadyLoad;
   readonly onProgress: (line: string) => void;
+  /** What faults have left behind, by name, and how it is put right. */
+  readonly left = new Map<string, () => Promise<unknown>>();
   readonly #directory: string;
 
   private constructor(parts: Pick<Scene, 'engine' | 'stack' | 'link' | 'slots' | 'onProgress'>, directory: string) {
@@ -62,6 +66,8 @@ export class Scene {
       schemaRegistryUrl: engine.registryUrl,
       sandbox: { settleMs: 2_000, tokenId: TOKEN_ID, clientSecret: CLIENT_SECRET },
       settings: {
+        KAFKA_SESSION_TIMEOUT_MS: String(SESSION_TIMEOUT_MS),
+        KAFKA_HEARTBEAT_INTERVAL_MS: '500',
         API_TIMEOUT_MS: String(API_TIMEOUT_MS),
         API_MAX_CONCURRENCY: String(MAX_CONCURRENCY),
         MAX_UNFINISHED_PER_LANE: String(MAX_UNFINISHED_PER_LANE),
@@ -142,7 +148,13 @@ export class Scene {
     if (!(await this.causes()).has(cause)) throw new Error(`/api/state does not name the cause ${cause}`);
   }
 
+  async putRight(name: string): Promise<void> {
+    await this.left.get(name)?.();
+    this.left.delete(name);
+  }
+
   async close(): Promise<void> {
+    for (const name of this.left.keys()) await this.putRight(name).catch(() => undefined);
     await Promise.all([this.load.pause(), this.wave.pause()]);
     await this.slots.close();
     await this.link.close();

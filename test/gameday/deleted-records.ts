@@ -1,0 +1,14 @@
+/** Deletes records as retention does, or a person with Kafka's tool. */
+import type { Kafka } from 'kafkajs';
+import { withAdmin } from '../../src/producers/admin-session.ts';
+
+/** Deletes all that the partition holds. */
+export async function deleteRecords(kafka: Kafka, topic: string, partition: number): Promise<void> {
+  await withAdmin(kafka, async (admin) => {
+    // Also has the client load where the partition's leader is, which the deletion does not.
+    const ends = await admin.fetchTopicOffsets(topic);
+    const offset = ends.find((end) => end.partition === partition)?.high;
+    if (offset === undefined) throw new Error(`${topic} has no partition ${partition}`);
+    await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset }] });
+  });
+}
