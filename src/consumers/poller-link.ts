@@ -32,9 +32,9 @@ export function pollerPort(options: PollerLinkOptions): Omit<PollPort, 'wait'> {
       const value = index.value(laneOf(id, laneCount), TRANSACTION_PREFIX + id);
       return value === undefined ? undefined : decodeTransactionState(value);
     },
-    *states() {
+    *states(restingSinceMs) {
       for (let lane = 0; lane < laneCount; lane += 1) {
-        yield index.transactions(lane);
+        yield* index.transactions(lane, restingSinceMs);
       }
     },
     record: () => {

@@ -65,6 +65,8 @@ type UnknownCounts = Readonly<Partial<Record<CommandType, number>>>;
 const EMPTY_HEAD: Head = { next: 0n, timestampMs: 0, commands: 0, unknown: {}, owner: null, position: null };
 /** Half of a SHA-256: two keys of one lane never meet. */
 const KEY_HASH_BYTES = 16;
+/** States of transactions taken at a time: a few milliseconds. */
+const GROUP_ROWS = 200;
 /** Before every place. */
 const NOWHERE = Buffer.alloc(0);
 
@@ -139,11 +141,19 @@ export class LaneStore {
     return [...this.#unfinished.values()].map((value) => decodeEntry(value));
   }
 
-  *transactions(): Generator<Buffer, undefined> {
-    for (const rowClass of [ROW_CLASS.kept, ROW_CLASS.transaction]) {
-      for (const { value } of this.#tables.rows.getRange(rangeOf(rowClass))) {
-        const { ledgerKey, payload } = readRow(value);
-        if (ledgerKey.startsWith(TRANSACTION_PREFIX)) yield payload;
+  /** A group at a time; what is written between two groups may be missed. */
+  *transactions(restingSinceMs: number): Generator<Buffer[], undefined> {
+    const resting = { ...rangeOf(ROW_CLASS.transaction), start: placeOf(ROW_CLASS.transaction, restingSinceMs, 0n) };
+    for (const { start, end } of [rangeOf(ROW_CLASS.kept), resting]) {
+      let from = start;
+      for (;;) {
+        const rows = [...this.#tables.rows.getRange({ start: from, end, limit: GROUP_ROWS })];
+        const last = rows.at(-1);
+        if (last === undefined) break;
+        // The next place that there can be: a range of its own for each group, so that none holds the store's pages.
+        from = Buffer.concat([last.key, Buffer.of(0)]);
+        const states = rows.map(({ value }) => readRow(value));
+        yield states.filter(({ ledgerKey }) => ledgerKey.startsWith(TRANSACTION_PREFIX)).map(({ payload }) => payload);
       }
     }
     return undefined;

@@ -54,8 +54,11 @@ export interface LedgerIndex {
   /** Any other record of the lane, by its whole key. */
   value(lane: number, key: string): Buffer | undefined;
   unfinished(lane: number): Entry[];
-  /** Values of all transaction states of the lane, those that are not at rest first; to be gone through without a pause. */
-  transactions(lane: number): Iterable<Buffer>;
+  /**
+   * Values of the lane's transaction states, those that are not at rest first, then those at rest since the instant. In
+   * groups, for a pause after each: what is written meanwhile may be missing.
+   */
+  transactions(lane: number, restingSinceMs: number): Iterable<Buffer[]>;
   owner(lane: number): OwnerRecord | undefined;
   position(lane: number): PositionRecord | undefined;
   /** Whole keys of what may be forgotten: entries that are done, oldest first, then transactions at rest. Never UNKNOWN. */

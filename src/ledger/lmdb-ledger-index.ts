@@ -54,6 +54,11 @@ export interface LmdbLedgerIndexOptions {
 
 /** Goes up with every change of tables, rows or dictionary. */
 const STORE_FORMAT = 2;
+/**
+ * Address space for the file, about 60 million keys; it takes neither memory nor disk. Where the map has to grow, LMDB's
+ * binding keeps the smaller ones as well, and each shows the same pages as resident again.
+ */
+const MAP_BYTES = 64 * 1024 ** 3;
 /** Less than the largest batch may take. */
 const FREE_BYTES_MIN = 8 * 1024 * 1024;
 const IDENTITY_KEY = Buffer.from('identity');
@@ -129,10 +134,10 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return this.#guarded(lane, (store) => store.unfinished());
   }
 
-  *transactions(lane: number): Iterable<Buffer> {
-    const values: Iterator<Buffer, undefined> = this.#guarded(lane, (store) => store.transactions());
+  *transactions(lane: number, restingSinceMs: number): Iterable<Buffer[]> {
+    const groups: Iterator<Buffer[], undefined> = this.#guarded(lane, (store) => store.transactions(restingSinceMs));
     for (;;) {
-      const next = this.#guarded(lane, () => values.next());
+      const next = this.#guarded(lane, () => groups.next());
       if (next.done === true) return;
       yield next.value;
     }
@@ -179,6 +184,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     const database = open<Buffer, Buffer>({
       path: folder.path,
       maxDbs: SHARED_TABLES + TABLES_OF_LANE * laneCount,
+      mapSize: MAP_BYTES,
       noSync: true,
       overlappingSync: false,
       ...BINARY,

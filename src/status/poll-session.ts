@@ -37,8 +37,11 @@ export interface PollPort {
   /** Never rejects. */
   list(filter: TransactionFilter): Promise<ListReading>;
   state(id: string): TransactionState | undefined;
-  /** The encoded states of all lanes, one group after the other; a group is gone through without a pause. */
-  states(): Iterable<Iterable<Buffer>>;
+  /**
+   * The encoded states of all lanes, but for those that have been at rest since before the instant: one group after the
+   * other, with a pause after each. What changes meanwhile comes by `stateChanged`.
+   */
+  states(restingSinceMs: number): Iterable<readonly Buffer[]>;
   record(): PollRecord | null;
   /** Resolves when all is committed by the lane; rejects when that is not certain. */
   publish(observations: readonly Observation[], record: PollRecord | null): Promise<void>;
@@ -96,7 +99,10 @@ export class PollSession {
   async run(): Promise<void> {
     const record = await this.#start();
     if (record === null) return;
-    for (const states of this.#port.states()) {
+    // With a million of them it takes seconds, in which the process has just taken lanes over.
+    const restingSinceMs = this.#clock.nowMs() - this.#settings.terminalForMs;
+    for (const states of this.#port.states(restingSinceMs)) {
+      if (this.#isStopped) return;
       for (const state of states) this.#watch.update(decodeTransactionState(state), this.#clock.nowMs());
       await this.#port.wait(0);
     }

@@ -16,7 +16,7 @@ import {
   OWNER_KEY,
   TRANSACTION_PREFIX,
 } from '../../src/ledger/ledger-records.ts';
-import { encodeTransactionState, unseenState } from '../../src/status/transaction-state.ts';
+import { decodeTransactionState, encodeTransactionState, unseenState } from '../../src/status/transaction-state.ts';
 import { donePhase, entryOf, entryRecord, intentPhase } from '../bench/ledger-records.ts';
 import { LANES, openIndex, removeDirectory, temporaryDirectory } from './index-in-test.ts';
 
@@ -146,7 +146,7 @@ test('it shows what a map of the last records would show, also after it was clos
           const unfinished = [...known.values()].filter(({ change: { kind } }) => kind === 'intent');
           expect(new Set(index.unfinished(lane))).toEqual(new Set(unfinished.map(({ entry }) => entry)));
           const states = [...known.values()].filter(({ key }) => key.startsWith(TRANSACTION_PREFIX));
-          expect(new Set(index.transactions(lane))).toEqual(new Set(states.map(({ value }) => value)));
+          expect(new Set([...index.transactions(lane, 0)].flat())).toEqual(new Set(states.map(({ value }) => value)));
           expect(index.expired(lane, everything, 100)).toEqual(expiredOf(known));
           const unknown = unknownOf(known);
           const counted = index.unknown(lane).map(({ command, ...figures }) => [command, figures]);
@@ -178,6 +178,39 @@ test('what may be forgotten is bounded by age and number, the oldest first', asy
   applyDone(index, 20);
   expect(index.expired(0, { doneMs: 10, transactionMs: 0 }, 100)).toHaveLength(10);
   expect(index.expired(0, { doneMs: 10, transactionMs: 0 }, 3)).toEqual(['c:key-0', 'c:key-1', 'c:key-2']);
+  await index.close();
+});
+
+function transactionRecords(count: number): LedgerRecord[] {
+  return Array.from({ length: count }, (_, each) => {
+    const isOpen = each % 3 === 0;
+    const state = {
+      ...unseenState(`Transaction:${each}`),
+      status: isOpen ? 'PENDING' : 'COMPLETED',
+      seenEndedMs: each,
+    };
+    const value = encodeTransactionState(state);
+    return { key: TRANSACTION_PREFIX + state.id, value, state: null, offset: BigInt(each), timestampMs: each };
+  });
+}
+
+test('states of transactions come in groups, open ones first, without those at rest since long ago', async () => {
+  const { index } = await openIndex(directory);
+  index.applyBatch(0, transactionRecords(1000), 1000n);
+  const ids: number[] = [];
+  for (const group of index.transactions(0, 500)) {
+    expect(group.length).toBeLessThanOrEqual(200);
+    for (const value of group) ids.push(Number(decodeTransactionState(value).id.split(':')[1]));
+    // Records that come between two groups change nothing about what was there.
+    const offset = BigInt(1000 + ids.length);
+    index.applyBatch(0, [{ key: `t:new-${offset}`, value: null, state: null, offset, timestampMs: 0 }], offset + 1n);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const all = Array.from({ length: 1000 }, (_, each) => each);
+  expect(ids).toEqual([
+    ...all.filter((each) => each % 3 === 0),
+    ...all.filter((each) => each % 3 !== 0 && each >= 500),
+  ]);
   await index.close();
 });
 
