@@ -78,9 +78,12 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       await scene.stateNames('no-slot');
     },
     act: async (scene) => {
-      await scene.slots.start([SPARE_SLOT]);
-      await scene.wave.pause();
-      await scene.stack.service.clearFaults();
+      try {
+        await scene.slots.start([SPARE_SLOT]);
+      } finally {
+        await scene.wave.pause();
+        await scene.stack.service.clearFaults();
+      }
       await scene.wave.settled();
       await scene.slots.stop(SPARE_SLOT);
     },
