@@ -6,7 +6,7 @@
  */
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { createBreaker, type Breaker, type BreakerStage } from './breaker.ts';
-import { createHttpClient } from './client.ts';
+import { createHttpClient, type HttpClient, type HttpClientOptions } from './client.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { createPerformer, type PerformOptions } from './perform.ts';
 import { listRequestParts } from './requests.ts';
@@ -55,6 +55,8 @@ export interface PaymentApiOptions {
   log?: (level: 'info' | 'warn' | 'error', event: string, fields: Record<string, unknown>) => void;
   /** Told of every call that ended, made or not. */
   onCall?: (report: CallReport) => void;
+  /** Real connections, unless told otherwise. */
+  makeClient?: (options: HttpClientOptions) => HttpClient;
 }
 
 export interface OperationSnapshot {
@@ -94,8 +96,9 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
   const log = options.log ?? (() => undefined);
   const listeners = new Set<() => void>();
   const connection = { ...options, connectTimeoutMs: options.timeoutMs };
-  const changes = createHttpClient({ ...connection, concurrency: options.maxConcurrency });
-  const reads = createHttpClient({ ...connection, concurrency: LIST_CONCURRENCY });
+  const makeClient = options.makeClient ?? createHttpClient;
+  const changes = makeClient({ ...connection, concurrency: options.maxConcurrency });
+  const reads = makeClient({ ...connection, concurrency: LIST_CONCURRENCY });
   let closed = false;
 
   const changed = (): void => {

@@ -16,7 +16,7 @@ import type { DecisionItem } from './lane-decisions.ts';
 import type { LaneDesk } from './lane-desk.ts';
 import type { ObservationItem } from './lane-status.ts';
 import { LaneInbox, type ReadResult } from './lane-inbox.ts';
-import { LaneStoppedError, type InputStatus, type LaneParts } from './lane-parts.ts';
+import { LaneStoppedError, type InputStatus, type LaneParts, type TopicStart } from './lane-parts.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
 
 export class LaneInputs {
@@ -55,11 +55,21 @@ export class LaneInputs {
     }));
   }
 
-  /** Where each input goes on: the ledger's position, or the beginning for one that was never read. */
-  async startPositions(known: PositionRecord | undefined): Promise<Map<string, bigint>> {
+  /** Where each input's partition begins, and where the group stands in it. */
+  async starts(): Promise<Map<string, TopicStart>> {
+    const starts = new Map<string, TopicStart>();
+    for (const topic of this.#topics()) starts.set(topic, await this.#parts.topicStart(topic, this.#parts.lane));
+    return starts;
+  }
+
+  /**
+   * Where each input goes on: the ledger's position, or the beginning for one that was never read.
+   * @param starts asked for before the lane was taken: what the group committed until then is in the ledger read since
+   * @throws LaneStoppedError when messages or the ledger were lost
+   */
+  startPositions(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): Map<string, bigint> {
     const positions = new Map<string, bigint>();
-    for (const topic of this.#topics()) {
-      const { lowOffset, committedOffset } = await this.#parts.topicStart(topic, this.#parts.lane);
+    for (const [topic, { lowOffset, committedOffset }] of starts) {
       const position = known?.next[topic];
       if (position === undefined && committedOffset !== null && committedOffset > lowOffset) {
         throw new LaneStoppedError(

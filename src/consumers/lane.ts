@@ -2,7 +2,8 @@
  * One lane: partition p of every input topic and of the ledger.
  *
  *   closed      not ours, or not yet
- *   acquiring   courtesy wait -> producer opened -> OWNER committed (fences) -> ledger read to that record -> inputs sought
+ *   acquiring   starts of the inputs asked for -> courtesy wait -> producer opened -> OWNER committed (fences) -> ledger
+ *               read to that record -> inputs sought
  *   open        a tenure: transactions one after the other, each with all that has gathered (group commit)
  *   releasing   handed over or shutting down: nothing is admitted, calls end, their answers are committed
  *   stopped     cannot go on without a person; says why
@@ -155,9 +156,11 @@ export class Lane {
     const beganMs = clock.monotonicMs();
     const producer = makeProducer(lane);
     this.#producer = producer;
+    // First: asked after the lane was taken, it could be the next owner's progress, and look like a ledger that was lost.
+    const starts = await this.#inputs.starts();
     const token = await acquireOwnership(this.#parts, producer, () => this.#isCurrent(generation));
-    const positions = await this.#inputs.startPositions(index.position(lane));
     if (!this.#isCurrent(generation)) return;
+    const positions = this.#inputs.startPositions(starts, index.position(lane));
     const tenure = new LaneTenure(this.#parts, this.#inputs, { producer, token });
     this.#producer = null;
     this.#tenure = tenure;

@@ -1,0 +1,207 @@
+/**
+ * Judges a history by what any reader finds in the topics and by the service's own books: the promises of a chaos run
+ * (test/chaos/chaos-judgement.ts), and those that only the whole of the ledger shows.
+ */
+import type { CommandType } from '../../src/records/commands.ts';
+import {
+  decodeEntry,
+  decodeOwner,
+  decodePosition,
+  ENTRY_PREFIX,
+  OWNER_KEY,
+  POSITION_KEY,
+} from '../../src/ledger/ledger-records.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import { recordOfTopic, type TopicNames } from '../../src/records/topics.ts';
+import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
+import { judgeChaos } from '../chaos/chaos-judgement.ts';
+import { underWayAtKills } from '../chaos/under-way.ts';
+import type { QuoteEvent, ResultEvent, TransactionEvent } from '../support/journal.ts';
+import type { SimulatedBroker } from './simulated-broker.ts';
+import type { StoredRecord } from './simulated-log.ts';
+import { eventValue } from './simulated-registry.ts';
+import type { Sending, SimulatedService } from './simulated-service.ts';
+
+export interface ReadHistory {
+  readonly results: readonly ResultEvent[];
+  readonly transactionEvents: readonly TransactionEvent[];
+  readonly quoteEvents: readonly QuoteEvent[];
+  readonly deadLetters: readonly TopicRecord[];
+  readonly ledger: readonly TopicRecord[];
+}
+
+export interface DecidedResult {
+  readonly key: string;
+  readonly decision: string;
+}
+
+export interface JudgedHistory {
+  readonly plan: Plan;
+  readonly read: ReadHistory;
+  readonly decided: readonly DecidedResult[];
+  readonly service: SimulatedService;
+  readonly sendings: readonly Sending[];
+  readonly laneCount: number;
+  readonly honourKeys: readonly CommandType[];
+}
+
+/** A member that was counted out may begin calls until its last heartbeat is older than the session time-out. */
+const SESSION_TIMEOUT_MS = 6_000;
+/** From the writing of an owner record until it can be read. */
+const MARKER_MS = 2_000;
+
+export function readHistory(broker: SimulatedBroker, topics: TopicNames): ReadHistory {
+  const records = (topic: string): TopicRecord[] =>
+    broker
+      .logs(topic)
+      .flatMap((log, partition) => log.committed().map((record) => topicRecord(topic, partition, record)));
+  const schemas = recordOfTopic(topics);
+  const events = (topic: string, kind: string): unknown[] =>
+    records(topic).map(({ headers, key, offset, partition, timestampMs, value }) => ({
+      kind,
+      topic,
+      partition,
+      offset,
+      timestampMs,
+      key: key?.toString() ?? '',
+      id: headers['ce_id'] ?? null,
+      headers,
+      value: eventValue(schemas, topic, value ?? Buffer.alloc(0)),
+    }));
+  return {
+    results: events(topics.results, 'result') as ResultEvent[],
+    transactionEvents: events(topics.transactionStatusChanged, 'transaction-status') as TransactionEvent[],
+    quoteEvents: events(topics.quoteStatusChanged, 'quote-status') as QuoteEvent[],
+    deadLetters: records(topics.deadLetters),
+    ledger: records(topics.ledger),
+  };
+}
+
+export function judgeHistory(history: JudgedHistory): {
+  wrong: string[];
+  outcomes: Record<string, number>;
+} {
+  const { decided, honourKeys, plan, read, service } = history;
+  const { wrong, outcomes } = judgeChaos({
+    ...read,
+    results: read.results.filter(({ value }) => value.revision <= 1),
+    deadLetters: read.deadLetters.filter(({ headers }) => headers['dlq-reason'] !== 'REFUSED_DECISION'),
+    plan: { ...plan, commands: plan.commands.map((command) => withAge(command, honourKeys)) },
+    honourKeys,
+    unreadableEvents: 0,
+    effects: service.effects(),
+    books: service.books(),
+    underWayAtKills: underWayAtKills(read.ledger),
+    unclearKeys: service.unclearCommandKeys(),
+    wasCutAround: () => false,
+    residentBytesMax: new Map(),
+    badStops: [],
+  });
+  return {
+    wrong: [...wrong, ...judgeDecisions(decided, read, service), ...judgeLedger(read.ledger), ...judgeCalls(history)],
+    outcomes,
+  };
+}
+
+/**
+ * Doubt that is settled by calling again is not, where the service answers HTTP 409 from then on, as for a quote that
+ * expired meanwhile: such a command waits until it is too old.
+ */
+function withAge(command: ChaosCommand, honourKeys: readonly CommandType[]): ChaosCommand {
+  const operation = command.type === 'immediate-quote' ? 'execute-quote' : command.commandType;
+  const isOneShot = operation === 'execute-quote' || operation === 'reject-transaction';
+  return isOneShot && honourKeys.includes(operation) ? { ...command, hasExpiry: true } : command;
+}
+
+/** How often the command of the key took effect, whatever its type. */
+export function effectsOfKey(service: SimulatedService, key: string): number {
+  const { operations } = service.effects();
+  const tallies = [operations['transfer-in'], operations['execute-quote'], operations['reject-transaction']];
+  const keyed = [...tallies.map((tally) => tally[key]), operations['execute-quote'][`${key}.execute`]];
+  const spare = operations['simulate-uma-receive'][key] ?? operations['create-quote'][key];
+  return [...keyed, spare].reduce((sum, tally) => sum + (tally?.effects ?? 0), 0);
+}
+
+function judgeDecisions(
+  decided: readonly DecidedResult[],
+  { results }: ReadHistory,
+  service: SimulatedService,
+): string[] {
+  const wrong: string[] = [];
+  const later = results.filter(({ value }) => value.revision > 1);
+  for (const { key, decision } of decided) {
+    const found = later.filter((result) => result.key === key);
+    const outcome = found[0]?.value.outcome ?? 'LOST';
+    if (found.length !== 1) wrong.push(`${key}: ${found.length} results of one decision ${decision}`);
+    const effects = effectsOfKey(service, key);
+    if (decision === 'EXECUTED' && outcome !== 'ACCEPTED') wrong.push(`${key}: decided EXECUTED, and ${outcome}`);
+    if (decision === 'NOT_EXECUTED' && outcome !== 'EXPIRED')
+      wrong.push(`${key}: decided NOT_EXECUTED, and ${outcome}`);
+    if (outcome === 'ACCEPTED' && effects < 1) wrong.push(`${key}: ACCEPTED after ${decision}, without an effect`);
+    if (outcome !== 'ACCEPTED' && outcome !== 'UNKNOWN' && effects > 0 && !key.startsWith('create-quote'))
+      wrong.push(`${key}: ${outcome} after ${decision}, but it took effect`);
+  }
+  for (const { key } of later) if (!decided.some((other) => other.key === key)) wrong.push(`${key}: nobody decided`);
+  return wrong;
+}
+
+/** Only the owner commits, and positions never step back. */
+function judgeLedger(ledger: readonly TopicRecord[]): string[] {
+  const wrong: string[] = [];
+  const owners = new Map<number, string>();
+  const positions = new Map<string, bigint>();
+  for (const { key, offset, partition, value } of ledger) {
+    if (value === null) continue;
+    if (key?.toString() === OWNER_KEY) owners.set(partition, decodeOwner(value).token);
+    if (key?.toString() !== POSITION_KEY) continue;
+    const { next, token } = decodePosition(value);
+    if (owners.get(partition) !== token) wrong.push(`lane ${partition}: a commit of a former owner at ${offset}`);
+    for (const [topic, position] of Object.entries(next)) {
+      const name = `${topic}/${partition}`;
+      if (position < (positions.get(name) ?? 0n))
+        wrong.push(`${name}: the position steps back to ${position} at ${offset}`);
+      positions.set(name, position);
+    }
+  }
+  return wrong;
+}
+
+/** A call is sent from a committed intent of its process, and by nobody whose lane has long been another's. */
+function judgeCalls({ laneCount, read, sendings }: JudgedHistory): string[] {
+  const owners = new Map<number, { processId: string; atMs: number }[]>();
+  const intents = new Map<string, { processId: string; atMs: number }[]>();
+  for (const { key, partition, timestampMs, value } of read.ledger) {
+    if (key === null || value === null) continue;
+    const name = key.toString();
+    if (name === OWNER_KEY) {
+      const { processId } = decodeOwner(value);
+      owners.set(partition, [...(owners.get(partition) ?? []), { processId, atMs: timestampMs }]);
+    } else if (name.startsWith(ENTRY_PREFIX)) {
+      const { key: command, phase } = decodeEntry(value);
+      if (phase.state !== 'INTENT') continue;
+      intents.set(command, [...(intents.get(command) ?? []), { processId: phase.processId, atMs: timestampMs }]);
+    }
+  }
+  const wrong: string[] = [];
+  for (const { atMs, key, processId } of sendings) {
+    const isIntended =
+      intents.get(key)?.some((intent) => intent.processId === processId && intent.atMs <= atMs) ?? false;
+    if (!isIntended) wrong.push(`${key}: called without a committed intent`);
+    const taken = owners.get(laneOf(key, laneCount)) ?? [];
+    const ownIndex = taken.findLastIndex((owner) => owner.processId === processId && owner.atMs <= atMs);
+    const next = taken[ownIndex + 1];
+    if (next !== undefined && next.atMs + SESSION_TIMEOUT_MS + MARKER_MS < atMs)
+      wrong.push(`${key}: called ${Math.round(atMs - next.atMs)} ms after the lane was taken over`);
+  }
+  return wrong;
+}
+
+function topicRecord(
+  topic: string,
+  partition: number,
+  { headers, key, offset, timestampMs, value }: StoredRecord,
+): TopicRecord {
+  const texts = Object.entries(headers).map(([name, bytes]): [string, string] => [name, bytes.toString()]);
+  return { topic, partition, offset: BigInt(offset), timestampMs, key, value, headers: Object.fromEntries(texts) };
+}

@@ -1,0 +1,53 @@
+/** A lane that is taken while others own it meanwhile: what the group did after the taking says nothing of a lost ledger. */
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import { Lane } from '../../src/consumers/lane.ts';
+import type { LaneParts, TopicStart } from '../../src/consumers/lane-parts.ts';
+import { topicNames } from '../../src/records/topics.ts';
+import { MemoryIndex } from './memory-index.ts';
+
+const silence = (): void => undefined;
+
+/** The stage that a lane without a position in its ledger comes to. */
+async function stageAfterTaking(startOf: (isTaken: boolean) => TopicStart): Promise<string> {
+  let isTaken = false;
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const parts = {
+    lane: 0,
+    laneCount: 1,
+    processId: 'process',
+    topics: topicNames('test'),
+    commandTypes: ['transfer-in'],
+    policy: { apiTimeoutMs: 1_000 },
+    retention: { doneMs: 1e9, transactionMs: 1e9 },
+    index: new MemoryIndex(1),
+    reader: { seen: async () => undefined },
+    calls: { onSpace: silence, drop: silence },
+    clock: systemClock,
+    log: { info: silence, warn: silence, error: silence },
+    reports: {},
+    makeProducer: () => ({ open: async () => undefined, commit: async () => void (isTaken = true), drop: silence }),
+    seek: silence,
+    resume: silence,
+    topicStart: async () => startOf(isTaken),
+    isConfirmed: () => true,
+    isConfirmedSince: () => true,
+    onStageChange: () => resolve(undefined),
+    onLost: silence,
+  };
+  const lane = new Lane(parts as unknown as LaneParts);
+  lane.assigned(true);
+  await promise;
+  const stage = lane.stage();
+  await lane.release();
+  return stage;
+}
+
+test('progress of the group that came after the taking does not stop the lane: it is the next owner’s', async () => {
+  const stage = await stageAfterTaking((isTaken) => ({ lowOffset: 0n, committedOffset: isTaken ? 5n : null }));
+  expect(stage).toBe('open');
+});
+
+test('progress of the group that was there before, without a position in the ledger, stops the lane', async () => {
+  expect(await stageAfterTaking(() => ({ lowOffset: 0n, committedOffset: 5n }))).toBe('stopped');
+});

@@ -1,0 +1,121 @@
+/** The ledger's index in memory: the store's native threads would be neither virtual nor quick. Nothing is ever forgotten, and views for people are empty. */
+import type { Entry } from '../../src/ledger/entry.ts';
+import type { Checkpoint, LedgerRecord, UnknownResult, UnknownResults } from '../../src/ledger/ledger-index.ts';
+import type { LmdbLedgerIndex, OpenedStore } from '../../src/ledger/lmdb-ledger-index.ts';
+import {
+  decodeEntry,
+  decodeOwner,
+  decodePosition,
+  ENTRY_PREFIX,
+  OWNER_KEY,
+  POSITION_KEY,
+  TRANSACTION_PREFIX,
+  type OwnerRecord,
+  type PositionRecord,
+} from '../../src/ledger/ledger-records.ts';
+
+interface Lane {
+  readonly values: Map<string, Buffer>;
+  readonly unfinished: Set<string>;
+  checkpoint: Checkpoint;
+}
+
+const EMPTY: Checkpoint = { nextOffset: 0n, timestampMs: 0 };
+
+export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex> {
+  readonly #lanes: readonly Lane[];
+
+  constructor(laneCount: number) {
+    this.#lanes = Array.from({ length: laneCount }, () => ({
+      values: new Map<string, Buffer>(),
+      unfinished: new Set<string>(),
+      checkpoint: EMPTY,
+    }));
+  }
+
+  async open(): Promise<OpenedStore> {
+    return { folder: 'memory', rebuiltBecause: null };
+  }
+
+  async close(): Promise<void> {
+    // What it holds outlives the process, as what is on a disk does.
+  }
+
+  isOpen(): boolean {
+    return true;
+  }
+
+  forgetLane(lane: number): void {
+    this.#lane(lane).values.clear();
+    this.#lane(lane).unfinished.clear();
+    this.#lane(lane).checkpoint = EMPTY;
+  }
+
+  applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
+    const { values, unfinished } = this.#lane(lane);
+    let { timestampMs } = this.#lane(lane).checkpoint;
+    for (const record of records) {
+      timestampMs = Math.max(timestampMs, record.timestampMs);
+      unfinished.delete(record.key);
+      if (record.value === null) values.delete(record.key);
+      else values.set(record.key, record.value);
+      if (record.value !== null && record.key.startsWith(ENTRY_PREFIX) && record.state !== 'DONE')
+        unfinished.add(record.key);
+    }
+    this.#lane(lane).checkpoint = { nextOffset, timestampMs };
+  }
+
+  checkpoint(lane: number): Checkpoint {
+    return this.#lane(lane).checkpoint;
+  }
+
+  entry(lane: number, key: string): Entry | undefined {
+    const value = this.value(lane, ENTRY_PREFIX + key);
+    return value === undefined ? undefined : decodeEntry(value);
+  }
+
+  value(lane: number, key: string): Buffer | undefined {
+    return this.#lane(lane).values.get(key);
+  }
+
+  unfinished(lane: number): Entry[] {
+    const { unfinished, values } = this.#lane(lane);
+    return [...unfinished].map((key) => decodeEntry(values.get(key) ?? Buffer.alloc(0)));
+  }
+
+  *transactions(lane: number): Iterable<Buffer[]> {
+    for (const [key, value] of this.#lane(lane).values) if (key.startsWith(TRANSACTION_PREFIX)) yield [value];
+  }
+
+  owner(lane: number): OwnerRecord | undefined {
+    const value = this.value(lane, OWNER_KEY);
+    return value === undefined ? undefined : decodeOwner(value);
+  }
+
+  position(lane: number): PositionRecord | undefined {
+    const value = this.value(lane, POSITION_KEY);
+    return value === undefined ? undefined : decodePosition(value);
+  }
+
+  expired(): string[] {
+    return [];
+  }
+
+  unknown(): UnknownResults[] {
+    return [];
+  }
+
+  oldestUnknown(): UnknownResult[] {
+    return [];
+  }
+
+  size(): number {
+    return this.#lanes.reduce((sum, { values }) => sum + values.size, 0);
+  }
+
+  #lane(lane: number): Lane {
+    const found = this.#lanes[lane];
+    if (found === undefined) throw new Error(`lane ${lane} is not one of ${this.#lanes.length}`);
+    return found;
+  }
+}

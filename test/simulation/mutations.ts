@@ -1,0 +1,173 @@
+/**
+ * Protections of src/ that can be taken out, one at a time, to see that histories tell. Each is a change of the source as
+ * it is loaded: a text that is there once, and what stands in its place.
+ */
+import { registerHooks } from 'node:module';
+
+export interface Mutation {
+  readonly name: string;
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'the inbox takes batches from any offset',
+    file: 'consumers/lane-inbox.ts',
+    find: 'if (batch.fetchedOffset > expected || batch.lastOffset + 1n < expected) {',
+    replace: 'if (Number.isNaN(0)) {',
+  },
+  {
+    name: 'the inbox does not step over filtered records',
+    file: 'consumers/lane-inbox.ts',
+    find: 'this.#expected !== null && firstOffset <= this.#expected && lastOffset >= this.#expected',
+    replace: 'Number.isNaN(0)',
+  },
+  {
+    name: 'the gate does not ask for a heartbeat',
+    file: 'consumers/lane-calls.ts',
+    find: "if (!isConfirmed()) return 'the last confirmed heartbeat is too old';",
+    replace: '',
+  },
+  {
+    name: 'a heartbeat is timed by its answer',
+    file: 'consumers/group-member.ts',
+    find: 'const sinceSentMs = Math.max(0, clock.nowMs() - this.#lastRequestSentWallMs);',
+    replace: 'this.#lastRequestSentWallMs = clock.nowMs(); const sinceSentMs = 0;',
+  },
+  {
+    name: 'the gate is not asked at the socket',
+    file: 'api/perform.ts',
+    find: 'own.objection = options.beforeSending?.() ?? null',
+    replace: 'own.objection = null',
+  },
+  {
+    name: 'a new owner fences nobody',
+    file: 'consumers/lane-set.ts',
+    find: 'transactionalId: `${config.KAFKA_GROUP_ID}-lane-${lane}`',
+    replace: 'transactionalId: `${config.KAFKA_GROUP_ID}-lane-${lane}-${this.#processId}`',
+  },
+  {
+    name: 'a new owner does not read the ledger to its end',
+    file: 'consumers/lane-acquisition.ts',
+    find: '  await seen;\n',
+    replace: '',
+  },
+  {
+    name: 'the progress of the group is asked for after the lane is taken',
+    file: 'consumers/lane.ts',
+    find: '    const starts = await this.#inputs.starts();\n    const token = await acquireOwnership(this.#parts, producer, () => this.#isCurrent(generation));\n',
+    replace:
+      '    const token = await acquireOwnership(this.#parts, producer, () => this.#isCurrent(generation));\n    const starts = await this.#inputs.starts();\n',
+  },
+  {
+    name: 'an orphaned call is settled at once',
+    file: 'consumers/lane-calls.ts',
+    find: 'clock.nowMs() + phase.timeoutMs + Math.max(policy.settlingTimeMs, sessionTimeoutMs)',
+    replace: 'clock.nowMs()',
+  },
+  {
+    name: 'a call in doubt is settled at once',
+    file: 'ledger/decide.ts',
+    find: "nowMs + (settlement === 'LOOK_UP' ? policy.settlingTimeMs : backOffMs(entry.key, entry.waits))",
+    replace: 'nowMs',
+  },
+  {
+    name: 'finished entries are forgotten',
+    file: 'consumers/lane-memory.ts',
+    find: 'this.unfinished.get(key) ?? this.#done.get(key)?.value ?? this.#index.entry(this.#lane, key)',
+    replace: 'this.unfinished.get(key)',
+  },
+  {
+    name: 'finished entries are known only once the index shows them',
+    file: 'consumers/lane-memory.ts',
+    find: 'this.unfinished.get(key) ?? this.#done.get(key)?.value ?? this.#index.entry(this.#lane, key)',
+    replace: 'this.unfinished.get(key) ?? this.#index.entry(this.#lane, key)',
+  },
+  {
+    name: 'the index is believed for another owner’s commits',
+    file: 'consumers/lane-tenure.ts',
+    find: 'if (token === this.#ownership.token) this.#memory.applied(commit);',
+    replace: 'this.#memory.applied(commit);',
+  },
+  {
+    name: 'begun calls of a lost lane are forgotten',
+    file: 'consumers/calls.ts',
+    find: 'if (wasBegun(attempt)) this.#remember(attempt);',
+    replace: 'if (wasBegun(attempt)) this.#forget(attemptId, attempt);',
+  },
+  {
+    name: 'any intent counts as our own',
+    file: 'consumers/lane-calls.ts',
+    find: "phase.processId === processId ? calls.adopt(phase.attemptId, this.#ownerOf(entry)) : 'unknown'",
+    replace: 'calls.adopt(phase.attemptId, this.#ownerOf(entry))',
+  },
+  {
+    name: 'an intent that is committed again is called again',
+    file: 'consumers/calls.ts',
+    find: "if (attempt.stage !== 'claimed') return;",
+    replace: '',
+  },
+  {
+    name: 'a call begins before its intent is committed',
+    file: 'consumers/lane-tenure.ts',
+    find: 'const { producer, token } = this.#ownership;',
+    replace:
+      "const { producer, token } = this.#ownership; for (const entry of transaction.entries()) if (entry.phase.state === 'INTENT') this.#laneCalls.begin(entry);",
+  },
+  {
+    name: 'an answer counts for whatever attempt is under way',
+    file: 'ledger/decide.ts',
+    find: "if (phase.state !== 'INTENT' || phase.attemptId !== event.attemptId) return UNCHANGED;\n  const settlement",
+    replace: "if (phase.state !== 'INTENT') return UNCHANGED;\n  const settlement",
+  },
+  {
+    name: 'a transfer in is repeated where its key is not honoured',
+    file: 'ledger/settlement.ts',
+    find: "    case 'transfer-in':\n      return keyHonoured ? 'SAME_KEY' : 'NONE';",
+    replace: "    case 'transfer-in':\n      return 'SAME_KEY';",
+  },
+  {
+    name: 'each attempt has a key of its own',
+    file: 'consumers/lane-calls.ts',
+    find: '...callOf(entry)',
+    replace: 'request: callOf(entry).request, idempotencyKey: `${callOf(entry).idempotencyKey}-${entry.attempts}`',
+  },
+  {
+    name: 'stale observations count',
+    file: 'status/reducer.ts',
+    find: "if (order === 'stale') return { state, event: null };",
+    replace: '',
+  },
+  {
+    name: 'a decision is not held against its revision',
+    file: 'ledger/operator.ts',
+    find: 'if (order.expectedRevision !== entry.revision) {',
+    replace: 'if (Number.isNaN(0)) {',
+  },
+];
+
+/**
+ * From now on modules are loaded with the mutation.
+ * @throws when the source does not have the text, or has it more than once
+ */
+export function applyMutation(name: string): void {
+  const mutation = MUTATIONS.find((candidate) => candidate.name === name);
+  if (mutation === undefined) throw new Error(`there is no mutation ${name}`);
+  const { file, find, replace } = mutation;
+  const target = new URL(`../../src/${file}`, import.meta.url).href;
+  registerHooks({
+    load: (url, context, nextLoad) => {
+      const loaded = nextLoad(url, context);
+      if (url !== target) return loaded;
+      const parts = sourceOf(loaded.source).split(find);
+      if (parts.length !== 2) throw new Error(`${file} has the text of "${name}" ${parts.length - 1} times, not once`);
+      return { ...loaded, source: parts.join(replace) };
+    },
+  });
+}
+
+function sourceOf(source: string | ArrayBuffer | NodeJS.TypedArray | undefined): string {
+  return typeof source === 'string' ? source : new TextDecoder().decode(source);
+}

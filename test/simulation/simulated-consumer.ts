@@ -1,0 +1,259 @@
+/**
+ * A kafkajs consumer over simulated brokers.
+ *
+ *   joining -> joined: positions at the committed offsets, fetches, heartbeats -> (counted out, or a rebalance) joining
+ *
+ * Batches of aborted and control records alone are stepped over, with events only.
+ */
+import { EventEmitter } from 'node:events';
+import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
+import { BrokerError, type SimulatedBroker } from './simulated-broker.ts';
+import type { JoinAnswer } from './simulated-groups.ts';
+import { isForReaders, type StoredRecord } from './simulated-log.ts';
+import { SimulatedFetcher, type Fetch } from './simulated-fetcher.ts';
+import type { SimulatedNetwork } from './simulated-network.ts';
+import type { Owner } from './virtual-time.ts';
+
+const { AssignerProtocol } = kafkajs;
+
+export interface ConsumerSettings {
+  readonly groupId: string;
+  readonly partitionAssigners?: readonly PartitionAssigner[];
+  readonly sessionTimeout: number;
+  readonly heartbeatInterval: number;
+  readonly rebalanceTimeout?: number;
+  readonly maxWaitTimeInMs: number;
+}
+
+type EachBatch = (payload: object) => Promise<void>;
+
+const EVENTS = {
+  REQUEST: 'request',
+  HEARTBEAT: 'heartbeat',
+  GROUP_JOIN: 'group-join',
+  START_BATCH_PROCESS: 'start-batch',
+  END_BATCH_PROCESS: 'end-batch',
+  CRASH: 'crash',
+};
+const REBALANCE_TIMEOUT_MS = 60_000;
+const JOIN_AGAIN_MS = 100;
+
+export class SimulatedConsumer {
+  readonly events = EVENTS;
+  readonly #broker: SimulatedBroker;
+  readonly #network: SimulatedNetwork;
+  readonly #owner: Owner | null;
+  readonly #settings: ConsumerSettings;
+  readonly #emitter = new EventEmitter();
+  readonly #topics: string[] = [];
+  readonly #fetcher: SimulatedFetcher;
+  #assigner: Assigner | null = null;
+  #eachBatch: EachBatch = async () => undefined;
+  #memberId = '';
+  #generation = 0;
+  #isRunning = false;
+
+  constructor(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owner | null, settings: ConsumerSettings) {
+    this.#broker = broker;
+    this.#network = network;
+    this.#owner = owner;
+    this.#settings = settings;
+    this.#fetcher = new SimulatedFetcher({
+      broker,
+      network,
+      owner,
+      maxWaitMs: settings.maxWaitTimeInMs,
+      isRunning: () => this.#isRunning,
+      handle: (fetch, resolve) => this.#handle(fetch, resolve),
+    });
+  }
+
+  on(name: string, listener: (event: { payload: unknown }) => void): void {
+    this.#emitter.on(name, listener);
+  }
+
+  async connect(): Promise<void> {
+    await this.#network.request(this.#owner, 'connect', () => undefined);
+  }
+
+  async subscribe({ topic, topics }: { topic?: string; topics?: readonly string[] }): Promise<void> {
+    this.#topics.push(...(topics ?? []), ...(topic === undefined ? [] : [topic]));
+  }
+
+  async run({ eachBatch }: { eachBatch: EachBatch }): Promise<void> {
+    this.#eachBatch = eachBatch;
+    this.#isRunning = true;
+    const make = this.#settings.partitionAssigners?.[0];
+    this.#assigner = make === undefined ? evenAssigner(this.#broker) : make({} as Parameters<PartitionAssigner>[0]);
+    await this.#join();
+  }
+
+  seek({ topic, partition, offset }: { topic: string; partition: number; offset: string }): void {
+    this.#fetcher.seek({ topic, partition }, Number(offset));
+  }
+
+  pause(given: readonly { topic: string; partitions: readonly number[] }[]): void {
+    for (const { topic, partitions } of given)
+      for (const partition of partitions) this.#fetcher.pause({ topic, partition });
+  }
+
+  resume(given: readonly { topic: string; partitions: readonly number[] }[]): void {
+    for (const { topic, partitions } of given)
+      for (const partition of partitions) this.#fetcher.resume({ topic, partition });
+  }
+
+  async disconnect(): Promise<void> {
+    if (!this.#isRunning) return;
+    this.#isRunning = false;
+    const { groupId } = this.#settings;
+    const memberId = this.#memberId;
+    await this.#network.request(this.#owner, 'leave', () => this.#broker.groups.leave(groupId, memberId));
+  }
+
+  async #join(): Promise<void> {
+    const { groupId, rebalanceTimeout, sessionTimeout } = this.#settings;
+    this.#fetcher.stop();
+    while (this.#isRunning) {
+      try {
+        const protocol = this.#assigner?.protocol({ topics: this.#topics });
+        const request = {
+          groupId,
+          memberId: this.#memberId,
+          sessionTimeoutMs: sessionTimeout,
+          rebalanceTimeoutMs: rebalanceTimeout ?? REBALANCE_TIMEOUT_MS,
+          memberMetadata: protocol?.metadata ?? Buffer.alloc(0),
+        };
+        const joined = await this.#ask<JoinAnswer>('JoinGroup', (reply) => this.#broker.groups.join(request, reply));
+        this.#memberId = joined.memberId;
+        const assignments = await this.#assignmentsOf(joined);
+        const { generation, memberId } = joined;
+        const assignment = await this.#ask<Buffer>('SyncGroup', (reply) =>
+          this.#broker.groups.sync(groupId, memberId, generation, assignments, reply),
+        );
+        await this.#joined(generation, assignment);
+        return;
+      } catch (error) {
+        if (isForgotten(error)) this.#memberId = '';
+        await new Promise((resolve) => setTimeout(resolve, JOIN_AGAIN_MS));
+      }
+    }
+  }
+
+  async #assignmentsOf({ members }: JoinAnswer): Promise<ReadonlyMap<string, Buffer>> {
+    if (members === null || this.#assigner === null) return new Map();
+    const group = { members: [...members], topics: this.#topics };
+    const assigned = await this.#assigner.assign(group);
+    return new Map(assigned.map(({ memberAssignment, memberId }) => [memberId, memberAssignment]));
+  }
+
+  async #joined(generation: number, assignment: Buffer): Promise<void> {
+    const { groupId } = this.#settings;
+    const decoded = assignment.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(assignment);
+    const memberAssignment = decoded?.assignment ?? {};
+    const places = Object.entries(memberAssignment).flatMap(([topic, partitions]) =>
+      partitions.map((partition) => ({ topic, partition })),
+    );
+    const committed = await this.#network.request(this.#owner, 'admin', () =>
+      places.map(({ topic, partition }) => Number(this.#broker.groups.committed(groupId, topic, partition) ?? 0n)),
+    );
+    this.#generation = generation;
+    this.#fetcher.assign(places.map((place, index) => ({ ...place, position: committed[index] ?? 0 })));
+    this.#emit(EVENTS.GROUP_JOIN, { memberId: this.#memberId, memberAssignment });
+    this.#fetcher.start();
+    this.#beatLater(generation);
+  }
+
+  #beatLater(generation: number): void {
+    setTimeout(() => void this.#beat(generation), this.#settings.heartbeatInterval);
+  }
+
+  async #beat(generation: number): Promise<void> {
+    if (!this.#isRunning || generation !== this.#generation) return;
+    const { groupId } = this.#settings;
+    try {
+      await this.#ask<null>('Heartbeat', (reply) =>
+        this.#broker.groups.heartbeat(groupId, this.#memberId, generation, reply),
+      );
+      this.#emit(EVENTS.HEARTBEAT, {});
+    } catch (error) {
+      if (error instanceof BrokerError) {
+        if (isForgotten(error)) this.#memberId = '';
+        await this.#join();
+        return;
+      }
+    }
+    this.#beatLater(generation);
+  }
+
+  async #ask<Value>(
+    apiName: string,
+    answer: (reply: { resolve: (value: Value) => void; reject: (error: Error) => void }) => void,
+  ): Promise<Value> {
+    const sentAt = Date.now();
+    const value = await this.#network.ask(this.#owner, apiName, answer);
+    this.#emit(EVENTS.REQUEST, { apiName, sentAt });
+    return value;
+  }
+
+  async #handle(
+    { highWatermark, offset, partition, records, topic }: Fetch,
+    resolve: (offset: number) => void,
+  ): Promise<void> {
+    const lastOffset = offset + records.length - 1;
+    const messages = records.filter(isForReaders).map((record) => messageOf(record));
+    const described = { topic, partition, highWatermark: String(highWatermark), batchSize: messages.length };
+    const event = { ...described, firstOffset: String(offset), lastOffset: String(lastOffset) };
+    this.#emit(EVENTS.START_BATCH_PROCESS, event);
+    if (messages.length === 0) resolve(lastOffset);
+    else {
+      await this.#eachBatch({
+        batch: {
+          ...described,
+          messages,
+          fetchedOffset: String(offset),
+          firstOffset: () => String(offset),
+          lastOffset: () => String(lastOffset),
+        },
+        resolveOffset: (resolved: string) => resolve(Number(resolved)),
+        heartbeat: async () => undefined,
+        pause: () => this.#fetcher.pause({ topic, partition }),
+        isRunning: () => this.#isRunning,
+        isStale: () => this.#fetcher.hasSought({ topic, partition }),
+      });
+    }
+    this.#emit(EVENTS.END_BATCH_PROCESS, event);
+  }
+
+  #emit(name: string, payload: object): void {
+    this.#emitter.emit(name, { payload });
+  }
+}
+
+function isForgotten(error: unknown): boolean {
+  return error instanceof BrokerError && error.message === 'UNKNOWN_MEMBER_ID';
+}
+
+function messageOf({ headers, key, offset, timestampMs, value }: StoredRecord): object {
+  return { key, value, headers, offset: String(offset), timestamp: String(timestampMs) };
+}
+
+/** All partitions, one member after the other. */
+function evenAssigner(broker: SimulatedBroker): Assigner {
+  return {
+    name: 'even',
+    version: 1,
+    protocol: ({ topics }) => ({
+      name: 'even',
+      metadata: AssignerProtocol.MemberMetadata.encode({ version: 1, topics, userData: Buffer.alloc(0) }),
+    }),
+    assign: async ({ members, topics }) =>
+      members.map(({ memberId }, index) => {
+        const assignment = topics.map((topic): [string, number[]] => [
+          topic,
+          [...broker.logs(topic).keys()].filter((partition) => partition % members.length === index),
+        ]);
+        const memberAssignment = { version: 1, assignment: Object.fromEntries(assignment), userData: Buffer.alloc(0) };
+        return { memberId, memberAssignment: AssignerProtocol.MemberAssignment.encode(memberAssignment) };
+      }),
+  };
+}

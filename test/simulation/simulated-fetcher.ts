@@ -1,0 +1,163 @@
+/**
+ * The fetches of a simulated consumer: where it stands in each partition, what it sought, which it paused.
+ *
+ *   waiting at the broker -> answered (dropped, if a seek is pending or the partition paused) -> queued -> handled -> next
+ *
+ * A seek takes effect with the next fetch. What is queued is handled however long it waited, even if it was sought
+ * elsewhere or the partition lost meanwhile. Seeks and pauses survive a join, positions do not.
+ */
+import type { SimulatedBroker } from './simulated-broker.ts';
+import type { StoredRecord } from './simulated-log.ts';
+import type { SimulatedNetwork } from './simulated-network.ts';
+import type { Owner } from './virtual-time.ts';
+
+export interface Place {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** One fetch that brought something. */
+export interface Fetch extends Place {
+  readonly offset: number;
+  /** Aborted and control records included. */
+  readonly records: readonly StoredRecord[];
+  readonly highWatermark: number;
+}
+
+export interface FetcherOptions {
+  readonly broker: SimulatedBroker;
+  readonly network: SimulatedNetwork;
+  readonly owner: Owner | null;
+  readonly maxWaitMs: number;
+  readonly isRunning: () => boolean;
+  /** @param resolve moves the position behind the offset */
+  readonly handle: (fetch: Fetch, resolve: (offset: number) => void) => Promise<void>;
+}
+
+interface Fetched extends Place {
+  position: number;
+  /** Takes a waiting fetch back; null: none is under way. */
+  cancel: (() => void) | null;
+}
+
+/** A fetch brings as much as fits; large records leave room for few. */
+const FETCH_RECORDS_MAX = [1, 4, 12, 12];
+/** A batch waits for the handling of another, and for the heartbeat in between, which may take long. */
+const QUEUED_SHARE = 0.15;
+const QUEUED_MS_MAX = [50, 400, 4_000];
+
+export class SimulatedFetcher {
+  readonly #options: FetcherOptions;
+  readonly #recordsMax: number;
+  readonly #seeks = new Map<string, number>();
+  readonly #paused = new Set<string>();
+  #assigned = new Map<string, Fetched>();
+
+  constructor(options: FetcherOptions) {
+    this.#options = options;
+    this.#recordsMax = options.network.draws.pick(FETCH_RECORDS_MAX);
+  }
+
+  assign(places: readonly (Place & { position: number })[]): void {
+    this.stop();
+    this.#assigned = new Map(places.map((place) => [nameOf(place), { ...place, cancel: null }]));
+  }
+
+  /** Takes back what waits at the brokers. */
+  stop(): void {
+    for (const fetched of this.#assigned.values()) fetched.cancel?.();
+  }
+
+  start(): void {
+    for (const fetched of this.#assigned.values()) this.#fetch(fetched);
+  }
+
+  seek(place: Place, offset: number): void {
+    this.#seeks.set(nameOf(place), offset);
+    this.#fetchAgain(place);
+  }
+
+  hasSought(place: Place): boolean {
+    return this.#seeks.has(nameOf(place));
+  }
+
+  pause(place: Place): void {
+    this.#paused.add(nameOf(place));
+  }
+
+  resume(place: Place): void {
+    this.#paused.delete(nameOf(place));
+    this.#fetchAgain(place);
+  }
+
+  /** A fetch that waits at the broker ends soon, and the next one begins where the consumer now stands. */
+  #fetchAgain(place: Place): void {
+    const fetched = this.#assigned.get(nameOf(place));
+    if (fetched === undefined) return;
+    if (fetched.cancel === null) {
+      this.#fetch(fetched);
+      return;
+    }
+    fetched.cancel();
+    fetched.cancel = () => undefined;
+    const { maxWaitMs, network } = this.#options;
+    setTimeout(() => this.#fetchNext(fetched), network.draws.between(0, maxWaitMs));
+  }
+
+  #fetchNext(fetched: Fetched): void {
+    fetched.cancel = null;
+    this.#fetch(fetched);
+  }
+
+  #fetch(fetched: Fetched): void {
+    const name = nameOf(fetched);
+    const { broker, isRunning, network, owner } = this.#options;
+    const isAssigned = isRunning() && this.#assigned.get(name) === fetched;
+    if (fetched.cancel !== null || this.#paused.has(name) || !isAssigned) return;
+    fetched.position = this.#seeks.get(name) ?? fetched.position;
+    this.#seeks.delete(name);
+    const { draws, time } = network;
+    const { partition, position: offset, topic } = fetched;
+    const log = broker.log(topic, partition);
+    const waiting = { isTakenBack: false, takeBack: (): void => undefined };
+    fetched.cancel = () => {
+      waiting.isTakenBack = true;
+      waiting.takeBack();
+    };
+    waiting.takeBack = log.whenReadable(offset, () => {
+      time.after(network.latencyMs(), null, () => {
+        // Once the broker answers, the answer comes.
+        if (waiting.isTakenBack) return;
+        const records = log.read(offset, 1 + draws.below(this.#recordsMax));
+        const highWatermark = log.records.length;
+        const arrived = { topic, partition, offset, records, highWatermark };
+        time.after(network.latencyMs(), owner, () => this.#arrived(fetched, arrived));
+      });
+    });
+  }
+
+  #arrived(fetched: Fetched, fetch: Fetch): void {
+    const name = nameOf(fetched);
+    if (this.#seeks.has(name) || this.#paused.has(name) || fetch.records.length === 0) {
+      this.#fetchNext(fetched);
+      return;
+    }
+    // In the hands of a worker: nothing takes it back.
+    fetched.cancel = () => undefined;
+    const { draws } = this.#options.network;
+    const queuedMs = draws.chance(QUEUED_SHARE) ? draws.between(0, draws.pick(QUEUED_MS_MAX)) : 0;
+    if (queuedMs === 0) void this.#handle(fetched, fetch);
+    else setTimeout(() => void this.#handle(fetched, fetch), queuedMs);
+  }
+
+  async #handle(fetched: Fetched, fetch: Fetch): Promise<void> {
+    const { handle, isRunning } = this.#options;
+    if (!isRunning()) return;
+    await handle(fetch, (offset) => void (fetched.position = offset + 1));
+    this.#fetchNext(fetched);
+  }
+}
+
+function nameOf({ partition, topic }: Place): string {
+  return `${topic}/${partition}`;
+}

@@ -1,0 +1,169 @@
+/**
+ * The processes of a history, and what is done to them: killed, frozen, told to end, each started again after a while;
+ * and what becomes of their requests. Until all heals; from then on everything runs.
+ */
+import type { Config } from '../../src/config.ts';
+import type { RecordRegistry } from '../../src/records/registry.ts';
+import type { Draws } from './draws.ts';
+import { MemoryIndex } from './memory-index.ts';
+import { callTrouble, troubleAt, type Scenario } from './scenario.ts';
+import type { Disturber, Trouble } from './simulated-network.ts';
+import { SimulatedProcess } from './simulated-process.ts';
+import type { CallTrouble, SimulatedService } from './simulated-service.ts';
+import type { Owner, VirtualTime } from './virtual-time.ts';
+
+export interface FleetOptions {
+  readonly scenario: Scenario;
+  readonly time: VirtualTime;
+  readonly draws: Draws;
+  readonly config: Config;
+  readonly registry: RecordRegistry;
+  readonly log: (line: string) => void;
+}
+
+const FIRST_START_MS_MAX = 500;
+const RESTART_MS_MAX = 4_000;
+/** A disk outlives its process, as a rule. */
+const LOST_STORE_SHARE = 0.3;
+/** More than a session, and than a new owner waits before it settles the doubt of a call. */
+const FREEZE_MS_MAX = 25_000;
+const SHORT_FREEZE_MS_MAX = 8_000;
+const CLOCK_AHEAD_MS_MAX = 200;
+
+export class SimulatedFleet implements Disturber {
+  /** Crashes and freezes by the point of the code, and other disturbances. */
+  readonly disturbances: Record<string, number> = {};
+  /** What no disturbance explains. */
+  readonly failures: string[] = [];
+  readonly #options: FleetOptions;
+  readonly #processes: (SimulatedProcess | null)[];
+  readonly #stores: MemoryIndex[];
+  #started = 0;
+  #isTroubled = true;
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+    const { laneCount, processCount } = options.scenario;
+    this.#processes = Array.from({ length: processCount }, () => null);
+    this.#stores = this.#processes.map(() => new MemoryIndex(laneCount));
+  }
+
+  start(service: SimulatedService): void {
+    for (const slot of this.#processes.keys()) this.#startLater(slot, service, FIRST_START_MS_MAX);
+    this.#disturbLater(service);
+  }
+
+  heal(): void {
+    this.#isTroubled = false;
+    this.#options.log('all heals');
+    for (const process of this.#processes) if (process !== null) this.#thaw(process);
+  }
+
+  end(): void {
+    for (const process of this.#processes) process?.end(() => undefined);
+  }
+
+  troubleAt(owner: Owner, point: string): Trouble {
+    const { draws, log, scenario } = this.#options;
+    if (!this.#isTroubled) return { kind: 'none' };
+    const trouble = troubleAt(scenario, draws, point);
+    if (trouble.kind !== 'none' && trouble.kind !== 'crash') log(`${owner.name}: ${point}: ${trouble.kind}`);
+    return trouble;
+  }
+
+  callTrouble(draws: Draws): CallTrouble {
+    return this.#isTroubled ? callTrouble(this.#options.scenario, draws) : { kind: 'none' };
+  }
+
+  kill(owner: Owner, point: string): void {
+    if (!owner.isAlive) return;
+    owner.isAlive = false;
+    this.#count(`crash ${point}`);
+    this.#options.log(`${owner.name} crashes ${point}`);
+  }
+
+  freeze(owner: Owner, point: string): void {
+    if (!owner.isAlive || owner.isFrozen) return;
+    const { draws, log, time } = this.#options;
+    owner.isFrozen = true;
+    this.#count(`freeze ${point}`);
+    log(`${owner.name} freezes ${point}`);
+    const durationMs = draws.between(100, draws.chance(0.5) ? FREEZE_MS_MAX : SHORT_FREEZE_MS_MAX);
+    time.after(durationMs, null, () => this.#thaw(owner));
+  }
+
+  #startLater(slot: number, service: SimulatedService, withinMs: number): void {
+    const { draws, time } = this.#options;
+    time.after(draws.between(1, withinMs), null, () => this.#start(slot, service));
+  }
+
+  #start(slot: number, service: SimulatedService): void {
+    const { config, draws, log, registry, scenario, time } = this.#options;
+    const kept = this.#stores[slot];
+    const index = kept === undefined || draws.chance(LOST_STORE_SHARE) ? new MemoryIndex(scenario.laneCount) : kept;
+    this.#stores[slot] = index;
+    this.#started += 1;
+    const name = `process-${this.#started}`;
+    log(`${name} starts`);
+    const process = new SimulatedProcess({
+      name,
+      time,
+      config,
+      registry,
+      service,
+      index,
+      clockAheadMs: draws.between(-CLOCK_AHEAD_MS_MAX, CLOCK_AHEAD_MS_MAX),
+      random: draws.random,
+      log,
+      onFatal: (failed, error) => {
+        // Nobody starts without Kafka; in peace nothing makes it end.
+        if (!this.#isTroubled) this.failures.push(`a process ended itself: ${error.message}`);
+        this.kill(failed, 'by itself');
+      },
+      onFailure: (error) => this.failures.push(`our own code failed: ${String(error)}`),
+      onDeath: () => {
+        if (this.#processes[slot] !== process) return;
+        this.#processes[slot] = null;
+        this.#startLater(slot, service, RESTART_MS_MAX);
+      },
+    });
+    this.#processes[slot] = process;
+  }
+
+  #disturbLater(service: SimulatedService): void {
+    const { draws, scenario, time } = this.#options;
+    time.after(scenario.disturbanceMs * draws.between(0.2, 1.8), null, () => {
+      if (!this.#isTroubled) return;
+      this.#disturb();
+      this.#disturbLater(service);
+    });
+  }
+
+  #disturb(): void {
+    const { draws, log, time } = this.#options;
+    const process = draws.pick(this.#processes);
+    if (process === null || process.isFrozen || process.isStopping) return;
+    switch (draws.pick(['kill', 'freeze', 'freeze', 'end'] as const)) {
+      case 'kill':
+        this.kill(process, 'at any time');
+        return;
+      case 'freeze':
+        this.freeze(process, 'at any time');
+        return;
+      case 'end':
+        this.#count('end in order');
+        log(`${process.name} is told to end`);
+        process.end(() => void time.after(0, null, () => void (process.isAlive = false)));
+    }
+  }
+
+  #thaw(owner: Owner): void {
+    if (!owner.isFrozen) return;
+    this.#options.log(`${owner.name} wakes`);
+    this.#options.time.thaw(owner);
+  }
+
+  #count(name: string): void {
+    this.disturbances[name] = (this.disturbances[name] ?? 0) + 1;
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * kafkajs over simulated brokers: as much of its interface as the processor and its readers use, with what it does and
+ * does not promise. A client belongs to the process in whose step it was made.
+ */
+import kafkajs from 'kafkajs';
+import { BrokerError, type SimulatedBroker } from './simulated-broker.ts';
+import { SimulatedConsumer, type ConsumerSettings } from './simulated-consumer.ts';
+import type { SimulatedNetwork } from './simulated-network.ts';
+import type { Owner } from './virtual-time.ts';
+
+/** kafkajs waits like this between retries of an error that may pass. */
+const RETRIES = 15;
+const RETRY_FIRST_MS = 3;
+const RETRY_MAX_MS = 500;
+const RETRY_FACTOR = 1.6;
+
+/** Puts the simulated client in kafkajs' place. @returns what puts kafkajs back */
+export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork): () => void {
+  const replaced = kafkajs as unknown as { Kafka: unknown };
+  const real = replaced.Kafka;
+  replaced.Kafka = class {
+    readonly #owner = network.time.current;
+    consumer(settings: ConsumerSettings): SimulatedConsumer {
+      return new SimulatedConsumer(broker, network, this.#owner, settings);
+    }
+    producer(settings: ProducerSettings): object {
+      return producerOf(broker, network, this.#owner, settings);
+    }
+    admin(): object {
+      return adminOf(broker, network, this.#owner);
+    }
+  };
+  return () => void (replaced.Kafka = real);
+}
+
+interface ProducerSettings {
+  readonly transactionalId: string;
+  readonly transactionTimeout: number;
+}
+
+interface GivenMessage {
+  readonly partition: number;
+  readonly key: string | Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers: Readonly<Record<string, string | Buffer>>;
+}
+
+interface GivenOffsets {
+  readonly consumerGroupId: string;
+  readonly topics: readonly { topic: string; partitions: readonly { partition: number; offset: string }[] }[];
+}
+
+function producerOf(
+  broker: SimulatedBroker,
+  network: SimulatedNetwork,
+  owner: Owner | null,
+  settings: ProducerSettings,
+): object {
+  const { transactionalId, transactionTimeout } = settings;
+  let epoch: number | null = null;
+  let isDisconnected = false;
+  const request = async <Value>(point: string, answer: () => Value): Promise<Value> => {
+    let waitMs = RETRY_FIRST_MS;
+    for (let retry = 0; ; retry += 1) {
+      if (isDisconnected) throw new Error('the producer is disconnected');
+      try {
+        return await network.request(owner, point, answer);
+      } catch (error) {
+        if (!(error instanceof BrokerError) || !error.isRetriable || retry === RETRIES) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      waitMs = Math.min(waitMs * RETRY_FACTOR, RETRY_MAX_MS);
+    }
+  };
+  const transaction = (current: number): object => ({
+    // Partitions are led by different brokers: each is written at its own time, or not.
+    sendBatch: async ({
+      topicMessages,
+    }: {
+      topicMessages: readonly { topic: string; messages: readonly GivenMessage[] }[];
+    }) => {
+      const parts = topicMessages.flatMap(({ topic, messages }) =>
+        [...Map.groupBy(messages, ({ partition }) => partition)].map(([partition, given]) => ({
+          topic,
+          partition,
+          given,
+        })),
+      );
+      return Promise.all(
+        parts.map(async ({ topic, partition, given }) => {
+          const records = given.map(storedOf);
+          await request(`produce ${nameOf(topic)}`, () =>
+            broker.produce(transactionalId, current, { topic, partition }, records, transactionTimeout),
+          );
+          return { topicName: topic, partition, errorCode: 0 };
+        }),
+      );
+    },
+    sendOffsets: ({ consumerGroupId, topics }: GivenOffsets) => {
+      const offsets = topics.flatMap(({ topic, partitions }) =>
+        partitions.map(({ partition, offset }) => ({ topic, partition, offset: BigInt(offset) })),
+      );
+      return request('offsets', () =>
+        broker.addOffsets(transactionalId, current, consumerGroupId, offsets, transactionTimeout),
+      );
+    },
+    // Sent once: its outcome stays open when the answer is lost.
+    commit: () => request('commit', () => broker.end(transactionalId, current, 'committed')),
+    abort: () => request('abort', () => broker.end(transactionalId, current, 'aborted')),
+  });
+  return {
+    connect: () => request('connect', () => undefined),
+    transaction: async () =>
+      transaction((epoch ??= await request('initialise', () => broker.initialise(transactionalId)))),
+    disconnect: async () => void (isDisconnected = true),
+  };
+}
+
+function adminOf(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owner | null): object {
+  const request = <Value>(answer: () => Value): Promise<Value> => network.request(owner, 'admin', answer);
+  return {
+    connect: () => request(() => undefined),
+    disconnect: async () => undefined,
+    describeCluster: () => request(() => ({ brokers: [], controller: null, clusterId: 'simulated' })),
+    // Asked for what is younger than all that was read: nothing is, for no topic is ever made anew.
+    fetchTopicOffsetsByTimestamp: (topic: string) =>
+      request(() =>
+        broker.logs(topic).map((log, partition) => ({ partition, offset: String(log.lastStableOffset()) })),
+      ),
+    listTopics: () => request(() => broker.topics()),
+    fetchTopicOffsets: (topic: string) =>
+      request(() =>
+        broker.logs(topic).map((log, partition) => {
+          const high = String(log.lastStableOffset());
+          return { partition, offset: high, high, low: '0' };
+        }),
+      ),
+    fetchOffsets: ({ groupId, topics }: { groupId: string; topics: readonly string[] }) =>
+      request(() =>
+        topics.map((topic) => ({
+          topic,
+          partitions: broker.logs(topic).map((_log, partition) => {
+            const offset = String(broker.groups.committed(groupId, topic, partition) ?? -1n);
+            return { partition, offset, metadata: null };
+          }),
+        })),
+      ),
+  };
+}
+
+function storedOf({ headers, key, value }: GivenMessage) {
+  const bytes = Object.entries(headers).map(([name, text]): [string, Buffer] => [name, Buffer.from(text)]);
+  return { key: key === null ? null : Buffer.from(key), value, headers: Object.fromEntries(bytes) };
+}
+
+/** For counting crashes by point: a topic by what it is for. */
+function nameOf(topic: string): string {
+  return topic.split('.').slice(1, 3).join('.');
+}

@@ -1,0 +1,99 @@
+/**
+ * What lies between a simulated process and all others: every request takes time there and back, and may meet trouble.
+ * What was sent arrives, whatever becomes of its sender; what comes back to a process that is gone is lost.
+ */
+import type { Draws } from './draws.ts';
+import type { Owner, VirtualTime } from './virtual-time.ts';
+
+export type Trouble =
+  | { kind: 'none' }
+  /** Neither arrives nor is answered. */
+  | { kind: 'request-lost' }
+  | { kind: 'answer-lost' }
+  | { kind: 'slow'; thereMs: number; backMs: number }
+  /** The process is frozen right after sending. */
+  | { kind: 'freeze' }
+  /** The process dies instead of sending, right after, or instead of hearing the answer. */
+  | { kind: 'crash'; when: 'before' | 'after' | 'on-answer' };
+
+/** Who decides on trouble, by the point of the code that a process has come to. */
+export interface Disturber {
+  troubleAt(owner: Owner, point: string): Trouble;
+  kill(owner: Owner, point: string): void;
+  freeze(owner: Owner, point: string): void;
+}
+
+const LATENCY_MS_MAX = 4;
+const SLOW_ONCE_IN_A_WHILE = 0.02;
+const SLOW_LATENCY_MS_MAX = 120;
+/** Until a client notices that its connection is gone. */
+const NOTICED_MS_MAX = 600;
+
+export class SimulatedNetwork {
+  readonly time: VirtualTime;
+  readonly draws: Draws;
+  readonly #disturber: Disturber | null;
+
+  constructor(time: VirtualTime, draws: Draws, disturber: Disturber | null) {
+    this.time = time;
+    this.draws = draws;
+    this.#disturber = disturber;
+  }
+
+  latencyMs(): number {
+    return this.draws.between(0.2, this.draws.chance(SLOW_ONCE_IN_A_WHILE) ? SLOW_LATENCY_MS_MAX : LATENCY_MS_MAX);
+  }
+
+  /** Never settles for a process that is gone. Rejects with what the other side threw, or when the connection is lost. */
+  request<Value>(owner: Owner | null, point: string, answer: () => Value): Promise<Value> {
+    return this.ask(owner, point, ({ resolve, reject }) => {
+      try {
+        resolve(answer());
+      } catch (error) {
+        reject(error as Error);
+      }
+    });
+  }
+
+  /** The same for answers that come later. */
+  ask<Value>(
+    owner: Owner | null,
+    point: string,
+    answer: (reply: { resolve: (value: Value) => void; reject: (error: Error) => void }) => void,
+  ): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      const trouble: Trouble =
+        owner === null || this.#disturber === null ? { kind: 'none' } : this.#disturber.troubleAt(owner, point);
+      if (owner?.isAlive === false) return;
+      const die = (when: string): void => {
+        if (owner !== null) this.#disturber?.kill(owner, `${when} ${point}`);
+      };
+      if (trouble.kind === 'crash' && trouble.when === 'before') {
+        die('before');
+        return;
+      }
+      const lose = (): void =>
+        void this.time.after(this.draws.between(1, NOTICED_MS_MAX), owner, () => reject(new Error('connection lost')));
+      if (trouble.kind === 'request-lost') {
+        lose();
+        return;
+      }
+      const back = (settle: () => void): void => {
+        if (trouble.kind === 'answer-lost') lose();
+        else {
+          const backMs = this.latencyMs() + (trouble.kind === 'slow' ? trouble.backMs : 0);
+          this.time.after(backMs, owner, () => {
+            if (trouble.kind === 'crash' && trouble.when === 'on-answer') die('on the answer of');
+            else settle();
+          });
+        }
+      };
+      const thereMs = this.latencyMs() + (trouble.kind === 'slow' ? trouble.thereMs : 0);
+      this.time.after(thereMs, null, () =>
+        answer({ resolve: (value) => back(() => resolve(value)), reject: (error) => back(() => reject(error)) }),
+      );
+      if (trouble.kind === 'crash' && trouble.when === 'after') die('after');
+      if (trouble.kind === 'freeze' && owner !== null) this.#disturber?.freeze(owner, `after ${point}`);
+    });
+  }
+}

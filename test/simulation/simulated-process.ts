@@ -1,0 +1,158 @@
+/**
+ * One processor in a simulation: the real lanes of a process with all they are made of (group member, ledger reader,
+ * producers, calls, look-ups, poller), and the real payment API, over simulated brokers and a simulated service. Its
+ * store is in memory.
+ */
+import type { Logger } from 'pino';
+import { createPaymentApi } from '../../src/api/payment-api.ts';
+import { readConfig, type Config } from '../../src/config.ts';
+import { LaneSet, type LaneSetOptions } from '../../src/consumers/lane-set.ts';
+import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import type { RecordRegistry } from '../../src/records/registry.ts';
+import type { PollReports } from '../../src/status/poll-session.ts';
+import type { MemoryIndex } from './memory-index.ts';
+import type { Scenario } from './scenario.ts';
+import type { Caller, SimulatedService } from './simulated-service.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+export interface ProcessOptions {
+  readonly name: string;
+  readonly time: VirtualTime;
+  readonly config: Config;
+  readonly registry: RecordRegistry;
+  readonly service: SimulatedService;
+  readonly index: MemoryIndex;
+  readonly clockAheadMs: number;
+  readonly random: () => number;
+  readonly log: (line: string) => void;
+  /** It must end. */
+  readonly onFatal: (process: SimulatedProcess, error: Error) => void;
+  /** Our own code failed on a message: a bug, whatever came of it. */
+  readonly onFailure: (error: unknown) => void;
+  /** Killed, or ended. */
+  readonly onDeath: () => void;
+}
+
+export class SimulatedProcess implements Caller {
+  readonly name: string;
+  readonly clockAheadMs: number;
+  readonly held: (() => void)[] = [];
+  #isAlive = true;
+  isFrozen = false;
+  isStopping = false;
+  readonly #options: ProcessOptions;
+  #lanes: LaneSet | null = null;
+
+  constructor(options: ProcessOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.clockAheadMs = options.clockAheadMs;
+    const failed = (error: unknown): void => options.onFatal(this, error as Error);
+    options.time.after(0, this, () => void this.#run().catch(failed));
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  set isAlive(isAlive: boolean) {
+    this.#isAlive = isAlive;
+    if (!isAlive) this.#options.onDeath();
+  }
+
+  /** As the ledger names it. */
+  processId(): string {
+    return this.#lanes?.status().processId ?? '';
+  }
+
+  /** Ends in order, as on SIGTERM. */
+  end(whenEnded: () => void): void {
+    this.isStopping = true;
+    this.#options.time.after(0, this, () => void this.#lanes?.stop().then(whenEnded));
+  }
+
+  async #run(): Promise<void> {
+    const { config, index, onFailure, onFatal, random, registry, service, time } = this.#options;
+    const clock = time.clockOf(this);
+    const api = createPaymentApi({
+      baseUrl: config.API_BASE_URL,
+      tokenId: config.API_TOKEN_ID,
+      clientSecret: config.API_CLIENT_SECRET,
+      timeoutMs: config.API_TIMEOUT_MS,
+      maxConcurrency: config.API_MAX_CONCURRENCY,
+      breakerErrorPercent: config.BREAKER_ERROR_PERCENT,
+      breakerResetMs: config.BREAKER_RESET_MS,
+      clock,
+      random,
+      makeClient: () => service.client(this),
+    });
+    const failed = (_lane: number, _where: string, error: unknown): void => onFailure(error);
+    const parts = {
+      config,
+      api,
+      registry,
+      clock,
+      log: this.#logger(),
+      reports: tellingNobody({ failed, poll: POLL_REPORTS }),
+      traces: tellingNobody({}),
+      onFatal: (error: Error) => onFatal(this, error),
+      index,
+    };
+    this.#lanes = new LaneSet(parts as unknown as LaneSetOptions);
+    await api.start();
+    await this.#lanes.start();
+  }
+
+  #logger(): Logger {
+    const write = ({ event, lane, err, problem, lanes }: Record<string, unknown>): void => {
+      const about = [event, lane, lanes, (err as Error | undefined)?.message, problem];
+      this.#options.log([this.name, ...about.filter((part) => part !== undefined)].map(String).join(' '));
+    };
+    return { debug: () => undefined, info: write, warn: write, error: write, fatal: write } as unknown as Logger;
+  }
+}
+
+/** As short as the real ones may be: histories are long enough. */
+export function simulatedConfig({ honourKeys, laneCount }: Scenario): Config {
+  const settings = {
+    KAFKA_BROKERS: 'simulated:9092',
+    SCHEMA_REGISTRY_URL: 'http://simulated',
+    API_BASE_URL: 'http://simulated',
+    API_TOKEN_ID: 'token',
+    API_CLIENT_SECRET: 'secret',
+    TOPIC_PREFIX: 'simulated',
+    LANES: String(laneCount),
+    API_TIMEOUT_MS: '2000',
+    SETTLING_TIME_MS: String(SETTLING_TIME_MS),
+    API_MAX_CONCURRENCY: '4',
+    API_IDEMPOTENT_OPERATIONS: honourKeys.join(','),
+    BREAKER_RESET_MS: '2000',
+    COMMAND_MAX_AGE: COMMAND_TYPES.map((type) => `${type}=${COMMAND_MAX_AGE}`).join(','),
+    SANDBOX_COMMANDS: 'true',
+  };
+  const read = readConfig(settings);
+  if (!read.ok) throw new Error(read.problems.join('\n'));
+  return read.config;
+}
+
+/** Longer than anything but a refusal that the service repeats for ever. */
+const COMMAND_MAX_AGE = '2m';
+
+/** What takes effect late does so before this is over. */
+export const SETTLING_TIME_MS = 3_000;
+
+const silence = (): void => undefined;
+const POLL_REPORTS: LaneSetOptions['reports']['poll'] & PollReports = {
+  began: silence,
+  called: silence,
+  published: silence,
+  waitedForBudget: silence,
+  watching: silence,
+  swept: silence,
+  polling: silence,
+};
+
+/** Reports and traces are of no interest, but for the given ones. */
+function tellingNobody(given: Record<string, unknown>): unknown {
+  return new Proxy(given, { get: (target, name) => target[name as string] ?? silence });
+}

@@ -1,0 +1,59 @@
+/** What histories promise: all promises held in a number of them, and the same again for the same seed. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { runHistory } from './history.ts';
+import { MUTATIONS } from './mutations.ts';
+
+const HISTORIES = 30;
+/** Enough for the protection below to be missed several times over. */
+const HISTORIES_TO_TELL = 30;
+/** Of a machine that is busy otherwise. */
+const TEST_MS_MAX = 240_000;
+
+test(
+  `${HISTORIES} histories of crashes, frozen processes and lost answers keep every promise`,
+  async () => {
+    const wrong: string[] = [];
+    for (let seed = 1; seed <= HISTORIES; seed += 1) {
+      const report = await runHistory(seed);
+      for (const line of report.wrong) wrong.push(`seed ${seed} (npm run simulate -- --one ${seed} --trace): ${line}`);
+    }
+    expect(wrong).toEqual([]);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  'a seed is the same history every time, whatever ran before it',
+  async () => {
+    const first = await runHistory(5);
+    await runHistory(6);
+    expect(await runHistory(5)).toEqual(first);
+  },
+  TEST_MS_MAX,
+);
+
+describe('without one protection of the source', () => {
+  const [inbox] = MUTATIONS;
+  test(
+    `histories tell that ${inbox?.name}`,
+    async () => {
+      const given = ['--mutation', inbox?.name ?? '', '--histories', String(HISTORIES_TO_TELL), '--json'];
+      const { failed, histories } = JSON.parse(await outputOf(given)) as { failed: unknown[]; histories: number };
+      expect(histories).toBe(HISTORIES_TO_TELL);
+      expect(failed).not.toEqual([]);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+function outputOf(given: readonly string[]): Promise<string> {
+  const script = fileURLToPath(new URL('simulate.ts', import.meta.url));
+  return new Promise((resolve) => {
+    // Its exit code says that promises were broken.
+    execFile(process.execPath, [script, ...given], { maxBuffer: 16 * 1024 * 1024 }, (_error, stdout) =>
+      resolve(stdout),
+    );
+  });
+}
