@@ -6,7 +6,8 @@
  *   scanning  one window after the other: the minutes before the calls, then the hour, then, where asked for, the week
  *
  * A question is answered `found` by any page whose request began after it was asked, and `not-found` only by whole scans
- * that did. Nothing is assumed of the order of pages. A page that fails is asked for again, within limits: a service
+ * that did. Nothing is assumed of the order of pages; it is asked for in turn from either end, for where processes die
+ * before long scans end, what lies at the far end would never be reached. A page that fails is asked for again, within limits: a service
  * that fails now and then must not keep a long scan from its end. A scan is bounded in pages, and ends early once all
  * that it is for are found.
  */
@@ -42,6 +43,7 @@ export class LookUps {
   readonly #clock: Clock;
   readonly #questions = new LookUpQuestions();
   #isScanning = false;
+  #sortOrder: 'asc' | 'desc' = 'desc';
 
   constructor(api: Pick<PaymentApi, 'listTransactions'>, clock: Clock) {
     this.#api = api;
@@ -75,9 +77,9 @@ export class LookUps {
   /** One window for the questions of its stage; others may be answered on the way. */
   async #scan(questions: readonly Question[], stage: number): Promise<void> {
     const beganMs = this.#clock.nowMs();
-    const scan = await this.#pages(windowOf(questions, stage), () =>
-      questions.some((question) => this.#questions.isOpen(question)),
-    );
+    const window = { ...windowOf(questions, stage), sortOrder: this.#sortOrder };
+    this.#sortOrder = this.#sortOrder === 'desc' ? 'asc' : 'desc';
+    const scan = await this.#pages(window, () => questions.some((question) => this.#questions.isOpen(question)));
     for (const question of questions) {
       if (!this.#questions.isOpen(question)) continue;
       const stages = question.query.mayBeOlder ? WINDOWS_MS.length : YOUNG_STAGES;

@@ -43,6 +43,8 @@ const API_TIMEOUT_MS = 2_000;
 const SETTLING_TIME_MS = 2_000;
 /** Long enough to be executed on a good day; during an outage a two-step quote expires before its execution. */
 const QUOTE_LIFETIME_MS = 10_000;
+/** Longer than any run: what is not told to expire is to be carried out. */
+const MAX_AGES = 'create-quote=24h,execute-quote=24h,transfer-in=24h,reject-transaction=24h';
 const SETTLE_MS = 1_000;
 /** From healing until the last command is answered: restarts, doubts, back-offs and the backlog of an outage. */
 const HEALED_MS_MAX = 180_000;
@@ -65,6 +67,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosEvidence> {
       SETTLING_TIME_MS: String(SETTLING_TIME_MS),
       API_MAX_CONCURRENCY: '32',
       API_IDEMPOTENT_OPERATIONS: honourKeys.join(','),
+      COMMAND_MAX_AGE: MAX_AGES,
       STATE_DIR: join(directory, 'state'),
     },
   });

@@ -16,7 +16,7 @@ interface Stored {
   quoteId?: string;
 }
 
-/** Pages of the transactions in the window asked for, the newest first; `failures` are given first, one for each request. */
+/** Pages of the transactions in the window asked for; `failures` are given first, one for each request. */
 class ManyTransactions {
   readonly filters: TransactionFilter[] = [];
   readonly failures: ListReading[] = [];
@@ -35,6 +35,7 @@ class ManyTransactions {
     const from = Date.parse(filter.startDate ?? '1970-01-01T00:00:00Z');
     const until = filter.endDate === undefined ? Infinity : Date.parse(filter.endDate);
     const matching = this.#stored.filter(({ createdMs }) => createdMs >= from && createdMs <= until);
+    if (filter.sortOrder === 'asc') matching.reverse();
     const start = Number(filter.cursor ?? 0);
     const end = start + (filter.limit ?? 20);
     const hasMore = end < matching.length;
@@ -129,6 +130,14 @@ describe('a look-up', () => {
     await lookUps.find(query('Transaction:149'));
     await Promise.all(late);
     expect(service.filters).toHaveLength(3);
+  });
+
+  it('begins in turn at either end, so that an end which is never reached is the beginning of the next scan', async () => {
+    const service = new ManyTransactions(many(1_000));
+    const lookUps = new LookUps(service, systemClock);
+    await lookUps.find(query('Transaction:999'));
+    await lookUps.find(query('Transaction:999'));
+    expect(service.filters).toHaveLength(10 + 1);
   });
 
   it('looks at the last minutes first, then at the hour, and at the week only where the payment may be that old', async () => {
