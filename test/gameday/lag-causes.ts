@@ -129,7 +129,12 @@ export const LAG_TRIALS: readonly LagTrial[] = [
     cause: 'catching-up',
     name: 'nothing is fetched, by a bug',
     before: ({ stack, stall }) => stall(stack.topics.commands['transfer-in']),
-    end: ({ stall }) => stall(null),
+    end: async ({ stack, stall }) => {
+      await stall(null);
+      // What was put off stays so for the life of a process.
+      await stack.endProcessors();
+      await stack.spawnProcessor();
+    },
   },
   {
     cause: null,

@@ -275,7 +275,8 @@ function tableOf(rows: readonly LagRow[]): string {
     ...(problem === null ? [] : [problem]),
     ...(uncommitted === 0 ? [] : [`${cause}: ${uncommitted} partitions with commands have no committed offset`]),
   ]);
-  const verdict = hasFailed ? 'NOT EQUAL for every cause' : 'equal for every cause';
+  const unequal = rows.filter(({ isEqual }) => !isEqual).map(({ cause }) => cause);
+  const verdict = unequal.length > 0 ? `NOT EQUAL for ${unequal.join(', ')}` : 'equal for every cause';
   return [
     ...all.map((cells) =>
       cells

@@ -27,8 +27,8 @@ const API_TIMEOUT_MS = 3_000;
 const COMMANDS_PER_SECOND = 2;
 /** With calls of SLOW_CALL_MS two processors make about ten a second: half of the wave. */
 const WAVE_PER_SECOND = 20;
-export const SLOW_CALL_MS = 1_500;
-const MAX_CONCURRENCY = 8;
+export const SLOW_CALL_MS = 1_000;
+const MAX_CONCURRENCY = 5;
 /** More than a process's intents (four per call slot) in one lane: a slow service is `no-slot`, a full lane something else. */
 export const MAX_UNFINISHED_PER_LANE = 40;
 const STALLED_INBOX = new URL('stalled-inbox.ts', import.meta.url).href;
