@@ -104,8 +104,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   {
     name: 'Kafka down',
     what: 'all brokers are down',
-    alerts: ['PaymentsKafkaNotAnswering', 'PaymentsGroupNotConfirmed', 'PaymentsLanesNotOpen', 'PaymentsLanesLost'],
-    clearsLater: ['PaymentsLanesLost'],
+    alerts: ['PaymentsKafkaNotAnswering', 'PaymentsGroupNotConfirmed', 'PaymentsLanesNotOpen'],
     inject: ({ engine }) => engine.broker(0).kill(),
     action: 'doctor; the brokers are started',
     look: (scene) => scene.doctorFinds(/kafka/i),
