@@ -1,6 +1,6 @@
 /** For each alert the change of a healthy group that must raise it, and which others it raises rightly. */
 import { LANE_ALERT_CASES } from './lane-alert-cases.ts';
-import { flat, growing, risingTo, type Change } from './metric-series.ts';
+import { flat, growing, risingTo, startingWith, type Change } from './metric-series.ts';
 
 export interface AlertCase {
   readonly when: string;
@@ -46,6 +46,12 @@ export const ALERT_CASES: readonly AlertCase[] = [
     minutes: 30,
     changes: [...slow(0.5), { metric: 'serviceHeld', course: flat(1) }],
     fires: ['PaymentsServiceHeld'],
+  },
+  {
+    when: 'half of the commands are answered late, after a start: the service is held until its first check',
+    minutes: 30,
+    changes: [...slow(0.5), { metric: 'serviceHeld', course: startingWith(1) }],
+    fires: ['PaymentsObjectiveMissedFast', 'PaymentsObjectiveMissedSlow'],
   },
   {
     when: 'more commands wait from minute to minute',
@@ -130,6 +136,16 @@ export const ALERT_CASES: readonly AlertCase[] = [
     minutes: 20,
     changes: [{ metric: 'deadLetters', labels: { reason: 'UNREADABLE' }, instance: 'b', course: risingTo(1) }],
     fires: ['PaymentsDeadLetters'],
+  },
+  {
+    when: 'a message became a dead letter, an entry failed and was set aside before a new process was first looked at',
+    minutes: 20,
+    changes: [
+      { metric: 'deadLetters', labels: { reason: 'UNREADABLE' }, instance: 'b', course: flat(1) },
+      { metric: 'ownFailures', labels: { where: 'entry' }, instance: 'b', course: flat(3) },
+      { metric: 'results', labels: { ...transferIn, outcome: 'FAILED' }, instance: 'b', course: flat(1) },
+    ],
+    fires: ['PaymentsDeadLetters', 'PaymentsOwnFailures', 'PaymentsResultsFailed'],
   },
   {
     when: 'commands come on the wrong partition',

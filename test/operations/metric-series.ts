@@ -33,6 +33,12 @@ export const risingTo =
   (samples) =>
     `0x${Math.floor(samples / 2)} ${value}x${samples}`;
 
+/** A gauge that was up once, at the first sample. */
+export const startingWith =
+  (value: number): Course =>
+  (samples) =>
+    `${value} 0x${samples}`;
+
 export interface Change {
   readonly metric: MetricName | ProcessMetric;
   /** Of a histogram: what of it. */
