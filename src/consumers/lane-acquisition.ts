@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { encodeOwner, OWNER_KEY } from '../ledger/ledger-records.ts';
-import type { LaneProducer } from '../producers/lane-producer.ts';
-import type { LaneParts } from './lane-parts.ts';
+import type { GroupOffsets, LaneProducer } from '../producers/lane-producer.ts';
+import type { LaneParts, TopicStart } from './lane-parts.ts';
 import { sleep } from './signal.ts';
 
 /** How long a new owner lets the former one commit the answers of its open calls. */
@@ -15,6 +15,7 @@ const COURTESY_STEP_MS = 50;
 const RESTORE_DEADLINE_MS = 600_000;
 
 /**
+ * @param starts of the lane's inputs
  * @param isWanted whether the lane is still to be acquired
  * @returns the token of this ownership
  * @throws when the lane could not be acquired; it may be tried again with a new producer
@@ -22,6 +23,7 @@ const RESTORE_DEADLINE_MS = 600_000;
 export async function acquireOwnership(
   parts: LaneParts,
   producer: LaneProducer,
+  starts: ReadonlyMap<string, TopicStart>,
   isWanted: () => boolean,
 ): Promise<string> {
   const { clock, lane, processId, reader, topics } = parts;
@@ -32,7 +34,10 @@ export async function acquireOwnership(
   // Handled below; until then the commit may fail first.
   seen.catch(() => undefined);
   const owner = encodeOwner({ token, processId, atMs: clock.nowMs() });
-  await producer.commit([{ topic: topics.ledger, partition: lane, key: OWNER_KEY, value: owner, headers: {} }], []);
+  await producer.commit(
+    [{ topic: topics.ledger, partition: lane, key: OWNER_KEY, value: owner, headers: {} }],
+    firstOffsets(lane, starts),
+  );
   await seen;
   return token;
 }
@@ -48,4 +53,11 @@ async function courtesy(parts: LaneParts, isWanted: () => boolean): Promise<void
     if (!isCommitting) return;
     await sleep(COURTESY_STEP_MS);
   }
+}
+
+/** Without an offset of the group, Kafka's tools show no lag at all: what was never read from gets its beginning. */
+function firstOffsets(lane: number, starts: ReadonlyMap<string, TopicStart>): GroupOffsets[] {
+  return [...starts].flatMap(([topic, { committedOffset, lowOffset }]) =>
+    committedOffset === null ? [{ topic, partition: lane, offset: lowOffset }] : [],
+  );
 }

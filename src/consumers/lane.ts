@@ -158,7 +158,7 @@ export class Lane {
     this.#producer = producer;
     // First: asked after the lane was taken, it could be the next owner's progress, and look like a ledger that was lost.
     const starts = await this.#inputs.starts();
-    const token = await acquireOwnership(this.#parts, producer, () => this.#isCurrent(generation));
+    const token = await acquireOwnership(this.#parts, producer, starts, () => this.#isCurrent(generation));
     if (!this.#isCurrent(generation)) return;
     const positions = this.#inputs.startPositions(starts, index.position(lane));
     const tenure = new LaneTenure(this.#parts, this.#inputs, { producer, token });
