@@ -168,7 +168,7 @@ function judgeLedger(ledger: readonly TopicRecord[]): string[] {
 }
 
 /** A call is sent from a committed intent of its process, and by nobody whose lane has long been another's. */
-function judgeCalls({ laneCount, read, sendings }: JudgedHistory): string[] {
+function judgeCalls({ laneCount, read, sendings, service }: JudgedHistory): string[] {
   const owners = new Map<number, { processId: string; atMs: number }[]>();
   const intents = new Map<string, { processId: string; atMs: number }[]>();
   for (const { key, partition, timestampMs, value } of read.ledger) {
@@ -183,7 +183,7 @@ function judgeCalls({ laneCount, read, sendings }: JudgedHistory): string[] {
       intents.set(command, [...(intents.get(command) ?? []), { processId: phase.processId, atMs: timestampMs }]);
     }
   }
-  const wrong: string[] = [];
+  const wrong = service.overlaps.map((key) => `${key}: called while an earlier call of it was on its way`);
   for (const { atMs, key, processId } of sendings) {
     const isIntended =
       intents.get(key)?.some((intent) => intent.processId === processId && intent.atMs <= atMs) ?? false;

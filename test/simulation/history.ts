@@ -43,6 +43,10 @@ const HEAL_MS_MAX = 240_000;
 /** What a zombie may still do, or a late call: nothing may come of it. */
 const REST_MS = 8_000;
 const LOOK_MS = 250;
+/** Of the time between bursts, how long one takes. */
+const BURST_SHARE = 0.05;
+const PUBLISHED_AGAIN_SHARE = 0.15;
+const PUBLISHED_AGAIN_MS_MAX = 3_000;
 const QUOTE_LIFETIME_MS = 20_000;
 const APPROVAL_MS = 1_000;
 
@@ -110,11 +114,18 @@ class World {
   async run(): Promise<HistoryReport> {
     const beganMs = this.#time.nowMs;
     const plan = await this.#plan();
-    for (const message of plan.messages) this.#time.after(message.atMs, null, () => this.#publish(message));
+    for (const message of plan.messages) {
+      this.#time.after(message.atMs, null, () => this.#publish(message));
+      // A publisher that missed the confirmation; a broken message would be answered, and buried, twice.
+      const isAgain = this.#draws.chance(PUBLISHED_AGAIN_SHARE) && !message.isMisrouted && message.kind !== 'conflict';
+      if (!isAgain || message.command.allowed.includes('INVALID')) continue;
+      const againMs = message.atMs + this.#draws.between(1, PUBLISHED_AGAIN_MS_MAX);
+      this.#time.after(againMs, null, () => this.#publish({ ...message, expiresAfterMs: null }));
+    }
     this.#fleet.start(this.#service);
     await this.#time.runUntil(() => false, beganMs + this.#scenario.durationMs);
     this.#fleet.heal();
-    await this.#until(() => this.#unanswered(plan) === 0);
+    await this.#until(() => this.#fleet.isAwake() && this.#unanswered(plan) === 0);
     await this.#rest();
     const decided = await this.#decide();
     this.#fleet.end();
@@ -157,7 +168,11 @@ class World {
     });
     // For what the commands themselves make.
     await service.set({ quoteLifetimeMs: QUOTE_LIFETIME_MS, approvalMs: APPROVAL_MS });
-    return plan;
+    const { burstMs } = this.#scenario;
+    if (burstMs === 0) return plan;
+    // In the same order.
+    const inBurst = (atMs: number): number => atMs - (atMs % burstMs) * (1 - BURST_SHARE);
+    return { ...plan, messages: plan.messages.map((message) => ({ ...message, atMs: inBurst(message.atMs) })) };
   }
 
   #publish({ command, expiresAfterMs, fields, id, isMisrouted }: ChaosMessage): void {
@@ -197,7 +212,7 @@ class World {
     await this.#time.runUntil(() => false, this.#time.nowMs + REST_MS);
   }
 
-  /** Persons look each UNKNOWN up at the service, and decide what is true; some decide twice. */
+  /** Persons look each UNKNOWN up at the service, and decide what is true. */
   async #decide(): Promise<DecidedResult[]> {
     const read = readHistory(this.#broker, this.#topics);
     const decided: DecidedResult[] = [];
@@ -209,9 +224,12 @@ class World {
       const order = { decision, expectedRevision: 1, transactionId: null, operator: 'a person', reason: 'looked up' };
       decided.push({ key, decision });
       const lane = laneOf(key, this.#scenario.laneCount);
-      const times = this.#draws.chance(0.3) ? 2 : 1;
-      for (let count = 0; count < times; count += 1)
-        this.#append(this.#topics.operatorDecisions, lane, key, JSON.stringify(order), {});
+      const append = (decided: object): void =>
+        this.#append(this.#topics.operatorDecisions, lane, key, JSON.stringify(decided), {});
+      append(order);
+      // Another person saw the same revision, and comes too late.
+      if (this.#draws.chance(0.4))
+        this.#time.after(this.#draws.between(0, 4_000), null, () => append({ ...order, decision: 'RETRY' }));
       this.#log(`a person decides ${decision} of ${key}`);
     }
     if (decided.length === 0) return decided;

@@ -2,6 +2,7 @@
  * Protections of src/ that can be taken out, one at a time, to see that histories tell. Each is a change of the source as
  * it is loaded: a text that is there once, and what stands in its place.
  */
+import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 
 export interface Mutation {
@@ -57,9 +58,9 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'the progress of the group is asked for after the lane is taken',
     file: 'consumers/lane.ts',
-    find: '    const starts = await this.#inputs.starts();\n    const token = await acquireOwnership(this.#parts, producer, () => this.#isCurrent(generation));\n',
+    find: 'const positions = this.#inputs.startPositions(starts, index.position(lane));',
     replace:
-      '    const token = await acquireOwnership(this.#parts, producer, () => this.#isCurrent(generation));\n    const starts = await this.#inputs.starts();\n',
+      'const known = index.position(lane); const positions = this.#inputs.startPositions(await this.#inputs.starts(), known);',
   },
   {
     name: 'an orphaned call is settled at once',
@@ -148,6 +149,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
+/** How often the source has the text of a mutation; it must be once. */
+export function placesOf({ file, find }: Mutation): number {
+  return readFileSync(sourceUrl(file), 'utf8').split(find).length - 1;
+}
+
+function sourceUrl(file: string): URL {
+  return new URL(`../../src/${file}`, import.meta.url);
+}
+
 /**
  * From now on modules are loaded with the mutation.
  * @throws when the source does not have the text, or has it more than once
@@ -156,14 +166,14 @@ export function applyMutation(name: string): void {
   const mutation = MUTATIONS.find((candidate) => candidate.name === name);
   if (mutation === undefined) throw new Error(`there is no mutation ${name}`);
   const { file, find, replace } = mutation;
-  const target = new URL(`../../src/${file}`, import.meta.url).href;
+  if (placesOf(mutation) !== 1)
+    throw new Error(`${file} has the text of "${name}" ${placesOf(mutation)} times, not once`);
+  const target = sourceUrl(file).href;
   registerHooks({
     load: (url, context, nextLoad) => {
       const loaded = nextLoad(url, context);
       if (url !== target) return loaded;
-      const parts = sourceOf(loaded.source).split(find);
-      if (parts.length !== 2) throw new Error(`${file} has the text of "${name}" ${parts.length - 1} times, not once`);
-      return { ...loaded, source: parts.join(replace) };
+      return { ...loaded, source: sourceOf(loaded.source).split(find).join(replace) };
     },
   });
 }

@@ -10,11 +10,15 @@ export interface Scenario {
   readonly processCount: number;
   readonly durationMs: number;
   readonly commandsPerSecond: number;
+  /** Commands come together, this far apart; 0: evenly. */
+  readonly burstMs: number;
   readonly honourKeys: readonly CommandType[];
   /** Requests between processes and brokers that meet trouble. */
   readonly troubleShare: number;
   /** Of those, how many end or freeze the process. */
   readonly crashShare: number;
+  /** Calls whose process freezes when they are about to be sent. */
+  readonly dialFreezeShare: number;
   /** Calls of the service that meet trouble. */
   readonly callTroubleShare: number;
   /** Mean time between disturbances of whole processes. */
@@ -39,19 +43,22 @@ export function scenarioOf(draws: Draws): Scenario {
     ['transfer-in', 'create-quote', 'execute-quote'],
   ]);
   return {
-    laneCount: draws.pick([1, 2, 2, 3]),
+    laneCount: draws.pick([1, 1, 2, 3]),
     processCount: draws.pick([1, 2, 2, 2, 3]),
     durationMs: draws.between(8_000, 25_000),
     commandsPerSecond: draws.between(0.5, 2),
+    burstMs: draws.pick([0, 2_000, 5_000]),
     honourKeys,
     troubleShare: draws.pick([0, 0.01, 0.03, 0.06]),
     crashShare: draws.pick([0, 0.2, 0.5]),
+    dialFreezeShare: draws.pick([0, 0, 0.05]),
     callTroubleShare: draws.pick([0, 0.1, 0.3]),
     disturbanceMs: draws.pick([2_000, 5_000, 30_000]),
   };
 }
 
 export function troubleAt(scenario: Scenario, draws: Draws, point: string): Trouble {
+  if (point === 'dial' && draws.chance(scenario.dialFreezeShare)) return { kind: 'freeze' };
   const share = scenario.troubleShare * (DULL_POINTS.has(point) ? DULL_SHARE : 1);
   if (!draws.chance(share)) return { kind: 'none' };
   if (draws.chance(scenario.crashShare)) {

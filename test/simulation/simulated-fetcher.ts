@@ -36,14 +36,16 @@ export interface FetcherOptions {
 
 interface Fetched extends Place {
   position: number;
-  /** Takes a waiting fetch back; null: none is under way. */
-  cancel: (() => void) | null;
+  /** One at a time; `ending`: it brings nothing, and the next one follows. */
+  stage: 'idle' | 'waiting' | 'ending' | 'answered';
+  /** Takes a waiting fetch back. */
+  takeBack: () => void;
 }
 
 /** A fetch brings as much as fits; large records leave room for few. */
 const FETCH_RECORDS_MAX = [1, 4, 12, 12];
 /** A batch waits for the handling of another, and for the heartbeat in between, which may take long. */
-const QUEUED_SHARE = 0.15;
+const QUEUED_SHARE = 0.3;
 const QUEUED_MS_MAX = [50, 400, 4_000];
 
 export class SimulatedFetcher {
@@ -60,12 +62,14 @@ export class SimulatedFetcher {
 
   assign(places: readonly (Place & { position: number })[]): void {
     this.stop();
-    this.#assigned = new Map(places.map((place) => [nameOf(place), { ...place, cancel: null }]));
+    this.#assigned = new Map(
+      places.map((place) => [nameOf(place), { ...place, stage: 'idle', takeBack: () => undefined }]),
+    );
   }
 
   /** Takes back what waits at the brokers. */
   stop(): void {
-    for (const fetched of this.#assigned.values()) fetched.cancel?.();
+    for (const fetched of this.#assigned.values()) if (fetched.stage === 'waiting') fetched.takeBack();
   }
 
   start(): void {
@@ -93,19 +97,16 @@ export class SimulatedFetcher {
   /** A fetch that waits at the broker ends soon, and the next one begins where the consumer now stands. */
   #fetchAgain(place: Place): void {
     const fetched = this.#assigned.get(nameOf(place));
-    if (fetched === undefined) return;
-    if (fetched.cancel === null) {
-      this.#fetch(fetched);
-      return;
-    }
-    fetched.cancel();
-    fetched.cancel = () => undefined;
+    if (fetched?.stage === 'idle') this.#fetch(fetched);
+    if (fetched?.stage !== 'waiting') return;
+    fetched.takeBack();
+    fetched.stage = 'ending';
     const { maxWaitMs, network } = this.#options;
     setTimeout(() => this.#fetchNext(fetched), network.draws.between(0, maxWaitMs));
   }
 
   #fetchNext(fetched: Fetched): void {
-    fetched.cancel = null;
+    fetched.stage = 'idle';
     this.#fetch(fetched);
   }
 
@@ -113,21 +114,24 @@ export class SimulatedFetcher {
     const name = nameOf(fetched);
     const { broker, isRunning, network, owner } = this.#options;
     const isAssigned = isRunning() && this.#assigned.get(name) === fetched;
-    if (fetched.cancel !== null || this.#paused.has(name) || !isAssigned) return;
+    if (fetched.stage !== 'idle' || this.#paused.has(name) || !isAssigned) return;
     fetched.position = this.#seeks.get(name) ?? fetched.position;
     this.#seeks.delete(name);
     const { draws, time } = network;
     const { partition, position: offset, topic } = fetched;
     const log = broker.log(topic, partition);
-    const waiting = { isTakenBack: false, takeBack: (): void => undefined };
-    fetched.cancel = () => {
-      waiting.isTakenBack = true;
-      waiting.takeBack();
+    const fetch = { isTakenBack: false };
+    const stopWaiting = { now: (): void => undefined };
+    fetched.stage = 'waiting';
+    fetched.takeBack = () => {
+      fetch.isTakenBack = true;
+      stopWaiting.now();
     };
-    waiting.takeBack = log.whenReadable(offset, () => {
+    stopWaiting.now = log.whenReadable(offset, () => {
       time.after(network.latencyMs(), null, () => {
-        // Once the broker answers, the answer comes.
-        if (waiting.isTakenBack) return;
+        if (fetch.isTakenBack) return;
+        // The broker answers: nothing takes that back.
+        fetched.stage = 'answered';
         const records = log.read(offset, 1 + draws.below(this.#recordsMax));
         const highWatermark = log.records.length;
         const arrived = { topic, partition, offset, records, highWatermark };
@@ -142,8 +146,6 @@ export class SimulatedFetcher {
       this.#fetchNext(fetched);
       return;
     }
-    // In the hands of a worker: nothing takes it back.
-    fetched.cancel = () => undefined;
     const { draws } = this.#options.network;
     const queuedMs = draws.chance(QUEUED_SHARE) ? draws.between(0, draws.pick(QUEUED_MS_MAX)) : 0;
     if (queuedMs === 0) void this.#handle(fetched, fetch);

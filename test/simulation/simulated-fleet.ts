@@ -53,10 +53,14 @@ export class SimulatedFleet implements Disturber {
     this.#disturbLater(service);
   }
 
+  /** Nothing new goes wrong; who is frozen wakes in its time. */
   heal(): void {
     this.#isTroubled = false;
     this.#options.log('all heals');
-    for (const process of this.#processes) if (process !== null) this.#thaw(process);
+  }
+
+  isAwake(): boolean {
+    return this.#processes.every((process) => process?.isFrozen === false);
   }
 
   end(): void {

@@ -65,8 +65,12 @@ export class SimulatedService {
   readonly unclearKeys = new Set<string>();
   /** Calls that were sent, by whom, in order. */
   readonly sendings: Sending[] = [];
+  /** Calls that were sent while an earlier one of their key was on its way, although a repetition could do harm. */
+  readonly overlaps: string[] = [];
   calls = 0;
   readonly #options: ServiceOptions;
+  /** Calls that have been sent and have not arrived, by key. */
+  readonly #onTheirWay = new Map<string, number>();
 
   constructor(options: ServiceOptions) {
     this.#options = options;
@@ -171,12 +175,15 @@ export class SimulatedService {
         if (key !== null) {
           this.unclearKeys.add(`${key} ${callNumber}`);
           this.sendings.push({ key: commandKeyOf(key), processId: owner.processId(), atMs: time.nowMs });
+          if (this.#isHarmful(request) && this.#onTheirWay.has(key)) this.overlaps.push(commandKeyOf(key));
+          this.#onTheirWay.set(key, (this.#onTheirWay.get(key) ?? 0) + 1);
         }
         hooks.onSent?.();
         log(`${owner.name} calls ${request.path.split('?')[0] ?? ''} ${key ?? ''} ${trouble.kind}`);
         const thereMs = draws.between(0.5, WAY_MS_MAX) + (trouble.kind === 'late' ? trouble.byMs : 0);
         const backMs = draws.between(0.5, WAY_MS_MAX);
         time.after(thereMs, null, () => {
+          if (key !== null) this.#arrived(key);
           const answer = this.#answered(request, trouble);
           log(`${key ?? request.path.split('?')[0] ?? ''} ${answer === null ? 'is lost' : answer.httpStatus}`);
           time.after(backMs, owner, () => settle(answer ?? { kind: 'lost', reason: 'ECONNRESET' }));
@@ -187,6 +194,22 @@ export class SimulatedService {
         if (point.kind === 'freeze') disturber.freeze(owner, 'after sending a call');
       });
     });
+  }
+
+  #arrived(key: string): void {
+    const count = this.#onTheirWay.get(key) ?? 0;
+    if (count > 1) this.#onTheirWay.set(key, count - 1);
+    else this.#onTheirWay.delete(key);
+  }
+
+  /** Its key is not honoured, and a second effect is not the same as one. */
+  #isHarmful({ method, path }: HttpRequest): boolean {
+    const route = routeOf(method, `/${VERSION_SEGMENT}${path}`);
+    if (route.kind !== 'operation') return false;
+    const { operation } = route;
+    const isOneShot =
+      operation === 'execute-quote' || operation === 'reject-transaction' || operation === 'transfer-in';
+    return isOneShot && !this.#options.honourKeys.includes(operation);
   }
 
   /** Null: no answer comes back. */

@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { runHistory } from './history.ts';
-import { MUTATIONS } from './mutations.ts';
+import { MUTATIONS, placesOf } from './mutations.ts';
 
 const HISTORIES = 30;
 /** Enough for the protection below to be missed several times over. */
-const HISTORIES_TO_TELL = 30;
+const HISTORIES_TO_TELL = 60;
 /** Of a machine that is busy otherwise. */
 const TEST_MS_MAX = 240_000;
 
@@ -36,6 +36,9 @@ test(
 
 describe('without one protection of the source', () => {
   const [inbox] = MUTATIONS;
+  test.each(MUTATIONS)('the source still has the place: $name', (mutation) => {
+    expect(placesOf(mutation)).toBe(1);
+  });
   test(
     `histories tell that ${inbox?.name}`,
     async () => {
