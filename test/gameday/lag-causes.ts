@@ -24,6 +24,8 @@ export interface LagTrial {
   readonly cause: NotAdmittedCause | null;
   readonly name: string;
   readonly settings?: Readonly<Record<string, string>>;
+  /** Of each type, where more are wanted than usual. */
+  readonly commands?: number;
   /** Before the commands are published. */
   readonly before?: (scene: LagScene) => Promise<unknown>;
   /** Once they are. */
@@ -99,6 +101,8 @@ export const LAG_TRIALS: readonly LagTrial[] = [
     cause: 'rate-limit',
     name: 'one call per second for the group, executions',
     settings: { API_MAX_RPS: '1', API_IDEMPOTENT_OPERATIONS: '' },
+    // They go on being admitted: enough must be left when Kafka is asked.
+    commands: 60,
   },
   {
     cause: 'lane-full',
