@@ -7,6 +7,7 @@
  *   SIGTERM  -> lanes released: calls end, answers are committed, the group is left -> end
  */
 import { createPaymentApi } from './api/payment-api.ts';
+import { apiSettings } from './api-settings.ts';
 import { systemClock } from './api/clock.ts';
 import { EXIT_CODE_CONFIG, readConfig } from './config.ts';
 import { LaneSet, servedCommandTypes } from './consumers/lane-set.ts';
@@ -63,13 +64,7 @@ const registry = new RecordRegistry({
   records: recordOfTopic(topics),
 });
 const api = createPaymentApi({
-  baseUrl: config.API_BASE_URL,
-  tokenId: config.API_TOKEN_ID,
-  clientSecret: config.API_CLIENT_SECRET,
-  timeoutMs: config.API_TIMEOUT_MS,
-  maxConcurrency: config.API_MAX_CONCURRENCY,
-  breakerErrorPercent: config.BREAKER_ERROR_PERCENT,
-  breakerResetMs: config.BREAKER_RESET_MS,
+  ...apiSettings(config),
   clock,
   log: (level, event, fields) => log[level]({ event, ...fields }),
   onCall: activity.onCall,

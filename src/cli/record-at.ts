@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { registerCompressionCodecs } from '../consumers/compression-codecs.ts';
+import { disconnectWithin } from '../producers/disconnecting.ts';
 import type { cliKafka } from './context.ts';
 
 type CliKafka = ReturnType<typeof cliKafka>;
@@ -105,21 +106,12 @@ export async function firstRecordsFrom(
     return found;
   } finally {
     clearTimeout(timer);
-    await disconnect(consumer);
+    await disconnectWithin(consumer, CLOSE_TIMEOUT_MS);
   }
 }
 
 export function placeName({ topic, partition }: { topic: string; partition: number }): string {
   return `${topic}/${partition}`;
-}
-
-async function disconnect(consumer: { disconnect(): Promise<void> }): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
-  });
-  await Promise.race([consumer.disconnect().catch(() => undefined), limit]);
-  clearTimeout(timer);
 }
 
 type GivenHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>;

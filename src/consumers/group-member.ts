@@ -19,7 +19,7 @@ import {
 } from '../producers/kafka-client.ts';
 import { laneAssigner } from './lane-assigner.ts';
 import { registerCompressionCodecs } from './compression-codecs.ts';
-import { disconnectWithin } from './disconnecting.ts';
+import { disconnectWithin } from '../producers/disconnecting.ts';
 
 export interface FetchedBatch {
   readonly topic: string;

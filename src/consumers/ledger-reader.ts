@@ -19,7 +19,7 @@ import {
   type KafkaLog,
   type KafkaSettings,
 } from '../producers/kafka-client.ts';
-import { disconnectWithin } from './disconnecting.ts';
+import { disconnectWithin } from '../producers/disconnecting.ts';
 
 export interface LedgerReaderOptions {
   readonly settings: KafkaSettings;

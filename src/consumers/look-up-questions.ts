@@ -35,7 +35,7 @@ export class LookUpQuestions {
   readonly #byQuote = new Map<string, Set<Question>>();
   readonly #open = new Set<Question>();
   /** Asked while a page was on its way: what that page shows may be older than they are. */
-  #asked: Question[] = [];
+  readonly #asked: Question[] = [];
 
   ask(question: Question): void {
     this.#asked.push(question);

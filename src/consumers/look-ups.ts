@@ -7,9 +7,9 @@
  *
  * A question is answered `found` by any page whose request began after it was asked, and `not-found` only by whole scans
  * that did. Nothing is assumed of the order of pages; it is asked for in turn from either end, for where processes die
- * before long scans end, what lies at the far end would never be reached. A page that fails is asked for again, within limits: a service
- * that fails now and then must not keep a long scan from its end. A scan is bounded in pages, and ends early once all
- * that it is for are found.
+ * before long scans end, what lies at the far end would never be reached. A page that fails is asked for again, within
+ * limits: a service that fails now and then must not keep a long scan from its end. A scan is bounded in pages, and
+ * ends early once all that it is for are found.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../api/clock.ts';

@@ -12,6 +12,7 @@ import { registerCompressionCodecs } from './compression-codecs.ts';
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
 import { withAdmin } from '../producers/admin-session.ts';
+import { disconnectWithin } from '../producers/disconnecting.ts';
 import { laneOf } from '../records/keys.ts';
 
 export interface TopicRecord {
@@ -174,12 +175,7 @@ class RunningReader implements TopicReader {
 
   async #disconnect(): Promise<void> {
     this.#stop();
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
-    });
-    await Promise.race([this.#consumer.disconnect().catch(() => undefined), limit]);
-    clearTimeout(timer);
+    await disconnectWithin(this.#consumer, CLOSE_TIMEOUT_MS);
   }
 
   #seekAll(): void {

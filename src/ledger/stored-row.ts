@@ -9,7 +9,7 @@
  */
 import { crc32 } from 'node:zlib';
 import type { Entry } from './entry.ts';
-import type { CommandType } from '../records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { decodeEntry, encodeEntry } from './ledger-records.ts';
 
 /**
@@ -23,6 +23,11 @@ const UNKNOWN_CLASS = {
   'reject-transaction': 5,
   'simulate-uma-receive': 6,
 } as const satisfies Record<CommandType, number>;
+
+/** Asked for every row that comes and goes. */
+const UNKNOWN_COMMANDS: ReadonlyMap<number, CommandType> = new Map(
+  COMMAND_TYPES.map((command) => [UNKNOWN_CLASS[command], command]),
+);
 
 /** Rows of one class are forgotten by one rule; the order of the numbers is that of the table. */
 export const ROW_CLASS = {
@@ -56,9 +61,7 @@ export function timeOfPlace(place: Buffer): number {
 
 /** The command of a result UNKNOWN that has its row there; null: the row is of something else. */
 export function unknownCommandAt(place: Buffer): CommandType | null {
-  const rowClass = place.readUInt8(0);
-  const found = Object.entries(UNKNOWN_CLASS).find(([, number]) => number === rowClass);
-  return found === undefined ? null : (found[0] as CommandType);
+  return UNKNOWN_COMMANDS.get(place.readUInt8(0)) ?? null;
 }
 
 export interface Row {

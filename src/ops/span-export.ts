@@ -53,6 +53,7 @@ import {
   type SpanPlan,
   type SpanRole,
 } from './command-spans.ts';
+import { settledWithin } from './settled-within.ts';
 import type { Tracing, TracingOptions } from './tracing.ts';
 import type { SamplerChoice, TracingSettings } from './tracing-settings.ts';
 
@@ -149,12 +150,7 @@ export function startSpanExport(settings: TracingSettings, { clock, config, log,
       resulted: (command, result) =>
         safely(() => emitBelow(command, resultSpan(command, result, surroundings, clock.nowMs()))),
     },
-    stop: async () => {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, STOP_MS_MAX)));
-      await Promise.race([provider.shutdown().catch(failed), late]);
-      clearTimeout(timer);
-    },
+    stop: async () => settledWithin(provider.shutdown().catch(failed), STOP_MS_MAX),
   };
 }
 

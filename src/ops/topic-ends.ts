@@ -7,6 +7,7 @@
 import type { Clock } from '../api/clock.ts';
 import type { GroupProcess } from '../consumers/group-processes.ts';
 import type { PartitionOffsets } from '../consumers/topic-offsets.ts';
+import { settledWithin } from './settled-within.ts';
 
 /** Scrapes of several tools come close together; the broker is asked once for all. */
 const FRESH_FOR_MS = 2_000;
@@ -121,11 +122,4 @@ export class TopicEnds {
     ]);
     return [topic, { ends, highWatermarks, committed }];
   }
-}
-
-async function settledWithin(ended: Promise<void>, waitMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const waited = new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)));
-  await Promise.race([ended, waited]);
-  clearTimeout(timer);
 }

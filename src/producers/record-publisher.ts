@@ -11,6 +11,7 @@
 import type { Kafka, Producer } from 'kafkajs';
 import { laneOf } from '../records/keys.ts';
 import { withAdmin } from './admin-session.ts';
+import { disconnectWithin } from './disconnecting.ts';
 import type { LANE_RETRY } from './kafka-client.ts';
 
 export interface KeyedRecord {
@@ -190,14 +191,8 @@ export class RecordPublisher {
   async #dropProducer(): Promise<void> {
     const producer = this.#producer;
     this.#producer = null;
-    if (producer === null) return;
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, DISCONNECT_TIMEOUT_MS);
-    });
     // A producer that is thrown away has nothing left to lose: how its disconnecting ends does not matter.
-    await Promise.race([producer.disconnect().catch(() => undefined), limit]);
-    clearTimeout(timer);
+    if (producer !== null) await disconnectWithin(producer, DISCONNECT_TIMEOUT_MS);
   }
 }
 

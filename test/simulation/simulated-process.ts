@@ -5,6 +5,7 @@
  */
 import type { Logger } from 'pino';
 import { createPaymentApi } from '../../src/api/payment-api.ts';
+import { apiSettings } from '../../src/api-settings.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { LaneSet, type LaneSetOptions } from '../../src/consumers/lane-set.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
@@ -75,13 +76,7 @@ export class SimulatedProcess implements Caller {
     const { config, index, onFailure, onFatal, random, registry, service, time } = this.#options;
     const clock = time.clockOf(this);
     const api = createPaymentApi({
-      baseUrl: config.API_BASE_URL,
-      tokenId: config.API_TOKEN_ID,
-      clientSecret: config.API_CLIENT_SECRET,
-      timeoutMs: config.API_TIMEOUT_MS,
-      maxConcurrency: config.API_MAX_CONCURRENCY,
-      breakerErrorPercent: config.BREAKER_ERROR_PERCENT,
-      breakerResetMs: config.BREAKER_RESET_MS,
+      ...apiSettings(config),
       clock,
       random,
       makeClient: () => service.client(this),

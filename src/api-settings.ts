@@ -1,0 +1,20 @@
+/** The settings that calls of the payment API depend on. */
+import type { PaymentApiOptions } from './api/payment-api.ts';
+import type { Config } from './config.ts';
+
+type ApiSettings = Pick<
+  PaymentApiOptions,
+  'baseUrl' | 'tokenId' | 'clientSecret' | 'timeoutMs' | 'maxConcurrency' | 'breakerErrorPercent' | 'breakerResetMs'
+>;
+
+export function apiSettings(config: Config): ApiSettings {
+  return {
+    baseUrl: config.API_BASE_URL,
+    tokenId: config.API_TOKEN_ID,
+    clientSecret: config.API_CLIENT_SECRET,
+    timeoutMs: config.API_TIMEOUT_MS,
+    maxConcurrency: config.API_MAX_CONCURRENCY,
+    breakerErrorPercent: config.BREAKER_ERROR_PERCENT,
+    breakerResetMs: config.BREAKER_RESET_MS,
+  };
+}

@@ -1,0 +1,7 @@
+/** Waits for something that ends by itself, and not for longer than it is worth. */
+export async function settledWithin(ended: Promise<void>, waitMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const waited = new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)));
+  await Promise.race([ended, waited]);
+  clearTimeout(timer);
+}
