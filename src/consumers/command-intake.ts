@@ -2,20 +2,31 @@
  * Reads one message of a command topic: its key, headers and value, as Avro or JSON. What cannot be read becomes a dead
  * letter (and, with a usable key, an INVALID result); what is on another lane's partition is to be moved there.
  */
-import type { KafkaMessage } from 'kafkajs';
+import { createHash } from 'node:crypto';
 import type { MaxAgeMs } from '../config.ts';
 import type { Arrival } from '../ledger/admission.ts';
-import type { Carried, Origin } from '../ledger/entry.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
-import { COMMAND_VALUE_BYTES_MAX, type CommandType } from '../records/commands.ts';
+import type { CommandType } from '../records/commands.ts';
 import { laneOf, readKey } from '../records/keys.ts';
 import { isJsonObject, parseLossless } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
-import { createHash } from 'node:crypto';
 import type { TracedCommand } from './command-traces.ts';
+import type { InputMessage } from './input-message.ts';
+import {
+  carriedOf,
+  letterAside,
+  movedRecord,
+  originalMessage,
+  placeOf,
+  shortHeader,
+  sizeProblem,
+  wholeHeader,
+  type Aside,
+  type Place,
+} from './message-origin.ts';
 
 export type Intake =
   | {
@@ -28,6 +39,8 @@ export type Intake =
     }
   | { kind: 'dead-letter'; letter: DeadLetter; command: TracedCommand; readMs: number }
   | { kind: 'misrouted'; record: OutgoingRecord }
+  /** It made our own code fail. Nothing of it was sent; the arrival is for its result, null without a usable key. */
+  | { kind: 'set-aside'; letter: DeadLetter; arrival: Arrival | null; readMs: number }
   /** The registry cannot be asked: the message waits. */
   | { kind: 'unavailable'; problem: string };
 
@@ -37,62 +50,53 @@ export interface IntakeOptions {
   readonly maxAgeMs: MaxAgeMs;
 }
 
-const HEADER_LENGTH_MAX = 1024;
-/** Headers of our own on a moved command: where it was first. */
-const MOVED = { partition: 'moved-partition', offset: 'moved-offset', timestamp: 'moved-timestamp' };
+export interface CommandPlace extends Place {
+  readonly commandType: CommandType;
+}
 
 export async function readMessage(
   options: IntakeOptions,
-  place: { topic: string; lane: number; commandType: CommandType },
-  message: KafkaMessage,
+  place: CommandPlace,
+  message: InputMessage,
   nowMs: number,
 ): Promise<Intake> {
-  const original = originalMessage(place, message);
+  const original = originalMessage(place, options.laneCount, message);
   const { topic, partition, offset, timestampMs } = original;
-  const origin: Origin = { topic, partition, offset, timestampMs };
+  const origin = { topic, partition, offset, timestampMs };
+  const carried = carriedOf(message);
+  const buried = (reason: DeadLetterReason, problem: string): Intake => ({
+    kind: 'dead-letter',
+    letter: { ...original, reason, message: problem },
+    command: { key: null, commandType: place.commandType, origin, carried },
+    readMs: nowMs,
+  });
+  if (message.unreadableBatch !== null) return buried('UNREADABLE_BATCH', message.unreadableBatch.problem);
   const key = readKey(message.key);
-  if (!key.ok) {
-    return {
-      kind: 'dead-letter',
-      letter: { ...original, reason: key.reason, message: key.problem },
-      command: { key: null, commandType: place.commandType, origin, carried: carriedOf(message) },
-      readMs: nowMs,
-    };
-  }
+  if (!key.ok) return buried(key.reason, key.problem);
+  const tooLarge = sizeProblem(message);
   const lane = laneOf(key.key, options.laneCount);
-  if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(place.topic, lane, original) };
+  if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(lane, original, tooLarge !== null) };
   const arrival = (content: Arrival['content'], fingerprint: string, expiresAtMs: number | null): Arrival => ({
     key: key.key,
     commandType: place.commandType,
     fingerprint,
-    commandId: header(message, 'ce_id'),
+    commandId: shortHeader(message, 'ce_id'),
     origin,
-    carried: carriedOf(message),
+    carried,
     deadlineMs: Math.min(expiresAtMs ?? Infinity, origin.timestampMs + options.maxAgeMs[place.commandType]),
     expiresAtMs,
     content,
   });
-  const unreadable = (reason: DeadLetterReason, problem: string): Intake => {
-    const fingerprint = createHash('sha256')
-      .update(`unreadable\n${place.commandType}\n`)
-      .update(message.value ?? '')
-      .digest('base64url');
-    return {
-      kind: 'arrival',
-      arrival: arrival({ kind: 'unreadable', problem }, fingerprint, null),
-      original,
-      buriedAs: { reason, message: problem },
-      readMs: nowMs,
-    };
-  };
+  const unreadable = (reason: DeadLetterReason, problem: string): Intake => ({
+    kind: 'arrival',
+    arrival: arrival({ kind: 'unreadable', problem }, bytesFingerprint(place.commandType, message), null),
+    original,
+    buriedAs: { reason, message: problem },
+    readMs: nowMs,
+  });
 
+  if (tooLarge !== null) return unreadable('TOO_LARGE', tooLarge);
   if (message.value === null) return unreadable('UNREADABLE', 'the message has no value');
-  if (message.value.length > COMMAND_VALUE_BYTES_MAX) {
-    return unreadable(
-      'TOO_LARGE',
-      `the value has ${message.value.length} bytes; a command has at most ${COMMAND_VALUE_BYTES_MAX}`,
-    );
-  }
   const decoded = await decodeValue(options, place.topic, message, message.value, nowMs);
   if (decoded.kind === 'unavailable') return decoded;
   if (decoded.kind === 'unknown-schema') return unreadable('UNKNOWN_SCHEMA', decoded.problem);
@@ -120,17 +124,51 @@ export async function readMessage(
   };
 }
 
+/** What is left to do with a message that made our own code fail: looks at nothing but its place, key and `ce_id`. */
+export function setAside(
+  options: Pick<IntakeOptions, 'laneCount'>,
+  place: CommandPlace,
+  message: InputMessage,
+  aside: Aside,
+  nowMs: number,
+): Extract<Intake, { kind: 'set-aside' }> {
+  const origin = placeOf(place, message);
+  const key = readKey(message.key);
+  const isOurs = key.ok && laneOf(key.key, options.laneCount) === place.lane;
+  const arrival: Arrival | null = !isOurs
+    ? null
+    : {
+        key: key.key,
+        commandType: place.commandType,
+        fingerprint: bytesFingerprint(place.commandType, message),
+        commandId: shortHeader(message, 'ce_id'),
+        origin,
+        carried: {},
+        deadlineMs: origin.timestampMs,
+        expiresAtMs: null,
+        content: { kind: 'unreadable', problem: aside.problem },
+      };
+  return { kind: 'set-aside', letter: letterAside(place, message, aside), arrival, readMs: nowMs };
+}
+
+function bytesFingerprint(commandType: CommandType, { value }: InputMessage): string {
+  return createHash('sha256')
+    .update(`unreadable\n${commandType}\n`)
+    .update(value ?? '')
+    .digest('base64url');
+}
+
 type Decoded = Awaited<ReturnType<RecordRegistry['decode']>>;
 
 /** Avro, unless the message's content type says JSON. */
 export async function decodeValue(
   options: IntakeOptions,
   topic: string,
-  message: KafkaMessage,
+  message: InputMessage,
   value: Buffer,
   nowMs: number,
 ): Promise<Decoded> {
-  const contentType = header(message, 'content-type')?.split(';')[0]?.trim().toLowerCase();
+  const contentType = shortHeader(message, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   if (contentType !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value, nowMs);
   try {
     const parsed = parseLossless(new TextDecoder('utf-8', { fatal: true }).decode(value));
@@ -156,72 +194,4 @@ function readExpiry(text: string | null): { ok: true; ms: number | null } | { ok
       message: 'must be an ISO 8601 instant with a zone, such as 2026-01-31T12:00:00Z',
     },
   };
-}
-
-/** The message as it was read, at its first place. */
-export function originalMessage(place: { topic: string; lane: number }, message: KafkaMessage): OriginalMessage {
-  return { ...originOf(place, message), key: message.key, value: message.value, headers: plainHeaders(message) };
-}
-
-function originOf(place: { topic: string; lane: number }, message: KafkaMessage): Origin {
-  const here: Origin = {
-    topic: place.topic,
-    partition: place.lane,
-    offset: BigInt(message.offset),
-    timestampMs: Number(message.timestamp),
-  };
-  const moved = [MOVED.partition, MOVED.offset, MOVED.timestamp].map((name) => header(message, name));
-  if (!moved.every((text): text is string => text !== null && /^\d{1,18}$/.test(text))) return here;
-  const [partition = '', offset = '', timestamp = ''] = moved;
-  // A header can lie; it can make a command older, never younger.
-  return {
-    topic: place.topic,
-    partition: Number(partition),
-    offset: BigInt(offset),
-    timestampMs: Math.min(Number(timestamp), here.timestampMs),
-  };
-}
-
-/** A message on its way to the partition of its key, with its first place in headers. */
-export function movedRecord(topic: string, lane: number, original: OriginalMessage): OutgoingRecord {
-  return {
-    topic,
-    partition: lane,
-    key: original.key,
-    value: original.value,
-    headers: {
-      ...original.headers,
-      [MOVED.partition]: String(original.partition),
-      [MOVED.offset]: original.offset.toString(),
-      [MOVED.timestamp]: String(original.timestampMs),
-    },
-  };
-}
-
-function carriedOf(message: KafkaMessage): Carried {
-  const names = ['traceparent', 'tracestate', 'correlation-id'] as const;
-  return Object.fromEntries(
-    names.map((name) => [name, header(message, name)]).filter(([, text]) => text !== null),
-  ) as Carried;
-}
-
-/** A header that is carried on or compared; one that is too long counts as absent. */
-function header(message: KafkaMessage, name: string): string | null {
-  const text = wholeHeader(message, name);
-  return text === null || text.length > HEADER_LENGTH_MAX ? null : text;
-}
-
-function wholeHeader(message: KafkaMessage, name: string): string | null {
-  const value = message.headers?.[name];
-  const first = Array.isArray(value) ? value[0] : value;
-  return first?.toString() ?? null;
-}
-
-function plainHeaders(message: KafkaMessage): Record<string, string | Buffer> {
-  const headers: Record<string, string | Buffer> = {};
-  for (const [name, value] of Object.entries(message.headers ?? {})) {
-    const first = Array.isArray(value) ? value[0] : value;
-    if (first !== undefined) headers[name] = first;
-  }
-  return headers;
 }

@@ -6,7 +6,7 @@
  * but block size, linked blocks, checksums and content size vary. All are accepted.
  *
  * A batch that expands beyond DECOMPRESSED_BYTES_MAX is refused before or while it is expanded (invariant I7). The error
- * is not retriable: the consumer stops instead of fetching the same bytes for ever, and nothing is skipped.
+ * is not retriable: the patched client hands a note of the batch over in its place, so that it can be buried.
  */
 import { promisify } from 'node:util';
 import { gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib';
@@ -17,10 +17,10 @@ import { uncompress } from 'snappy';
 const { CompressionCodecs, CompressionTypes } = kafkajs;
 
 /**
- * Far beyond what an honest batch of a few MiB (the brokers' `max.message.bytes` counts compressed bytes) expands to,
- * and small enough that one per connected broker fits into memory.
+ * Beyond what an honest batch of 1 MiB (the brokers' `max.message.bytes` counts compressed bytes) expands to, and small
+ * enough that one per connected broker fits into memory and is decoded well within a heartbeat.
  */
-export const DECOMPRESSED_BYTES_MAX = 64 * 1024 * 1024;
+export const DECOMPRESSED_BYTES_MAX = 16 * 1024 * 1024;
 
 const LZ4_FRAME_MAGIC = 0x184d2204;
 const LZ4_HEADER_BYTES_MIN = 7;
@@ -209,12 +209,20 @@ function readable(
     try {
       return await decompress(batch);
     } catch (cause) {
+      if (isMemoryFailure(cause))
+        throw Object.assign(new Error('no memory to expand a record batch', { cause }), { retriable: true });
       throw new UnreadableBatchError(
         `A ${codecName} record batch of ${batch.length} bytes cannot be expanded within ${DECOMPRESSED_BYTES_MAX} bytes`,
         { cause },
       );
     }
   };
+}
+
+/** No fault of the batch: it is fetched again. */
+function isMemoryFailure(error: unknown): boolean {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === 'ERR_MEMORY_ALLOCATION_FAILED' || code === 'ENOMEM' || message === 'Array buffer allocation failed';
 }
 
 function refuseToWrite(codecName: string): () => Promise<never> {

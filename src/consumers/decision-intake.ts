@@ -1,14 +1,15 @@
 /** Reads one message of the operator decisions topic: Avro or JSON, by the key of the command that it is about. */
-import type { KafkaMessage } from 'kafkajs';
 import { z } from 'zod';
-import type { DeadLetter } from '../producers/dead-letters.ts';
+import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { laneOf, readKey } from '../records/keys.ts';
 import type { OperatorDecision } from '../records/types.ts';
-import { decodeValue, movedRecord, originalMessage, type IntakeOptions } from './command-intake.ts';
+import { decodeValue, type IntakeOptions } from './command-intake.ts';
+import type { InputMessage } from './input-message.ts';
+import { movedRecord, originalMessage, sizeProblem, type Place } from './message-origin.ts';
 
 export type DecisionIntake =
-  | { kind: 'decision'; key: string; decision: OperatorDecision; original: Omit<DeadLetter, 'reason' | 'message'> }
+  | { kind: 'decision'; key: string; decision: OperatorDecision; original: OriginalMessage }
   | { kind: 'dead-letter'; letter: DeadLetter }
   | { kind: 'misrouted'; record: OutgoingRecord }
   | { kind: 'unavailable'; problem: string };
@@ -35,19 +36,23 @@ const operatorDecision: z.ZodType<OperatorDecision> = z.strictObject({
 
 export async function readDecision(
   options: IntakeOptions,
-  place: { topic: string; lane: number },
-  message: KafkaMessage,
+  place: Place,
+  message: InputMessage,
   nowMs: number,
 ): Promise<DecisionIntake> {
-  const original = originalMessage(place, message);
-  const unreadable = (problem: string): DecisionIntake => ({
+  const original = originalMessage(place, options.laneCount, message);
+  const buried = (reason: DeadLetterReason, problem: string): DecisionIntake => ({
     kind: 'dead-letter',
-    letter: { ...original, reason: 'UNREADABLE', message: problem },
+    letter: { ...original, reason, message: problem },
   });
+  const unreadable = (problem: string): DecisionIntake => buried('UNREADABLE', problem);
+  if (message.unreadableBatch !== null) return buried('UNREADABLE_BATCH', message.unreadableBatch.problem);
   const key = readKey(message.key);
-  if (!key.ok) return { kind: 'dead-letter', letter: { ...original, reason: key.reason, message: key.problem } };
+  if (!key.ok) return buried(key.reason, key.problem);
+  const tooLarge = sizeProblem(message);
   const lane = laneOf(key.key, options.laneCount);
-  if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(place.topic, lane, original) };
+  if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(lane, original, tooLarge !== null) };
+  if (tooLarge !== null) return buried('TOO_LARGE', tooLarge);
   if (message.value === null) return unreadable('the message has no value');
   const decoded = await decodeValue(options, place.topic, message, message.value, nowMs);
   if (decoded.kind === 'unavailable') return decoded;

@@ -1,25 +1,42 @@
-/** Taking from an inbox into a lane's transaction: oldest first, the position moving with each message that is handled. */
-import { ITEMS_MAX, type LaneInbox, type Ready } from './lane-inbox.ts';
-import type { LaneTransaction } from './lane-transaction.ts';
-
 /**
- * @param handle puts what follows from a message into the transaction; anything but null stops the taking, with the
- * message left where it is
- * @returns what stopped it, or null
+ * Taking from an inbox into a lane's transaction: oldest first, the position moving with each message that is handled. A
+ * message that makes our own code fail is tried again with later transactions, then set aside (invariant I6).
  */
+import type { InputMessage } from './input-message.ts';
+import { ITEMS_MAX, type LaneInbox } from './lane-inbox.ts';
+import type { LaneTransaction } from './lane-transaction.ts';
+import type { MessageFailures } from './message-failures.ts';
+
+export interface Taking<Item, Stop> {
+  readonly topic: string;
+  readonly inbox: LaneInbox<Item>;
+  readonly failures: MessageFailures;
+  /** Puts what follows from a message into the transaction, all or nothing; anything but null leaves it where it is. */
+  readonly handle: (item: Item) => Promise<Stop | null>;
+  /** Puts what is left to do with it into the transaction: nothing of it was sent. */
+  readonly setAside: (message: InputMessage, error: unknown) => Promise<void>;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** @returns what stopped it before the end, or null */
 export async function takeFrom<Item, Stop>(
   transaction: LaneTransaction,
-  topic: string,
-  inbox: LaneInbox<Item>,
-  handle: (ready: Ready<Item>) => Promise<Stop | null>,
-): Promise<Stop | null> {
+  { failures, handle, inbox, onFailure, setAside, topic }: Taking<Item, Stop>,
+): Promise<Stop | 'failed' | null> {
   for (let count = 0; count < ITEMS_MAX && !transaction.isFull(); count += 1) {
     const ready = inbox.peek();
     if (ready === undefined) return null;
-    const stop = await handle(ready);
-    if (stop !== null) return stop;
+    try {
+      const stop = await handle(ready.item);
+      if (stop !== null) return stop;
+    } catch (error) {
+      onFailure(error);
+      if (!failures.count(topic, ready.offset)) return 'failed';
+      await setAside(ready.message, error);
+    }
     inbox.take();
     transaction.moveTo(topic, inbox.position() ?? ready.offset + 1n);
+    transaction.unitDone({ topic, offset: ready.offset });
   }
   return null;
 }

@@ -33,13 +33,20 @@ export async function acquireOwnership(
   const seen = reader.seen(token, RESTORE_DEADLINE_MS);
   // Handled below; until then the commit may fail first.
   seen.catch(() => undefined);
-  const owner = encodeOwner({ token, processId, atMs: clock.nowMs() });
+  const owner = encodeOwner({ token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) });
   await producer.commit(
     [{ topic: topics.ledger, partition: lane, key: OWNER_KEY, value: owner, headers: {} }],
     firstOffsets(lane, starts),
   );
   await seen;
   return token;
+}
+
+/** What the index does not show yet can only make it too few or too many by one, and both do no harm. */
+function barrenBefore({ index, lane }: LaneParts): number {
+  const last = index.owner(lane);
+  if (last === undefined || index.position(lane)?.token === last.token) return 0;
+  return last.barren + 1;
 }
 
 /** The former owner may be alive and committing the answers of its calls: doubt about them would cost more than this. */

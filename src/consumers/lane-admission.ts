@@ -8,14 +8,14 @@ import { failedResult } from '../ledger/result-record.ts';
 import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { Calls, ClaimRefusal } from './calls.ts';
-import type { Intake } from './command-intake.ts';
+import { setAside, type CommandPlace, type Intake } from './command-intake.ts';
 import type { AdmissionKind, CommandTraces, TracedCommand } from './command-traces.ts';
 import { takeFrom } from './inbox-taking.ts';
-import type { LaneInbox, Ready } from './lane-inbox.ts';
+import type { LaneInbox } from './lane-inbox.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { DeskReports, LaneOutcomes } from './lane-outcomes.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
-import { MessageDrops } from './message-drops.ts';
+import { errorText, type MessageFailures } from './message-failures.ts';
 
 const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
   call: 'called',
@@ -29,12 +29,17 @@ export type CommandItem = Exclude<Intake, { kind: 'unavailable' }>;
 /** Why the oldest command of a topic is not admitted. */
 export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
 
+/** Fields of unfinished commands in memory: few of them may be at the limit of their size at once. */
+const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
+
 export interface AdmissionParts {
   readonly lane: number;
+  readonly laneCount: number;
+  readonly failures: MessageFailures;
   readonly processId: string;
   readonly memory: LaneMemory;
   readonly outcomes: LaneOutcomes;
-  readonly calls: Pick<Calls, 'claim'>;
+  readonly calls: Pick<Calls, 'claim' | 'settle'>;
   readonly policy: LedgerPolicy;
   readonly unfinishedMax: number;
   readonly clock: Clock;
@@ -44,25 +49,29 @@ export interface AdmissionParts {
 
 export class LaneAdmission {
   readonly #parts: AdmissionParts;
-  readonly #drops = new MessageDrops();
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
   }
 
   /** Admits from one topic, oldest first. @returns why it stopped before the end, or null */
-  async admitFrom(
+  admitFrom(
     transaction: LaneTransaction,
     commit: number,
-    topic: string,
+    place: CommandPlace,
     inbox: LaneInbox<CommandItem>,
   ): Promise<AdmissionCause | null> {
-    return takeFrom(transaction, topic, inbox, async (ready) => {
-      try {
-        return await this.#admit(transaction, commit, ready.item);
-      } catch (error) {
-        return this.#drop(transaction, commit, topic, ready, error);
-      }
+    const { clock, failures, laneCount, reports } = this.#parts;
+    return takeFrom(transaction, {
+      topic: place.topic,
+      inbox,
+      failures,
+      handle: (item) => this.#admit(transaction, commit, item),
+      setAside: async (message, error) => {
+        const aside = { problem: errorText(error), isByReference: false };
+        await this.#setAside(transaction, commit, setAside({ laneCount }, place, message, aside, clock.nowMs()));
+      },
+      onFailure: (error) => reports.failed(place.lane, 'admission', error),
     });
   }
 
@@ -76,6 +85,10 @@ export class LaneAdmission {
     if (item.kind === 'dead-letter') {
       outcomes.bury(transaction, item.letter);
       this.#trace(transaction, item.command, item.readMs, 'dead-letter', item.letter.reason);
+      return null;
+    }
+    if (item.kind === 'set-aside') {
+      await this.#setAside(transaction, commit, item);
       return null;
     }
     const { arrival, buriedAs, original, readMs } = item;
@@ -99,7 +112,8 @@ export class LaneAdmission {
         );
         break;
       case 'call': {
-        if (memory.unfinished.size >= unfinishedMax) return 'lane-full';
+        if (memory.unfinished.size >= unfinishedMax || memory.unfinishedBytes >= UNFINISHED_BYTES_MAX)
+          return 'lane-full';
         const attemptId = randomUUID();
         const refusal = calls.claim(
           attemptId,
@@ -108,7 +122,12 @@ export class LaneAdmission {
           mayIntentWait(admission.entry, policy),
         );
         if (refusal !== null) return refusal;
-        outcomes.put(transaction, commit, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));
+        try {
+          outcomes.put(transaction, commit, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));
+        } catch (error) {
+          calls.settle(attemptId);
+          throw error;
+        }
         break;
       }
     }
@@ -141,26 +160,23 @@ export class LaneAdmission {
     await outcomes.apply(transaction, commit, known, decision, null);
   }
 
-  /** Our own code failed on a message before it was an entry: tried again, then set aside; nothing of it was ever sent. */
-  async #drop(
+  /** What made our own code fail before it was an entry: nothing of it was ever sent. */
+  async #setAside(
     transaction: LaneTransaction,
     commit: number,
-    topic: string,
-    ready: Ready<CommandItem>,
-    error: unknown,
-  ): Promise<AdmissionCause | null> {
+    { arrival, letter, readMs }: Extract<CommandItem, { kind: 'set-aside' }>,
+  ): Promise<void> {
     const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
-    reports.failed(lane, 'admission', error);
-    if (!this.#drops.count(topic, ready.offset)) return 'failed';
-    const { item } = ready;
-    if (item.kind !== 'arrival') throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    outcomes.bury(transaction, { ...item.original, reason: 'SET_ASIDE', message });
-    if (memory.entry(item.arrival.key) !== undefined) return null;
-    const entry = newEntry(item.arrival, policy);
-    const result = failedResult(entry, message, clock.nowMs());
-    this.#trace(transaction, item.arrival, item.readMs, 'finished', 'SET_ASIDE');
-    await outcomes.apply(transaction, commit, null, { kind: 'finish', entry, result, seen: null }, null);
-    return null;
+    // Before all else: whatever comes of the result, the message is not lost.
+    outcomes.bury(transaction, letter);
+    if (arrival === null || memory.entry(arrival.key) !== undefined) return;
+    try {
+      const entry = newEntry(arrival, policy);
+      const result = failedResult(entry, letter.message, clock.nowMs());
+      await outcomes.apply(transaction, commit, null, { kind: 'finish', entry, result, seen: null }, null);
+      this.#trace(transaction, arrival, readMs, 'finished', letter.reason);
+    } catch (error) {
+      reports.failed(lane, 'admission', error);
+    }
   }
 }

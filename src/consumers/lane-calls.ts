@@ -39,8 +39,8 @@ export class LaneCalls {
     return this.#events.length;
   }
 
-  takeEvents(countMax: number): EntryEvent[] {
-    return this.#events.splice(0, countMax);
+  takeEvent(): EntryEvent | undefined {
+    return this.#events.shift();
   }
 
   /** An entry with an intent, found in the ledger: its call is ours and goes on, was never begun, or is in doubt. */

@@ -4,16 +4,18 @@ import { decideByOperator } from '../ledger/operator.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { DecisionIntake } from './decision-intake.ts';
 import { takeFrom } from './inbox-taking.ts';
-import type { LaneInbox, Ready } from './lane-inbox.ts';
+import type { LaneInbox } from './lane-inbox.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { DeskReports, LaneOutcomes } from './lane-outcomes.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
-import { MessageDrops } from './message-drops.ts';
+import { errorText, type MessageFailures } from './message-failures.ts';
+import { letterAside, type Place } from './message-origin.ts';
 
 export type DecisionItem = Exclude<DecisionIntake, { kind: 'unavailable' }>;
 
 export interface DecisionParts {
   readonly lane: number;
+  readonly failures: MessageFailures;
   readonly memory: LaneMemory;
   readonly outcomes: LaneOutcomes;
   readonly policy: LedgerPolicy;
@@ -23,7 +25,6 @@ export interface DecisionParts {
 
 export class LaneDecisions {
   readonly #parts: DecisionParts;
-  readonly #drops = new MessageDrops();
 
   constructor(parts: DecisionParts) {
     this.#parts = parts;
@@ -32,29 +33,33 @@ export class LaneDecisions {
   async resolveFrom(
     transaction: LaneTransaction,
     commit: number,
-    topic: string,
+    place: Place,
     inbox: LaneInbox<DecisionItem>,
   ): Promise<void> {
-    await takeFrom(transaction, topic, inbox, async (ready) => {
-      try {
-        await this.#resolve(transaction, commit, ready.item);
-        return null;
-      } catch (error) {
-        return this.#drop(transaction, topic, ready, error) ? null : 'failed';
-      }
+    const { failures, outcomes, reports } = this.#parts;
+    await takeFrom(transaction, {
+      topic: place.topic,
+      inbox,
+      failures,
+      handle: (item) => this.#resolve(transaction, commit, item),
+      setAside: async (message, error) => {
+        const aside = { problem: errorText(error), isByReference: false };
+        outcomes.bury(transaction, letterAside(place, message, aside));
+      },
+      onFailure: (error) => reports.failed(place.lane, 'decision', error),
     });
   }
 
-  async #resolve(transaction: LaneTransaction, commit: number, item: DecisionItem): Promise<void> {
+  async #resolve(transaction: LaneTransaction, commit: number, item: DecisionItem): Promise<null> {
     const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
     switch (item.kind) {
       case 'misrouted':
         transaction.add(item.record);
         transaction.reports.push(() => reports.moved(lane));
-        return;
+        return null;
       case 'dead-letter':
         outcomes.bury(transaction, item.letter);
-        return;
+        return null;
       case 'decision': {
         const entry = memory.entry(item.key);
         const reply = decideByOperator(entry, item.decision, clock.nowMs(), policy);
@@ -64,17 +69,8 @@ export class LaneDecisions {
           await outcomes.apply(transaction, commit, entry ?? null, reply.decision, null);
         }
         transaction.reports.push(() => reports.decided(lane, item.decision, reply.kind === 'decided'));
+        return null;
       }
     }
-  }
-
-  /** @returns whether the decision is set aside; else it is tried again */
-  #drop(transaction: LaneTransaction, topic: string, ready: Ready<DecisionItem>, error: unknown): boolean {
-    const { lane, outcomes, reports } = this.#parts;
-    reports.failed(lane, 'decision', error);
-    if (ready.item.kind !== 'decision' || !this.#drops.count(topic, ready.offset)) return false;
-    const message = error instanceof Error ? error.message : String(error);
-    outcomes.bury(transaction, { ...ready.item.original, reason: 'SET_ASIDE', message });
-    return true;
   }
 }

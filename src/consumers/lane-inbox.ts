@@ -1,20 +1,25 @@
 /**
  * What a lane has fetched of one input topic and not yet admitted.
  *
- *   offer   takes a batch that continues where the last one ended; any other is refused and sought again
- *   pump    decodes messages one after the other, in order; waits while the registry cannot be asked
+ *   offer   takes a batch that continues where the last one ended, as far as there is room; any other is refused and
+ *           sought again
+ *   pump    decodes messages one after the other, in order; waits while the registry cannot be asked. A message that
+ *           makes this fail is tried again, then set aside
  *   peek / take   the decoded messages, oldest first
  *
  * Bounded by pausing the partition: beyond the limits messages stay in Kafka, and consumer lag tells.
  */
-import type { KafkaMessage } from 'kafkajs';
+import type { ReadingOrder } from './careful-reading.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
+import { inputMessage, sizeOf, type InputMessage } from './input-message.ts';
+import { errorText } from './message-failures.ts';
+import type { Aside } from './message-origin.ts';
+import { sleep } from './signal.ts';
 
 /** A message, decoded into what the lane handles. */
 export interface Ready<Item> {
+  readonly message: InputMessage;
   readonly offset: bigint;
-  readonly bytes: number;
-  readonly timestampMs: number;
   readonly item: Item;
 }
 
@@ -23,8 +28,14 @@ export type ReadResult<Item> = { kind: 'item'; item: Item } | { kind: 'unavailab
 export interface InboxOptions<Item> {
   readonly topic: string;
   readonly lane: number;
-  /** Never throws; what it cannot read is an item that says so. */
-  readonly read: (message: KafkaMessage) => Promise<ReadResult<Item>>;
+  /** What it cannot read is an item that says so; what it throws is a bug that the message brings out. */
+  readonly read: (message: InputMessage) => Promise<ReadResult<Item>>;
+  /** For a message that `read` failed on too often, or that must not be read at all. Never throws. */
+  readonly setAside: (message: InputMessage, aside: Aside) => Item;
+  /** @returns whether the message is to be set aside now; else it is read again */
+  readonly failed: (offset: bigint, error: unknown) => boolean;
+  /** Asked before a message is read, and waited for. Never rejects. */
+  readonly beforeReading: (offset: bigint) => Promise<ReadingOrder>;
   readonly seek: (offset: bigint) => void;
   readonly resume: () => void;
   /** Messages below the expected offset came again; they are passed over. */
@@ -40,12 +51,17 @@ export const ITEMS_MAX = 500;
 const MESSAGES_MAX = 1_000;
 /** ... and by bytes, whatever their size. */
 const BYTES_MAX = 2 * 1024 * 1024;
+/** One batch may exceed these by as much as an honest one can hold; of one that expands to more, the rest is fetched again. */
+const BATCH_MESSAGES_MAX = 5_000;
+const BATCH_BYTES_MAX = 4 * 1024 * 1024;
+/** Before a message that made our code fail is read again. */
+const FAILED_WAIT_MS = 100;
 /** Wait before the registry is asked again. */
 const UNAVAILABLE_WAIT_MS = 1_000;
 
 export class LaneInbox<Item> {
   readonly #options: InboxOptions<Item>;
-  readonly #raw: KafkaMessage[] = [];
+  readonly #raw: InputMessage[] = [];
   #ready: Ready<Item>[] = [];
   #bytes = 0;
   /** Offset that the next batch must continue at; null while closed. */
@@ -100,13 +116,24 @@ export class LaneInbox<Item> {
       this.#options.seek(expected);
       return 'sought';
     }
-    for (const message of unseen) {
+    let taken = 0;
+    let takenBytes = 0;
+    for (const clientMessage of unseen) {
+      if (taken >= BATCH_MESSAGES_MAX || takenBytes >= BATCH_BYTES_MAX) break;
+      const message = inputMessage(clientMessage);
       this.#raw.push(message);
-      this.#bytes += sizeOf(message);
+      taken += 1;
+      takenBytes += sizeOf(message);
     }
-    this.#expected = batch.lastOffset + 1n;
+    this.#bytes += takenBytes;
     void this.#pump();
-    return 'taken';
+    if (taken === unseen.length) {
+      this.#expected = batch.lastOffset + 1n;
+      return 'taken';
+    }
+    this.#expected = BigInt(unseen[taken]?.offset ?? batch.lastOffset);
+    this.#options.seek(this.#expected);
+    return 'sought';
   }
 
   /** The client stepped over records that are not for readers; so may we, if we stood within them. */
@@ -121,13 +148,13 @@ export class LaneInbox<Item> {
 
   /** Removes the oldest decoded message. */
   take(): void {
-    this.#bytes -= this.#ready.shift()?.bytes ?? 0;
+    const taken = this.#ready.shift();
+    if (taken !== undefined) this.#bytes -= sizeOf(taken.message);
   }
 
   /** Offset below which everything has been taken, control records included. */
   position(): bigint | null {
-    const first = this.#ready[0]?.offset ?? (this.#raw[0] === undefined ? null : BigInt(this.#raw[0].offset));
-    return first ?? this.#expected;
+    return this.#ready[0]?.offset ?? this.#raw[0]?.offset ?? this.#expected;
   }
 
   /** Fetches again once there is room. */
@@ -144,7 +171,7 @@ export class LaneInbox<Item> {
     highWatermark: bigint;
     problem: string | null;
   } {
-    const oldest = this.#ready[0]?.timestampMs ?? (this.#raw[0] === undefined ? null : Number(this.#raw[0].timestamp));
+    const oldest = this.#ready[0]?.message.timestampMs ?? this.#raw[0]?.timestampMs ?? null;
     return {
       held: this.#held(),
       oldestTimestampMs: oldest,
@@ -159,26 +186,37 @@ export class LaneInbox<Item> {
     const generation = this.#generation;
     while (this.#raw[0] !== undefined) {
       const message = this.#raw[0];
-      const read = await this.#options.read(message);
+      const read = await this.#readOne(message);
       if (generation !== this.#generation) return;
+      if (read.kind === 'item') {
+        this.#problem = null;
+        this.#raw.shift();
+        this.#ready.push({ message, offset: message.offset, item: read.item });
+        this.#options.wake();
+        continue;
+      }
       if (read.kind === 'unavailable') {
         this.#problem = read.problem;
         this.#options.wake();
-        await new Promise((resolve) => setTimeout(resolve, UNAVAILABLE_WAIT_MS).unref());
-        if (generation !== this.#generation) return;
-        continue;
       }
-      this.#problem = null;
-      this.#raw.shift();
-      this.#ready.push({
-        offset: BigInt(message.offset),
-        bytes: sizeOf(message),
-        timestampMs: Number(message.timestamp),
-        item: read.item,
-      });
-      this.#options.wake();
+      await sleep(read.kind === 'unavailable' ? UNAVAILABLE_WAIT_MS : FAILED_WAIT_MS);
+      if (generation !== this.#generation) return;
     }
     this.#isPumping = false;
+  }
+
+  /** Never rejects. */
+  async #readOne(message: InputMessage): Promise<ReadResult<Item> | { kind: 'failed' }> {
+    const { beforeReading, failed, read, setAside } = this.#options;
+    try {
+      const order = await beforeReading(message.offset);
+      if (order.kind === 'read') return await read(message);
+      if (order.kind === 'not-now') return { kind: 'failed' };
+      return { kind: 'item', item: setAside(message, { problem: order.problem, isByReference: true }) };
+    } catch (error) {
+      if (!failed(message.offset, error)) return { kind: 'failed' };
+      return { kind: 'item', item: setAside(message, { problem: errorText(error), isByReference: false }) };
+    }
   }
 
   #held(): number {
@@ -188,8 +226,4 @@ export class LaneInbox<Item> {
   #isFull(): boolean {
     return this.#held() >= MESSAGES_MAX || this.#bytes >= BYTES_MAX;
   }
-}
-
-function sizeOf(message: KafkaMessage): number {
-  return (message.key?.length ?? 0) + (message.value?.length ?? 0) + 100;
 }

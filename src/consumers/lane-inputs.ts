@@ -4,13 +4,14 @@
  * A position that the broker no longer has, or a group that has read on without a ledger, is loss: the lane stops and
  * says so, rather than go on with a gap.
  */
-import type { KafkaMessage } from 'kafkajs';
 import type { PositionRecord } from '../ledger/ledger-records.ts';
 import type { CommandType } from '../records/commands.ts';
-import { decodeObservation } from '../status/observation.ts';
-import { readMessage } from './command-intake.ts';
+import { decodeObservation, ID_LENGTH_MAX } from '../status/observation.ts';
+import type { CarefulReading } from './careful-reading.ts';
+import { readMessage, setAside, type CommandPlace } from './command-intake.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { readDecision } from './decision-intake.ts';
+import type { InputMessage } from './input-message.ts';
 import type { AdmissionCause, CommandItem } from './lane-admission.ts';
 import type { DecisionItem } from './lane-decisions.ts';
 import type { LaneDesk } from './lane-desk.ts';
@@ -18,12 +19,15 @@ import type { ObservationItem } from './lane-status.ts';
 import { LaneInbox, type ReadResult } from './lane-inbox.ts';
 import { LaneStoppedError, type InputStatus, type LaneParts, type TopicStart } from './lane-parts.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
+import { letterAside, originalMessage, type Aside, type Place } from './message-origin.ts';
 
 export class LaneInputs {
   readonly #parts: LaneParts;
-  readonly #commands: { topic: string; type: CommandType; inbox: LaneInbox<CommandItem> }[];
+  readonly #commands: { place: CommandPlace; inbox: LaneInbox<CommandItem> }[];
   readonly #decisions: LaneInbox<DecisionItem>;
-  readonly #observations: LaneInbox<ObservationItem | null>;
+  readonly #observations: LaneInbox<ObservationItem>;
+  /** Null: messages are read as they come. */
+  #careful: CarefulReading | null = null;
   #positions = new Map<string, bigint>();
   /** Which command topic is admitted from first: each in turn, so that none starves the others. */
   #turn = 0;
@@ -33,12 +37,19 @@ export class LaneInputs {
     const { lane, topics } = parts;
     const inboxOf = <Item>(
       topic: string,
-      read: (message: KafkaMessage) => Promise<ReadResult<Item>>,
+      read: (message: InputMessage) => Promise<ReadResult<Item>>,
+      aside: (message: InputMessage, aside: Aside) => Item,
     ): LaneInbox<Item> =>
       new LaneInbox({
         topic,
         lane,
         read,
+        setAside: aside,
+        beforeReading: async (offset) => (await this.#careful?.before(topic, offset)) ?? { kind: 'read' },
+        failed: (offset, error) => {
+          parts.reports.failed(lane, 'reading', error);
+          return parts.failures.count(topic, offset);
+        },
         wake,
         onRedelivered: parts.onRedelivered,
         seek: (offset) => parts.seek(topic, lane, offset),
@@ -46,13 +57,24 @@ export class LaneInputs {
       });
     this.#commands = parts.commandTypes.map((type) => {
       const topic = topics.commands[type];
-      return { topic, type, inbox: inboxOf<CommandItem>(topic, (message) => this.#readCommand(topic, type, message)) };
+      const place = { topic, lane, commandType: type };
+      const inbox = inboxOf<CommandItem>(
+        topic,
+        (message) => this.#readCommand(place, message),
+        (message, aside) => setAside(parts, place, message, aside, parts.clock.nowMs()),
+      );
+      return { place, inbox };
     });
-    this.#decisions = inboxOf(topics.operatorDecisions, (message) => this.#readDecision(message));
-    this.#observations = inboxOf(topics.observations, async (message) => ({
-      kind: 'item',
-      item: readObservation(message),
-    }));
+    this.#decisions = inboxOf<DecisionItem>(
+      topics.operatorDecisions,
+      (message) => this.#readDecision(message),
+      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(this.#decisionPlace(), message, aside) }),
+    );
+    this.#observations = inboxOf<ObservationItem>(
+      topics.observations,
+      async (message) => ({ kind: 'item', item: readObservation(this.#observationPlace(), parts.laneCount, message) }),
+      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(this.#observationPlace(), message, aside) }),
+    );
   }
 
   /** Where each input's partition begins, and where the group stands in it. */
@@ -86,8 +108,10 @@ export class LaneInputs {
     return positions;
   }
 
-  open(positions: Map<string, bigint>): void {
+  /** @param careful null: messages are read as they come */
+  open(positions: Map<string, bigint>, careful: CarefulReading | null): void {
     this.#positions = positions;
+    this.#careful = careful;
     for (const { topic, inbox } of this.#all()) inbox.open(positions.get(topic) ?? 0n);
   }
 
@@ -116,18 +140,19 @@ export class LaneInputs {
   /** Puts what may be admitted into the transaction. @returns by topic, why the rest may not */
   async admit(desk: LaneDesk, transaction: LaneTransaction, commit: number): Promise<Map<string, AdmissionCause>> {
     const causes = new Map<string, AdmissionCause>();
-    const { topics } = this.#parts;
-    await desk.decisions.resolveFrom(transaction, commit, topics.operatorDecisions, this.#decisions);
+    await desk.decisions.resolveFrom(transaction, commit, this.#decisionPlace(), this.#decisions);
     this.#decisions.makeRoom();
-    await desk.statusChanges.reduceFrom(transaction, commit, topics.observations, this.#observations);
+    await desk.statusChanges.reduceFrom(transaction, commit, this.#observationPlace(), this.#observations);
     this.#observations.makeRoom();
     this.#turn += 1;
     for (let index = 0; index < this.#commands.length; index += 1) {
       const command = this.#commands[(this.#turn + index) % this.#commands.length];
       if (command === undefined) continue;
-      const cause = await desk.admission.admitFrom(transaction, commit, command.topic, command.inbox);
-      if (cause !== null) causes.set(command.topic, cause);
-      command.inbox.makeRoom();
+      const { inbox, place } = command;
+      const cause = await desk.admission.admitFrom(transaction, commit, place, inbox);
+      if (cause !== null) causes.set(place.topic, cause);
+      if (cause !== null && cause !== 'failed') this.#careful?.declined(place.topic);
+      inbox.makeRoom();
     }
     return causes;
   }
@@ -139,6 +164,8 @@ export class LaneInputs {
 
   moved(positions: ReadonlyMap<string, bigint>): void {
     for (const [topic, position] of positions) this.#positions.set(topic, position);
+    this.#careful?.committed(this.#positions);
+    if (this.#careful?.isOver() === true) this.#careful = null;
   }
 
   status(causes: ReadonlyMap<string, AdmissionCause>): InputStatus[] {
@@ -158,32 +185,43 @@ export class LaneInputs {
   #all(): {
     topic: string;
     type: CommandType | null;
-    inbox: LaneInbox<CommandItem> | LaneInbox<DecisionItem> | LaneInbox<ObservationItem | null>;
+    inbox: LaneInbox<CommandItem> | LaneInbox<DecisionItem> | LaneInbox<ObservationItem>;
   }[] {
     return [
-      ...this.#commands,
+      ...this.#commands.map(({ inbox, place }) => ({ topic: place.topic, type: place.commandType, inbox })),
       { topic: this.#parts.topics.operatorDecisions, type: null, inbox: this.#decisions },
       { topic: this.#parts.topics.observations, type: null, inbox: this.#observations },
     ];
   }
 
-  async #readDecision(message: KafkaMessage): Promise<ReadResult<DecisionItem>> {
-    const { clock, intake, lane, topics } = this.#parts;
-    const read = await readDecision(intake, { topic: topics.operatorDecisions, lane }, message, clock.nowMs());
+  #decisionPlace(): Place {
+    return { topic: this.#parts.topics.operatorDecisions, lane: this.#parts.lane };
+  }
+
+  #observationPlace(): Place {
+    return { topic: this.#parts.topics.observations, lane: this.#parts.lane };
+  }
+
+  async #readDecision(message: InputMessage): Promise<ReadResult<DecisionItem>> {
+    const { clock, intake } = this.#parts;
+    const read = await readDecision(intake, this.#decisionPlace(), message, clock.nowMs());
     return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
   }
 
-  async #readCommand(topic: string, commandType: CommandType, message: KafkaMessage): Promise<ReadResult<CommandItem>> {
-    const { clock, intake, lane } = this.#parts;
-    const read = await readMessage(intake, { topic, lane, commandType }, message, clock.nowMs());
+  async #readCommand(place: CommandPlace, message: InputMessage): Promise<ReadResult<CommandItem>> {
+    const { clock, intake } = this.#parts;
+    const read = await readMessage(intake, place, message, clock.nowMs());
     return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
   }
 }
 
-/** What is not an observation of ours is passed over; nobody else writes to the topic. */
-function readObservation(message: KafkaMessage): ObservationItem | null {
-  const observation = decodeObservation(message.value);
-  return observation === null || message.key === null
-    ? null
-    : { id: message.key.toString(), observation, timestampMs: Number(message.timestamp) };
+function readObservation(place: Place, laneCount: number, message: InputMessage): ObservationItem {
+  const observation = message.cut === null ? decodeObservation(message.value) : null;
+  const { key } = message;
+  if (observation !== null && key !== null && key.length > 0 && key.length <= ID_LENGTH_MAX)
+    return { kind: 'observation', id: key.toString(), observation };
+  const reason = message.unreadableBatch === null ? 'UNREADABLE' : 'UNREADABLE_BATCH';
+  const problem =
+    message.unreadableBatch?.problem ?? 'not an observation of the processor, and nobody else writes here';
+  return { kind: 'dead-letter', letter: { ...originalMessage(place, laneCount, message), reason, message: problem } };
 }

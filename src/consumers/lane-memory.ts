@@ -19,11 +19,20 @@ export class LaneMemory {
   readonly unfinished = new Map<string, Entry>();
   readonly #done = new Map<string, Recent<Entry>>();
   readonly #transactions = new Map<string, Recent<TransactionState>>();
+  #unfinishedBytes = 0;
 
   constructor(index: LedgerIndex, lane: number) {
     this.#index = index;
     this.#lane = lane;
-    for (const entry of index.unfinished(lane)) this.unfinished.set(entry.key, entry);
+    for (const entry of index.unfinished(lane)) {
+      this.unfinished.set(entry.key, entry);
+      this.#unfinishedBytes += bytesOf(entry);
+    }
+  }
+
+  /** Of the fields of unfinished commands. */
+  get unfinishedBytes(): number {
+    return this.#unfinishedBytes;
   }
 
   entry(key: string): Entry | undefined {
@@ -31,12 +40,14 @@ export class LaneMemory {
   }
 
   putEntry(entry: Entry, commit: number): void {
+    this.#unfinishedBytes -= bytesOf(this.unfinished.get(entry.key));
     if (entry.phase.state === 'DONE') {
       this.unfinished.delete(entry.key);
       this.#done.set(entry.key, { value: entry, commit });
     } else {
       this.#done.delete(entry.key);
       this.unfinished.set(entry.key, entry);
+      this.#unfinishedBytes += bytesOf(entry);
     }
   }
 
@@ -60,4 +71,8 @@ export class LaneMemory {
       }
     }
   }
+}
+
+function bytesOf(entry: Entry | undefined): number {
+  return entry?.fieldsJson?.length ?? 0;
 }

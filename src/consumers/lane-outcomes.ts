@@ -5,8 +5,9 @@
 import type { Arrival } from '../ledger/admission.ts';
 import { doneEntry } from '../ledger/done.ts';
 import type { Decision, Seen } from '../ledger/decide.ts';
-import type { Entry } from '../ledger/entry.ts';
+import type { Copy, Entry } from '../ledger/entry.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
+import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { replayRecord, resultEvent, resultRecord, type ResultWriter } from '../producers/result-events.ts';
 import type { Outcome } from '../records/commands.ts';
 import { laneOf } from '../records/keys.ts';
@@ -38,6 +39,9 @@ export interface OutcomeParts {
   readonly traces: Pick<CommandTraces, 'resulted'>;
 }
 
+/** Of the answers to one entry's copies together: each is a whole result again. */
+const REPLAYS_BYTES_MAX = 1024 * 1024;
+
 /** When a call ran, on this process's wall clock. */
 export interface CallTimes {
   readonly beganMs: number;
@@ -64,25 +68,24 @@ export class LaneOutcomes {
   ): Promise<void> {
     if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
     const { lane, writer } = this.#parts;
+    // All that can fail comes before the first change: what fails must leave nothing behind in the transaction.
+    const observed = decision.seen === null || call === null ? [] : this.#observed(before, decision.seen, call);
     if (decision.kind === 'finish') {
       const { entry, result } = decision;
       const event = await resultEvent(writer, result, entry.carried);
       const done = doneEntry(entry, result.outcome as Outcome, Number(result.completedAt), event);
-      const replays = entry.copies
-        .map((copy) => replayRecord(writer, lane, done, copy))
-        .filter((record) => record !== null);
-      transaction.add(resultRecord(writer, lane, entry.key, event), ...replays);
       this.put(transaction, commit, done);
+      transaction.add(resultRecord(writer, lane, entry.key, event), ...this.#replays(entry.copies, done));
       this.#reportResult(transaction, entry, result);
     } else {
       this.put(transaction, commit, decision.entry);
     }
-    if (decision.seen !== null && call !== null) this.#observe(transaction, before, decision.seen, call);
+    transaction.add(...observed);
   }
 
   put(transaction: LaneTransaction, commit: number, entry: Entry): void {
-    this.#parts.memory.putEntry(entry, commit);
     transaction.putEntry(entry);
+    this.#parts.memory.putEntry(entry, commit);
   }
 
   bury(transaction: LaneTransaction, letter: DeadLetter): void {
@@ -117,10 +120,22 @@ export class LaneOutcomes {
     });
   }
 
-  #observe(transaction: LaneTransaction, entry: Entry | null, seen: Seen, call: CallTimes): void {
+  /** Answers to the copies that came while the entry was unfinished; those that are too much are answered by the result. */
+  #replays(copies: readonly Copy[], done: Entry): OutgoingRecord[] {
+    const records: OutgoingRecord[] = [];
+    let bytes = 0;
+    for (const copy of copies) {
+      const record = replayRecord(this.#parts.writer, this.#parts.lane, done, copy);
+      bytes += record?.value?.length ?? 0;
+      if (record !== null && bytes <= REPLAYS_BYTES_MAX) records.push(record);
+    }
+    return records;
+  }
+
+  #observed(entry: Entry | null, seen: Seen, call: CallTimes): OutgoingRecord[] {
     const { laneCount, processId, writer } = this.#parts;
     const key = observationKey(seen);
-    if (key === null) return;
+    if (key === null) return [];
     const observation: Observation = {
       ...seen,
       requestBeganMs: call.beganMs,
@@ -130,12 +145,7 @@ export class LaneOutcomes {
       commandKey: entry?.key ?? null,
       carried: entry?.carried ?? {},
     };
-    transaction.add({
-      topic: writer.topics.observations,
-      partition: laneOf(key, laneCount),
-      key,
-      value: encodeObservation(observation),
-      headers: {},
-    });
+    const value = encodeObservation(observation);
+    return [{ topic: writer.topics.observations, partition: laneOf(key, laneCount), key, value, headers: {} }];
   }
 }

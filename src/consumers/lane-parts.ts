@@ -14,8 +14,10 @@ import type { CommandTraces } from './command-traces.ts';
 import type { AdmissionCause } from './lane-admission.ts';
 import type { DeskReports } from './lane-outcomes.ts';
 import type { LaneLoss } from './lane-loss.ts';
+import type { Trouble } from './lane-troubles.ts';
 import type { RetentionPolicy } from './lane-retention.ts';
 import type { LookUps } from './look-ups.ts';
+import type { MessageFailures } from './message-failures.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 
 export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped';
@@ -40,6 +42,8 @@ export interface LaneParts {
   readonly unfinishedMax: number;
   readonly retention: RetentionPolicy;
   readonly intake: IntakeOptions;
+  /** Of messages of this lane; outlives its tenures. */
+  readonly failures: MessageFailures;
   readonly writer: ResultWriter;
   readonly index: LedgerIndex;
   readonly reader: Pick<LedgerReader, 'seen'>;
@@ -79,6 +83,8 @@ export interface InputStatus {
 export interface LaneStatus {
   readonly stage: LaneStage;
   readonly stoppedReason: string | null;
+  /** Losses that follow each other, of late. */
+  readonly trouble: Trouble | null;
   readonly openedMs: number;
   /** Nothing is being gathered or committed. */
   readonly isIdle: boolean;

@@ -33,6 +33,7 @@ import { LedgerRestore } from './ledger-restore.ts';
 import { openLedgerStore } from './ledger-start.ts';
 import { ledgerStatus, type LedgerStatus } from './ledger-view.ts';
 import { LookUps } from './look-ups.ts';
+import { MessageFailures } from './message-failures.ts';
 import { POLLER_LANE, pollerPort } from './poller-link.ts';
 import { TopicOffsets, type PartitionOffsets } from './topic-offsets.ts';
 
@@ -176,7 +177,7 @@ export class LaneSet {
       onFailure: (error) => log.warn({ event: 'poller-failed', err: error }),
     });
     const writer: ResultWriter = { registry, topics, topicPrefix: config.TOPIC_PREFIX };
-    const shared: Omit<LaneParts, 'lane'> = {
+    const shared: Omit<LaneParts, 'lane' | 'failures'> = {
       laneCount: config.LANES,
       processId: this.#processId,
       topics,
@@ -219,7 +220,10 @@ export class LaneSet {
       onLost: (reason) => options.reports.laneLost(reason),
       onRedelivered: (messages) => options.reports.redelivered(messages),
     };
-    this.#lanes = Array.from({ length: config.LANES }, (_, lane) => new Lane({ ...shared, lane }));
+    this.#lanes = Array.from(
+      { length: config.LANES },
+      (_, lane) => new Lane({ ...shared, lane, failures: new MessageFailures() }),
+    );
   }
 
   /** Rejects when Kafka cannot be reached; lanes open later, as they are assigned. */

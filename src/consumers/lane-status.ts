@@ -1,24 +1,26 @@
 /** Status changes of a lane: observations are reduced over the state of their transaction (invariant I4). */
+import type { DeadLetter } from '../producers/dead-letters.ts';
 import { statusRecords } from '../producers/status-events.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
-import { encodeObservation, type Observation } from '../status/observation.ts';
+import type { Observation } from '../status/observation.ts';
 import { reduce } from '../status/reducer.ts';
 import { takeFrom } from './inbox-taking.ts';
-import type { LaneInbox, Ready } from './lane-inbox.ts';
+import type { LaneInbox } from './lane-inbox.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { DeskReports, LaneOutcomes } from './lane-outcomes.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
-import { MessageDrops } from './message-drops.ts';
+import { errorText, type MessageFailures } from './message-failures.ts';
+import { letterAside, type Place } from './message-origin.ts';
 
-export interface ObservationItem {
-  readonly id: string;
-  readonly observation: Observation;
-  readonly timestampMs: number;
-}
+export type ObservationItem =
+  | { readonly kind: 'observation'; readonly id: string; readonly observation: Observation }
+  /** Nobody but the processor writes to the topic: what is none of ours is somebody's error, and kept. */
+  | { readonly kind: 'dead-letter'; readonly letter: DeadLetter };
 
 export interface StatusParts {
   readonly lane: number;
   readonly laneCount: number;
+  readonly failures: MessageFailures;
   readonly memory: LaneMemory;
   readonly outcomes: LaneOutcomes;
   readonly writer: ResultWriter;
@@ -27,7 +29,6 @@ export interface StatusParts {
 
 export class LaneStatusChanges {
   readonly #parts: StatusParts;
-  readonly #drops = new MessageDrops();
 
   constructor(parts: StatusParts) {
     this.#parts = parts;
@@ -36,48 +37,36 @@ export class LaneStatusChanges {
   async reduceFrom(
     transaction: LaneTransaction,
     commit: number,
-    topic: string,
-    inbox: LaneInbox<ObservationItem | null>,
+    place: Place,
+    inbox: LaneInbox<ObservationItem>,
   ): Promise<void> {
-    await takeFrom(transaction, topic, inbox, async (ready) => {
-      try {
-        if (ready.item !== null) await this.#reduce(transaction, commit, ready.item);
+    const { failures, outcomes, reports } = this.#parts;
+    await takeFrom(transaction, {
+      topic: place.topic,
+      inbox,
+      failures,
+      handle: async (item) => {
+        if (item.kind === 'observation') await this.#reduce(transaction, commit, item.id, item.observation);
+        else outcomes.bury(transaction, item.letter);
         return null;
-      } catch (error) {
-        return this.#drop(transaction, topic, ready, error) ? null : 'failed';
-      }
+      },
+      setAside: async (message, error) => {
+        const aside = { problem: errorText(error), isByReference: false };
+        outcomes.bury(transaction, letterAside(place, message, aside));
+      },
+      onFailure: (error) => reports.failed(place.lane, 'observation', error),
     });
   }
 
-  async #reduce(transaction: LaneTransaction, commit: number, { id, observation }: ObservationItem): Promise<void> {
+  async #reduce(transaction: LaneTransaction, commit: number, id: string, observation: Observation): Promise<void> {
     const { lane, laneCount, memory, reports, writer } = this.#parts;
     const reduction = reduce(memory.transaction(id), id, observation);
     const records = await statusRecords(writer, laneCount, reduction, observation.carried);
-    memory.putTransaction(reduction.state, commit);
     transaction.putTransaction(reduction.state);
+    memory.putTransaction(reduction.state, commit);
     transaction.add(...records);
     if (reduction.transactionEvent !== null) transaction.reports.push(() => reports.statusChanged(lane, 'transaction'));
     for (let count = 0; count < reduction.quoteEvents.length; count += 1)
       transaction.reports.push(() => reports.statusChanged(lane, 'quote'));
-  }
-
-  /** @returns whether the observation is set aside; else it is tried again */
-  #drop(transaction: LaneTransaction, topic: string, ready: Ready<ObservationItem | null>, error: unknown): boolean {
-    const { lane, outcomes, reports } = this.#parts;
-    reports.failed(lane, 'observation', error);
-    if (ready.item === null || !this.#drops.count(topic, ready.offset)) return false;
-    const { id, observation, timestampMs } = ready.item;
-    outcomes.bury(transaction, {
-      reason: 'SET_ASIDE',
-      message: error instanceof Error ? error.message : String(error),
-      topic,
-      partition: lane,
-      offset: ready.offset,
-      timestampMs,
-      key: Buffer.from(id),
-      value: encodeObservation(observation),
-      headers: {},
-    });
-    return true;
   }
 }

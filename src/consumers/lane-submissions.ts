@@ -36,6 +36,7 @@ export class LaneSubmissions {
       const submission = this.#waiting.shift();
       if (submission === undefined) return;
       transaction.add(...submission.records);
+      transaction.unitDone();
       this.#taken.push(submission);
     }
   }

@@ -11,6 +11,8 @@
 import type { Entry } from '../ledger/entry.ts';
 import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
 import type { AdmissionCause } from './lane-admission.ts';
+import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
+import { CarefulReading } from './careful-reading.ts';
 import { LaneAlarms } from './lane-alarms.ts';
 import { LaneCalls } from './lane-calls.ts';
 import { laneDesk, type LaneDesk } from './lane-desk.ts';
@@ -20,17 +22,20 @@ import type { LaneParts } from './lane-parts.ts';
 import { LaneRetention } from './lane-retention.ts';
 import { LaneSubmissions } from './lane-submissions.ts';
 import { LaneTransaction } from './lane-transaction.ts';
+import type { Attempted } from './lane-troubles.ts';
 import { Signal } from './signal.ts';
 
 /** An idle lane looks again, for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;
-/** Events taken at a time, between looks at the transaction's size. */
-const EVENTS_STEP = 16;
+/** A tenure that has lasted so long is no loss for its lane, though it had nothing to commit: it commits its position. */
+const STEADY_MS = 30_000;
 
 export interface Ownership {
   producer: LaneProducer;
   /** Of the OWNER record that proved it. */
   token: string;
+  /** How messages are to be read: null, as they come; else one at a time, with the one that the lane was lost at last. */
+  careful: { readonly suspect: Suspect | null } | null;
 }
 
 export class LaneTenure {
@@ -51,6 +56,11 @@ export class LaneTenure {
   /** Nothing is being committed. */
   #isIdle = false;
   #committedMs: number;
+  readonly #beganMonotonicMs: number;
+  readonly #inputTopics: ReadonlySet<string>;
+  readonly #careful: CarefulReading | null;
+  /** What the transaction under way would admit. */
+  #attempted: Attempted | null = null;
 
   constructor(parts: LaneParts, inputs: LaneInputs, ownership: Ownership) {
     this.#parts = parts;
@@ -58,6 +68,12 @@ export class LaneTenure {
     this.#ownership = ownership;
     // The OWNER record was.
     this.#committedMs = parts.clock.nowMs();
+    this.#beganMonotonicMs = parts.clock.monotonicMs();
+    this.#inputTopics = new Set([...Object.values(parts.topics.commands), parts.topics.operatorDecisions]);
+    this.#careful =
+      ownership.careful === null
+        ? null
+        : new CarefulReading(ownership.careful.suspect, (suspect) => this.submit([this.#markOf(suspect)]));
     this.#memory = new LaneMemory(parts.index, parts.lane);
     this.#desk = laneDesk(parts, this.#memory);
     this.#retention = new LaneRetention(parts, this.#memory);
@@ -93,6 +109,7 @@ export class LaneTenure {
         continue;
       }
       const { producer, token } = this.#ownership;
+      this.#attempted = this.#attemptOf(transaction);
       await producer.commit(
         transaction.records({ token, commit }, this.#inputs.positions()),
         transaction.groupOffsets(),
@@ -106,12 +123,24 @@ export class LaneTenure {
     this.#signal.wake();
   }
 
+  /** For the inputs. */
+  careful(): CarefulReading | null {
+    return this.#careful;
+  }
+
+  /** What the last transaction was to admit. */
+  attempted(): Attempted | null {
+    return this.#attempted;
+  }
+
   /** Nothing begins any more. */
   drain(): void {
     if (this.#stage !== 'admitting') return;
     this.#stage = 'draining';
     this.#submissions.reject('the lane is given away');
     this.#alarms.clear();
+    this.#careful?.drain();
+    if (this.#commit === 0 || this.#careful?.isMarkStale() === true) this.#isIdle = false;
     this.wake();
   }
 
@@ -162,25 +191,51 @@ export class LaneTenure {
   }
 
   async #gather(commit: number): Promise<LaneTransaction> {
-    const { lane, topics } = this.#parts;
-    const transaction = new LaneTransaction(topics.ledger, lane);
-    while (this.#laneCalls.waitingEvents > 0 && !transaction.isFull()) {
-      for (const happened of this.#laneCalls.takeEvents(EVENTS_STEP))
-        await this.#desk.entries.handleEvent(transaction, commit, happened);
+    const { clock, lane, topics } = this.#parts;
+    const transaction = new LaneTransaction({
+      lane,
+      ledgerTopic: topics.ledger,
+      inputTopics: this.#inputTopics,
+      unitsMax: this.#careful?.isOver() === false ? 1 : Infinity,
+    });
+    if (this.#careful?.isMarkStale() === true) transaction.add(this.#markOf(null));
+    while (!transaction.isFull()) {
+      const happened = this.#laneCalls.takeEvent();
+      if (happened === undefined) break;
+      await this.#desk.entries.handleEvent(transaction, commit, happened);
+      transaction.unitDone();
     }
+    if (this.#isBarren(clock.monotonicMs())) transaction.want();
     if (this.#stage !== 'admitting') return transaction;
     this.#submissions.takeInto(transaction);
     for (const key of [...this.#alarms.due]) {
+      if (transaction.isFull()) break;
       const entry = this.#memory.unfinished.get(key);
       const reply = entry === undefined ? null : await this.#desk.entries.handleDue(transaction, commit, entry);
       if (reply?.kind === 'waits') continue;
       this.#alarms.due.delete(key);
+      transaction.unitDone();
       if (reply?.kind === 'look-up') void this.#laneCalls.lookUp(key, reply.query);
     }
     this.#causes = await this.#inputs.admit(this.#desk, transaction, commit);
     // Last: what is forgotten must not be what this transaction is about.
     this.#retention.gather(transaction);
     return transaction;
+  }
+
+  #isBarren(monotonicMs: number): boolean {
+    return this.#commit === 0 && (this.#stage === 'draining' || monotonicMs - this.#beganMonotonicMs > STEADY_MS);
+  }
+
+  #attemptOf(transaction: LaneTransaction): Attempted {
+    const positions = this.#inputs.positions();
+    const from = [...transaction.positions().keys()].map((topic) => [topic, positions.get(topic) ?? 0n] as const);
+    return { from: new Map(from), soleMessage: transaction.soleMessage() };
+  }
+
+  #markOf(suspect: Suspect | null): OutgoingRecord {
+    const { lane, topics } = this.#parts;
+    return { topic: topics.ledger, partition: lane, key: SUSPECT_KEY, value: encodeSuspect(suspect), headers: {} };
   }
 
   #committed(transaction: LaneTransaction, commit: number): void {

@@ -1,4 +1,11 @@
-/** One transaction of a lane in the making: what is to be written, and what to do once it is committed. */
+/**
+ * One transaction of a lane in the making: what is to be written, and what to do once it is committed.
+ *
+ * It is filled unit by unit: what one message, one answer, one entry that is due or one submission leads to. Between
+ * units it is asked whether it is full, and the batch that each partition gets is measured as it will be written. A
+ * partition may be filled up to its share before the last unit; what a unit may add to one partition is bounded where it
+ * is made, so that no batch exceeds what its topic takes.
+ */
 import {
   encodeEntry,
   encodePosition,
@@ -7,75 +14,109 @@ import {
   TRANSACTION_PREFIX,
 } from '../ledger/ledger-records.ts';
 import type { Entry } from '../ledger/entry.ts';
-import type { GroupOffsets, OutgoingRecord } from '../producers/lane-producer.ts';
+import type { GroupOffsets, MessageHeaders, OutgoingRecord } from '../producers/lane-producer.ts';
+import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from '../producers/topic-definitions.ts';
 import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 
-/**
- * From here on a transaction takes no more. The topics take batches of 4 MiB, and what is taken last may be large: a
- * body of the service at its limit, as entry, result and observation.
- */
-const BYTES_MAX = 1024 * 1024;
-/** An entry or state without its command and result. */
-const ENTRY_BYTES = 800;
-const TOMBSTONE_BYTES = 100;
+/** Of what a topic's batch may have: a unit adds at most the rest. An answer at its limit, as entry or observation, is 2 MiB. */
+const FULL_SHARE = 0.25;
+/** Of all partitions together: bounds memory and the time to the commit. */
+const BYTES_MAX = 4 * 1024 * 1024;
+/** Of a record beside key, value and headers, and of each header: lengths and deltas at their longest. */
+const RECORD_OVERHEAD_BYTES = 40;
+const HEADER_OVERHEAD_BYTES = 10;
+
+export interface TransactionOptions {
+  readonly lane: number;
+  readonly ledgerTopic: string;
+  /** Topics whose batches may have COMMAND_BATCH_BYTES_MAX bytes; all others may have CARRIER_BYTES_MAX. */
+  readonly inputTopics: ReadonlySet<string>;
+  /** Infinity, or fewer for a lane that looks for what ends it. */
+  readonly unitsMax: number;
+}
+
+interface Encoded<Value> {
+  readonly value: Value;
+  readonly record: OutgoingRecord;
+}
 
 export class LaneTransaction {
-  readonly #ledgerTopic: string;
-  readonly #lane: number;
+  readonly #options: TransactionOptions;
   /** Last state of each entry and transaction: what came between is nobody's business. */
-  readonly #entries = new Map<string, Entry>();
-  readonly #transactions = new Map<string, TransactionState>();
+  readonly #entries = new Map<string, Encoded<Entry>>();
+  readonly #transactions = new Map<string, OutgoingRecord>();
   readonly #records: OutgoingRecord[] = [];
   /** Ledger keys to be forgotten. */
-  readonly #tombstones = new Set<string>();
+  readonly #tombstones = new Map<string, OutgoingRecord>();
   readonly #positions = new Map<string, bigint>();
-  /** About what will be written; never less than the largest batch of one partition. */
+  readonly #batchBytes = new Map<string, number>();
   #bytes = 0;
+  #units = 0;
+  #soleMessage: { topic: string; offset: bigint } | null = null;
+  #isFull = false;
+  #isWanted = false;
   /** For the metrics: counted once it is committed, for a transaction that fails is made again. */
   readonly reports: (() => void)[] = [];
   /** Attempts whose answers this transaction makes durable. */
   readonly settledAttempts: string[] = [];
 
-  constructor(ledgerTopic: string, lane: number) {
-    this.#ledgerTopic = ledgerTopic;
-    this.#lane = lane;
+  constructor(options: TransactionOptions) {
+    this.#options = options;
   }
 
   isEmpty(): boolean {
-    return (
-      this.#entries.size === 0 &&
-      this.#transactions.size === 0 &&
-      this.#tombstones.size === 0 &&
-      this.#records.length === 0 &&
-      this.#positions.size === 0
-    );
+    return this.#bytes === 0 && this.#positions.size === 0 && !this.#isWanted;
   }
 
   /** What else there is waits for the next transaction. */
   isFull(): boolean {
-    return this.#bytes >= BYTES_MAX;
+    return this.#isFull || this.#units >= this.#options.unitsMax;
   }
 
+  /** To be committed though nothing happened: the position is written again. */
+  want(): void {
+    this.#isWanted = true;
+  }
+
+  /**
+   * All that one message, answer, entry or submission leads to is in it.
+   * @param message that it was about, if any
+   */
+  unitDone(message: { topic: string; offset: bigint } | null = null): void {
+    this.#units += 1;
+    this.#soleMessage = this.#units === 1 ? message : null;
+  }
+
+  /** The one message that it is about; null where it is about more, or none. */
+  soleMessage(): { topic: string; offset: bigint } | null {
+    return this.#soleMessage;
+  }
+
+  /** @throws what keeps the entry from being written; then nothing has changed */
   putEntry(entry: Entry): void {
-    this.#entries.set(entry.key, entry);
-    const resultBytes = entry.phase.state === 'DONE' ? entry.phase.result.value.length : 0;
-    this.#bytes += ENTRY_BYTES + (entry.fieldsJson?.length ?? 0) + Math.ceil((resultBytes * 4) / 3);
+    const record = this.#ledger(ENTRY_PREFIX + entry.key, encodeEntry(entry), { state: entry.phase.state });
+    this.#entries.set(entry.key, { value: entry, record });
+    this.#count(record);
   }
 
   putTransaction(state: TransactionState): void {
-    this.#transactions.set(state.id, state);
-    this.#bytes += ENTRY_BYTES;
+    const record = this.#ledger(TRANSACTION_PREFIX + state.id, encodeTransactionState(state), {});
+    this.#transactions.set(state.id, record);
+    this.#count(record);
   }
 
   /** @param ledgerKey of a record that this transaction does not write */
   forget(ledgerKey: string): void {
-    this.#tombstones.add(ledgerKey);
-    this.#bytes += TOMBSTONE_BYTES;
+    const record = this.#ledger(ledgerKey, null, {});
+    this.#tombstones.set(ledgerKey, record);
+    this.#count(record);
   }
 
-  add(...records: OutgoingRecord[]): void {
-    this.#records.push(...records);
-    for (const record of records) this.#bytes += record.value?.length ?? 0;
+  add(...records: readonly OutgoingRecord[]): void {
+    for (const record of records) {
+      this.#records.push(record);
+      this.#count(record);
+    }
   }
 
   moveTo(topic: string, position: bigint): void {
@@ -83,8 +124,8 @@ export class LaneTransaction {
   }
 
   /** Entries as they are at the end of this transaction. */
-  entries(): Iterable<Entry> {
-    return this.#entries.values();
+  entries(): Entry[] {
+    return [...this.#entries.values()].map(({ value }) => value);
   }
 
   /**
@@ -95,27 +136,53 @@ export class LaneTransaction {
     const position = encodePosition({ ...owner, next: Object.fromEntries([...next, ...this.#positions]) });
     return [
       ...this.#records,
-      ...[...this.#entries.values()].map((entry) =>
-        this.#ledger(ENTRY_PREFIX + entry.key, encodeEntry(entry), { state: entry.phase.state }),
-      ),
-      ...[...this.#transactions.values()].map((state) =>
-        this.#ledger(TRANSACTION_PREFIX + state.id, encodeTransactionState(state), {}),
-      ),
-      ...[...this.#tombstones].map((ledgerKey) => this.#ledger(ledgerKey, null, {})),
+      ...[...this.#entries.values()].map(({ record }) => record),
+      ...this.#transactions.values(),
+      ...this.#tombstones.values(),
       this.#ledger(POSITION_KEY, position, {}),
     ];
   }
 
   /** For lag tools; never read back. */
   groupOffsets(): GroupOffsets[] {
-    return [...this.#positions].map(([topic, offset]) => ({ topic, partition: this.#lane, offset }));
+    return [...this.#positions].map(([topic, offset]) => ({ topic, partition: this.#options.lane, offset }));
   }
 
   positions(): ReadonlyMap<string, bigint> {
     return this.#positions;
   }
 
-  #ledger(key: string, value: Buffer | null, headers: Record<string, string>): OutgoingRecord {
-    return { topic: this.#ledgerTopic, partition: this.#lane, key, value, headers };
+  /** What is put twice counts twice, though the last alone is written. */
+  #count(record: OutgoingRecord): void {
+    const { inputTopics } = this.#options;
+    const bytes = recordBytes(record);
+    const batch = `${record.topic}/${record.partition}`;
+    const batchBytes = (this.#batchBytes.get(batch) ?? 0) + bytes;
+    this.#batchBytes.set(batch, batchBytes);
+    this.#bytes += bytes;
+    const batchBytesMax = inputTopics.has(record.topic) ? COMMAND_BATCH_BYTES_MAX : CARRIER_BYTES_MAX;
+    if (batchBytes >= batchBytesMax * FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;
   }
+
+  #ledger(key: string, value: Buffer | null, headers: Record<string, string>): OutgoingRecord {
+    return { topic: this.#options.ledgerTopic, partition: this.#options.lane, key, value, headers };
+  }
+}
+
+/** At most what it takes in a batch that is not compressed. */
+function recordBytes({ headers, key, value }: OutgoingRecord): number {
+  return RECORD_OVERHEAD_BYTES + lengthOf(key) + lengthOf(value) + headerBytes(headers);
+}
+
+function headerBytes(headers: MessageHeaders): number {
+  let bytes = 0;
+  for (const [name, given] of Object.entries(headers)) {
+    const values = Array.isArray(given) ? (given as readonly (string | Buffer | null)[]) : [given as string | Buffer];
+    for (const value of values) bytes += HEADER_OVERHEAD_BYTES + Buffer.byteLength(name) + lengthOf(value);
+  }
+  return bytes;
+}
+
+function lengthOf(part: string | Buffer | null): number {
+  return part === null ? 0 : Buffer.byteLength(part);
 }

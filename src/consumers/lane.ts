@@ -12,15 +12,17 @@
  * thrown away and the lane is acquired again, once the group has confirmed this process afresh (else a woken process and
  * the true owner would fence each other in turn). It owns its inputs and, while it has one, its tenure.
  */
-import { LedgerFormatError } from '../ledger/ledger-records.ts';
+import { decodeSuspect, LedgerFormatError, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { acquireOwnership } from './lane-acquisition.ts';
 import { LaneInputs } from './lane-inputs.ts';
-import { lossOf } from './lane-loss.ts';
+import { lossOf, type LaneLoss } from './lane-loss.ts';
 import { LaneStoppedError, type LaneParts, type LaneStage, type LaneStatus } from './lane-parts.ts';
 import { SubmissionError } from './lane-submissions.ts';
-import { LaneTenure } from './lane-tenure.ts';
+import { LaneTenure, type Ownership } from './lane-tenure.ts';
+import { LaneTroubles, type Attempted } from './lane-troubles.ts';
+import { errorText } from './message-failures.ts';
 import { sleep } from './signal.ts';
 
 /** Between looks at what is waited for. */
@@ -40,6 +42,7 @@ export class Lane {
   #producer: LaneProducer | null = null;
   #tenure: LaneTenure | null = null;
   #stoppedReason: string | null = null;
+  readonly #troubles = new LaneTroubles();
   #openedMs = 0;
 
   constructor(parts: LaneParts) {
@@ -114,6 +117,7 @@ export class Lane {
     return {
       stage: this.#stage,
       stoppedReason: this.#stoppedReason,
+      trouble: this.#troubles.now(this.#parts.clock.nowMs()),
       openedMs: this.#openedMs,
       isIdle: this.#tenure?.isIdle() ?? true,
       committedMs: this.#tenure?.committedMs() ?? 0,
@@ -145,6 +149,7 @@ export class Lane {
         }
         log.warn({ event: 'lane-acquire-failed', lane, err: error });
         this.#parts.onLost('not-acquired');
+        this.#troubled('not-acquired', error, null);
         await this.#untilConfirmedSince(generation, beganMs);
         await sleep(ACQUIRE_AGAIN_MS);
       }
@@ -161,14 +166,16 @@ export class Lane {
     const token = await acquireOwnership(this.#parts, producer, starts, () => this.#isCurrent(generation));
     if (!this.#isCurrent(generation)) return;
     const positions = this.#inputs.startPositions(starts, index.position(lane));
-    const tenure = new LaneTenure(this.#parts, this.#inputs, { producer, token });
+    const careful = this.#carefulFrom(positions);
+    const tenure = new LaneTenure(this.#parts, this.#inputs, { producer, token, careful });
     this.#producer = null;
     this.#tenure = tenure;
     this.#stage = 'open';
     this.#openedMs = clock.nowMs();
-    this.#inputs.open(positions);
+    this.#inputs.open(positions, tenure.careful());
     const durationMs = Math.round(clock.monotonicMs() - beganMs);
     log.info({ event: 'lane-open', lane, durationMs, unfinished: tenure.entries().length });
+    if (careful !== null) log.warn({ event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) });
     this.#parts.onStageChange();
     void this.#hold(tenure, generation);
   }
@@ -181,6 +188,7 @@ export class Lane {
       const reason = lossOf(error);
       this.#parts.log.warn({ event: 'lane-lost', lane: this.#parts.lane, reason, err: error });
       this.#parts.onLost(reason);
+      this.#troubled(reason, error, tenure.attempted());
       await this.#lost();
     }
   }
@@ -201,6 +209,22 @@ export class Lane {
 
   async #untilConfirmedSince(generation: number, monotonicMs: number): Promise<void> {
     while (this.#isCurrent(generation) && !this.#parts.isConfirmedSince(monotonicMs)) await sleep(STEP_MS);
+  }
+
+  #troubled(reason: LaneLoss, error: unknown, attempted: Attempted | null): void {
+    this.#troubles.lost({ reason, message: errorText(error), nowMs: this.#parts.clock.nowMs() }, attempted);
+  }
+
+  /** Null: messages are read as they come. */
+  #carefulFrom(positions: ReadonlyMap<string, bigint>): Ownership['careful'] {
+    const { index, lane } = this.#parts;
+    const isAdmitted = ({ offset, topic }: Suspect): boolean => offset < (positions.get(topic) ?? 0n);
+    const mark = index.value(lane, SUSPECT_KEY);
+    const marked = mark === undefined ? null : decodeSuspect(mark);
+    const isOpenMark = marked !== null && !isAdmitted(marked);
+    const barren = index.owner(lane)?.barren ?? 0;
+    const { isCareful, suspect } = this.#troubles.reading(isOpenMark ? marked : null, barren, isAdmitted);
+    return isCareful ? { suspect } : null;
   }
 
   #stop(reason: string): void {
@@ -231,4 +255,8 @@ export class Lane {
   #isCurrent(generation: number): boolean {
     return generation === this.#generation;
   }
+}
+
+function suspectText(suspect: Suspect | null): string | null {
+  return suspect === null ? null : `${suspect.topic}@${suspect.offset}, tried ${suspect.tries} times`;
 }

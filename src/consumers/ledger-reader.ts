@@ -178,7 +178,10 @@ export class LedgerReader {
 }
 
 /** A record without a key is not ours. */
-function recordOf({ headers, key, offset, timestamp, value }: KafkaMessage): LedgerRecord[] {
+function recordOf(message: KafkaMessage): LedgerRecord[] {
+  // What the patched client hands over for a batch that it cannot read: it may be ours, so nothing may be passed over.
+  if ('unreadableBatch' in message) throw new Error(`the ledger has a batch at ${message.offset} that cannot be read`);
+  const { headers, key, offset, timestamp, value } = message;
   if (key === null) return [];
   const state = headers?.['state'];
   return [

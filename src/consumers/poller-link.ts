@@ -5,13 +5,16 @@ import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { laneOf } from '../records/keys.ts';
 import type { TopicNames } from '../records/topics.ts';
-import { encodeObservation, type Observation } from '../status/observation.ts';
+import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
 import { decodePollRecord, encodePollRecord, POLL_KEY } from '../status/poll-record.ts';
 import type { PollPort } from '../status/poll-session.ts';
 import { decodeTransactionState } from '../status/transaction-state.ts';
 
 /** The lane whose owner polls. */
 export const POLLER_LANE = 0;
+
+/** Of what is submitted at once, one larger observation apart: a page may be larger than a batch of the topic. */
+const SUBMISSION_BYTES_MAX = 512 * 1024;
 
 export interface PollerLinkOptions {
   readonly processId: string;
@@ -41,19 +44,32 @@ export function pollerPort(options: PollerLinkOptions): Omit<PollPort, 'wait'> {
       const value = index.value(POLLER_LANE, POLL_KEY);
       return value === undefined ? null : decodePollRecord(value);
     },
-    publish: (observations, record) => {
-      const records = observations.map((observation) => observationRecord(observation, topics, laneCount));
+    publish: async (observations, record) => {
+      let records: OutgoingRecord[] = [];
+      let bytes = 0;
+      for (const observation of observations) {
+        const next = observationRecord(observation, topics, laneCount);
+        if (next === null) continue;
+        bytes += next.value?.length ?? 0;
+        if (records.length > 0 && bytes > SUBMISSION_BYTES_MAX) {
+          await submit(records);
+          records = [];
+          bytes = next.value?.length ?? 0;
+        }
+        records.push(next);
+      }
       if (record !== null) {
         const value = encodePollRecord(record);
         records.push({ topic: topics.ledger, partition: POLLER_LANE, key: POLL_KEY, value, headers: {} });
       }
-      return submit(records);
+      if (records.length > 0) await submit(records);
     },
   };
 }
 
-function observationRecord(observation: Observation, topics: TopicNames, laneCount: number): OutgoingRecord {
-  const key = observation.transaction?.id ?? '';
+function observationRecord(observation: Observation, topics: TopicNames, laneCount: number): OutgoingRecord | null {
+  const key = observationKey(observation);
+  if (key === null) return null;
   const value = encodeObservation(observation);
   return { topic: topics.observations, partition: laneOf(key, laneCount), key, value, headers: {} };
 }

@@ -243,11 +243,11 @@ function recordOf(
   partition: number,
   message: { offset: string; timestamp: string; key: Buffer | null; value: Buffer | null; headers?: IHeaders },
 ): TopicRecord {
-  const headers: Record<string, string> = {};
-  for (const [name, given] of Object.entries(message.headers ?? {})) {
-    const first = Array.isArray(given) ? given[0] : given;
-    if (first !== undefined) headers[name] = first.toString();
-  }
+  const headers = Object.entries(message.headers ?? {}).flatMap(([name, given]) => {
+    // Null, too: kafkajs' types do not know.
+    const first = (Array.isArray(given) ? given[0] : given) as Buffer | string | null | undefined;
+    return first == null ? [] : [[name, first.toString()] as const];
+  });
   return {
     topic,
     partition,
@@ -255,6 +255,6 @@ function recordOf(
     timestampMs: Number(message.timestamp),
     key: message.key,
     value: message.value,
-    headers,
+    headers: Object.fromEntries(headers),
   };
 }

@@ -6,6 +6,7 @@
  *   t:<id>          the state of a transaction (src/status)
  *   !owner          who owns the lane since when; its token marks the end of a restore
  *   !position       the next offset of each input topic, and the number of the owner's commit
+ *   !suspect        the message that the owner reads alone, for the lane was lost over and over; or none
  *   !poll           how far the status poller is (src/status); lane 0 alone
  *
  * A value of another version stops the lane: guessing about money is worse than waiting for the right release.
@@ -16,6 +17,7 @@ export const ENTRY_PREFIX = 'c:';
 export const TRANSACTION_PREFIX = 't:';
 export const OWNER_KEY = '!owner';
 export const POSITION_KEY = '!position';
+export const SUSPECT_KEY = '!suspect';
 
 const FORMAT_VERSION = 1;
 
@@ -23,6 +25,16 @@ export interface OwnerRecord {
   readonly token: string;
   readonly processId: string;
   readonly atMs: number;
+  /** Owners in a row before this one that committed nothing but their own record. */
+  readonly barren: number;
+}
+
+/** A message that may be what lanes are lost at. */
+export interface Suspect {
+  readonly topic: string;
+  readonly offset: bigint;
+  /** Owners that were lost while they handled it alone, with the present one. */
+  readonly tries: number;
 }
 
 export interface PositionRecord {
@@ -68,7 +80,20 @@ export function encodeOwner(owner: OwnerRecord): Buffer {
 }
 
 export function decodeOwner(value: Buffer): OwnerRecord {
-  return decode(value) as unknown as OwnerRecord;
+  return { barren: 0, ...(decode(value) as unknown as Omit<OwnerRecord, 'barren'>) };
+}
+
+/** @param suspect null: none is any more */
+export function encodeSuspect(suspect: Suspect | null): Buffer {
+  return encode(suspect === null ? {} : { ...suspect, offset: suspect.offset.toString() });
+}
+
+export function decodeSuspect(value: Buffer): Suspect | null {
+  const plain = decode(value) as unknown as { topic?: string; offset?: string; tries?: number };
+  const { offset, topic, tries } = plain;
+  return topic === undefined || offset === undefined || tries === undefined
+    ? null
+    : { topic, offset: BigInt(offset), tries };
 }
 
 export function encodePosition(position: PositionRecord): Buffer {

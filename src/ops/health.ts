@@ -6,6 +6,7 @@
  */
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { LaneSetStatus } from '../consumers/lane-set.ts';
+import type { Trouble } from '../consumers/lane-troubles.ts';
 import type { CommandType } from '../records/commands.ts';
 
 export interface ReadinessInputs {
@@ -22,6 +23,9 @@ export interface Readiness {
   /** Why it is not ready; of a ready process what is amiss all the same. */
   readonly reasons: readonly string[];
 }
+
+/** One loss is an accident: a broker that was restarted, a process that was frozen. */
+const LOSSES_TOLD_MIN = 2;
 
 interface Finding {
   readonly reason: string;
@@ -51,7 +55,10 @@ function laneFindings(status: LaneSetStatus): Finding[] {
   const findings: Finding[] = [];
   /** The same problem holds for many lanes at once and is told once. */
   const registryProblems = new Map<string, number[]>();
-  for (const [lane, { stage, stoppedReason, inputs }] of status.lanes) {
+  for (const [lane, { stage, stoppedReason, inputs, trouble }] of status.lanes) {
+    if (trouble !== null && trouble.losses >= LOSSES_TOLD_MIN)
+      findings.push({ reason: troubleInWords(lane, trouble), isBlocking: false });
+
     switch (stage) {
       case 'closed':
       case 'acquiring':
@@ -79,6 +86,10 @@ function laneFindings(status: LaneSetStatus): Finding[] {
     findings.push(blocking(`the schema registry cannot be asked (${lanesInWords(lanes)}): ${problem}`));
   }
   return findings;
+}
+
+function troubleInWords(lane: number, { losses, message, reason }: Trouble): string {
+  return `lane ${lane} keeps being lost, ${losses} times of late; last ${reason}: ${message}`;
 }
 
 function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]): Finding[] {

@@ -83,6 +83,7 @@ export const DEAD_LETTER_REASONS = every<DeadLetterReason>({
   TOO_LARGE: true,
   SET_ASIDE: true,
   REFUSED_DECISION: true,
+  UNREADABLE_BATCH: true,
 });
 export const BREAKER_STAGES = every<BreakerStage>({
   closed: true,
@@ -101,6 +102,7 @@ export const LANE_STAGES = every<LaneStage>({
 export const LANE_LOSSES = every<LaneLoss>({
   fenced: true,
   'not-committed': true,
+  refused: true,
   'counted-out': true,
   'not-acquired': true,
   'own-failure': true,

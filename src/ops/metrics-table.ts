@@ -177,7 +177,7 @@ export const METRICS = {
     name: 'payments_own_failures_total',
     type: 'counter',
     help: 'Failures of our own code on a message or an entry, each a bug; after three on the same one it is set aside.',
-    labels: { where: ['entry', 'admission', 'decision', 'observation'] },
+    labels: { where: ['reading', 'entry', 'admission', 'decision', 'observation'] },
   },
   apiCallDurationSeconds: {
     name: 'payments_api_call_duration_seconds',

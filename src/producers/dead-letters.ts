@@ -1,8 +1,33 @@
-/** Dead letters: the original bytes and headers, with the reason and the place in headers of our own. */
-import type { OutgoingRecord } from './lane-producer.ts';
+/**
+ * Dead letters: the original bytes and headers, with the reason and the place in headers of our own; or a reference to
+ * them, where they are too large to be copied: the place, their length, their SHA-256 and the first KiB.
+ */
+import type { MessageHeaders, OutgoingRecord } from './lane-producer.ts';
 
 export type DeadLetterReason =
-  'UNREADABLE' | 'UNKNOWN_SCHEMA' | 'NO_KEY' | 'INVALID_KEY' | 'TOO_LARGE' | 'SET_ASIDE' | 'REFUSED_DECISION';
+  | 'UNREADABLE'
+  | 'UNKNOWN_SCHEMA'
+  | 'NO_KEY'
+  | 'INVALID_KEY'
+  | 'TOO_LARGE'
+  | 'SET_ASIDE'
+  | 'REFUSED_DECISION'
+  /** A whole record batch, which cannot be decompressed or decoded. */
+  | 'UNREADABLE_BATCH';
+
+/** The bytes that only the beginning of was kept of. */
+export interface CutBytes {
+  readonly bytes: number;
+  /** Lower-case hex. */
+  readonly sha256: string;
+}
+
+/** What was left out of a message that is too large to be copied. */
+export interface Cut {
+  readonly key: CutBytes | null;
+  readonly value: CutBytes | null;
+  readonly headersLeftOut: number;
+}
 
 /** A message as it was read, with its first place. */
 export interface OriginalMessage {
@@ -12,13 +37,20 @@ export interface OriginalMessage {
   readonly timestampMs: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  readonly headers: Readonly<Record<string, string | Buffer>>;
+  readonly headers: MessageHeaders;
+  /** Null: key, value and headers are whole. */
+  readonly cut: Cut | null;
+  /** Of a whole batch that could not be read: the offset of its last record. */
+  readonly lastOffset: bigint | null;
 }
 
 export interface DeadLetter extends OriginalMessage {
   readonly reason: DeadLetterReason;
   readonly message: string;
 }
+
+/** Our own sentences may quote what was published. */
+const MESSAGE_LENGTH_MAX = 2_000;
 
 export function deadLetterRecord(topic: string, lane: number, letter: DeadLetter): OutgoingRecord {
   return {
@@ -29,11 +61,28 @@ export function deadLetterRecord(topic: string, lane: number, letter: DeadLetter
     headers: {
       ...letter.headers,
       'dlq-reason': letter.reason,
-      'dlq-message': letter.message,
+      'dlq-message': letter.message.slice(0, MESSAGE_LENGTH_MAX).toWellFormed(),
       'dlq-topic': letter.topic,
       'dlq-partition': String(letter.partition),
       'dlq-offset': letter.offset.toString(),
-      'dlq-timestamp': new Date(letter.timestampMs).toISOString(),
+      'dlq-timestamp': instantText(letter.timestampMs),
+      ...(letter.lastOffset === null ? {} : { 'dlq-last-offset': letter.lastOffset.toString() }),
+      ...(letter.cut === null ? {} : referenceHeaders(letter.cut)),
     },
   };
+}
+
+function referenceHeaders({ headersLeftOut, key, value }: Cut): Record<string, string> {
+  return {
+    'dlq-by-reference': 'true',
+    ...(key === null ? {} : { 'dlq-key-bytes': String(key.bytes), 'dlq-key-sha256': key.sha256 }),
+    ...(value === null ? {} : { 'dlq-value-bytes': String(value.bytes), 'dlq-value-sha256': value.sha256 }),
+    ...(headersLeftOut === 0 ? {} : { 'dlq-headers-left-out': String(headersLeftOut) }),
+  };
+}
+
+/** ISO 8601; the number as it is where a publisher's clock is beyond what that can write. */
+function instantText(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString();
 }

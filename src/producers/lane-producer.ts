@@ -8,15 +8,19 @@
  * Ownership of a lane is this producer's epoch (invariant I2). Any error leaves the outcome of the transaction open, so
  * the producer is never used again after one: the lane reads back what was committed.
  */
-import type { Producer } from 'kafkajs';
+import type { IHeaders, Message, Producer } from 'kafkajs';
 import { createKafka, LANE_RETRY, type KafkaLog, type KafkaSettings } from './kafka-client.ts';
+
+type HeaderValue = string | Buffer | null;
+/** By name; several of one name in their order. */
+export type MessageHeaders = Readonly<Record<string, HeaderValue | readonly HeaderValue[]>>;
 
 export interface OutgoingRecord {
   readonly topic: string;
   readonly partition: number;
   readonly key: string | Buffer | null;
   readonly value: Buffer | null;
-  readonly headers: Record<string, string | Buffer>;
+  readonly headers: MessageHeaders;
 }
 
 export interface GroupOffsets {
@@ -110,19 +114,17 @@ export class LaneProducer {
   }
 }
 
-function byTopic(records: readonly OutgoingRecord[]): {
-  topic: string;
-  messages: {
-    partition: number;
-    key: string | Buffer | null;
-    value: Buffer | null;
-    headers: Record<string, string | Buffer>;
-  }[];
-}[] {
+function byTopic(records: readonly OutgoingRecord[]): { topic: string; messages: Message[] }[] {
   const topics = Map.groupBy(records, (record) => record.topic);
   return [...topics].map(([topic, messages]) => ({
     topic,
-    messages: messages.map(({ partition, key, value, headers }) => ({ partition, key, value, headers })),
+    // kafkajs writes null headers; its types do not know.
+    messages: messages.map(({ partition, key, value, headers }) => ({
+      partition,
+      key,
+      value,
+      headers: headers as IHeaders,
+    })),
   }));
 }
 

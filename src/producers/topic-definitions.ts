@@ -27,9 +27,9 @@ export interface TopicDefinition {
 }
 
 /** Largest batch of commands, bytes: room for any command of the interface many times over. */
-const COMMAND_BATCH_BYTES_MAX = 1024 * 1024;
+export const COMMAND_BATCH_BYTES_MAX = 1024 * 1024;
 /** Records that carry a whole command or answer with headers of their own need more room than a command, bytes. */
-const CARRIER_BYTES_MAX = 4 * 1024 * 1024;
+export const CARRIER_BYTES_MAX = 4 * 1024 * 1024;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

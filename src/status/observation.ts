@@ -22,13 +22,38 @@ export interface Observation {
   readonly carried: Carried;
 }
 
+/** Of a transaction or quote: longer ones are none, and could not be keys of the ledger. */
+export const ID_LENGTH_MAX = 1024;
+
 /** Key of the observation; null when there is nothing to observe. */
 export function observationKey(seen: { transaction: Transaction | null; quote: Quote | null }): string | null {
-  return seen.transaction?.id ?? seen.quote?.transactionId ?? seen.quote?.id ?? null;
+  const id = seen.transaction?.id ?? seen.quote?.transactionId ?? seen.quote?.id ?? null;
+  return id === null || id === '' || id.length > ID_LENGTH_MAX ? null : id;
 }
 
+/** An observation that is larger is reduced to what the status of transaction and quote follows from. */
+const OBSERVATION_BYTES_MAX = 1024 * 1024;
+const REDUCED_TEXT_LENGTH_MAX = 1024;
+
 export function encodeObservation(observation: Observation): Buffer {
-  return encodePlain(observation);
+  const encoded = encodePlain(observation);
+  if (encoded.length <= OBSERVATION_BYTES_MAX) return encoded;
+  const { quote, transaction } = observation;
+  return encodePlain({
+    ...observation,
+    transaction: transaction === null ? null : shortTexts(transaction),
+    quote: quote === null ? null : shortTexts(quote),
+  });
+}
+
+/** The id and the texts that are short; null in the place of all else. */
+function shortTexts<Resource extends { id: string }>(resource: Resource): Resource {
+  const isShort = (value: unknown): boolean => typeof value === 'string' && value.length <= REDUCED_TEXT_LENGTH_MAX;
+  const members = Object.entries(resource).map(([name, value]: [string, unknown]) => [
+    name,
+    isShort(value) ? value : null,
+  ]);
+  return { ...(Object.fromEntries(members) as Resource), id: resource.id };
 }
 
 /** @returns null for bytes that are not an observation of ours */

@@ -52,7 +52,12 @@ function retentionOf(memory: LaneMemory): LaneRetention {
 
 /** Keys of the tombstones that a transaction writes. */
 function tombstonesOf(retention: LaneRetention): string[] {
-  const transaction = new LaneTransaction('ledger', 0);
+  const transaction = new LaneTransaction({
+    lane: 0,
+    ledgerTopic: 'ledger',
+    inputTopics: new Set(),
+    unitsMax: Infinity,
+  });
   retention.gather(transaction);
   const records = transaction.records({ token: 'token', commit: 1 }, new Map());
   return records.filter(({ value }) => value === null).map(({ key }) => String(key));

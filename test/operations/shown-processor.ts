@@ -66,7 +66,8 @@ export class ShownProcessor extends FakeProcessor {
   owners(owners: readonly { processId: string; lanes: readonly number[]; atMs: number }[]): void {
     const lanes = Array.from({ length: LANES }, (_, lane): LedgerLaneStatus => {
       const found = owners.find((owner) => owner.lanes.includes(lane));
-      const owner = found === undefined ? null : { processId: found.processId, atMs: found.atMs, token: 't' };
+      const owner =
+        found === undefined ? null : { processId: found.processId, atMs: found.atMs, token: 't', barren: 0 };
       return { ...(this.ledger.lanes[lane] ?? { nextOffset: END, unknown: [] }), lane, owner };
     });
     this.ledger = { ...this.ledger, lanes };
@@ -87,7 +88,8 @@ export class ShownProcessor extends FakeProcessor {
   }
 
   deadLetter(reason: DeadLetterReason): void {
-    const message = { topic: 't', partition: 0, offset: 1n, timestampMs: 0, key: null, value: null, headers: {} };
+    const place = { topic: 't', partition: 0, offset: 1n, timestampMs: 0, lastOffset: null };
+    const message = { ...place, key: null, value: null, headers: {}, cut: null };
     this.activity.reports.deadLettered(0, { ...message, reason, message: 'm' });
   }
 

@@ -72,6 +72,7 @@ export function laneStatus(change: Partial<LaneStatus> = {}): LaneStatus {
   return {
     stage: 'open',
     stoppedReason: null,
+    trouble: null,
     openedMs: 0,
     isIdle: true,
     committedMs: 0,

@@ -99,7 +99,17 @@ describe('the activity', () => {
   it('counts results by command and outcome and dead letters by reason, and keeps their number bounded', () => {
     const { activity, nowMs } = new FakeProcessor();
     for (let index = 0; index < 50; index += 1) activity.reports.resulted(0, result({ commandType: `type-${index}` }));
-    const letter = { topic: 't', partition: 0, offset: 1n, timestampMs: 0, key: null, value: null, headers: {} };
+    const letter = {
+      topic: 't',
+      partition: 0,
+      offset: 1n,
+      timestampMs: 0,
+      key: null,
+      value: null,
+      headers: {},
+      cut: null,
+      lastOffset: null,
+    };
     activity.reports.deadLettered(0, { ...letter, reason: 'NO_KEY', message: 'm' });
     const state = activity.state();
     expect(state.results).toEqual([{ command: 'other', outcome: 'ACCEPTED', count: 50 }]);

@@ -71,7 +71,17 @@ describe('counters', () => {
     metrics.reports.laneLost('fenced');
     metrics.reports.redelivered(7);
     metrics.reports.deadLettered(0, {
-      ...{ topic: 't', partition: 0, offset: 1n, timestampMs: 0, key: null, value: null, headers: {} },
+      ...{
+        topic: 't',
+        partition: 0,
+        offset: 1n,
+        timestampMs: 0,
+        key: null,
+        value: null,
+        headers: {},
+        cut: null,
+        lastOffset: null,
+      },
       reason: 'NO_KEY',
       message: 'm',
     });

@@ -26,6 +26,9 @@ test('a fetch that begins too early is taken from where the lane stands; one tha
     resume: () => undefined,
     wake: () => undefined,
     onRedelivered: (messages) => redelivered.push(messages),
+    setAside: () => 'aside',
+    failed: () => true,
+    beforeReading: async () => ({ kind: 'read' }),
   });
   inbox.open(10n);
   expect(inbox.offer(batch(10, 19))).toBe('taken');

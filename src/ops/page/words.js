@@ -139,6 +139,7 @@ export const DEAD_LETTERS = {
   TOO_LARGE: 'it is too large',
   SET_ASIDE: 'our own code failed on it three times: a bug',
   REFUSED_DECISION: 'an operator decision that was refused',
+  UNREADABLE_BATCH: 'its whole batch cannot be decompressed or decoded',
 };
 
 /** What to know and to do of a readiness reason, by how it begins. */

@@ -1,0 +1,152 @@
+/**
+ * Messages as lanes handle them, made from what the Kafka client hands over: bounded before anything else is done with
+ * them (invariant I7). Whole, if they can be copied to the dead letters as they are; else cut to a reference. Pure.
+ */
+import { createHash } from 'node:crypto';
+import type { IHeaders, KafkaMessage } from 'kafkajs';
+import type { Cut, CutBytes } from '../producers/dead-letters.ts';
+import type { MessageHeaders } from '../producers/lane-producer.ts';
+
+export interface InputMessage {
+  readonly offset: bigint;
+  /** Milliseconds since 1970, as Kafka has it: the broker's where the topic is LogAppendTime, else the publisher's word. */
+  readonly timestampMs: number;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers: MessageHeaders;
+  readonly headerCount: number;
+  readonly headerBytes: number;
+  /** Null: it is whole. */
+  readonly cut: Cut | null;
+  /** Set where it stands for a whole batch that cannot be read; the offset is that of the batch's last record. */
+  readonly unreadableBatch: { readonly firstOffset: bigint; readonly problem: string } | null;
+}
+
+/** What the patched client adds. */
+type ClientMessage = KafkaMessage & {
+  /** All headers of a record that has too many to be decoded. */
+  readonly headersLeftOut?: number;
+  /** In place of a batch that cannot be decompressed or decoded. */
+  readonly unreadableBatch?: { readonly firstOffset: string; readonly records: Buffer; readonly error: unknown };
+};
+
+interface Header {
+  readonly name: string;
+  readonly value: string | Buffer | null;
+}
+
+/** A message up to this size is kept whole: with what is added to it, it fits the dead letters several times. */
+const WHOLE_BYTES_MAX = 1024 * 1024;
+const WHOLE_HEADERS_MAX = 1_000;
+/** Of one that is larger, key and value up to this size are kept all the same; of what is longer, the beginning. */
+const PART_BYTES_MAX = 64 * 1024;
+const BEGINNING_BYTES = 1024;
+/** Kept of the headers of one that is larger, unless they are long themselves: answers carry them on. */
+const ANSWER_HEADERS = ['ce_id', 'traceparent', 'tracestate', 'correlation-id'];
+/** What lies in a larger piece of memory is copied out of it, so that it does not keep all of that. */
+const SHARED_BYTES_MAX = 1024 * 1024;
+
+export function inputMessage(message: ClientMessage): InputMessage {
+  const { headersLeftOut: undecoded = 0, key, unreadableBatch, value } = message;
+  const place = { offset: BigInt(message.offset), timestampMs: Number(message.timestamp) };
+  if (unreadableBatch !== undefined) {
+    const { error, firstOffset, records } = unreadableBatch;
+    return {
+      ...place,
+      ...kept(null, beginningOf(records), []),
+      cut: { key: null, value: cutBytes(records), headersLeftOut: 0 },
+      unreadableBatch: { firstOffset: BigInt(firstOffset), problem: problemOf(error) },
+    };
+  }
+  const headers = headersOf(message.headers ?? {});
+  const bytes = (key?.length ?? 0) + (value?.length ?? 0) + bytesOf(headers);
+  if (bytes <= WHOLE_BYTES_MAX && headers.length <= WHOLE_HEADERS_MAX && undecoded === 0)
+    return { ...place, ...kept(key, value, headers), cut: null, unreadableBatch: null };
+  const parts = { key: shortened(key), value: shortened(value) };
+  const ofAnswers = answerHeaders(message.headers ?? {});
+  const headersLeftOut = undecoded + headers.length - Object.keys(ofAnswers).length;
+  return {
+    ...place,
+    ...kept(parts.key.kept, parts.value.kept, headersOf(ofAnswers)),
+    cut: { key: parts.key.cut, value: parts.value.cut, headersLeftOut },
+    unreadableBatch: null,
+  };
+}
+
+/** Those headers that answers carry on, unless they are long or there are several of one name. */
+export function answerHeaders(headers: MessageHeaders | IHeaders): MessageHeaders {
+  const pairs = ANSWER_HEADERS.filter((name) => Object.hasOwn(headers, name)).map((name) => [name, headers[name]]);
+  return Object.fromEntries(
+    pairs.filter(([, value]) => Buffer.isBuffer(value) && value.length <= BEGINNING_BYTES),
+  ) as MessageHeaders;
+}
+
+/** All that is needed to find the message again, and nothing of it. */
+export function referenceTo({ cut, headerCount, key, value }: InputMessage): Cut {
+  return {
+    key: cut?.key ?? (key === null ? null : cutBytes(key)),
+    value: cut?.value ?? (value === null ? null : cutBytes(value)),
+    headersLeftOut: headerCount + (cut?.headersLeftOut ?? 0),
+  };
+}
+
+/** Bytes that it takes in memory. */
+export function sizeOf({ headerBytes, key, value }: InputMessage): number {
+  return (key?.length ?? 0) + (value?.length ?? 0) + headerBytes + 100;
+}
+
+export function beginningOf(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.subarray(0, BEGINNING_BYTES));
+}
+
+export function cutBytes(bytes: Buffer): CutBytes {
+  return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+function kept(
+  key: Buffer | null,
+  value: Buffer | null,
+  headers: readonly Header[],
+): Pick<InputMessage, 'key' | 'value' | 'headers' | 'headerCount' | 'headerBytes'> {
+  const values = Map.groupBy(headers, ({ name }) => name);
+  const named = [...values].map(([name, group]) => {
+    const own = group.map((header) => (Buffer.isBuffer(header.value) ? ownBytes(header.value) : header.value));
+    return [name, own.length === 1 ? (own[0] ?? null) : own] as const;
+  });
+  return {
+    key: key === null ? null : ownBytes(key),
+    value: value === null ? null : ownBytes(value),
+    headers: Object.fromEntries(named),
+    headerCount: headers.length,
+    headerBytes: bytesOf(headers),
+  };
+}
+
+function headersOf(headers: MessageHeaders | IHeaders): Header[] {
+  return Object.entries(headers).flatMap(([name, given]) =>
+    (Array.isArray(given) ? (given as Header['value'][]) : [given as Header['value']]).map((value) => ({
+      name,
+      value: value ?? null,
+    })),
+  );
+}
+
+function shortened(part: Buffer | null): { kept: Buffer | null; cut: CutBytes | null } {
+  return part === null || part.length <= PART_BYTES_MAX
+    ? { kept: part, cut: null }
+    : { kept: beginningOf(part), cut: cutBytes(part) };
+}
+
+function bytesOf(headers: readonly Header[]): number {
+  return headers.reduce((sum, { name, value }) => sum + name.length + (value?.length ?? 0), 0);
+}
+
+function ownBytes(bytes: Buffer): Buffer {
+  return bytes.buffer.byteLength > SHARED_BYTES_MAX ? Buffer.from(bytes) : bytes;
+}
+
+function problemOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : '';
+  return message + cause;
+}

@@ -1,0 +1,161 @@
+/**
+ * Where a message was first, and the headers that say so of one that was moved to the partition of its key. A header can
+ * lie: it can make a command older, never younger, and what is no place of the topic counts as absent.
+ */
+import type { Carried, Origin } from '../ledger/entry.ts';
+import type { Cut, DeadLetter, OriginalMessage } from '../producers/dead-letters.ts';
+import type { OutgoingRecord } from '../producers/lane-producer.ts';
+import { COMMAND_VALUE_BYTES_MAX } from '../records/commands.ts';
+import { readKey } from '../records/keys.ts';
+import { answerHeaders, beginningOf, cutBytes, referenceTo, type InputMessage } from './input-message.ts';
+
+/** A partition of an input topic. */
+export interface Place {
+  readonly topic: string;
+  readonly lane: number;
+}
+
+const HEADER_LENGTH_MAX = 1024;
+/** Headers of a command, with their names: room for everything that tracing and routing add. */
+const HEADER_BYTES_MAX = 64 * 1024;
+const HEADERS_MAX = 500;
+const MOVED = {
+  partition: 'moved-partition',
+  offset: 'moved-offset',
+  timestamp: 'moved-timestamp',
+  /** Of one that was too large to be moved whole. */
+  valueBytes: 'moved-value-bytes',
+  valueSha256: 'moved-value-sha256',
+  headersLeftOut: 'moved-headers-left-out',
+};
+
+/** What of a message is larger than any command may be, or null. */
+export function sizeProblem(message: InputMessage): string | null {
+  const cut = cutOf(message);
+  const valueBytes = cut?.value?.bytes ?? message.value?.length ?? 0;
+  if (valueBytes > COMMAND_VALUE_BYTES_MAX)
+    return `the value has ${valueBytes} bytes; a command has at most ${COMMAND_VALUE_BYTES_MAX}`;
+  if (cut === null && message.headerCount <= HEADERS_MAX && message.headerBytes <= HEADER_BYTES_MAX) return null;
+  return `a command has at most ${HEADERS_MAX} headers, with at most ${HEADER_BYTES_MAX} bytes together`;
+}
+
+/** The message as it was read, at its first place. */
+export function originalMessage(place: Place, laneCount: number, message: InputMessage): OriginalMessage {
+  const { headers, key, unreadableBatch, value } = message;
+  const batch = unreadableBatch === null ? {} : { offset: unreadableBatch.firstOffset, lastOffset: message.offset };
+  return {
+    lastOffset: null,
+    ...originOf(place, laneCount, message),
+    key,
+    value,
+    headers,
+    cut: cutOf(message),
+    ...batch,
+  };
+}
+
+/** Where the message lies, whatever its headers say. */
+export function placeOf({ lane, topic }: Place, { offset, timestampMs }: InputMessage): Origin {
+  return { topic, partition: lane, offset, timestampMs };
+}
+
+/** Why a message is set aside, and how much of it is copied: what was refused once goes by reference. */
+export interface Aside {
+  readonly problem: string;
+  readonly isByReference: boolean;
+}
+
+export function letterAside(place: Place, message: InputMessage, { isByReference, problem }: Aside): DeadLetter {
+  const { headers, key, value } = message;
+  const letter = { ...placeOf(place, message), lastOffset: null, reason: 'SET_ASIDE' as const, message: problem };
+  if (!isByReference) return { ...letter, key, value, headers, cut: message.cut };
+  return {
+    ...letter,
+    key: readKey(key).ok ? key : null,
+    value: value === null ? null : beginningOf(value),
+    headers: {},
+    cut: referenceTo(message),
+  };
+}
+
+function originOf(place: Place, laneCount: number, message: InputMessage): Origin {
+  const here = placeOf(place, message);
+  const moved = [MOVED.partition, MOVED.offset, MOVED.timestamp].map((name) => numberOf(message, name));
+  const [partition, offset, timestampMs] = moved;
+  if (partition == null || offset == null || timestampMs == null || partition >= laneCount) return here;
+  return {
+    topic: place.topic,
+    partition: Number(partition),
+    offset,
+    timestampMs: Math.min(Number(timestampMs), here.timestampMs),
+  };
+}
+
+/** A message on its way to the partition of its key. One too large for any command goes on as a reference. */
+export function movedRecord(lane: number, original: OriginalMessage, isTooLarge: boolean): OutgoingRecord {
+  const { cut, headers, key, offset, partition, timestampMs, topic, value } = original;
+  const first = {
+    [MOVED.partition]: String(partition),
+    [MOVED.offset]: offset.toString(),
+    [MOVED.timestamp]: String(timestampMs),
+  };
+  if (!isTooLarge) return { topic, partition: lane, key, value, headers: { ...headers, ...first } };
+  const valueCut = cut?.value ?? (value === null ? null : cutBytes(value));
+  const kept = answerHeaders(headers);
+  const headersLeftOut = Object.keys(headers).length - Object.keys(kept).length + (cut?.headersLeftOut ?? 0);
+  return {
+    topic,
+    partition: lane,
+    key,
+    value: value === null ? null : beginningOf(value),
+    headers: {
+      ...kept,
+      ...first,
+      [MOVED.headersLeftOut]: String(headersLeftOut),
+      ...(valueCut === null
+        ? {}
+        : { [MOVED.valueBytes]: String(valueCut.bytes), [MOVED.valueSha256]: valueCut.sha256 }),
+    },
+  };
+}
+
+export function carriedOf(message: InputMessage): Carried {
+  const names = ['traceparent', 'tracestate', 'correlation-id'] as const;
+  return Object.fromEntries(
+    names.map((name) => [name, shortHeader(message, name)]).filter(([, text]) => text !== null),
+  ) as Carried;
+}
+
+/** A header that is carried on or compared; one that is too long counts as absent. */
+export function shortHeader(message: InputMessage, name: string): string | null {
+  const text = wholeHeader(message, name);
+  return text === null || text.length > HEADER_LENGTH_MAX ? null : text.toWellFormed();
+}
+
+/** The first of the name, as text. */
+export function wholeHeader({ headers }: InputMessage, name: string): string | null {
+  if (!Object.hasOwn(headers, name)) return null;
+  const given = headers[name];
+  const first = Array.isArray(given) ? (given as readonly (string | Buffer | null)[])[0] : given;
+  return first?.toString() ?? null;
+}
+
+/** What was left out of it here, or when it was moved. */
+function cutOf(message: InputMessage): Cut | null {
+  if (message.cut !== null) return message.cut;
+  const bytes = numberOf(message, MOVED.valueBytes);
+  const sha256 = shortHeader(message, MOVED.valueSha256);
+  const headersLeftOut = numberOf(message, MOVED.headersLeftOut);
+  if (headersLeftOut === null) return null;
+  return {
+    key: null,
+    value: bytes === null || sha256 === null ? null : { bytes: Number(bytes), sha256 },
+    headersLeftOut: Number(headersLeftOut),
+  };
+}
+
+/** A number in plain digits that fits where we put it, or null. */
+function numberOf(message: InputMessage, name: string): bigint | null {
+  const text = shortHeader(message, name);
+  return text !== null && /^\d{1,15}$/.test(text) ? BigInt(text) : null;
+}
