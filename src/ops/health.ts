@@ -89,7 +89,7 @@ function laneFindings(status: LaneSetStatus): Finding[] {
 }
 
 function troubleInWords(lane: number, { losses, message, reason }: Trouble): string {
-  return `lane ${lane} keeps being lost, ${losses} times of late; last ${reason}: ${message}`;
+  return `keeps being lost: lane ${lane}, ${losses} times of late; last ${reason}: ${message}`;
 }
 
 function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]): Finding[] {

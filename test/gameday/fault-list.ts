@@ -11,6 +11,8 @@ export const BY_PROMTOOL_ONLY: Readonly<Record<string, string>> = {
   PaymentsRetentionNear: 'a command would have to wait for hours: brokers stamp them, no test can',
   PaymentsResultsUnknownOld: 'a result would have to wait for an hour, at the usual scale',
   PaymentsLanesLost: 'wants lanes that are lost again and again; a broker that is down costs each of them once',
+  PaymentsCommitsRefused: 'wants a topic that takes less than it must: the start-up check keeps that from happening',
+  PaymentsBatchUnreadable: 'wants a batch that no client of ours writes; test/promises/i6-* publish them',
   PaymentsManyRedeliveries: 'wants a thousand messages that are fetched in vain',
   PaymentsStandbyBehind: 'wants a ledger of more than ten thousand records that is not read',
   PaymentsRestoreSlow: 'wants a ledger that takes minutes to read',

@@ -138,6 +138,12 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsDeadLetters'],
   },
   {
+    when: 'a whole batch cannot be read',
+    minutes: 20,
+    changes: [{ metric: 'deadLetters', labels: { reason: 'UNREADABLE_BATCH' }, instance: 'b', course: risingTo(1) }],
+    fires: ['PaymentsDeadLetters', 'PaymentsBatchUnreadable'],
+  },
+  {
     when: 'a message became a dead letter, an entry failed and was set aside before a new process was first looked at',
     minutes: 20,
     changes: [

@@ -39,6 +39,12 @@ export const LANE_ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsLanesLost'],
   },
   {
+    when: 'Kafka refuses what a lane would commit',
+    minutes: 20,
+    changes: [{ metric: 'lanesLost', labels: { reason: 'refused' }, instance: 'b', course: risingTo(5) }],
+    fires: ['PaymentsCommitsRefused'],
+  },
+  {
     when: 'a process is lost with its lane, once',
     minutes: 40,
     changes: [{ metric: 'lanesLost', labels: { reason: 'fenced' }, instance: 'b', course: risingTo(1) }],

@@ -96,6 +96,16 @@ const ROWS: Row[] = [
     reasons: ['draining: the process is shutting down'],
   },
   {
+    name: 'a lane that is lost over and over: told with the last reason, also while it is open for a moment',
+    change: (processor) => {
+      const trouble = { losses: 4, sinceMs: 0, lastMs: 9, reason: 'refused' as const, message: 'too large' };
+      processor.setLane(0, laneStatus({ trouble }));
+      processor.setLane(1, laneStatus({ trouble: { ...trouble, losses: 1 } }));
+    },
+    ready: true,
+    reasons: ['keeps being lost: lane 0, 4 times of late; last refused: too large'],
+  },
+  {
     name: 'several at once are all told',
     change: (processor) => {
       processor.isDraining = true;

@@ -153,6 +153,7 @@ const ADVICE = /** @type {const} */ ([
   ['acquiring', 'A takeover passes within seconds; longer after a crash or with a large ledger.'],
   ['releasing', 'The lanes go to another member within seconds.'],
   ['lane', 'It stops rather than guess and needs a person: see the log and the runbook. The other lanes go on.'],
+  ['keeps being lost', 'It is tried again; a message that is to blame is set aside after a few times. See the log.'],
   [
     'the schema registry',
     'Mend the registry. Commands whose schema is not known yet wait in Kafka; none is lost or refused.',

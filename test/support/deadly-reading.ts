@@ -1,0 +1,12 @@
+/**
+ * Loaded into a processor before its own code (`node --import`): a bug of our own that ends the process, on purpose, as a
+ * fault of a native library would. Reading an Avro value that contains the text DEADLY_TEXT kills it.
+ */
+import { RecordRegistry } from '../../src/records/registry.ts';
+
+const decode = Object.getOwnPropertyDescriptor(RecordRegistry.prototype, 'decode')?.value as RecordRegistry['decode'];
+
+RecordRegistry.prototype.decode = async function (this: RecordRegistry, topic: string, bytes: Buffer, nowMs: number) {
+  if (bytes.includes(process.env['DEADLY_TEXT'] ?? '')) process.kill(process.pid, 'SIGKILL');
+  return decode.call(this, topic, bytes, nowMs);
+};
