@@ -17,13 +17,22 @@ export class LaneMemory {
   readonly #index: LedgerIndex;
   readonly #lane: number;
   readonly unfinished = new Map<string, Entry>();
+  #quotesOpen = 0;
   readonly #done = new Map<string, Recent<Entry>>();
   readonly #transactions = new Map<string, Recent<TransactionState>>();
 
   constructor(index: LedgerIndex, lane: number) {
     this.#index = index;
     this.#lane = lane;
-    for (const entry of index.unfinished(lane)) this.unfinished.set(entry.key, entry);
+    for (const entry of index.unfinished(lane)) {
+      this.unfinished.set(entry.key, entry);
+      this.#quotesOpen += quotesOf(entry);
+    }
+  }
+
+  /** Two-step quotes that are being made, or wait for their execution. */
+  quotesOpen(): number {
+    return this.#quotesOpen;
   }
 
   entry(key: string): Entry | undefined {
@@ -31,6 +40,7 @@ export class LaneMemory {
   }
 
   putEntry(entry: Entry, commit: number): void {
+    this.#quotesOpen += quotesOf(entry) - quotesOf(this.unfinished.get(entry.key));
     if (entry.phase.state === 'DONE') {
       this.unfinished.delete(entry.key);
       this.#done.set(entry.key, { value: entry, commit });
@@ -60,4 +70,9 @@ export class LaneMemory {
       }
     }
   }
+}
+
+function quotesOf(entry: Entry | undefined): 0 | 1 {
+  const isOpen = entry?.phase.state === 'QUOTED' || (entry?.phase.state === 'INTENT' && entry.step === 'CREATE');
+  return isOpen ? 1 : 0;
 }
