@@ -214,18 +214,22 @@ export class Calls {
   /** Begins what may begin. @param claiming the lane that claims just now; it need not be told of what is kept for it */
   #pump(claiming: number | null = null): void {
     let isKeptElsewhere = false;
-    for (let step = this.#scheduler.next(this.#moment()); step !== null; step = this.#scheduler.next(this.#moment())) {
-      if (step.kind === 'kept') {
-        if (step.lane !== claiming) isKeptElsewhere = true;
-        continue;
-      }
-      const attempt = this.#attempts.get(step.attemptId);
-      if (attempt?.stage !== 'waiting' || attempt.order === null)
-        throw new Error(`attempt ${step.attemptId} is not waiting`);
-      this.#run(step.attemptId, attempt, attempt.order);
+    let moment = this.#moment();
+    for (;;) {
+      const step = this.#scheduler.next(moment);
+      if (step === null) break;
+      if (step.kind === 'begin') this.#runWaiting(step.attemptId);
+      else if (step.lane !== claiming) isKeptElsewhere = true;
+      moment = this.#moment();
     }
-    this.#setTimer();
+    this.#setTimer(moment);
     if (isKeptElsewhere) this.#announceSpace();
+  }
+
+  #runWaiting(attemptId: string): void {
+    const attempt = this.#attempts.get(attemptId);
+    if (attempt?.stage !== 'waiting' || attempt.order === null) throw new Error(`attempt ${attemptId} is not waiting`);
+    this.#run(attemptId, attempt, attempt.order);
   }
 
   #run(attemptId: string, attempt: Attempt, order: CallOrder): void {
@@ -265,9 +269,9 @@ export class Calls {
     return { nowMs: clock.monotonicMs(), intervalMs: 1000 / ratePerSecond() };
   }
 
-  #setTimer(): void {
+  /** @param moment when there was nothing more to do: what became due since is due at once */
+  #setTimer(moment: Moment): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
-    const moment = this.#moment();
     const atMs = this.#scheduler.lookAgainMs(moment);
     this.#timer = atMs === null ? null : setTimeout(() => this.#pump(), atMs - moment.nowMs);
   }
