@@ -2,9 +2,10 @@
  * The calls of this process. They belong to the process, not to a lane: a lane that is acquired again adopts its calls
  * by attempt id, and their answers wait for it.
  *
- *   claim     the right to an intent: bounded in all, per lane, and by what the service allows of the operation
+ *   claim     the right to an intent: bounded per class of work and lane, and by what the service allows of the
+ *             operation; where the intent may not wait for its call, a slot goes with it
  *   begin     the intent is committed: the call waits for a slot (own slots, as many as connections, so that nothing
- *             queues between the last check and the socket)
+ *             queues between the last check and the socket); whose it is next, `CallScheduler` says
  *   running   the gate was passed right before; the answer comes within the call's deadline
  *   ended     the answer is kept until the lane has committed what follows from it
  *   settle    forgets the attempt, and gives its claim back
@@ -14,7 +15,8 @@
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ChangeRequest, Reading } from '../api/types.ts';
 import type { Clock } from '../api/clock.ts';
-import type { CommandType } from '../records/commands.ts';
+import { CallScheduler, type Moment } from './call-scheduler.ts';
+import { ClaimLimits, type Claim, type Claimed, type ClaimRefusal } from './claim-limits.ts';
 import type { CommandTraces, TracedCommand } from './command-traces.ts';
 
 export type CallEnd =
@@ -38,12 +40,7 @@ export interface CallOrder {
   readonly attempt: number;
 }
 
-/** Why no intent may be made now; the causes of lag. */
-export type ClaimRefusal = 'no-slot' | 'breaker' | 'held' | 'rate-limit' | 'unconfirmed';
-
-interface Attempt {
-  readonly operation: CommandType;
-  readonly lane: number;
+interface Attempt extends Claimed {
   stage: 'claimed' | 'waiting' | 'running' | 'ended';
   order: CallOrder | null;
   owner: CallOwner | null;
@@ -63,9 +60,6 @@ export type Adoption =
 /** Begun attempts remembered for lanes that were dropped; an owner elsewhere settles theirs within minutes. */
 const DROPPED_MAX = 20_000;
 
-/** Intents made ahead of the call slots, so that the latency of commits is hidden. */
-const INTENTS_PER_SLOT = 4;
-
 export interface CallsOptions {
   readonly api: Pick<PaymentApi, 'perform' | 'closure' | 'allowance' | 'onChange'>;
   readonly slots: number;
@@ -80,19 +74,18 @@ export interface CallsOptions {
 export class Calls {
   readonly #options: CallsOptions;
   readonly #attempts = new Map<string, Attempt>();
-  readonly #waiting: string[] = [];
-  readonly #claims = new Map<CommandType, number>();
-  readonly #laneClaims = new Map<number, number>();
+  readonly #scheduler: CallScheduler;
+  readonly #limits: ClaimLimits;
   readonly #spaceListeners = new Set<() => void>();
   #running = 0;
   #dropped = 0;
   #hasForgotten = false;
-  #openLanes = 1;
-  #nextCallMs = 0;
-  #rateTimer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | null = null;
 
   constructor(options: CallsOptions) {
     this.#options = options;
+    this.#scheduler = new CallScheduler(options.slots);
+    this.#limits = new ClaimLimits(options);
     options.api.onChange(() => this.#announceSpace());
   }
 
@@ -103,18 +96,14 @@ export class Calls {
 
   /** Lanes share the intents evenly. */
   setOpenLanes(count: number): void {
-    this.#openLanes = Math.max(1, count);
+    this.#limits.setOpenLanes(count);
   }
 
-  /**
-   * Claims the right to an intent.
-   * @param ahead whether the intent may wait for its call; false where doubt would need a look-up or a person
-   * @returns null when granted, else why not
-   */
-  claim(attemptId: string, operation: CommandType, lane: number, ahead: boolean): ClaimRefusal | null {
-    const refusal = this.#refusal(operation, lane, ahead);
-    if (refusal === null) this.#claim(attemptId, operation, lane);
-    return refusal;
+  /** Claims the right to an intent. @returns null when granted, else why not; `onSpace` tells when to try again */
+  claim(claim: Claim): ClaimRefusal | null {
+    const refusal = this.#limits.refusal(claim) ?? (claim.mayWait || this.#takeSlot(claim) ? null : 'no-slot');
+    if (refusal === null) this.#claim(claim.attemptId, claim);
+    return refusal === 'no-slot' && this.#scheduler.isRateLimited(this.#moment().nowMs) ? 'rate-limit' : refusal;
   }
 
   /** Begins a claimed call as soon as a slot is free. Its intent must be committed. */
@@ -124,7 +113,8 @@ export class Calls {
     // An entry may be committed again while its call is on its way, to note a copy: one intent is one call.
     if (attempt.stage !== 'claimed') return;
     Object.assign(attempt, { stage: 'waiting', order, owner });
-    this.#waiting.push(order.attemptId);
+    if (this.#scheduler.isReserved(order.attemptId)) this.#scheduler.commit(order.attemptId);
+    else this.#scheduler.queue(order.attemptId, attempt.workClass, attempt.lane);
     this.#pump();
   }
 
@@ -138,8 +128,8 @@ export class Calls {
   }
 
   /** Claims without asking, for an intent that is in the ledger already. */
-  claimCommitted(attemptId: string, operation: CommandType, lane: number): void {
-    if (!this.#attempts.has(attemptId)) this.#claim(attemptId, operation, lane);
+  claimCommitted(attemptId: string, claimed: Claimed): void {
+    if (!this.#attempts.has(attemptId)) this.#claim(attemptId, claimed);
   }
 
   /** The lane has committed what follows from the attempt. */
@@ -148,6 +138,7 @@ export class Calls {
     if (attempt === undefined) return;
     if (attempt.stage === 'running') throw new Error(`attempt ${attemptId} is still running`);
     this.#forget(attemptId, attempt);
+    if (this.#scheduler.cancel(attemptId)) this.#pump();
     this.#announceSpace();
   }
 
@@ -159,6 +150,8 @@ export class Calls {
       if (wasBegun(attempt)) this.#remember(attempt);
       else this.#forget(attemptId, attempt);
     }
+    this.#scheduler.drop(lane);
+    this.#pump();
     this.#announceSpace();
   }
 
@@ -174,46 +167,40 @@ export class Calls {
   }
 
   close(): void {
-    if (this.#rateTimer !== null) clearTimeout(this.#rateTimer);
+    if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  #refusal(operation: CommandType, lane: number, ahead: boolean): ClaimRefusal | null {
-    const { api, slots } = this.#options;
-    const closure = api.closure(operation);
-    if (closure !== null) return closure.cause;
-    if (!this.#options.isConfirmed()) return 'unconfirmed';
-    const intentsMax = slots * INTENTS_PER_SLOT;
-    const claimed = this.#attempts.size - this.#dropped;
-    if ((this.#claims.get(operation) ?? 0) >= api.allowance(operation)) return 'breaker';
-    if (!ahead && claimed >= slots) return 'no-slot';
-    if (claimed >= intentsMax || (this.#laneClaims.get(lane) ?? 0) >= Math.ceil(intentsMax / this.#openLanes))
-      return 'no-slot';
-    return !ahead && this.#isRateLimited() ? 'rate-limit' : null;
+  #takeSlot({ attemptId, workClass, lane, commit }: Claim): boolean {
+    const { nowMs } = this.#moment();
+    this.#scheduler.ask(workClass, lane, commit, nowMs);
+    this.#pump(lane);
+    return this.#scheduler.take(attemptId, workClass, lane, nowMs);
   }
 
-  #claim(attemptId: string, operation: CommandType, lane: number): void {
-    this.#attempts.set(attemptId, {
+  #claim(attemptId: string, { operation, workClass, lane }: Claimed): void {
+    const attempt: Attempt = {
       operation,
+      workClass,
       lane,
       stage: 'claimed',
       order: null,
       owner: null,
       end: null,
       holdsClaim: true,
-    });
-    this.#claims.set(operation, (this.#claims.get(operation) ?? 0) + 1);
-    this.#laneClaims.set(lane, (this.#laneClaims.get(lane) ?? 0) + 1);
+    };
+    this.#attempts.set(attemptId, attempt);
+    this.#limits.claimed(attempt);
   }
 
   #forget(attemptId: string, attempt: Attempt): void {
     this.#attempts.delete(attemptId);
-    if (attempt.holdsClaim) this.#giveBackClaim(attempt);
+    if (attempt.holdsClaim) this.#limits.givenBack(attempt);
     else this.#dropped -= 1;
   }
 
   #remember(attempt: Attempt): void {
     attempt.holdsClaim = false;
-    this.#giveBackClaim(attempt);
+    this.#limits.givenBack(attempt);
     this.#dropped += 1;
     if (this.#dropped <= DROPPED_MAX) return;
     for (const [attemptId, other] of this.#attempts) {
@@ -224,18 +211,25 @@ export class Calls {
     }
   }
 
-  #giveBackClaim(attempt: Attempt): void {
-    this.#claims.set(attempt.operation, (this.#claims.get(attempt.operation) ?? 1) - 1);
-    this.#laneClaims.set(attempt.lane, (this.#laneClaims.get(attempt.lane) ?? 1) - 1);
+  /** Begins what may begin. @param claiming the lane that claims just now; it need not be told of what is kept for it */
+  #pump(claiming: number | null = null): void {
+    let isKeptElsewhere = false;
+    let moment = this.#moment();
+    for (;;) {
+      const step = this.#scheduler.next(moment);
+      if (step === null) break;
+      if (step.kind === 'begin') this.#runWaiting(step.attemptId);
+      else if (step.lane !== claiming) isKeptElsewhere = true;
+      moment = this.#moment();
+    }
+    this.#setTimer(moment);
+    if (isKeptElsewhere) this.#announceSpace();
   }
 
-  #pump(): void {
-    while (this.#waiting.length > 0 && this.#running < this.#options.slots && !this.#isRateLimited()) {
-      const attemptId = this.#waiting.shift();
-      const attempt = attemptId === undefined ? undefined : this.#attempts.get(attemptId);
-      if (attemptId === undefined || attempt?.stage !== 'waiting' || attempt.order === null) continue;
-      this.#run(attemptId, attempt, attempt.order);
-    }
+  #runWaiting(attemptId: string): void {
+    const attempt = this.#attempts.get(attemptId);
+    if (attempt?.stage !== 'waiting' || attempt.order === null) throw new Error(`attempt ${attemptId} is not waiting`);
+    this.#run(attemptId, attempt, attempt.order);
   }
 
   #run(attemptId: string, attempt: Attempt, order: CallOrder): void {
@@ -249,7 +243,7 @@ export class Calls {
     }
     attempt.stage = 'running';
     this.#running += 1;
-    this.#countCall();
+    this.#scheduler.began(this.#moment());
     const beganMs = clock.nowMs();
     // Asked again at the socket: a connection may have had to be made first.
     const beforeSending = (): string | null => (attempt.owner === null ? 'its lane was dropped' : attempt.owner.gate());
@@ -264,26 +258,22 @@ export class Calls {
   }
 
   #end(attemptId: string, attempt: Attempt, end: CallEnd): void {
+    this.#scheduler.free(attempt.workClass);
     attempt.stage = 'ended';
     attempt.end = end;
     attempt.owner?.ended(attemptId, end);
   }
 
-  #isRateLimited(): boolean {
-    const waitMs = this.#nextCallMs - this.#options.clock.monotonicMs();
-    if (waitMs <= 0) return false;
-    this.#rateTimer ??= setTimeout(() => {
-      this.#rateTimer = null;
-      this.#pump();
-      this.#announceSpace();
-    }, waitMs);
-    return true;
+  #moment(): Moment {
+    const { clock, ratePerSecond } = this.#options;
+    return { nowMs: clock.monotonicMs(), intervalMs: 1000 / ratePerSecond() };
   }
 
-  /** Spaces calls evenly at the process's share of the group's rate. */
-  #countCall(): void {
-    const intervalMs = 1000 / this.#options.ratePerSecond();
-    this.#nextCallMs = Math.max(this.#nextCallMs, this.#options.clock.monotonicMs()) + intervalMs;
+  /** @param moment when there was nothing more to do: what became due since is due at once */
+  #setTimer(moment: Moment): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const atMs = this.#scheduler.lookAgainMs(moment);
+    this.#timer = atMs === null ? null : setTimeout(() => this.#pump(), atMs - moment.nowMs);
   }
 
   #announceSpace(): void {

@@ -5,11 +5,13 @@ import { admit, intentOf, newEntry, type Admission } from '../ledger/admission.t
 import { decide } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { failedResult } from '../ledger/result-record.ts';
-import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
+import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
-import type { Calls, ClaimRefusal } from './calls.ts';
+import type { Calls } from './calls.ts';
+import type { ClaimRefusal } from './claim-limits.ts';
 import { setAside, type CommandPlace, type Intake } from './command-intake.ts';
 import type { AdmissionKind, CommandTraces, TracedCommand } from './command-traces.ts';
+import { claimOf } from './entry-claim.ts';
 import { takeFrom } from './inbox-taking.ts';
 import type { LaneInbox } from './lane-inbox.ts';
 import type { LaneMemory } from './lane-memory.ts';
@@ -112,15 +114,10 @@ export class LaneAdmission {
         );
         break;
       case 'call': {
-        if (memory.unfinished.size >= unfinishedMax || memory.unfinishedBytes >= UNFINISHED_BYTES_MAX)
+        if (memory.unfinished.size >= unfinishedMax || memory.unfinishedBytes() >= UNFINISHED_BYTES_MAX)
           return 'lane-full';
         const attemptId = randomUUID();
-        const refusal = calls.claim(
-          attemptId,
-          operationOf(admission.entry),
-          lane,
-          mayIntentWait(admission.entry, policy),
-        );
+        const refusal = calls.claim(claimOf(this.#parts, { attemptId, commit }, admission.entry, false));
         if (refusal !== null) return refusal;
         try {
           outcomes.put(transaction, commit, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));

@@ -15,6 +15,7 @@ import { operationOf } from '../ledger/settlement.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
 import type { EntryEvent } from './lane-entries.ts';
 import type { LaneParts } from './lane-parts.ts';
+import { workClassOf } from './work-classes.ts';
 
 export interface Acquisition {
   /** The lane has not been lost or given away since. */
@@ -51,7 +52,7 @@ export class LaneCalls {
     const adoption = phase.processId === processId ? calls.adopt(phase.attemptId, this.#ownerOf(entry)) : 'unknown';
     if (adoption === 'adopted') return;
     if (adoption === 'never-begun') {
-      calls.claimCommitted(phase.attemptId, operationOf(entry), lane);
+      calls.claimCommitted(phase.attemptId, { operation: operationOf(entry), workClass: workClassOf(entry), lane });
       this.begin(entry);
       return;
     }

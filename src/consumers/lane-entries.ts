@@ -4,9 +4,10 @@ import type { Clock } from '../api/clock.ts';
 import { decide, type LedgerEvent } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
-import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
+import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
+import { claimOf } from './entry-claim.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { CallTimes, DeskReports, LaneOutcomes } from './lane-outcomes.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
@@ -61,13 +62,14 @@ export class LaneEntries {
 
   /** @returns whether it was handled, must wait for a call slot or the service, or needs a look-up that is now to be made */
   async handleDue(transaction: LaneTransaction, commit: number, entry: Entry): Promise<DueReply> {
-    const { calls, clock, lane, policy, processId } = this.#parts;
+    const { calls, clock, policy, processId } = this.#parts;
     const attemptId = randomUUID();
     try {
       const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attemptId, processId }, policy);
       if (decision.kind === 'next' && decision.entry.phase.state === 'INTENT') {
-        const mayWait = mayIntentWait(decision.entry, policy);
-        if (calls.claim(attemptId, operationOf(decision.entry), lane, mayWait) !== null) return { kind: 'waits' };
+        const isQuoted = entry.phase.state === 'QUOTED';
+        const claim = claimOf(this.#parts, { attemptId, commit }, decision.entry, isQuoted);
+        if (calls.claim(claim) !== null) return { kind: 'waits' };
       }
       if (decision.kind === 'look-up') return decision;
       await this.#parts.outcomes.apply(transaction, commit, entry, decision, null);

@@ -17,6 +17,7 @@ export class LaneMemory {
   readonly #index: LedgerIndex;
   readonly #lane: number;
   readonly unfinished = new Map<string, Entry>();
+  #quotesOpen = 0;
   readonly #done = new Map<string, Recent<Entry>>();
   readonly #transactions = new Map<string, Recent<TransactionState>>();
   #unfinishedBytes = 0;
@@ -27,12 +28,18 @@ export class LaneMemory {
     for (const entry of index.unfinished(lane)) {
       this.unfinished.set(entry.key, entry);
       this.#unfinishedBytes += bytesOf(entry);
+      this.#quotesOpen += quotesOf(entry);
     }
   }
 
   /** Of the fields of unfinished commands. */
-  get unfinishedBytes(): number {
+  unfinishedBytes(): number {
     return this.#unfinishedBytes;
+  }
+
+  /** Two-step quotes that are being made, or wait for their execution. */
+  quotesOpen(): number {
+    return this.#quotesOpen;
   }
 
   entry(key: string): Entry | undefined {
@@ -40,7 +47,9 @@ export class LaneMemory {
   }
 
   putEntry(entry: Entry, commit: number): void {
-    this.#unfinishedBytes -= bytesOf(this.unfinished.get(entry.key));
+    const before = this.unfinished.get(entry.key);
+    this.#quotesOpen += quotesOf(entry) - quotesOf(before);
+    this.#unfinishedBytes -= bytesOf(before);
     if (entry.phase.state === 'DONE') {
       this.unfinished.delete(entry.key);
       this.#done.set(entry.key, { value: entry, commit });
@@ -75,4 +84,9 @@ export class LaneMemory {
 
 function bytesOf(entry: Entry | undefined): number {
   return entry?.fieldsJson?.length ?? 0;
+}
+
+function quotesOf(entry: Entry | undefined): 0 | 1 {
+  const isOpen = entry?.phase.state === 'QUOTED' || (entry?.phase.state === 'INTENT' && entry.step === 'CREATE');
+  return isOpen ? 1 : 0;
 }

@@ -100,7 +100,7 @@ describe('the page tells the state of the processor', () => {
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
     expect(text).toContain('Behind: the oldest command without a result has waited: transfer-in 4 min 55 s');
-    expect(text).toContain('2,160 commands in Kafka. 1,440: all call slots are taken; 720: the lane is full');
+    expect(text).toContain('2,160 commands in Kafka. 1,440: its call slots are taken; 720: the lane is full');
     expect(text).toContain('Growing by 432 a minute.');
     await expectClean(opened);
     await opened.shoot('behind-light');

@@ -88,7 +88,7 @@ export function ranges(numbers) {
 /** Why commands wait in Kafka. @type {Readonly<Record<NotAdmittedCause, string>>} */
 export const CAUSES = {
   'catching-up': 'being worked off',
-  'no-slot': 'all call slots are taken',
+  'no-slot': 'its call slots are taken',
   'rate-limit': 'at the rate limit, API_MAX_RPS',
   breaker: 'the breaker is open after faults of the payment service',
   held: 'the payment service is held',

@@ -1,0 +1,92 @@
+/** How many intents there may be: of an operation as the service allows, of a class of work, of a lane, of open quotes. */
+import type { PaymentApi } from '../api/payment-api.ts';
+import type { CommandType } from '../records/commands.ts';
+import type { WorkClass } from './work-classes.ts';
+
+/** What a lane wants to make an intent for. */
+export interface Claim {
+  readonly attemptId: string;
+  readonly operation: CommandType;
+  readonly workClass: WorkClass;
+  readonly lane: number;
+  /** Number of the transaction that the intent is for. */
+  readonly commit: number;
+  /** Whether the intent may wait for its call; not where doubt would need a look-up or a person. */
+  readonly mayWait: boolean;
+  /** For a new two-step quote: those of the lane that are being made or wait for their execution; else 0. */
+  readonly quotesOpen: number;
+}
+
+/** What of a claim counts against the limits. */
+export type Claimed = Pick<Claim, 'operation' | 'workClass' | 'lane'>;
+
+/** Why no intent may be made now; the causes of lag. */
+export type ClaimRefusal = 'no-slot' | 'breaker' | 'held' | 'rate-limit' | 'unconfirmed';
+
+/** Intents of a class made ahead of the call slots, so that the latency of commits is hidden. */
+const INTENTS_PER_SLOT = 4;
+/** Two-step quotes made ahead of their executions: few enough that all are executed long before they expire. */
+const QUOTES_PER_SLOT = 2;
+
+export interface ClaimLimitsOptions {
+  readonly api: Pick<PaymentApi, 'closure' | 'allowance'>;
+  readonly slots: number;
+  /** Whether the group has confirmed this process lately: else the gate would turn every call away. */
+  readonly isConfirmed: () => boolean;
+}
+
+export class ClaimLimits {
+  readonly #options: ClaimLimitsOptions;
+  /** Attempts with a claim: of an operation, of a class, of a class in a lane. */
+  readonly #claims = new Map<string, number>();
+  #openLanes = 1;
+
+  constructor(options: ClaimLimitsOptions) {
+    this.#options = options;
+  }
+
+  /** Lanes share the intents evenly. */
+  setOpenLanes(count: number): void {
+    this.#openLanes = Math.max(1, count);
+  }
+
+  /** @returns null when there is room, else why not */
+  refusal({ operation, workClass, lane, quotesOpen }: Claimed & Pick<Claim, 'quotesOpen'>): ClaimRefusal | null {
+    const { api, isConfirmed, slots } = this.#options;
+    // A quote that cannot be executed now would expire: it is not made.
+    const closure = api.closure(operation) ?? (workClass === 'quote-to-execute' ? api.closure('execute-quote') : null);
+    if (closure !== null) return closure.cause;
+    if (!isConfirmed()) return 'unconfirmed';
+    if (this.#of(operation) >= api.allowance(operation)) return 'breaker';
+    const isFull =
+      this.#of(workClass) >= slots * INTENTS_PER_SLOT ||
+      this.#of(laneClass(workClass, lane)) >= this.#perLane(slots * INTENTS_PER_SLOT) ||
+      quotesOpen >= this.#perLane(slots * QUOTES_PER_SLOT);
+    return isFull ? 'no-slot' : null;
+  }
+
+  claimed(claimed: Claimed): void {
+    this.#count(claimed, 1);
+  }
+
+  givenBack(claimed: Claimed): void {
+    this.#count(claimed, -1);
+  }
+
+  #perLane(max: number): number {
+    return Math.ceil(max / this.#openLanes);
+  }
+
+  #of(name: string): number {
+    return this.#claims.get(name) ?? 0;
+  }
+
+  #count({ operation, workClass, lane }: Claimed, claims: 1 | -1): void {
+    for (const name of [operation, workClass, laneClass(workClass, lane)])
+      this.#claims.set(name, this.#of(name) + claims);
+  }
+}
+
+function laneClass(workClass: WorkClass, lane: number): string {
+  return `${workClass} ${lane}`;
+}

@@ -1,0 +1,38 @@
+/**
+ * The classes of work that share the call slots and the rate, and what each is guaranteed of them. What one class has no
+ * use for, the others get.
+ *
+ *   execution           ends what somebody waits for: quotes that may expire, payments that may not be taken
+ *   transfer            pulls money in; comes in masses
+ *   quote-to-execute    first half of a two-step quote: each makes an execution that must follow within its life
+ *   other               quotes alone, simulated payments
+ */
+import type { Entry } from '../ledger/entry.ts';
+import { operationOf } from '../ledger/settlement.ts';
+
+export type WorkClass = 'execution' | 'transfer' | 'quote-to-execute' | 'other';
+
+/** Of ten. Executions get no less than the quotes that become executions. */
+export const SHARES: Readonly<Record<WorkClass, number>> = {
+  execution: 3,
+  transfer: 3,
+  'quote-to-execute': 2,
+  other: 2,
+};
+
+/** The class of the entry's next or present call. */
+export function workClassOf(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>): WorkClass {
+  const operation = operationOf(entry);
+  switch (operation) {
+    case 'execute-quote':
+    case 'reject-transaction':
+      return 'execution';
+    case 'transfer-in':
+      return 'transfer';
+    case 'create-quote':
+      if (entry.step === 'CREATE') return 'quote-to-execute';
+      return entry.immediate ? 'execution' : 'other';
+    case 'simulate-uma-receive':
+      return 'other';
+  }
+}

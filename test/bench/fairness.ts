@@ -1,0 +1,149 @@
+/**
+ * How long executions, rejections and two-step quotes wait behind a backlog of transfers:
+ * `node test/bench/fairness.ts [--transfers 10000] [--urgent 10] [--concurrency 20] [--rps 0] [--delay 20] [--json]`.
+ * Uses KAFKA_BROKERS and SCHEMA_REGISTRY_URL if set, else an engine of its own.
+ *
+ * The transfers are in Kafka before the one processor starts. Once some are answered, executions, rejections and two-step
+ * quotes come, --urgent of each, one every PACE_MS; each is timed from its publishing to its result. --urgent 0 measures
+ * the transfers alone, --rps 0 means no API_MAX_RPS, --delay is the service's time per call in milliseconds.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { startEngine } from '../../dev/engine/start.ts';
+import type { CommandInput } from '../../src/client/index.ts';
+import type { CommandType } from '../../src/records/commands.ts';
+import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { Stack } from '../support/stack.ts';
+
+const { values } = parseArgs({
+  options: {
+    transfers: { type: 'string', default: '10000' },
+    urgent: { type: 'string', default: '10' },
+    concurrency: { type: 'string', default: '20' },
+    rps: { type: 'string', default: '0' },
+    delay: { type: 'string', default: '20' },
+    json: { type: 'boolean', default: false },
+  },
+});
+
+const CHANGES: readonly CommandType[] = ['transfer-in', 'create-quote', 'execute-quote', 'reject-transaction'];
+const PUBLISHED_TOGETHER = 500;
+const PACE_MS = 100;
+/** Transfers answered before the first urgent command comes. */
+const BEGUN = 100;
+const RESULTS_MS_MAX = 900_000;
+
+interface Waits {
+  commands: number;
+  medianMs: number;
+  mostMs: number;
+}
+
+interface Report {
+  transfers: number;
+  /** From the first result of a transfer to the last. */
+  transfersPerSecond: number;
+  waits: Record<string, Waits>;
+  /** Calls of the service that made a quote, for the two-step quotes. */
+  quotesMade: number;
+}
+
+type Urgent = { [Type in CommandType]: { type: Type; key: string; input: CommandInput<Type> } }[CommandType];
+
+const onProgress = (line: string): void => console.error(line);
+const engine = process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress }) : null;
+try {
+  const stack = await Stack.open({
+    name: 'fairness',
+    kafkaBrokers: engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
+    schemaRegistryUrl: engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
+    lanes: 6,
+    settings: {
+      KAFKA_SESSION_TIMEOUT_MS: '20000',
+      KAFKA_HEARTBEAT_INTERVAL_MS: '1000',
+      API_TIMEOUT_MS: '10000',
+      API_MAX_CONCURRENCY: values.concurrency,
+      ...(values.rps === '0' ? {} : { API_MAX_RPS: values.rps }),
+    },
+  });
+  try {
+    const report = await measure(stack, Number(values.transfers), Number(values.urgent));
+    console.log(values.json ? JSON.stringify(report, null, 2) : textOf(report));
+  } finally {
+    await stack.close();
+  }
+} finally {
+  await engine?.stop();
+}
+
+async function measure(stack: Stack, transfers: number, urgentEach: number): Promise<Report> {
+  const urgent = await urgentCommands(stack, urgentEach);
+  const delayMs = Number(values.delay);
+  await stack.service.addFaults(...CHANGES.map((operation) => ({ kind: 'delay', operation, delayMs })));
+  for (let first = 0; first < transfers; first += PUBLISHED_TOGETHER) {
+    const keys = Array.from({ length: Math.min(PUBLISHED_TOGETHER, transfers - first) }, (_, at) => `t-${first + at}`);
+    await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
+  }
+  const made = (await stack.service.effects()).totals['create-quote']?.calls ?? 0;
+  await stack.startProcessor();
+  const answered = (count: number): Promise<void> =>
+    stack.journal.until(() => stack.journal.resultCount() >= count, `${count} results`, RESULTS_MS_MAX);
+  await answered(1);
+  const beganMs = performance.now();
+  await answered(Math.min(BEGUN, transfers));
+  const waits: Promise<{ type: string; ms: number }>[] = [];
+  for (const command of urgent) {
+    waits.push(timed(stack, command));
+    await delay(PACE_MS);
+  }
+  const timedWaits = await Promise.all(waits);
+  await answered(transfers + urgent.length);
+  const seconds = (performance.now() - beganMs) / 1000;
+  return {
+    transfers,
+    transfersPerSecond: Math.round(transfers / seconds),
+    waits: Object.fromEntries(
+      [...new Set(timedWaits.map(({ type }) => type))].map((type) => [
+        type,
+        waitsOf(timedWaits.filter((wait) => wait.type === type).map(({ ms }) => ms)),
+      ]),
+    ),
+    quotesMade: ((await stack.service.effects()).totals['create-quote']?.calls ?? 0) - made,
+  };
+}
+
+async function urgentCommands(stack: Stack, each: number): Promise<Urgent[]> {
+  const commands: Urgent[] = [];
+  for (let index = 0; index < each; index += 1) {
+    const [execution, rejection, quote] = [`e-${index}`, `r-${index}`, `q-${index}`];
+    commands.push(
+      { type: 'execute-quote', key: execution, input: await executionOf(stack, execution) },
+      { type: 'reject-transaction', key: rejection, input: await rejectionOf(stack, rejection) },
+      { type: 'create-quote', key: quote, input: { ...createQuoteOf(quote), immediatelyExecute: true } },
+    );
+  }
+  return commands;
+}
+
+async function timed(stack: Stack, { type, key, input }: Urgent): Promise<{ type: string; ms: number }> {
+  const beganMs = performance.now();
+  await stack.publisher.publish(type, key, input);
+  await stack.journal.result(key, RESULTS_MS_MAX);
+  return { type, ms: performance.now() - beganMs };
+}
+
+function waitsOf(waitsMs: readonly number[]): Waits {
+  const sorted = waitsMs.map(Math.round).sort((left, right) => left - right);
+  return { commands: sorted.length, medianMs: sorted[sorted.length >> 1] ?? NaN, mostMs: sorted.at(-1) ?? NaN };
+}
+
+function textOf({ quotesMade, transfers, transfersPerSecond, waits }: Report): string {
+  return [
+    `${transfers} transfers, ${transfersPerSecond}/s`,
+    ...Object.entries(waits).map(
+      ([type, { commands, medianMs, mostMs }]) =>
+        `${type.padEnd(20)}${commands} commands waited ${medianMs} ms (median), ${mostMs} ms at most`,
+    ),
+    `${quotesMade} quotes made`,
+  ].join('\n');
+}

@@ -1,0 +1,98 @@
+/** Invariant I7: a call that waits for a slot or for the rate begins; slots come back. */
+import { afterEach, expect, test } from 'vitest';
+import type { Reading } from '../../src/api/types.ts';
+import { Calls, type CallsOptions } from '../../src/consumers/calls.ts';
+import type { Claim } from '../../src/consumers/claim-limits.ts';
+import { eventually } from '../support/watch.ts';
+
+const ANSWER: Reading = { kind: 'never-sent', reason: 'of a test' };
+const origin = { topic: 'commands', partition: 0, offset: 0n, timestampMs: 0 };
+const open = { gate: () => null, ended: () => undefined };
+let calls: Calls | null = null;
+
+afterEach(() => calls?.close());
+
+/** @param perform of the service; tells of each call */
+function callsOf(
+  perform: (attemptId: string) => Promise<Reading>,
+  options: Partial<Pick<CallsOptions, 'slots' | 'ratePerSecond' | 'clock'>> = {},
+): Calls {
+  calls = new Calls({
+    api: {
+      perform: (_request, { idempotencyKey }) => perform(idempotencyKey),
+      closure: () => null,
+      allowance: () => Infinity,
+      onChange: () => undefined,
+    },
+    slots: 2,
+    isConfirmed: () => true,
+    ratePerSecond: () => Infinity,
+    traces: { called: () => undefined },
+    clock: { nowMs: () => Date.now(), monotonicMs: () => performance.now() },
+    ...options,
+  });
+  return calls;
+}
+
+function claim(attemptId: string, lane: number, mayWait: boolean): Claim {
+  return {
+    ...(mayWait
+      ? { operation: 'transfer-in', workClass: 'transfer' }
+      : { operation: 'execute-quote', workClass: 'execution' }),
+    attemptId,
+    lane,
+    commit: 1,
+    mayWait,
+    quotesOpen: 0,
+  };
+}
+
+function orderOf(attemptId: string): Parameters<Calls['begin']>[0] {
+  return {
+    attemptId,
+    request: { operation: 'execute-quote', fields: { quoteId: 'Quote:x' } },
+    idempotencyKey: attemptId,
+    command: { key: attemptId, commandType: 'execute-quote', carried: {}, origin },
+    attempt: 1,
+  };
+}
+
+test('under a limit of the rate all calls begin, though the clock moves on while they are looked at', async () => {
+  const began: string[] = [];
+  let readings = 0;
+  const clock = { nowMs: () => readings, monotonicMs: () => (readings += 1) };
+  const underWay = callsOf(
+    async (attemptId) => {
+      began.push(attemptId);
+      return ANSWER;
+    },
+    { slots: 10, ratePerSecond: () => 100, clock },
+  );
+  const attemptIds = Array.from({ length: 30 }, (_, index) => `rate-${index}`);
+  for (const attemptId of attemptIds) expect(underWay.claim(claim(attemptId, 0, true))).toBeNull();
+  for (const attemptId of attemptIds) underWay.begin(orderOf(attemptId), open);
+  await eventually(
+    async () => began.length,
+    (count) => count === attemptIds.length,
+    'all calls to begin',
+  );
+  expect(began).toEqual(attemptIds);
+});
+
+test('a call that its gate turned away, and one whose intent was not made, give their slots back', async () => {
+  const underWay = callsOf(() => new Promise(() => undefined));
+  for (const attemptId of ['a', 'b']) expect(underWay.claim(claim(attemptId, 0, false))).toBeNull();
+  expect(underWay.claim(claim('c', 1, false))).toBe('no-slot');
+  underWay.begin(orderOf('a'), { ...open, gate: () => 'the lane is not open any more' });
+  underWay.settle('b');
+  for (const attemptId of ['d', 'e']) expect(underWay.claim(claim(attemptId, 1, false))).toBeNull();
+});
+
+test('a lane that is dropped gives back the slots of calls that never began, and keeps those of calls that did', () => {
+  const underWay = callsOf(() => new Promise(() => undefined), { slots: 3 });
+  for (const attemptId of ['a', 'b', 'c']) expect(underWay.claim(claim(attemptId, 0, false))).toBeNull();
+  underWay.begin(orderOf('a'), open);
+  underWay.drop(0);
+  for (const attemptId of ['d', 'e']) expect(underWay.claim(claim(attemptId, 1, false))).toBeNull();
+  expect(underWay.claim(claim('f', 1, false))).toBe('no-slot');
+});

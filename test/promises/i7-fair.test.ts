@@ -1,0 +1,87 @@
+/** Invariant I7: no class of work waits for another's backlog. */
+import { afterEach, expect, test } from 'vitest';
+import type { CommandType } from '../../src/records/commands.ts';
+import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { useStack } from '../support/test-stack.ts';
+
+const stack = useStack({ name: 'fair' });
+
+const CHANGES: readonly CommandType[] = ['transfer-in', 'create-quote', 'execute-quote', 'reject-transaction'];
+const TRANSFERS = 400;
+/** Transfers of which the backlog has surely begun to be worked off. */
+const BEGUN = 20;
+const BACKLOG_MS_MAX = 120_000;
+const TEST_MS_MAX = 180_000;
+
+afterEach(async () => {
+  await stack().endProcessors();
+  await stack().service.clearFaults();
+});
+
+async function slowDown(delayMs: number): Promise<void> {
+  await stack().service.addFaults(...CHANGES.map((operation) => ({ kind: 'delay', operation, delayMs })));
+}
+
+/** How many of the backlog were answered before the result of the key came. */
+function answeredBefore(backlog: ReadonlySet<string>, key: string): number {
+  const results = stack().journal.results();
+  const until = results.findIndex((result) => result.key === key);
+  return results.slice(0, until).filter((result) => backlog.has(result.key)).length;
+}
+
+test.each([
+  { name: 'few call slots', delayMs: 80, settings: { API_MAX_CONCURRENCY: '3' } },
+  { name: 'a limit of calls per second', delayMs: 0, settings: { API_MAX_RPS: '40' } },
+])(
+  'an execution, a rejection and a two-step quote do not wait for a backlog of transfers: $name',
+  async ({ delayMs, settings }) => {
+    const run = `fair-${delayMs}`;
+    const urgent = [`${run}-execution`, `${run}-rejection`, `${run}-quote`] as const;
+    const [execution, rejection] = [await executionOf(stack(), urgent[0]), await rejectionOf(stack(), urgent[1])];
+    await slowDown(delayMs);
+    await stack().startProcessor(settings);
+    const backlog = new Set(Array.from({ length: TRANSFERS }, (_, index) => `${run}-${index}`));
+    await Promise.all([...backlog].map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+    await stack().journal.until(
+      () =>
+        stack()
+          .journal.results()
+          .filter(({ key }) => backlog.has(key)).length >= BEGUN,
+      'the backlog to be begun',
+    );
+    await Promise.all([
+      stack().publisher.publish('execute-quote', urgent[0], execution),
+      stack().publisher.publish('reject-transaction', urgent[1], rejection),
+      stack().publisher.publish('create-quote', urgent[2], { ...createQuoteOf(urgent[2]), immediatelyExecute: true }),
+    ]);
+    const results = await stack().journal.resultsOfAll([...urgent, ...backlog], BACKLOG_MS_MAX);
+    expect(new Set(results.map(({ value }) => value.outcome))).toEqual(new Set(['ACCEPTED']));
+    const waited = urgent.map((key) => ({ key, transfers: answeredBefore(backlog, key) }));
+    expect(waited.filter(({ transfers }) => transfers > (TRANSFERS * 3) / 4)).toEqual([]);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  'of many two-step quotes each is executed before so many others are made that it expires',
+  async () => {
+    await stack().service.set({ quoteLifetimeMs: 5_000 });
+    await slowDown(100);
+    const keys = Array.from({ length: 200 }, (_, index) => `fair-mass-${index}`);
+    await Promise.all(
+      keys.map((key) =>
+        stack().publisher.publish('create-quote', key, { ...createQuoteOf(key), immediatelyExecute: true }),
+      ),
+    );
+    await stack().startProcessor({ API_MAX_CONCURRENCY: '4' });
+    const results = await stack().journal.resultsOfAll(keys, BACKLOG_MS_MAX);
+    const { operations } = await stack().service.effects();
+    const outcomes = keys.map((key, index) => ({
+      key,
+      outcome: results[index]?.value.outcome,
+      quotes: operations['create-quote'][key]?.effects,
+    }));
+    expect(outcomes).toEqual(keys.map((key) => ({ key, outcome: 'ACCEPTED', quotes: 1 })));
+  },
+  TEST_MS_MAX,
+);
