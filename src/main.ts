@@ -90,6 +90,10 @@ const lanes = new LaneSet({
         isCarriedOut,
       });
     },
+    quoteRanOut: (lane, quote) => {
+      activity.reports.quoteRanOut(lane, quote);
+      log.warn({ event: 'quote-ran-out', lane, ...quote });
+    },
     failed: (lane, where, error) => {
       activity.reports.failed(lane, where, error);
       log.error({ event: 'own-failure', lane, where, err: error });

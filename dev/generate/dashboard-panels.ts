@@ -243,8 +243,9 @@ export const ROWS: readonly Row[] = [
         queries: [{ expression: sumOf('where', rateOf(select('ownFailures'))), legend: '{{where}}' }],
       },
       {
-        title: 'Decisions, copies, moved commands',
-        description: 'Decisions of persons; copies that were answered again; commands on the wrong partition.',
+        title: 'Decisions, copies, moved commands, quotes that ran out',
+        description:
+          'Decisions of persons; copies that were answered again; commands on the wrong partition; quotes not executed in time.',
         kind: 'timeseries',
         unit: 'ops',
         queries: [
@@ -254,6 +255,7 @@ export const ROWS: readonly Row[] = [
           },
           { expression: `sum(${rateOf(select('replays'))})`, legend: 'copies' },
           { expression: `sum(${rateOf(select('moved'))})`, legend: 'moved' },
+          { expression: sumOf('cause', rateOf(select('quotesRunOut'))), legend: 'quote ran out: {{cause}}' },
         ],
       },
     ],

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { MaxAgeMs } from '../config.ts';
-import type { Arrival } from '../ledger/admission.ts';
+import { EXPIRES_AT_PATH, type Arrival } from '../ledger/admission.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
@@ -190,7 +190,7 @@ function readExpiry(text: string | null): { ok: true; ms: number | null } | { ok
   return {
     ok: false,
     problem: {
-      path: 'headers.expires-at',
+      path: EXPIRES_AT_PATH,
       message: 'must be an ISO 8601 instant with a zone, such as 2026-01-31T12:00:00Z',
     },
   };

@@ -46,7 +46,7 @@ export class LaneCalls {
 
   /** An entry with an intent, found in the ledger: its call is ours and goes on, was never begun, or is in doubt. */
   takeUp(entry: Entry): void {
-    const { calls, clock, lane, policy, processId, sessionTimeoutMs } = this.#parts;
+    const { calls, clock, lane, processId, sessionTimeoutMs } = this.#parts;
     const { phase } = entry;
     if (phase.state !== 'INTENT') return;
     const adoption = phase.processId === processId ? calls.adopt(phase.attemptId, this.#ownerOf(entry)) : 'unknown';
@@ -57,8 +57,8 @@ export class LaneCalls {
       return;
     }
     // The former owner may still begin a call until its heartbeat is too old; that call ends within its deadline.
-    const settleAtMs = clock.nowMs() + phase.timeoutMs + Math.max(policy.settlingTimeMs, sessionTimeoutMs);
-    this.#events.push({ key: entry.key, event: { kind: 'orphaned', settleAtMs }, call: null });
+    const endedMs = clock.nowMs() + sessionTimeoutMs + phase.timeoutMs;
+    this.#events.push({ key: entry.key, event: { kind: 'orphaned', endedMs }, call: null });
   }
 
   /** The call of an intent that is committed. */
@@ -73,7 +73,8 @@ export class LaneCalls {
   async lookUp(key: string, query: LookUpQuery): Promise<void> {
     const { clock, lookUps } = this.#parts;
     const { outcome, beganMs, endedMs } = await lookUps.find(query);
-    const event = { kind: 'looked-up' as const, finding: outcome, nowMs: clock.nowMs() };
+    const { attempts } = query;
+    const event = { kind: 'looked-up' as const, attempts, finding: outcome, nowMs: clock.nowMs() };
     this.#happened({ key, event, call: { beganMs, endedMs } });
   }
 

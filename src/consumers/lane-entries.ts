@@ -4,6 +4,7 @@ import type { Clock } from '../api/clock.ts';
 import { decide, type LedgerEvent } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
+import { quoteRunOutOf } from '../ledger/quote-again.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
@@ -62,7 +63,7 @@ export class LaneEntries {
 
   /** @returns whether it was handled, must wait for a call slot or the service, or needs a look-up that is now to be made */
   async handleDue(transaction: LaneTransaction, commit: number, entry: Entry): Promise<DueReply> {
-    const { calls, clock, policy, processId } = this.#parts;
+    const { calls, clock, lane, policy, processId, reports } = this.#parts;
     const attemptId = randomUUID();
     try {
       const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attemptId, processId }, policy);
@@ -73,6 +74,8 @@ export class LaneEntries {
       }
       if (decision.kind === 'look-up') return decision;
       await this.#parts.outcomes.apply(transaction, commit, entry, decision, null);
+      const ranOut = decision.kind === 'unchanged' ? null : quoteRunOutOf(entry, decision.entry);
+      if (ranOut !== null) transaction.reports.push(() => reports.quoteRanOut(lane, ranOut));
     } catch (error) {
       calls.settle(attemptId);
       await this.#drop(transaction, commit, entry, error);

@@ -6,6 +6,7 @@ import type { Arrival } from '../ledger/admission.ts';
 import { doneEntry } from '../ledger/done.ts';
 import type { Decision, Seen } from '../ledger/decide.ts';
 import type { Copy, Entry } from '../ledger/entry.ts';
+import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { replayRecord, resultEvent, resultRecord, type ResultWriter } from '../producers/result-events.ts';
@@ -23,6 +24,8 @@ export interface DeskReports {
   replayed(lane: number): void;
   deadLettered(lane: number, letter: DeadLetter): void;
   moved(lane: number): void;
+  /** A two-step quote ran out before its execution was sent. */
+  quoteRanOut(lane: number, quote: QuoteRunOut): void;
   statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
   /** A person's decision was carried out, or refused. */
   decided(lane: number, decision: OperatorDecision, isCarriedOut: boolean): void;

@@ -17,7 +17,7 @@ import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import { topicNames } from '../records/topics.ts';
 import { StatusPoller, type PollerReports } from '../status/poller.ts';
-import { restingSinceMs } from '../status/rest.ts';
+import { recordRestingSinceMs } from '../status/rest.ts';
 import { decodeTransactionState } from '../status/transaction-state.ts';
 import { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
@@ -89,7 +89,7 @@ export class LaneSet {
       new LmdbLedgerIndex({
         stateDirectory: config.STATE_DIR,
         laneCount: config.LANES,
-        restingSince: (value) => restingSinceMs(decodeTransactionState(value)),
+        restingSince: recordRestingSinceMs,
         onFatal: options.onFatal,
       });
     this.#restore = new LedgerRestore(clock);

@@ -6,8 +6,8 @@
  */
 import type { LookUpOutcome } from '../ledger/decide.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
+import { quoteIdAmong } from '../records/quote-id.ts';
 import type { Transaction } from '../records/types.ts';
-import { quoteIdAmong } from '../status/quote-status.ts';
 
 export interface LookUpAnswer {
   readonly outcome: LookUpOutcome;

@@ -3,7 +3,8 @@
  * is asked at a time.
  *
  *   idle      nothing is asked
- *   scanning  one window after the other: the minutes before the calls, then the hour, then, where asked for, the week
+ *   scanning  one window after the other: the minutes around the calls, then the hour before and the one after, then,
+ *             where asked for, the week
  *
  * A question is answered `found` by any page whose request began after it was asked, and `not-found` only by whole scans
  * that did. Nothing is assumed of the order of pages; it is asked for in turn from either end, for where processes die
@@ -25,16 +26,30 @@ const PAGES_MAX = 1_000;
 const PAGE_TRIES_MAX = 6;
 const PAGE_AGAIN_MS = 200;
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Creation times, relative to the first sending of a call. */
+interface Window {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /**
- * How far back is looked, before the first sending of the call, one window after the other. A quote's transaction is as
- * old as the quote, which lives minutes; an hour leaves room for clocks that differ. An incoming payment may wait for
- * its rejection for long.
+ * Where is looked, one window after the other; they overlap by a minute, so that nothing falls between them by a rounded
+ * time. A quote's transaction is as old as the quote, which lives minutes; an hour to either side leaves room for clocks
+ * that differ. Each has an end: a look-up of long ago must not page through everything since.
  */
-const WINDOWS_MS = [600_000, 3_600_000, 7 * 86_400_000] as const;
-/** Of windows that follow each other, so that nothing falls between them by a rounded time. */
-const OVERLAP_MS = 60_000;
-/** Windows for transactions that may not be older than their commands' first hour. */
-const YOUNG_STAGES = 2;
+const WINDOWS: readonly Window[] = [
+  { fromMs: -10 * MINUTE_MS, toMs: 10 * MINUTE_MS },
+  { fromMs: -HOUR_MS, toMs: -9 * MINUTE_MS },
+  { fromMs: 9 * MINUTE_MS, toMs: HOUR_MS },
+];
+/** An incoming payment may wait for its rejection for long. */
+const WINDOWS_OF_OLDER: readonly Window[] = [...WINDOWS, { fromMs: -7 * 24 * HOUR_MS, toMs: -59 * MINUTE_MS }];
+
+/** Calls whose first sendings lie no further apart share a scan. */
+const SHARED_SPREAD_MS = 10 * MINUTE_MS;
 
 type Scan = { kind: 'whole' } | { kind: 'failed'; reason: string };
 
@@ -65,25 +80,25 @@ export class LookUps {
     await Promise.resolve();
     while (this.#questions.open > 0) {
       // Each window in turn: new questions must not keep older ones from their next window.
-      for (let stage = 0; stage < WINDOWS_MS.length; stage += 1) {
+      for (const [stage, window] of WINDOWS_OF_OLDER.entries()) {
         this.#questions.admitAsked();
-        const questions = this.#questions.atStage(stage);
-        if (questions.length > 0) await this.#scan(questions, stage);
+        const questions = closeTogether(this.#questions.atStage(stage));
+        if (questions.length > 0) await this.#scan(questions, stage, window);
       }
     }
     this.#isScanning = false;
   }
 
   /** One window for the questions of its stage; others may be answered on the way. */
-  async #scan(questions: readonly Question[], stage: number): Promise<void> {
+  async #scan(questions: readonly Question[], stage: number, window: Window): Promise<void> {
     const beganMs = this.#clock.nowMs();
-    const window = { ...windowOf(questions, stage), sortOrder: this.#sortOrder };
+    const filter = { ...windowOf(questions, window), sortOrder: this.#sortOrder };
     this.#sortOrder = this.#sortOrder === 'desc' ? 'asc' : 'desc';
-    const scan = await this.#pages(window, () => questions.some((question) => this.#questions.isOpen(question)));
+    const scan = await this.#pages(filter, () => questions.some((question) => this.#questions.isOpen(question)));
     for (const question of questions) {
       if (!this.#questions.isOpen(question)) continue;
-      const stages = question.query.mayBeOlder ? WINDOWS_MS.length : YOUNG_STAGES;
-      if (scan.kind === 'whole' && stage + 1 < stages) {
+      const windows = question.query.mayBeOlder ? WINDOWS_OF_OLDER : WINDOWS;
+      if (scan.kind === 'whole' && stage + 1 < windows.length) {
         question.stage = stage + 1;
         continue;
       }
@@ -92,12 +107,12 @@ export class LookUps {
     }
   }
 
-  async #pages(window: TransactionFilter, isWanted: () => boolean): Promise<Scan> {
+  async #pages(filter: TransactionFilter, isWanted: () => boolean): Promise<Scan> {
     const cursors = new Set<string>();
     let cursor: string | null = null;
     for (let count = 0; count < PAGES_MAX; count += 1) {
       const page: ListReading = await this.#page({
-        ...window,
+        ...filter,
         limit: PAGE_LIMIT,
         ...(cursor === null ? {} : { cursor }),
       });
@@ -128,14 +143,16 @@ export class LookUps {
   }
 }
 
-function windowOf(questions: readonly Question[], stage: number): TransactionFilter {
+/** Those whose calls were sent about when that of the first was: one window for all must not span days. */
+function closeTogether(questions: readonly Question[]): Question[] {
+  const firstSentMs = questions[0]?.query.firstSentMs ?? 0;
+  return questions.filter(({ query }) => Math.abs(query.firstSentMs - firstSentMs) <= SHARED_SPREAD_MS);
+}
+
+function windowOf(questions: readonly Question[], { fromMs, toMs }: Window): TransactionFilter {
   const sentMs = questions.map(({ query }) => query.firstSentMs);
-  const dateBefore = (instantMs: number, windowMs: number): string =>
-    new Date(Math.max(0, instantMs - windowMs)).toISOString();
-  const startDate = dateBefore(Math.min(...sentMs), WINDOWS_MS[stage] ?? 0);
-  const nextYoungerMs = WINDOWS_MS[stage - 1];
-  if (nextYoungerMs === undefined) return { startDate };
-  return { startDate, endDate: dateBefore(Math.max(...sentMs), nextYoungerMs - OVERLAP_MS) };
+  const dateOf = (instantMs: number): string => new Date(Math.max(0, instantMs)).toISOString();
+  return { startDate: dateOf(Math.min(...sentMs) + fromMs), endDate: dateOf(Math.max(...sentMs) + toMs) };
 }
 
 function mayPass({ cause }: Extract<ListReading, { kind: 'failed' }>): boolean {

@@ -6,6 +6,9 @@ import type { Carried, Entry, Origin, UnphasedEntry } from './entry.ts';
 import { conflictResult, expiredResult, invalidResult, unreadableResult } from './result-record.ts';
 import { firstCallOf, type LedgerPolicy } from './settlement.ts';
 
+/** Where a problem with the publisher's time limit is, in a list of problems. */
+export const EXPIRES_AT_PATH = 'headers.expires-at';
+
 /** A command as it was read from its topic, with a usable key. */
 export interface Arrival {
   readonly key: string;
@@ -57,7 +60,7 @@ export function admit(arrival: Arrival, known: Entry | undefined, nowMs: number,
         return {
           kind: 'finish',
           entry: entry,
-          result: expiredResult(entry, 'its time limit passed before anything was sent', nowMs),
+          result: expiredResult(entry, 'its time limit passed before anything was sent', 'PROCESSOR', nowMs),
         };
       }
       return { kind: 'call', entry };
@@ -84,24 +87,28 @@ export function intentOf(
 
 /** The entry that an arrival becomes, without a phase yet. */
 export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry {
-  const fields = arrival.content.kind === 'valid' ? arrival.content.fields : {};
+  const { content } = arrival;
+  const fields = content.kind === 'valid' ? content.fields : {};
   return {
     key: arrival.key,
     commandType: arrival.commandType,
     revision: 1,
     fingerprint: arrival.fingerprint,
-    fieldsJson: arrival.content.kind === 'unreadable' ? null : arrival.content.fieldsJson,
+    fieldsJson: content.kind === 'unreadable' ? null : content.fieldsJson,
     commandId: arrival.commandId,
     origin: arrival.origin,
     carried: arrival.carried,
     deadlineMs: arrival.deadlineMs,
     expiresAtMs: arrival.expiresAtMs,
+    isExpiryUnreadable: content.kind === 'invalid' && content.problems.some(({ path }) => path === EXPIRES_AT_PATH),
     ...firstCallOf(fields, policy),
     waits: 0,
     attempts: 0,
     firstSentMs: null,
-    isProvenUnexecuted: false,
+    lastEndedMs: null,
+    unexecuted: null,
     quoted: null,
+    quotesRunOut: 0,
     copies: [],
     drops: 0,
     audit: [],

@@ -7,7 +7,8 @@
 import type { Reading } from '../api/types.ts';
 import type { CommandResult, Quote, Transaction } from '../records/types.ts';
 import { backOffMs } from './back-off.ts';
-import { COPIES_MAX, type Copy, type Entry, type HeldRefusal, type UnphasedEntry } from './entry.ts';
+import { COPIES_MAX, proofOf, type Copy, type Entry, type HeldRefusal, type UnphasedEntry } from './entry.ts';
+import { differencesFrom, quotedOf } from './found-payment.ts';
 import { findingOf } from './looked-up.ts';
 import { planOf, type LookUpQuery } from './plan.ts';
 import {
@@ -19,7 +20,7 @@ import {
   refusedResult,
   unknownResult,
 } from './result-record.ts';
-import { operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { canBeLookedUp, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
 
 export type LedgerEvent =
@@ -27,12 +28,12 @@ export type LedgerEvent =
   | { kind: 'answered'; attemptId: string; reading: Reading; nowMs: number }
   /** The instant of a parked, doubtful or quoted entry has come, and a call may be made. */
   | { kind: 'due'; nowMs: number; attemptId: string; processId: string }
-  /** The INTENT is another process's, or one that this process cannot vouch for. */
-  | { kind: 'orphaned'; settleAtMs: number }
+  /** The INTENT is another process's, or one that this process cannot vouch for; by `endedMs` its call has ended. */
+  | { kind: 'orphaned'; endedMs: number }
   /** It is certain that the call of the present INTENT was not begun, and it will not be by this intent. */
   | { kind: 'not-begun'; attemptId: string; nowMs: number; reason: string }
-  /** The transaction was looked for, in a scan that began after the settling time. */
-  | { kind: 'looked-up'; finding: LookUpOutcome; nowMs: number }
+  /** The transaction was looked for, in a scan that was asked for after the settling time of so many attempts. */
+  | { kind: 'looked-up'; attempts: number; finding: LookUpOutcome; nowMs: number }
   /** Another message with this key and content. */
   | { kind: 'copied'; copy: Copy }
   /** Handling this entry made our own code fail. */
@@ -72,7 +73,14 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
     case 'orphaned':
       if (entry.phase.state !== 'INTENT') return UNCHANGED;
       return next(
-        doubtful(possiblySent(entry, entry.phase.atMs), 'the process that began the call is gone', event.settleAtMs),
+        inDoubt(
+          entry,
+          entry.phase.atMs,
+          'the process that began the call is gone',
+          event.endedMs,
+          event.endedMs,
+          policy,
+        ),
       );
     case 'not-begun':
       if (entry.phase.state !== 'INTENT' || entry.phase.attemptId !== event.attemptId) return UNCHANGED;
@@ -92,19 +100,22 @@ function due(entry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
   const plan = planOf(entry, event.nowMs, policy);
   switch (plan.kind) {
     case 'call':
-      return next({
-        ...entry,
-        step: plan.quoteAgain ? 'CREATE' : entry.step,
-        phase: {
-          state: 'INTENT',
-          attemptId: event.attemptId,
-          processId: event.processId,
-          atMs: event.nowMs,
-          timeoutMs: policy.apiTimeoutMs,
-        },
-      });
-    case 'expire':
-      return finish(entry, expiredResult(entry, plan.reason, event.nowMs));
+      return next(called(entry, event, policy));
+    case 'quote-again': {
+      const again: Entry = { ...entry, step: 'CREATE', quotesRunOut: plan.quotesRunOut };
+      if (plan.pauseMs === 0) return next(called(again, event, policy));
+      const reason = 'its quote had run out when it came';
+      return next({ ...again, phase: { state: 'PARKED', untilMs: event.nowMs + plan.pauseMs, reason } });
+    }
+    case 'expire': {
+      const ended = 'quotesRunOut' in plan ? { ...entry, quotesRunOut: plan.quotesRunOut } : entry;
+      return finish(ended, expiredResult(ended, plan.reason, plan.settledBy, event.nowMs));
+    }
+    case 'doubt': {
+      const reason = 'reason' in entry.phase ? entry.phase.reason : 'a call got no clear answer';
+      const refusal = entry.phase.state === 'DOUBTFUL' ? entry.phase.refusal : null;
+      return next(doubtful(entry, reason, plan.settleAtMs, refusal));
+    }
     case 'look-up':
       return { kind: 'look-up', query: plan.query };
     case 'give-up':
@@ -112,9 +123,18 @@ function due(entry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
   }
 }
 
+function called(entry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy: LedgerPolicy): Entry {
+  const { attemptId, nowMs, processId } = event;
+  return {
+    ...entry,
+    phase: { state: 'INTENT', attemptId, processId, atMs: nowMs, timeoutMs: policy.apiTimeoutMs },
+  };
+}
+
 function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' }>): Decision {
   const { phase } = entry;
-  if (phase.state !== 'DOUBTFUL') return UNCHANGED;
+  // What was asked for before the latest attempt says nothing of that one.
+  if (phase.state !== 'DOUBTFUL' || event.attempts !== entry.attempts) return UNCHANGED;
   const { finding, nowMs } = event;
   if (finding.kind === 'failed')
     return next(doubtful(entry, phase.reason, nowMs + backOffMs(entry.key, entry.waits), phase.refusal));
@@ -122,6 +142,11 @@ function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' 
     return finish(entry, unknownResult(entry, reasonOf(entry, 'its transaction was not found'), nowMs));
   }
   const { transaction } = finding;
+  const differences = differencesFrom(entry, transaction);
+  if (differences.length > 0) {
+    const problem = `the transaction that was found is of another payment, for it differs in: ${differences.join(', ')}`;
+    return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs));
+  }
   const seen: Seen = { quote: null, transaction };
   switch (findingOf(operationOf(entry), transaction)) {
     case 'EXECUTED':
@@ -135,7 +160,7 @@ function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' 
         seen,
         entry: {
           ...entry,
-          isProvenUnexecuted: true,
+          unexecuted: { by: 'LOOK_UP', attempts: event.attempts },
           phase: { state: 'PARKED', untilMs: nowMs, reason: 'no call took effect so far' },
         },
       };
@@ -169,42 +194,52 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const { phase } = entry;
   if (phase.state !== 'INTENT' || phase.attemptId !== event.attemptId) return UNCHANGED;
   const settlement = settlementOf(entry, policy);
-  const verdict = verdictOf(event.reading, settlement, entry.firstSentMs !== null);
+  // On a person's word nothing is in doubt, where nothing else could tell.
+  const proof = proofOf(entry);
+  const isDecided = settlement === 'NONE' && proof?.by === 'OPERATOR';
+  const verdict = verdictOf(event.reading, settlement, {
+    inDoubt: entry.firstSentMs !== null && !(isDecided && event.reading.kind !== 'conflict'),
+    canBeLookedUp: canBeLookedUp(operationOf(entry)),
+  });
   const { nowMs } = event;
-  const called = { ...entry, attempts: entry.attempts + 1 };
+  const sent = { ...entry, attempts: entry.attempts + 1 };
   switch (verdict.kind) {
     case 'accepted':
-      return accepted(called, verdict, phase.atMs, nowMs);
+      return accepted(sent, verdict, phase.atMs, nowMs);
     case 'refused':
-      return finish(called, refusedResult(called, verdict, 'ANSWER', nowMs));
-    case 'wait':
+      return finish(sent, refusedResult(sent, verdict, isDecided ? 'OPERATOR' : 'ANSWER', nowMs));
+    case 'wait': {
+      const waiting = verdict.sent ? sent : entry;
+      // This call took no effect either; but a conflict may say that an earlier one did.
+      const stillHolds = proof !== null && event.reading.kind !== 'conflict';
       return next({
-        ...(verdict.sent ? called : entry),
+        ...waiting,
         waits: entry.waits + 1,
+        unexecuted: stillHolds ? { ...proof, attempts: waiting.attempts } : null,
         phase: {
           state: 'PARKED',
-          untilMs: nowMs + (verdict.afterMs ?? backOffMs(entry.key, entry.waits)),
+          untilMs: nowMs + Math.max(verdict.afterMs ?? 0, backOffMs(entry.key, entry.waits)),
           reason: verdict.reason,
         },
       });
+    }
     case 'doubt': {
-      if (settlement === 'NONE') return finish(called, unknownResult(called, verdict.reason, nowMs));
-      // What a look-up is to show must have had its time to happen.
-      const settleAtMs = nowMs + (settlement === 'LOOK_UP' ? policy.settlingTimeMs : backOffMs(entry.key, entry.waits));
-      return next(doubtful(possiblySent(entry, phase.atMs), verdict.reason, settleAtMs));
+      if (settlement === 'NONE') {
+        const lost = possiblySent(entry, phase.atMs, nowMs);
+        return finish(lost, unknownResult(lost, verdict.reason, nowMs));
+      }
+      const againMs = nowMs + backOffMs(entry.key, entry.waits);
+      return next(inDoubt(entry, phase.atMs, verdict.reason, nowMs, againMs, policy));
     }
     case 'look-up':
-      // The refusal is newer than any proof: the quote may have expired since, or an earlier call been taken after all.
+      // It is newer than any proof: the quote may have expired since, or an earlier call been taken after all.
       return next(
-        doubtful(
-          { ...called, isProvenUnexecuted: false },
-          verdict.reason,
-          nowMs + policy.settlingTimeMs,
-          verdict.refusal,
-        ),
+        doubtful(possiblySent(entry, phase.atMs, nowMs), verdict.reason, lookUpFromMs(nowMs, policy), verdict.refusal),
       );
-    case 'undecidable':
-      return finish(called, unknownResult(called, verdict.reason, nowMs));
+    case 'undecidable': {
+      const lost = possiblySent(entry, phase.atMs, nowMs);
+      return finish(lost, unknownResult(lost, verdict.reason, nowMs));
+    }
   }
 }
 
@@ -219,22 +254,16 @@ function accepted(
   const { quote } = verdict;
   if (quote?.transactionId == null) {
     // Without the transaction's id a lost answer to the execution could not be settled: ask again before any money moves.
-    const doubt = { ...entry, firstSentMs: entry.firstSentMs ?? sentMs };
+    const again = { ...entry, firstSentMs: entry.firstSentMs ?? sentMs, lastEndedMs: nowMs };
     const settleAtMs = nowMs + backOffMs(entry.key, entry.waits);
-    return { kind: 'next', entry: doubtful(doubt, 'the quote came without a transactionId', settleAtMs), seen };
+    return { kind: 'next', entry: doubtful(again, 'the quote came without a transactionId', settleAtMs), seen };
   }
   if (quote.id === entry.quoted?.quoteId) {
-    return finish(
-      entry,
-      expiredResult(
-        entry,
-        'its quote expired before execution, and the service repeats that quote for this key',
-        nowMs,
-      ),
-      seen,
-    );
+    const reason =
+      'its quote expired before the service took an execution of it, and the service repeats that quote for this key';
+    return finish(entry, expiredResult(entry, reason, 'PROCESSOR', nowMs), seen);
   }
-  const expiresAtMs = quote.expiresAt === null ? NaN : Date.parse(quote.expiresAt);
+  const quoted = quotedOf(entry, { ...quote, transactionId: quote.transactionId }, nowMs);
   return {
     kind: 'next',
     seen,
@@ -242,42 +271,58 @@ function accepted(
       ...entry,
       step: 'EXECUTE',
       firstSentMs: null,
+      lastEndedMs: null,
+      unexecuted: null,
       waits: 0,
-      quoted: {
-        quoteId: quote.id,
-        transactionId: quote.transactionId,
-        customerId: quote.source?.customerId ?? null,
-        expiresAtMs: Number.isNaN(expiresAtMs) ? null : expiresAtMs,
-      },
+      quoted,
       phase: { state: 'QUOTED' },
     },
   };
 }
 
 function dropped(entry: Entry, event: Extract<LedgerEvent, { kind: 'dropped' }>, policy: LedgerPolicy): Decision {
-  if (entry.phase.state === 'DONE') return UNCHANGED;
+  const { phase } = entry;
+  if (phase.state === 'DONE') return UNCHANGED;
   const drops = entry.drops + 1;
-  if (drops < DROPS_MAX) {
-    if (entry.phase.state !== 'INTENT') return next({ ...entry, drops });
+  const { nowMs, problem } = event;
+  if (phase.state === 'INTENT') {
     // What the call's answer said is lost with the failure.
-    const settleAtMs = event.nowMs + entry.phase.timeoutMs + policy.settlingTimeMs;
-    return next({ ...doubtful(possiblySent(entry, entry.phase.atMs), event.problem, settleAtMs), drops });
+    const endedMs = nowMs + phase.timeoutMs;
+    if (drops < DROPS_MAX) return next({ ...inDoubt(entry, phase.atMs, problem, endedMs, endedMs, policy), drops });
+    const aside = { ...possiblySent(entry, phase.atMs, endedMs), drops };
+    return finish(aside, unknownResult(aside, `it was set aside: ${problem}`, nowMs));
   }
   const aside = { ...entry, drops };
-  const neverSent = entry.firstSentMs === null && entry.phase.state !== 'INTENT';
-  return neverSent
-    ? finish(aside, failedResult(aside, event.problem, event.nowMs))
-    : finish(aside, unknownResult(aside, `it was set aside: ${event.problem}`, event.nowMs));
+  if (drops < DROPS_MAX) return next(aside);
+  return entry.firstSentMs === null
+    ? finish(aside, failedResult(aside, problem, nowMs))
+    : finish(aside, unknownResult(aside, `it was set aside: ${problem}`, nowMs));
 }
 
-/** The entry once a call of it may have been sent. */
-function possiblySent(entry: Entry, sentMs: number): Entry {
+/** The entry once the call of its intent may have taken effect, and ended by then. */
+function possiblySent(entry: Entry, sentMs: number, endedMs: number): Entry {
   return {
     ...entry,
     attempts: entry.attempts + 1,
     firstSentMs: entry.firstSentMs ?? sentMs,
-    isProvenUnexecuted: false,
+    lastEndedMs: endedMs,
   };
+}
+
+/**
+ * The same, to be settled.
+ * @param againMs when the same call may be made again, where that settles it
+ */
+function inDoubt(
+  entry: Entry,
+  sentMs: number,
+  reason: string,
+  endedMs: number,
+  againMs: number,
+  policy: LedgerPolicy,
+): Entry {
+  const settleAtMs = settlementOf(entry, policy) === 'LOOK_UP' ? lookUpFromMs(endedMs, policy) : againMs;
+  return doubtful(possiblySent(entry, sentMs, endedMs), reason, settleAtMs);
 }
 
 function doubtful(entry: Entry, reason: string, settleAtMs: number, refusal: HeldRefusal | null = null): Entry {

@@ -3,6 +3,7 @@
  *
  *   (admission) -> INTENT -> DONE
  *                  INTENT -> PARKED -> INTENT        told to wait, or never sent
+ *                            PARKED -> DOUBTFUL      in doubt, and no longer settled by the same call
  *                  INTENT -> DOUBTFUL -> PARKED      safe to repeat, or proven not executed
  *                            DOUBTFUL -> DONE        settled, or UNKNOWN past the limit
  *                  INTENT -> QUOTED -> INTENT        two-step: the quote is recorded, its execution follows
@@ -73,13 +74,30 @@ export interface Copy {
   readonly commandId: string | null;
 }
 
-/** What a two-step quote knows after its first step. */
+/** What a two-step quote knows after its first step. Null: the service did not say. */
 export interface Quoted {
   readonly quoteId: string;
   readonly transactionId: string;
   readonly customerId: string | null;
   readonly expiresAtMs: number | null;
+  /** When its answer came, by our clock; null for one that an earlier release recorded. */
+  readonly receivedMs: number | null;
+  readonly sourceAccountId: string | null;
+  readonly destinationAccountId: string | null;
+  /** Digits of an int64, smallest unit. */
+  readonly receivingAmount: string | null;
+  readonly receivingCurrencyCode: string | null;
 }
+
+/**
+ * Why it is certain that none of so many attempts took effect, although one was in doubt. It holds as long as the entry
+ * has no more attempts than that: see `proofOf`.
+ */
+export type Unexecuted =
+  /** A look-up, asked for after the settling time of the last of them. */
+  | { readonly by: 'LOOK_UP'; readonly attempts: number }
+  /** A person decided NOT_EXECUTED, which made this revision of the result. */
+  | { readonly by: 'OPERATOR'; readonly attempts: number; readonly revision: number };
 
 export interface Entry {
   readonly key: string;
@@ -97,6 +115,8 @@ export interface Entry {
   readonly deadlineMs: number;
   /** The publisher's alone (`expires-at`); it holds for a person's retry too. */
   readonly expiresAtMs: number | null;
+  /** The publisher's could not be read: nobody knows until when a call may start. */
+  readonly isExpiryUnreadable: boolean;
   readonly step: Step;
   /** Whether the command asks for immediate execution of its quote. */
   readonly immediate: boolean;
@@ -104,11 +124,18 @@ export interface Entry {
   readonly waits: number;
   /** Calls that may have been sent, over all steps. */
   readonly attempts: number;
-  /** When the first call of this step that may have been sent began; null: none was ever possibly sent. */
+  /**
+   * When the first call of this step began that may have taken effect by its own account; null: each that was sent was
+   * answered that it did not.
+   */
   readonly firstSentMs: number | null;
-  /** A look-up showed, after the settling time, that no call of this step took effect; void once another is in doubt. */
-  readonly isProvenUnexecuted: boolean;
+  /** By when the last such call had ended, or its deadline had passed; null with `firstSentMs`. */
+  readonly lastEndedMs: number | null;
+  /** Why none of them took effect all the same, where it still holds. */
+  readonly unexecuted: Unexecuted | null;
   readonly quoted: Quoted | null;
+  /** Quotes in a row that ran out on arrival: before their execution could be begun, however soon. */
+  readonly quotesRunOut: number;
   readonly copies: readonly Copy[];
   /** How often this entry made our own code fail (invariant I6). */
   readonly drops: number;
@@ -119,6 +146,11 @@ export interface Entry {
 
 /** An entry about to get its next phase. */
 export type UnphasedEntry = Omit<Entry, 'phase'>;
+
+/** From where it is certain that nothing took effect, although a call was in doubt; null: it is not. */
+export function proofOf(entry: UnphasedEntry): Unexecuted | null {
+  return entry.unexecuted?.attempts === entry.attempts ? entry.unexecuted : null;
+}
 
 /** Copies noted in an unfinished entry; further ones are answered by the one result that all readers see. */
 export const COPIES_MAX = 16;

@@ -11,7 +11,9 @@
  *
  * A value of another version stops the lane: guessing about money is worse than waiting for the right release.
  */
-import type { Entry, Phase } from './entry.ts';
+import { z } from 'zod';
+import type { Entry } from './entry.ts';
+import { readEntryRecord } from './entry-record.ts';
 
 export const ENTRY_PREFIX = 'c:';
 export const TRANSACTION_PREFIX = 't:';
@@ -58,22 +60,18 @@ export function encodeEntry(entry: Entry): Buffer {
   return encode({ ...entry, origin: { ...entry.origin, offset: entry.origin.offset.toString() }, phase: plainPhase });
 }
 
+/** @throws LedgerFormatError for a record of another release, and for what is no entry */
 export function decodeEntry(value: Buffer): Entry {
-  const plain = decode(value) as unknown as PlainEntry;
-  const { phase } = plain;
-  const result =
-    phase.result === undefined ? {} : { result: { ...phase.result, value: Buffer.from(phase.result.value, 'base64') } };
-  return {
-    ...plain,
-    origin: { ...plain.origin, offset: BigInt(plain.origin.offset) },
-    phase: { ...phase, ...result } as Phase,
-  };
+  const plain = decode(value);
+  try {
+    return readEntryRecord(plain);
+  } catch (error) {
+    if (!(error instanceof z.ZodError)) throw error;
+    // Paths alone: what stands there may be an account.
+    const places = error.issues.map(({ path }) => path.join('.')).join(', ');
+    throw new LedgerFormatError(`the ledger record of ${String(plain['key'])} is not an entry: ${places}`);
+  }
 }
-
-type PlainEntry = Omit<Entry, 'phase' | 'origin'> & {
-  origin: Omit<Entry['origin'], 'offset'> & { offset: string };
-  phase: { result?: { value: string; headers: Record<string, string> } };
-};
 
 export function encodeOwner(owner: OwnerRecord): Buffer {
   return encode(owner);
@@ -112,12 +110,23 @@ export function encode(record: object): Buffer {
   return Buffer.from(JSON.stringify({ v: FORMAT_VERSION, ...record }));
 }
 
+/** @throws LedgerFormatError */
 export function decode(value: Buffer): Record<string, unknown> {
-  const { v: version, ...plain } = JSON.parse(value.toString()) as Record<string, unknown>;
+  const { v: version, ...plain } = jsonObjectOf(value);
   if (version !== FORMAT_VERSION) {
     throw new LedgerFormatError(
       `a ledger record has format version ${String(version)}; this release reads ${FORMAT_VERSION}`,
     );
   }
   return plain;
+}
+
+function jsonObjectOf(value: Buffer): object & { v?: unknown } {
+  try {
+    const parsed: unknown = JSON.parse(value.toString());
+    if (typeof parsed === 'object' && parsed !== null) return parsed;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new LedgerFormatError('a ledger record is not a JSON object');
 }

@@ -18,9 +18,20 @@ export function findingOf(
   transaction: Pick<Transaction, 'status' | 'failureReason'>,
 ): LookUpFinding {
   if (operation === 'reject-transaction') {
-    if (transaction.status === 'REJECTED') return 'EXECUTED';
-    if (transaction.status === 'PENDING') return 'NOT_YET';
-    return transaction.status === null ? 'UNCLEAR' : 'REFUSED';
+    switch (transaction.status) {
+      case 'REJECTED':
+        return 'EXECUTED';
+      case 'PENDING':
+        return 'NOT_YET';
+      // The payment goes on, or has arrived.
+      case 'PROCESSING':
+      case 'SENT':
+      case 'COMPLETED':
+        return 'REFUSED';
+      // A payment that was rejected may be shown as what its rejection came to; where it may go from REJECTED is not known.
+      default:
+        return 'UNCLEAR';
+    }
   }
   switch (transaction.status) {
     case 'PROCESSING':

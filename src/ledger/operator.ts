@@ -4,8 +4,8 @@ import type { Outcome } from '../records/commands.ts';
 import { parseLossless } from '../records/lossless-json.ts';
 import type { CommandResult, OperatorDecision, Transaction } from '../records/types.ts';
 import type { Decision } from './decide.ts';
-import type { Entry } from './entry.ts';
-import { acceptedResult, expiredResult, invalidResult } from './result-record.ts';
+import { proofOf, type Entry } from './entry.ts';
+import { acceptedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
 import { firstCallOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 
 export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
@@ -45,18 +45,33 @@ export function decideByOperator(
     case 'NOT_EXECUTED': {
       if (outcome !== 'UNKNOWN')
         return refused(`only an UNKNOWN result can be decided NOT_EXECUTED; this one is ${outcome}`);
-      const result = expiredResult(next, 'a person decided that the service did not execute it', nowMs);
-      return finish(next, { ...result, settledBy: 'OPERATOR' });
+      const decided: Entry = {
+        ...next,
+        unexecuted: { by: 'OPERATOR', attempts: next.attempts, revision: next.revision },
+      };
+      const reason = 'an operator decided that the service did not execute it';
+      return finish(decided, expiredResult(decided, reason, 'OPERATOR', nowMs));
     }
     case 'RETRY':
       if (!RETRIABLE.includes(outcome)) return refused(`a result that is ${outcome} cannot be retried`);
-      return retry(next, order, nowMs, policy);
+      return retry(next, outcome, order, nowMs, policy);
     default:
       return refused(`${order.decision} is not one of ${OPERATOR_DECISIONS.join(', ')}`);
   }
 }
 
-function retry(entry: Entry, order: OperatorDecision, nowMs: number, policy: LedgerPolicy): OperatorReply {
+function retry(
+  entry: Entry,
+  outcome: Outcome,
+  order: OperatorDecision,
+  nowMs: number,
+  policy: LedgerPolicy,
+): OperatorReply {
+  if (entry.isExpiryUnreadable) {
+    return refused(
+      'its expires-at could not be read, so nobody knows until when it may be sent: publish it again under a new key',
+    );
+  }
   const fields =
     entry.fieldsJson === null ? null : readCommandFields(entry.commandType, parseLossless(entry.fieldsJson));
   if (fields?.ok !== true) {
@@ -64,23 +79,28 @@ function retry(entry: Entry, order: OperatorDecision, nowMs: number, policy: Led
     return finish(entry, invalidResult(entry, problems, nowMs));
   }
   if (entry.firstSentMs !== null && nowMs - entry.firstSentMs >= policy.idempotencyRetentionMs) {
-    return refused('the service may have forgotten the key of what was sent: decide EXECUTED or NOT_EXECUTED');
+    const instead = outcome === 'UNKNOWN' ? 'decide EXECUTED or NOT_EXECUTED' : 'publish it again under a new key';
+    return refused(`the service may have forgotten the key of what was sent: ${instead}`);
   }
   // Fields that were INVALID say only now whether they ask for immediate execution.
   const isUntouched = entry.attempts === 0 && entry.quoted === null;
-  const called: Entry = isUntouched ? { ...entry, ...firstCallOf(fields.value, policy) } : entry;
-  const settlement = settlementOf(called, policy);
   const again: Entry = {
-    ...called,
+    ...entry,
+    ...(isUntouched ? firstCallOf(fields.value, policy) : {}),
     // A retry restarts the command's age; what the publisher said of its time stands.
     deadlineMs: Math.min(entry.expiresAtMs ?? Infinity, nowMs + policy.commandMaxAgeMs[entry.commandType]),
     waits: 0,
     drops: 0,
-    // Where only a person can settle the doubt, the person has; elsewhere the doubt goes on to be settled as ever.
-    firstSentMs: settlement === 'NONE' ? null : entry.firstSentMs,
-    isProvenUnexecuted: entry.firstSentMs !== null && settlement === 'LOOK_UP',
+    quotesRunOut: 0,
+    // What is in doubt is settled first, as its operation allows: a retry proves nothing.
     phase: { state: 'PARKED', untilMs: nowMs, reason: auditOf(order) },
   };
+  if (again.firstSentMs !== null && proofOf(again) === null && settlementOf(again, policy) === 'NONE') {
+    const reason =
+      'a retry cannot settle it, for nothing tells what became of the first call; to have it called anew, ' +
+      'decide NOT_EXECUTED and then RETRY';
+    return finish(again, unknownResult(again, reason, nowMs));
+  }
   return { kind: 'decided', decision: { kind: 'next', entry: again, seen: null } };
 }
 

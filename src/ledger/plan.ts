@@ -1,14 +1,18 @@
 /** What is to be done with an entry whose time has come, and nothing of which is on its way. Pure. */
+import { readCommandFields } from '../records/command-fields.ts';
+import type { SettledBy } from '../records/commands.ts';
 import { EXECUTE_SUFFIX } from '../records/keys.ts';
 import { parseLossless } from '../records/lossless-json.ts';
-import { readCommandFields } from '../records/command-fields.ts';
-import type { Entry } from './entry.ts';
-import { operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { proofOf, type Entry, type Unexecuted } from './entry.ts';
+import { quoteAgainOf, type QuoteAgain } from './quote-again.ts';
+import { lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 
 /** Which transaction tells whether the call took effect: by its own id, else by a quoteId that the service may show. */
 export interface LookUpQuery {
   readonly transactionId: string | null;
   readonly quoteId: string | null;
+  /** Calls of the entry that may have been sent when it is asked: what is found speaks of these, never of a later one. */
+  readonly attempts: number;
   /** Of the call whose effect is looked for. */
   readonly firstSentMs: number;
   /** The transaction may be much older than that. */
@@ -16,65 +20,109 @@ export interface LookUpQuery {
 }
 
 export type Plan =
-  | { kind: 'call'; quoteAgain: boolean }
+  | { kind: 'call' }
+  | QuoteAgain
   | { kind: 'look-up'; query: LookUpQuery }
-  | { kind: 'expire'; reason: string }
+  /** To be looked up, not before `settleAtMs`. */
+  | { kind: 'doubt'; settleAtMs: number }
+  /** It is certain that nothing took effect; `reason` says from where. */
+  | { kind: 'expire'; reason: string; settledBy: SettledBy }
   | { kind: 'give-up'; reason: string };
 
 export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
   const isTooLate = nowMs >= entry.deadlineMs;
-  if (entry.firstSentMs === null) {
-    if (isTooLate) return { kind: 'expire', reason: 'its time limit passed before anything was sent' };
-    const quoteExpiresAtMs = entry.step === 'EXECUTE' ? (entry.quoted?.expiresAtMs ?? null) : null;
-    return { kind: 'call', quoteAgain: quoteExpiresAtMs !== null && quoteExpiresAtMs <= nowMs };
+  const { firstSentMs, phase } = entry;
+  if (firstSentMs === null) {
+    if (isTooLate) return { kind: 'expire', reason: neverTakenInWords(entry), settledBy: 'PROCESSOR' };
+    return quoteAgainOf(entry, nowMs) ?? { kind: 'call' };
   }
-  const inDoubtMs = nowMs - entry.firstSentMs;
+  const isKeyTrusted = nowMs - firstSentMs < policy.idempotencyRetentionMs;
+  const proof = proofOf(entry);
+  if (proof !== null) {
+    // A person can be wrong: then it is the key that protects.
+    const mayCall = proof.by === 'LOOK_UP' || isKeyTrusted;
+    if (mayCall && !isTooLate) return { kind: 'call' };
+    const why = isTooLate ? 'its time limit passed' : 'the service may have forgotten its key since';
+    return { kind: 'expire', ...proofInWords(proof, why) };
+  }
+  // Where the refusal is a conflict, not even the same key tells.
+  if (phase.state === 'DOUBTFUL' && phase.refusal !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
   switch (settlementOf(entry, policy)) {
     case 'SAME_KEY':
       if (isTooLate) return giveUp('a call got no clear answer, and its time limit passed before it could be repeated');
-      if (inDoubtMs >= policy.idempotencyRetentionMs) {
-        return giveUp('a call got no clear answer, and the service may have forgotten the key since');
-      }
-      return { kind: 'call', quoteAgain: false };
+      if (!isKeyTrusted) return giveUp('a call got no clear answer, and the service may have forgotten the key since');
+      return { kind: 'call' };
     case 'HARMLESS':
-      if (!isTooLate) return { kind: 'call', quoteAgain: false };
-      if (operationOf(entry) !== 'create-quote') return giveUp('a call got no clear answer, and its time limit passed');
-      // Nothing can have moved.
+      if (!isTooLate) return { kind: 'call' };
       return {
         kind: 'expire',
-        reason: 'its time limit passed before a quote was received; a quote alone moves nothing',
+        reason: 'its time limit passed before a usable quote came; a quote alone moves nothing',
+        settledBy: 'PROCESSOR',
       };
+    case 'SANDBOX':
+      return isTooLate ? giveUp('a call got no clear answer, and its time limit passed') : { kind: 'call' };
     case 'LOOK_UP':
-      if (entry.isProvenUnexecuted) {
-        if (!isTooLate) return { kind: 'call', quoteAgain: false };
-        return { kind: 'expire', reason: 'its time limit passed, and the transaction shows that nothing took effect' };
-      }
-      if (inDoubtMs >= policy.idempotencyRetentionMs)
-        return giveUp('the service could not be asked for its transaction');
-      return lookUp(entry, entry.firstSentMs);
+      return lookUpPlan(entry, firstSentMs, nowMs, policy);
     case 'NONE':
       return giveUp('a call got no clear answer');
   }
 }
 
-function lookUp(entry: Entry, firstSentMs: number): Plan {
-  const query = (transactionId: string | null, quoteId: string | null, mayBeOlder: boolean): Plan => ({
-    kind: 'look-up',
-    query: { transactionId, quoteId, firstSentMs, mayBeOlder },
-  });
-  if (entry.quoted !== null) return query(entry.quoted.transactionId, entry.quoted.quoteId, false);
-  const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
-  if (entry.commandType === 'execute-quote') {
-    const fields = readCommandFields('execute-quote', json);
-    if (fields.ok) return query(fields.value.transactionId, fields.value.quoteId, false);
-  } else if (entry.commandType === 'reject-transaction') {
-    const fields = readCommandFields('reject-transaction', json);
-    // An incoming payment may wait for its rejection for long.
-    if (fields.ok) return query(fields.value.transactionId, null, true);
+/** Of an entry none of whose calls may have taken effect, by their own answers. */
+function neverTakenInWords(entry: Entry): string {
+  if (entry.attempts === 0) return 'its time limit passed before anything was sent';
+  if (entry.quoted !== null) return 'its time limit passed before the service took an execution of its quote';
+  return 'its time limit passed before the service took it: every call was turned away';
+}
+
+function proofInWords(proof: Unexecuted, why: string): { reason: string; settledBy: SettledBy } {
+  switch (proof.by) {
+    case 'LOOK_UP':
+      return { reason: `${why}, and its transaction, looked up, shows that no call took effect`, settledBy: 'LOOKUP' };
+    case 'OPERATOR':
+      return {
+        reason: `${why}; that no call took effect is what an operator decided (revision ${proof.revision})`,
+        settledBy: 'OPERATOR',
+      };
   }
-  return giveUp(
-    `a call with the key ${entry.key}${entry.step === 'EXECUTE' ? EXECUTE_SUFFIX : ''} got no clear answer`,
-  );
+}
+
+/** Not before the settling time, however the doubt was to be settled when it came. */
+function lookUpPlan(entry: Entry, firstSentMs: number, nowMs: number, policy: LedgerPolicy): Plan {
+  if (nowMs - firstSentMs >= policy.idempotencyRetentionMs) return giveUp('it could not be looked up in time');
+  const query = queryOf(entry, firstSentMs);
+  if (query === null) {
+    return giveUp(
+      `a call with the key ${entry.key}${entry.step === 'EXECUTE' ? EXECUTE_SUFFIX : ''} got no clear answer`,
+    );
+  }
+  const fromMs = lookUpFromMs(entry.lastEndedMs ?? firstSentMs, policy);
+  if (entry.phase.state === 'DOUBTFUL' && nowMs >= fromMs) return { kind: 'look-up', query };
+  return { kind: 'doubt', settleAtMs: Math.max(nowMs, fromMs) };
+}
+
+function queryOf(entry: Entry, firstSentMs: number): LookUpQuery | null {
+  const asked = { attempts: entry.attempts, firstSentMs, mayBeOlder: false };
+  if (entry.quoted !== null) {
+    const { quoteId, transactionId } = entry.quoted;
+    return { ...asked, transactionId, quoteId };
+  }
+  const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
+  switch (operationOf(entry)) {
+    case 'execute-quote': {
+      const fields = readCommandFields('execute-quote', json);
+      return fields.ok ? { ...asked, ...fields.value } : null;
+    }
+    case 'reject-transaction': {
+      const fields = readCommandFields('reject-transaction', json);
+      // An incoming payment may wait for its rejection for long.
+      return fields.ok
+        ? { ...asked, transactionId: fields.value.transactionId, quoteId: null, mayBeOlder: true }
+        : null;
+    }
+    default:
+      return null;
+  }
 }
 
 function giveUp(reason: string): Plan {

@@ -28,6 +28,7 @@ export function acceptedResult(
   };
 }
 
+/** @param settledBy OPERATOR: the answer refuses the last call, and that no earlier one took effect is a person's word */
 export function refusedResult(
   entry: ResultSubject,
   refusal: HeldRefusal,
@@ -72,8 +73,14 @@ export function unreadableResult(entry: ResultSubject, problem: string, nowMs: n
   return failure(entry, 'INVALID', nowMs, { code: 'UNREADABLE_COMMAND', message: problem, details: null });
 }
 
-export function expiredResult(entry: ResultSubject, message: string, nowMs: number): CommandResult {
-  return failure(entry, 'EXPIRED', nowMs, { code: 'TOO_OLD', message, details: null });
+/** @param message from where it is certain that nothing took effect; `settledBy` says who knows */
+export function expiredResult(
+  entry: ResultSubject,
+  message: string,
+  settledBy: SettledBy,
+  nowMs: number,
+): CommandResult {
+  return { ...failure(entry, 'EXPIRED', nowMs, { code: 'TOO_OLD', message, details: null }), settledBy };
 }
 
 export function conflictResult(entry: ResultSubject, message: string, nowMs: number): CommandResult {

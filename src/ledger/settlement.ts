@@ -16,8 +16,10 @@ export interface LedgerPolicy {
 export type Settlement =
   /** The same call with the same key: the service replays its answer. */
   | 'SAME_KEY'
-  /** The same call again: a second effect does no harm. */
+  /** The same call again: no effect of it moves money. */
   | 'HARMLESS'
+  /** The same call again: what a second effect moves is the money of a sandbox. */
+  | 'SANDBOX'
   /** By the transaction's status. */
   | 'LOOK_UP'
   /** Nothing can settle it. */
@@ -45,8 +47,18 @@ export function settlementOf(
     case 'reject-transaction':
       return keyHonoured ? 'SAME_KEY' : 'LOOK_UP';
     case 'simulate-uma-receive':
-      return 'HARMLESS';
+      return 'SANDBOX';
   }
+}
+
+/** Whether a transaction shows if the operation took effect; of the others no transaction is known before the answer. */
+export function canBeLookedUp(operation: CommandType): boolean {
+  return operation === 'execute-quote' || operation === 'reject-transaction';
+}
+
+/** From when on a look-up shows what became of a call that had ended by then: it must have had its time to happen. */
+export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settlingTimeMs'>): number {
+  return endedMs + policy.settlingTimeMs;
 }
 
 /** The key that goes out with the entry's call; the execution half of a two-step quote has its own. */
@@ -57,7 +69,7 @@ export function idempotencyKeyOf(entry: Pick<Entry, 'key' | 'step'>): string {
 /** Whether an intent may wait for its call: not where its doubt would need a look-up or a person. */
 export function mayIntentWait(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>, policy: LedgerPolicy): boolean {
   const settlement = settlementOf(entry, policy);
-  return settlement === 'SAME_KEY' || settlement === 'HARMLESS';
+  return settlement !== 'LOOK_UP' && settlement !== 'NONE';
 }
 
 /** The first call of a command, by its fields. */

@@ -23,10 +23,14 @@ export type Verdict =
   /** Nothing can settle it. */
   | { kind: 'undecidable'; reason: string };
 
-/**
- * @param inDoubt whether an earlier attempt of this step may have taken effect
- */
-export function verdictOf(reading: Reading, settlement: Settlement, inDoubt: boolean): Verdict {
+export interface Doubt {
+  /** An earlier attempt of this step may have taken effect. */
+  readonly inDoubt: boolean;
+  /** A transaction's status can tell. */
+  readonly canBeLookedUp: boolean;
+}
+
+export function verdictOf(reading: Reading, settlement: Settlement, { inDoubt, canBeLookedUp }: Doubt): Verdict {
   switch (reading.kind) {
     case 'accepted':
       return reading;
@@ -43,21 +47,20 @@ export function verdictOf(reading: Reading, settlement: Settlement, inDoubt: boo
     case 'not-here':
       if (reading.serviceFails)
         return { kind: 'wait', reason: `HTTP ${reading.httpStatus}, and GET fails too`, afterMs: null, sent: true };
-      if (inDoubt && settlement === 'LOOK_UP') return refusedInDoubt(reading);
       // Without a code of the service's own, a proxy or a wrong route may have answered.
       if (reading.error.code === null)
         return { kind: 'wait', reason: `HTTP ${reading.httpStatus} without an error code`, afterMs: null, sent: true };
-      return refusal(reading);
+      return inDoubt ? refusedInDoubt(reading, settlement) : refusal(reading);
     case 'told-to-wait':
       return { kind: 'wait', reason: reading.reason, afterMs: reading.retryAfterMs, sent: true };
     case 'conflict':
       if (!inDoubt) return refusal(reading);
-      if (settlement === 'LOOK_UP') return refusedInDoubt(reading);
+      // It may say that the first call was taken, so not even the same key's answer is the first call's.
+      if (canBeLookedUp) return lookUp(reading);
+      if (settlement === 'NONE') return undecidable(reading);
       return { kind: 'wait', reason: 'HTTP 409 after doubt', afterMs: null, sent: true };
     case 'refused':
-      if (!inDoubt || settlement === 'SAME_KEY' || settlement === 'HARMLESS') return refusal(reading);
-      if (settlement === 'LOOK_UP') return refusedInDoubt(reading);
-      return { kind: 'undecidable', reason: `HTTP ${reading.httpStatus} after doubt` };
+      return inDoubt ? refusedInDoubt(reading, settlement) : refusal(reading);
     case 'never-sent':
       return { kind: 'wait', reason: reading.reason, afterMs: null, sent: false };
   }
@@ -69,10 +72,29 @@ interface RefusalReading {
   rawResponse: string;
 }
 
+/** What a refusal says of the earlier call as well. */
+function refusedInDoubt(reading: RefusalReading, settlement: Settlement): Verdict {
+  switch (settlement) {
+    // The same key gets the answer of the first call; and a plain quote moves nothing.
+    case 'SAME_KEY':
+    case 'HARMLESS':
+      return refusal(reading);
+    case 'LOOK_UP':
+      return lookUp(reading);
+    case 'SANDBOX':
+    case 'NONE':
+      return undecidable(reading);
+  }
+}
+
 function refusal({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
   return { kind: 'refused', httpStatus, error, rawResponse };
 }
 
-function refusedInDoubt({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
+function lookUp({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
   return { kind: 'look-up', reason: `HTTP ${httpStatus} after doubt`, refusal: { httpStatus, error, rawResponse } };
+}
+
+function undecidable({ httpStatus }: RefusalReading): Verdict {
+  return { kind: 'undecidable', reason: `HTTP ${httpStatus} after doubt` };
 }

@@ -4,6 +4,7 @@ import type { ListFailure, Operation, Reading } from '../api/types.ts';
 import type { LaneLoss } from '../consumers/lane-loss.ts';
 import type { LaneStage } from '../consumers/lane-parts.ts';
 import type { EntryState } from '../ledger/entry.ts';
+import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import { COMMAND_TYPES, type Outcome } from '../records/commands.ts';
 import type { PollWorkKind } from '../status/poll-agenda.ts';
@@ -107,4 +108,5 @@ export const LANE_LOSSES = every<LaneLoss>({
   'not-acquired': true,
   'own-failure': true,
 });
+export const QUOTE_RUN_OUT_CAUSES = every<QuoteRunOut['cause']>({ 'on-arrival': true, waiting: true });
 export const STATUS_KINDS = every<'transaction' | 'quote'>({ transaction: true, quote: true });

@@ -14,6 +14,7 @@ import {
   LANE_STAGES,
   OPERATIONS,
   OUTCOMES,
+  QUOTE_RUN_OUT_CAUSES,
   UNFINISHED_STATES,
 } from './metric-labels.ts';
 import { STATUS_METRICS } from './status-metrics-table.ts';
@@ -141,6 +142,12 @@ export const METRICS = {
     type: 'counter',
     help: 'Commands found in a partition that is not the one of their key, and moved there.',
     labels: {},
+  },
+  quotesRunOut: {
+    name: 'payments_quotes_run_out_total',
+    type: 'counter',
+    help: 'Quotes of commands with immediatelyExecute that ran out before their execution was sent: on arrival (they had run out when they came, or within seconds) or waiting; by whether another was made, or the command ended EXPIRED.',
+    labels: { cause: QUOTE_RUN_OUT_CAUSES, made_anew: ['true', 'false'] },
   },
   decisions: {
     name: 'payments_operator_decisions_total',

@@ -2,8 +2,11 @@
  * Observations: what an answer or a poll showed of a transaction or quote, on the observations topic, keyed by the
  * transaction's id (or the quote's, where no transaction is known), so that one lane sees all of a transaction.
  */
+import { z } from 'zod';
 import type { Carried } from '../ledger/entry.ts';
+import { carriedRecord } from '../ledger/entry-record.ts';
 import { decodePlain, encodePlain } from '../records/plain-json.ts';
+import { loadType } from '../records/schemas.ts';
 import type { Quote, Transaction } from '../records/types.ts';
 
 export interface Observation {
@@ -56,14 +59,31 @@ function shortTexts<Resource extends { id: string }>(resource: Resource): Resour
   return { ...(Object.fromEntries(members) as Resource), id: resource.id };
 }
 
+const quoteType = loadType('Quote');
+const transactionType = loadType('Transaction');
+
+/** Fields that are not there get their defaults; what the schema does not take throws. */
+function asRecord<Value>(type: typeof quoteType): z.ZodType<Value | null> {
+  return z.unknown().transform((value) => (value == null ? null : (type.fromBuffer(type.toBuffer(value)) as Value)));
+}
+
+const observationRecord: z.ZodType<Observation> = z.object({
+  transaction: asRecord<Transaction>(transactionType),
+  quote: asRecord<Quote>(quoteType),
+  requestBeganMs: z.number(),
+  requestEndedMs: z.number(),
+  observedBy: z.enum(['COMMAND', 'POLL']),
+  // An earlier release did not say who observed.
+  observer: z.string().nullable().default(null),
+  commandKey: z.string().nullable(),
+  carried: carriedRecord,
+});
+
 /** @returns null for bytes that are not an observation of ours */
 export function decodeObservation(bytes: Buffer | null): Observation | null {
   if (bytes === null) return null;
   try {
-    const plain = decodePlain(bytes);
-    if (typeof plain !== 'object' || plain === null || !('requestBeganMs' in plain)) return null;
-    // An earlier release did not say who observed.
-    return { observer: null, ...(plain as Omit<Observation, 'observer'>) };
+    return observationRecord.parse(decodePlain(bytes));
   } catch {
     return null;
   }

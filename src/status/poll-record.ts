@@ -1,5 +1,6 @@
 /** What of the poller outlives its process: a record of lane 0's ledger. */
-import { decode, encode } from '../ledger/ledger-records.ts';
+import { z } from 'zod';
+import { decode, encode, LedgerFormatError } from '../ledger/ledger-records.ts';
 
 export const POLL_KEY = '!poll';
 
@@ -25,9 +26,20 @@ export function encodePollRecord(record: PollRecord): Buffer {
   return encode(record);
 }
 
+const timeRange = z.object({ fromMs: z.number(), toMs: z.number() }).nullable();
+const pollRecord: z.ZodType<PollRecord> = z.object({
+  startMs: z.number(),
+  discoveredToMs: z.number(),
+  catchUp: timeRange,
+  sweep: timeRange,
+  sweptAtMs: z.number().nullable(),
+});
+
 /** @throws LedgerFormatError for a record of another format */
 export function decodePollRecord(value: Buffer): PollRecord {
-  return decode(value) as unknown as PollRecord;
+  const read = pollRecord.safeParse(decode(value));
+  if (!read.success) throw new LedgerFormatError('the ledger record of the poller cannot be read');
+  return read.data;
 }
 
 /** The smallest range that holds both. */

@@ -6,7 +6,7 @@
  * the transaction wherever that goes.
  */
 import type { QuoteStatusChanged } from '../records/types.ts';
-import { isJsonObject, parseLossless } from '../records/lossless-json.ts';
+import { quoteIdAmong } from '../records/quote-id.ts';
 import type { Observation } from './observation.ts';
 import { unseenState, type TransactionState } from './transaction-state.ts';
 
@@ -87,13 +87,6 @@ function withQuoteId(state: TransactionState, { quote, transaction }: Observatio
   // Another quote of the same transaction: its changes are counted from the beginning.
   const { quoteStatus, quoteIsDerived, quoteSeenEndedMs, quoteChanges } = unseenState(state.id);
   return { ...state, quoteId, quoteExpiresAt, quoteStatus, quoteIsDerived, quoteSeenEndedMs, quoteChanges };
-}
-
-/** The `quoteId` that a service may show on a transaction. */
-export function quoteIdAmong(otherFieldsJson: string | null): string | null {
-  if (otherFieldsJson?.includes('"quoteId"') !== true) return null;
-  const others = parseLossless(otherFieldsJson);
-  return isJsonObject(others) && typeof others['quoteId'] === 'string' ? others['quoteId'] : null;
 }
 
 function progressOf(status: string | null): number {

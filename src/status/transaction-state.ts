@@ -1,4 +1,6 @@
 /** What is known of one transaction and its quote: a record of the lane's ledger, the last state of the reducer's fold. */
+import { z } from 'zod';
+import { LedgerFormatError } from '../ledger/ledger-records.ts';
 import { decodePlain, encodePlain } from '../records/plain-json.ts';
 
 export interface TransactionState {
@@ -52,10 +54,36 @@ export function encodeTransactionState(state: TransactionState): Buffer {
   return encodePlain(state);
 }
 
+const text = z.string().nullable();
+const instantMs = z.number();
 /** Fields that an earlier release did not write have the values of a transaction that was never seen. */
+const stateRecord: z.ZodType<TransactionState> = z.object({
+  id: z.string(),
+  status: text.default(null),
+  updatedAt: text.default(null),
+  createdAt: text.default(null),
+  terminalSinceMs: instantMs.nullable().default(null),
+  unclearSinceMs: instantMs.nullable().default(null),
+  seenBeganMs: instantMs.default(0),
+  seenEndedMs: instantMs.default(0),
+  seenBy: text.default(null),
+  changes: z.number().default(0),
+  quoteId: text.default(null),
+  quoteStatus: text.default(null),
+  quoteIsDerived: z.boolean().default(false),
+  quoteSeenEndedMs: instantMs.default(0),
+  quoteExpiresAt: text.default(null),
+  quoteChanges: z.number().default(0),
+});
+
+/** @throws LedgerFormatError for what is no state of a transaction */
 export function decodeTransactionState(value: Buffer): TransactionState {
-  const plain = decodePlain(value) as Partial<TransactionState> & { id: string };
-  return { ...unseenState(plain.id), ...plain };
+  try {
+    return stateRecord.parse(decodePlain(value));
+  } catch (error) {
+    if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
+    throw new LedgerFormatError('a ledger record of a transaction cannot be read');
+  }
 }
 
 const TERMINAL_STATUSES: ReadonlySet<string> = new Set(['COMPLETED', 'REJECTED', 'FAILED', 'REFUNDED', 'EXPIRED']);

@@ -14,8 +14,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { LedgerRecord } from '../../src/ledger/ledger-index.ts';
 import { LmdbLedgerIndex } from '../../src/ledger/lmdb-ledger-index.ts';
-import { restingSinceMs } from '../../src/status/rest.ts';
-import { decodeTransactionState } from '../../src/status/transaction-state.ts';
+import { recordRestingSinceMs } from '../../src/status/rest.ts';
 import { memoryOf, type Memory } from './process-memory.ts';
 import { donePhase, entryOf, entryRecord, intentPhase, positionRecord, transactionRecord } from './ledger-records.ts';
 
@@ -86,7 +85,7 @@ async function openIndex(): Promise<LmdbLedgerIndex> {
   const index = new LmdbLedgerIndex({
     stateDirectory: directory,
     laneCount,
-    restingSince: (value) => restingSinceMs(decodeTransactionState(value)),
+    restingSince: recordRestingSinceMs,
     onFatal: (error) => {
       throw error;
     },

@@ -20,6 +20,7 @@ function entry(key: string, phase: Phase): Buffer {
     carried: {},
     deadlineMs: 0,
     expiresAtMs: null,
+    isExpiryUnreadable: false,
     step: 'SINGLE',
     immediate: false,
     waits: 0,
@@ -29,7 +30,9 @@ function entry(key: string, phase: Phase): Buffer {
     copies: [],
     drops: 0,
     audit: [],
-    isProvenUnexecuted: false,
+    lastEndedMs: 0,
+    unexecuted: null,
+    quotesRunOut: 0,
     phase,
   };
   return encodeEntry(complete);

@@ -46,7 +46,6 @@ describe('resolve', () => {
     expect(retried).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED', settledBy: 'ANSWER' } }] });
 
     await unknownTransfer('lost-again');
-    await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'lost-again', count: 1 });
     const lost = await resolve('lost-again', '--decision', 'RETRY', '--reason', 'try');
     expect(lost).toMatchObject({ code: 4, documents: [{ value: { outcome: 'UNKNOWN' } }] });
     expect(lost.stderr).toContain('UNKNOWN');

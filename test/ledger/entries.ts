@@ -1,6 +1,7 @@
 /** Entries and a policy for tests of the ledger's decisions. Times are small numbers, milliseconds. */
 import { canonicalJson } from '../../src/records/command-fields.ts';
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType, Outcome } from '../../src/records/commands.ts';
+import type { Transaction } from '../../src/records/types.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerPolicy } from '../../src/ledger/settlement.ts';
 
@@ -60,13 +61,16 @@ export function entryAt(commandType: CommandType): Entry {
     carried: {},
     deadlineMs: HOUR_MS,
     expiresAtMs: null,
+    isExpiryUnreadable: false,
     step: 'SINGLE',
     immediate: false,
     waits: 0,
     attempts: 0,
     firstSentMs: null,
-    isProvenUnexecuted: false,
+    lastEndedMs: null,
+    unexecuted: null,
     quoted: null,
+    quotesRunOut: 0,
     copies: [],
     drops: 0,
     audit: [],
@@ -76,5 +80,44 @@ export function entryAt(commandType: CommandType): Entry {
 
 /** The same, with an earlier call that may have taken effect. */
 export function inDoubt(entry: Entry): Entry {
-  return { ...entry, attempts: 1, firstSentMs: 500, waits: 1 };
+  return { ...entry, attempts: 1, firstSentMs: 500, lastEndedMs: 900, waits: 1 };
+}
+
+/** The same, its doubt about to be settled. */
+export function doubtful(entry: Entry): Entry {
+  return { ...inDoubt(entry), phase: { state: 'DOUBTFUL', settleAtMs: 1_400, reason: 'HTTP 503', refusal: null } };
+}
+
+/** The same, UNKNOWN. */
+export function unknown(entry: Entry): Entry {
+  return doneWith(inDoubt(entry), 'UNKNOWN');
+}
+
+export function doneWith(entry: Entry, outcome: Outcome): Entry {
+  const result = { value: Buffer.from('event'), headers: {} };
+  return { ...entry, phase: { state: 'DONE', outcome, completedMs: 2_000, result } };
+}
+
+/** As a look-up finds it. */
+export function aTransaction(changes: Partial<Transaction> = {}): Transaction {
+  return {
+    id: 'Transaction:1',
+    status: 'PENDING',
+    type: null,
+    destination: null,
+    customerId: null,
+    platformCustomerId: null,
+    receivedAmount: null,
+    settledAt: null,
+    createdAt: null,
+    updatedAt: null,
+    description: null,
+    counterpartyInformation: null,
+    source: null,
+    reconciliationInstructions: null,
+    rateDetails: null,
+    failureReason: null,
+    otherFieldsJson: null,
+    ...changes,
+  };
 }

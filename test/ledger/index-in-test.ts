@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LmdbLedgerIndex, type OpenedStore, type StoreIdentity } from '../../src/ledger/lmdb-ledger-index.ts';
-import { restingSinceMs } from '../../src/status/rest.ts';
-import { decodeTransactionState } from '../../src/status/transaction-state.ts';
+import { recordRestingSinceMs } from '../../src/status/rest.ts';
 
 export const LANES = 2;
 export const IDENTITY: StoreIdentity = { topic: 'test.internal.ledger.v1', laneCount: LANES, clusterId: 'cluster-1' };
@@ -28,7 +27,7 @@ export async function openIndex(stateDirectory: string, identity: Partial<StoreI
   const index = new LmdbLedgerIndex({
     stateDirectory,
     laneCount: identity.laneCount ?? LANES,
-    restingSince: (value) => restingSinceMs(decodeTransactionState(value)),
+    restingSince: recordRestingSinceMs,
     onFatal: (error) => fatal.push(error),
   });
   const opened = await index.open({ ...IDENTITY, ...identity });

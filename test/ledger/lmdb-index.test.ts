@@ -61,8 +61,10 @@ function entryFor({ key, kind, atMs }: Change): Entry {
   if (kind === 'intent') return entryOf(name, intentPhase(atMs), atMs, '{"amount":1}');
   const phase = donePhase(name, atMs);
   const commandType = name < 'c' ? 'transfer-in' : 'execute-quote';
-  const done = kind === 'unknown' && phase.state === 'DONE' ? { ...phase, outcome: 'UNKNOWN' as const } : phase;
-  return { ...entryOf(name, done, atMs), commandType };
+  if (kind !== 'unknown' || phase.state !== 'DONE') return { ...entryOf(name, phase, atMs), commandType };
+  // What is UNKNOWN has a call that may have taken effect.
+  const lost = { firstSentMs: atMs, lastEndedMs: atMs };
+  return { ...entryOf(name, { ...phase, outcome: 'UNKNOWN' }, atMs), ...lost, commandType };
 }
 
 function valueFor(made: Change, entry: Entry): Buffer | null {

@@ -63,7 +63,7 @@ function failure(cause: 'unreachable' | 'unauthorized'): ListReading {
 }
 
 function query(transactionId: string | null, other: Partial<LookUpQuery> = {}): LookUpQuery {
-  return { transactionId, quoteId: null, firstSentMs: NOW_MS, mayBeOlder: false, ...other };
+  return { transactionId, quoteId: null, attempts: 1, firstSentMs: NOW_MS, mayBeOlder: false, ...other };
 }
 
 const many = (count: number): Stored[] =>
@@ -140,23 +140,40 @@ describe('a look-up', () => {
     expect(service.filters).toHaveLength(10 + 1);
   });
 
-  it('looks at the last minutes first, then at the hour, and at the week only where the payment may be that old', async () => {
+  it('looks at the minutes around first, then at the hours, and at the week only where the payment may be that old', async () => {
     const service = new ManyTransactions([
+      { id: 'Transaction:later', createdMs: NOW_MS + 30 * MINUTE_MS },
       { id: 'Transaction:hour', createdMs: NOW_MS - 50 * MINUTE_MS },
       { id: 'Transaction:week', createdMs: NOW_MS - 100 * HOUR_MS },
     ]);
     const lookUps = new LookUps(service, systemClock);
     expect((await lookUps.find(query('Transaction:hour'))).outcome.kind).toBe('found');
+    expect((await lookUps.find(query('Transaction:later'))).outcome.kind).toBe('found');
     expect((await lookUps.find(query('Transaction:week'))).outcome.kind).toBe('not-found');
     expect((await lookUps.find(query('Transaction:week', { mayBeOlder: true }))).outcome.kind).toBe('found');
     const windows = service.filters.map(({ startDate, endDate }) =>
       [startDate, endDate].map((date) => (date === undefined ? 0 : (NOW_MS - Date.parse(date)) / MINUTE_MS)),
     );
-    const [minutes, hour, week] = [
-      [10, 0],
+    const [minutes, before, after, week] = [
+      [10, -10],
       [60, 9],
+      [-9, -60],
       [7 * 24 * 60, 59],
     ];
-    expect(windows).toEqual([minutes, hour, minutes, hour, minutes, hour, week]);
+    const young = [minutes, before, after];
+    expect(windows).toEqual([minutes, before, ...young, ...young, ...young, week]);
+  });
+
+  it('of a call of yesterday does not page through all that came since, nor do those that are asked with it', async () => {
+    const service = new ManyTransactions(many(300));
+    const lookUps = new LookUps(service, systemClock);
+    const yesterday = query('Transaction:old', { firstSentMs: NOW_MS - 24 * HOUR_MS });
+    const answers = await Promise.all([lookUps.find(yesterday), lookUps.find(query('Transaction:7'))]);
+    expect(answers.map(({ outcome }) => outcome.kind)).toEqual(['not-found', 'found']);
+    expect(service.filters.filter(({ cursor }) => cursor !== undefined).length).toBeLessThan(3);
+    const hours = service.filters.map(
+      ({ endDate = '', startDate = '' }) => Date.parse(endDate) - Date.parse(startDate),
+    );
+    expect(Math.max(...hours)).toBeLessThanOrEqual(HOUR_MS);
   });
 });

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Reading } from '../../src/api/types.ts';
 import { decide, type Decision } from '../../src/ledger/decide.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
 import { aPolicy, entryAt, inDoubt } from './entries.ts';
 
 const error = { code: 'SOME_CODE', message: 'no', details: null };
@@ -40,29 +41,50 @@ const WITHOUT_DOUBT: Record<Row, Effect> = {
 
 /** An earlier attempt is in doubt: rows that come to something else than without. */
 const KEYED: Partial<Record<Row, Effect>> = { conflict: 'waits' };
+/** A conflict may speak of the first call: its transaction tells. */
+const KEYED_AND_LOOKED_UP: Partial<Record<Row, Effect>> = { conflict: 'doubt' };
 const LOOKED_UP: Partial<Record<Row, Effect>> = {
   'not here, with a code': 'doubt',
-  'not here, no code': 'doubt',
   conflict: 'doubt',
   refused: 'doubt',
 };
+/** The first call may have moved money of the sandbox. */
+const SANDBOX: Partial<Record<Row, Effect>> = {
+  'not here, with a code': 'UNKNOWN',
+  conflict: 'waits',
+  refused: 'UNKNOWN',
+};
 
+const policy = aPolicy();
+const keyed = aPolicy({ idempotentOperations: new Set(['transfer-in', 'execute-quote', 'reject-transaction']) });
 const SETTLEMENTS = [
-  { name: 'transfer-in, by its key', entry: entryAt('transfer-in'), inDoubt: KEYED },
-  { name: 'create-quote, harmless', entry: entryAt('create-quote'), inDoubt: KEYED },
-  { name: 'simulate-uma-receive, harmless', entry: entryAt('simulate-uma-receive'), inDoubt: KEYED },
-  { name: 'execute-quote, looked up', entry: entryAt('execute-quote'), inDoubt: LOOKED_UP },
-  { name: 'reject-transaction, looked up', entry: entryAt('reject-transaction'), inDoubt: LOOKED_UP },
+  { name: 'transfer-in, by its key', entry: entryAt('transfer-in'), inDoubt: KEYED, policy },
+  { name: 'create-quote, harmless', entry: entryAt('create-quote'), inDoubt: KEYED, policy },
+  { name: 'simulate-uma-receive, in a sandbox', entry: entryAt('simulate-uma-receive'), inDoubt: SANDBOX, policy },
+  { name: 'execute-quote, looked up', entry: entryAt('execute-quote'), inDoubt: LOOKED_UP, policy },
+  { name: 'reject-transaction, looked up', entry: entryAt('reject-transaction'), inDoubt: LOOKED_UP, policy },
+  {
+    name: 'execute-quote, by its key',
+    entry: entryAt('execute-quote'),
+    inDoubt: KEYED_AND_LOOKED_UP,
+    policy: keyed,
+  },
+  {
+    name: 'reject-transaction, by its key',
+    entry: entryAt('reject-transaction'),
+    inDoubt: KEYED_AND_LOOKED_UP,
+    policy: keyed,
+  },
 ];
 
-describe.each(SETTLEMENTS)('$name', ({ entry, inDoubt: changed }) => {
+describe.each(SETTLEMENTS)('$name', ({ entry, inDoubt: changed, policy }) => {
   test.each(Object.entries(WITHOUT_DOUBT))('%s, nothing in doubt: %s', (row, expected) => {
-    expect(effectOf(decide(entry, answered(row as Row), aPolicy()))).toBe(expected);
+    expect(effectOf(decide(entry, answered(row as Row), policy))).toBe(expected);
   });
 
   test.each(Object.keys(WITHOUT_DOUBT))('%s, an earlier attempt in doubt', (row) => {
     const expected = changed[row as Row] ?? WITHOUT_DOUBT[row as Row];
-    const decision = decide(inDoubt(entry), answered(row as Row), aPolicy());
+    const decision = decide(inDoubt(entry), answered(row as Row), policy);
     expect(effectOf(decision)).toBe(expected);
     // What waits stays in doubt: only the service's own word or a look-up ends it.
     if (decision.kind === 'next') expect(decision.entry.firstSentMs).not.toBeNull();
@@ -90,7 +112,7 @@ test('an answer to an attempt that is not the present one changes nothing', () =
 });
 
 test('a refusal after a look-up that found nothing executed is looked up again, not called again', () => {
-  const proven = { ...inDoubt(entryAt('execute-quote')), isProvenUnexecuted: true };
+  const proven: Entry = { ...inDoubt(entryAt('execute-quote')), unexecuted: { by: 'LOOK_UP', attempts: 1 } };
   const refused = decide(proven, answered('conflict'), aPolicy());
   expect(effectOf(refused)).toBe('doubt');
   if (refused.kind !== 'next') return;
@@ -101,6 +123,14 @@ test('a refusal after a look-up that found nothing executed is looked up again, 
 test('the wait that the service asks for is kept', () => {
   const decision = decide(entryAt('transfer-in'), answered('told to wait'), aPolicy());
   expect(decision).toMatchObject({ entry: { phase: { state: 'PARKED', untilMs: 9_000 } } });
+});
+
+test('a wait of nothing, which the service asks for, is our own back-off', () => {
+  const reading: Reading = { ...READINGS['told to wait'], retryAfterMs: 0 };
+  const event = { kind: 'answered' as const, attemptId: 'attempt', reading, nowMs: 2_000 };
+  const decision = decide({ ...entryAt('transfer-in'), waits: 10 }, event, aPolicy());
+  if (decision.kind !== 'next' || decision.entry.phase.state !== 'PARKED') throw new Error('it does not wait');
+  expect(decision.entry.phase.untilMs).toBeGreaterThan(2_000 + 5_000);
 });
 
 function answered(row: Row) {

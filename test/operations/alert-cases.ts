@@ -114,6 +114,25 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsResultsFailed'],
   },
   {
+    when: 'every quote of a command had run out when it came',
+    minutes: 20,
+    changes: [
+      {
+        metric: 'quotesRunOut',
+        labels: { cause: 'on-arrival', made_anew: 'false' },
+        instance: 'a',
+        course: risingTo(1),
+      },
+    ],
+    fires: ['PaymentsQuotesRunOut'],
+  },
+  {
+    when: 'quotes run out while they wait, and are made anew',
+    minutes: 20,
+    changes: [{ metric: 'quotesRunOut', labels: { cause: 'waiting', made_anew: 'true' }, course: growing(1) }],
+    fires: [],
+  },
+  {
     when: 'a doubt stays',
     minutes: 15,
     changes: [

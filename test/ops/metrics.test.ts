@@ -65,6 +65,7 @@ describe('counters', () => {
     metrics.reports.resulted(0, result({ outcome: 'CONFLICT' }));
     metrics.reports.replayed(0);
     metrics.reports.moved(0);
+    metrics.reports.quoteRanOut(0, { cause: 'on-arrival', isMadeAnew: false });
     metrics.reports.statusChanged(0, 'quote');
     metrics.reports.failed(0, 'entry', new Error('x'));
     metrics.reports.committed();
@@ -94,6 +95,7 @@ describe('counters', () => {
       'payments_command_duration_seconds_sum{command="transfer-in"} 0.8',
       'payments_replays_total 1',
       'payments_moved_total 1',
+      'payments_quotes_run_out_total{cause="on-arrival",made_anew="false"} 1',
       'payments_status_changes_total{kind="quote"} 1',
       'payments_own_failures_total{where="entry"} 1',
       'payments_commits_total 1',

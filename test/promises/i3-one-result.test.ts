@@ -168,11 +168,13 @@ describe('a decision of a person', () => {
     expect(await callsOf('not-executed')).toMatchObject({ calls: 1, effects: 0 });
   });
 
-  test('RETRY calls again, and its answer is the next revision', async () => {
+  test('RETRY calls again, once it is decided that nothing took effect, and its answer is the next revision', async () => {
     await unknown('retried', 'drop-before');
-    await stack().publishDecision('retried', { decision: 'RETRY', expectedRevision: 1, ...by });
-    const [, second] = await stack().journal.resultsOf('retried', 2);
-    expect(second?.value).toMatchObject({ outcome: 'ACCEPTED', revision: 2, settledBy: 'ANSWER' });
+    await stack().publishDecision('retried', { decision: 'NOT_EXECUTED', expectedRevision: 1, ...by });
+    await stack().journal.resultsOf('retried', 2);
+    await stack().publishDecision('retried', { decision: 'RETRY', expectedRevision: 2, ...by });
+    const [, , third] = await stack().journal.resultsOf('retried', 3);
+    expect(third?.value).toMatchObject({ outcome: 'ACCEPTED', revision: 3, settledBy: 'ANSWER' });
     expect(await callsOf('retried')).toMatchObject({ calls: 2, effects: 1 });
   });
 
@@ -215,7 +217,7 @@ describe('a decision of a person', () => {
         .journal.results('two-persons')
         .map(({ value }) => value.revision),
     ).toEqual([1, 2]);
-    expect(await callsOf('two-persons')).toMatchObject({ calls: 2, effects: 1 });
+    expect(await callsOf('two-persons')).toMatchObject({ calls: 1, effects: 0 });
   });
 });
 

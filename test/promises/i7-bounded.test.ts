@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterEach, expect, test } from 'vitest';
 import { decodeEntry, ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
-import { accountOf, transferInOf } from '../support/commands.ts';
+import { accountOf, createQuoteOf, transferInOf } from '../support/commands.ts';
 import { startHostileService } from '../support/hostile-service.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
@@ -70,6 +70,31 @@ test('a body beyond the limit is not taken in; its command is not taken for a su
   await stack().publisher.publish('transfer-in', 'huge', transferInOf('huge'));
   expect((await stack().journal.result('huge')).value.outcome).toBe('UNKNOWN');
   expect((await processor.readiness()).reasons).toBeDefined();
+  await stack().endProcessors();
+  await service.close();
+});
+
+test('quotes that have run out when they come are made anew a few times, and then the command ends and says why', async () => {
+  let quotes = 0;
+  // Either its clock is behind, or ours is ahead.
+  const service = await startHostileService(({ method, path }) => {
+    if (method !== 'POST' || !path.endsWith('/quotes')) return null;
+    quotes += 1;
+    const expiresAt = new Date(Date.now() - 60_000).toISOString();
+    const quote = { id: `Quote:${quotes}`, transactionId: `Transaction:${quotes}`, status: 'PENDING', expiresAt };
+    return { httpStatus: 201, body: JSON.stringify(quote) };
+  });
+  const processor = await stack().startProcessor({ API_BASE_URL: service.baseUrl });
+  const fields = { ...createQuoteOf('stale'), immediatelyExecute: true };
+  await stack().publisher.publish('create-quote', 'stale', fields);
+  const { value } = await stack().journal.result('stale');
+  expect(value).toMatchObject({ outcome: 'EXPIRED', attempts: 6, error: { code: 'TOO_OLD' } });
+  expect(value.error?.message).toMatch(/6 quotes in a row had run out when it came/);
+  expect(quotes).toBe(6);
+  expect(service.requests.filter(({ path }) => path.endsWith('/execute'))).toEqual([]);
+  const told = async () => processor.log().filter(({ event }) => event === 'quote-ran-out');
+  const lines = await eventually(told, (all) => all.length === 6, 'the last quote to be told of');
+  expect(lines.map(({ isMadeAnew }) => isMadeAnew)).toEqual([true, true, true, true, true, false]);
   await stack().endProcessors();
   await service.close();
 });

@@ -78,6 +78,14 @@ async function revision(key: string, number: number): Promise<ResultEvent> {
   return find()!;
 }
 
+async function notExecuted(key: string, expectedRevision: number): Promise<void> {
+  await decide(key, { decision: 'NOT_EXECUTED', expectedRevision });
+  expect((await revision(key, expectedRevision + 1)).value).toMatchObject({
+    outcome: 'EXPIRED',
+    settledBy: 'OPERATOR',
+  });
+}
+
 async function effectsOf(key: string): Promise<number> {
   return (await stack().service.effects()).operations['transfer-in'][key]?.effects ?? 0;
 }
@@ -135,13 +143,37 @@ test('NOT_EXECUTED makes UNKNOWN EXPIRED, and RETRY runs what is EXPIRED', async
   expect((await answerToCopy('absent')).id).toBe(retried.id);
 });
 
-test('RETRY runs what is UNKNOWN again, as the person who looked says that it may', async () => {
+test('RETRY of an UNKNOWN that nothing can settle makes no call; after NOT_EXECUTED it calls anew', async () => {
   await stack().startProcessor();
   await unknownTransfer('again');
   await decide('again', { decision: 'RETRY' });
-  const retried = await revision('again', 2);
+  const unsettled = await revision('again', 2);
+  expect(unsettled.value).toMatchObject({ outcome: 'UNKNOWN', settledBy: 'PROCESSOR', attempts: 1 });
+  expect(unsettled.value.error?.message).toContain('NOT_EXECUTED and then RETRY');
+  expect(await effectsOf('again')).toBe(1);
+  await notExecuted('again', 2);
+  await decide('again', { decision: 'RETRY', expectedRevision: 3 });
+  const retried = await revision('again', 4);
   expect(retried.value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER', attempts: 2 });
   expect(await effectsOf('again')).toBe(2);
+});
+
+test('RETRY of an UNKNOWN after its expires-at never tells the publisher that nothing was paid: it was', async () => {
+  await stack().startProcessor({ IMMEDIATE_EXECUTION: 'native', SETTLING_TIME_MS: '500' });
+  const expiresAt = new Date(Date.now() + 4_000);
+  const execution = { ...(await executionOf(stack(), 'paid')), transactionId: 'Transaction:of-nobody' };
+  const immediate = { ...createQuoteOf('paid-native'), immediatelyExecute: true };
+  const keys = ['paid', 'paid-native', 'paid-transfer'];
+  for (const operation of ['execute-quote', 'create-quote', 'transfer-in'])
+    await stack().service.addFaults({ kind: 'drop-after', operation, count: 1 });
+  await stack().publisher.publish('execute-quote', 'paid', execution, { expiresAt });
+  await stack().publisher.publish('create-quote', 'paid-native', immediate, { expiresAt });
+  await stack().publisher.publish('transfer-in', 'paid-transfer', transferInOf('paid-transfer'), { expiresAt });
+  for (const { value } of await stack().journal.resultsOfAll(keys)) expect(value.outcome).toBe('UNKNOWN');
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt.getTime() - Date.now())));
+  for (const key of keys) await decide(key, { decision: 'RETRY' });
+  for (const key of keys) expect((await revision(key, 2)).value).toMatchObject({ outcome: 'UNKNOWN', attempts: 1 });
+  expect((await stack().service.effects()).quotes[execution.quoteId]).toMatchObject({ executeCalls: 1, executions: 1 });
 });
 
 test('RETRY runs a command that was too old, with its age restarted', async () => {
@@ -173,22 +205,20 @@ test('RETRY of an execution that had taken effect executes nothing twice', async
   await stack().publisher.publish('execute-quote', 'doubt', command);
   expect((await stack().journal.result('doubt')).value.outcome).toBe('UNKNOWN');
   await decide('doubt', { decision: 'RETRY' });
-  expect((await revision('doubt', 2)).value).toMatchObject({ outcome: 'UNKNOWN', attempts: 2 });
-  expect((await stack().service.effects()).quotes[command.quoteId]).toMatchObject({ executeCalls: 2, executions: 1 });
+  // It is looked up again, and not called.
+  expect((await revision('doubt', 2)).value).toMatchObject({ outcome: 'UNKNOWN', attempts: 1 });
+  expect((await stack().service.effects()).quotes[command.quoteId]).toMatchObject({ executeCalls: 1, executions: 1 });
   await decide('doubt', { decision: 'EXECUTED', expectedRevision: 2 });
   expect((await revision('doubt', 3)).value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'OPERATOR' });
 });
 
-test('RETRY of an INVALID create-quote reads it anew, and executes it in two steps, as the command asks', async () => {
+test('RETRY of an INVALID whose expires-at could not be read is refused: nobody knows until when it may be paid', async () => {
   await stack().startProcessor();
-  const fields = { ...createQuoteOf('two-steps'), immediatelyExecute: true };
   const headers = { 'content-type': 'application/json', 'expires-at': 'tomorrow' };
-  await stack().publishRaw('create-quote', { key: 'two-steps', value: stringifyLossless(fields), headers });
-  expect((await stack().journal.result('two-steps')).value.outcome).toBe('INVALID');
-  await decide('two-steps', { decision: 'RETRY' });
-  expect((await revision('two-steps', 2)).value.outcome).toBe('ACCEPTED');
-  const { operations } = await stack().service.effects();
-  expect(operations['execute-quote']['two-steps.execute']).toMatchObject({ calls: 1, effects: 1 });
+  await stack().publishRaw('transfer-in', { key: 'until', value: stringifyLossless(transferInOf('until')), headers });
+  expect((await stack().journal.result('until')).value.outcome).toBe('INVALID');
+  await expectRefused('until', { decision: 'RETRY' }, /expires-at could not be read/);
+  expect(await effectsOf('until')).toBe(0);
 });
 
 test('RETRY of what is still INVALID, or could not be read, is INVALID again', async () => {
@@ -266,8 +296,8 @@ test('a decision stands across a kill, and one that came while no process ran is
   await first.kill9();
   await decide('killed-before', { decision: 'RETRY' });
   await stack().startProcessor();
-  expect((await revision('killed-before', 2)).value).toMatchObject({ outcome: 'ACCEPTED' });
-  expect(await effectsOf('killed-before')).toBe(2);
+  expect((await revision('killed-before', 2)).value).toMatchObject({ outcome: 'UNKNOWN' });
+  expect(await effectsOf('killed-before')).toBe(1);
   expect(await answerToCopy('killed-after')).toMatchObject({ id: decided.id, value: decided.value });
   await expectRefused('killed-after', { decision: 'RETRY', expectedRevision: 2 }, /ACCEPTED/);
   expect(
@@ -280,6 +310,7 @@ test('a decision stands across a kill, and one that came while no process ran is
 test('a process that is killed during a retried call leaves it to be settled, and does not run it a third time', async () => {
   const first = await stack().startProcessor();
   await unknownTransfer('killed-within');
+  await notExecuted('killed-within', 1);
   await stack().service.addFaults({
     kind: 'delay',
     operation: 'transfer-in',
@@ -288,15 +319,15 @@ test('a process that is killed during a retried call leaves it to be settled, an
     at: 'after',
     count: 1,
   });
-  await decide('killed-within', { decision: 'RETRY' });
+  await decide('killed-within', { decision: 'RETRY', expectedRevision: 2 });
   const calls = async (): Promise<number> =>
     (await stack().service.effects()).operations['transfer-in']['killed-within']?.calls ?? 0;
   await eventually(calls, (count) => count === 2, 'the retried call');
   await first.kill9();
   await stack().startProcessor();
-  expect((await revision('killed-within', 2)).value).toMatchObject({ outcome: 'UNKNOWN' });
+  expect((await revision('killed-within', 3)).value).toMatchObject({ outcome: 'UNKNOWN' });
   expect(await effectsOf('killed-within')).toBe(2);
-  await decide('killed-within', { decision: 'EXECUTED', expectedRevision: 2 });
-  expect((await revision('killed-within', 3)).value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'OPERATOR' });
+  await decide('killed-within', { decision: 'EXECUTED', expectedRevision: 3 });
+  expect((await revision('killed-within', 4)).value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'OPERATOR' });
   expect(await effectsOf('killed-within')).toBe(2);
 });

@@ -65,14 +65,14 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'an orphaned call is settled at once',
     file: 'consumers/lane-calls.ts',
-    find: 'clock.nowMs() + phase.timeoutMs + Math.max(policy.settlingTimeMs, sessionTimeoutMs)',
-    replace: 'clock.nowMs()',
+    find: 'clock.nowMs() + sessionTimeoutMs + phase.timeoutMs',
+    replace: 'clock.nowMs() - 3_600_000',
   },
   {
     name: 'a call in doubt is settled at once',
-    file: 'ledger/decide.ts',
-    find: "nowMs + (settlement === 'LOOK_UP' ? policy.settlingTimeMs : backOffMs(entry.key, entry.waits))",
-    replace: 'nowMs',
+    file: 'ledger/settlement.ts',
+    find: 'return endedMs + policy.settlingTimeMs;',
+    replace: 'return endedMs;',
   },
   {
     name: 'finished entries are forgotten',

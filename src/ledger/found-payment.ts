@@ -1,0 +1,58 @@
+/** Whether the transaction that a look-up found is the payment that is known: what is shown of both is compared. Pure. */
+import { readCommandFields } from '../records/command-fields.ts';
+import { parseLossless } from '../records/lossless-json.ts';
+import type { Quote, Transaction } from '../records/types.ts';
+import { quoteIdAmong } from '../records/quote-id.ts';
+import type { Entry, Quoted } from './entry.ts';
+import { operationOf } from './settlement.ts';
+
+/** @returns names of what is shown and differs; none: nothing speaks against it */
+export function differencesFrom(entry: Entry, transaction: Transaction): string[] {
+  if (operationOf(entry) === 'reject-transaction') return differing([['type', 'INCOMING', transaction.type]]);
+  const { quoted } = entry;
+  const { receivedAmount } = transaction;
+  // Nothing is paid with 0: an amount that is not known yet.
+  const shownAmount = receivedAmount?.amount === 0n ? null : (receivedAmount?.amount?.toString() ?? null);
+  return differing([
+    ['quote', quoted?.quoteId ?? quoteIdOf(entry), quoteIdAmong(transaction.otherFieldsJson)],
+    ['source account', quoted?.sourceAccountId, transaction.source?.accountId],
+    ['destination account', quoted?.destinationAccountId, transaction.destination?.accountId],
+    ['received amount', quoted?.receivingAmount, shownAmount],
+    ['received currency', quoted?.receivingCurrencyCode, receivedAmount?.currency?.code],
+  ]);
+}
+
+type Shown = string | null | undefined;
+
+function differing(pairs: readonly [name: string, known: Shown, shown: Shown][]): string[] {
+  return pairs.filter(([, known, shown]) => known != null && shown != null && known !== shown).map(([name]) => name);
+}
+
+function quoteIdOf(entry: Entry): string | null {
+  const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
+  const fields = readCommandFields('execute-quote', json);
+  return fields.ok ? fields.value.quoteId : null;
+}
+
+/**
+ * What is kept of a two-step quote for its execution, and for look-ups.
+ * @param quote with a transactionId
+ */
+export function quotedOf(entry: Entry, quote: Quote & { transactionId: string }, nowMs: number): Quoted {
+  const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
+  const asked = readCommandFields('create-quote', json);
+  const fields = asked.ok ? asked.value : null;
+  const lockedReceiving = fields?.lockedCurrencySide === 'RECEIVING' ? fields.lockedCurrencyAmount : null;
+  const expiresAtMs = quote.expiresAt === null ? NaN : Date.parse(quote.expiresAt);
+  return {
+    quoteId: quote.id,
+    transactionId: quote.transactionId,
+    customerId: quote.source?.customerId ?? null,
+    expiresAtMs: Number.isNaN(expiresAtMs) ? null : expiresAtMs,
+    receivedMs: nowMs,
+    sourceAccountId: quote.source?.accountId ?? fields?.source.accountId ?? null,
+    destinationAccountId: quote.destination?.accountId ?? fields?.destination.accountId ?? null,
+    receivingAmount: (quote.totalReceivingAmount ?? lockedReceiving)?.toString() ?? null,
+    receivingCurrencyCode: quote.receivingCurrency?.code ?? null,
+  };
+}

@@ -1,0 +1,49 @@
+/** Two-step quotes that ran out before their execution could be sent: made anew, within limits. Pure. */
+import type { SettledBy } from '../records/commands.ts';
+import { backOffMs } from './back-off.ts';
+import type { Entry, UnphasedEntry } from './entry.ts';
+
+/** A quote that lives shorter than this after its answer came, by our clock, had no chance: its service lives minutes. */
+const QUOTE_LIFE_MIN_MS = 5_000;
+/** Quotes made anew in a row because the one before had run out on arrival: some 8 s in all, with their pauses. */
+export const QUOTES_ANEW_MAX = 5;
+
+export type QuoteAgain =
+  /** `pauseMs` 0: at once, for the last one lived and only waited too long. */
+  | { kind: 'quote-again'; pauseMs: number; quotesRunOut: number }
+  | { kind: 'expire'; reason: string; settledBy: SettledBy; quotesRunOut: number };
+
+/** @returns null where there is no quote to be executed, or it still lives */
+export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
+  const { quoted } = entry;
+  if (entry.step !== 'EXECUTE' || quoted?.expiresAtMs == null || quoted.expiresAtMs > nowMs) return null;
+  const livedMs = quoted.receivedMs === null ? QUOTE_LIFE_MIN_MS : quoted.expiresAtMs - quoted.receivedMs;
+  if (livedMs >= QUOTE_LIFE_MIN_MS) return { kind: 'quote-again', pauseMs: 0, quotesRunOut: 0 };
+  const quotesRunOut = entry.quotesRunOut + 1;
+  if (quotesRunOut <= QUOTES_ANEW_MAX)
+    return { kind: 'quote-again', pauseMs: backOffMs(entry.key, entry.quotesRunOut), quotesRunOut };
+  return {
+    kind: 'expire',
+    reason:
+      `each of ${quotesRunOut} quotes in a row had run out when it came, or was about to, by the processor's clock ` +
+      "(is it right, and is the service's?); the service took no execution of any of them",
+    settledBy: 'PROCESSOR',
+    quotesRunOut,
+  };
+}
+
+export interface QuoteRunOut {
+  /** Whether it had run out, or nearly, when it came, or while it waited for its execution. */
+  readonly cause: 'on-arrival' | 'waiting';
+  /** No: the command ended with it. */
+  readonly isMadeAnew: boolean;
+}
+
+/** Whether the change of an entry is that its quote ran out. @returns null where it is not */
+export function quoteRunOutOf(before: Entry, after: UnphasedEntry): QuoteRunOut | null {
+  if (before.step !== 'EXECUTE') return null;
+  const isMadeAnew = after.step === 'CREATE';
+  const isOnArrival = after.quotesRunOut > before.quotesRunOut;
+  if (!isMadeAnew && !isOnArrival) return null;
+  return { cause: isOnArrival ? 'on-arrival' : 'waiting', isMadeAnew };
+}

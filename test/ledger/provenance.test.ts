@@ -1,0 +1,333 @@
+/**
+ * From where it is known that nothing took effect: from never having sent, from a look-up of the very attempt, or from a
+ * person's word, and then the result says so. Nothing else ends a doubt as EXPIRED or REFUSED.
+ */
+import { describe, expect, test } from 'vitest';
+import type { Reading } from '../../src/api/types.ts';
+import { decide, type Decision, type LookUpOutcome } from '../../src/ledger/decide.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import { decideByOperator, type OperatorReply } from '../../src/ledger/operator.ts';
+import type { CommandResult, Transaction } from '../../src/records/types.ts';
+import { aPolicy, aTransaction, doneWith, doubtful, entryAt, inDoubt, unknown } from './entries.ts';
+
+const policy = aPolicy();
+const nothingHonoured = aPolicy({ idempotentOperations: new Set() });
+const HOUR_MS = 3_600_000;
+
+function order(entry: Entry, decision: string) {
+  return { decision, expectedRevision: entry.revision, transactionId: null, operator: 'ada', reason: 'looked' };
+}
+
+function decided(reply: OperatorReply): Decision {
+  if (reply.kind === 'refused') throw new Error(reply.reason);
+  return reply.decision;
+}
+
+function retried(entry: Entry, nowMs: number, by = policy): Entry {
+  return entryOf(decided(decideByOperator(entry, order(entry, 'RETRY'), nowMs, by)));
+}
+
+function entryOf(decision: Decision): Entry {
+  if (decision.kind !== 'next') throw new Error(`it came to ${decision.kind}`);
+  return decision.entry;
+}
+
+function resultOf(decision: Decision): CommandResult {
+  if (decision.kind !== 'finish') throw new Error(`it came to ${decision.kind}`);
+  return decision.result;
+}
+
+function due(entry: Entry, nowMs: number, by = policy): Decision {
+  return decide(entry, { kind: 'due', nowMs, attemptId: 'next', processId: 'process' }, by);
+}
+
+function found(entry: Entry, finding: LookUpOutcome, nowMs = 10_000, attempts = entry.attempts): Decision {
+  return decide(entry, { kind: 'looked-up', attempts, finding, nowMs }, policy);
+}
+
+const shown = (changes: Partial<Transaction> = {}): LookUpOutcome => ({
+  kind: 'found',
+  transaction: aTransaction(changes),
+});
+
+function answered(entry: Entry, reading: Reading, by = policy): Decision {
+  if (entry.phase.state !== 'INTENT') throw new Error(`nothing was called: ${entry.phase.state}`);
+  return decide(entry, { kind: 'answered', attemptId: entry.phase.attemptId, reading, nowMs: 12_000 }, by);
+}
+
+const LOST: Reading = { kind: 'doubt', httpStatus: null, reason: 'connection lost', rawResponse: null };
+const TOLD_TO_WAIT: Reading = { kind: 'told-to-wait', httpStatus: 429, retryAfterMs: null, reason: 'HTTP 429' };
+const error = { code: 'NO', message: 'no', details: null };
+const REFUSED: Reading = { kind: 'refused', httpStatus: 400, error, rawResponse: '' };
+const CONFLICT: Reading = { kind: 'conflict', httpStatus: 409, error, rawResponse: '' };
+
+describe('RETRY of an UNKNOWN execution', () => {
+  const execution = unknown({ ...entryAt('execute-quote'), expiresAtMs: 5_000 });
+
+  test('looks it up first, and after expires-at, where that finds nothing, is UNKNOWN again', () => {
+    const again = entryOf(due(retried(execution, 9_000), 9_000));
+    expect(again.phase.state).toBe('DOUBTFUL');
+    expect(due(again, 9_000)).toMatchObject({
+      kind: 'look-up',
+      query: { attempts: 1, transactionId: 'Transaction:1' },
+    });
+    expect(resultOf(found(again, { kind: 'not-found' }))).toMatchObject({ outcome: 'UNKNOWN', revision: 2 });
+  });
+
+  test('is not EXPIRED where the service is held until its new age ends', () => {
+    const again = retried({ ...execution, expiresAtMs: null }, 9_000);
+    expect(entryOf(due(again, 9_000 + 2 * HOUR_MS)).phase.state).toBe('DOUBTFUL');
+  });
+
+  test('is EXPIRED where the look-up shows that nothing took effect, and says who knows', () => {
+    const proven = entryOf(found(entryOf(due(retried(execution, 9_000), 9_000)), shown()));
+    expect(resultOf(due(proven, 10_000))).toMatchObject({ outcome: 'EXPIRED', settledBy: 'LOOKUP' });
+  });
+
+  test('is ACCEPTED where the look-up shows that it was executed', () => {
+    const again = entryOf(due(retried(execution, 9_000), 9_000));
+    expect(resultOf(found(again, shown({ status: 'SENT' })))).toMatchObject({
+      outcome: 'ACCEPTED',
+      settledBy: 'LOOKUP',
+    });
+  });
+});
+
+describe('RETRY of an UNKNOWN transfer in', () => {
+  const transfer = unknown(entryAt('transfer-in'));
+
+  test('makes the same call again where its key is honoured, and past its time limit is UNKNOWN again', () => {
+    const again = retried(transfer, 9_000);
+    expect(entryOf(due(again, 9_000))).toMatchObject({ phase: { state: 'INTENT' }, firstSentMs: 500 });
+    expect(resultOf(due(again, 9_000 + 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
+  });
+
+  test.each([
+    ['whose key is not honoured', transfer],
+    ['that is a native immediate execution', unknown({ ...entryAt('create-quote'), immediate: true })],
+  ])('%s: is UNKNOWN again without a call, and says what calls anew', (_name, entry) => {
+    const result = resultOf(decided(decideByOperator(entry, order(entry, 'RETRY'), 9_000, nothingHonoured)));
+    expect(result).toMatchObject({ outcome: 'UNKNOWN', revision: 2, attempts: 1 });
+    expect(result.error?.message).toMatch(/cannot settle.*NOT_EXECUTED and then RETRY/);
+  });
+});
+
+describe('NOT_EXECUTED, and RETRY after it', () => {
+  function onWord(nowMs: number): Entry {
+    const entry = unknown(entryAt('transfer-in'));
+    const decision = decided(decideByOperator(entry, order(entry, 'NOT_EXECUTED'), 3_000, nothingHonoured));
+    expect(resultOf(decision)).toMatchObject({ outcome: 'EXPIRED', settledBy: 'OPERATOR', revision: 2 });
+    if (decision.kind !== 'finish') throw new Error(decision.kind);
+    const expired = doneWith({ ...decision.entry, phase: { state: 'QUOTED' } }, 'EXPIRED');
+    return retried(expired, nowMs, nothingHonoured);
+  }
+
+  test('calls anew', () => {
+    expect(entryOf(due(onWord(4_000), 4_000, nothingHonoured)).phase.state).toBe('INTENT');
+  });
+
+  test('without time left is EXPIRED, as the operator decided: never "before anything was sent"', () => {
+    const result = resultOf(due(onWord(4_000), 4_000 + 2 * HOUR_MS, nothingHonoured));
+    expect(result).toMatchObject({ outcome: 'EXPIRED', settledBy: 'OPERATOR', attempts: 1 });
+    expect(result.error?.message).toMatch(/an operator decided \(revision 2\)/);
+  });
+
+  test('is REFUSED on the word of the operator where the service refuses the new call', () => {
+    const intent = entryOf(due(onWord(4_000), 4_000, nothingHonoured));
+    expect(resultOf(answered(intent, REFUSED, nothingHonoured))).toMatchObject({
+      outcome: 'REFUSED',
+      settledBy: 'OPERATOR',
+      httpStatus: 400,
+    });
+  });
+
+  test.each([
+    ['a conflict, which may speak of the first call', CONFLICT],
+    ['no clear answer', LOST],
+  ])('is UNKNOWN again after %s', (_name, reading) => {
+    const intent = entryOf(due(onWord(4_000), 4_000, nothingHonoured));
+    expect(resultOf(answered(intent, reading, nothingHonoured)).outcome).toBe('UNKNOWN');
+  });
+
+  test('holds across a call that the service put off', () => {
+    const intent = entryOf(due(onWord(4_000), 4_000, nothingHonoured));
+    const parked = entryOf(answered(intent, TOLD_TO_WAIT, nothingHonoured));
+    const result = resultOf(due(parked, 4_000 + 2 * HOUR_MS, nothingHonoured));
+    expect(result).toMatchObject({ outcome: 'EXPIRED', settledBy: 'OPERATOR', attempts: 2 });
+  });
+
+  test('is UNKNOWN, not EXPIRED, past its time limit after a conflict, although the key is honoured', () => {
+    const intent = entryOf(due(onWord(4_000), 4_000));
+    const parked = entryOf(answered(intent, CONFLICT));
+    expect(resultOf(due(parked, 4_000 + 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
+  });
+
+  test('makes no call once the service may have forgotten the key: a person can be wrong', () => {
+    const result = resultOf(due({ ...onWord(4_000), deadlineMs: 100 * HOUR_MS }, 25 * HOUR_MS, nothingHonoured));
+    expect(result).toMatchObject({ outcome: 'EXPIRED', settledBy: 'OPERATOR' });
+  });
+});
+
+test('RETRY of an INVALID reads it anew, but is refused where its expires-at could not be read', () => {
+  const invalid = doneWith(entryAt('transfer-in'), 'INVALID');
+  expect(retried(invalid, 9_000).phase.state).toBe('PARKED');
+  const unreadable = { ...invalid, isExpiryUnreadable: true };
+  const reply = decideByOperator(unreadable, order(unreadable, 'RETRY'), 9_000, policy);
+  expect(reply).toMatchObject({ kind: 'refused', reason: expect.stringContaining('expires-at') as string });
+});
+
+describe('a look-up', () => {
+  test('that was asked for before the latest attempt proves nothing of it', () => {
+    const first = doubtful(entryAt('execute-quote'));
+    const proven = entryOf(found(first, shown()));
+    const second = entryOf(answered(entryOf(due(proven, 10_000)), LOST));
+    expect(second).toMatchObject({ attempts: 2, phase: { state: 'DOUBTFUL' } });
+    expect(found(second, shown(), 12_100, first.attempts)).toEqual({ kind: 'unchanged' });
+    expect(entryOf(found(second, shown(), 13_000)).phase.state).toBe('PARKED');
+  });
+
+  test('is not made before the settling time, whatever was to settle the doubt when it came', () => {
+    const keyed = aPolicy({ idempotentOperations: new Set(['execute-quote']), settlingTimeMs: 60_000 });
+    const soon = entryOf(answered(entryAt('execute-quote'), LOST, keyed));
+    if (soon.phase.state !== 'DOUBTFUL') throw new Error(soon.phase.state);
+    expect(soon.phase.settleAtMs).toBeLessThan(13_000);
+    const notHonoured = aPolicy({ settlingTimeMs: 60_000 });
+    const later = entryOf(due(soon, soon.phase.settleAtMs, notHonoured));
+    expect(later.phase).toMatchObject({ state: 'DOUBTFUL', settleAtMs: 72_000 });
+    expect(due(later, 72_000, notHonoured).kind).toBe('look-up');
+  });
+
+  test('is used for what waits in doubt, and whose operation left API_IDEMPOTENT_OPERATIONS', () => {
+    const keyed = aPolicy({ idempotentOperations: new Set(['execute-quote']) });
+    const waiting = entryOf(answered(inDoubt(entryAt('execute-quote')), TOLD_TO_WAIT, keyed));
+    expect(waiting.phase.state).toBe('PARKED');
+    const looking = entryOf(due(waiting, 20_000));
+    expect(due(looking, 20_000).kind).toBe('look-up');
+    expect(resultOf(found(looking, shown({ status: 'COMPLETED' })))).toMatchObject({ outcome: 'ACCEPTED' });
+  });
+
+  test('is used for what has come to be settled by its key meanwhile', () => {
+    const keyed = aPolicy({ idempotentOperations: new Set(['execute-quote']) });
+    const proven = entryOf(found(doubtful(entryAt('execute-quote')), shown()));
+    expect(resultOf(due(proven, 2 * HOUR_MS, keyed))).toMatchObject({ outcome: 'EXPIRED', settledBy: 'LOOKUP' });
+  });
+
+  test('is asked for after a conflict, even where the key is honoured, until the time limit', () => {
+    const keyed = aPolicy({ idempotentOperations: new Set(['execute-quote']) });
+    const conflict = entryOf(answered(inDoubt(entryAt('execute-quote')), CONFLICT, keyed));
+    expect(due(conflict, 12_500, keyed).kind).toBe('look-up');
+    const again = entryOf(found(conflict, shown(), 13_000));
+    expect(again.phase.state).toBe('DOUBTFUL');
+    expect(resultOf(found(again, shown(), 2 * HOUR_MS))).toMatchObject({ outcome: 'UNKNOWN' });
+    expect(resultOf(found(again, shown({ status: 'PROCESSING' })))).toMatchObject({ outcome: 'ACCEPTED' });
+  });
+
+  test.each([
+    ['REJECTED', 'ACCEPTED'],
+    ['COMPLETED', 'REFUSED'],
+    // What a rejection comes to may be shown like this as well.
+    ['REFUNDED', 'UNKNOWN'],
+    ['FAILED', 'UNKNOWN'],
+    ['NEVER_HEARD_OF', 'UNKNOWN'],
+  ])('of a rejection that finds %s: %s', (status, outcome) => {
+    const finding = shown({ status, type: 'INCOMING' });
+    expect(resultOf(found(doubtful(entryAt('reject-transaction')), finding)).outcome).toBe(outcome);
+  });
+});
+
+describe('what a look-up finds is compared with what is known', () => {
+  const executing = doubtful({
+    ...entryAt('create-quote'),
+    immediate: true,
+    step: 'EXECUTE',
+    quoted: {
+      quoteId: 'Quote:1',
+      transactionId: 'Transaction:1',
+      customerId: 'Customer:1',
+      expiresAtMs: null,
+      receivedMs: 0,
+      sourceAccountId: 'InternalAccount:1',
+      destinationAccountId: 'ExternalAccount:2',
+      receivingAmount: '90',
+      receivingCurrencyCode: 'EUR',
+    },
+  });
+  const account = (accountId: string | null) => ({ accountId, currency: null, otherFieldsJson: null });
+  const received = (amount: bigint | null, code: string) => ({
+    amount,
+    currency: { code, name: null, symbol: null, decimals: null, otherFieldsJson: null },
+    otherFieldsJson: null,
+  });
+  const same: Partial<Transaction> = {
+    status: 'COMPLETED',
+    source: { sourceType: 'ACCOUNT', ...account('InternalAccount:1') },
+    destination: { destinationType: 'ACCOUNT', ...account('ExternalAccount:2') },
+    receivedAmount: received(90n, 'EUR'),
+    otherFieldsJson: '{"quoteId":"Quote:1"}',
+  };
+
+  test.each([
+    ['all of it', same],
+    ['none of it', { status: 'COMPLETED' }],
+    ['an amount that is not known yet', { ...same, receivedAmount: received(0n, 'EUR') }],
+  ])('the same payment, which shows %s', (_name, changes) => {
+    expect(resultOf(found(executing, shown(changes))).outcome).toBe('ACCEPTED');
+  });
+
+  test.each([
+    ['quote', { otherFieldsJson: '{"quoteId":"Quote:2"}' }],
+    ['source account', { source: { sourceType: 'ACCOUNT', ...account('InternalAccount:9') } }],
+    ['destination account', { destination: { destinationType: 'ACCOUNT', ...account('ExternalAccount:9') } }],
+    ['received amount', { receivedAmount: received(91n, 'EUR') }],
+    ['received currency', { receivedAmount: received(90n, 'USD') }],
+  ])('another %s: no finding, whatever its status', (what, changes) => {
+    for (const status of ['COMPLETED', 'PENDING', 'EXPIRED']) {
+      const decision = found(executing, shown({ ...same, ...changes, status }));
+      const { error: problem, outcome, transaction } = resultOf(decision);
+      expect(outcome).toBe('UNKNOWN');
+      expect(problem?.message).toContain(`differs in: ${what};`);
+      expect(transaction).toBeNull();
+    }
+  });
+
+  test('the quote of an execute-quote is known from its command', () => {
+    const finding = shown({ status: 'COMPLETED', otherFieldsJson: '{"quoteId":"Quote:2"}' });
+    expect(resultOf(found(doubtful(entryAt('execute-quote')), finding)).outcome).toBe('UNKNOWN');
+  });
+
+  test('a payment that goes out cannot have been rejected', () => {
+    const finding = shown({ status: 'REJECTED', type: 'OUTGOING' });
+    expect(resultOf(found(doubtful(entryAt('reject-transaction')), finding)).outcome).toBe('UNKNOWN');
+  });
+});
+
+describe('EXPIRED says what is certain', () => {
+  const late = 2 * HOUR_MS;
+  const parked = { state: 'PARKED', untilMs: 0, reason: '' } as const;
+
+  test('nothing was sent', () => {
+    const result = resultOf(due({ ...entryAt('transfer-in'), phase: parked }, late));
+    expect(result.error?.message).toBe('its time limit passed before anything was sent');
+  });
+
+  test('calls were sent, and turned away', () => {
+    const result = resultOf(due(entryOf(answered(entryAt('transfer-in'), TOLD_TO_WAIT)), late));
+    expect(result).toMatchObject({ outcome: 'EXPIRED', attempts: 1 });
+    expect(result.error?.message).not.toContain('anything was sent');
+  });
+
+  test('a call whose answer was dropped by a fault of our own is in doubt, for a person as well', () => {
+    const drop = { kind: 'dropped' as const, nowMs: 3_000, problem: 'a bug' };
+    const dropped = decide({ ...entryAt('transfer-in'), drops: 2 }, drop, policy);
+    expect(resultOf(dropped)).toMatchObject({ outcome: 'UNKNOWN', attempts: 1 });
+    if (dropped.kind !== 'finish') return;
+    const entry = doneWith({ ...dropped.entry, phase: parked }, 'UNKNOWN');
+    expect(resultOf(due({ ...retried(entry, 4_000), deadlineMs: 4_000 }, 5_000)).outcome).toBe('UNKNOWN');
+  });
+
+  test('a call of which no answer came where nothing can settle it is in doubt, for a person as well', () => {
+    const lost = answered(entryAt('transfer-in'), LOST, nothingHonoured);
+    if (lost.kind !== 'finish') throw new Error(lost.kind);
+    expect(lost.entry.firstSentMs).toBe(1_000);
+  });
+});

@@ -1,0 +1,75 @@
+/** Two-step quotes that have run out when they come: a few are made anew, with pauses, and then the command ends. */
+import { describe, expect, test } from 'vitest';
+import { backOffMs } from '../../src/ledger/back-off.ts';
+import { decide, type Decision } from '../../src/ledger/decide.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import { QUOTES_ANEW_MAX, quoteRunOutOf } from '../../src/ledger/quote-again.ts';
+import { readQuote } from '../../src/api/wire.ts';
+import { parseLossless } from '../../src/records/lossless-json.ts';
+import { aPolicy, entryAt } from './entries.ts';
+
+const policy = aPolicy();
+
+/** A two-step quote whose creation is on its way. */
+const creating: Entry = { ...entryAt('create-quote'), immediate: true, step: 'CREATE' };
+
+let quotes = 0;
+
+/** The answer to the creation: a quote that runs out so long after it came. */
+function quoted(entry: Entry, nowMs: number, livesMs: number): Entry {
+  if (entry.phase.state !== 'INTENT') throw new Error(`nothing was called: ${entry.phase.state}`);
+  const id = `Quote:${(quotes += 1)}`;
+  const expiresAt = new Date(nowMs + livesMs).toISOString();
+  const read = readQuote(parseLossless(JSON.stringify({ id, transactionId: 'Transaction:1', expiresAt })));
+  const reading = { kind: 'accepted', httpStatus: 201, quote: read?.value ?? null, transaction: null } as const;
+  const event = { ...reading, rawResponse: null, warnings: [] };
+  const { attemptId } = entry.phase;
+  const decision = decide(entry, { kind: 'answered', attemptId, reading: event, nowMs }, policy);
+  return entryOf(decision);
+}
+
+function due(entry: Entry, nowMs: number): Decision {
+  return decide(entry, { kind: 'due', nowMs, attemptId: 'next', processId: 'process' }, policy);
+}
+
+function entryOf(decision: Decision): Entry {
+  if (decision.kind !== 'next') throw new Error(`it came to ${decision.kind}`);
+  return decision.entry;
+}
+
+describe.each([
+  ['had run out when they came', -60_000],
+  ['run out before they can be executed', 3],
+])('quotes that %s', (_name, livesMs) => {
+  test('are made anew five times, each after a longer pause; then the command is EXPIRED, and says why', () => {
+    let nowMs = 2_000;
+    let entry = quoted(creating, nowMs, livesMs);
+    for (let anew = 0; anew < QUOTES_ANEW_MAX; anew += 1) {
+      nowMs += 5;
+      const paused = entryOf(due(entry, nowMs));
+      const untilMs = nowMs + backOffMs(entry.key, anew);
+      expect(paused).toMatchObject({ step: 'CREATE', phase: { state: 'PARKED', untilMs } });
+      expect(quoteRunOutOf(entry, paused)).toEqual({ cause: 'on-arrival', isMadeAnew: true });
+      nowMs = untilMs;
+      entry = quoted(entryOf(due(paused, nowMs)), nowMs, livesMs);
+    }
+    const end = due(entry, nowMs + 5);
+    if (end.kind !== 'finish') throw new Error(end.kind);
+    expect(quoteRunOutOf(entry, end.entry)).toEqual({ cause: 'on-arrival', isMadeAnew: false });
+    expect(end.result).toMatchObject({ outcome: 'EXPIRED', settledBy: 'PROCESSOR', attempts: 1 + QUOTES_ANEW_MAX });
+    expect(end.result.error?.message).toMatch(/each of 6 quotes.*processor's clock.*no execution/);
+    expect(end.result.error?.message).not.toContain('before anything was sent');
+  });
+});
+
+test('a quote that lived, and waited too long for its execution, is made anew at once, and counts for nothing', () => {
+  const waited = { ...quoted(creating, 2_000, 60_000), quotesRunOut: 3 };
+  const again = entryOf(due(waited, 70_000));
+  expect(again).toMatchObject({ step: 'CREATE', quotesRunOut: 0, phase: { state: 'INTENT' } });
+  expect(quoteRunOutOf(waited, again)).toEqual({ cause: 'waiting', isMadeAnew: true });
+});
+
+test('a quote that still lives is executed, however short', () => {
+  const executing = entryOf(due(quoted(creating, 2_000, 50), 2_010));
+  expect(executing).toMatchObject({ step: 'EXECUTE', phase: { state: 'INTENT' } });
+});
