@@ -28,7 +28,7 @@ export interface Moment {
   readonly intervalMs: number;
 }
 
-export type Step = { kind: 'begin'; attemptId: string } | { kind: 'kept'; lane: number };
+export type Step = { kind: 'begin'; attemptId: string } | { kind: 'kept'; workClass: WorkClass; lane: number };
 
 /** A lane that wants to make intents that may not wait. */
 interface Asking {
@@ -45,9 +45,9 @@ interface ClassState {
   readonly workClass: WorkClass;
   /** Slots that it is guaranteed; not a whole number. */
   readonly share: number;
-  /** Slots that are kept, reserved or in use. */
+  /** Slots that are kept, taken or in use. */
   held: number;
-  /** How much it was served for its share. */
+  /** How often it was served, for its share. */
   pass: number;
   /** Of the lanes, those whose turn it is come first. */
   readonly waiting: Map<number, string[]>;
@@ -88,9 +88,7 @@ export class CallScheduler {
 
   queue(attemptId: string, workClass: WorkClass, lane: number): void {
     const { waiting } = this.#awake(workClass);
-    const ofLane = waiting.get(lane);
-    if (ofLane === undefined) waiting.set(lane, [attemptId]);
-    else ofLane.push(attemptId);
+    waiting.set(lane, [...(waiting.get(lane) ?? []), attemptId]);
   }
 
   /**
@@ -151,7 +149,7 @@ export class CallScheduler {
     const state = this.#nextClass(mayKeep);
     if (state === null) return null;
     if (mayKeep && isAsking(state) && (state.isAskingNext || state.waiting.size === 0)) {
-      return { kind: 'kept', lane: this.#keep(state, nowMs) };
+      return { kind: 'kept', workClass: state.workClass, lane: this.#keep(state, nowMs) };
     }
     // The rate is not used up right before the calls of intents that may not wait.
     if (!isPaced || pendingMs > COMMIT_AHEAD_MS) return null;
@@ -283,8 +281,7 @@ function classState(workClass: WorkClass, slots: number): ClassState {
 }
 
 function isAsking({ asking }: ClassState): boolean {
-  for (const { wanted } of asking.values()) if (wanted > 0) return true;
-  return false;
+  return [...asking.values()].some(({ wanted }) => wanted > 0);
 }
 
 function isBefore(left: ClassState, right: ClassState): boolean {

@@ -173,7 +173,7 @@ export class Calls {
   #takeSlot({ attemptId, workClass, lane, commit }: Claim): boolean {
     const { nowMs } = this.#moment();
     this.#scheduler.ask(workClass, lane, commit, nowMs);
-    this.#pump(lane);
+    this.#pump({ workClass, lane });
     return this.#scheduler.take(attemptId, workClass, lane, nowMs);
   }
 
@@ -211,15 +211,15 @@ export class Calls {
     }
   }
 
-  /** Begins what may begin. @param claiming the lane that claims just now; it need not be told of what is kept for it */
-  #pump(claiming: number | null = null): void {
+  /** Begins what may begin. @param claiming who claims just now, and need not be told of what is kept for it */
+  #pump(claiming: Pick<Claim, 'workClass' | 'lane'> | null = null): void {
     let isKeptElsewhere = false;
     let moment = this.#moment();
     for (;;) {
       const step = this.#scheduler.next(moment);
       if (step === null) break;
       if (step.kind === 'begin') this.#runWaiting(step.attemptId);
-      else if (step.lane !== claiming) isKeptElsewhere = true;
+      else if (step.lane !== claiming?.lane || step.workClass !== claiming.workClass) isKeptElsewhere = true;
       moment = this.#moment();
     }
     this.#setTimer(moment);

@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { startEngine } from '../../dev/engine/start.ts';
 import type { CommandInput } from '../../src/client/index.ts';
 import type { CommandType } from '../../src/records/commands.ts';
-import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { accountOf, createQuoteOf, executionOf, rejectionOf } from '../support/commands.ts';
 import { Stack } from '../support/stack.ts';
 
 const { values } = parseArgs({
@@ -28,6 +28,7 @@ const { values } = parseArgs({
 
 const CHANGES: readonly CommandType[] = ['transfer-in', 'create-quote', 'execute-quote', 'reject-transaction'];
 const PUBLISHED_TOGETHER = 500;
+const JSON_HEADERS = { 'content-type': 'application/json' };
 const PACE_MS = 100;
 /** Transfers answered before the first urgent command comes. */
 const BEGUN = 100;
@@ -82,7 +83,10 @@ async function measure(stack: Stack, transfers: number, urgentEach: number): Pro
   await stack.service.addFaults(...CHANGES.map((operation) => ({ kind: 'delay', operation, delayMs })));
   for (let first = 0; first < transfers; first += PUBLISHED_TOGETHER) {
     const keys = Array.from({ length: Math.min(PUBLISHED_TOGETHER, transfers - first) }, (_, at) => `t-${first + at}`);
-    await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
+    await stack.publishRaw(
+      'transfer-in',
+      ...keys.map((key) => ({ key, value: transferOf(key), headers: JSON_HEADERS })),
+    );
   }
   const made = (await stack.service.effects()).totals['create-quote']?.calls ?? 0;
   await stack.startProcessor();
@@ -110,6 +114,14 @@ async function measure(stack: Stack, transfers: number, urgentEach: number): Pro
     ),
     quotesMade: ((await stack.service.effects()).totals['create-quote']?.calls ?? 0) - made,
   };
+}
+
+/** In JSON: ten thousand are written at once. */
+function transferOf(key: string): string {
+  return JSON.stringify({
+    source: { accountId: 'ExternalAccount:payer-x' },
+    destination: { accountId: accountOf(key) },
+  });
 }
 
 async function urgentCommands(stack: Stack, each: number): Promise<Urgent[]> {
