@@ -12,7 +12,7 @@ import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
 import { COMMAND_VALUE_BYTES_MAX, type CommandType } from '../records/commands.ts';
 import { laneOf, readKey } from '../records/keys.ts';
-import { isJsonObject, parseLossless } from '../records/lossless-json.ts';
+import { isJsonObject, JsonMeaningError, parseUnambiguous } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import { createHash } from 'node:crypto';
 import type { TracedCommand } from './command-traces.ts';
@@ -133,14 +133,11 @@ export async function decodeValue(
   const contentType = header(message, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   if (contentType !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value, nowMs);
   try {
-    const parsed = parseLossless(new TextDecoder('utf-8', { fatal: true }).decode(value));
-    if (isJsonObject(parsed)) {
-      // Also shows that the value can be written again: nesting beyond the stack would fail there.
-      canonicalJson(parsed);
-      return { kind: 'record', value: parsed };
-    }
+    const parsed = parseUnambiguous(new TextDecoder('utf-8', { fatal: true }).decode(value));
+    if (isJsonObject(parsed)) return { kind: 'record', value: parsed };
     return { kind: 'unreadable', problem: 'the JSON value is not an object' };
   } catch (error) {
+    if (error instanceof JsonMeaningError) return { kind: 'unreadable', problem: `the JSON value: ${error.message}` };
     return { kind: 'unreadable', problem: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
 }

@@ -50,6 +50,8 @@ describe('a message with a usable key that cannot be read', () => {
     ['a JSON array', '[1,2]', 'UNREADABLE', JSON_HEADERS],
     ['a JSON number', '17', 'UNREADABLE', JSON_HEADERS],
     ['JSON nested too deeply', '['.repeat(30_000), 'UNREADABLE', JSON_HEADERS],
+    ['valid JSON nested too deeply', `{"x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`, 'UNREADABLE', JSON_HEADERS],
+    ['JSON with a member twice', json('x', '100', ',"amo\\u0075nt":10000'), 'UNREADABLE', JSON_HEADERS],
     ['a schema id alone', async () => (await anyCommand()).subarray(0, 5), 'UNREADABLE'],
     ['a schema id cut off', Buffer.from([0, 0, 0]), 'UNREADABLE'],
     ['another magic byte', Buffer.from([7, 0, 0, 0, 1, 2, 3]), 'UNREADABLE'],
@@ -143,6 +145,8 @@ describe('a JSON command', () => {
     ['an amount beyond int64', json('f4', '9223372036854775808'), 'amount'],
     ['a missing field', '{"source":{"accountId":"ExternalAccount:payer-x"}}', 'destination'],
     ['an empty account', json('f5').replace('ExternalAccount:payer-x', ''), 'source.accountId'],
+    ['otherFieldsJson where it is no field', json('f6', '100', ',"otherFieldsJson":"hello"'), 'otherFieldsJson'],
+    ['a field named __proto__', json('f7', '100', ',"__proto__":{"amount":1}'), '__proto__'],
   ])('is INVALID with the path of what is wrong, and no dead letter: %s', async (name, value, path) => {
     const key = `invalid-${name.replaceAll(' ', '-')}`;
     await stack().publishRaw('transfer-in', { key, value, headers: JSON_HEADERS });
@@ -162,6 +166,26 @@ describe('a JSON command', () => {
     const result = await stack().journal.result('digits');
     expect(result.value.outcome).toBe('ACCEPTED');
     expect(result.value.transaction?.receivedAmount?.amount).toBe(9007199254740993n);
+  });
+});
+
+describe('a create-quote', () => {
+  test('asks the service with a text of its sender whatever it is named, and however it looks', async () => {
+    const value = `{"source":{"accountId":"InternalAccount:payer-y"},"destination":{"accountId":"ExternalAccount:payee-y"},
+      "lockedCurrencySide":"SENDING","lockedCurrencyAmount":100,"senderCustomerInfo":{"otherFieldsJson":"hello","constructor":"c"}}`;
+    await stack().publishRaw('create-quote', { key: 'named', value, headers: JSON_HEADERS });
+    // Its quote is no UMA payment, so that the service has no use for it; the question was asked.
+    expect((await stack().journal.result('named')).value).toMatchObject({ outcome: 'REFUSED', settledBy: 'ANSWER' });
+    await expectLaneGoesOn(laneOf('named', LANES));
+  });
+
+  test('with thousands of unknown fields is INVALID with a result of a few KiB', async () => {
+    const value = `{${Array.from({ length: 6_000 }, (_, index) => `"${index.toString(36)}":1`).join(',')}}`;
+    await stack().publishRaw('create-quote', { key: 'thousands', value, headers: JSON_HEADERS });
+    const result = await stack().journal.result('thousands');
+    expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' } });
+    expect(result.value.error?.message).toMatch(/problems more/);
+    expect(JSON.stringify(result.value.error).length).toBeLessThan(16_000);
   });
 });
 
