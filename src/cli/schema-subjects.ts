@@ -2,9 +2,9 @@
  * The registry's subjects of our schemas, `<topic>-value`: looked up, checked and registered, through the
  * Confluent-compatible interface. A deployment step: the processor only looks ids up.
  */
-import { request } from 'undici';
 import type { Config } from '../config.ts';
-import { parseLossless, isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
+import { askRegistry, type RegistryAnswer } from '../records/registry-http.ts';
 import { loadSchema } from '../records/schemas.ts';
 import { recordOfTopic, subjectOf, topicNames } from '../records/topics.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -44,7 +44,6 @@ export interface Registration {
 
 /** A registry that hangs must not hold a deployment; a healthy one answers in milliseconds. */
 const ANSWER_TIMEOUT_MS = 10_000;
-const CONTENT_TYPE = 'application/vnd.schemaregistry.v1+json';
 
 /** What the registry has of each of our subjects. */
 export async function readSubjects(settings: RegistrySettings): Promise<SubjectState[]> {
@@ -152,37 +151,23 @@ async function readIncompatibilities(settings: RegistrySettings, subject: string
   return texts.length > 0 ? texts : ['the registry does not say why'];
 }
 
-interface RegistryAnswer {
-  status: number;
-  body: JsonValue;
-}
-
 async function call(
   settings: RegistrySettings,
   method: 'GET' | 'POST' | 'PUT',
   path: string,
   body?: object,
 ): Promise<RegistryAnswer> {
-  const { SCHEMA_REGISTRY_URL: base, SCHEMA_REGISTRY_USERNAME: user, SCHEMA_REGISTRY_PASSWORD: password } = settings;
-  const authorization =
-    user === null ? {} : { authorization: `Basic ${Buffer.from(`${user}:${password ?? ''}`).toString('base64')}` };
+  const { SCHEMA_REGISTRY_URL: url, SCHEMA_REGISTRY_USERNAME: username, SCHEMA_REGISTRY_PASSWORD: password } = settings;
   try {
-    const response = await request(`${base}${path}`, {
-      method,
-      headers: {
-        accept: CONTENT_TYPE,
-        ...(body === undefined ? {} : { 'content-type': CONTENT_TYPE }),
-        ...authorization,
-      },
-      body: body === undefined ? null : JSON.stringify(body),
-      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    return await askRegistry({ url, username, password }, method, path, {
+      timeoutMs: ANSWER_TIMEOUT_MS,
+      ...(body === undefined ? {} : { body }),
     });
-    return { status: response.statusCode, body: jsonOf(await response.body.text()) };
   } catch (error) {
-    const reason = error instanceof Error ? (error.message === '' ? error.name : error.message) : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
     throw new CliFailure(
       'failed',
-      `the schema registry at ${base} does not answer (${reason}): check SCHEMA_REGISTRY_URL`,
+      `the schema registry at ${url} does not answer (${reason}): check SCHEMA_REGISTRY_URL`,
     );
   }
 }
@@ -197,14 +182,6 @@ function refusal(settings: RegistrySettings, step: string, answer: RegistryAnswe
     'failed',
     `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${answer.status}${typeof told === 'string' ? ` (${told})` : ''}: ${hint}`,
   );
-}
-
-function jsonOf(text: string): JsonValue {
-  try {
-    return parseLossless(text);
-  } catch {
-    return null;
-  }
 }
 
 function member(body: JsonValue, name: string): JsonValue {

@@ -93,7 +93,7 @@ export async function readMessage(
       `the value has ${message.value.length} bytes; a command has at most ${COMMAND_VALUE_BYTES_MAX}`,
     );
   }
-  const decoded = await decodeValue(options, place.topic, message, message.value, nowMs);
+  const decoded = await decodeValue(options, place.topic, message, message.value);
   if (decoded.kind === 'unavailable') return decoded;
   if (decoded.kind === 'unknown-schema') return unreadable('UNKNOWN_SCHEMA', decoded.problem);
   if (decoded.kind === 'unreadable') return unreadable('UNREADABLE', decoded.problem);
@@ -128,10 +128,9 @@ export async function decodeValue(
   topic: string,
   message: KafkaMessage,
   value: Buffer,
-  nowMs: number,
 ): Promise<Decoded> {
   const contentType = header(message, 'content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (contentType !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value, nowMs);
+  if (contentType !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value);
   try {
     const parsed = parseUnambiguous(new TextDecoder('utf-8', { fatal: true }).decode(value));
     if (isJsonObject(parsed)) return { kind: 'record', value: parsed };

@@ -37,7 +37,6 @@ export async function readDecision(
   options: IntakeOptions,
   place: { topic: string; lane: number },
   message: KafkaMessage,
-  nowMs: number,
 ): Promise<DecisionIntake> {
   const original = originalMessage(place, message);
   const unreadable = (problem: string): DecisionIntake => ({
@@ -49,7 +48,7 @@ export async function readDecision(
   const lane = laneOf(key.key, options.laneCount);
   if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(place.topic, lane, original) };
   if (message.value === null) return unreadable('the message has no value');
-  const decoded = await decodeValue(options, place.topic, message, message.value, nowMs);
+  const decoded = await decodeValue(options, place.topic, message, message.value);
   if (decoded.kind === 'unavailable') return decoded;
   if (decoded.kind !== 'record') return unreadable(decoded.problem);
   const decision = operatorDecision.safeParse(decoded.value);

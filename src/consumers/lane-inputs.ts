@@ -168,8 +168,8 @@ export class LaneInputs {
   }
 
   async #readDecision(message: KafkaMessage): Promise<ReadResult<DecisionItem>> {
-    const { clock, intake, lane, topics } = this.#parts;
-    const read = await readDecision(intake, { topic: topics.operatorDecisions, lane }, message, clock.nowMs());
+    const { intake, lane, topics } = this.#parts;
+    const read = await readDecision(intake, { topic: topics.operatorDecisions, lane }, message);
     return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
   }
 

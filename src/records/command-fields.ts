@@ -67,7 +67,10 @@ export function readCommandFields<Type extends CommandType>(
 function problemsOf(issue: z.core.$ZodIssue): FieldProblem[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((name) => ({ path: [...path, name].join('.'), message: 'is not a field of this command' }));
+    return issue.keys.map((name) => ({
+      path: [...path, name].join('.'),
+      message: 'is not a field of this command: leave it out, or correct its name',
+    }));
   }
   if (issue.code === 'invalid_type') {
     return [{ path: path.join('.'), message: `must be ${issue.expected}` }];

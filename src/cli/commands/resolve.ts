@@ -133,7 +133,7 @@ async function presentResult(settings: ClientSettings, key: string): Promise<Com
     );
   }
   const { results } = topicNames(settings.TOPIC_PREFIX);
-  const decoded = await createRegistry(settings).decode(results, entry.phase.result.value, Date.now());
+  const decoded = await createRegistry(settings).decode(results, entry.phase.result.value);
   if (decoded.kind !== 'record') {
     throw new CliFailure('failed', `the present result of ${key} cannot be read: ${decoded.problem}; nothing was sent`);
   }
