@@ -31,6 +31,8 @@ export interface SubjectState {
   schemaId: number | null;
   /** Level of the subject itself; null if it has none of its own. */
   compatibility: string | null;
+  /** The subject's latest version, by which many publishers write, where it is not our schema. */
+  foreignLatest: { version: number; schemaId: number } | null;
   /** Why our schema cannot be registered beside the subject's versions; empty if it can be, or is. */
   incompatibilities: string[];
 }
@@ -55,6 +57,7 @@ export async function readSubjects(settings: RegistrySettings): Promise<SubjectS
       record,
       schemaId,
       compatibility: await readCompatibility(settings, subject),
+      foreignLatest: await readForeignLatest(settings, subject, record),
       incompatibilities: schemaId === null ? await readIncompatibilities(settings, subject, body) : [],
     });
   }
@@ -69,6 +72,14 @@ export function subjectProblem(state: SubjectState): string | null {
   }
   if (state.schemaId === null) {
     return `subject ${subject} does not have our schema of ${record}: run \`npm run cli -- schemas register\``;
+  }
+  if (state.foreignLatest !== null) {
+    const { version, schemaId } = state.foreignLatest;
+    return (
+      `subject ${subject} has version ${version} (schema id ${schemaId}) as its latest, which is not our ${record}: publishers that use the latest ` +
+      'version write by it, and a command that says something in a field that we do not know is INVALID. If it is of a ' +
+      `newer release, use that release's tool; else delete it at the registry: DELETE /subjects/${encodeURIComponent(subject)}/versions/${version}`
+    );
   }
   if (state.compatibility !== COMPATIBILITY) {
     return `subject ${subject} has compatibility ${state.compatibility ?? 'of the registry at large'}, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
@@ -122,6 +133,45 @@ async function lookUp(settings: RegistrySettings, subject: string, body: object)
   const schemaId = numberOf(answer.body, 'id');
   if (answer.status !== 200 || schemaId === null) throw refusal(settings, `looking up ${subject}`, answer);
   return schemaId;
+}
+
+/** The latest version, unless it is our schema but for documentation and the order of attributes. */
+async function readForeignLatest(
+  settings: RegistrySettings,
+  subject: string,
+  record: string,
+): Promise<SubjectState['foreignLatest']> {
+  const answer = await call(settings, 'GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
+  if (answer.status === 404) return null;
+  const version = numberOf(answer.body, 'version');
+  const schemaId = numberOf(answer.body, 'id');
+  const schema = member(answer.body, 'schema');
+  if (answer.status !== 200 || version === null || schemaId === null || typeof schema !== 'string') {
+    throw refusal(settings, `reading the latest version of ${subject}`, answer);
+  }
+  return comparable(jsonOf(schema)) === comparable(loadSchema(record)) ? null : { version, schemaId };
+}
+
+/** A schema without what has no meaning for its values. */
+function comparable(schema: unknown): string {
+  return JSON.stringify(schema, (_name, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(
+          Object.entries(part)
+            .filter(([name]) => name !== 'doc')
+            .sort(([left], [right]) => (left < right ? -1 : 1)),
+        )
+      : part,
+  );
+}
+
+/** Text that is no JSON stands for itself. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
 }
 
 async function readCompatibility(settings: RegistrySettings, subject: string): Promise<string | null> {
