@@ -249,7 +249,9 @@ function recordOf(
 ): TopicRecord {
   const headers: Record<string, string> = {};
   for (const [name, given] of Object.entries(message.headers ?? {})) {
-    const first = Array.isArray(given) ? given[0] : given;
+    // Without a value, or named as what every object has, it is not what kafkajs' types say.
+    const values = (Array.isArray(given) ? given : [given]) as unknown[];
+    const first = values.find((value) => Buffer.isBuffer(value) || typeof value === 'string');
     if (first !== undefined) headers[name] = first.toString();
   }
   return {
