@@ -49,13 +49,16 @@ export const decimal: Field = scalar(
   'a number',
 );
 
-/** An object of texts; members of another type are kept aside. */
+/** Readers of Avro maps leave a member of this name out without a word. */
+const LOST_NAME = '__proto__';
+
+/** An object of texts; members of another type, and one that would be lost, are kept aside. */
 export const textMap: Field = (value, path, warnings) => {
   if (!isJsonObject(value)) return misfit(value, path, 'an object', warnings);
-  const isText = ([, member]: [string, JsonValue]): boolean => typeof member === 'string';
+  const isText = ([name, member]: [string, JsonValue]): boolean => typeof member === 'string' && name !== LOST_NAME;
   const members = Object.entries(value).filter(([, member]) => member !== null);
   const rest = members.filter((member) => !isText(member));
-  if (rest.length > 0) warn(warnings, `${path} holds members that are not text`);
+  if (rest.length > 0) warn(warnings, `${path} holds members that are not text, or named ${LOST_NAME}`);
   return {
     value: Object.fromEntries(members.filter(isText)),
     ...(rest.length > 0 ? { rest: Object.fromEntries(rest) } : {}),

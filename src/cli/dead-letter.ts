@@ -2,6 +2,7 @@
 import type { TopicRecord } from '../consumers/topic-reader.ts';
 import { isoOf } from './event-output.ts';
 import type { RawRecord } from './record-at.ts';
+import { noteText, type RedriveNote } from './redrive-notes.ts';
 
 const OWN_HEADERS = 'dlq-';
 /** Bytes of a value that are shown on a terminal; the JSON document has them all. */
@@ -41,9 +42,10 @@ export function summaryOf(record: Omit<TopicRecord, 'topic'>): LetterSummary {
   };
 }
 
-export function summaryText(letter: LetterSummary): string {
+export function summaryText(letter: LetterSummary, redriven: readonly RedriveNote[]): string {
   const place = `dead letter ${letter.partition}/${letter.offset}`;
-  return `${letter.timestamp}  ${(letter.reason ?? '?').padEnd(16)}  ${keyText(letter)}  from ${sourceText(letter)}  (${place})  ${letter.message ?? ''}`;
+  const notes = redriven.map((note) => `  (${noteText(note)})`).join('');
+  return `${letter.timestamp}  ${(letter.reason ?? '?').padEnd(16)}  ${keyText(letter)}  from ${sourceText(letter)}  (${place})  ${letter.message ?? ''}${notes}`;
 }
 
 export function summaryOfRaw(record: RawRecord): LetterSummary {
@@ -70,7 +72,7 @@ export function letterDocument(record: RawRecord): object {
   };
 }
 
-export function letterText(record: RawRecord): string {
+export function letterText(record: RawRecord, redriven: readonly RedriveNote[]): string {
   const letter = summaryOfRaw(record);
   const headers = Object.entries(originalHeaders(record)).flatMap(([name, values]) =>
     values.map((value) => `  ${name}: ${textOf(value) ?? `0x${value.toString('hex')}`}`),
@@ -80,6 +82,7 @@ export function letterText(record: RawRecord): string {
     `reason       ${letter.reason ?? '?'}: ${letter.message ?? ''}`,
     `from         ${sourceText(letter)}, written ${letter.source.timestamp ?? '?'}`,
     `key          ${keyText(letter)}`,
+    ...redriven.map((note) => `redriven     ${noteText(note)}`),
     headers.length === 0 ? 'headers      none' : `headers\n${headers.join('\n')}`,
     ...valueLines(record.value),
   ].join('\n');

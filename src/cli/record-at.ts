@@ -114,13 +114,18 @@ export function placeName({ topic, partition }: { topic: string; partition: numb
   return `${topic}/${partition}`;
 }
 
-type GivenHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>;
-
-function headersOf(given: GivenHeaders): Record<string, Buffer[]> {
+/** A header without a value is kept as an empty one; one named as what every object has is not what kafkajs' types say. */
+function headersOf(given: object): Record<string, Buffer[]> {
   return Object.fromEntries(
-    Object.entries(given).map(([name, value]) => {
-      const values = Array.isArray(value) ? value : value === undefined ? [] : [value];
-      return [name, values.map((part) => (typeof part === 'string' ? Buffer.from(part) : part))];
+    Object.entries(given).map(([name, value]: [string, unknown]) => {
+      const values: unknown[] = Array.isArray(value) ? value : [value];
+      return [name, values.flatMap(bytesOf)];
     }),
   );
+}
+
+function bytesOf(value: unknown): Buffer[] {
+  if (Buffer.isBuffer(value)) return [value];
+  if (value === null) return [Buffer.alloc(0)];
+  return typeof value === 'string' ? [Buffer.from(value)] : [];
 }

@@ -98,9 +98,25 @@ export function foresight(
 /**
  * Publishes the message; once, idempotently.
  * @returns where it lies
- * @throws the Kafka client's error
+ * @throws CliFailure when it is not known whether it lies there: the dead letter is marked already
  */
 export async function republish(
+  kafka: ReturnType<typeof cliKafka>,
+  letter: RawRecord,
+  target: RedriveTarget,
+): Promise<{ partition: number; offset: bigint }> {
+  try {
+    return await publish(kafka, letter, target);
+  } catch (error) {
+    throw new CliFailure(
+      'failed',
+      `the dead letter is marked as redriven, and it is not known whether its message was published (${error instanceof Error ? error.message : String(error)}): ` +
+        `look with \`results --key ${target.key}\` and \`ledger show ${target.key}\`; if it is not there, redrive it under the same key with --again-may-pay-twice`,
+    );
+  }
+}
+
+async function publish(
   kafka: ReturnType<typeof cliKafka>,
   letter: RawRecord,
   target: RedriveTarget,

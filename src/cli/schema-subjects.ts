@@ -2,9 +2,9 @@
  * The registry's subjects of our schemas, `<topic>-value`: looked up, checked and registered, through the
  * Confluent-compatible interface. A deployment step: the processor only looks ids up.
  */
-import { request } from 'undici';
 import type { Config } from '../config.ts';
-import { parseLossless, isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
+import { askRegistry, type RegistryAnswer } from '../records/registry-http.ts';
 import { loadSchema } from '../records/schemas.ts';
 import { recordOfTopic, subjectOf, topicNames } from '../records/topics.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -31,6 +31,8 @@ export interface SubjectState {
   schemaId: number | null;
   /** Level of the subject itself; null if it has none of its own. */
   compatibility: string | null;
+  /** The subject's latest version, by which many publishers write, where it is not our schema. */
+  foreignLatest: { version: number; schemaId: number } | null;
   /** Why our schema cannot be registered beside the subject's versions; empty if it can be, or is. */
   incompatibilities: string[];
 }
@@ -44,7 +46,6 @@ export interface Registration {
 
 /** A registry that hangs must not hold a deployment; a healthy one answers in milliseconds. */
 const ANSWER_TIMEOUT_MS = 10_000;
-const CONTENT_TYPE = 'application/vnd.schemaregistry.v1+json';
 
 /** What the registry has of each of our subjects. */
 export async function readSubjects(settings: RegistrySettings): Promise<SubjectState[]> {
@@ -56,6 +57,7 @@ export async function readSubjects(settings: RegistrySettings): Promise<SubjectS
       record,
       schemaId,
       compatibility: await readCompatibility(settings, subject),
+      foreignLatest: await readForeignLatest(settings, subject, record),
       incompatibilities: schemaId === null ? await readIncompatibilities(settings, subject, body) : [],
     });
   }
@@ -70,6 +72,14 @@ export function subjectProblem(state: SubjectState): string | null {
   }
   if (state.schemaId === null) {
     return `subject ${subject} does not have our schema of ${record}: run \`npm run cli -- schemas register\``;
+  }
+  if (state.foreignLatest !== null) {
+    const { version, schemaId } = state.foreignLatest;
+    return (
+      `subject ${subject} has version ${version} (schema id ${schemaId}) as its latest, which is not our ${record}: publishers that use the latest ` +
+      'version write by it, and a command that says something in a field that we do not know is INVALID. If it is of a ' +
+      `newer release, use that release's tool; else delete it at the registry: DELETE /subjects/${encodeURIComponent(subject)}/versions/${version}`
+    );
   }
   if (state.compatibility !== COMPATIBILITY) {
     return `subject ${subject} has compatibility ${state.compatibility ?? 'of the registry at large'}, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
@@ -125,6 +135,45 @@ async function lookUp(settings: RegistrySettings, subject: string, body: object)
   return schemaId;
 }
 
+/** The latest version, unless it is our schema but for documentation and the order of attributes. */
+async function readForeignLatest(
+  settings: RegistrySettings,
+  subject: string,
+  record: string,
+): Promise<SubjectState['foreignLatest']> {
+  const answer = await call(settings, 'GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
+  if (answer.status === 404) return null;
+  const version = numberOf(answer.body, 'version');
+  const schemaId = numberOf(answer.body, 'id');
+  const schema = member(answer.body, 'schema');
+  if (answer.status !== 200 || version === null || schemaId === null || typeof schema !== 'string') {
+    throw refusal(settings, `reading the latest version of ${subject}`, answer);
+  }
+  return comparable(jsonOf(schema)) === comparable(loadSchema(record)) ? null : { version, schemaId };
+}
+
+/** A schema without what has no meaning for its values. */
+function comparable(schema: unknown): string {
+  return JSON.stringify(schema, (_name, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(
+          Object.entries(part)
+            .filter(([name]) => name !== 'doc')
+            .sort(([left], [right]) => (left < right ? -1 : 1)),
+        )
+      : part,
+  );
+}
+
+/** Text that is no JSON stands for itself. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
 async function readCompatibility(settings: RegistrySettings, subject: string): Promise<string | null> {
   const answer = await call(settings, 'GET', `/config/${encodeURIComponent(subject)}`);
   if (answer.status === 404) return null;
@@ -152,37 +201,23 @@ async function readIncompatibilities(settings: RegistrySettings, subject: string
   return texts.length > 0 ? texts : ['the registry does not say why'];
 }
 
-interface RegistryAnswer {
-  status: number;
-  body: JsonValue;
-}
-
 async function call(
   settings: RegistrySettings,
   method: 'GET' | 'POST' | 'PUT',
   path: string,
   body?: object,
 ): Promise<RegistryAnswer> {
-  const { SCHEMA_REGISTRY_URL: base, SCHEMA_REGISTRY_USERNAME: user, SCHEMA_REGISTRY_PASSWORD: password } = settings;
-  const authorization =
-    user === null ? {} : { authorization: `Basic ${Buffer.from(`${user}:${password ?? ''}`).toString('base64')}` };
+  const { SCHEMA_REGISTRY_URL: url, SCHEMA_REGISTRY_USERNAME: username, SCHEMA_REGISTRY_PASSWORD: password } = settings;
   try {
-    const response = await request(`${base}${path}`, {
-      method,
-      headers: {
-        accept: CONTENT_TYPE,
-        ...(body === undefined ? {} : { 'content-type': CONTENT_TYPE }),
-        ...authorization,
-      },
-      body: body === undefined ? null : JSON.stringify(body),
-      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    return await askRegistry({ url, username, password }, method, path, {
+      timeoutMs: ANSWER_TIMEOUT_MS,
+      ...(body === undefined ? {} : { body }),
     });
-    return { status: response.statusCode, body: jsonOf(await response.body.text()) };
   } catch (error) {
-    const reason = error instanceof Error ? (error.message === '' ? error.name : error.message) : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
     throw new CliFailure(
       'failed',
-      `the schema registry at ${base} does not answer (${reason}): check SCHEMA_REGISTRY_URL`,
+      `the schema registry at ${url} does not answer (${reason}): check SCHEMA_REGISTRY_URL`,
     );
   }
 }
@@ -197,14 +232,6 @@ function refusal(settings: RegistrySettings, step: string, answer: RegistryAnswe
     'failed',
     `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${answer.status}${typeof told === 'string' ? ` (${told})` : ''}: ${hint}`,
   );
-}
-
-function jsonOf(text: string): JsonValue {
-  try {
-    return parseLossless(text);
-  } catch {
-    return null;
-  }
 }
 
 function member(body: JsonValue, name: string): JsonValue {

@@ -132,7 +132,7 @@ async function readEvent(
   });
   if (record.value === null) return unreadable('the record has no value');
   while (!closing.aborted) {
-    const decoded = await registry.decode(record.topic, record.value, Date.now());
+    const decoded = await registry.decode(record.topic, record.value);
     switch (decoded.kind) {
       case 'record':
         return eventOf(stream, envelope, decoded.value);

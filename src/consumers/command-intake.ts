@@ -11,7 +11,7 @@ import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
 import { laneOf, readKey } from '../records/keys.ts';
-import { isJsonObject, parseLossless } from '../records/lossless-json.ts';
+import { isJsonObject, JsonMeaningError, parseUnambiguous } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import type { TracedCommand } from './command-traces.ts';
 import type { InputMessage } from './input-message.ts';
@@ -97,7 +97,7 @@ export async function readMessage(
 
   if (tooLarge !== null) return unreadable('TOO_LARGE', tooLarge);
   if (message.value === null) return unreadable('UNREADABLE', 'the message has no value');
-  const decoded = await decodeValue(options, place.topic, message, message.value, nowMs);
+  const decoded = await decodeValue(options, place.topic, message, message.value);
   if (decoded.kind === 'unavailable') return decoded;
   if (decoded.kind === 'unknown-schema') return unreadable('UNKNOWN_SCHEMA', decoded.problem);
   if (decoded.kind === 'unreadable') return unreadable('UNREADABLE', decoded.problem);
@@ -166,19 +166,15 @@ export async function decodeValue(
   topic: string,
   message: InputMessage,
   value: Buffer,
-  nowMs: number,
 ): Promise<Decoded> {
   const contentType = shortHeader(message, 'content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (contentType !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value, nowMs);
+  if (contentType !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value);
   try {
-    const parsed = parseLossless(new TextDecoder('utf-8', { fatal: true }).decode(value));
-    if (isJsonObject(parsed)) {
-      // Also shows that the value can be written again: nesting beyond the stack would fail there.
-      canonicalJson(parsed);
-      return { kind: 'record', value: parsed };
-    }
+    const parsed = parseUnambiguous(new TextDecoder('utf-8', { fatal: true }).decode(value));
+    if (isJsonObject(parsed)) return { kind: 'record', value: parsed };
     return { kind: 'unreadable', problem: 'the JSON value is not an object' };
   } catch (error) {
+    if (error instanceof JsonMeaningError) return { kind: 'unreadable', problem: `the JSON value: ${error.message}` };
     return { kind: 'unreadable', problem: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
 }

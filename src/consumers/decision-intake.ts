@@ -38,7 +38,6 @@ export async function readDecision(
   options: IntakeOptions,
   place: Place,
   message: InputMessage,
-  nowMs: number,
 ): Promise<DecisionIntake> {
   const original = originalMessage(place, options.laneCount, message);
   const buried = (reason: DeadLetterReason, problem: string): DecisionIntake => ({
@@ -54,7 +53,7 @@ export async function readDecision(
   if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(lane, original, tooLarge !== null) };
   if (tooLarge !== null) return buried('TOO_LARGE', tooLarge);
   if (message.value === null) return unreadable('the message has no value');
-  const decoded = await decodeValue(options, place.topic, message, message.value, nowMs);
+  const decoded = await decodeValue(options, place.topic, message, message.value);
   if (decoded.kind === 'unavailable') return decoded;
   if (decoded.kind !== 'record') return unreadable(decoded.problem);
   const decision = operatorDecision.safeParse(decoded.value);

@@ -203,8 +203,7 @@ export class LaneInputs {
   }
 
   async #readDecision(message: InputMessage): Promise<ReadResult<DecisionItem>> {
-    const { clock, intake } = this.#parts;
-    const read = await readDecision(intake, this.#decisionPlace(), message, clock.nowMs());
+    const read = await readDecision(this.#parts.intake, this.#decisionPlace(), message);
     return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
   }
 

@@ -10,7 +10,15 @@ import { executeQuote } from './command-fields/execute-quote.ts';
 import { rejectTransaction } from './command-fields/reject-transaction.ts';
 import { simulateUmaReceive } from './command-fields/simulate-uma-receive.ts';
 import { transferIn } from './command-fields/transfer-in.ts';
-import { isRawNumber, parseLossless, stringifyLossless } from './lossless-json.ts';
+import { shownPath } from './json-ambiguity.ts';
+import {
+  isJsonObject,
+  isRawNumber,
+  parseLossless,
+  parseUnambiguous,
+  stringifyLossless,
+  type JsonValue,
+} from './lossless-json.ts';
 import type { CreateQuote, ExecuteQuote, RejectTransaction, SimulateUmaReceive, TransferIn } from './types.ts';
 
 export interface CommandFields {
@@ -31,6 +39,8 @@ export type FieldsResult<Fields> = { ok: true; value: Fields } | { ok: false; pr
 
 /** Problems reported for one command; a hostile value could have any number. */
 const PROBLEMS_MAX = 50;
+/** Characters of one problem; the longest that we write is half of it, and an expected value may be long. */
+const PROBLEM_LENGTH_MAX = 400;
 
 const FIELD_SCHEMAS: { [Type in CommandType]: z.ZodType<CommandFields[Type]> } = {
   'create-quote': createQuote,
@@ -42,7 +52,7 @@ const FIELD_SCHEMAS: { [Type in CommandType]: z.ZodType<CommandFields[Type]> } =
 
 /**
  * Checks decoded fields.
- * @param value a record decoded from Avro, or JSON parsed by parseLossless
+ * @param value a record decoded from Avro, or JSON parsed by parseUnambiguous
  * @returns the fields with defaults applied, int64 as bigint; or every problem by path
  */
 export function readCommandFields<Type extends CommandType>(
@@ -51,18 +61,30 @@ export function readCommandFields<Type extends CommandType>(
 ): FieldsResult<CommandFields[Type]> {
   const read = FIELD_SCHEMAS[type].safeParse(value);
   if (read.success) return { ok: true, value: read.data };
-  return { ok: false, problems: read.error.issues.slice(0, PROBLEMS_MAX).flatMap(problemsOf) };
+  return { ok: false, problems: shownProblems(read.error.issues.flatMap(problemsOf)) };
 }
 
 function problemsOf(issue: z.core.$ZodIssue): FieldProblem[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((name) => ({ path: [...path, name].join('.'), message: 'is not a field of this command' }));
+    return issue.keys.map((name) => ({
+      path: [...path, name].join('.'),
+      message: 'is not a field of this command: leave it out, or correct its name',
+    }));
   }
   if (issue.code === 'invalid_type') {
     return [{ path: path.join('.'), message: `must be ${issue.expected}` }];
   }
   return [{ path: path.join('.'), message: issue.message }];
+}
+
+/** As many, and of each as much, as a result has room for; one command can have thousands. */
+function shownProblems(problems: readonly FieldProblem[]): FieldProblem[] {
+  const shown = problems
+    .slice(0, PROBLEMS_MAX)
+    .map(({ path, message }) => ({ path: shownPath(path), message: message.slice(0, PROBLEM_LENGTH_MAX) }));
+  const rest = problems.length - shown.length;
+  return rest > 0 ? [...shown, { path: '', message: `has ${rest} problems more` }] : shown;
 }
 
 /**
@@ -73,34 +95,41 @@ export function canonicalJson(fields: object): string {
   return stringifyLossless(canonical(fields));
 }
 
-/** Same fingerprint, same command: by type and canonical content. */
+/** Same fingerprint, same command: by type and canonical content. Total for every canonical text. */
 export function commandFingerprint(type: CommandType, canonicalText: string): string {
-  return createHash('sha256')
-    .update(`${type}\n${withParsedOthers(canonicalText)}`)
-    .digest('base64url');
+  const compared = type === 'create-quote' ? withParsedOthers(canonicalText) : canonicalText;
+  return createHash('sha256').update(`${type}\n${compared}`).digest('base64url');
 }
 
-/** `otherFieldsJson` is compared by what it says, not by how it is spaced or ordered. */
+/** `otherFieldsJson` of source and destination is compared by what it says, not by how it is spaced or ordered. */
 function withParsedOthers(canonicalText: string): string {
   if (!canonicalText.includes('"otherFieldsJson"')) return canonicalText;
-  return stringifyLossless(
-    canonical(parseLossless(canonicalText), (name, member) =>
-      name === 'otherFieldsJson' ? parseLossless(member) : member,
-    ),
-  );
+  const command = parseLossless(canonicalText);
+  if (!isJsonObject(command)) return canonicalText;
+  for (const side of ['source', 'destination']) {
+    const account = command[side];
+    if (!isJsonObject(account)) continue;
+    const others = account['otherFieldsJson'];
+    if (typeof others === 'string') account['otherFieldsJson'] = canonicalOthers(others);
+  }
+  return stringifyLossless(command);
 }
 
-function canonical(value: unknown, readText?: (name: string, member: string) => unknown): unknown {
-  if (Array.isArray(value)) return value.map((member) => canonical(member, readText));
+/** The object that the text says, or the text where it says none: then the command is INVALID. */
+function canonicalOthers(text: string): JsonValue {
+  try {
+    return canonical(parseUnambiguous(text)) as JsonValue;
+  } catch {
+    return text;
+  }
+}
+
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical);
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return value;
   const members = Object.entries(value)
     .filter(([, member]) => member !== null && member !== undefined)
     .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([name, member]: [string, unknown]) => [
-      name,
-      typeof member === 'string' && readText !== undefined
-        ? canonical(readText(name, member))
-        : canonical(member, readText),
-    ]);
+    .map(([name, member]: [string, unknown]) => [name, canonical(member)]);
   return Object.fromEntries(members) as unknown;
 }

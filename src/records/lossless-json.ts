@@ -4,6 +4,7 @@
  * Numbers are parsed to raw-JSON objects that hold the text as received, so that `9007199254740993` and `1.10` survive
  * a round trip. `JSON.stringify` writes such objects back digit by digit.
  */
+import { ambiguityOf } from './json-ambiguity.ts';
 
 /** A JSON number as it was written; the platform's raw-JSON object. */
 export interface RawNumber {
@@ -33,6 +34,22 @@ export function parseLossless(text: string): JsonValue {
   return platformJson.parse(text, (_name, value, context) =>
     typeof value === 'number' && context.source !== undefined ? platformJson.rawJSON(context.source) : value,
   ) as JsonValue;
+}
+
+/** JSON that can be read in more than one way, or is nested too deeply; the message says what and where. */
+export class JsonMeaningError extends SyntaxError {}
+
+/**
+ * Parses JSON of others who are to mean one thing by it: commands and decisions.
+ * @throws JsonMeaningError naming the member that is there twice, or where the nesting is too deep; SyntaxError for
+ *   text that is not JSON
+ */
+export function parseUnambiguous(text: string): JsonValue {
+  const ambiguity = ambiguityOf(text);
+  if (ambiguity?.kind === 'too-deep') throw new JsonMeaningError(ambiguity.problem);
+  const value = parseLossless(text);
+  if (ambiguity !== null) throw new JsonMeaningError(ambiguity.problem);
+  return value;
 }
 
 /** Writes a value as JSON text: raw numbers as they were received, bigints as integers. */

@@ -275,3 +275,11 @@ function expectFieldsOf(schema: RecordSchema, record: unknown, known = new Map<s
 function isRecord(type: unknown): type is RecordSchema {
   return typeof type === 'object' && type !== null && 'type' in type && type.type === 'record';
 }
+
+test('a member of counterpartyInformation keeps its name and value, whatever the name is', () => {
+  const read = transaction(
+    '{"id":"Transaction:t","counterpartyInformation":{"constructor":"c","toString":"t","$int64":"5","__proto__":"p"}}',
+  );
+  expect(read?.value.counterpartyInformation).toEqual({ constructor: 'c', toString: 't', $int64: '5' });
+  expect(read?.value.otherFieldsJson).toBe('{"counterpartyInformation":{"__proto__":"p"}}');
+});

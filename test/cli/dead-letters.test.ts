@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { isRawNumber } from '../../src/records/lossless-json.ts';
 import { transferInOf } from '../support/commands.ts';
 import { useStack } from '../support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
@@ -108,4 +110,91 @@ describe('dead-letters redrive', () => {
     expect(run.stderr).toMatch(/unconfirmed-1[^]*--yes/);
     expect(await runCli({ ...stack().environment }, 'ledger', 'show', 'unconfirmed-1')).toMatchObject({ code: 3 });
   });
+
+  test('marks a dead letter as redriven, and publishes it again only with a flag that says what may come of it', async () => {
+    const place = await bury(null, COMMAND, 'once');
+    expect(await letters('redrive', place, '--key', 'once-1', '--operator', 'ada', '--yes')).toMatchObject({ code: 0 });
+    const shown = await lettersJson('show', place);
+    expect(shown.documents).toMatchObject([{ redriven: [{ key: 'once-1', operator: 'ada' }] }]);
+    const listed = await lettersJson('list', '--reason', 'NO_KEY');
+    const [letter] = listed.documents.filter((one) => `${text(one['partition'])}/${text(one['offset'])}` === place);
+    expect(letter).toMatchObject({ redriven: [{ key: 'once-1', operator: 'ada' }] });
+    expect(listed.stdout).not.toContain('REDRIVEN');
+    const again = await letters('redrive', place, '--key', 'once-2', '--yes');
+    expect(again).toMatchObject({ code: 7, stdout: '' });
+    expect(again.stderr).toMatch(/redriven as once-1 by ada.*may be paid twice.*--again-may-pay-twice/);
+    expect(await runCli({ ...stack().environment }, 'ledger', 'show', 'once-2')).toMatchObject({ code: 3 });
+    const forced = await letters('redrive', place, '--key', 'once-3', '--yes', '--again-may-pay-twice');
+    expect(forced).toMatchObject({ code: 0 });
+    expect((await stack().journal.result('once-3')).value.outcome).toBe('ACCEPTED');
+    const notes = stack()
+      .journal.deadLetters()
+      .filter(({ headers }) => headers['dlq-redriven-offset'] === place.split('/')[1]);
+    expect(notes.map(({ headers }) => headers['dlq-redriven-key'])).toEqual(['once-1', 'once-3']);
+    expect(await letters('show', `${notes[0]?.partition ?? ''}/${notes[0]?.offset ?? ''}`)).toMatchObject({ code: 3 });
+    const doctor = await runCli({ ...stack().environment }, '--output', 'json', 'doctor');
+    expect(doctor.stdout).toMatch(/"dead-letters"/);
+    expect(doctor.stdout).not.toContain('REDRIVEN');
+  });
+
+  test('by several people at once publishes the message once', async () => {
+    const place = await bury(null, COMMAND, 'at-once');
+    const keys = ['at-once-1', 'at-once-2', 'at-once-3'];
+    const runs = await Promise.all(keys.map((key) => letters('redrive', place, '--key', key, '--yes')));
+    expect(runs.map(({ code }) => code).sort()).toEqual([0, 7, 7]);
+    const winner = keys[runs.findIndex(({ code }) => code === 0)] ?? '';
+    expect((await stack().journal.result(winner)).value.outcome).toBe('ACCEPTED');
+    for (const key of keys.filter((other) => other !== winner)) {
+      expect(await runCli({ ...stack().environment }, 'ledger', 'show', key)).toMatchObject({ code: 3 });
+    }
+  });
+
+  test('of a message that was buried by reference reads the original, or says where it was', async () => {
+    const topic = stack().topics.commands['transfer-in'];
+    const place = await bury(null, COMMAND, 'original');
+    const [buried] = stack()
+      .journal.deadLetters()
+      .filter(({ headers }) => headers['mark'] === 'original');
+    const source = { partition: buried?.headers['dlq-partition'] ?? '', offset: buried?.headers['dlq-offset'] ?? '' };
+    const reference = (offset: string, sha256: string) => ({
+      key: null,
+      value: COMMAND.slice(0, 10),
+      partition: 0,
+      headers: {
+        'dlq-reason': 'TOO_LARGE',
+        'dlq-message': 'it is too large',
+        'dlq-topic': topic,
+        'dlq-partition': source.partition,
+        'dlq-offset': offset,
+        'dlq-by-reference': 'true',
+        'dlq-value-bytes': String(COMMAND.length),
+        'dlq-value-sha256': sha256,
+      },
+    });
+    const sha256 = createHash('sha256').update(COMMAND).digest('hex');
+    const producer = stack().kafka.producer();
+    await producer.connect();
+    const [written] = await producer.send({
+      topic: stack().topics.deadLetters,
+      messages: [reference(source.offset, sha256), reference('999999', sha256), reference(source.offset, 'other')],
+    });
+    await producer.disconnect();
+    expect(place).toMatch(/^0\//);
+    const base = Number(written?.baseOffset);
+    const gone = await letters('redrive', `0/${base + 1}`, '--key', 'by-reference-1', '--yes');
+    expect(gone).toMatchObject({ code: 7, stdout: '' });
+    expect(gone.stderr).toMatch(/original was at .*transfer-in.*partition 0, offset 999999: it is not there any more/);
+    const other = await letters('redrive', `0/${base + 2}`, '--key', 'by-reference-2', '--yes');
+    expect(other).toMatchObject({ code: 7, stdout: '' });
+    expect(other.stderr).toMatch(/another length or SHA-256/);
+    const whole = await letters('redrive', `0/${base}`, '--key', 'by-reference-3', '--yes');
+    expect(whole).toMatchObject({ code: 0 });
+    const result = await stack().journal.result('by-reference-3');
+    expect(result.value).toMatchObject({ outcome: 'ACCEPTED', commandId: 'original' });
+  });
 });
+
+/** A number of a document, as it was written. */
+function text(value: unknown): string {
+  return isRawNumber(value) ? value.rawJSON : '';
+}

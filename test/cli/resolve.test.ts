@@ -24,17 +24,52 @@ async function unknownTransfer(key: string): Promise<void> {
   expect((await stack().journal.result(key)).value.outcome).toBe('UNKNOWN');
 }
 
+/** The transaction that the service made of the key's call. */
+async function transactionOf(key: string): Promise<string> {
+  const { operations } = await stack().service.effects();
+  return operations['transfer-in'][key]?.transactionIds[0] ?? '';
+}
+
 describe('resolve', () => {
   test('shows the present result, publishes the decision and prints what it came to', async () => {
     await unknownTransfer('executed');
-    const args = ['--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', 'Transaction:5'];
+    const id = await transactionOf('executed');
+    const args = ['--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', id];
     const run = await resolve('executed', ...args);
     expect(run).toMatchObject({ code: 0 });
+    expect(run.stderr).toContain(`${id} is there, and is what the command asked for`);
     expect(run.stderr).toMatch(/present: UNKNOWN {3}transfer-in {2}executed {2}revision 1/);
     expect(run.documents).toMatchObject([
-      { kind: 'result', key: 'executed', value: { outcome: 'ACCEPTED', transaction: { id: 'Transaction:5' } } },
+      { kind: 'result', key: 'executed', value: { outcome: 'ACCEPTED', transaction: { id } } },
     ]);
     expect(run.stdout).toContain(`"EXECUTED on revision 1 by ${userInfo().username}: in the list"`);
+  });
+
+  test('looks at the transaction first: one that is not there, is another payment or cannot be seen needs a flag', async () => {
+    await unknownTransfer('looked-at');
+    await unknownTransfer('looked-at-other');
+    const decide = (environment: Record<string, string>, id: string, ...more: string[]): Promise<CliRun> => {
+      const args = ['--decision', 'EXECUTED', '--reason', 'x', '--transaction-id', id, ...more];
+      return runCli({ ...stack().environment, ...environment }, '--output', 'json', 'resolve', 'looked-at', ...args);
+    };
+    const absent = await decide({}, 'Transaction:5');
+    expect(absent).toMatchObject({ code: 7, documents: [] });
+    expect(absent.stderr).toMatch(/does not list a transaction Transaction:5.*--unverified; nothing was sent/);
+    const another = await decide({}, await transactionOf('looked-at-other'));
+    expect(another).toMatchObject({ code: 7, documents: [] });
+    expect(another.stderr).toMatch(
+      /another payment.*destination is InternalAccount:looked-at-other-x, and InternalAccount:looked-at-x/,
+    );
+    const id = await transactionOf('looked-at');
+    for (const environment of [{ API_BASE_URL: '' }, { API_BASE_URL: 'http://127.0.0.1:1/2025-10-13' }]) {
+      const unseen = await decide(environment, id);
+      expect(unseen).toMatchObject({ code: 7, documents: [] });
+      expect(unseen.stderr).toMatch(/could not be looked at.*--unverified/);
+    }
+    expect(stack().journal.results('looked-at')).toHaveLength(1);
+    const decided = await decide({}, 'Transaction:5', '--unverified');
+    expect(decided).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED' } }] });
+    expect(decided.stderr).toMatch(/warning: .*Transaction:5.*all the same/);
   });
 
   test('carries out NOT_EXECUTED with exit code 0, and RETRY by how the command ends', async () => {
@@ -87,6 +122,11 @@ describe('resolve', () => {
     ['no reason', ['key', '--decision', 'RETRY'], /--reason/],
     ['an empty reason', ['key', '--decision', 'RETRY', '--reason', ' '], /--reason/],
     ['a transaction for a retry', ['key', '--decision', 'RETRY', '--reason', 'x', '--transaction-id', 'T'], /EXECUTED/],
+    [
+      'a flag that has nothing to be about',
+      ['key', '--decision', 'EXECUTED', '--reason', 'x', '--unverified'],
+      /--transaction-id/,
+    ],
     ['a key with a blank', ['a key', '--decision', 'RETRY', '--reason', 'x'], /key/],
     ['revision 0', ['key', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '0'], /whole number/],
   ])('refuses %s with exit code 2', async (_what, args, message) => {

@@ -64,6 +64,26 @@ describe('schemas', () => {
     expect(await registry(environment, 'GET', `/subjects/${subject}/versions`)).toEqual([1]);
   });
 
+  test('that are the latest of their subject and not ours are reported, with what to do', async () => {
+    const environment = environmentOf(freshPrefix('latest'));
+    await runCli(environment, 'schemas', 'register');
+    const subject = subjectOf(topicNames(environment['TOPIC_PREFIX'] ?? '').commands['transfer-in']);
+    const own = loadSchema('TransferIn');
+    const documented = { schema: JSON.stringify({ ...own, doc: 'in other words' }) };
+    await registry(environment, 'POST', `/subjects/${subject}/versions`, documented);
+    expect(await runCli(environment, 'schemas', 'check')).toMatchObject({ code: 0 });
+    const misspelt = { name: 'amont', type: ['null', 'long'], default: null };
+    const foreign = { schema: JSON.stringify({ ...own, fields: [...own.fields, misspelt] }) };
+    const { id } = (await registry(environment, 'POST', `/subjects/${subject}/versions`, foreign)) as { id: number };
+    const check = await runCli(environment, '--output', 'json', 'schemas', 'check');
+    expect(check.code).toBe(6);
+    const state = check.documents.find((document) => document['subject'] === subject);
+    expect(state?.['problem']).toMatch(
+      new RegExp(`version 3 \\(schema id ${id}\\) as its latest, which is not our TransferIn.*DELETE /subjects/`),
+    );
+    expect(check.documents.filter(({ problem }) => problem !== null)).toHaveLength(1);
+  });
+
   test('cannot be checked without a registry: says where and what to do', async () => {
     const run = await runCli(
       { ...environmentOf('any'), SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' },

@@ -45,7 +45,7 @@ describe('a command publisher', () => {
       traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
     });
     const registry = createRegistry(settingsOf(prefix));
-    const decoded = await registry.decode(topics.commands['transfer-in'], record!.value!, Date.now());
+    const decoded = await registry.decode(topics.commands['transfer-in'], record!.value!);
     expect(decoded).toMatchObject({ kind: 'record', value: { ...transferIn, amount: 9_007_199_254_740_993n } });
   });
 
@@ -75,7 +75,7 @@ describe('a command publisher', () => {
     });
     const [record] = await readAll(prefix, topics.commands['create-quote']);
     const registry = createRegistry(settingsOf(prefix));
-    const decoded = await registry.decode(topics.commands['create-quote'], record!.value!, Date.now());
+    const decoded = await registry.decode(topics.commands['create-quote'], record!.value!);
     expect(decoded).toMatchObject({ value: { immediatelyExecute: false, lookupId: null, description: null } });
   });
 

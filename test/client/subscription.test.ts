@@ -1,3 +1,4 @@
+import { text as textOf } from 'node:stream/consumers';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -130,7 +131,12 @@ describe('a subscription', () => {
         response.writeHead(503).end();
         return;
       }
-      void fetch(`${settingsOf(prefix).SCHEMA_REGISTRY_URL}${request.url ?? ''}`).then(async (answer) => {
+      void textOf(request).then(async (body) => {
+        const answer = await fetch(`${settingsOf(prefix).SCHEMA_REGISTRY_URL}${request.url ?? ''}`, {
+          method: request.method ?? 'GET',
+          headers: { 'content-type': request.headers['content-type'] ?? 'application/json' },
+          ...(request.method === 'GET' ? {} : { body }),
+        });
         response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
       });
     });

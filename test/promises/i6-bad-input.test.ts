@@ -1,11 +1,14 @@
 /** Invariant I6: what cannot be read goes to the dead letters, bytes intact, and is answered where it has a usable key. */
+import { randomUUID } from 'node:crypto';
+import avsc from 'avsc';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { accountOf, transferInOf } from '../support/commands.ts';
 import { faultyFor, LANES, type RawMessage } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { RecordRegistry } from '../../src/records/registry.ts';
-import { recordOfTopic } from '../../src/records/topics.ts';
+import { AVRO_OPTIONS, loadSchema } from '../../src/records/schemas.ts';
+import { recordOfTopic, subjectOf } from '../../src/records/topics.ts';
 
 const stack = useStack({ name: 'bad-input' });
 const JSON_HEADERS = { 'content-type': 'application/json' };
@@ -50,6 +53,8 @@ describe('a message with a usable key that cannot be read', () => {
     ['a JSON array', '[1,2]', 'UNREADABLE', JSON_HEADERS],
     ['a JSON number', '17', 'UNREADABLE', JSON_HEADERS],
     ['JSON nested too deeply', '['.repeat(30_000), 'UNREADABLE', JSON_HEADERS],
+    ['valid JSON nested too deeply', `{"x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`, 'UNREADABLE', JSON_HEADERS],
+    ['JSON with a member twice', json('x', '100', ',"amo\\u0075nt":10000'), 'UNREADABLE', JSON_HEADERS],
     ['a schema id alone', async () => (await anyCommand()).subarray(0, 5), 'UNREADABLE'],
     ['a schema id cut off', Buffer.from([0, 0, 0]), 'UNREADABLE'],
     ['another magic byte', Buffer.from([7, 0, 0, 0, 1, 2, 3]), 'UNREADABLE'],
@@ -143,6 +148,8 @@ describe('a JSON command', () => {
     ['an amount beyond int64', json('f4', '9223372036854775808'), 'amount'],
     ['a missing field', '{"source":{"accountId":"ExternalAccount:payer-x"}}', 'destination'],
     ['an empty account', json('f5').replace('ExternalAccount:payer-x', ''), 'source.accountId'],
+    ['otherFieldsJson where it is no field', json('f6', '100', ',"otherFieldsJson":"hello"'), 'otherFieldsJson'],
+    ['a field named __proto__', json('f7', '100', ',"__proto__":{"amount":1}'), '__proto__'],
   ])('is INVALID with the path of what is wrong, and no dead letter: %s', async (name, value, path) => {
     const key = `invalid-${name.replaceAll(' ', '-')}`;
     await stack().publishRaw('transfer-in', { key, value, headers: JSON_HEADERS });
@@ -162,6 +169,89 @@ describe('a JSON command', () => {
     const result = await stack().journal.result('digits');
     expect(result.value.outcome).toBe('ACCEPTED');
     expect(result.value.transaction?.receivedAmount?.amount).toBe(9007199254740993n);
+  });
+});
+
+describe('a create-quote', () => {
+  test('asks the service with a text of its sender whatever it is named, and however it looks', async () => {
+    const value = `{"source":{"accountId":"InternalAccount:payer-y"},"destination":{"accountId":"ExternalAccount:payee-y"},
+      "lockedCurrencySide":"SENDING","lockedCurrencyAmount":100,"senderCustomerInfo":{"otherFieldsJson":"hello","constructor":"c"}}`;
+    await stack().publishRaw('create-quote', { key: 'named', value, headers: JSON_HEADERS });
+    // Its quote is no UMA payment, so that the service has no use for it; the question was asked.
+    expect((await stack().journal.result('named')).value).toMatchObject({ outcome: 'REFUSED', settledBy: 'ANSWER' });
+    await expectLaneGoesOn(laneOf('named', LANES));
+  });
+
+  test('with thousands of unknown fields is INVALID with a result of a few KiB', async () => {
+    const value = `{${Array.from({ length: 6_000 }, (_, index) => `"${index.toString(36)}":1`).join(',')}}`;
+    await stack().publishRaw('create-quote', { key: 'thousands', value, headers: JSON_HEADERS });
+    const result = await stack().journal.result('thousands');
+    expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' } });
+    expect(result.value.error?.message).toMatch(/problems more/);
+    expect(JSON.stringify(result.value.error).length).toBeLessThan(16_000);
+  });
+});
+
+describe('an Avro command by a schema of its publisher', () => {
+  /** Registers a version of the topic's schema with another field. */
+  async function withField(subjectTopic: string, field: object): Promise<{ id: number; type: avsc.Type }> {
+    const own = loadSchema('TransferIn');
+    const schema = { ...own, doc: randomUUID(), fields: [...own.fields, field] };
+    const response = await fetch(`${inject('schemaRegistryUrl')}/subjects/${subjectOf(subjectTopic)}/versions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+      body: JSON.stringify({ schema: JSON.stringify(schema) }),
+    });
+    const { id } = (await response.json()) as { id: number };
+    return { id, type: avsc.Type.forSchema(schema as unknown as avsc.Schema, { ...AVRO_OPTIONS }) };
+  }
+  const header = (id: number): Buffer => {
+    const bytes = Buffer.alloc(5);
+    bytes.writeInt32BE(id, 1);
+    return bytes;
+  };
+  const misspelt = { name: 'amont', type: ['null', 'long'], default: null };
+
+  test('is INVALID where it says more than we know, and moves nothing', async () => {
+    const { id, type } = await withField(stack().topics.commands['transfer-in'], misspelt);
+    for (const [key, amont] of [
+      ['avro-more', 1000n],
+      ['avro-null', null],
+    ] as const) {
+      const value = Buffer.concat([header(id), type.toBuffer({ ...transferInOf(key, 10_000n), amont })]);
+      await stack().publishRaw('transfer-in', { key, value });
+    }
+    const { value } = await stack().journal.result('avro-more');
+    expect(value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' }, attempts: 0 });
+    expect(value.error?.message).toMatch(/amont is not a field of this command/);
+    expect(await stack().service.balanceOf(accountOf('avro-more'))).toBe(0n);
+    expect((await stack().journal.result('avro-null')).value.outcome).toBe('ACCEPTED');
+    // A person who has it tried again does not get it executed without what was dropped.
+    const again = { decision: 'RETRY', expectedRevision: 1, operator: 'ada', reason: 'try' };
+    await stack().publishDecision('avro-more', again);
+    const [, second] = await stack().journal.resultsOf('avro-more', 2);
+    expect(second?.value).toMatchObject({ outcome: 'INVALID', revision: 2, attempts: 0 });
+  });
+
+  test("is INVALID by another topic's schema, and by bytes that would never end", async () => {
+    const foreign = await withField(`${stack().topics.commands['transfer-in']}-of-others`, misspelt);
+    const fields = transferInOf('avro-foreign', 100n);
+    await stack().publishRaw('transfer-in', {
+      key: 'avro-foreign',
+      value: Buffer.concat([header(foreign.id), foreign.type.toBuffer({ ...fields, amont: null })]),
+    });
+    const { value } = await stack().journal.result('avro-foreign');
+    expect(value).toMatchObject({ outcome: 'INVALID', error: { code: 'UNREADABLE_COMMAND' } });
+    expect(value.error?.message).toMatch(/none of subject .*transfer-in.*register/);
+    const nulls = { name: 'x', type: { type: 'array', items: 'null' }, default: [] };
+    const { id, type } = await withField(stack().topics.commands['transfer-in'], nulls);
+    const endless = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+    const bytes = type.toBuffer({ ...transferInOf('avro-endless', 100n), x: [] }).subarray(0, -1);
+    const poison = Buffer.concat([header(id), bytes, Buffer.from(endless)]);
+    await stack().publishRaw('transfer-in', { key: 'avro-endless', value: poison });
+    expect((await stack().journal.result('avro-endless')).value.error?.message).toMatch(/more than 100000 values/);
+    await expectLaneGoesOn(laneOf('avro-endless', LANES));
+    await expectLaneGoesOn(laneOf('avro-foreign', LANES));
   });
 });
 

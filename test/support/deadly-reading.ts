@@ -6,7 +6,7 @@ import { RecordRegistry } from '../../src/records/registry.ts';
 
 const decode = Object.getOwnPropertyDescriptor(RecordRegistry.prototype, 'decode')?.value as RecordRegistry['decode'];
 
-RecordRegistry.prototype.decode = async function (this: RecordRegistry, topic: string, bytes: Buffer, nowMs: number) {
+RecordRegistry.prototype.decode = async function (this: RecordRegistry, topic: string, bytes: Buffer) {
   if (bytes.includes(process.env['DEADLY_TEXT'] ?? '')) process.kill(process.pid, 'SIGKILL');
-  return decode.call(this, topic, bytes, nowMs);
+  return decode.call(this, topic, bytes);
 };

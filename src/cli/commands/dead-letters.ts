@@ -10,7 +10,10 @@ import { cliKafka, outputOf, requireSettings, untilInterrupted } from '../contex
 import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { readEntry } from '../ledger-entries.ts';
+import { wholeLetter } from '../letter-original.ts';
+import { systemUser } from '../operator-name.ts';
 import { firstRecordsFrom, type RawRecord } from '../record-at.ts';
+import { claimRedrive, letterName, noteOf, noteText, readNotes, type RedriveNote } from '../redrive-notes.ts';
 import { foresight, republish, targetOf } from '../redrive.ts';
 
 const REASONS: readonly DeadLetterReason[] = [
@@ -51,6 +54,7 @@ Examples:
     .action(async (options: { reason?: string }, command: Command) => {
       const output = outputOf(command);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const notes = await readNotes(settings);
       const reader = await openTopicReader(cliKafka(settings), {
         topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
         start: { from: 'beginning' },
@@ -58,8 +62,9 @@ Examples:
         groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
         onRecord: (record) => {
           const letter = summaryOf(record);
-          if (options.reason === undefined || options.reason === letter.reason)
-            output.document(letter, summaryText(letter));
+          if (noteOf(record) !== null || (options.reason ?? letter.reason) !== letter.reason) return;
+          const redriven = notes.get(letterName(record)) ?? [];
+          output.document({ ...letter, redriven: redriven.map(noteDocument) }, summaryText(letter, redriven));
         },
       });
       try {
@@ -88,7 +93,11 @@ Examples:
       const output = outputOf(command);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const letter = await readLetter(settings, place);
-      output.document(letterDocument(letter), letterText(letter));
+      const redriven = (await readNotes(settings)).get(letterName(letter)) ?? [];
+      output.document(
+        { ...letterDocument(letter), redriven: redriven.map(noteDocument) },
+        letterText(letter, redriven),
+      );
     });
 }
 
@@ -98,13 +107,16 @@ function addRedrive(deadLetters: Command): void {
     .description("publish one dead letter's message to its topic again: the same bytes, key and headers")
     .argument('<place>', PLACE_HELP)
     .option('--key <key>', 'publish it under this key, which must not be known yet')
+    .option('--operator <name>', 'who redrives it; the name of the operating system user if not given')
+    .option('--again-may-pay-twice', 'publish it although it was redriven before: its payment may be made twice', false)
     .option('--yes', 'do not ask; required where there is no terminal to ask at', false)
     .addHelpText(
       'after',
       `
 What will happen is said first. A key that has its INVALID result already keeps it: such a message needs a new key.
 A command that was set aside (FAILED) is run again by \`resolve KEY --decision RETRY\`.
-Without a terminal and without --yes nothing is sent, and the exit code is 8. The dead letter itself stays.
+Without a terminal and without --yes nothing is sent, and the exit code is 8. The dead letter itself stays, with a note
+of who redrove it and as which key; a second time is refused with 7, unless --again-may-pay-twice is given.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
 Examples:
@@ -112,16 +124,29 @@ Examples:
   $ npm run cli -- dead-letters redrive 2/15 --key order-17-again --yes
   $ npm run --silent cli -- --output json dead-letters redrive 2/15 --key order-17-again --yes | jq .offset`,
     )
-    .action(async (place: string, options: { key?: string; yes: boolean }, command: Command) => {
+    .action(async (place: string, options: RedriveFlags, command: Command) => {
       const output = outputOf(command);
+      const operator = options.operator ?? systemUser();
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
-      const letter = await readLetter(settings, place);
+      const buried = await readLetter(settings, place);
+      const knownNotes = (await readNotes(settings)).get(letterName(buried)) ?? [];
+      for (const note of knownNotes) output.note(`it was ${noteText(note)}`);
+      const lastNote = knownNotes.at(-1);
+      if (lastNote !== undefined && !options.againMayPayTwice) {
+        throw new CliFailure(
+          'refused',
+          `the dead letter was ${noteText(lastNote)}: look with \`results --key ${lastNote.key}\`. Published again it may be paid twice; ` +
+            'only with --again-may-pay-twice; nothing was sent',
+        );
+      }
+      const letter = await wholeLetter(cliKafka(settings), `${settings.TOPIC_PREFIX}-cli`, buried);
       const target = targetOf(letter, topicNames(settings.TOPIC_PREFIX), options.key ?? null);
       const entry = await readEntry(settings, target.key);
       output.note(`to ${target.topic}, key ${target.key}, ${letter.value?.length ?? 0} bytes:`);
       for (const note of foresight(letter, target, entry, options.key !== undefined, Date.now()))
         output.note(`  ${note}`);
       await confirm('Publish this message again?', { yes: options.yes, withoutTerminal: 'decline' });
+      await claimRedrive(settings, buried, { key: target.key, operator, knownNotes });
       const at = await republish(cliKafka(settings), letter, target);
       const { topic, key } = target;
       output.document(
@@ -130,6 +155,17 @@ Examples:
       );
       output.note(`look with \`results --key ${key}\``);
     });
+}
+
+interface RedriveFlags {
+  key?: string;
+  operator?: string;
+  againMayPayTwice: boolean;
+  yes: boolean;
+}
+
+function noteDocument({ key, operator, timestamp }: RedriveNote): object {
+  return { key, operator, timestamp };
 }
 
 async function readLetter(
@@ -159,6 +195,16 @@ async function readLetter(
     throw new CliFailure(
       'notFound',
       `there is no dead letter at ${topic}, partition ${partition}, offset ${offset}: see \`dead-letters list\``,
+    );
+  }
+  const headers = Object.fromEntries(
+    Object.entries(record.headers).map(([name, [first]]) => [name, first?.toString() ?? '']),
+  );
+  const note = noteOf({ ...record, headers });
+  if (note !== null) {
+    throw new CliFailure(
+      'notFound',
+      `there is no dead letter at ${place}, but a note on ${letterName({ partition: note.partition, offset: note.letterOffset })}: it was ${noteText(note)}`,
     );
   }
   return record;

@@ -1,15 +1,18 @@
 /** `resolve KEY`: a person's decision on a command's result, which makes the next revision. */
-import { userInfo } from 'node:os';
 import { Option, type Command } from 'commander';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from '../../client/settings.ts';
 import { keyProblem } from '../../records/keys.ts';
 import { topicNames } from '../../records/topics.ts';
 import type { CommandResult, OperatorDecision } from '../../records/types.ts';
+import { readSomeSettings } from '../../config.ts';
+import type { Entry } from '../../ledger/entry.ts';
 import { confirm } from '../confirm.ts';
-import { outputOf, requireSettings } from '../context.ts';
+import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
+import { lookAtTransaction, type LookedAt } from '../decided-transaction.ts';
 import { eventDocument, eventText, resultText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { readEntry } from '../ledger-entries.ts';
+import { systemUser } from '../operator-name.ts';
 import { durationMs, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { submitDecision } from '../operator-decision.ts';
@@ -30,6 +33,7 @@ interface ResolveFlags {
   transactionId?: string;
   expectedRevision?: number;
   waitFor: number;
+  unverified: boolean;
   yes: boolean;
 }
 
@@ -43,7 +47,12 @@ export function addResolveCommand(program: Command): void {
     )
     .requiredOption('--reason <text>', 'why; kept with the decision')
     .option('--operator <name>', 'who decides; the name of the operating system user if not given')
-    .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found')
+    .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found; looked at in the service first')
+    .option(
+      '--unverified',
+      'decide though that transaction was not found, is another payment, or could not be looked at',
+      false,
+    )
     .option(
       '--expected-revision <number>',
       'the revision that the decision is about; the present one if not given',
@@ -59,11 +68,14 @@ export function addResolveCommand(program: Command): void {
   RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it says as well that the service
                 did not execute it, wherever the processor cannot find that out itself: if it did, money moves twice
 
+With --transaction-id that transaction is looked at in the service first, which needs API_BASE_URL, API_TOKEN_ID and
+API_CLIENT_SECRET too. Where it is not there, or its accounts, amount, quote or time are not the command's, or it could not be
+looked at, the decision is not published (exit code 7) unless --unverified is given.
 The present result is shown first. A decision on a revision that is not the present one any more is refused.
 At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked.
 Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
 4 when the retried command ended otherwise, 5 when no reply came in time, 7 when the decision was refused.
-Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
+Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX; with --transaction-id also the API_ ones above.
 
 Examples:
   $ npm run cli -- resolve order-17 --decision EXECUTED --transaction-id Transaction:5 --reason "found in the service's list"
@@ -74,8 +86,9 @@ Examples:
       const output = outputOf(command);
       const operator = checkFlags(key, flags);
       const settings = requireSettings(CLIENT_SETTING_NAMES);
-      const present = await presentResult(settings, key);
+      const { entry, result: present } = await presentResult(settings, key);
       showPresent(output, present);
+      if (flags.transactionId !== undefined) await verify(output, flags.transactionId, entry, flags.unverified);
       const decision: OperatorDecision = {
         decision: flags.decision,
         expectedRevision: flags.expectedRevision ?? present.revision,
@@ -98,6 +111,9 @@ function checkFlags(key: string, flags: ResolveFlags): string {
   if (flags.transactionId !== undefined && flags.decision !== 'EXECUTED') {
     throw new CliFailure('usage', '--transaction-id goes with --decision EXECUTED alone; nothing was sent');
   }
+  if (flags.unverified && flags.transactionId === undefined) {
+    throw new CliFailure('usage', '--unverified goes with --transaction-id alone; nothing was sent');
+  }
   const operator = flags.operator ?? systemUser();
   const texts = { reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' };
   for (const [name, text] of Object.entries(texts)) {
@@ -108,17 +124,8 @@ function checkFlags(key: string, flags: ResolveFlags): string {
   return operator;
 }
 
-function systemUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A container may run under a user id that has no name.
-    throw new CliFailure('usage', 'the operating system knows no name of this user: give --operator');
-  }
-}
-
 /** The result that the ledger has of the key; the ledger is what the processor judges a decision by. */
-async function presentResult(settings: ClientSettings, key: string): Promise<CommandResult> {
+async function presentResult(settings: ClientSettings, key: string): Promise<{ entry: Entry; result: CommandResult }> {
   const entry = await readEntry(settings, key);
   if (entry === null) {
     throw new CliFailure(
@@ -133,11 +140,50 @@ async function presentResult(settings: ClientSettings, key: string): Promise<Com
     );
   }
   const { results } = topicNames(settings.TOPIC_PREFIX);
-  const decoded = await createRegistry(settings).decode(results, entry.phase.result.value, Date.now());
+  const decoded = await createRegistry(settings).decode(results, entry.phase.result.value);
   if (decoded.kind !== 'record') {
     throw new CliFailure('failed', `the present result of ${key} cannot be read: ${decoded.problem}; nothing was sent`);
   }
-  return decoded.value as CommandResult;
+  return { entry, result: decoded.value as CommandResult };
+}
+
+/** @throws CliFailure unless the transaction is the command's payment, or the person takes it on themselves */
+async function verify(output: Output, transactionId: string, entry: Entry, unverified: boolean): Promise<void> {
+  const doubt = doubtOf(transactionId, await lookedAt(transactionId, entry));
+  if (doubt === null) {
+    output.note(`transaction ${transactionId} is there, and is what the command asked for`);
+    return;
+  }
+  if (!unverified) {
+    throw new CliFailure('refused', `${doubt}. To decide all the same: --unverified; nothing was sent`);
+  }
+  output.note(`warning: ${doubt}; decided all the same (--unverified)`);
+}
+
+async function lookedAt(transactionId: string, entry: Entry): Promise<LookedAt> {
+  const settings = readSomeSettings(process.env, API_SETTING_NAMES);
+  if (!settings.ok) return { kind: 'not-looked-at', reason: settings.problems.join('; ') };
+  const api = cliPaymentApi(settings.config);
+  try {
+    await api.start();
+    return await lookAtTransaction(api, transactionId, entry);
+  } finally {
+    await api.close();
+  }
+}
+
+/** Why the transaction may not be the command's, or null. */
+function doubtOf(transactionId: string, looked: LookedAt): string | null {
+  switch (looked.kind) {
+    case 'fits':
+      return null;
+    case 'differs':
+      return `transaction ${transactionId} is another payment than was asked for: ${looked.differences.join('; ')}`;
+    case 'not-found':
+      return `the payment service does not list a transaction ${transactionId} from a week before the command's first call on`;
+    case 'not-looked-at':
+      return `transaction ${transactionId} could not be looked at in the payment service (${looked.reason})`;
+  }
 }
 
 function showPresent(output: Output, result: CommandResult): void {

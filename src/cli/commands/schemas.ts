@@ -37,7 +37,8 @@ Examples:
     .addHelpText(
       'after',
       `
-Exits with 6 when a schema is missing or incompatible, or its subject's level is not ${COMPATIBILITY}.
+Exits with 6 when a schema is missing or incompatible, when a subject's latest version is not ours, or its level is not
+${COMPATIBILITY}.
 
 Examples:
   $ npm run cli -- schemas check

@@ -1,5 +1,6 @@
 /** Kafka itself, our topics on it, the group of the processors with its lag, and the dead letters. */
 import type { Config } from '../../config.ts';
+import { noteOf } from '../redrive-notes.ts';
 import { openTopicReader } from '../../consumers/topic-reader.ts';
 import { withAdmin } from '../../producers/admin-session.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
@@ -147,7 +148,9 @@ async function checkDeadLetters(
     start: { from: 'beginning' },
     untilEnd: true,
     groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
-    onRecord: ({ headers, timestampMs }) => {
+    onRecord: (record) => {
+      const { headers, timestampMs } = record;
+      if (noteOf(record) !== null) return;
       const reason = headers['dlq-reason'] ?? 'without a reason';
       counts.set(reason, (counts.get(reason) ?? 0) + 1);
       all += 1;

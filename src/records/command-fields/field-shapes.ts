@@ -1,6 +1,8 @@
 /** Shapes that several commands share. Each reads a decoded Avro value and lossless JSON alike. */
 import { z } from 'zod';
-import { int64Of, isJsonObject, parseLossless } from '../lossless-json.ts';
+import { int64Of, isJsonObject, JsonMeaningError, parseUnambiguous, type JsonObject } from '../lossless-json.ts';
+
+const INT64 = 'an integer within int64, written in digits alone (no fraction, exponent or quotes)';
 
 /** An int64: a bigint from Avro, or a JSON integer with all its digits. */
 export const int64 = z.unknown().transform((value, context): bigint => {
@@ -8,7 +10,7 @@ export const int64 = z.unknown().transform((value, context): bigint => {
   if (integer !== null) return integer;
   context.addIssue({
     code: 'custom',
-    message: value === undefined ? 'is required: an int64 integer' : 'must be an integer within int64',
+    message: value === undefined ? `is required: ${INT64}` : `must be ${INT64}`,
   });
   return z.NEVER;
 });
@@ -30,32 +32,47 @@ export const optionalInt64 = z
     if (value === undefined || value === null) return null;
     const read = int64.safeParse(value);
     if (read.success) return read.data;
-    context.addIssue({ code: 'custom', message: 'must be an integer within int64, or null' });
+    context.addIssue({ code: 'custom', message: `must be ${INT64}, or null` });
     return z.NEVER;
   });
 
-export const optionalTextMap = z
+/** zod's records leave a member of this name out without a word. */
+const LOST_NAME = '__proto__';
+
+const textMap = z
   .record(z.string(), z.string())
   .refine((map) => Object.keys(map).length <= MAP_ENTRIES_MAX, `must have at most ${MAP_ENTRIES_MAX} entries`)
   .nullish()
   .transform((value) => value ?? null);
 
+export const optionalTextMap = z
+  .unknown()
+  .optional()
+  .superRefine((value, context) => {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, LOST_NAME)) return;
+    context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be passed on' });
+  })
+  .pipe(textMap);
+
 /** Further fields of a variant that the interface does not show: one JSON object as text. */
-export const otherFieldsJson = optionalText.refine(
-  (text) => text === null || isJsonObject(parsed(text)),
-  'must be the text of one JSON object',
-);
+export const otherFieldsJson = optionalText.superRefine((text, context) => {
+  if (text === null) return;
+  const others = objectOf(text);
+  if (!others.ok) context.addIssue({ code: 'custom', message: others.problem });
+});
 
 export function otherField(text: string | null, name: string): unknown {
-  const object = text === null ? null : parsed(text);
-  return isJsonObject(object) ? object[name] : undefined;
+  const others = text === null ? null : objectOf(text);
+  return others?.ok === true ? others.object[name] : undefined;
 }
 
-function parsed(text: string): unknown {
+function objectOf(text: string): { ok: true; object: JsonObject } | { ok: false; problem: string } {
+  const required = 'must be the text of one JSON object';
   try {
-    return parseLossless(text);
-  } catch {
-    return undefined;
+    const object = parseUnambiguous(text);
+    return isJsonObject(object) ? { ok: true, object } : { ok: false, problem: required };
+  } catch (error) {
+    return { ok: false, problem: error instanceof JsonMeaningError ? `${required}: ${error.message}` : required };
   }
 }
 

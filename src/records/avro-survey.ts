@@ -1,0 +1,207 @@
+/**
+ * Walks the bytes of an Avro value by its writer's schema, before a decoder does, so that no bytes can make the decoder
+ * run, allocate or recurse without bound, and nothing that the publisher said is dropped without a word: values of
+ * fields that the reader's schema does not have, and map entries that JavaScript's objects lose.
+ *
+ * Total: every byte is read once, values and nesting are counted.
+ */
+import { isUtf8 } from 'node:buffer';
+import type { AvroSchema } from './avro-schema.ts';
+import { NESTING_MAX, shownPath } from './json-ambiguity.ts';
+
+/** Values in one message, some hundred times what a result with many parts has. Some take no bytes. */
+const VALUES_MAX = 100_000;
+/** An entry of this name is no entry of a JavaScript object. */
+const LOST_NAME = '__proto__';
+const LONG_BYTES_MAX = 10;
+const INT_MAX = 2n ** 31n - 1n;
+const LONG_MAX = 2n ** 63n - 1n;
+
+/** A value that the reader would not see, and that is not null. */
+export interface LostValue {
+  /** Names and indexes from the root. */
+  readonly path: readonly (string | number)[];
+  readonly bytes: Buffer;
+}
+
+/** The bytes are no value of the schema; the message says why. */
+export class AvroBytesError extends Error {}
+
+/**
+ * @param reader our own schema of the record
+ * @throws AvroBytesError
+ */
+export function surveyAvro(bytes: Buffer, writer: AvroSchema, reader: AvroSchema): LostValue[] {
+  const walk = new Walk(bytes);
+  walk.value(writer, reader, []);
+  walk.end();
+  return walk.lost;
+}
+
+type Path = readonly (string | number)[];
+
+class Walk {
+  readonly lost: LostValue[] = [];
+  readonly #bytes: Buffer;
+  #at = 0;
+  #values = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  end(): void {
+    const left = this.#bytes.length - this.#at;
+    if (left > 0) throw new AvroBytesError(`${left} bytes follow the value`);
+  }
+
+  /**
+   * @param reader null where the reader has no such field
+   * @returns whether it is null
+   */
+  value(schema: AvroSchema, reader: AvroSchema | null, path: Path): boolean {
+    this.#values += 1;
+    if (this.#values > VALUES_MAX) throw new AvroBytesError(`it has more than ${VALUES_MAX} values`);
+    if (path.length > NESTING_MAX) throw new AvroBytesError(`it is nested more than ${NESTING_MAX} deep`);
+    switch (schema.kind) {
+      case 'null':
+        return true;
+      case 'union':
+        return this.value(this.#oneOf(schema.branches, 'branch'), reader, path);
+      case 'boolean':
+        if ((this.#taken(1)[0] ?? 0) > 1) throw new AvroBytesError(`${placeOf(path)} is neither 0 nor 1`);
+        return false;
+      case 'int':
+        this.#integer(INT_MAX);
+        return false;
+      case 'long':
+        this.#integer(LONG_MAX);
+        return false;
+      case 'float':
+        this.#taken(4);
+        return false;
+      case 'double':
+        this.#taken(8);
+        return false;
+      case 'fixed':
+        this.#taken(schema.bytes);
+        return false;
+      case 'enum':
+        this.#oneOf(schema.symbols, 'symbol');
+        return false;
+      case 'bytes':
+        if (matching(schema, reader)?.kind === 'string') this.#text(path);
+        else this.#taken(this.#integer(LONG_MAX));
+        return false;
+      case 'string':
+        this.#text(path);
+        return false;
+      case 'array':
+        this.#array(schema.items, matching(schema, reader), path);
+        return false;
+      case 'map':
+        this.#map(schema.values, matching(schema, reader), path);
+        return false;
+      case 'record':
+        this.#record(schema, matching(schema, reader), path);
+        return false;
+    }
+  }
+
+  #record(schema: AvroSchema & { kind: 'record' }, reader: AvroSchema | null, path: Path): void {
+    for (const field of schema.fields) {
+      const known = reader?.kind === 'record' ? reader.fields.find(({ name }) => name === field.name) : undefined;
+      const fieldPath = [...path, field.name];
+      const start = this.#at;
+      const isNull = this.value(field.schema, known?.schema ?? null, fieldPath);
+      if (reader !== null && known === undefined && !isNull) this.#lose(fieldPath, start);
+    }
+  }
+
+  #array(items: AvroSchema, reader: AvroSchema | null, path: Path): void {
+    const itemReader = reader?.kind === 'array' ? reader.items : null;
+    let index = 0;
+    this.#eachOfBlocks(() => {
+      this.value(items, itemReader, [...path, index]);
+      index += 1;
+    });
+  }
+
+  #map(values: AvroSchema, reader: AvroSchema | null, path: Path): void {
+    const names = new Set<string>();
+    const valueReader = reader?.kind === 'map' ? reader.values : null;
+    this.#eachOfBlocks(() => {
+      const name = this.#text(path);
+      const entryPath = [...path, name];
+      if (names.has(name)) throw new AvroBytesError(`the entry ${placeOf(entryPath)} is there twice: send it once`);
+      names.add(name);
+      const start = this.#at;
+      this.value(values, valueReader, entryPath);
+      if (reader !== null && name === LOST_NAME) this.#lose(entryPath, start);
+    });
+  }
+
+  #lose(path: Path, start: number): void {
+    this.lost.push({ path, bytes: this.#bytes.subarray(start, this.#at) });
+  }
+
+  /** Blocks of items; one with a negative count tells its bytes as well, which a decoder that skips it believes. */
+  #eachOfBlocks(item: () => void): void {
+    for (;;) {
+      const count = this.#integer(LONG_MAX);
+      if (count === 0n) return;
+      const toldBytes = count < 0n ? this.#integer(LONG_MAX) : null;
+      const start = this.#at;
+      for (let left = count < 0n ? -count : count; left > 0n; left -= 1n) item();
+      if (toldBytes !== null && toldBytes !== BigInt(this.#at - start)) {
+        throw new AvroBytesError(`a block of ${this.#at - start} bytes says that it has ${toldBytes}`);
+      }
+    }
+  }
+
+  #oneOf<Choice>(choices: readonly Choice[], what: string): Choice {
+    const index = Number(this.#integer(INT_MAX));
+    const choice = choices[index];
+    if (choice === undefined) throw new AvroBytesError(`there is no ${what} ${index}`);
+    return choice;
+  }
+
+  #text(path: Path): string {
+    const taken = this.#taken(this.#integer(LONG_MAX));
+    if (!isUtf8(taken)) throw new AvroBytesError(`the text of ${placeOf(path)} is not UTF-8`);
+    return taken.toString();
+  }
+
+  /** Zigzag varint of up to 64 bits. */
+  #integer(max: bigint): bigint {
+    let bits = 0n;
+    for (let index = 0; index < LONG_BYTES_MAX; index += 1) {
+      const byte = this.#taken(1)[0] ?? 0;
+      bits |= BigInt(byte & 0x7f) << BigInt(index * 7);
+      if (byte >= 0x80) continue;
+      const value = (bits >> 1n) ^ -(bits & 1n);
+      if (value > max || value < -max - 1n) break;
+      return value;
+    }
+    throw new AvroBytesError('an integer is out of range');
+  }
+
+  #taken(length: number | bigint): Buffer {
+    if (length < 0) throw new AvroBytesError('a length is negative');
+    if (length > this.#bytes.length - this.#at) throw new AvroBytesError('they end within the value');
+    const start = this.#at;
+    this.#at += Number(length);
+    return this.#bytes.subarray(start, this.#at);
+  }
+}
+
+/** What of the reader's schema reads this type of the writer's: of a union the branch of its kind. */
+function matching(writer: AvroSchema, reader: AvroSchema | null): AvroSchema | null {
+  if (reader?.kind !== 'union') return reader;
+  const kinds = writer.kind === 'bytes' ? ['bytes', 'string'] : [writer.kind];
+  return reader.branches.find(({ kind }) => kinds.includes(kind)) ?? null;
+}
+
+function placeOf(path: Path): string {
+  return shownPath(path.join('.'));
+}

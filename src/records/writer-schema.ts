@@ -1,0 +1,98 @@
+/**
+ * A publisher's schema, and how values that were written by it are read into our own record. Schemas of others come
+ * from the registry, so they are bounded before they are compiled.
+ */
+import avsc from 'avsc';
+import { readAvroSchema, type AvroSchema, type NamedTypes } from './avro-schema.ts';
+import { surveyAvro } from './avro-survey.ts';
+import { ambiguityOf } from './json-ambiguity.ts';
+import { AVRO_OPTIONS, loadSchema, loadType } from './schemas.ts';
+
+/** Characters of a schema with all that it refers to; the largest of ours has a tenth of it. */
+export const SCHEMA_LENGTH_MAX = 128 * 1024;
+
+/** One of our records: what is read into and written from. */
+export interface ReaderRecord {
+  readonly name: string;
+  readonly type: avsc.Type;
+  readonly schema: AvroSchema;
+  /** Whether a value of a field that we do not know is kept, so that it is seen and refused. */
+  readonly keepsUnknown: boolean;
+}
+
+export interface WriterSchema {
+  /**
+   * @returns the fields of our record
+   * @throws Error for bytes that are no value of the schema; the message says why
+   */
+  read(bytes: Buffer): unknown;
+}
+
+/** The schema cannot be used; the message says why, to be read after its id. */
+export class WriterSchemaError extends Error {}
+
+export function readerRecord(name: string, keepsUnknown: boolean): ReaderRecord {
+  return { name, type: loadType(name), schema: readAvroSchema(loadSchema(name), new Map()), keepsUnknown };
+}
+
+/**
+ * @param texts the schemas that it refers to, each after those that it needs itself; then the schema
+ * @throws WriterSchemaError
+ */
+export function writerSchema(texts: readonly string[], reader: ReaderRecord): WriterSchema {
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  if (length > SCHEMA_LENGTH_MAX) {
+    throw new WriterSchemaError(`has ${length} characters; a schema has at most ${SCHEMA_LENGTH_MAX}`);
+  }
+  try {
+    // Names of others must not meet those that every object has.
+    const registry = Object.create(null) as NonNullable<avsc.ForSchemaOptions['registry']>;
+    const named: NamedTypes = new Map();
+    let schema: AvroSchema = { kind: 'null' };
+    let type: avsc.Type | null = null;
+    for (const text of texts) {
+      if (ambiguityOf(text)?.kind === 'too-deep') throw new WriterSchemaError('is nested too deeply');
+      const plain = JSON.parse(text) as unknown;
+      schema = readAvroSchema(plain, named);
+      type = avsc.Type.forSchema(plain as avsc.Schema, { ...AVRO_OPTIONS, registry });
+    }
+    if (type === null) throw new WriterSchemaError('is empty');
+    const ours = reader.schema.kind === 'record' ? reader.schema.name : reader.name;
+    if (schema.kind !== 'record') throw new WriterSchemaError(`is not a record: write a record named ${ours}`);
+    if (schema.name !== ours) {
+      throw new WriterSchemaError(`is of a record named ${schema.name.slice(0, 100)}: name it ${ours}`);
+    }
+    return compiled(schema, reader, reader.type.createResolver(type));
+  } catch (error) {
+    if (error instanceof WriterSchemaError) throw error;
+    const message = (error instanceof Error ? error.message : String(error)).replace(
+      /^no alias found for /,
+      'there is no record of ours named ',
+    );
+    throw new WriterSchemaError(
+      `cannot be read as ${reader.name} (${message.slice(0, 300)}): write by the schema that \`schemas register\` registers`,
+    );
+  }
+}
+
+function compiled(schema: AvroSchema, reader: ReaderRecord, resolver: unknown): WriterSchema {
+  return {
+    read: (bytes) => {
+      const lost = surveyAvro(bytes, schema, reader.schema);
+      const value: unknown = reader.type.fromBuffer(bytes, resolver as never);
+      if (reader.keepsUnknown) for (const { path, bytes: kept } of lost) put(value, path, kept.toString('base64'));
+      return value;
+    },
+  };
+}
+
+/** Sets a member whatever its name is; the path leads through members that are there. */
+function put(root: unknown, path: readonly (string | number)[], value: string): void {
+  const holder = path.slice(0, -1).reduce((inner, name) => (inner as Record<string, unknown>)[name], root);
+  Object.defineProperty(holder, String(path.at(-1)), {
+    value,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  });
+}
