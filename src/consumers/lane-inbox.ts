@@ -40,6 +40,9 @@ export const ITEMS_MAX = 500;
 const MESSAGES_MAX = 1_000;
 /** ... and by bytes, whatever their size. */
 const BYTES_MAX = 2 * 1024 * 1024;
+/** After as many seeks that brought no message nearer, the partition rests: a fetch out of range voids those of others. */
+const FRUITLESS_SEEKS_MAX = 10;
+const SEEK_AGAIN_MS = 5_000;
 /** Wait before the registry is asked again. */
 const UNAVAILABLE_WAIT_MS = 1_000;
 
@@ -55,6 +58,8 @@ export class LaneInbox<Item> {
   #generation = 0;
   #problem: string | null = null;
   #highWatermark = 0n;
+  /** Since the last batch that was taken. */
+  #seeks = 0;
 
   constructor(options: InboxOptions<Item>) {
     this.#options = options;
@@ -72,6 +77,7 @@ export class LaneInbox<Item> {
   /** After a rejoin the client stands at the committed offset, paused. */
   rejoin(): void {
     if (this.#expected === null) return;
+    this.#seeks = 0;
     this.#options.seek(this.#expected);
     this.#isPaused = false;
     this.#options.resume();
@@ -85,10 +91,11 @@ export class LaneInbox<Item> {
     this.#bytes = 0;
     this.#problem = null;
     this.#isPumping = false;
+    this.#seeks = 0;
   }
 
   offer(batch: FetchedBatch): BatchReply {
-    if (this.#expected === null || this.#isFull()) {
+    if (this.#expected === null || this.#isFull() || this.#rests()) {
       this.#isPaused = true;
       return 'not-now';
     }
@@ -97,14 +104,14 @@ export class LaneInbox<Item> {
     const unseen = batch.messages.filter(({ offset }) => BigInt(offset) >= expected);
     if (unseen.length < batch.messages.length) this.#options.onRedelivered(batch.messages.length - unseen.length);
     if (batch.fetchedOffset > expected || batch.lastOffset + 1n < expected) {
-      this.#options.seek(expected);
-      return 'sought';
+      return this.#seekAgain(expected);
     }
     for (const message of unseen) {
       this.#raw.push(message);
       this.#bytes += sizeOf(message);
     }
     this.#expected = batch.lastOffset + 1n;
+    this.#seeks = 0;
     void this.#pump();
     return 'taken';
   }
@@ -113,6 +120,11 @@ export class LaneInbox<Item> {
   passFiltered(firstOffset: bigint, lastOffset: bigint): void {
     if (this.#expected !== null && firstOffset <= this.#expected && lastOffset >= this.#expected)
       this.#expected = lastOffset + 1n;
+  }
+
+  /** Next offset to be fetched; null while closed. */
+  expected(): bigint | null {
+    return this.#expected;
   }
 
   peek(): Ready<Item> | undefined {
@@ -134,6 +146,7 @@ export class LaneInbox<Item> {
   makeRoom(): void {
     if (this.#expected === null || !this.#isPaused || this.#held() > MESSAGES_MAX / 2 || this.#bytes > BYTES_MAX / 2)
       return;
+    if (this.#rests()) return;
     this.#isPaused = false;
     this.#options.resume();
   }
@@ -179,6 +192,24 @@ export class LaneInbox<Item> {
       this.#options.wake();
     }
     this.#isPumping = false;
+  }
+
+  #seekAgain(expected: bigint): BatchReply {
+    this.#seeks += 1;
+    if (!this.#rests()) {
+      this.#options.seek(expected);
+      return 'sought';
+    }
+    this.#isPaused = true;
+    const generation = this.#generation;
+    setTimeout(() => {
+      if (generation === this.#generation) this.rejoin();
+    }, SEEK_AGAIN_MS).unref();
+    return 'not-now';
+  }
+
+  #rests(): boolean {
+    return this.#seeks >= FRUITLESS_SEEKS_MAX;
   }
 
   #held(): number {

@@ -94,7 +94,7 @@ export class LaneTenure {
       }
       const { producer, token } = this.#ownership;
       await producer.commit(
-        transaction.records({ token, commit }, this.#inputs.positions()),
+        transaction.records({ token, commit, topicIds: this.#inputs.topicIds() }, this.#inputs.positions()),
         transaction.groupOffsets(),
       );
       if (this.#isOver()) return;

@@ -5,6 +5,7 @@ import {
   ENTRY_PREFIX,
   POSITION_KEY,
   TRANSACTION_PREFIX,
+  type PositionRecord,
 } from '../ledger/ledger-records.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { GroupOffsets, OutgoingRecord } from '../producers/lane-producer.ts';
@@ -29,6 +30,7 @@ export class LaneTransaction {
   /** Ledger keys to be forgotten. */
   readonly #tombstones = new Set<string>();
   readonly #positions = new Map<string, bigint>();
+  #isPositionWanted = false;
   /** About what will be written; never less than the largest batch of one partition. */
   #bytes = 0;
   /** For the metrics: counted once it is committed, for a transaction that fails is made again. */
@@ -43,6 +45,7 @@ export class LaneTransaction {
 
   isEmpty(): boolean {
     return (
+      !this.#isPositionWanted &&
       this.#entries.size === 0 &&
       this.#transactions.size === 0 &&
       this.#tombstones.size === 0 &&
@@ -78,6 +81,11 @@ export class LaneTransaction {
     for (const record of records) this.#bytes += record.value?.length ?? 0;
   }
 
+  /** The position record is committed even if nothing else is. */
+  wantPosition(): void {
+    this.#isPositionWanted = true;
+  }
+
   moveTo(topic: string, position: bigint): void {
     this.#positions.set(topic, position);
   }
@@ -91,7 +99,7 @@ export class LaneTransaction {
    * Everything to be written; the position record last, so that whoever has read it has read the commit.
    * @param next offsets of all input topics before this transaction
    */
-  records(owner: { token: string; commit: number }, next: ReadonlyMap<string, bigint>): OutgoingRecord[] {
+  records(owner: Omit<PositionRecord, 'next'>, next: ReadonlyMap<string, bigint>): OutgoingRecord[] {
     const position = encodePosition({ ...owner, next: Object.fromEntries([...next, ...this.#positions]) });
     return [
       ...this.#records,

@@ -7,7 +7,12 @@ import { restingSinceMs } from '../../src/status/rest.ts';
 import { decodeTransactionState } from '../../src/status/transaction-state.ts';
 
 export const LANES = 2;
-export const IDENTITY: StoreIdentity = { topic: 'test.internal.ledger.v1', laneCount: LANES, clusterId: 'cluster-1' };
+export const IDENTITY: StoreIdentity = {
+  topic: 'test.internal.ledger.v1',
+  laneCount: LANES,
+  clusterId: 'cluster-1',
+  topicId: 'topic-1',
+};
 
 export function temporaryDirectory(): string {
   return mkdtempSync(join(tmpdir(), 'ledger-store-test-'));
@@ -29,6 +34,7 @@ export async function openIndex(stateDirectory: string, identity: Partial<StoreI
     stateDirectory,
     laneCount: identity.laneCount ?? LANES,
     restingSince: (value) => restingSinceMs(decodeTransactionState(value)),
+    nowMs: () => Date.now(),
     onFatal: (error) => fatal.push(error),
   });
   const opened = await index.open({ ...IDENTITY, ...identity });
