@@ -91,6 +91,8 @@ export class GroupMember {
       maxWaitTimeInMs: FETCH_WAIT_MS,
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
+      // A topic that was deleted must not come back empty, as the cluster's defaults would have it.
+      allowAutoTopicCreation: false,
       retry: CONSUMER_RETRY,
     });
   }

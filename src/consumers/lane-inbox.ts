@@ -56,6 +56,9 @@ const BATCH_MESSAGES_MAX = 5_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
 /** Before a message that made our code fail is read again. */
 const FAILED_WAIT_MS = 100;
+/** After as many seeks that brought no message nearer, the partition rests: a fetch out of range voids those of others. */
+const FRUITLESS_SEEKS_MAX = 10;
+const SEEK_AGAIN_MS = 5_000;
 /** Wait before the registry is asked again. */
 const UNAVAILABLE_WAIT_MS = 1_000;
 
@@ -71,6 +74,8 @@ export class LaneInbox<Item> {
   #generation = 0;
   #problem: string | null = null;
   #highWatermark = 0n;
+  /** Since the last batch that was taken. */
+  #seeks = 0;
 
   constructor(options: InboxOptions<Item>) {
     this.#options = options;
@@ -88,6 +93,7 @@ export class LaneInbox<Item> {
   /** After a rejoin the client stands at the committed offset, paused. */
   rejoin(): void {
     if (this.#expected === null) return;
+    this.#seeks = 0;
     this.#options.seek(this.#expected);
     this.#isPaused = false;
     this.#options.resume();
@@ -101,10 +107,11 @@ export class LaneInbox<Item> {
     this.#bytes = 0;
     this.#problem = null;
     this.#isPumping = false;
+    this.#seeks = 0;
   }
 
   offer(batch: FetchedBatch): BatchReply {
-    if (this.#expected === null || this.#isFull()) {
+    if (this.#expected === null || this.#isFull() || this.#rests()) {
       this.#isPaused = true;
       return 'not-now';
     }
@@ -113,8 +120,7 @@ export class LaneInbox<Item> {
     const unseen = batch.messages.filter(({ offset }) => BigInt(offset) >= expected);
     if (unseen.length < batch.messages.length) this.#options.onRedelivered(batch.messages.length - unseen.length);
     if (batch.fetchedOffset > expected || batch.lastOffset + 1n < expected) {
-      this.#options.seek(expected);
-      return 'sought';
+      return this.#seekAgain(expected);
     }
     let taken = 0;
     let takenBytes = 0;
@@ -126,6 +132,7 @@ export class LaneInbox<Item> {
       takenBytes += sizeOf(message);
     }
     this.#bytes += takenBytes;
+    this.#seeks = 0;
     void this.#pump();
     if (taken === unseen.length) {
       this.#expected = batch.lastOffset + 1n;
@@ -140,6 +147,11 @@ export class LaneInbox<Item> {
   passFiltered(firstOffset: bigint, lastOffset: bigint): void {
     if (this.#expected !== null && firstOffset <= this.#expected && lastOffset >= this.#expected)
       this.#expected = lastOffset + 1n;
+  }
+
+  /** Next offset to be fetched; null while closed. */
+  expected(): bigint | null {
+    return this.#expected;
   }
 
   peek(): Ready<Item> | undefined {
@@ -161,6 +173,7 @@ export class LaneInbox<Item> {
   makeRoom(): void {
     if (this.#expected === null || !this.#isPaused || this.#held() > MESSAGES_MAX / 2 || this.#bytes > BYTES_MAX / 2)
       return;
+    if (this.#rests()) return;
     this.#isPaused = false;
     this.#options.resume();
   }
@@ -217,6 +230,24 @@ export class LaneInbox<Item> {
       if (!failed(message.offset, error)) return { kind: 'failed' };
       return { kind: 'item', item: setAside(message, { problem: errorText(error), isByReference: false }) };
     }
+  }
+
+  #seekAgain(expected: bigint): BatchReply {
+    this.#seeks += 1;
+    if (!this.#rests()) {
+      this.#options.seek(expected);
+      return 'sought';
+    }
+    this.#isPaused = true;
+    const generation = this.#generation;
+    setTimeout(() => {
+      if (generation === this.#generation) this.rejoin();
+    }, SEEK_AGAIN_MS).unref();
+    return 'not-now';
+  }
+
+  #rests(): boolean {
+    return this.#seeks >= FRUITLESS_SEEKS_MAX;
   }
 
   #held(): number {

@@ -1,8 +1,8 @@
 /**
  * The inputs of a lane: one inbox per command topic, one for decisions, one for observations; and how far each has been admitted.
  *
- * A position that the broker no longer has, or a group that has read on without a ledger, is loss: the lane stops and
- * says so, rather than go on with a gap.
+ * A position that the broker no longer has (forced-jumps.ts), or a group that has read on without a ledger, is loss: the
+ * lane stops and says so, rather than go on with a gap.
  */
 import type { PositionRecord } from '../ledger/ledger-records.ts';
 import type { CommandType } from '../records/commands.ts';
@@ -12,6 +12,7 @@ import { readMessage, setAside, type CommandPlace } from './command-intake.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { readDecision } from './decision-intake.ts';
 import type { InputMessage } from './input-message.ts';
+import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 import type { AdmissionCause, CommandItem } from './lane-admission.ts';
 import type { DecisionItem } from './lane-decisions.ts';
 import type { LaneDesk } from './lane-desk.ts';
@@ -20,6 +21,10 @@ import { LaneInbox, type ReadResult } from './lane-inbox.ts';
 import { LaneStoppedError, type InputStatus, type LaneParts, type TopicStart } from './lane-parts.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
 import { letterAside, originalMessage, type Aside, type Place } from './message-origin.ts';
+import { sleep } from './signal.ts';
+
+/** Between questions to brokers whose answer may be a passing fault. */
+const ASK_AGAIN_MS = 500;
 
 export class LaneInputs {
   readonly #parts: LaneParts;
@@ -29,6 +34,10 @@ export class LaneInputs {
   /** Null: messages are read as they come. */
   #careful: CarefulReading | null = null;
   #positions = new Map<string, bigint>();
+  /** What the positions are bound to. */
+  #topicIds: Readonly<Record<string, string>> = {};
+  /** The ledger has them, too. */
+  #isBound = true;
   /** Which command topic is admitted from first: each in turn, so that none starves the others. */
   #turn = 0;
 
@@ -85,11 +94,39 @@ export class LaneInputs {
   }
 
   /**
-   * Where each input goes on: the ledger's position, or the beginning for one that was never read.
+   * Where each input goes on: the ledger's position, or the beginning for one that was never read. What may be a passing
+   * fault of the brokers is waited out.
    * @param starts asked for before the lane was taken: what the group committed until then is in the ledger read since
+   * @param isWanted whether the lane is still to be acquired
    * @throws LaneStoppedError when messages or the ledger were lost
    */
-  startPositions(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): Map<string, bigint> {
+  async startPositions(
+    starts: ReadonlyMap<string, TopicStart>,
+    known: PositionRecord | undefined,
+    isWanted: () => boolean,
+  ): Promise<Map<string, bigint>> {
+    const { clock } = this.#parts;
+    const positions = this.#startPositions(starts, known);
+    let jump = this.#jumpOf(starts, known);
+    const untilMs = clock.monotonicMs() + JUMP_PATIENCE_MS;
+    while (jump !== null && jump.kind !== 'begins-after' && isWanted() && clock.monotonicMs() < untilMs) {
+      // At once: the former owner may have come further after the first question.
+      jump = this.#jumpOf(await this.starts(), known);
+      if (jump !== null) await sleep(ASK_AGAIN_MS);
+    }
+    if (jump !== null) throw new LaneStoppedError(jump.reason);
+    this.#bind(starts, known);
+    return positions;
+  }
+
+  #startPositions(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): Map<string, bigint> {
+    const { lane, ledgerTopicId, topics } = this.#parts;
+    const [ledgerId, knownLedgerId] = [ledgerTopicId(), known?.topicIds[topics.ledger]];
+    if (ledgerId !== null && knownLedgerId !== undefined && knownLedgerId !== ledgerId) {
+      throw new LaneStoppedError(
+        `${topics.ledger}, partition ${lane}: the ledger was deleted and made again (its id was ${knownLedgerId}, now it is ${ledgerId}): the memory of keys was lost. See the runbook on a lost internal topic`,
+      );
+    }
     const positions = new Map<string, bigint>();
     for (const [topic, { lowOffset, committedOffset }] of starts) {
       const position = known?.next[topic];
@@ -98,14 +135,43 @@ export class LaneInputs {
           `${topic}, partition ${this.#parts.lane}: the group has read up to ${committedOffset}, but the ledger has no position: its topic was lost. See the runbook on a lost internal topic`,
         );
       }
-      if (position !== undefined && position < lowOffset) {
-        throw new LaneStoppedError(
-          `${topic}, partition ${this.#parts.lane}: commands from ${position} to ${lowOffset - 1n} were deleted by retention before they were admitted`,
-        );
-      }
       positions.set(topic, position ?? lowOffset);
     }
     return positions;
+  }
+
+  #jumpOf(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): ForcedJump | null {
+    for (const [topic, start] of starts) {
+      const offset = known?.next[topic];
+      if (offset === undefined) continue;
+      const place = { topic, lane: this.#parts.lane, boundId: known?.topicIds[topic] };
+      const jump = forcedJumpOf({ ...place, offsetBefore: offset, offsetAfter: offset }, start);
+      if (jump !== null) return jump;
+    }
+    return null;
+  }
+
+  /** Where the ledger has no ids yet, those that the brokers tell now. */
+  #bind(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): void {
+    const { ledgerTopicId, topics } = this.#parts;
+    const present = [...starts].map(([topic, { topicId }]): [string, string | null] => [topic, topicId]);
+    const told = [...present, [topics.ledger, ledgerTopicId()] as const].flatMap(([topic, id]) =>
+      id === null || known?.topicIds[topic] !== undefined ? [] : [[topic, id] as const],
+    );
+    this.#isBound = told.length === 0;
+    this.#topicIds = { ...known?.topicIds, ...Object.fromEntries(told) };
+  }
+
+  topicIds(): Readonly<Record<string, string>> {
+    return this.#topicIds;
+  }
+
+  /** Where the topic is read next; null: not at all. */
+  reading(topic: string): { offset: bigint; boundId: string | undefined } | null {
+    const offset = this.#all()
+      .find((input) => input.topic === topic)
+      ?.inbox.expected();
+    return offset === undefined || offset === null ? null : { offset, boundId: this.#topicIds[topic] };
   }
 
   /** @param careful null: messages are read as they come */
@@ -140,6 +206,8 @@ export class LaneInputs {
   /** Puts what may be admitted into the transaction. @returns by topic, why the rest may not */
   async admit(desk: LaneDesk, transaction: LaneTransaction, commit: number): Promise<Map<string, AdmissionCause>> {
     const causes = new Map<string, AdmissionCause>();
+    // Until then a topic that is made again could not be told from the one that was read.
+    if (!this.#isBound) transaction.want();
     await desk.decisions.resolveFrom(transaction, commit, this.#decisionPlace(), this.#decisions);
     this.#decisions.makeRoom();
     await desk.statusChanges.reduceFrom(transaction, commit, this.#observationPlace(), this.#observations);
@@ -163,6 +231,7 @@ export class LaneInputs {
   }
 
   moved(positions: ReadonlyMap<string, bigint>): void {
+    this.#isBound = true;
     for (const [topic, position] of positions) this.#positions.set(topic, position);
     this.#careful?.committed(this.#positions);
     if (this.#careful?.isOver() === true) this.#careful = null;

@@ -4,7 +4,7 @@
  */
 import type { Entry } from '../ledger/entry.ts';
 import type { LedgerIndex } from '../ledger/ledger-index.ts';
-import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
+import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { decodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 
 interface Recent<Value> {
@@ -69,6 +69,14 @@ export class LaneMemory {
 
   putTransaction(state: TransactionState, commit: number): void {
     this.#transactions.set(state.id, { value: state, commit });
+  }
+
+  /** Whether the lane knows more of the record than the index may show. */
+  isAhead(ledgerKey: string): boolean {
+    if (ledgerKey.startsWith(TRANSACTION_PREFIX))
+      return this.#transactions.has(ledgerKey.slice(TRANSACTION_PREFIX.length));
+    const key = ledgerKey.slice(ENTRY_PREFIX.length);
+    return this.unfinished.has(key) || this.#done.has(key);
   }
 
   /** The index now shows everything up to the commit. */

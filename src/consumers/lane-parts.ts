@@ -12,6 +12,7 @@ import type { Calls } from './calls.ts';
 import type { IntakeOptions } from './command-intake.ts';
 import type { CommandTraces } from './command-traces.ts';
 import type { AdmissionCause } from './lane-admission.ts';
+import type { InputBounds } from './forced-jumps.ts';
 import type { DeskReports } from './lane-outcomes.ts';
 import type { LaneLoss } from './lane-loss.ts';
 import type { Trouble } from './lane-troubles.ts';
@@ -25,9 +26,8 @@ export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped
 /** A lane must not go on; only a person can mend it. */
 export class LaneStoppedError extends Error {}
 
-/** Where an input's partition begins and where the group stands, as the broker says. */
-export interface TopicStart {
-  readonly lowOffset: bigint;
+/** Where an input's partition begins and ends and where the group stands, as the broker says. */
+export interface TopicStart extends InputBounds {
   readonly committedOffset: bigint | null;
 }
 
@@ -57,6 +57,8 @@ export interface LaneParts {
   readonly seek: (topic: string, lane: number, offset: bigint) => void;
   readonly resume: (topic: string, lane: number) => void;
   readonly topicStart: (topic: string, lane: number) => Promise<TopicStart>;
+  /** Of the topic that the index was made from; null: brokers do not know ids. */
+  readonly ledgerTopicId: () => string | null;
   /** The last heartbeat that the group confirmed was sent less than the session time-out ago. */
   readonly isConfirmed: () => boolean;
   readonly isConfirmedSince: (monotonicMs: number) => boolean;

@@ -2,12 +2,14 @@
  * Forgetting, by the open lane's owner: tombstones for entries that were done LEDGER_RETENTION ago and for transactions
  * at rest as long, a bounded number with each of the lane's ordinary transactions. UNKNOWN never is forgotten.
  *
- * The index may lag behind what the lane has committed, so what it names is looked up in the lane's memory first.
+ * What is forgotten cannot be remembered again, and a copy of its command would be paid again: so no clock is believed
+ * alone. Rows are as young as the younger of two clocks says, that of the process which wrote them and the broker's
+ * (lane-store.ts); and now is the earlier of our wall clock and the latest time that a broker gave to a record of the lane.
+ *
+ * The index may lag behind what the lane has committed: what the lane's memory knows more of stays.
  */
-import type { LedgerIndex, LedgerTimes } from '../ledger/ledger-index.ts';
-import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import { restingSinceMs } from '../status/rest.ts';
 import type { Clock } from '../api/clock.ts';
+import type { LedgerIndex, LedgerTimes } from '../ledger/ledger-index.ts';
 import type { LaneMemory } from './lane-memory.ts';
 import type { LaneTransaction } from './lane-transaction.ts';
 
@@ -45,22 +47,19 @@ export class LaneRetention {
 
   /** Puts the tombstones that are due into the transaction. */
   gather(transaction: LaneTransaction): void {
-    const { clock, index, lane, retention } = this.#parts;
-    const nowMs = clock.nowMs();
+    const { clock, index, lane } = this.#parts;
     if (clock.monotonicMs() < this.#nextLookMs || transaction.isFull()) return;
-    const before = { doneMs: nowMs - retention.doneMs, transactionMs: nowMs - retention.transactionMs };
-    const keys = index.expired(lane, before, TOMBSTONES_MAX);
-    for (const key of keys) if (this.#isExpired(key, before)) transaction.forget(key);
+    const wallMs = clock.nowMs();
+    const nowMs = Math.min(wallMs, index.checkpoint(lane).timestampMs);
+    const keys = index.expired(lane, this.#before(nowMs), TOMBSTONES_MAX);
+    for (const key of keys) if (!this.#memory.isAhead(key)) transaction.forget(key);
+    // A lane that is idle hears of the broker's time by a record of its own.
+    if (keys.length === 0 && index.expired(lane, this.#before(wallMs), 1).length > 0) transaction.want();
     this.#nextLookMs = clock.monotonicMs() + (keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_ON_MS);
   }
 
-  #isExpired(ledgerKey: string, before: LedgerTimes): boolean {
-    if (ledgerKey.startsWith(ENTRY_PREFIX)) {
-      const phase = this.#memory.entry(ledgerKey.slice(ENTRY_PREFIX.length))?.phase;
-      return phase?.state === 'DONE' && phase.outcome !== 'UNKNOWN' && phase.completedMs < before.doneMs;
-    }
-    const state = this.#memory.transaction(ledgerKey.slice(TRANSACTION_PREFIX.length));
-    const restingMs = state === undefined ? null : restingSinceMs(state);
-    return restingMs !== null && restingMs < before.transactionMs;
+  #before(nowMs: number): LedgerTimes {
+    const { doneMs, transactionMs } = this.#parts.retention;
+    return { doneMs: nowMs - doneMs, transactionMs: nowMs - transactionMs };
   }
 }

@@ -12,6 +12,7 @@ import type { Config } from '../config.ts';
 import { LmdbLedgerIndex } from '../ledger/lmdb-ledger-index.ts';
 import type { KafkaLog } from '../producers/kafka-client.ts';
 import { LaneProducer } from '../producers/lane-producer.ts';
+import { deletionsKeptMs } from '../producers/topic-definitions.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import type { RecordRegistry } from '../records/registry.ts';
@@ -23,6 +24,7 @@ import { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
 import { GroupMember } from './group-member.ts';
 import { clientIdOf, groupProcess, type GroupProcess } from './group-processes.ts';
+import { InputWatch, type WatchedReader } from './input-watch.ts';
 import { Lane } from './lane.ts';
 import type { DeskReports } from './lane-outcomes.ts';
 import type { LaneReports } from './lane-loss.ts';
@@ -30,7 +32,7 @@ import type { LaneParts, LaneStatus } from './lane-parts.ts';
 import { ledgerPolicy } from './ledger-policy.ts';
 import { LedgerReader } from './ledger-reader.ts';
 import { LedgerRestore } from './ledger-restore.ts';
-import { openLedgerStore } from './ledger-start.ts';
+import { openLedgerStore, type OpenedLedger } from './ledger-start.ts';
 import { ledgerStatus, type LedgerStatus } from './ledger-view.ts';
 import { LookUps } from './look-ups.ts';
 import { MessageFailures } from './message-failures.ts';
@@ -70,9 +72,11 @@ export class LaneSet {
   readonly #offsets: TopicOffsets;
   readonly #index: LmdbLedgerIndex;
   readonly #restore: LedgerRestore;
-  readonly #openStore: () => Promise<Map<number, bigint>>;
+  readonly #openStore: () => Promise<OpenedLedger>;
   readonly #calls: Calls;
   readonly #poller: StatusPoller;
+  readonly #watch: InputWatch;
+  #ledgerTopicId: string | null = null;
   #assigned: readonly number[] | null = null;
   #isStopping = false;
 
@@ -81,6 +85,11 @@ export class LaneSet {
     const { api, clock, config, log, registry } = options;
     const topics = topicNames(config.TOPIC_PREFIX);
     const commandTypes = servedCommandTypes(config);
+    const inputTopics = [
+      ...commandTypes.map((type) => topics.commands[type]),
+      topics.operatorDecisions,
+      topics.observations,
+    ];
     const clientId = clientIdOf(config.KAFKA_GROUP_ID, this.#processId);
     const kafkaLog: KafkaLog = ({ level, message, fields }) =>
       log[level]({ event: 'kafka-client', ...fields }, message);
@@ -90,6 +99,7 @@ export class LaneSet {
         stateDirectory: config.STATE_DIR,
         laneCount: config.LANES,
         restingSince: recordRestingSinceMs,
+        nowMs: () => clock.nowMs(),
         onFatal: options.onFatal,
       });
     this.#restore = new LedgerRestore(clock);
@@ -100,6 +110,8 @@ export class LaneSet {
         topic: topics.ledger,
         laneCount: config.LANES,
         index: this.#index,
+        deletionsKeptMs: deletionsKeptMs(config),
+        clock,
         log,
       });
     this.#calls = new Calls({
@@ -128,6 +140,7 @@ export class LaneSet {
       sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
       heartbeatIntervalMs: config.KAFKA_HEARTBEAT_INTERVAL_MS,
       index: this.#index,
+      clock,
       log: kafkaLog,
       onCommitApplied: (lane, token, commit) => this.#lanes[lane]?.commitApplied(token, commit),
       onPosition: (lane, nextOffset) => this.#restore.reached(lane, nextOffset),
@@ -138,7 +151,7 @@ export class LaneSet {
       settings: config,
       groupId: config.KAFKA_GROUP_ID,
       clientId,
-      topics: [...commandTypes.map((type) => topics.commands[type]), topics.operatorDecisions, topics.observations],
+      topics: inputTopics,
       laneCount: config.LANES,
       sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
       heartbeatIntervalMs: config.KAFKA_HEARTBEAT_INTERVAL_MS,
@@ -210,6 +223,7 @@ export class LaneSet {
       seek: (topic, lane, offset) => this.#member.seek(topic, lane, offset),
       resume: (topic, lane) => this.#member.resume(topic, lane),
       topicStart: (topic, lane) => this.#offsets.startOf(topic, lane),
+      ledgerTopicId: () => this.#ledgerTopicId,
       isConfirmed: () => this.#member.isConfirmedWithinMs(config.KAFKA_SESSION_TIMEOUT_MS),
       isConfirmedSince: (monotonicMs) => this.#member.isConfirmedSinceMs(monotonicMs),
       onStageChange: () => {
@@ -224,19 +238,38 @@ export class LaneSet {
       { length: config.LANES },
       (_, lane) => new Lane({ ...shared, lane, failures: new MessageFailures() }),
     );
+    this.#watch = new InputWatch({
+      topics: [...inputTopics, topics.ledger],
+      readers: this.#lanes.flatMap((lane, number): WatchedReader[] => [
+        { lane: number, reading: (topic) => lane.reading(topic), stop: (reason) => void lane.stopInOrder(reason) },
+        {
+          lane: number,
+          reading: (topic) => (topic === topics.ledger ? this.#readingLedger(number) : null),
+          // What it remembers is of another ledger than lanes commit to.
+          stop: (reason) => options.onFatal(new Error(`the ledger cannot be read on: ${reason}`)),
+        },
+      ]),
+      boundsOf: (topic) => this.#offsets.bounds(topic),
+      clock,
+      log,
+    });
   }
 
   /** Rejects when Kafka cannot be reached; lanes open later, as they are assigned. */
   async start(): Promise<void> {
     this.#restore.began();
-    this.#restore.await(await this.#openStore());
+    const { awayMsMax, ends, topicId } = await this.#openStore();
+    this.#ledgerTopicId = topicId;
+    this.#restore.await(ends);
     if (this.#isStopping) return;
-    await this.#reader.start();
+    this.#watch.start();
+    await this.#reader.start(awayMsMax);
     await this.#member.start();
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
+    this.#watch.stop();
     await Promise.all(this.#lanes.map((lane) => lane.release()));
     await this.#member.stop();
     await Promise.all([this.#reader.stop(), this.#offsets.stop()]);
@@ -293,6 +326,10 @@ export class LaneSet {
     this.#options.log.info({ event: 'lanes-assigned', lanes });
     for (const lane of before) if (!lanes.includes(lane)) void this.#laneOf(lane).revoked();
     for (const lane of lanes) this.#laneOf(lane).assigned(isNewMember);
+  }
+
+  #readingLedger(lane: number): ReturnType<WatchedReader['reading']> {
+    return { offset: this.#reader.position(lane), boundId: this.#ledgerTopicId ?? undefined };
   }
 
   #laneOf(number: number): Lane {

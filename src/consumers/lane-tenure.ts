@@ -111,7 +111,7 @@ export class LaneTenure {
       const { producer, token } = this.#ownership;
       this.#attempted = this.#attemptOf(transaction);
       await producer.commit(
-        transaction.records({ token, commit }, this.#inputs.positions()),
+        transaction.records({ token, commit, topicIds: this.#inputs.topicIds() }, this.#inputs.positions()),
         transaction.groupOffsets(),
       );
       if (this.#isOver()) return;

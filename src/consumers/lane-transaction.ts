@@ -12,6 +12,7 @@ import {
   ENTRY_PREFIX,
   POSITION_KEY,
   TRANSACTION_PREFIX,
+  type PositionRecord,
 } from '../ledger/ledger-records.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { GroupOffsets, MessageHeaders, OutgoingRecord } from '../producers/lane-producer.ts';
@@ -132,7 +133,7 @@ export class LaneTransaction {
    * Everything to be written; the position record last, so that whoever has read it has read the commit.
    * @param next offsets of all input topics before this transaction
    */
-  records(owner: { token: string; commit: number }, next: ReadonlyMap<string, bigint>): OutgoingRecord[] {
+  records(owner: Omit<PositionRecord, 'next'>, next: ReadonlyMap<string, bigint>): OutgoingRecord[] {
     const position = encodePosition({ ...owner, next: Object.fromEntries([...next, ...this.#positions]) });
     return [
       ...this.#records,

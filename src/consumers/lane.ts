@@ -43,6 +43,8 @@ export class Lane {
   #tenure: LaneTenure | null = null;
   #stoppedReason: string | null = null;
   readonly #troubles = new LaneTroubles();
+  /** Why it is to be stopped once it is released. */
+  #stopFor: string | null = null;
   #openedMs = 0;
 
   constructor(parts: LaneParts) {
@@ -67,8 +69,17 @@ export class Lane {
 
   /** The group gave it to another member: commit what is under way as long as the new owner lets us. */
   async revoked(): Promise<void> {
+    // Whoever has it next finds out anew whether it must stop.
+    this.#stopFor = null;
     if (this.#stage === 'open') await this.release();
     else if (this.#stage !== 'releasing') this.#close();
+  }
+
+  /** An open lane ends in order, and is stopped then. Bounded as `release` is. */
+  async stopInOrder(reason: string): Promise<void> {
+    if (this.#stage !== 'open') return;
+    this.#stopFor = reason;
+    await this.release();
   }
 
   /** Ends the lane in order; bounded by the deadline of a call. */
@@ -86,7 +97,12 @@ export class Lane {
     const { clock, policy } = this.#parts;
     const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
     while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && tenure.isBusy()) await sleep(STEP_MS);
-    if (this.#isCurrent(generation)) this.#close();
+    if (this.#isCurrent(generation)) this.#released();
+  }
+
+  /** Where an open lane reads the topic next, and the topic's id that this is bound to. */
+  reading(topic: string): ReturnType<LaneInputs['reading']> {
+    return this.#stage === 'open' ? this.#inputs.reading(topic) : null;
   }
 
   /** Commits records with the lane's next transaction. Rejects when the lane is not open, or lost before it is certain. */
@@ -165,7 +181,9 @@ export class Lane {
     const starts = await this.#inputs.starts();
     const token = await acquireOwnership(this.#parts, producer, starts, () => this.#isCurrent(generation));
     if (!this.#isCurrent(generation)) return;
-    const positions = this.#inputs.startPositions(starts, index.position(lane));
+    const isWanted = (): boolean => this.#isCurrent(generation);
+    const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
+    if (!this.#isCurrent(generation)) return;
     const careful = this.#carefulFrom(positions);
     const tenure = new LaneTenure(this.#parts, this.#inputs, { producer, token, careful });
     this.#producer = null;
@@ -195,7 +213,7 @@ export class Lane {
 
   async #lost(): Promise<void> {
     if (this.#stage === 'releasing') {
-      this.#close();
+      this.#released();
       return;
     }
     const lostMs = this.#parts.clock.monotonicMs();
@@ -227,6 +245,12 @@ export class Lane {
     return isCareful ? { suspect } : null;
   }
 
+  #released(): void {
+    const reason = this.#stopFor;
+    this.#close();
+    if (reason !== null) this.#stop(reason);
+  }
+
   #stop(reason: string): void {
     this.#stage = 'stopped';
     this.#stoppedReason = reason;
@@ -238,6 +262,7 @@ export class Lane {
     this.#discard();
     this.#stage = 'closed';
     this.#stoppedReason = null;
+    this.#stopFor = null;
     this.#parts.onStageChange();
   }
 

@@ -9,6 +9,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, KafkaMessage } from 'kafkajs';
+import type { Clock } from '../api/clock.ts';
 import type { LedgerRecord } from '../ledger/ledger-index.ts';
 import type { LmdbLedgerIndex } from '../ledger/lmdb-ledger-index.ts';
 import { decodeOwner, decodePosition, OWNER_KEY, POSITION_KEY, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
@@ -37,10 +38,13 @@ export interface LedgerReaderOptions {
   readonly onTransactionState: (value: Buffer) => void;
   /** Everything of the lane below the offset has been applied, or was not for readers. */
   readonly onPosition: (lane: number, nextOffset: bigint) => void;
-  /** It cannot go on: a record cannot be read, or kafkajs gave up. */
+  readonly clock: Clock;
+  /** It cannot go on: a record cannot be read, it was away for too long, or kafkajs gave up. */
   readonly onFatal: (error: Error) => void;
 }
 
+/** Of Kafka's protocol. */
+const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 50;
 const FETCH_BYTES_MAX = 1024 * 1024;
 const STOP_DEADLINE_MS = 3_000;
@@ -54,6 +58,7 @@ export class LedgerReader {
   readonly #passed: bigint[];
   readonly #waiting = new Map<string, () => void>();
   #recordsApplied = 0;
+  #lastFetch: { wallMs: number; monotonicMs: number } | null = null;
   #isStopping = false;
 
   constructor(options: LedgerReaderOptions) {
@@ -68,6 +73,7 @@ export class LedgerReader {
       maxWaitTimeInMs: FETCH_WAIT_MS,
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
+      allowAutoTopicCreation: false,
       // The group has one member: what a restart waits for is only its own earlier membership.
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: options.heartbeatIntervalMs,
@@ -76,8 +82,11 @@ export class LedgerReader {
     });
   }
 
-  /** The index must be open. */
-  async start(): Promise<void> {
+  /**
+   * The index must be open.
+   * @param awayMsMax after that long without reading, what is read no longer tells of all that was deleted
+   */
+  async start(awayMsMax: number): Promise<void> {
     const { index, topic, onFatal } = this.#options;
     for (const lane of this.#next.keys()) {
       this.#next[lane] = index.checkpoint(lane).nextOffset;
@@ -95,6 +104,9 @@ export class LedgerReader {
       const firstOffset = (payload.firstOffset as string | null) ?? lastOffset;
       if (batchSize > 0 || BigInt(firstOffset) > this.position(partition)) return;
       this.#pass(partition, BigInt(lastOffset) + 1n);
+    });
+    consumer.on(consumer.events.REQUEST, ({ payload }) => {
+      if (payload.apiName === 'Fetch') this.#fetched(awayMsMax);
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (!payload.restart) onFatal(payload.error);
@@ -157,6 +169,22 @@ export class LedgerReader {
     this.#pass(lane, nextOffset);
   }
 
+  /** Before what was fetched is applied: a process that was frozen or cut off for days must not read on. */
+  #fetched(awayMsMax: number): void {
+    const { clock, onFatal } = this.#options;
+    const [wallMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
+    const before = this.#lastFetch ?? { wallMs, monotonicMs };
+    const awayMs = Math.max(wallMs - before.wallMs, monotonicMs - before.monotonicMs);
+    this.#lastFetch = { wallMs, monotonicMs };
+    if (awayMs <= awayMsMax || this.#isStopping) return;
+    this.#isStopping = true;
+    onFatal(
+      new Error(
+        `the ledger was not read for ${Math.round(awayMs)} ms: what was deleted meanwhile may have left no trace`,
+      ),
+    );
+  }
+
   #pass(lane: number, nextOffset: bigint): void {
     if (nextOffset < this.position(lane)) return;
     this.#passed[lane] = nextOffset;
@@ -190,7 +218,13 @@ function recordOf(message: KafkaMessage): LedgerRecord[] {
       value,
       state: Buffer.isBuffer(state) ? state.toString() : null,
       offset: BigInt(offset),
-      timestampMs: Number(timestamp),
+      timestampMs: isBrokersTime(message) ? Number(timestamp) : 0,
     },
   ];
+}
+
+/** Of a batch under LogAppendTime; kafkajs has it, its types do not. Ledgers of earlier releases began without. */
+function isBrokersTime(message: KafkaMessage): boolean {
+  const { batchContext } = message as { batchContext?: { timestampType?: number } };
+  return batchContext?.timestampType === LOG_APPEND_TIME;
 }

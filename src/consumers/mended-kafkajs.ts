@@ -1,7 +1,8 @@
 /**
  * Asks the kafkajs that is installed whether it is the mended one. As shipped it hands records of aborted transactions to
  * readers of committed ones when two such transactions interleave: an aborted payment would be executed. The mends are
- * applied after install (`patches/`), which an install without scripts leaves out.
+ * applied after install (`patches/`), which an install without scripts leaves out, and a release that was put over an older
+ * one lacks the newer of them.
  */
 import { createRequire } from 'node:module';
 
@@ -17,9 +18,15 @@ type Filter = (fetched: {
   abortedTransactions: { producerId: string; firstOffset: string }[];
 }) => FilteredMessage[];
 
+const PROBLEM =
+  'kafkajs is installed without its mends: install with scripts allowed (npm ci runs patch-package after install)';
+
 /** @returns what is wrong and what to do, or null */
 export function kafkajsProblem(): string | null {
-  const filter = createRequire(import.meta.url)('kafkajs/src/consumer/filterAbortedMessages') as Filter;
+  const require = createRequire(import.meta.url);
+  const { requests } = require('kafkajs/src/protocol/requests') as { requests: Readonly<Record<string, unknown>> };
+  if (requests['TopicIds'] === undefined) return PROBLEM;
+  const filter = require('kafkajs/src/consumer/filterAbortedMessages') as Filter;
   const record = (offset: number, producerId: string): FilteredMessage => ({
     offset: String(offset),
     key: Buffer.from('key'),
@@ -34,6 +41,5 @@ export function kafkajsProblem(): string | null {
       { producerId: '1', firstOffset: '0' },
     ],
   });
-  if (left.length === 0) return null;
-  return 'kafkajs is installed without its mends: install with scripts allowed (npm ci runs patch-package after install)';
+  return left.length === 0 ? null : PROBLEM;
 }

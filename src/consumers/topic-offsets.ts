@@ -1,11 +1,12 @@
 /**
- * Asks the brokers where partitions begin and end and where the group stands. Commits nothing.
+ * Asks the brokers where partitions begin and end, which topics they are of, and where the group stands. Commits nothing.
  *
  * Owns one admin client at a time. Its view of the leaders goes stale when one moves, so after an error it is replaced.
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import type { Clock } from '../api/clock.ts';
 import { createKafka, PATIENT_RETRY, type KafkaLog, type KafkaSettings } from '../producers/kafka-client.ts';
+import type { InputBounds } from './forced-jumps.ts';
 import type { TopicStart } from './lane-parts.ts';
 
 const { AssignerProtocol } = kafkajs;
@@ -35,6 +36,7 @@ export class TopicOffsets {
   readonly #groupId: string;
   readonly #clock: Clock;
   readonly #ends = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
+  readonly #ids = new Map<string, { askedMs: number; answer: Promise<string | null> }>();
   readonly #committedAnswers = new Map<string, { askedMs: number; answer: Promise<Map<number, bigint>> }>();
 
   constructor(settings: KafkaSettings, options: { groupId: string; clientId: string; clock: Clock; log: KafkaLog }) {
@@ -49,10 +51,7 @@ export class TopicOffsets {
 
   /** First and next offset of each partition. */
   ends(topic: string): Promise<Map<number, PartitionOffsets>> {
-    return this.#shared(this.#ends, topic, async () => {
-      const offsets = await this.#ask((admin) => admin.fetchTopicOffsets(topic));
-      return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
-    });
+    return this.#shared(this.#ends, topic, () => this.#askEnds(topic));
   }
 
   /**
@@ -76,10 +75,25 @@ export class TopicOffsets {
   }
 
   async startOf(topic: string, lane: number): Promise<TopicStart> {
-    const [ends, committed] = await Promise.all([this.ends(topic), this.committed(topic)]);
-    const lowOffset = ends.get(lane)?.low;
-    if (lowOffset === undefined) throw new Error(`${topic} has no partition ${lane}`);
-    return { lowOffset, committedOffset: committed.get(lane) ?? null };
+    const [ends, committed, topicId] = await Promise.all([
+      this.ends(topic),
+      this.committed(topic),
+      this.#topicId(topic),
+    ]);
+    const ofLane = ends.get(lane);
+    if (ofLane === undefined) throw new Error(`${topic} has no partition ${lane}`);
+    return { lowOffset: ofLane.low, highOffset: ofLane.high, topicId, committedOffset: committed.get(lane) ?? null };
+  }
+
+  /**
+   * First and next offset of each partition, and the topic's id. Asked anew: where readers stand is held against it, and
+   * an answer of before they came there would look like a topic that was truncated.
+   */
+  async bounds(topic: string): Promise<Map<number, InputBounds>> {
+    const [ends, topicId] = await Promise.all([this.#askEnds(topic), this.#topicId(topic)]);
+    return new Map(
+      [...ends].map(([partition, { high, low }]) => [partition, { lowOffset: low, highOffset: high, topicId }]),
+    );
   }
 
   /** Next offset of the group, by partition; none where it has none. */
@@ -90,6 +104,19 @@ export class TopicOffsets {
         .flatMap((group) => group.partitions)
         .map(({ partition, offset }): [number, bigint] => [partition, BigInt(offset)]);
       return new Map(partitions.filter(([, offset]) => offset >= 0n));
+    });
+  }
+
+  async #askEnds(topic: string): Promise<Map<number, PartitionOffsets>> {
+    const offsets = await this.#ask((admin) => admin.fetchTopicOffsets(topic));
+    return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
+  }
+
+  #topicId(topic: string): Promise<string | null> {
+    return this.#shared(this.#ids, topic, async () => {
+      const [told] = await this.#ask((admin) => admin.fetchTopicIds({ topics: [topic] }));
+      if (told === undefined) throw new Error(`the topic ${topic} does not exist`);
+      return told.topicId;
     });
   }
 

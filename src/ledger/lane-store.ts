@@ -52,6 +52,8 @@ interface Head {
   readonly next: bigint;
   /** The latest of the records' timestamps. */
   readonly timestampMs: number;
+  /** When records were applied last, by our clock. */
+  readonly appliedMs: number;
   /** Entries remembered. */
   readonly commands: number;
   /** Results UNKNOWN among them; a command without any is left out. */
@@ -62,7 +64,15 @@ interface Head {
 
 type UnknownCounts = Readonly<Partial<Record<CommandType, number>>>;
 
-const EMPTY_HEAD: Head = { next: 0n, timestampMs: 0, commands: 0, unknown: {}, owner: null, position: null };
+const EMPTY_HEAD: Head = {
+  next: 0n,
+  timestampMs: 0,
+  appliedMs: 0,
+  commands: 0,
+  unknown: {},
+  owner: null,
+  position: null,
+};
 /** Half of a SHA-256: two keys of one lane never meet. */
 const KEY_HASH_BYTES = 16;
 /** States of transactions taken at a time: a few milliseconds. */
@@ -99,7 +109,7 @@ export class LaneStore {
   }
 
   /** Applies records in the order of the ledger; only the last of each key counts. */
-  apply(records: readonly LedgerRecord[], nextOffset: bigint): void {
+  apply(records: readonly LedgerRecord[], nextOffset: bigint, appliedMs: number): void {
     let { owner, position, timestampMs, commands } = this.#head;
     const last = new Map<string, LedgerRecord>();
     for (const record of records) {
@@ -111,7 +121,7 @@ export class LaneStore {
     this.#unknown = new Map(Object.entries(this.#head.unknown) as [CommandType, number][]);
     for (const record of last.values()) commands += this.#put(record);
     const unknown: UnknownCounts = Object.fromEntries([...this.#unknown].filter(([, count]) => count > 0));
-    this.#head = { next: nextOffset, timestampMs, commands, unknown, owner, position };
+    this.#head = { next: nextOffset, timestampMs, appliedMs, commands, unknown, owner, position };
     this.#tables.heads.putSync(this.#headKey, encodeHead(this.#head));
   }
 
@@ -216,9 +226,9 @@ export class LaneStore {
     return places.removeSync(keyHash);
   }
 
-  #insert({ key, offset }: LedgerRecord, value: Buffer): void {
+  #insert({ key, offset, timestampMs }: LedgerRecord, value: Buffer): void {
     const { places, rows } = this.#tables;
-    const { rowClass, timeMs, row } = this.#rowOf(key, value);
+    const { rowClass, timeMs, row } = this.#rowOf(key, value, timestampMs);
     const place = placeOf(rowClass, timeMs, offset);
     const append = place.compare(this.#lastPlace) > 0;
     if (append) this.#lastPlace = place;
@@ -237,17 +247,19 @@ export class LaneStore {
     return Array.from(places, (place) => Buffer.from(place));
   }
 
-  #rowOf(key: string, value: Buffer): { rowClass: RowClass; timeMs: number; row: Buffer } {
+  /** What may be forgotten is as young as the younger of two clocks says: either may be slow. */
+  #rowOf(key: string, value: Buffer, writtenMs: number): { rowClass: RowClass; timeMs: number; row: Buffer } {
     if (key.startsWith(TRANSACTION_PREFIX)) {
       const restingMs = this.#restingSince(value);
-      const rowClass = restingMs === null ? ROW_CLASS.kept : ROW_CLASS.transaction;
-      return { rowClass, timeMs: restingMs ?? 0, row: plainRow(key, value) };
+      if (restingMs === null) return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
+      return { rowClass: ROW_CLASS.transaction, timeMs: Math.max(restingMs, writtenMs), row: plainRow(key, value) };
     }
     const entry = isEntry(key) ? readableEntry(value) : null;
     if (entry?.phase.state !== 'DONE') return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
     const { completedMs, outcome } = entry.phase;
-    const rowClass = outcome === 'UNKNOWN' ? ROW_CLASS.unknown[entry.commandType] : ROW_CLASS.done;
-    return { rowClass, timeMs: completedMs, row: doneRow(key, entry) };
+    const row = doneRow(key, entry);
+    if (outcome === 'UNKNOWN') return { rowClass: ROW_CLASS.unknown[entry.commandType], timeMs: completedMs, row };
+    return { rowClass: ROW_CLASS.done, timeMs: Math.max(completedMs, writtenMs), row };
   }
 
   #row(ledgerKey: string): Row | undefined {

@@ -14,6 +14,7 @@ export interface LedgerRecord {
   /** The record's `state` header, if any. */
   readonly state: string | null;
   readonly offset: bigint;
+  /** When the broker wrote it, by its clock; 0: not known, for it was written under a clock of ours. */
   readonly timestampMs: number;
 }
 
@@ -21,11 +22,13 @@ export interface LedgerRecord {
 export interface Checkpoint {
   /** Everything below; 0: nothing. */
   readonly nextOffset: bigint;
-  /** The latest timestamp among the records applied. */
+  /** The latest timestamp among the records applied: the brokers' time is this or later. */
   readonly timestampMs: number;
+  /** When records were applied last, by our clock. */
+  readonly appliedMs: number;
 }
 
-/** Instants before which entries were completed and transactions seen last. */
+/** Instants before which entries were completed and transactions seen last, by our clocks and by the brokers'. */
 export interface LedgerTimes {
   readonly doneMs: number;
   readonly transactionMs: number;
@@ -50,6 +53,7 @@ export interface UnknownResult {
 export interface LedgerIndex {
   /** Takes records of the topic in order, and the offset that follows them; all of them or none. */
   applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void;
+  checkpoint(lane: number): Checkpoint;
   entry(lane: number, key: string): Entry | undefined;
   /** Any other record of the lane, by its whole key. */
   value(lane: number, key: string): Buffer | undefined;

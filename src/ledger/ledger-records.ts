@@ -5,7 +5,7 @@
  *   c:<key>         the entry of a command
  *   t:<id>          the state of a transaction (src/status)
  *   !owner          who owns the lane since when; its token marks the end of a restore
- *   !position       the next offset of each input topic, and the number of the owner's commit
+ *   !position       the next offset of each input topic, the topics' ids, and the number of the owner's commit
  *   !suspect        the message that the owner reads alone, for the lane was lost over and over; or none
  *   !poll           how far the status poller is (src/status); lane 0 alone
  *
@@ -46,6 +46,11 @@ export interface PositionRecord {
   readonly commit: number;
   /** Next offset to be read, by topic. */
   readonly next: Readonly<Record<string, bigint>>;
+  /**
+   * Ids of the topics that the offsets are of, and of the ledger itself, by topic: one that is deleted and made again has
+   * another. None in records of earlier releases, and where brokers do not know ids.
+   */
+  readonly topicIds: Readonly<Record<string, string>>;
 }
 
 /** A ledger value that this release cannot read; the message says which. */
@@ -100,9 +105,14 @@ export function encodePosition(position: PositionRecord): Buffer {
 }
 
 export function decodePosition(value: Buffer): PositionRecord {
-  const plain = decode(value) as unknown as { token: string; commit: number; next: Record<string, string> };
+  const plain = decode(value) as unknown as {
+    token: string;
+    commit: number;
+    next: Record<string, string>;
+    topicIds?: Record<string, string>;
+  };
   const next = Object.fromEntries(Object.entries(plain.next).map(([topic, offset]) => [topic, BigInt(offset)]));
-  return { token: plain.token, commit: plain.commit, next };
+  return { token: plain.token, commit: plain.commit, next, topicIds: plain.topicIds ?? {} };
 }
 
 /** For any other record of plain data: numbers within a double, strings, booleans, nulls, objects. */

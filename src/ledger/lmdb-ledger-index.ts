@@ -36,6 +36,8 @@ export interface StoreIdentity {
   readonly topic: string;
   readonly laneCount: number;
   readonly clusterId: string;
+  /** A topic that was made again has another; null: brokers do not know ids. */
+  readonly topicId: string | null;
 }
 
 export interface OpenedStore {
@@ -48,6 +50,8 @@ export interface LmdbLedgerIndexOptions {
   readonly stateDirectory: string;
   readonly laneCount: number;
   readonly restingSince: RestingSince;
+  /** Wall clock, milliseconds since 1970. */
+  readonly nowMs: () => number;
   /** The store failed while in use: the process must end, for what it would read is wrong. */
   readonly onFatal: (error: Error) => void;
 }
@@ -107,7 +111,9 @@ export class LmdbLedgerIndex implements LedgerIndex {
   }
 
   applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
-    this.#guarded(lane, (store, database) => database.transactionSync(() => store.apply(records, nextOffset)));
+    this.#guarded(lane, (store, database) =>
+      database.transactionSync(() => store.apply(records, nextOffset, this.#options.nowMs())),
+    );
   }
 
   /** Throws away what is known of the lane: it is to be read from the beginning. */
@@ -117,8 +123,8 @@ export class LmdbLedgerIndex implements LedgerIndex {
 
   checkpoint(lane: number): Checkpoint {
     return this.#guarded(lane, (store) => {
-      const { next, timestampMs } = store.head();
-      return { nextOffset: next, timestampMs };
+      const { next, timestampMs, appliedMs } = store.head();
+      return { nextOffset: next, timestampMs, appliedMs };
     });
   }
 

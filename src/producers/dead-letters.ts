@@ -49,6 +49,9 @@ export interface DeadLetter extends OriginalMessage {
   readonly message: string;
 }
 
+/** Of our own headers: what a publisher called so would be taken for our word. */
+const OWN_PREFIX = 'dlq-';
+
 /** Our own sentences may quote what was published. */
 const MESSAGE_LENGTH_MAX = 2_000;
 
@@ -59,7 +62,7 @@ export function deadLetterRecord(topic: string, lane: number, letter: DeadLetter
     key: letter.key,
     value: letter.value,
     headers: {
-      ...letter.headers,
+      ...Object.fromEntries(Object.entries(letter.headers).filter(([name]) => !name.startsWith(OWN_PREFIX))),
       'dlq-reason': letter.reason,
       'dlq-message': letter.message.slice(0, MESSAGE_LENGTH_MAX).toWellFormed(),
       'dlq-topic': letter.topic,

@@ -54,6 +54,7 @@ export class LaneProducer {
       idempotent: true,
       maxInFlightRequests: 1,
       transactionTimeout: TRANSACTION_TIMEOUT_MS,
+      allowAutoTopicCreation: false,
       retry: LANE_RETRY,
     });
   }

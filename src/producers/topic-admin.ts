@@ -120,6 +120,24 @@ export async function checkTopics(
   });
 }
 
+/**
+ * How long the ledger keeps a deletion at the least, as the topic is configured.
+ * @param definedMs as it was made; taken where its configuration may not be read
+ */
+export async function readDeletionsKeptMs(admin: Admin, topic: string, definedMs: number): Promise<number> {
+  try {
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: ['delete.retention.ms'] }],
+    });
+    const value = Number(resources[0]?.configEntries[0]?.configValue);
+    return Number.isFinite(value) ? value : definedMs;
+  } catch (error) {
+    if ((error as { type?: unknown }).type === 'TOPIC_AUTHORIZATION_FAILED') return definedMs;
+    throw error;
+  }
+}
+
 async function readStates(admin: Admin, topics: string[]): Promise<Map<string, TopicState>> {
   // Asking for the metadata of a topic by its name could make it, where the cluster allows that; the list does not.
   const listed = new Set(await admin.listTopics());
@@ -173,7 +191,7 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
     problems.push({
       topic,
       kind: 'timestamp',
-      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so that publishers' clocks would decide the age of a command: ${alter('message.timestamp.type', 'LogAppendTime')}`,
+      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so that ${definition.purpose === 'ledger' ? 'one wrong clock of a process could have keys forgotten early' : "publishers' clocks would decide the age of a command"}: ${alter('message.timestamp.type', 'LogAppendTime')}`,
     });
   }
   if (Number(value('max.message.bytes')) < definition.maxMessageBytes && definition.purpose !== 'command') {

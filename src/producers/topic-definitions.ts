@@ -80,17 +80,22 @@ export function topicDefinitions(settings: TopicSettings): TopicDefinition[] {
       partitions: settings.LANES,
       retentionMs: null,
       cleanupPolicy: 'compact',
-      timestampType: 'CreateTime',
+      // Keys are forgotten by the brokers' time as well as by ours: one clock that is wrong must not forget them early.
+      timestampType: 'LogAppendTime',
       maxMessageBytes: CARRIER_BYTES_MAX,
       segments: {
         'segment.ms': String(LEDGER_SEGMENT_MS),
         'segment.bytes': String(LEDGER_SEGMENT_BYTES),
         'max.compaction.lag.ms': String(LEDGER_COMPACTION_LAG_MS_MAX),
-        // A standby that was away for less than this still sees that a key was forgotten.
-        'delete.retention.ms': String(Math.max(DAY_MS, keyMemoryMs)),
+        'delete.retention.ms': String(deletionsKeptMs(settings)),
       },
     },
   ];
+}
+
+/** How long the ledger keeps a deletion, at the least: a store that was away for less still sees that a key was forgotten. */
+export function deletionsKeptMs({ LEDGER_RETENTION }: Pick<TopicSettings, 'LEDGER_RETENTION'>): number {
+  return Math.max(DAY_MS, LEDGER_RETENTION);
 }
 
 /** The topic configuration of a definition, as Kafka names it. */

@@ -1,17 +1,20 @@
 /**
  * Avro in the Confluent wire format, through the schema registry.
  *
- * Writing: the id of each of our schemas is looked up once by its subject (registering is a deployment step, not ours).
- * Reading: the writer's schema comes from the registry by its id, which must be one of the topic's own subject, and is
- * resolved into our own record, so that older and newer publishers are both understood. What was found is kept, for ids
- * never change; that an id is not known, or not the subject's, is asked again each time, for it may be registered since.
+ * Writing is the registry client's: the id of each of our schemas is looked up once by its subject (registering is a
+ * deployment step, not ours).
+ * Reading is ours, for what others registered and wrote has to be bounded: the writer's schema comes from the registry by
+ * its id, which must be one of the topic's own subject, and is resolved into our own record, so that older and newer
+ * publishers are both understood. What was found is kept, for ids never change; that an id is not known, or not the
+ * subject's, is asked again each time, for it may be registered since.
  *
  * An outage is never a bad message: each look-up has a deadline, and what could not be asked is `unavailable`.
  */
+import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
 import { COMMAND_RECORDS } from './commands.ts';
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from './lossless-json.ts';
 import { askRegistry, type RegistryAccess, type RegistryAnswer } from './registry-http.ts';
-import { loadSchema } from './schemas.ts';
+import { AVRO_OPTIONS, loadSchema } from './schemas.ts';
 import { subjectOf } from './topics.ts';
 import {
   readerRecord,
@@ -62,6 +65,7 @@ export class RegistryError extends Error {
 
 export class RecordRegistry {
   readonly #access: RegistryAccess;
+  readonly #client: SchemaRegistry;
   readonly #records: ReadonlyMap<string, string>;
   readonly #readers = new Map<string, ReaderRecord>();
   /** By topic and id: an id may be of several subjects. */
@@ -71,6 +75,12 @@ export class RecordRegistry {
 
   constructor(options: RegistryOptions) {
     this.#access = options;
+    const { password, url, username } = options;
+    const auth = username === null ? {} : { auth: { username, password: password ?? '' } };
+    this.#client = new SchemaRegistry(
+      { host: url, retry: { retries: 0 }, ...auth },
+      { forSchemaOptions: AVRO_OPTIONS },
+    );
     this.#records = options.records;
   }
 
@@ -101,9 +111,7 @@ export class RecordRegistry {
    * @throws RegistryError when the schema's id is not known yet and cannot be looked up
    */
   async encode(topic: string, value: object): Promise<Buffer> {
-    const header = Buffer.alloc(WIRE_HEADER_BYTES);
-    header.writeInt32BE(await this.#ownId(topic), 1);
-    return Buffer.concat([header, this.#reader(topic).type.toBuffer(value)]);
+    return this.#client.encode(await this.#ownId(topic), value);
   }
 
   /** Reads a value of the topic into our own record of it. Never throws for what the bytes or the schema say. */
@@ -250,24 +258,22 @@ export class RecordRegistry {
     const known = this.#ownIds.get(topic);
     if (known !== undefined) return known;
     const subject = subjectOf(topic);
-    const schema = JSON.stringify(loadSchema(this.#recordName(topic)));
+    const schema = { type: SchemaType.AVRO as const, schema: JSON.stringify(loadSchema(this.#recordName(topic))) };
     try {
-      const answer = await this.#ask('POST', `/subjects/${encodeURIComponent(subject)}`, {
-        schemaType: 'AVRO',
-        schema,
-      });
-      if (answer.status === 404)
-        throw new RegistryError(`subject ${subject} does not have our schema`, { missing: true });
-      const id = numberOf(answer.body, 'id');
-      if (id === null) throw new Error('it answered without an id');
+      const id = await withDeadline(this.#client.getRegistryIdBySchema(subject, schema));
+      await withDeadline(this.#client.getSchema(id));
       this.#ownIds.set(topic, id);
       return id;
     } catch (error) {
-      if (error instanceof RegistryError) throw error;
-      throw new RegistryError(`the schema registry cannot be asked for ${subject}: ${messageOf(error)}`, {
-        missing: false,
-        cause: error,
-      });
+      // The client wraps a 404 of this call in an error of its own, without a status.
+      const missing =
+        statusOf(error) === 404 || (error instanceof Error && error.name === 'ConfluentSchemaRegistryError');
+      throw new RegistryError(
+        missing
+          ? `subject ${subject} does not have our schema`
+          : `the schema registry cannot be asked for ${subject}: ${messageOf(error)}`,
+        { missing, cause: error },
+      );
     }
   }
 }
@@ -323,4 +329,22 @@ function unreadable(schemaId: number, problem: string): Writer {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+function statusOf(error: unknown): number | undefined {
+  return typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
+    ? error.status
+    : undefined;
+}
+
+async function withDeadline<Value>(promise: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${LOOK_UP_DEADLINE_MS} ms`)), LOOK_UP_DEADLINE_MS);
+  });
+  try {
+    return await Promise.race([promise, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -118,5 +118,11 @@ export function positionRecord(token: string, commit: number, offset: bigint, ti
       offset,
     ]),
   );
-  return { key: POSITION_KEY, value: encodePosition({ token, commit, next }), state: null, offset, timestampMs };
+  return {
+    key: POSITION_KEY,
+    value: encodePosition({ token, commit, next, topicIds: {} }),
+    state: null,
+    offset,
+    timestampMs,
+  };
 }

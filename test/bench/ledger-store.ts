@@ -35,7 +35,7 @@ const LIVE_COMMANDS = 20;
 const READS = 100_000;
 const PROGRESS_MS = 5_000;
 const START_MS = 1_767_225_600_000;
-const IDENTITY = { topic: 'payments.internal.ledger.v1', laneCount, clusterId: 'bench' };
+const IDENTITY = { topic: 'payments.internal.ledger.v1', laneCount, clusterId: 'bench', topicId: null };
 
 const directory = mkdtempSync(join(tmpdir(), 'ledger-store-'));
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
@@ -86,6 +86,7 @@ async function openIndex(): Promise<LmdbLedgerIndex> {
     stateDirectory: directory,
     laneCount,
     restingSince: recordRestingSinceMs,
+    nowMs: () => Date.now(),
     onFatal: (error) => {
       throw error;
     },

@@ -52,7 +52,7 @@ describe('topics create', () => {
     expect(await configurationOf(prefix, names.ledger)).toMatchObject({
       'cleanup.policy': 'compact',
       'max.message.bytes': '4194304',
-      'message.timestamp.type': 'CreateTime',
+      'message.timestamp.type': 'LogAppendTime',
     });
   });
 
@@ -109,7 +109,7 @@ describe('topics check', () => {
     expect(kinds(names.commands['execute-quote'])).toEqual(['retention']);
     expect(kinds(names.commands['create-quote'])).toEqual(['retention']);
     expect(kinds(names.commands['reject-transaction'])).toEqual(['missing']);
-    expect(kinds(names.ledger)).toEqual(['cleanup', 'size']);
+    expect(kinds(names.ledger)).toEqual(['cleanup', 'timestamp', 'size']);
     expect(kinds(names.commands['simulate-uma-receive'])).toEqual([]);
     for (const { message } of run.documents) expect(message).toMatch(/: (run|set|lower|raise) /);
 

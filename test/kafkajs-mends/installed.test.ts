@@ -20,3 +20,16 @@ test('a filter that lets aborted records through is named, with what to do', () 
     loaded.exports = filter;
   }
 });
+
+test('a kafkajs that cannot tell the ids of topics is named, with what to do', () => {
+  const { requests } = createRequire(import.meta.url)('kafkajs/src/protocol/requests') as {
+    requests: Record<string, unknown>;
+  };
+  const mend = requests['TopicIds'];
+  delete requests['TopicIds'];
+  try {
+    expect(kafkajsProblem()).toContain('npm ci');
+  } finally {
+    requests['TopicIds'] = mend;
+  }
+});

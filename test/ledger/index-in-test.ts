@@ -6,7 +6,12 @@ import { LmdbLedgerIndex, type OpenedStore, type StoreIdentity } from '../../src
 import { recordRestingSinceMs } from '../../src/status/rest.ts';
 
 export const LANES = 2;
-export const IDENTITY: StoreIdentity = { topic: 'test.internal.ledger.v1', laneCount: LANES, clusterId: 'cluster-1' };
+export const IDENTITY: StoreIdentity = {
+  topic: 'test.internal.ledger.v1',
+  laneCount: LANES,
+  clusterId: 'cluster-1',
+  topicId: 'topic-1',
+};
 
 export function temporaryDirectory(): string {
   return mkdtempSync(join(tmpdir(), 'ledger-store-test-'));
@@ -28,6 +33,7 @@ export async function openIndex(stateDirectory: string, identity: Partial<StoreI
     stateDirectory,
     laneCount: identity.laneCount ?? LANES,
     restingSince: recordRestingSinceMs,
+    nowMs: () => Date.now(),
     onFatal: (error) => fatal.push(error),
   });
   const opened = await index.open({ ...IDENTITY, ...identity });

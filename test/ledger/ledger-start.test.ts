@@ -15,7 +15,10 @@ beforeEach(() => {
 afterEach(() => removeDirectory(directory));
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const RECORDS = 10;
+/** Of the topic; nine tenths of it may pass between two readings. */
+const DELETIONS_KEPT_MS = DAY_MS;
 
 interface Logged {
   event: string;
@@ -23,74 +26,147 @@ interface Logged {
   reason?: string;
 }
 
-test('lanes whose checkpoint is of another time of the topic are read again, and no others', async () => {
-  const read = readSomeSettings({ KAFKA_BROKERS: inject('kafkaBrokers').join(',') }, KAFKA_SETTING_NAMES);
-  if (!read.ok) throw new Error(read.problems.join('; '));
+interface Started {
+  readonly index: LmdbLedgerIndex;
+  readonly logged: readonly Logged[];
+}
+
+const read = readSomeSettings({ KAFKA_BROKERS: inject('kafkaBrokers').join(',') }, KAFKA_SETTING_NAMES);
+if (!read.ok) throw new Error(read.problems.join('; '));
+const settings = read.config;
+const kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
+
+/** A topic with records in each partition, of the given times by the brokers' clocks. */
+async function topicOf(partitions: number, timesMs: readonly number[]): Promise<string> {
   const topic = `test-start-${randomUUID()}`;
-  const kafka = createKafka(read.config, 'test', { retry: PATIENT_RETRY });
+  const configEntries = [{ name: 'delete.retention.ms', value: String(DELETIONS_KEPT_MS) }];
   await withAdmin(kafka, (admin) =>
-    admin.createTopics({ topics: [{ topic, numPartitions: 5 }], waitForLeaders: true }),
+    admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }], waitForLeaders: true }),
   );
   const producer = kafka.producer();
   await producer.connect();
-  const nowMs = Date.now();
-  for (let partition = 0; partition < 5; partition += 1) {
-    const messages = Array.from({ length: RECORDS }, () => ({ value: 'x', partition, timestamp: String(nowMs) }));
+  for (let partition = 0; partition < partitions; partition += 1) {
+    const messages = timesMs.map((timeMs) => ({ value: 'x', partition, timestamp: String(timeMs) }));
     await producer.send({ topic, messages });
   }
   await producer.disconnect();
+  return topic;
+}
+
+/** @param clockMs what our clock says, when records are applied, too */
+async function start(topic: string, laneCount: number, clockMs: number): Promise<Started> {
+  const logged: Logged[] = [];
+  const log = (line: Logged): void => void logged.push(line);
+  const clock = { nowMs: () => clockMs, monotonicMs: () => performance.now() };
+  const index = new LmdbLedgerIndex({
+    stateDirectory: directory,
+    laneCount,
+    restingSince: () => null,
+    nowMs: () => clockMs,
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  const options = { settings, clientId: 'test', topic, laneCount, deletionsKeptMs: 7 * DAY_MS, clock };
+  await openLedgerStore({ ...options, index, log: { info: log, warn: log } as never });
+  return { index, logged };
+}
+
+function applyTo({ index }: Started, lane: number, nextOffset: number, timestampMs: number): void {
+  const record = { key: '!owner', value: Buffer.from('{}'), state: null, offset: 0n, timestampMs };
+  index.applyBatch(lane, [record], BigInt(nextOffset));
+}
+
+const checkpointsOf = ({ index }: Started, laneCount: number): number[] =>
+  Array.from({ length: laneCount }, (_, lane) => Number(index.checkpoint(lane).nextOffset));
+
+test('lanes whose checkpoint is of another time of the topic are read again, and no others', async () => {
+  const nowMs = Date.now();
+  const topic = await topicOf(
+    5,
+    Array.from({ length: RECORDS }, () => nowMs),
+  );
   await withAdmin(kafka, async (admin) => {
     // The client deletes only where it has asked before.
     await admin.fetchTopicOffsets(topic);
     await admin.deleteTopicRecords({ topic, partitions: [{ partition: 1, offset: String(RECORDS - 2) }] });
   });
 
-  async function start(): Promise<{ index: LmdbLedgerIndex; logged: Logged[] }> {
-    const logged: Logged[] = [];
-    const log = (line: Logged): void => void logged.push(line);
-    const index = new LmdbLedgerIndex({
-      stateDirectory: directory,
-      laneCount: 5,
-      restingSince: () => null,
-      onFatal: (error) => {
-        throw error;
-      },
-    });
-    const options = { settings: read.ok ? read.config : (undefined as never), clientId: 'test', topic, laneCount: 5 };
-    await openLedgerStore({ ...options, index, log: { info: log, warn: log } as never });
-    return { index, logged };
-  }
-  const applyTo = (index: LmdbLedgerIndex, lane: number, nextOffset: number, timestampMs: number): void => {
-    const record = { key: '!owner', value: Buffer.from('{}'), state: null, offset: 0n, timestampMs };
-    index.applyBatch(lane, [record], BigInt(nextOffset));
-  };
-
-  const first = await start();
+  const first = await start(topic, 5, nowMs);
   expect(first.logged.map(({ event }) => event)).toEqual(['ledger-store-open']);
-  applyTo(first.index, 0, RECORDS, nowMs);
-  applyTo(first.index, 1, 3, nowMs);
-  applyTo(first.index, 2, RECORDS + 5, nowMs);
-  applyTo(first.index, 4, 4, nowMs);
+  applyTo(first, 0, RECORDS, nowMs);
+  applyTo(first, 1, 3, nowMs);
+  applyTo(first, 2, RECORDS + 5, nowMs);
+  applyTo(first, 4, 4, nowMs);
   await first.index.close();
 
-  const second = await start();
-  expect(Array.from({ length: 5 }, (_, lane) => Number(second.index.checkpoint(lane).nextOffset))).toEqual([
-    RECORDS,
-    0,
-    0,
-    0,
-    4,
-  ]);
+  const second = await start(topic, 5, nowMs);
+  expect(checkpointsOf(second, 5)).toEqual([RECORDS, 0, 0, 0, 4]);
   expect(second.logged.map(({ lane, reason }) => [lane, reason]).slice(1)).toEqual([
     [1, 'read up to 3, but it begins at 8'],
     [2, 'read up to 15, but it ends at 10'],
   ]);
   for (const lane of [0, 4]) second.index.forgetLane(lane);
-  applyTo(second.index, 0, RECORDS, nowMs - HOUR_MS);
+  applyTo(second, 0, RECORDS, nowMs - HOUR_MS);
   await second.index.close();
 
-  const third = await start();
+  const third = await start(topic, 5, nowMs);
   expect(third.index.checkpoint(0).nextOffset).toBe(0n);
   expect(third.logged.at(-1)?.reason).toContain('younger');
   await third.index.close();
+});
+
+test('a store of a topic that was made again is thrown away, whatever its offsets and times are', async () => {
+  const nowMs = Date.now();
+  const topic = await topicOf(1, [nowMs, nowMs, nowMs]);
+  const first = await start(topic, 1, nowMs);
+  applyTo(first, 0, 2, nowMs);
+  await first.index.close();
+
+  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic] }));
+  const isGone = async (): Promise<boolean> =>
+    withAdmin(kafka, async (admin) => !(await admin.listTopics()).includes(topic));
+  await expect.poll(isGone, { timeout: 20_000 }).toBe(true);
+  await withAdmin(kafka, (admin) =>
+    admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }),
+  );
+  const second = await start(topic, 1, nowMs);
+  expect(second.logged.map(({ event }) => event)).toEqual(['ledger-store-rebuilt']);
+  expect(second.logged[0]?.reason).toContain('another ledger');
+  await second.index.close();
+});
+
+test('what was not read on for longer than deletions are kept is read again, unless nothing came since', async () => {
+  const nowMs = Date.now();
+  const topic = await topicOf(3, [nowMs, nowMs, nowMs, nowMs]);
+  const first = await start(topic, 3, nowMs);
+  applyTo(first, 0, 2, nowMs);
+  // Behind it only the marker of a transaction would fit.
+  applyTo(first, 1, 3, nowMs);
+  await first.index.close();
+
+  const soon = await start(topic, 3, nowMs + 0.5 * DELETIONS_KEPT_MS);
+  expect(soon.logged.map(({ event }) => event)).toEqual(['ledger-store-open']);
+  applyTo(soon, 2, 2, nowMs);
+  await soon.index.close();
+
+  const late = await start(topic, 3, nowMs + DELETIONS_KEPT_MS);
+  expect(checkpointsOf(late, 3)).toEqual([0, 3, 2]);
+  expect(late.logged.at(-1)).toMatchObject({ event: 'ledger-store-lane-rebuilt', lane: 0 });
+  expect(late.logged.at(-1)?.reason).toContain('not read on for 86400000 ms or more');
+  await late.index.close();
+});
+
+test('a store that a wrong clock calls young is read again all the same, by the brokers’ times', async () => {
+  const nowMs = Date.now();
+  const topic = await topicOf(1, [nowMs - 2 * DAY_MS, nowMs - 2 * DAY_MS, nowMs - 2 * DAY_MS, nowMs]);
+  // Our clock stood two days ahead when the store was written, and is right now.
+  const first = await start(topic, 1, nowMs);
+  applyTo(first, 0, 1, nowMs - 2 * DAY_MS);
+  await first.index.close();
+
+  const second = await start(topic, 1, nowMs);
+  expect(second.index.checkpoint(0).nextOffset).toBe(0n);
+  expect(second.logged.at(-1)?.reason).toContain('by the brokers');
+  await second.index.close();
 });

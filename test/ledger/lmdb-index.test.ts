@@ -356,7 +356,7 @@ test('the owner and the last timestamp are kept with the checkpoint', async () =
   await first.index.close();
   const { index } = await openIndex(directory);
   expect(index.owner(1)).toEqual(owner);
-  expect(index.checkpoint(1)).toEqual({ nextOffset: 9n, timestampMs: 1234 });
+  expect(index.checkpoint(1)).toMatchObject({ nextOffset: 9n, timestampMs: 1234 });
   expect(index.owner(0)).toBeUndefined();
   await index.close();
 });

@@ -1,5 +1,5 @@
 /** Forgetting: what is done for longer than the retention gets a tombstone, what may still matter does not. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Outcome } from '../../src/records/commands.ts';
 import { LaneMemory } from '../../src/consumers/lane-memory.ts';
 import { LaneRetention } from '../../src/consumers/lane-retention.ts';
@@ -8,7 +8,7 @@ import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/ledger/ledger-index.ts';
 import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { encodeTransactionState, unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
-import { donePhase, entryOf, entryRecord, intentPhase } from '../bench/ledger-records.ts';
+import { donePhase, entryOf, entryRecord, intentPhase, positionRecord } from '../bench/ledger-records.ts';
 import { openIndex, removeDirectory, temporaryDirectory, type OpenIndex } from './index-in-test.ts';
 
 const NOW_MS = 1_000_000;
@@ -44,7 +44,10 @@ function apply(...records: LedgerRecord[]): void {
   const placed = records.map((record, at) => ({ ...record, offset: first + BigInt(at) }));
   opened.index.applyBatch(0, placed, first + BigInt(records.length));
 }
-const entry = (of: Entry): LedgerRecord => entryRecord(of, 0n, 0);
+/** @param writtenMs by the broker's clock */
+const entry = (of: Entry, writtenMs = 0): LedgerRecord => entryRecord(of, 0n, writtenMs);
+/** A commit of the lane, for the time that the broker gives to it. */
+const brokerSays = (timeMs: number): void => apply(positionRecord('token', 1, 0n, timeMs));
 
 function retentionOf(memory: LaneMemory): LaneRetention {
   return new LaneRetention({ lane: 0, index: opened.index, clock, retention: RETENTION }, memory);
@@ -52,6 +55,9 @@ function retentionOf(memory: LaneMemory): LaneRetention {
 
 /** Keys of the tombstones that a transaction writes. */
 function tombstonesOf(retention: LaneRetention): string[] {
+  return tombstonesIn(gathered(retention));
+}
+function gathered(retention: LaneRetention): LaneTransaction {
   const transaction = new LaneTransaction({
     lane: 0,
     ledgerTopic: 'ledger',
@@ -59,7 +65,10 @@ function tombstonesOf(retention: LaneRetention): string[] {
     unitsMax: Infinity,
   });
   retention.gather(transaction);
-  const records = transaction.records({ token: 'token', commit: 1 }, new Map());
+  return transaction;
+}
+function tombstonesIn(transaction: LaneTransaction): string[] {
+  const records = transaction.records({ token: 'token', commit: 1, topicIds: {} }, new Map());
   return records.filter(({ value }) => value === null).map(({ key }) => String(key));
 }
 
@@ -76,6 +85,7 @@ test('entries that are done and transactions at rest are forgotten when they are
     state('unclear', { status: 'COMPLETED', seenEndedMs: OLD_MS, unclearSinceMs: OLD_MS }),
     state('spare-quote', { quoteStatus: 'PENDING', quoteSeenEndedMs: OLD_MS }),
   );
+  brokerSays(NOW_MS);
   const forgotten = tombstonesOf(retentionOf(new LaneMemory(opened.index, 0)));
   expect(forgotten).toEqual(['c:old', 'c:refused', 't:completed', 't:spare-quote']);
 });
@@ -86,6 +96,7 @@ test('what the lane has committed since counts, though the index does not show i
     entry(done('done-again', OLD_MS, 'FAILED')),
     state('refunded', { status: 'COMPLETED', seenEndedMs: OLD_MS }),
   );
+  brokerSays(NOW_MS);
   const memory = new LaneMemory(opened.index, 0);
   memory.putEntry(entryOf('retried', intentPhase(NOW_MS), NOW_MS), 1);
   memory.putEntry(done('done-again', NOW_MS), 1);
@@ -96,6 +107,7 @@ test('what the lane has committed since counts, though the index does not show i
 test('many are forgotten in bounded numbers, one transaction after the other, until none is left', () => {
   const count = 1_200;
   apply(...Array.from({ length: count }, (_, each) => entry(done(`key-${each}`, OLD_MS + each))));
+  brokerSays(NOW_MS);
   const retention = retentionOf(new LaneMemory(opened.index, 0));
   const forgotten = new Set<string>();
   for (let look = 0; look < 10; look += 1) {
@@ -108,4 +120,55 @@ test('many are forgotten in bounded numbers, one transaction after the other, un
   expect(forgotten.size).toBe(count);
   expect(opened.index.size()).toBe(0);
   expect(opened.index.entry(0, 'key-0')).toBeUndefined();
+});
+
+describe('a clock that is wrong by a week, either way, forgets nothing early', () => {
+  const WEEK_MS = 7 * 24 * 3_600_000;
+  /** When the entry was finished, by a clock that is right. */
+  const DONE_MS = 10 * WEEK_MS;
+  const YOUNG_MS = DONE_MS + RETENTION.doneMs - 1;
+  const DUE_MS = DONE_MS + RETENTION.doneMs + 1;
+
+  test.each([
+    ['of the process that retains, fast', { ours: YOUNG_MS + WEEK_MS, broker: YOUNG_MS, completed: DONE_MS }],
+    ['of the process that retains, slow', { ours: YOUNG_MS - WEEK_MS, broker: YOUNG_MS, completed: DONE_MS }],
+    ['of the process that finished, fast', { ours: YOUNG_MS, broker: YOUNG_MS, completed: DONE_MS + WEEK_MS }],
+    ['of the process that finished, slow', { ours: YOUNG_MS, broker: YOUNG_MS, completed: DONE_MS - WEEK_MS }],
+    ['of a broker, fast', { ours: YOUNG_MS, broker: YOUNG_MS + WEEK_MS, completed: DONE_MS }],
+    ['of a broker, slow', { ours: YOUNG_MS, broker: YOUNG_MS - WEEK_MS, completed: DONE_MS }],
+  ])('%s', (_whose, { ours, broker, completed }) => {
+    apply(entry(done('young', completed), DONE_MS), state('young', { status: 'COMPLETED', seenEndedMs: completed }));
+    apply({ ...state('young', { status: 'COMPLETED', seenEndedMs: completed }), timestampMs: DONE_MS });
+    brokerSays(broker);
+    clockMs = ours;
+    expect(tombstonesOf(retentionOf(new LaneMemory(opened.index, 0)))).toEqual([]);
+  });
+
+  test('where all clocks are right, it is forgotten when it is due', () => {
+    apply(entry(done('due', DONE_MS), DONE_MS));
+    brokerSays(DUE_MS);
+    clockMs = DUE_MS;
+    expect(tombstonesOf(retentionOf(new LaneMemory(opened.index, 0)))).toEqual(['c:due']);
+  });
+
+  test('while no broker has told the time, nothing is forgotten', () => {
+    apply(entry(done('due', DONE_MS)));
+    clockMs = DUE_MS + WEEK_MS;
+    expect(tombstonesOf(retentionOf(new LaneMemory(opened.index, 0)))).toEqual([]);
+  });
+
+  test('an idle lane commits its position alone to hear of the broker’s time, once for each look', () => {
+    apply(entry(done('due', DONE_MS), DONE_MS));
+    const retention = retentionOf(new LaneMemory(opened.index, 0));
+    clockMs = YOUNG_MS;
+    expect(gathered(retention).isEmpty()).toBe(true);
+    clockMs = DUE_MS + 60_000;
+    const asking = gathered(retention);
+    expect(asking.isEmpty()).toBe(false);
+    expect(asking.records({ token: 'token', commit: 1, topicIds: {} }, new Map())).toHaveLength(1);
+    expect(gathered(retention).isEmpty()).toBe(true);
+    brokerSays(DUE_MS + 60_000);
+    clockMs += 60_000;
+    expect(tombstonesOf(retention)).toEqual(['c:due']);
+  });
 });

@@ -7,9 +7,10 @@ import { topicNames } from '../../src/records/topics.ts';
 import { MemoryIndex } from './memory-index.ts';
 
 const silence = (): void => undefined;
+const BOUNDS = { lowOffset: 0n, highOffset: 5n, topicId: null };
 
 /** The stage that a lane without a position in its ledger comes to. */
-async function stageAfterTaking(startOf: (isTaken: boolean) => TopicStart): Promise<string> {
+async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | null): Promise<string> {
   let isTaken = false;
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const parts = {
@@ -29,7 +30,8 @@ async function stageAfterTaking(startOf: (isTaken: boolean) => TopicStart): Prom
     makeProducer: () => ({ open: async () => undefined, commit: async () => void (isTaken = true), drop: silence }),
     seek: silence,
     resume: silence,
-    topicStart: async () => startOf(isTaken),
+    topicStart: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: committedOffset(isTaken) }),
+    ledgerTopicId: () => null,
     isConfirmed: () => true,
     isConfirmedSince: () => true,
     onStageChange: () => resolve(undefined),
@@ -44,10 +46,10 @@ async function stageAfterTaking(startOf: (isTaken: boolean) => TopicStart): Prom
 }
 
 test('progress of the group that came after the taking does not stop the lane: it is the next owner’s', async () => {
-  const stage = await stageAfterTaking((isTaken) => ({ lowOffset: 0n, committedOffset: isTaken ? 5n : null }));
+  const stage = await stageAfterTaking((isTaken) => (isTaken ? 5n : null));
   expect(stage).toBe('open');
 });
 
 test('progress of the group that was there before, without a position in the ledger, stops the lane', async () => {
-  expect(await stageAfterTaking(() => ({ lowOffset: 0n, committedOffset: 5n }))).toBe('stopped');
+  expect(await stageAfterTaking(() => 5n)).toBe('stopped');
 });

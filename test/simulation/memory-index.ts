@@ -20,7 +20,7 @@ interface Lane {
   checkpoint: Checkpoint;
 }
 
-const EMPTY: Checkpoint = { nextOffset: 0n, timestampMs: 0 };
+const EMPTY: Checkpoint = { nextOffset: 0n, timestampMs: 0, appliedMs: 0 };
 
 export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex> {
   readonly #lanes: readonly Lane[];
@@ -62,7 +62,7 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
       if (record.value !== null && record.key.startsWith(ENTRY_PREFIX) && record.state !== 'DONE')
         unfinished.add(record.key);
     }
-    this.#lane(lane).checkpoint = { nextOffset, timestampMs };
+    this.#lane(lane).checkpoint = { nextOffset, timestampMs, appliedMs: Date.now() };
   }
 
   checkpoint(lane: number): Checkpoint {

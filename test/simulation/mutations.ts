@@ -58,9 +58,9 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'the progress of the group is asked for after the lane is taken',
     file: 'consumers/lane.ts',
-    find: 'const positions = this.#inputs.startPositions(starts, index.position(lane));',
+    find: 'const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);',
     replace:
-      'const known = index.position(lane); const positions = this.#inputs.startPositions(await this.#inputs.starts(), known);',
+      'const known = index.position(lane); const positions = await this.#inputs.startPositions(await this.#inputs.starts(), known, isWanted);',
   },
   {
     name: 'an orphaned call is settled at once',

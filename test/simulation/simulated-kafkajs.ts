@@ -127,6 +127,8 @@ function adminOf(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owne
       request(() =>
         broker.logs(topic).map((log, partition) => ({ partition, offset: String(log.lastStableOffset()) })),
       ),
+    fetchTopicIds: ({ topics }: { topics: readonly string[] }) =>
+      request(() => topics.map((topic) => ({ topic, topicId: `id-of-${topic}` }))),
     listTopics: () => request(() => broker.topics()),
     fetchTopicOffsets: (topic: string) =>
       request(() =>

@@ -1,0 +1,66 @@
+/**
+ * What the broker did to an input behind a lane's back: the topic was deleted and made again, it ends before where the
+ * lane stands, or it begins after. Going on would drop commands without a word, for what is below the lane's position is
+ * taken for a redelivery. Pure.
+ */
+
+/** Where an input's partition begins and ends and which topic it is of, as the broker says. */
+export interface InputBounds {
+  readonly lowOffset: bigint;
+  readonly highOffset: bigint;
+  /** Another one where a topic was made again; null: the broker does not know ids. */
+  readonly topicId: string | null;
+}
+
+/** Where a lane stands in one input. */
+export interface InputPlace {
+  readonly topic: string;
+  readonly lane: number;
+  /** The id that the lane's position is bound to; undefined: none yet. */
+  readonly boundId: string | undefined;
+  /** Next offset to be read, before the broker was asked and after it answered. */
+  readonly offsetBefore: bigint;
+  readonly offsetAfter: bigint;
+}
+
+export interface ForcedJump {
+  readonly kind: 'made-again' | 'ends-before' | 'begins-after';
+  /** What happened, what may be lost, and what to do. */
+  readonly reason: string;
+}
+
+/**
+ * For seconds after a broker was killed its partitions seem to end earlier than they do, and a broker that lags behind
+ * the others may know a topic of yesterday. What lasts longer is so.
+ */
+export const JUMP_PATIENCE_MS = 15_000;
+
+const RUNBOOK = 'See the runbook PaymentsLaneStopped';
+
+export function forcedJumpOf(place: InputPlace, seen: InputBounds): ForcedJump | null {
+  const { boundId, lane, offsetAfter, offsetBefore, topic } = place;
+  const where = `${topic}, partition ${lane}`;
+  if (boundId !== undefined && seen.topicId !== null && seen.topicId !== boundId) {
+    return {
+      kind: 'made-again',
+      reason:
+        `${where}: the topic was deleted and made again (its id was ${boundId}, now it is ${seen.topicId}). What was published to the ` +
+        `former one and not admitted, from offset ${offsetBefore} on, is lost with it. ${RUNBOOK}`,
+    };
+  }
+  if (seen.highOffset < offsetBefore) {
+    return {
+      kind: 'ends-before',
+      reason:
+        `${where}: the lane has read up to ${offsetBefore}, but the topic ends at ${seen.highOffset}: it was truncated, or restored ` +
+        `from an older copy. What is published below ${offsetBefore} would be passed over as a redelivery. ${RUNBOOK}`,
+    };
+  }
+  if (seen.lowOffset > offsetAfter) {
+    return {
+      kind: 'begins-after',
+      reason: `${where}: records from ${offsetAfter} to ${seen.lowOffset - 1n} were deleted by retention before they were admitted. ${RUNBOOK}`,
+    };
+  }
+  return null;
+}

@@ -1,0 +1,29 @@
+/** A topic that is deleted and made again under its name is another topic: its id tells. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Admin } from 'kafkajs';
+import { connectKafka, createTopic } from './local-kafka.ts';
+
+const kafka = connectKafka();
+const admin: Admin = kafka.admin();
+beforeAll(() => admin.connect());
+afterAll(() => admin.disconnect());
+
+test('ids of topics are told as Kafka prints them, until a topic is made again; what does not exist is left out', async () => {
+  const [topic, other] = [await createTopic(kafka), await createTopic(kafka)];
+  const idOf = async (name: string): Promise<string | null | undefined> =>
+    (await admin.fetchTopicIds({ topics: [topic, other, 'no-such-topic'] })).find((told) => told.topic === name)
+      ?.topicId;
+  const [first, otherId] = [await idOf(topic), await idOf(other)];
+  expect(first).toMatch(/^[\w-]{22}$/);
+  expect(otherId).toMatch(/^[\w-]{22}$/);
+  expect(otherId).not.toBe(first);
+  expect(await idOf(topic)).toBe(first);
+  expect(await idOf('no-such-topic')).toBeUndefined();
+
+  await admin.deleteTopics({ topics: [topic] });
+  await expect.poll(() => idOf(topic), { timeout: 10_000 }).toBeUndefined();
+  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
+  await expect.poll(() => idOf(topic), { timeout: 10_000 }).toMatch(/^[\w-]{22}$/);
+  expect(await idOf(topic)).not.toBe(first);
+  expect(await idOf(other)).toBe(otherId);
+});

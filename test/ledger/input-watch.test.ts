@@ -1,0 +1,106 @@
+/** Open lanes are held against the brokers' answers: what lasts stops them, what passes does not. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import { readSomeSettings } from '../../src/config.ts';
+import type { InputBounds } from '../../src/consumers/forced-jumps.ts';
+import { InputWatch } from '../../src/consumers/input-watch.ts';
+import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
+import { withAdmin } from '../../src/producers/admin-session.ts';
+import { createKafka, KAFKA_SETTING_NAMES, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+
+const TOPIC = 'commands';
+const LOOK_MS = 5_000;
+const SOUND: InputBounds = { lowOffset: 10n, highOffset: 60n, topicId: 'first' };
+
+let bounds: InputBounds | Error;
+let offset: bigint;
+let stopped: string[];
+let watch: InputWatch;
+beforeEach(() => {
+  vi.useFakeTimers();
+  [bounds, offset, stopped] = [SOUND, 50n, []];
+  watch = new InputWatch({
+    topics: [TOPIC],
+    readers: [
+      { lane: 0, reading: () => ({ offset, boundId: 'first' }), stop: (reason) => void stopped.push(reason) },
+      { lane: 1, reading: () => null, stop: (reason) => void stopped.push(reason) },
+    ],
+    boundsOf: async () => {
+      if (bounds instanceof Error) throw bounds;
+      return new Map([0, 1].map((lane) => [lane, bounds as InputBounds]));
+    },
+    clock: { nowMs: () => Date.now(), monotonicMs: () => Date.now() },
+    log: { warn: () => undefined } as never,
+  });
+  watch.start();
+});
+afterEach(() => {
+  watch.stop();
+  vi.useRealTimers();
+});
+
+const looks = (count: number): Promise<unknown> => vi.advanceTimersByTimeAsync(count * LOOK_MS);
+
+test('a lane whose inputs are as they should be goes on', async () => {
+  await looks(20);
+  expect(stopped).toEqual([]);
+});
+
+test.each([
+  [
+    'another topic under its name',
+    { topicId: 'second' },
+    /deleted and made again \(its id was first, now it is second\)/,
+  ],
+  ['an end before the lane', { highOffset: 40n }, /read up to 50, but the topic ends at 40/],
+])('%s stops it once it has lasted, and not while it may pass', async (_what, change, reason) => {
+  bounds = { ...SOUND, ...change };
+  await looks(3);
+  bounds = SOUND;
+  await looks(1);
+  bounds = { ...SOUND, ...change };
+  await looks(3);
+  expect(stopped).toEqual([]);
+  await looks(1);
+  expect(stopped).toHaveLength(1);
+  expect(stopped[0]).toMatch(reason);
+});
+
+test('a beginning behind the lane stops it, but not for a batch that is on its way', async () => {
+  bounds = { ...SOUND, lowOffset: 55n };
+  await looks(1);
+  offset = 56n;
+  await looks(2);
+  expect(stopped).toEqual([]);
+  bounds = { ...SOUND, lowOffset: 58n };
+  await looks(2);
+  expect(stopped[0]).toContain('records from 56 to 57 were deleted by retention before they were admitted');
+});
+
+test('brokers that do not answer, or know no ids, stop nothing', async () => {
+  bounds = new Error('no broker answers');
+  await looks(5);
+  bounds = { ...SOUND, topicId: null };
+  await looks(5);
+  expect(stopped).toEqual([]);
+});
+
+test('what readers are held against is asked anew: an answer of a moment ago would look like a truncated topic', async () => {
+  vi.useRealTimers();
+  const read = readSomeSettings({ KAFKA_BROKERS: inject('kafkaBrokers').join(',') }, KAFKA_SETTING_NAMES);
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  const topic = `test-watch-${randomUUID()}`;
+  const kafka = createKafka(read.config, 'test', { retry: PATIENT_RETRY });
+  await withAdmin(kafka, (admin) =>
+    admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }),
+  );
+  const clock = { ...systemClock, monotonicMs: () => 0 };
+  const offsets = new TopicOffsets(read.config, { groupId: topic, clientId: topic, clock, log: () => undefined });
+  const producer = kafka.producer();
+  await producer.connect();
+  expect((await offsets.ends(topic)).get(0)?.high).toBe(0n);
+  await producer.send({ topic, messages: [{ value: 'x' }] });
+  expect((await offsets.bounds(topic)).get(0)?.highOffset).toBe(1n);
+  await Promise.all([producer.disconnect(), offsets.stop()]);
+});
