@@ -2,7 +2,7 @@
  * This process as a member of the consumer group: subscription, assignment, heartbeats, batches.
  *
  *   start   connects, joins; from then on assignments and batches are handed over
- *   stop    leaves the group; bounded
+ *   stop    leaves the group, also one that is only being joined; bounded
  *
  * Handlers only hand over, for kafkajs waits for all of a broker's batches and a rebalance for all handlers. No
  * exception leaves a handler: a TypeError would stop kafkajs for good. Positions are never read from the group: every
@@ -64,7 +64,8 @@ const FETCH_WAIT_MS = 100;
 const FETCH_BYTES_MAX = 256 * 1024;
 /** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
 const REBALANCE_TIMEOUT_MS = 10_000;
-const STOP_DEADLINE_MS = 5_000;
+/** A join that is under way ends when the other members have noticed it, at their next heartbeats; then it is left. */
+const STOP_DEADLINE_MS = 8_000;
 
 export class GroupMember {
   readonly #options: MemberOptions;
@@ -75,6 +76,7 @@ export class GroupMember {
   #confirmedSentWallMs = -Infinity;
   #confirmedSentMonotonicMs = -Infinity;
   #lastRequestSentWallMs = -Infinity;
+  #isStopped = false;
 
   constructor(options: MemberOptions) {
     registerCompressionCodecs();
@@ -133,6 +135,8 @@ export class GroupMember {
     });
     await consumer.connect();
     await consumer.subscribe({ topics: [...topics], fromBeginning: true });
+    // Stopped meanwhile: it would join with nobody left to say that it leaves.
+    if (this.#isStopped) return this.stop();
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
@@ -167,6 +171,7 @@ export class GroupMember {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
   }
 

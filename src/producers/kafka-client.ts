@@ -3,8 +3,9 @@
  * and its connections within a client, and a lane's connection must be droppable without harm to another.
  */
 import { readFileSync } from 'node:fs';
-import kafkajs, { type Kafka, type KafkaConfig, type LogEntry, type SASLOptions } from 'kafkajs';
+import kafkajs, { type Kafka, type KafkaConfig, type SASLOptions } from 'kafkajs';
 import type { Config } from '../config.ts';
+import { kafkaLogEvent } from './kafka-log.ts';
 
 export type KafkaSettings = Pick<
   Config,
@@ -32,7 +33,7 @@ export const KAFKA_SETTING_NAMES = [
   'KAFKA_SASL_PASSWORD',
 ] as const;
 
-/** Shown for each line that kafkajs would log; its own levels are louder than they deserve. */
+/** Shown for each line that kafkajs would log, at the level that it deserves. */
 export type KafkaLog = (event: {
   level: 'error' | 'warn' | 'debug';
   message: string;
@@ -74,9 +75,7 @@ export function createKafka(
   };
   const { log } = options;
   if (log !== undefined) {
-    config.logCreator = () => (entry) => {
-      log({ level: levelOf(entry), message: entry.log.message, fields: { namespace: entry.namespace, client: name } });
-    };
+    config.logCreator = () => (entry) => log(kafkaLogEvent(entry, name));
   }
   if (settings.KAFKA_SSL) {
     config.ssl = {
@@ -93,9 +92,4 @@ export function createKafka(
     } as SASLOptions;
   }
   return new kafkajs.Kafka(config);
-}
-
-function levelOf(entry: LogEntry): 'error' | 'warn' | 'debug' {
-  if (entry.level === logLevel.ERROR) return 'error';
-  return entry.level === logLevel.WARN ? 'warn' : 'debug';
 }

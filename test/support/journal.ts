@@ -19,6 +19,8 @@ const AWAIT_MS = 40_000;
 
 export class Journal {
   readonly #events: PaymentEvent[] = [];
+  readonly #resultsByKey = new Map<string, ResultEvent[]>();
+  readonly #transactionIds = new Set<string>();
   readonly #deadLetters: TopicRecord[] = [];
   readonly #watch = new Watch();
   #resultCount = 0;
@@ -31,7 +33,8 @@ export class Journal {
       start: { from: 'beginning' },
       onEvent: (event) => {
         journal.#events.push(event);
-        if (event.kind === 'result') journal.#resultCount += 1;
+        if (event.kind === 'result') journal.#keep(event);
+        else if (event.kind === 'transaction-status') journal.#transactionIds.add(event.key);
         journal.#watch.changed();
       },
     });
@@ -57,9 +60,8 @@ export class Journal {
   }
 
   results(key?: string): ResultEvent[] {
-    return this.#events.filter(
-      (event): event is ResultEvent => event.kind === 'result' && (key === undefined || event.key === key),
-    );
+    if (key !== undefined) return this.#resultsByKey.get(key) ?? [];
+    return this.#events.filter((event): event is ResultEvent => event.kind === 'result');
   }
 
   /** Of all keys, without going through them. */
@@ -72,6 +74,10 @@ export class Journal {
       (event): event is TransactionEvent =>
         event.kind === 'transaction-status' && (transactionId === undefined || event.key === transactionId),
     );
+  }
+
+  hasTransactionEvent(transactionId: string): boolean {
+    return this.#transactionIds.has(transactionId);
   }
 
   quoteEvents(quoteId?: string): QuoteEvent[] {
@@ -115,6 +121,13 @@ export class Journal {
   async deadLetter(isIt: (record: TopicRecord) => boolean, what: string): Promise<TopicRecord> {
     await this.until(() => this.#deadLetters.some(isIt), `a dead letter: ${what}`);
     return this.#deadLetters.find(isIt) as TopicRecord;
+  }
+
+  #keep(event: ResultEvent): void {
+    this.#resultCount += 1;
+    const known = this.#resultsByKey.get(event.key);
+    if (known === undefined) this.#resultsByKey.set(event.key, [event]);
+    else known.push(event);
   }
 
   until(condition: () => boolean, what: string | (() => string), timeoutMs = AWAIT_MS): Promise<void> {

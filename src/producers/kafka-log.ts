@@ -1,0 +1,62 @@
+/**
+ * What kafkajs would log, at the level that it deserves, and with its reason. Its own levels are louder: it calls every
+ * answer with an error code an error, those too by which a group tells its members that it changes.
+ */
+import { createRequire } from 'node:module';
+import kafkajs, { type LogEntry } from 'kafkajs';
+import type { KafkaLog } from './kafka-client.ts';
+
+const { logLevel } = kafkajs;
+
+/** Characters of a reason: kafkajs takes some from what others answered. */
+const PROBLEM_CHARACTERS_MAX = 500;
+/** How a group tells its members that it changes, or a coordinator that it is another; kafkajs joins again by itself. */
+const GROUP_CHANGES: readonly string[] = [
+  'REBALANCE_IN_PROGRESS',
+  'UNKNOWN_MEMBER_ID',
+  'ILLEGAL_GENERATION',
+  'MEMBER_ID_REQUIRED',
+  'NOT_COORDINATOR_FOR_GROUP',
+  'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'GROUP_LOAD_IN_PROGRESS',
+];
+const GROUP_ANSWERS = /^Response (Heartbeat|JoinGroup|SyncGroup|LeaveGroup)\(/;
+/** Said by each member at each rebalance; which lanes it comes to is logged by ourselves. */
+const REJOINING = 'The group is rebalancing, re-joining';
+
+/** kafkajs logs errors of the protocol by their texts alone. */
+const protocol = createRequire(import.meta.url)('kafkajs/src/protocol/error') as {
+  errorCodes: readonly { type: string; message: string }[];
+};
+const GROUP_CHANGE_TEXTS: ReadonlySet<string> = new Set(
+  protocol.errorCodes.filter(({ type }) => GROUP_CHANGES.includes(type)).map(({ message }) => message),
+);
+
+/** @param client tells the client's lines from those of others */
+export function kafkaLogEvent(entry: LogEntry, client: string): Parameters<KafkaLog>[0] {
+  const problem = problemOf(entry.log['error']);
+  return {
+    level: levelOf(entry, problem),
+    message: entry.log.message,
+    fields: {
+      namespace: entry.namespace,
+      client,
+      ...(problem === null ? {} : { problem: problem.slice(0, PROBLEM_CHARACTERS_MAX) }),
+    },
+  };
+}
+
+function levelOf({ level, log: { message } }: LogEntry, problem: string | null): 'error' | 'warn' | 'debug' {
+  if (message === REJOINING) return 'debug';
+  if (problem !== null && GROUP_CHANGE_TEXTS.has(problem)) {
+    // Counted out while it was away: it goes on by itself, but that it was away is worth a look.
+    return GROUP_ANSWERS.test(message) ? 'debug' : 'warn';
+  }
+  if (level === logLevel.ERROR) return 'error';
+  return level === logLevel.WARN ? 'warn' : 'debug';
+}
+
+function problemOf(error: unknown): string | null {
+  if (error instanceof Error) return error.message;
+  return typeof error === 'string' ? error : null;
+}

@@ -1,0 +1,66 @@
+/**
+ * Invariant I6 against whoever means harm: each kind of poison by name, random mixtures of them through a real Kafka, and
+ * random messages against the pure intake. A kind that fails spoils its bench; the next one gets another.
+ */
+import { afterAll, describe, expect, inject, test } from 'vitest';
+import { fuzzIntake } from '../fuzz/intake-fuzz.ts';
+import { fuzzMixture } from '../fuzz/mixture.ts';
+import { PoisonBench } from '../fuzz/poison-bench.ts';
+import { tryPoison } from '../fuzz/poison-trial.ts';
+import { Draws } from '../simulation/draws.ts';
+import { POISON_KINDS } from '../support/poison.ts';
+import { LANES } from '../support/stack.ts';
+
+const TRIAL_MS_MAX = 90_000;
+const MIXTURE_ROUNDS = 40;
+const MIXTURE_MS_MAX = 300_000;
+const INTAKE_INPUTS = 20_000;
+const SEED = 1;
+
+let bench: PoisonBench | null = null;
+async function soundBench(): Promise<PoisonBench> {
+  if (bench?.isSpoilt() === true) {
+    await bench.close();
+    bench = null;
+  }
+  bench ??= await PoisonBench.open({
+    kafkaBrokers: inject('kafkaBrokers'),
+    schemaRegistryUrl: inject('schemaRegistryUrl'),
+  });
+  return bench;
+}
+afterAll(() => bench?.close());
+
+describe('what lies behind it is handled, and it comes to what it should', () => {
+  test.each(POISON_KINDS.map((kind, index) => ({ name: `${kind.input}: ${kind.name}`, kind, index })))(
+    '$name',
+    async ({ kind, index }) => {
+      const { wrong, seen } = await tryPoison(await soundBench(), kind, index % LANES);
+      expect(wrong, seen).toEqual([]);
+    },
+    TRIAL_MS_MAX,
+  );
+});
+
+test(
+  'mixtures at random: good commands behind them are answered, every key once, by one process that loses no lane',
+  async () => {
+    let roundsLeft = MIXTURE_ROUNDS;
+    const report = await fuzzMixture(await soundBench(), new Draws(SEED, 'mixture'), () => {
+      roundsLeft -= 1;
+      return roundsLeft < 0;
+    });
+    expect(report.wrong).toEqual([]);
+  },
+  MIXTURE_MS_MAX,
+);
+
+test(
+  'the pure intake is total: random messages come to an outcome, and to the same one again',
+  async () => {
+    const report = await fuzzIntake({ seed: SEED, first: 0, inputs: INTAKE_INPUTS });
+    expect(report.wrong).toEqual([]);
+    expect(report.inputs).toBe(INTAKE_INPUTS);
+  },
+  MIXTURE_MS_MAX,
+);

@@ -1,0 +1,303 @@
+/** Poison in record batches: damaged, cut, mislabelled, and such as expand beyond all measure. */
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import {
+  batchOf,
+  CODECS,
+  encodeBatch,
+  encodeRecord,
+  encodeRecords,
+  type BatchFields,
+  type CodecName,
+} from '../record-batch.ts';
+import { batchKind, bytesOf, expected, goodRecord, messageKind, type Expected, type PoisonKind } from './kinds.ts';
+
+const MIB = 1024 * 1024;
+const COMPRESSED: readonly Exclude<CodecName, 'none'>[] = ['gzip', 'snappy', 'xerial', 'lz4', 'zstd'];
+/** Read to its end, or set aside as a whole: what is read in part only would be lost. */
+const READ_OR_ASIDE: Expected = {
+  ...expected.accepted,
+  answers: ['ACCEPTED', 'none'],
+  burials: ['no', 'UNREADABLE_BATCH'],
+  copy: 'either',
+};
+/** Expands to other records than were compressed. */
+const SPOILT: Expected = {
+  ...expected.accepted,
+  answers: ['ACCEPTED', 'INVALID', 'none'],
+  burials: ['no', 'UNREADABLE_BATCH', 'UNREADABLE', 'INVALID_KEY', 'NO_KEY'],
+};
+/** The broker reads no further than the last record: what lies behind it is not its business with these. */
+const TAKEN_WITH_MORE: readonly CodecName[] = ['gzip', 'lz4'];
+const TAKEN_WITH_A_SPOILT_END: readonly CodecName[] = ['snappy', 'xerial'];
+const YEAR_9999_MS = 253_402_300_799_999n;
+
+export const BATCH_KINDS: readonly PoisonKind[] = [
+  ...bombs(),
+  ...crowds(),
+  ...damaged(),
+  ...layouts(),
+  ...mislabelled(),
+  ...timestamps(),
+];
+
+function bombs(): PoisonKind[] {
+  const asideOrTooLarge: Expected = {
+    ...expected.unreadableBatch,
+    answers: ['none', 'INVALID'],
+    burials: ['UNREADABLE_BATCH', 'TOO_LARGE'],
+  };
+  const rows: [CodecName, number, Expected][] = [
+    ['gzip', 16, asideOrTooLarge],
+    ['gzip', 63, asideOrTooLarge],
+    ['gzip', 70, expected.unreadableBatch],
+    ['snappy', 18, asideOrTooLarge],
+    ['xerial', 18, asideOrTooLarge],
+    ['lz4', 63, asideOrTooLarge],
+    ['lz4', 70, expected.unreadableBatch],
+    ['zstd', 60, asideOrTooLarge],
+    ['zstd', 70, expected.unreadableBatch],
+    ['zstd', 1_000, expected.unreadableBatch],
+  ];
+  return [
+    ...rows.map(([codec, mebibytes, outcome]) =>
+      messageKind(`a value of ${mebibytes} MiB in a ${codec} batch`, outcome, () => ({
+        value: Buffer.alloc(mebibytes * MIB, 0x61),
+        codec: CODECS[codec],
+      })),
+    ),
+    ...(['gzip', 'lz4', 'zstd'] as const).map((codec) =>
+      batchKind(`good commands around a value of 70 MiB in a ${codec} batch`, expected.unreadableBatch, ({ key }) => {
+        const companions = [`${key}-before`, `${key}-behind`];
+        const [before, behind] = companions.map(goodRecord);
+        const bomb = { ...goodRecord(key), value: Buffer.alloc(70 * MIB, 0x61) };
+        return { batch: batchOf([before!, bomb, behind!], CODECS[codec]), companions };
+      }),
+    ),
+    ...COMPRESSED.map((codec) =>
+      batchKind(
+        `good commands around a value of 5 MiB in a ${codec} batch`,
+        { ...expected.tooLargeByReference, companions: 'answered' },
+        ({ key }) => {
+          const companions = [`${key}-before`, `${key}-behind`];
+          const [before, behind] = companions.map(goodRecord);
+          const bad = { ...goodRecord(key), value: Buffer.alloc(5 * MIB, 0x61) };
+          return {
+            batch: batchOf([before!, bad, behind!], CODECS[codec]),
+            message: { key: bytesOf(bad.key), value: bad.value },
+            companions,
+          };
+        },
+      ),
+    ),
+    batchKind('good commands around an unreadable one in a batch', expected.unreadable, ({ key }) => {
+      const companions = [`${key}-before`, `${key}-behind`];
+      const [before, behind] = companions.map(goodRecord);
+      const bad = { key, value: 'no command', headers: [['x', null] as const] };
+      return {
+        batch: batchOf([before!, bad, behind!]),
+        message: { key: bytesOf(key), value: bytesOf(bad.value) },
+        companions,
+      };
+    }),
+  ];
+}
+
+/** Many messages in few bytes. */
+function crowds(): PoisonKind[] {
+  const crowd = (count: number): Buffer => {
+    const one = encodeRecord({ key: null, value: null }, 0);
+    const half = encodeRecord({ key: null, value: null }, 5_000);
+    // Offsets are part of a record: of the first 64, of the first 8,192, of more, each takes a byte more.
+    if (one.length === half.length) throw new Error('an offset takes no room');
+    return encodeRecords(Array.from({ length: count }, () => ({ key: null, value: null })));
+  };
+  return [5_000, 1_000_000].map((count) =>
+    batchKind(
+      `${count} messages without key and value in a small batch`,
+      { ...expected.unreadableBatch, burials: ['NO_KEY', 'UNREADABLE_BATCH'], copy: 'either' },
+      () => ({
+        batch: encodeBatch({
+          body: zstdCompressSync(crowd(count)),
+          attributes: CODECS.zstd.attributes,
+          recordCount: count,
+          lastOffsetDelta: count - 1,
+        }),
+        key: null,
+      }),
+    ),
+  );
+}
+
+/** The broker expands what it is given, and refuses what it cannot. */
+function damaged(): PoisonKind[] {
+  return COMPRESSED.flatMap((codec) => {
+    const kind = (name: string, spoil: (body: Buffer) => Buffer, outcome: Expected): PoisonKind =>
+      batchKind(`a ${codec} batch ${name}`, outcome, ({ key }) => ({
+        batch: encodeBatch({
+          body: spoil(CODECS[codec].compress(encodeRecords([goodRecord(key)]))),
+          attributes: CODECS[codec].attributes,
+        }),
+      }));
+    const refused = expected.refusedByBroker;
+    return [
+      kind('cut short', (body) => body.subarray(0, Math.floor(body.length / 2)), refused),
+      kind('of 20 bytes 0xff', () => Buffer.alloc(20, 0xff), refused),
+      kind('of no bytes', () => Buffer.alloc(0), refused),
+      kind('of plain bytes', () => encodeRecords([goodRecord('plain')]), refused),
+      // What it comes to depends on which byte that is.
+      kind('with a spoilt middle', (body) => flipped(body, Math.floor(body.length / 2)), {
+        ...SPOILT,
+        broker: 'either',
+      }),
+      kind('with its last byte gone', (body) => body.subarray(0, -1), refused),
+      kind(
+        'with its last byte spoilt',
+        (body) => flipped(body, body.length - 1),
+        TAKEN_WITH_A_SPOILT_END.includes(codec) ? SPOILT : refused,
+      ),
+      kind(
+        'with bytes behind it',
+        (body) => Buffer.concat([body, Buffer.from('more')]),
+        TAKEN_WITH_MORE.includes(codec) ? READ_OR_ASIDE : refused,
+      ),
+    ];
+  });
+}
+
+function flipped(body: Buffer, at: number): Buffer {
+  const spoilt = Buffer.from(body);
+  spoilt[at] = (spoilt[at] ?? 0) ^ 0xff;
+  return spoilt;
+}
+
+/** What is no error to one library, and is to another. */
+function layouts(): PoisonKind[] {
+  const kind = (
+    name: string,
+    attributes: number,
+    compress: (records: Buffer) => Buffer,
+    outcome = READ_OR_ASIDE,
+  ): PoisonKind =>
+    batchKind(`a batch of ${name}`, outcome, ({ key }) => ({
+      batch: encodeBatch({ body: compress(encodeRecords([goodRecord(key)])), attributes }),
+    }));
+  const halves = (records: Buffer): [Buffer, Buffer] => {
+    const middle = Math.floor(records.length / 2);
+    return [records.subarray(0, middle), records.subarray(middle)];
+  };
+  const inTwo = (compress: (part: Buffer) => Buffer) => (records: Buffer) =>
+    Buffer.concat(halves(records).map(compress));
+  const skippable = Buffer.from('502a4d18' + '04000000' + '00000000', 'hex');
+  return [
+    kind(
+      'two gzip members',
+      1,
+      inTwo((part) => gzipSync(part)),
+    ),
+    kind('gzip and the beginning of a member', 1, (records) =>
+      Buffer.concat([gzipSync(records), Buffer.from('1f8b08ff', 'hex')]),
+    ),
+    kind('gzip and zeros', 1, (records) => Buffer.concat([gzipSync(records), Buffer.alloc(50)])),
+    kind('two snappy streams', 2, inTwo(CODECS.xerial.compress)),
+    kind('snappy with an empty block', 2, (records) =>
+      Buffer.concat([CODECS.xerial.compress(records), Buffer.from([0, 0, 0, 1, 0])]),
+    ),
+    kind('two lz4 frames', 3, inTwo(CODECS.lz4.compress), expected.refusedByBroker),
+    kind('lz4 and zeros', 3, (records) => Buffer.concat([CODECS.lz4.compress(records), Buffer.alloc(50)])),
+    kind(
+      'two zstd frames',
+      4,
+      inTwo((part) => zstdCompressSync(part)),
+    ),
+    kind('a skippable frame and zstd', 4, (records) => Buffer.concat([skippable, zstdCompressSync(records)])),
+    kind('zstd and a skippable frame', 4, (records) => Buffer.concat([zstdCompressSync(records), skippable])),
+    kind(
+      'zstd and zeros',
+      4,
+      (records) => Buffer.concat([zstdCompressSync(records), Buffer.alloc(50)]),
+      expected.refusedByBroker,
+    ),
+    kind('zstd and an empty frame', 4, (records) =>
+      Buffer.concat([zstdCompressSync(records), zstdCompressSync(Buffer.alloc(0))]),
+    ),
+  ];
+}
+
+function mislabelled(): PoisonKind[] {
+  const refused = expected.refusedByBroker;
+  const accepted = expected.accepted;
+  const rows: [string, Expected, Partial<BatchFields>][] = [
+    ['that says it has no records', refused, { recordCount: 0 }],
+    ['that says it has -1 records', refused, { recordCount: -1 }],
+    ['that says it has two records', refused, { recordCount: 2, lastOffsetDelta: 1 }],
+    ['that says it has 2^31 - 1 records', refused, { recordCount: 2 ** 31 - 1, lastOffsetDelta: 2 ** 31 - 2 }],
+    ['that covers six offsets with one record', refused, { lastOffsetDelta: 5 }],
+    ['that covers -1 offsets', refused, { lastOffsetDelta: -2 }],
+    ['with no records at all', refused, { body: Buffer.alloc(0), recordCount: 0, lastOffsetDelta: -1 }],
+    ['with a record of -1 bytes', refused, { body: Buffer.from([1]) }],
+    ['with a record that ends beyond the batch', refused, { body: Buffer.from([0x80, 0x80, 0x01, 0, 0, 0]) }],
+    ['whose records are garbage', refused, { body: Buffer.alloc(200, 0xee) }],
+    ['of magic 0', refused, { magic: 0 }],
+    ['of magic 1', refused, { magic: 1 }],
+    ['of magic 3', refused, { magic: 3 }],
+    ['of negative length', refused, { length: -5 }],
+    ['of length 0', refused, { length: 0 }],
+    ['longer than it is', refused, { length: 1_000_000 }],
+    ['of an unknown codec', refused, { attributes: 5 }],
+    ['of the last unknown codec', refused, { attributes: 7 }],
+    ['that says it is a marker', refused, { attributes: 0x20 }],
+    [
+      'of a transaction that was never begun',
+      refused,
+      { attributes: 0x10, producerId: 424242n, producerEpoch: 0, firstSequence: 0 },
+    ],
+    ['with attributes that mean nothing yet', accepted, { attributes: 0x7f00 }],
+    ['that says it has a horizon of deletion', accepted, { attributes: 0x40 }],
+    ["that says its time is the broker's", refused, { attributes: 0x08 }],
+    ["with a producer's id that nobody has", accepted, { producerId: 2n ** 62n, producerEpoch: 3, firstSequence: 0 }],
+  ];
+  return [
+    ...rows.map(([name, outcome, fields]) =>
+      batchKind(`a batch ${name}`, outcome, ({ key }) => ({ batch: batchOf([goodRecord(key)], CODECS.none, fields) })),
+    ),
+    batchKind('two batches at once', refused, ({ key }) => ({
+      batch: Buffer.concat([batchOf([goodRecord(key)]), batchOf([goodRecord(`${key}-2`)])]),
+    })),
+    // Uncompressed, the broker counts the records and believes what each says of its offset.
+    ...[7, -1, -7, 2 ** 31 - 1, -(2 ** 31)].flatMap((offsetDelta) => [
+      batchKind(`a record that says it is ${offsetDelta} behind its batch`, accepted, ({ key }) => ({
+        batch: batchOf([{ ...goodRecord(key), offsetDelta }]),
+      })),
+      batchKind(`a compressed record that says it is ${offsetDelta} behind its batch`, refused, ({ key }) => ({
+        batch: batchOf([{ ...goodRecord(key), offsetDelta }], CODECS.zstd),
+      })),
+      batchKind(
+        `good commands around a record that says it is ${offsetDelta} behind its batch`,
+        accepted,
+        ({ key }) => {
+          const companions = [`${key}-before`, `${key}-behind`];
+          const [before, behind] = companions.map(goodRecord);
+          return { batch: batchOf([before!, { ...goodRecord(key), offsetDelta }, behind!]), companions };
+        },
+      ),
+    ]),
+  ];
+}
+
+/** A command's time is the broker's, whatever its publisher says. */
+function timestamps(): PoisonKind[] {
+  const times: [string, bigint][] = [
+    ['0', 0n],
+    ['-1', -1n],
+    ['the lowest int64', -(2n ** 63n)],
+    ['the year 9999', YEAR_9999_MS],
+  ];
+  return times.flatMap(([name, firstTimestamp]) =>
+    (['none', 'zstd'] as const).map((codec) =>
+      messageKind(`a timestamp of ${name} in a batch of codec ${codec}`, expected.accepted, () => ({
+        codec: CODECS[codec],
+        batch: { firstTimestamp },
+      })),
+    ),
+  );
+}

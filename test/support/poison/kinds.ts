@@ -1,0 +1,158 @@
+/**
+ * What a kind of poison message is: how its bytes are made, and what must come of it. Whatever comes of it, what lies
+ * behind it in its partition is handled (invariant I6).
+ */
+import type { CommandType, Outcome } from '../../../src/records/commands.ts';
+import { accountOf } from '../commands.ts';
+import { batchOf, CODECS, type BatchFields, type BatchRecord, type Codec, type HeaderList } from '../record-batch.ts';
+
+/** The topics that the processor reads and others can write to. */
+export type PoisonInput = 'command' | 'decision' | 'observation';
+
+/** Where a poison is put, and what it may be made of. */
+export interface PoisonPlace {
+  readonly topic: string;
+  readonly lane: number;
+  /** Of the lane, and of no other message. */
+  readonly key: string;
+  readonly nowMs: number;
+  /** Avro under the topic's own schema, in the wire format. */
+  readonly encode: (record: object) => Promise<Buffer>;
+  /** Registered under a subject of somebody else: a record whose one field is an array of nulls. */
+  readonly foreignSchemaId: number;
+}
+
+export interface Poison {
+  /** A record batch, as it goes over the wire. */
+  readonly batch: Buffer;
+  /** Of the message that is bad; what a dead letter is about. Null where there are no messages to speak of. */
+  readonly message: { readonly key: Buffer | null; readonly value: Buffer | null } | null;
+  /** Whose answer is expected; null: there can be none. */
+  readonly key: string | null;
+  /** Good commands in the same batch, by key. */
+  readonly companions: readonly string[];
+}
+
+export type Burial =
+  | 'UNREADABLE'
+  | 'UNKNOWN_SCHEMA'
+  | 'NO_KEY'
+  | 'INVALID_KEY'
+  | 'TOO_LARGE'
+  | 'SET_ASIDE'
+  | 'REFUSED_DECISION'
+  | 'UNREADABLE_BATCH';
+
+export interface Expected {
+  /** A poison that the broker refuses is none; it stands here so that this is known, and noticed when it changes. */
+  readonly broker: 'takes' | 'refuses' | 'either';
+  /** What the key may be answered; 'none' where there may be no answer. */
+  readonly answers: readonly (Outcome | 'none')[];
+  /** Why it may be buried; 'no' where it may be in no dead letter. */
+  readonly burials: readonly (Burial | 'no')[];
+  readonly copy: 'whole' | 'reference' | 'either';
+  /** Whether good commands in the same batch are answered ACCEPTED, or lost with it. */
+  readonly companions: 'answered' | 'buried';
+}
+
+export interface PoisonKind {
+  readonly name: string;
+  readonly input: PoisonInput;
+  readonly commandType: CommandType;
+  /** 'other': a partition that is not its key's. */
+  readonly partition: 'own' | 'other';
+  /** It is about this very key, so that it can be sent once only. */
+  readonly fixedKey: string | null;
+  readonly make: (place: PoisonPlace) => Poison | Promise<Poison>;
+  readonly expected: Expected;
+}
+
+type Given = Partial<Omit<PoisonKind, 'name' | 'make' | 'expected'>>;
+type Made<Content> = (place: PoisonPlace) => Content | Promise<Content>;
+
+/** A message that is poison by itself. */
+export interface PoisonMessage extends Partial<BatchRecord> {
+  readonly codec?: Codec;
+  readonly batch?: Partial<BatchFields>;
+}
+
+const NONE: Expected = { broker: 'takes', answers: ['none'], burials: ['no'], copy: 'either', companions: 'answered' };
+export const expected = {
+  accepted: { ...NONE, answers: ['ACCEPTED'] },
+  invalid: { ...NONE, answers: ['INVALID'] },
+  /** A command that the service does not want. */
+  refused: { ...NONE, answers: ['REFUSED'] },
+  /** Answered, and buried with its bytes. */
+  unreadable: { ...NONE, answers: ['INVALID'], burials: ['UNREADABLE'], copy: 'whole' },
+  tooLarge: { ...NONE, answers: ['INVALID'], burials: ['TOO_LARGE'], copy: 'whole' },
+  tooLargeByReference: { ...NONE, answers: ['INVALID'], burials: ['TOO_LARGE'], copy: 'reference' },
+  badKey: { ...NONE, burials: ['INVALID_KEY'], copy: 'whole' },
+  badKeyByReference: { ...NONE, burials: ['INVALID_KEY'], copy: 'reference' },
+  /** No key that could be answered, or none in this topic. */
+  buried: { ...NONE, burials: ['UNREADABLE'], copy: 'whole' },
+  refusedDecision: { ...NONE, burials: ['REFUSED_DECISION'], copy: 'whole' },
+  /** Nothing tells what is in it: whole batches are set aside. */
+  unreadableBatch: { ...NONE, burials: ['UNREADABLE_BATCH'], copy: 'reference', companions: 'buried' },
+  refusedByBroker: { ...NONE, broker: 'refuses' },
+  passedOver: NONE,
+} as const satisfies Record<string, Expected>;
+
+/** One bad message in a batch of its own; what is not given is as in a good one. */
+export function messageKind(name: string, outcome: Expected, make: Made<PoisonMessage>, given: Given = {}): PoisonKind {
+  return batchKind(
+    name,
+    outcome,
+    async (place) => {
+      const { codec = CODECS.none, batch: fields, ...parts } = await make(place);
+      const record = { ...goodRecord(given.fixedKey ?? place.key), ...parts };
+      return {
+        batch: batchOf([record], codec, fields),
+        message: { key: bytesOf(record.key), value: bytesOf(record.value) },
+      };
+    },
+    given,
+  );
+}
+
+/** A batch that is poison as a whole, or has good commands around the bad message. */
+export function batchKind(
+  name: string,
+  outcome: Expected,
+  make: Made<Partial<Poison> & { batch: Buffer }>,
+  given: Given = {},
+): PoisonKind {
+  return {
+    name,
+    input: 'command',
+    commandType: 'transfer-in',
+    partition: 'own',
+    fixedKey: null,
+    ...given,
+    make: async (place) => ({
+      message: null,
+      key: given.fixedKey ?? place.key,
+      companions: [],
+      ...(await make(place)),
+    }),
+    expected: outcome,
+  };
+}
+
+export const JSON_HEADER: HeaderList[number] = ['content-type', 'application/json'];
+
+/** A transfer that can be carried out. @param more is put behind its last member */
+export function transferJson(key: string, more = ''): string {
+  return `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":100${more}}`;
+}
+
+export function quoteJson(key: string, more = ''): string {
+  return `{"source":{"sourceType":"ACCOUNT","accountId":"${accountOf(key)}"},"destination":{"destinationType":"ACCOUNT","accountId":"ExternalAccount:payee-x"},"lockedCurrencySide":"SENDING","lockedCurrencyAmount":1000${more}}`;
+}
+
+export function goodRecord(key: string): { key: string; value: string; headers: HeaderList } {
+  return { key, value: transferJson(key), headers: [JSON_HEADER] };
+}
+
+export function bytesOf(content: Buffer | string | null): Buffer | null {
+  return content === null ? null : Buffer.from(content);
+}

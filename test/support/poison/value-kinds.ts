@@ -1,0 +1,359 @@
+/** Poison in keys and values: sizes around every limit, JSON and Avro that mean harm. */
+import { CODECS, zigzag, type CodecName } from '../record-batch.ts';
+import { expected, JSON_HEADER, messageKind, quoteJson, transferJson, type PoisonKind } from './kinds.ts';
+
+const KIB = 1024;
+const MIB = KIB * KIB;
+const QUOTES = { commandType: 'create-quote' } as const;
+
+const arrays = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+const objects = (depth: number): string => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth);
+/** A good command behind blanks up to the size. */
+const padded = (key: string, bytes: number): string => transferJson(key).padStart(bytes, ' ');
+
+export const VALUE_KINDS: readonly PoisonKind[] = [
+  ...keys(),
+  ...sizes(),
+  ...otherFields(),
+  ...deepJson(),
+  ...oddJson(),
+  ...avro(),
+  messageKind('a tombstone', expected.unreadable, () => ({ value: null, headers: [] })),
+  messageKind('a tombstone that says it is JSON', expected.unreadable, () => ({ value: null })),
+];
+
+function keys(): PoisonKind[] {
+  const usable = ['__proto__', 'constructor', 'toString', '!position', '!owner', '!poll', 'c:x', 't:x', '0'];
+  const none: [string, Buffer | string | null, PoisonKind['expected']][] = [
+    ['of 1 MB', 'k'.repeat(1_000_000), { ...expected.badKey, copy: 'either' }],
+    ['of 64 KiB', 'k'.repeat(64 * KIB), expected.badKey],
+    ['like an abort marker', Buffer.from([0, 0, 0, 0]), expected.badKey],
+    ['like a commit marker', Buffer.from([0, 0, 0, 1]), expected.badKey],
+    ['that is not UTF-8', Buffer.from([0xff, 0xfe, 0x80]), expected.badKey],
+    ['with a null character', 'a\u0000b', expected.badKey],
+    ['that is empty', '', expected.badKey],
+    ['that is none', null, { ...expected.badKey, burials: ['NO_KEY'] }],
+  ];
+  return [
+    ...usable.map((key) => messageKind(`the key ${key}`, expected.accepted, () => ({}), { fixedKey: key })),
+    ...none.map(([name, key, outcome]) => messageKind(`a key ${name}`, outcome, () => ({ key }))),
+    messageKind('a key of 5 MiB in a small batch', expected.badKeyByReference, () => ({
+      key: 'k'.repeat(5 * MIB),
+      codec: CODECS.gzip,
+    })),
+    messageKind('a key and a value of 3 MiB each in a small batch', expected.badKeyByReference, () => ({
+      key: 'k'.repeat(3 * MIB),
+      value: 'v'.repeat(3 * MIB),
+      codec: CODECS.zstd,
+    })),
+  ];
+}
+
+/** At, below and above 64 KiB, 1 MiB, 4 MiB; compressed, for a batch has at most 1 MiB on the wire. */
+function sizes(): PoisonKind[] {
+  const codecs: CodecName[] = ['gzip', 'snappy', 'xerial', 'lz4', 'zstd'];
+  const either = { ...expected.tooLarge, copy: 'either' } as const;
+  const rows: [string, number, PoisonKind['expected'], CodecName][] = [
+    ['64 KiB less one byte', 64 * KIB - 1, expected.accepted, 'none'],
+    ['64 KiB', 64 * KIB, expected.accepted, 'none'],
+    ['64 KiB and one byte', 64 * KIB + 1, expected.tooLarge, 'none'],
+    ['1,000,000 bytes', 1_000_000, expected.tooLarge, 'none'],
+    ['1 MiB less one byte', MIB - 1, either, 'gzip'],
+    ['1 MiB', MIB, either, 'gzip'],
+    ['1 MiB and one byte', MIB + 1, either, 'gzip'],
+    ['1.2 MiB', Math.floor(1.2 * MIB), expected.tooLargeByReference, 'gzip'],
+    ['3 MiB', 3 * MIB, expected.tooLargeByReference, 'gzip'],
+    ['4 MiB less one byte', 4 * MIB - 1, expected.tooLargeByReference, 'gzip'],
+    ['4 MiB', 4 * MIB, expected.tooLargeByReference, 'gzip'],
+    ['4 MiB and one byte', 4 * MIB + 1, expected.tooLargeByReference, 'gzip'],
+    ...codecs.map((codec): (typeof rows)[number] => [
+      `5 MiB under ${codec}`,
+      5 * MIB,
+      expected.tooLargeByReference,
+      codec,
+    ]),
+  ];
+  return rows.flatMap(([name, bytes, outcome, codec]) => [
+    messageKind(`a value of ${name}`, outcome, ({ key }) => ({ value: padded(key, bytes), codec: CODECS[codec] })),
+    messageKind(
+      `a value of ${name}, to be moved`,
+      // Its own lane may have it, or it is buried where it is, where its key is not answered.
+      bytes <= 64 * KIB
+        ? expected.accepted
+        : { ...outcome, answers: ['INVALID', 'none'], copy: bytes > MIB ? 'reference' : 'either' },
+      ({ key }) => ({ value: padded(key, bytes), codec: CODECS[codec] }),
+      { partition: 'other' },
+    ),
+  ]);
+}
+
+/** Text that is JSON, within JSON. */
+function otherFields(): PoisonKind[] {
+  const texts: [string, string][] = [
+    ['hello', 'hello'],
+    ['empty', ''],
+    ['5,000 arrays', arrays(5_000)],
+    ['30,000 arrays', arrays(30_000)],
+    ['3,000 objects', objects(3_000)],
+    ['__proto__', '{"__proto__":{"toString":1}}'],
+    ['a million as 1e6', '{"a":1e6}'],
+  ];
+  const quoted = (text: string): string => JSON.stringify(text);
+  return texts.flatMap(([name, text]) => [
+    // A map of any texts: what is called otherFieldsJson there is a text like any other. The sandbox wants none of it
+    // unless the destination is a UMA address.
+    messageKind(
+      `senderCustomerInfo.otherFieldsJson: ${name}`,
+      expected.refused,
+      ({ key }) => ({ value: quoteJson(key, `,"senderCustomerInfo":{"otherFieldsJson":${quoted(text)}}`) }),
+      QUOTES,
+    ),
+    messageKind(`an unknown field otherFieldsJson: ${name}`, expected.invalid, ({ key }) => ({
+      value: transferJson(key, `,"otherFieldsJson":${quoted(text)}`),
+    })),
+    messageKind(
+      `source.otherFieldsJson: ${name}`,
+      { ...expected.invalid, answers: ['INVALID', 'ACCEPTED', 'REFUSED'], burials: ['no', 'UNREADABLE'] },
+      ({ key }) => ({
+        value: quoteJson(key).replace('"source":{', () => `"source":{"otherFieldsJson":${quoted(text)},`),
+      }),
+      QUOTES,
+    ),
+    messageKind(
+      `source.otherFieldsJson, within an object: ${name}`,
+      { ...expected.invalid, answers: ['INVALID', 'ACCEPTED', 'REFUSED'], burials: ['no', 'UNREADABLE'] },
+      ({ key }) => {
+        const inner = quoted(`{"otherFieldsJson":${quoted(text)}}`);
+        return { value: quoteJson(key).replace('"source":{', () => `"source":{"otherFieldsJson":${inner},`) };
+      },
+      QUOTES,
+    ),
+  ]);
+}
+
+function deepJson(): PoisonKind[] {
+  const invalid = { ...expected.invalid, burials: ['no', 'UNREADABLE'] } as const;
+  const deep: [string, string][] = [
+    ['5,000 arrays', arrays(5_000)],
+    ['30,000 arrays', arrays(30_000)],
+    ['5,000 objects', objects(5_000)],
+    ['10,000 objects', objects(10_000)],
+  ];
+  return deep.flatMap(([name, text]) => [
+    messageKind(`${name} as the value`, invalid, () => ({ value: text })),
+    messageKind(`${name} in an unknown field`, invalid, ({ key }) => ({ value: transferJson(key, `,"x":${text}`) })),
+    messageKind(`${name} as an amount`, invalid, ({ key }) => ({
+      value: transferJson(key).replace('100', () => text),
+    })),
+    messageKind(
+      `${name} in senderCustomerInfo`,
+      invalid,
+      ({ key }) => ({ value: quoteJson(key, `,"senderCustomerInfo":{"x":${text}}`) }),
+      QUOTES,
+    ),
+  ]);
+}
+
+function oddJson(): PoisonKind[] {
+  const unknownFields = (count: number): string =>
+    Array.from({ length: count }, (_, index) => `,"f${index}":1`).join('');
+  const unreadable = { ...expected.invalid, burials: ['no', 'UNREADABLE'] } as const;
+  const either = { ...expected.invalid, answers: ['ACCEPTED', 'INVALID', 'REFUSED'] } as const;
+  const rows: [string, PoisonKind['expected'], string | ((key: string) => string)][] = [
+    ['1,000 unknown fields', expected.invalid, unknownFields(1_000)],
+    ['6,500 unknown fields', expected.invalid, unknownFields(6_500)],
+    [
+      '6,500 unknown fields in the source',
+      expected.invalid,
+      (key) => transferJson(key).replace('"source":{', () => `"source":{"y":1${unknownFields(6_000)},`),
+    ],
+    ['an unknown field with a name of 60 KB', expected.invalid, `,"${'x'.repeat(60_000)}":1`],
+    [
+      '50 unknown fields with names of 1 KB',
+      expected.invalid,
+      Array.from({ length: 50 }, (_, index) => `,"${index}${'x'.repeat(1_000)}":1`).join(''),
+    ],
+    ['an unknown field __proto__', expected.invalid, ',"__proto__":{"amount":5}'],
+    ['an unknown field constructor', expected.invalid, ',"constructor":{"prototype":1}'],
+    ['an unknown field toJSON', expected.invalid, ',"toJSON":1'],
+    ['an unknown field rawJSON', expected.invalid, ',"rawJSON":"1"'],
+    ['an unknown field $int64', expected.invalid, ',"$int64":"1"'],
+    ['an unknown field with an empty name', expected.invalid, ',"":1'],
+    ['an amount that is there twice', unreadable, ',"amount":200'],
+    ['an amount as rawJSON', expected.invalid, (key) => transferJson(key).replace('100', '{"rawJSON":"100"}')],
+    ['an amount as $int64', expected.invalid, (key) => transferJson(key).replace('100', '{"$int64":"100"}')],
+    ['an amount of 50,000 digits', expected.invalid, (key) => transferJson(key).replace('100', '9'.repeat(50_000))],
+    ['an amount of 1e400', expected.invalid, (key) => transferJson(key).replace('100', '1e400')],
+    [
+      'an amount of -0',
+      { ...either, answers: ['REFUSED', 'INVALID'] },
+      (key) => transferJson(key).replace('100', '-0'),
+    ],
+    ['half a surrogate pair in an account', either, (key) => transferJson(key).replace('payer-x', 'payer-\\ud800-x')],
+    ['a null character in an account', either, (key) => transferJson(key).replace('payer-x', 'payer-\\u0000-x')],
+    ['a byte order mark', { ...either, burials: ['no', 'UNREADABLE'] }, (key) => `\ufeff${transferJson(key)}`],
+    ['an account of 60 KB', either, (key) => transferJson(key).replace('payer-x', 'x'.repeat(60_000))],
+  ];
+  return [
+    ...rows.map(([name, outcome, value]) =>
+      messageKind(`JSON with ${name}`, outcome, ({ key }) => ({
+        value: typeof value === 'function' ? value(key) : transferJson(key, value),
+      })),
+    ),
+    messageKind(
+      'JSON with senderCustomerInfo.__proto__',
+      either,
+      ({ key }) => ({ value: quoteJson(key, ',"senderCustomerInfo":{"__proto__":"x","constructor":"y"}') }),
+      QUOTES,
+    ),
+    messageKind(
+      'JSON with 5,000 entries in senderCustomerInfo',
+      expected.invalid,
+      ({ key }) => ({
+        value: quoteJson(key, `,"senderCustomerInfo":{"y":"1"${unknownFields(5_000).replaceAll(':1', ':"1"')}}`),
+      }),
+      QUOTES,
+    ),
+    messageKind(
+      'JSON with 5,000 wrong entries in senderCustomerInfo',
+      expected.invalid,
+      ({ key }) => ({ value: quoteJson(key, `,"senderCustomerInfo":{"y":1${unknownFields(5_000)}}`) }),
+      QUOTES,
+    ),
+    messageKind('expires-at of 900 KB', { ...expected.invalid, burials: ['no', 'TOO_LARGE'] }, () => ({
+      headers: [JSON_HEADER, ['expires-at', '2'.repeat(900_000)]],
+    })),
+    messageKind('expires-at with no value', { ...expected.invalid, answers: ['INVALID', 'ACCEPTED'] }, () => ({
+      headers: [JSON_HEADER, ['expires-at', null]],
+    })),
+    messageKind('expires-at in the year 275760', { ...expected.invalid, answers: ['INVALID', 'ACCEPTED'] }, () => ({
+      headers: [JSON_HEADER, ['expires-at', '9999-12-31T23:59:59.999999999999999999+14:00']],
+    })),
+  ];
+}
+
+/** Avro says how much there is before it is there. */
+function avro(): PoisonKind[] {
+  const transfer = (key: string): object => ({
+    source: { accountId: 'ExternalAccount:payer-x' },
+    destination: { accountId: `InternalAccount:${key}-x` },
+    amount: 100n,
+  });
+  const quote = (key: string): object => ({
+    source: { sourceType: 'ACCOUNT', accountId: `InternalAccount:${key}-x`, otherFieldsJson: null },
+    destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:payee-x', otherFieldsJson: null },
+    lockedCurrencySide: 'SENDING',
+    lockedCurrencyAmount: 1000n,
+    lookupId: null,
+    immediatelyExecute: false,
+    description: null,
+    purposeOfPayment: null,
+    senderCustomerInfo: null,
+  });
+  const HEAD_BYTES = 5;
+  const lengths: [string, bigint][] = [
+    ['-1', -1n],
+    ['2^31', 2n ** 31n],
+    ['2^53', 2n ** 53n],
+    ['2^62', 2n ** 62n],
+    ['the lowest int64', -(2n ** 63n)],
+  ];
+  /** Up to the last field, which is the map: its union's branch, then blocks. */
+  const withMap = async (encode: (record: object) => Promise<Buffer>, key: string, blocks: Buffer): Promise<Buffer> =>
+    Buffer.concat([(await encode(quote(key))).subarray(0, -1), zigzag(1n), blocks]);
+  return [
+    ...lengths.map(([name, length]) =>
+      messageKind(`Avro with a text of ${name} bytes`, expected.unreadable, async ({ encode, key }) => ({
+        value: Buffer.concat([(await encode(transfer(key))).subarray(0, HEAD_BYTES), zigzag(length), Buffer.from('x')]),
+        headers: [],
+      })),
+    ),
+    ...lengths.map(([name, count]) =>
+      messageKind(
+        `Avro with a map of ${name} entries`,
+        expected.unreadable,
+        async ({ encode, key }) => ({
+          value: await withMap(encode, key, Buffer.concat([zigzag(count), Buffer.alloc(20)])),
+          headers: [],
+        }),
+        QUOTES,
+      ),
+    ),
+    messageKind(
+      'Avro with a map of 30,000 empty entries, all of them there',
+      { ...expected.invalid, answers: ['INVALID', 'REFUSED'], burials: ['no', 'UNREADABLE'] },
+      async ({ encode, key }) => ({
+        value: await withMap(encode, key, Buffer.concat([zigzag(30_000n), Buffer.alloc(60_001)])),
+        headers: [],
+      }),
+      QUOTES,
+    ),
+    messageKind(
+      'Avro with the map entry __proto__',
+      { ...expected.invalid, answers: ['INVALID', 'REFUSED'], burials: ['no', 'UNREADABLE'] },
+      async ({ encode, key }) => ({
+        value: await withMap(
+          encode,
+          key,
+          Buffer.concat([zigzag(1n), zigzag(9n), Buffer.from('__proto__'), zigzag(1n), Buffer.from('x'), zigzag(0n)]),
+        ),
+        headers: [],
+      }),
+      QUOTES,
+    ),
+    messageKind(
+      'Avro with senderCustomerInfo.otherFieldsJson: hello',
+      expected.refused,
+      async ({ encode, key }) => ({
+        value: await encode({ ...quote(key), senderCustomerInfo: { otherFieldsJson: 'hello' } }),
+        headers: [],
+      }),
+      QUOTES,
+    ),
+    messageKind(
+      'Avro under a schema of another subject: a billion nulls',
+      {
+        ...expected.unreadable,
+        burials: ['UNREADABLE', 'UNKNOWN_SCHEMA'],
+      },
+      ({ foreignSchemaId }) => {
+        const head = Buffer.alloc(HEAD_BYTES);
+        head.writeInt32BE(foreignSchemaId, 1);
+        return { value: Buffer.concat([head, zigzag(1_000_000_000n), zigzag(0n)]), headers: [] };
+      },
+    ),
+    messageKind(
+      'Avro with a negative schema id',
+      { ...expected.unreadable, burials: ['UNREADABLE', 'UNKNOWN_SCHEMA'] },
+      () => ({
+        value: Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3]),
+        headers: [],
+      }),
+    ),
+    messageKind(
+      'Avro with the schema id 0',
+      { ...expected.unreadable, burials: ['UNREADABLE', 'UNKNOWN_SCHEMA'] },
+      () => ({
+        value: Buffer.from([0, 0, 0, 0, 0, 1, 2, 3]),
+        headers: [],
+      }),
+    ),
+    messageKind(
+      'Avro with bytes behind its end',
+      { ...expected.unreadable, answers: ['INVALID'] },
+      async ({ encode, key }) => ({
+        value: Buffer.concat([await encode(transfer(key)), Buffer.from('more')]),
+        headers: [],
+      }),
+    ),
+    messageKind(
+      'Avro text that is not UTF-8',
+      { ...expected.unreadable, answers: ['INVALID', 'ACCEPTED', 'REFUSED'], burials: ['UNREADABLE', 'no'] },
+      async ({ encode, key }) => {
+        const value = await encode(transfer(key));
+        value[value.indexOf('payer-x')] = 0xff;
+        return { value, headers: [] };
+      },
+    ),
+  ];
+}

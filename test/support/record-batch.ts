@@ -1,0 +1,160 @@
+/**
+ * Record batches of Kafka as bytes (magic 2), as any client could write them: every field may be wrong. Only the
+ * checksum is right, for the broker takes nothing else.
+ */
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { compressFrameSync } from 'lz4-napi';
+import { compressSync } from 'snappy';
+
+/** A name or value that is no text stands as its bytes. */
+export type HeaderList = readonly (readonly [Buffer | string, Buffer | string | null])[];
+
+export interface BatchRecord {
+  readonly key: Buffer | string | null;
+  readonly value: Buffer | string | null;
+  readonly headers?: HeaderList;
+  /** Milliseconds after the batch's first timestamp. */
+  readonly timestampDelta?: bigint;
+  readonly offsetDelta?: number;
+}
+
+/** How records are compressed, and how the batch says so. */
+export interface Codec {
+  readonly attributes: number;
+  readonly compress: (records: Buffer) => Buffer;
+}
+
+export const CODECS = {
+  none: { attributes: 0, compress: (records) => records },
+  gzip: { attributes: 1, compress: (records) => gzipSync(records) },
+  snappy: { attributes: 2, compress: (records) => compressSync(records) },
+  xerial: { attributes: 2, compress: xerialFrame },
+  lz4: { attributes: 3, compress: (records) => compressFrameSync(records) },
+  zstd: { attributes: 4, compress: (records) => zstdCompressSync(records) },
+} as const satisfies Record<string, Codec>;
+
+export type CodecName = keyof typeof CODECS;
+
+export interface BatchFields {
+  /** What stands where the records do: theirs, compressed or not. */
+  readonly body: Buffer;
+  readonly attributes?: number;
+  readonly recordCount?: number;
+  readonly lastOffsetDelta?: number;
+  readonly firstTimestamp?: bigint;
+  readonly maxTimestamp?: bigint;
+  readonly producerId?: bigint;
+  readonly producerEpoch?: number;
+  readonly firstSequence?: number;
+  readonly magic?: number;
+  /** Bytes of the batch behind this field, as it says. */
+  readonly length?: number;
+}
+
+const MAGIC = 2;
+/** Of the batch before the part that the checksum covers: leader epoch, magic, checksum. */
+const UNCHECKED_BYTES = 9;
+const XERIAL_HEADER = Buffer.from('82534e41505059000000000100000001', 'hex');
+/** snappy-java's default. */
+const XERIAL_BLOCK_BYTES = 32 * 1024;
+
+/** The records behind each other, as they stand in a batch before compression. */
+export function encodeRecords(records: readonly BatchRecord[]): Buffer {
+  return Buffer.concat(records.map((record, index) => encodeRecord(record, index)));
+}
+
+/** A batch of the records, right in every field. */
+export function batchOf(
+  records: readonly BatchRecord[],
+  codec: Codec = CODECS.none,
+  fields?: Partial<BatchFields>,
+): Buffer {
+  const body = codec.compress(encodeRecords(records));
+  return encodeBatch({
+    body,
+    attributes: codec.attributes,
+    recordCount: records.length,
+    lastOffsetDelta: records.length - 1,
+    ...fields,
+  });
+}
+
+export function encodeBatch(fields: BatchFields): Buffer {
+  const nowMs = BigInt(Date.now());
+  const firstTimestamp = fields.firstTimestamp ?? nowMs;
+  const checked = Buffer.alloc(40);
+  checked.writeInt16BE(fields.attributes ?? 0, 0);
+  checked.writeInt32BE(fields.lastOffsetDelta ?? 0, 2);
+  checked.writeBigInt64BE(firstTimestamp, 6);
+  checked.writeBigInt64BE(fields.maxTimestamp ?? firstTimestamp, 14);
+  checked.writeBigInt64BE(fields.producerId ?? -1n, 22);
+  checked.writeInt16BE(fields.producerEpoch ?? -1, 30);
+  checked.writeInt32BE(fields.firstSequence ?? -1, 32);
+  checked.writeInt32BE(fields.recordCount ?? 1, 36);
+  const covered = Buffer.concat([checked, fields.body]);
+  const head = Buffer.alloc(12 + UNCHECKED_BYTES);
+  head.writeBigInt64BE(0n, 0);
+  head.writeInt32BE(fields.length ?? covered.length + UNCHECKED_BYTES, 8);
+  head.writeInt32BE(-1, 12);
+  head.writeInt8(fields.magic ?? MAGIC, 16);
+  head.writeUInt32BE(crc32c(covered), 17);
+  return Buffer.concat([head, covered]);
+}
+
+export function encodeRecord(record: BatchRecord, index: number): Buffer {
+  const headers = record.headers ?? [];
+  const parts = [
+    Buffer.from([0]),
+    zigzag(record.timestampDelta ?? 0n),
+    zigzag(BigInt(record.offsetDelta ?? index)),
+    ...lengthed(record.key),
+    ...lengthed(record.value),
+    zigzag(BigInt(headers.length)),
+    ...headers.flatMap(([name, value]) => [...lengthed(name), ...lengthed(value)]),
+  ];
+  const body = Buffer.concat(parts);
+  return Buffer.concat([zigzag(BigInt(body.length)), body]);
+}
+
+/** A number as Kafka and Avro write it: zigzag, seven bits at a time. */
+export function zigzag(value: bigint): Buffer {
+  let rest = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n));
+  const bytes: number[] = [];
+  do {
+    const low = Number(rest & 0x7fn);
+    rest >>= 7n;
+    bytes.push(rest === 0n ? low : low | 0x80);
+  } while (rest !== 0n);
+  return Buffer.from(bytes);
+}
+
+function lengthed(content: Buffer | string | null): Buffer[] {
+  if (content === null) return [zigzag(-1n)];
+  const bytes = Buffer.from(content);
+  return [zigzag(BigInt(bytes.length)), bytes];
+}
+
+/** snappy-java's framing, which Java publishers and brokers write. */
+function xerialFrame(content: Buffer): Buffer {
+  const blocks: Buffer[] = [];
+  for (let offset = 0; offset < content.length; offset += XERIAL_BLOCK_BYTES) {
+    const block = compressSync(content.subarray(offset, offset + XERIAL_BLOCK_BYTES));
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(block.length);
+    blocks.push(length, block);
+  }
+  return Buffer.concat([XERIAL_HEADER, ...blocks]);
+}
+
+/** Castagnoli's polynomial, reflected. */
+const CRC32C_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let remainder = byte;
+  for (let bit = 0; bit < 8; bit += 1) remainder = remainder & 1 ? (remainder >>> 1) ^ 0x82f63b78 : remainder >>> 1;
+  return remainder;
+});
+
+function crc32c(bytes: Buffer): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = (CRC32C_TABLE[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
+  return (crc ^ 0xffffffff) >>> 0;
+}
