@@ -88,7 +88,9 @@ export class CallScheduler {
 
   queue(attemptId: string, workClass: WorkClass, lane: number): void {
     const { waiting } = this.#awake(workClass);
-    waiting.set(lane, [...(waiting.get(lane) ?? []), attemptId]);
+    const ofLane = waiting.get(lane);
+    if (ofLane === undefined) waiting.set(lane, [attemptId]);
+    else ofLane.push(attemptId);
   }
 
   /**
@@ -123,12 +125,11 @@ export class CallScheduler {
     return false;
   }
 
-  isReserved(attemptId: string): boolean {
-    return this.#reservations.has(attemptId);
-  }
-
-  commit(attemptId: string): void {
+  /** @returns whether the attempt has a slot of its own; if not, it is one to `queue` */
+  commit(attemptId: string): boolean {
+    if (!this.#reservations.has(attemptId)) return false;
     this.#committed.push(attemptId);
+    return true;
   }
 
   /** What is to be done now; asked again until there is nothing. */

@@ -113,8 +113,8 @@ export class Calls {
     // An entry may be committed again while its call is on its way, to note a copy: one intent is one call.
     if (attempt.stage !== 'claimed') return;
     Object.assign(attempt, { stage: 'waiting', order, owner });
-    if (this.#scheduler.isReserved(order.attemptId)) this.#scheduler.commit(order.attemptId);
-    else this.#scheduler.queue(order.attemptId, attempt.workClass, attempt.lane);
+    if (!this.#scheduler.commit(order.attemptId))
+      this.#scheduler.queue(order.attemptId, attempt.workClass, attempt.lane);
     this.#pump();
   }
 

@@ -30,6 +30,7 @@ const CHANGES: readonly CommandType[] = ['transfer-in', 'create-quote', 'execute
 const PUBLISHED_TOGETHER = 500;
 const JSON_HEADERS = { 'content-type': 'application/json' };
 const PACE_MS = 100;
+const LOOK_MS = 20;
 /** Transfers answered before the first urgent command comes. */
 const BEGUN = 100;
 const RESULTS_MS_MAX = 900_000;
@@ -95,21 +96,24 @@ async function measure(stack: Stack, transfers: number, urgentEach: number): Pro
   await answered(1);
   const beganMs = performance.now();
   await answered(Math.min(BEGUN, transfers));
-  const waits: Promise<{ type: string; ms: number }>[] = [];
-  for (const command of urgent) {
-    waits.push(timed(stack, command));
+  const publishedMs = new Map<string, number>();
+  const answeredMs = seenTimes(stack);
+  for (const { type, key, input } of urgent) {
+    publishedMs.set(key, performance.now());
+    await stack.publisher.publish(type, key, input);
     await delay(PACE_MS);
   }
-  const timedWaits = await Promise.all(waits);
   await answered(transfers + urgent.length);
   const seconds = (performance.now() - beganMs) / 1000;
+  const answeredAtMs = answeredMs.stop();
+  const waitMs = ({ key }: Urgent): number => (answeredAtMs.get(key) ?? NaN) - (publishedMs.get(key) ?? NaN);
   return {
     transfers,
     transfersPerSecond: Math.round(transfers / seconds),
     waits: Object.fromEntries(
-      [...new Set(timedWaits.map(({ type }) => type))].map((type) => [
+      [...new Set(urgent.map(({ type }) => type))].map((type) => [
         type,
-        waitsOf(timedWaits.filter((wait) => wait.type === type).map(({ ms }) => ms)),
+        waitsOf(urgent.filter((command) => command.type === type).map(waitMs)),
       ]),
     ),
     quotesMade: ((await stack.service.effects()).totals['create-quote']?.calls ?? 0) - made,
@@ -137,11 +141,23 @@ async function urgentCommands(stack: Stack, each: number): Promise<Urgent[]> {
   return commands;
 }
 
-async function timed(stack: Stack, { type, key, input }: Urgent): Promise<{ type: string; ms: number }> {
-  const beganMs = performance.now();
-  await stack.publisher.publish(type, key, input);
-  await stack.journal.result(key, RESULTS_MS_MAX);
-  return { type, ms: performance.now() - beganMs };
+/** When the result of each key was first seen, looked for every LOOK_MS until it is stopped. */
+function seenTimes(stack: Stack): { stop: () => Map<string, number> } {
+  const atMs = new Map<string, number>();
+  let seen = 0;
+  const look = (): Map<string, number> => {
+    const fresh = stack.journal.results().slice(seen);
+    seen += fresh.length;
+    for (const { key } of fresh) if (!atMs.has(key)) atMs.set(key, performance.now());
+    return atMs;
+  };
+  const timer = setInterval(look, LOOK_MS);
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return look();
+    },
+  };
 }
 
 function waitsOf(waitsMs: readonly number[]): Waits {
