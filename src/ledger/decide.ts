@@ -7,20 +7,13 @@
 import type { Reading } from '../api/types.ts';
 import type { CommandResult, Quote, Transaction } from '../records/types.ts';
 import { backOffMs } from './back-off.ts';
-import { COPIES_MAX, proofOf, type Copy, type Entry, type HeldRefusal, type UnphasedEntry } from './entry.ts';
-import { differencesFrom, quotedOf } from './found-payment.ts';
-import { findingOf } from './looked-up.ts';
+import { COPIES_MAX, proofOf, type Copy, type Entry, type UnphasedEntry } from './entry.ts';
+import { quotedOf } from './found-payment.ts';
 import { planOf, type LookUpQuery } from './plan.ts';
-import {
-  acceptedResult,
-  expiredResult,
-  failedResult,
-  foundExecutedResult,
-  foundRefusedResult,
-  refusedResult,
-  unknownResult,
-} from './result-record.ts';
+import { acceptedResult, expiredResult, failedResult, refusedResult, unknownResult } from './result-record.ts';
+import { lookedUp } from './settle-by-look-up.ts';
 import { canBeLookedUp, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { doubtful, finish, inDoubt, next, possiblySent, reasonOf } from './transitions.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
 
 export type LedgerEvent =
@@ -59,8 +52,6 @@ export type Decision =
 
 /** After how many failures of our own code an entry is set aside (invariant I6). */
 export const DROPS_MAX = 3;
-
-const HTTP_CONFLICT = 409;
 
 const UNCHANGED: Decision = { kind: 'unchanged' };
 
@@ -129,65 +120,6 @@ function called(entry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, poli
     ...entry,
     phase: { state: 'INTENT', attemptId, processId, atMs: nowMs, timeoutMs: policy.apiTimeoutMs },
   };
-}
-
-function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' }>): Decision {
-  const { phase } = entry;
-  // What was asked for before the latest attempt says nothing of that one.
-  if (phase.state !== 'DOUBTFUL' || event.attempts !== entry.attempts) return UNCHANGED;
-  const { finding, nowMs } = event;
-  if (finding.kind === 'failed')
-    return next(doubtful(entry, phase.reason, nowMs + backOffMs(entry.key, entry.waits), phase.refusal));
-  if (finding.kind === 'not-found') {
-    return finish(entry, unknownResult(entry, reasonOf(entry, 'its transaction was not found'), nowMs));
-  }
-  const { transaction } = finding;
-  const differences = differencesFrom(entry, transaction);
-  if (differences.length > 0) {
-    const problem = `the transaction that was found is of another payment, for it differs in: ${differences.join(', ')}`;
-    return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs));
-  }
-  const seen: Seen = { quote: null, transaction };
-  switch (findingOf(operationOf(entry), transaction)) {
-    case 'EXECUTED':
-      return finish(entry, foundExecutedResult(entry, transaction, nowMs), seen);
-    case 'REFUSED':
-      return finish(entry, foundRefusedResult(entry, transaction, nowMs), seen);
-    case 'NOT_YET':
-      if (phase.refusal !== null) return refusedInDoubt(entry, phase.refusal, seen, nowMs);
-      return {
-        kind: 'next',
-        seen,
-        entry: {
-          ...entry,
-          unexecuted: { by: 'LOOK_UP', attempts: event.attempts },
-          phase: { state: 'PARKED', untilMs: nowMs, reason: 'no call took effect so far' },
-        },
-      };
-    case 'UNCLEAR':
-      return finish(
-        entry,
-        unknownResult(entry, reasonOf(entry, `its transaction is ${transaction.status ?? 'without a status'}`), nowMs),
-        seen,
-      );
-  }
-}
-
-/** The service refused a repeated call, and the transaction does not show that the first took effect. */
-function refusedInDoubt(entry: Entry, refusal: HeldRefusal, seen: Seen, nowMs: number): Decision {
-  if (refusal.httpStatus !== HTTP_CONFLICT) return finish(entry, refusedResult(entry, refusal, 'LOOKUP', nowMs), seen);
-  // A conflict may say that the first call was taken, before the transaction's status shows it.
-  if (nowMs >= entry.deadlineMs) {
-    const reason = reasonOf(entry, `its transaction is still ${seen.transaction?.status ?? 'without a status'}`);
-    return finish(entry, unknownResult(entry, reason, nowMs), seen);
-  }
-  const again = doubtful(entry, 'HTTP 409 after doubt', nowMs + backOffMs(entry.key, entry.waits), refusal);
-  return { kind: 'next', entry: again, seen };
-}
-
-/** Why it is not known: what happened, and why that could not be settled. */
-function reasonOf(entry: Entry, problem: string): string {
-  return entry.phase.state === 'DOUBTFUL' ? `${entry.phase.reason}; ${problem}` : problem;
 }
 
 function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }>, policy: LedgerPolicy): Decision {
@@ -297,42 +229,4 @@ function dropped(entry: Entry, event: Extract<LedgerEvent, { kind: 'dropped' }>,
   return entry.firstSentMs === null
     ? finish(aside, failedResult(aside, problem, nowMs))
     : finish(aside, unknownResult(aside, `it was set aside: ${problem}`, nowMs));
-}
-
-/** The entry once the call of its intent may have taken effect, and ended by then. */
-function possiblySent(entry: Entry, sentMs: number, endedMs: number): Entry {
-  return {
-    ...entry,
-    attempts: entry.attempts + 1,
-    firstSentMs: entry.firstSentMs ?? sentMs,
-    lastEndedMs: endedMs,
-  };
-}
-
-/**
- * The same, to be settled.
- * @param againMs when the same call may be made again, where that settles it
- */
-function inDoubt(
-  entry: Entry,
-  sentMs: number,
-  reason: string,
-  endedMs: number,
-  againMs: number,
-  policy: LedgerPolicy,
-): Entry {
-  const settleAtMs = settlementOf(entry, policy) === 'LOOK_UP' ? lookUpFromMs(endedMs, policy) : againMs;
-  return doubtful(possiblySent(entry, sentMs, endedMs), reason, settleAtMs);
-}
-
-function doubtful(entry: Entry, reason: string, settleAtMs: number, refusal: HeldRefusal | null = null): Entry {
-  return { ...entry, waits: entry.waits + 1, phase: { state: 'DOUBTFUL', settleAtMs, reason, refusal } };
-}
-
-function next(entry: Entry): Decision {
-  return { kind: 'next', entry, seen: null };
-}
-
-function finish(entry: UnphasedEntry, result: CommandResult, seen: Seen | null = null): Decision {
-  return { kind: 'finish', entry, result, seen };
 }

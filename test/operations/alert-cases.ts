@@ -169,8 +169,9 @@ export const ALERT_CASES: readonly AlertCase[] = [
       { metric: 'deadLetters', labels: { reason: 'UNREADABLE' }, instance: 'b', course: flat(1) },
       { metric: 'ownFailures', labels: { where: 'entry' }, instance: 'b', course: flat(3) },
       { metric: 'results', labels: { ...transferIn, outcome: 'FAILED' }, instance: 'b', course: flat(1) },
+      { metric: 'quotesRunOut', labels: { cause: 'on-arrival', made_anew: 'false' }, instance: 'b', course: flat(1) },
     ],
-    fires: ['PaymentsDeadLetters', 'PaymentsOwnFailures', 'PaymentsResultsFailed'],
+    fires: ['PaymentsDeadLetters', 'PaymentsOwnFailures', 'PaymentsQuotesRunOut', 'PaymentsResultsFailed'],
   },
   {
     when: 'commands come on the wrong partition',

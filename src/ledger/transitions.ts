@@ -1,0 +1,48 @@
+/** The steps that decisions are made of: a call that may have taken effect, a doubt, the next entry, the end. Pure. */
+import type { CommandResult } from '../records/types.ts';
+import type { Decision, Seen } from './decide.ts';
+import type { Entry, HeldRefusal, UnphasedEntry } from './entry.ts';
+import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';
+
+/** The entry once the call of its intent may have taken effect, and ended by then. */
+export function possiblySent(entry: Entry, sentMs: number, endedMs: number): Entry {
+  return {
+    ...entry,
+    attempts: entry.attempts + 1,
+    firstSentMs: entry.firstSentMs ?? sentMs,
+    lastEndedMs: endedMs,
+  };
+}
+
+/**
+ * The same, to be settled.
+ * @param againMs when the same call may be made again, where that settles it
+ */
+export function inDoubt(
+  entry: Entry,
+  sentMs: number,
+  reason: string,
+  endedMs: number,
+  againMs: number,
+  policy: LedgerPolicy,
+): Entry {
+  const settleAtMs = settlementOf(entry, policy) === 'LOOK_UP' ? lookUpFromMs(endedMs, policy) : againMs;
+  return doubtful(possiblySent(entry, sentMs, endedMs), reason, settleAtMs);
+}
+
+export function doubtful(entry: Entry, reason: string, settleAtMs: number, refusal: HeldRefusal | null = null): Entry {
+  return { ...entry, waits: entry.waits + 1, phase: { state: 'DOUBTFUL', settleAtMs, reason, refusal } };
+}
+
+export function next(entry: Entry): Decision {
+  return { kind: 'next', entry, seen: null };
+}
+
+export function finish(entry: UnphasedEntry, result: CommandResult, seen: Seen | null = null): Decision {
+  return { kind: 'finish', entry, result, seen };
+}
+
+/** Why it is not known: what happened, and why that could not be settled. */
+export function reasonOf(entry: Entry, problem: string): string {
+  return entry.phase.state === 'DOUBTFUL' ? `${entry.phase.reason}; ${problem}` : problem;
+}
