@@ -200,8 +200,9 @@ function judgeCalls({ laneCount, read, sendings, service }: JudgedHistory): stri
 function topicRecord(
   topic: string,
   partition: number,
-  { headers, key, offset, timestampMs, value }: StoredRecord,
+  { headers, key, offset, value, writtenMs }: StoredRecord,
 ): TopicRecord {
-  const texts = Object.entries(headers).map(([name, bytes]): [string, string] => [name, bytes.toString()]);
-  return { topic, partition, offset: BigInt(offset), timestampMs, key, value, headers: Object.fromEntries(texts) };
+  const texts = headers.map(([name, bytes]): [string, string] => [name, bytes?.toString() ?? '']);
+  const headerTexts = Object.fromEntries(texts);
+  return { topic, partition, offset: BigInt(offset), timestampMs: writtenMs, key, value, headers: headerTexts };
 }

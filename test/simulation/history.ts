@@ -15,6 +15,7 @@ import { effectsOfKey, judgeHistory, readHistory, type DecidedResult } from './h
 import { scenarioOf, type Scenario } from './scenario.ts';
 import { SimulatedBroker } from './simulated-broker.ts';
 import { SimulatedFleet } from './simulated-fleet.ts';
+import { headerText } from './simulated-log.ts';
 import { installKafka } from './simulated-kafkajs.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
 import { simulatedConfig } from './simulated-process.ts';
@@ -190,16 +191,16 @@ class World {
 
   #append(topic: string, lane: number, key: string, value: string, headers: Record<string, string>): void {
     const texts = Object.entries({ 'content-type': 'application/json', ...headers });
-    const bytes = Object.fromEntries(texts.map(([name, text]) => [name, Buffer.from(text)]));
-    const record = { key: Buffer.from(key), value: Buffer.from(value), headers: bytes };
-    this.#broker.log(topic, lane).append(record, this.#time.nowMs, null);
+    const bytes = texts.map(([name, text]): [string, Buffer] => [name, Buffer.from(text)]);
+    const record = { key: Buffer.from(key), value: Buffer.from(value), headers: bytes, timestampMs: this.#time.nowMs };
+    this.#broker.append(topic, lane, record);
   }
 
   /** Messages without an answer. */
   #unanswered(plan: Plan): number {
     const answered = new Set<string>();
     for (const log of this.#broker.logs(this.#topics.results))
-      for (const { headers } of log.committed()) answered.add(headers['in-reply-to']?.toString() ?? '');
+      for (const record of log.committed()) answered.add(headerText(record, 'in-reply-to') ?? '');
     return plan.messages.filter(({ id }) => !answered.has(id)).length;
   }
 

@@ -63,6 +63,12 @@ export class SimulatedGroups {
     return this.#group(groupId).offsets.get(`${topic}/${partition}`) ?? null;
   }
 
+  /** A topic that is deleted takes the groups' offsets along. */
+  forgetTopic(topic: string): void {
+    for (const { offsets } of this.#groups.values())
+      for (const name of offsets.keys()) if (name.startsWith(`${topic}/`)) offsets.delete(name);
+  }
+
   join(request: JoinRequest, reply: Reply<JoinAnswer>): void {
     const group = this.#group(request.groupId);
     const memberId = request.memberId === '' ? `member-${this.#draws.below(2 ** 32).toString(36)}` : request.memberId;
