@@ -1,7 +1,8 @@
 /** What a seed makes of a history: its size, the keys that the service honours, and how much goes wrong where. */
 import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
+import { drawDisturbances, type Disturbance } from './disturbances.ts';
 import type { Draws } from './draws.ts';
-import { SETTLING_TIME_MS } from './simulated-process.ts';
+import { API_TIMEOUT_MS, SETTLING_TIME_MS } from './simulated-process.ts';
 import type { CallTrouble } from './simulated-service.ts';
 import type { Trouble } from './simulated-network.ts';
 
@@ -23,10 +24,26 @@ export interface Scenario {
   readonly callTroubleShare: number;
   /** Mean time between disturbances of whole processes. */
   readonly disturbanceMs: number;
+  /** Of these, each as likely as the others. */
+  readonly disturbedBy: readonly ProcessDisturbance[];
+  /** From a process's end to its successor's start, at most. */
+  readonly restartMs: number;
+  /** Calls that need a connection of their own. */
+  readonly dialShare: number;
+  readonly disturbed: ReadonlySet<Disturbance>;
 }
 
-/** Later than any look at the service that is made before the settling time is over. */
+export type ProcessDisturbance = 'kill' | 'freeze' | 'end' | 'set the clock';
+
+/** From the loss of a call to its effect: later than any look at the service before the settling time is over. */
 const LATE_MS_MAX = 0.9 * SETTLING_TIME_MS;
+/** Heartbeats after which the process freezes, in histories where any does. */
+const HEARTBEAT_FREEZE_SHARE = 0.04;
+/** Pages of transactions that come late, where any does. */
+const SLOW_PAGE_SHARE = 0.3;
+const SLOW_CALL_SHARE = 0.5;
+/** Transactions that a list leaves out, where any does. */
+const LEFT_OUT_SHARE = 0.15;
 const SLOW_MS_MAX = 14_000;
 /** Most requests are heartbeats and fetches: trouble there is nothing new. */
 const DULL_POINTS = new Set(['Heartbeat', 'admin', 'connect', 'leave']);
@@ -34,7 +51,8 @@ const DULL_SHARE = 0.15;
 /** Of those that hit the process itself. */
 const FREEZE_SHARE = 0.35;
 
-export function scenarioOf(draws: Draws): Scenario {
+/** @param left the disturbances that may be drawn */
+export function scenarioOf(draws: Draws, left: ReadonlySet<Disturbance>): Scenario {
   const honourKeys = draws.pick<readonly CommandType[]>([
     ['transfer-in'],
     ['transfer-in'],
@@ -42,7 +60,7 @@ export function scenarioOf(draws: Draws): Scenario {
     [],
     ['transfer-in', 'create-quote', 'execute-quote'],
   ]);
-  return {
+  const scenario = {
     laneCount: draws.pick([1, 1, 2, 3]),
     processCount: draws.pick([1, 2, 2, 2, 3]),
     durationMs: draws.between(8_000, 25_000),
@@ -55,10 +73,31 @@ export function scenarioOf(draws: Draws): Scenario {
     callTroubleShare: draws.pick([0, 0.1, 0.3]),
     disturbanceMs: draws.pick([2_000, 5_000, 30_000]),
   };
+  const disturbed = drawDisturbances(draws, left);
+  const clocks = disturbed.has('clocks') ? ['set the clock' as const] : [];
+  const others: Partial<Scenario> = {
+    // Somebody else is to take the lanes over.
+    ...(disturbed.has('heartbeats') ? { processCount: Math.max(2, scenario.processCount), dialShare: 0.5 } : {}),
+    ...(disturbed.has('handovers')
+      ? {
+          laneCount: Math.max(2, scenario.laneCount),
+          processCount: Math.max(2, scenario.processCount),
+          disturbanceMs: 2_500,
+          disturbedBy: ['end', 'end', 'end', 'kill', 'freeze', ...clocks],
+          restartMs: 1_000,
+        }
+      : {}),
+    // Nobody decides where all is clear.
+    ...(disturbed.has('operators') || disturbed.has('look-ups') ? { callTroubleShare: draws.pick([0.3, 0.5]) } : {}),
+  };
+  const usual = { disturbedBy: ['kill', 'freeze', 'freeze', 'end', ...clocks] as const, restartMs: 4_000, dialShare: 0.05 };
+  return { ...scenario, ...usual, ...others, disturbed };
 }
 
 export function troubleAt(scenario: Scenario, draws: Draws, point: string): Trouble {
   if (point === 'dial' && draws.chance(scenario.dialFreezeShare)) return { kind: 'freeze' };
+  const isHeartbeats = point === 'Heartbeat' && scenario.disturbed.has('heartbeats');
+  if (isHeartbeats && draws.chance(HEARTBEAT_FREEZE_SHARE)) return { kind: 'freeze' };
   const share = scenario.troubleShare * (DULL_POINTS.has(point) ? DULL_SHARE : 1);
   if (!draws.chance(share)) return { kind: 'none' };
   if (draws.chance(scenario.crashShare)) {
@@ -77,8 +116,21 @@ export function troubleAt(scenario: Scenario, draws: Draws, point: string): Trou
   }
 }
 
+export function isLeftOut(scenario: Scenario, draws: Draws): boolean {
+  return scenario.disturbed.has('unfound') && draws.chance(LEFT_OUT_SHARE);
+}
+
+/** How late the answer with a page of transactions is. */
+export function pageDelayMs(scenario: Scenario, draws: Draws): number {
+  const isSlow = scenario.disturbed.has('look-ups') && draws.chance(SLOW_PAGE_SHARE);
+  return isSlow ? draws.between(0, API_TIMEOUT_MS) : 0;
+}
+
 export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
-  if (!draws.chance(scenario.callTroubleShare)) return { kind: 'none' };
+  if (!draws.chance(scenario.callTroubleShare)) {
+    const isSlow = scenario.disturbed.has('slow-service') && draws.chance(SLOW_CALL_SHARE);
+    return isSlow ? { kind: 'slow', thereMs: draws.between(0, API_TIMEOUT_MS) } : { kind: 'none' };
+  }
   switch (draws.below(8)) {
     case 0:
       return { kind: 'never-sent' };
@@ -88,8 +140,10 @@ export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
     case 3:
       return { kind: 'lost-after' };
     case 4:
-    case 5:
-      return { kind: 'late', byMs: draws.between(0, LATE_MS_MAX) };
+    case 5: {
+      const lostMs = draws.between(1, API_TIMEOUT_MS);
+      return { kind: 'late', lostMs, byMs: lostMs + draws.between(-lostMs, LATE_MS_MAX) };
+    }
     default:
       return draws.chance(0.3)
         ? { kind: 'status', httpStatus: draws.pick([429, 429, 401]), takesEffect: false }

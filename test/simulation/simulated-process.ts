@@ -35,7 +35,7 @@ export interface ProcessOptions {
 
 export class SimulatedProcess implements Caller {
   readonly name: string;
-  readonly clockAheadMs: number;
+  clockAheadMs: number;
   readonly held: (() => void)[] = [];
   #isAlive = true;
   isFrozen = false;
@@ -122,7 +122,7 @@ export function simulatedConfig({ honourKeys, laneCount }: Scenario): Config {
     API_CLIENT_SECRET: 'secret',
     TOPIC_PREFIX: 'simulated',
     LANES: String(laneCount),
-    API_TIMEOUT_MS: '2000',
+    API_TIMEOUT_MS: String(API_TIMEOUT_MS),
     SETTLING_TIME_MS: String(SETTLING_TIME_MS),
     API_MAX_CONCURRENCY: '4',
     API_IDEMPOTENT_OPERATIONS: honourKeys.join(','),
@@ -137,6 +137,8 @@ export function simulatedConfig({ honourKeys, laneCount }: Scenario): Config {
 
 /** Longer than anything but a refusal that the service repeats for ever. */
 const COMMAND_MAX_AGE = '2m';
+
+export const API_TIMEOUT_MS = 2_000;
 
 /** What takes effect late does so before this is over. */
 export const SETTLING_TIME_MS = 3_000;
