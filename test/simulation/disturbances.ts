@@ -27,8 +27,16 @@ export type Disturbance = keyof typeof SHARES;
 
 export const DISTURBANCES = Object.keys(SHARES) as readonly Disturbance[];
 
-/** The same histories with and without one: each is drawn, whether or not it is left out. */
-export function drawDisturbances(draws: Draws, left: ReadonlySet<Disturbance>): ReadonlySet<Disturbance> {
+export type DisturbanceChoice =
+  /** The seed decides, but for some. */
+  | { readonly kind: 'drawn'; readonly without: readonly Disturbance[] }
+  /** These in every history. */
+  | { readonly kind: 'fixed'; readonly disturbances: readonly Disturbance[] };
+
+/** Takes the same draws whatever the choice, so that all else of a history stays as it was. */
+export function drawDisturbances(draws: Draws, choice: DisturbanceChoice): ReadonlySet<Disturbance> {
   const drawn = DISTURBANCES.filter((disturbance) => draws.chance(SHARES[disturbance]));
-  return new Set(drawn.filter((disturbance) => left.has(disturbance)));
+  return new Set(
+    choice.kind === 'fixed' ? choice.disturbances : drawn.filter((disturbance) => !choice.without.includes(disturbance)),
+  );
 }

@@ -4,12 +4,10 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { DISTURBANCES } from './disturbances.ts';
 import { applyMutation } from './mutations.ts';
 import { runHistories, type RunOptions, type Summary } from './run-histories.ts';
 
-export type Task = Pick<RunOptions, 'firstSeed' | 'step' | 'histories' | 'secondsMax' | 'untilBroken'> & {
-  readonly left: readonly string[];
+export type Task = Pick<RunOptions, 'firstSeed' | 'step' | 'histories' | 'secondsMax' | 'untilBroken' | 'choice'> & {
   readonly mutation: string | null;
 };
 
@@ -34,7 +32,6 @@ async function main(task: Task): Promise<void> {
   const tell = (told: Told): void => void process.send?.(told);
   const summary = await runHistories({
     ...task,
-    left: new Set(DISTURBANCES.filter((disturbance) => task.left.includes(disturbance))),
     onHistory: ({ histories }) => {
       if (histories % PROGRESS_HISTORIES === 0) tell({ kind: 'progress', histories });
     },

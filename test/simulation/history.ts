@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { topicDefinitions, type TopicDefinition } from '../../src/producers/topic-definitions.ts';
 import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
-import type { Disturbance } from './disturbances.ts';
+import type { DisturbanceChoice } from './disturbances.ts';
 import { Draws } from './draws.ts';
 import { judgeHistory, readHistory } from './history-judgement.ts';
 import { keepUp, type UpkeepOptions } from './kafka-upkeep.ts';
@@ -47,8 +47,7 @@ const LOOK_MS = 250;
 
 export interface HistoryOptions {
   readonly seed: number;
-  /** The disturbances that may be drawn. */
-  readonly left: ReadonlySet<Disturbance>;
+  readonly choice: DisturbanceChoice;
   readonly trace?: (line: string) => void;
 }
 
@@ -77,7 +76,7 @@ class World {
 
   constructor(options: HistoryOptions) {
     this.#options = options;
-    const scenario = scenarioOf(this.#draws('scenario'), options.left);
+    const scenario = scenarioOf(this.#draws('scenario'), options.choice);
     this.#scenario = scenario;
     const config = simulatedConfig(scenario);
     const time = this.#time;

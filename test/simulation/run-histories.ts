@@ -1,5 +1,5 @@
 /** Runs histories one after the other in this process, and sums up what they found. */
-import type { Disturbance } from './disturbances.ts';
+import type { DisturbanceChoice } from './disturbances.ts';
 
 export interface RunOptions {
   readonly firstSeed: number;
@@ -10,8 +10,7 @@ export interface RunOptions {
   readonly secondsMax: number | null;
   /** Ends with the first history that breaks a promise. */
   readonly untilBroken: boolean;
-  /** The disturbances that may be drawn. */
-  readonly left: ReadonlySet<Disturbance>;
+  readonly choice: DisturbanceChoice;
   readonly trace?: (line: string) => void;
   readonly onHistory?: (summary: Summary) => void;
 }
@@ -33,7 +32,7 @@ export function emptySummary(): Summary {
 export async function runHistories(options: RunOptions): Promise<Summary> {
   // Not before: it loads the code that a mutation changes.
   const { runHistory } = await import('./history.ts');
-  const { firstSeed, histories, left, onHistory, secondsMax, step, trace, untilBroken } = options;
+  const { choice, firstSeed, histories, onHistory, secondsMax, step, trace, untilBroken } = options;
   const summary = emptySummary();
   const unhandled: string[] = [];
   process.on('unhandledRejection', (error) => void unhandled.push(`a promise was left to itself: ${String(error)}`));
@@ -43,7 +42,7 @@ export async function runHistories(options: RunOptions): Promise<Summary> {
     const seed = firstSeed + count * step;
     const wrong: string[] = [];
     try {
-      const report = await runHistory({ seed, left, ...(trace === undefined ? {} : { trace }) });
+      const report = await runHistory({ seed, choice, ...(trace === undefined ? {} : { trace }) });
       wrong.push(...report.wrong);
       addUp(summary, { ...report, histories: 0, failed: [] });
     } catch (error) {

@@ -1,6 +1,6 @@
 /** What a seed makes of a history: its size, the keys that the service honours, and how much goes wrong where. */
 import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
-import { drawDisturbances, type Disturbance } from './disturbances.ts';
+import { drawDisturbances, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import type { Draws } from './draws.ts';
 import { API_TIMEOUT_MS, SETTLING_TIME_MS } from './simulated-process.ts';
 import type { CallTrouble } from './simulated-service.ts';
@@ -51,8 +51,7 @@ const DULL_SHARE = 0.15;
 /** Of those that hit the process itself. */
 const FREEZE_SHARE = 0.35;
 
-/** @param left the disturbances that may be drawn */
-export function scenarioOf(draws: Draws, left: ReadonlySet<Disturbance>): Scenario {
+export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
   const honourKeys = draws.pick<readonly CommandType[]>([
     ['transfer-in'],
     ['transfer-in'],
@@ -73,7 +72,7 @@ export function scenarioOf(draws: Draws, left: ReadonlySet<Disturbance>): Scenar
     callTroubleShare: draws.pick([0, 0.1, 0.3]),
     disturbanceMs: draws.pick([2_000, 5_000, 30_000]),
   };
-  const disturbed = drawDisturbances(draws, left);
+  const disturbed = drawDisturbances(draws, choice);
   const clocks = disturbed.has('clocks') ? ['set the clock' as const] : [];
   const others: Partial<Scenario> = {
     // Somebody else is to take the lanes over.
@@ -128,7 +127,9 @@ export function pageDelayMs(scenario: Scenario, draws: Draws): number {
 
 export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
   if (!draws.chance(scenario.callTroubleShare)) {
-    const isSlow = scenario.disturbed.has('slow-service') && draws.chance(SLOW_CALL_SHARE);
+    const { disturbed } = scenario;
+    // Calls have to wait, or a process that wakes has none to send.
+    const isSlow = (disturbed.has('slow-service') || disturbed.has('heartbeats')) && draws.chance(SLOW_CALL_SHARE);
     return isSlow ? { kind: 'slow', thereMs: draws.between(0, API_TIMEOUT_MS) } : { kind: 'none' };
   }
   switch (draws.below(8)) {

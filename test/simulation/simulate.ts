@@ -7,11 +7,11 @@
  *   npm run simulate -- --mutations                   each protection taken out in turn, until a history tells
  *   npm run simulate -- --mutations --minutes 10      and histories for the rest of the time
  *   --mutation NAME                                   with that protection taken out; of the mutations, that one alone
- *   --only A,B  --without A,B                         which disturbances may come (disturbances.ts)
+ *   --without A,B   --only A,B                        these disturbances never, or these and no others in every history
  */
 import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
-import { DISTURBANCES, type Disturbance } from './disturbances.ts';
+import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import { runApart, type Task } from './history-process.ts';
 import { applyMutation, MUTATIONS } from './mutations.ts';
 import { addUp, emptySummary, runHistories, type Summary } from './run-histories.ts';
@@ -45,7 +45,7 @@ type Replayable = Omit<Summary, 'failed'> & { failed: (Summary['failed'][number]
 
 const beganMs = performance.now();
 const secondsMax = values.minutes === undefined ? null : Number(values.minutes) * 60;
-const left: readonly Disturbance[] = disturbancesLeft();
+const choice = disturbanceChoice();
 if (values.one !== undefined) await simulateOne(Number(values.one));
 else {
   if (values.mutations) await tryMutations();
@@ -60,7 +60,7 @@ async function simulateOne(seed: number): Promise<void> {
     histories: 1,
     secondsMax: null,
     untilBroken: false,
-    left: new Set(left),
+    choice,
     ...(values.trace ? { trace: (line: string) => void process.stdout.write(line) } : {}),
   });
   report(summary);
@@ -82,7 +82,7 @@ async function simulate(mutation: string | null): Promise<void> {
     histories: Math.min(Number.MAX_SAFE_INTEGER, Math.ceil((histories - part) / PROCESSES)),
     secondsMax: secondsLeft,
     untilBroken: false,
-    left,
+    choice,
     mutation,
   }));
   const parts = await Promise.all(tasks.map((task, part) => runApart(task, (count) => void (done[part] = count))));
@@ -106,7 +106,7 @@ async function tryMutations(): Promise<void> {
           histories: Number(values.histories ?? MUTATED_HISTORIES),
           secondsMax: null,
           untilBroken: true,
-          left,
+          choice,
           mutation: name,
         },
         () => undefined,
@@ -153,14 +153,16 @@ function print(
   if (others.length > 0) console.log(`  and seeds ${others.join(', ')}`);
 }
 
-function disturbancesLeft(): Disturbance[] {
-  const named = (given: string | undefined): string[] => (given ?? '').split(',').filter((name) => name !== '');
-  const unknown = [...named(values.only), ...named(values.without)].filter(
-    (name) => !(DISTURBANCES as readonly string[]).includes(name),
-  );
-  if (unknown.length > 0) throw new Error(`${unknown.join(', ')}: not among ${DISTURBANCES.join(', ')}`);
-  const isMeant = (name: string): boolean => values.only === undefined || named(values.only).includes(name);
-  return DISTURBANCES.filter((name) => isMeant(name) && !named(values.without).includes(name));
+function disturbanceChoice(): DisturbanceChoice {
+  const named = (given: string): Disturbance[] => {
+    const names = given.split(',').filter((name) => name !== '');
+    const unknown = names.filter((name) => !(DISTURBANCES as readonly string[]).includes(name));
+    if (unknown.length > 0) throw new Error(`${unknown.join(', ')}: not among ${DISTURBANCES.join(', ')}`);
+    return names as Disturbance[];
+  };
+  return values.only === undefined
+    ? { kind: 'drawn', without: named(values.without ?? '') }
+    : { kind: 'fixed', disturbances: named(values.only) };
 }
 
 /** Where JSON is asked for, standard output has nothing else. */

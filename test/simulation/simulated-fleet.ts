@@ -132,6 +132,7 @@ export class SimulatedFleet implements Disturber {
     this.#stores[slot] = index;
     this.#started += 1;
     const name = `process-${this.#started}`;
+    const isTroubledAtStart = this.#isTroubled;
     log(`${name} starts`);
     const process = new SimulatedProcess({
       name,
@@ -144,8 +145,8 @@ export class SimulatedFleet implements Disturber {
       random: draws.random,
       log,
       onFatal: (failed, error) => {
-        // Nobody starts without Kafka; in peace nothing makes it end.
-        if (!this.#isTroubled) this.failures.push(`a process ended itself: ${error.message}`);
+        // Nobody starts without Kafka; in peace nothing makes it end, but what went wrong before.
+        if (!isTroubledAtStart) this.failures.push(`a process ended itself: ${error.message}`);
         this.kill(failed, 'by itself');
       },
       onFailure: (error) => this.failures.push(`our own code failed: ${String(error)}`),

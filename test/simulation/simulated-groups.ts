@@ -158,7 +158,11 @@ export class SimulatedGroups {
     const waitMs = Math.max(...[...group.members.values()].map(({ request }) => request.rebalanceTimeoutMs));
     this.#time.after(waitMs, null, () => {
       if (group.stage !== 'preparing' || group.generation !== generation) return;
-      for (const [memberId, { joining }] of group.members) if (joining === null) group.members.delete(memberId);
+      for (const [memberId, { expiry, joining }] of group.members) {
+        if (joining !== null) continue;
+        expiry.cancel();
+        group.members.delete(memberId);
+      }
       this.#completeIfAllJoined(group);
     });
   }
@@ -188,6 +192,7 @@ export class SimulatedGroups {
     if (member === undefined) return;
     member.expiry.cancel();
     group.members.delete(memberId);
+    for (const waiting of [member.joining, member.syncing]) waiting?.reject(new BrokerError('UNKNOWN_MEMBER_ID'));
     if (group.members.size > 0 && group.stage !== 'preparing') this.#prepare(group);
     this.#completeIfAllJoined(group);
   }

@@ -30,8 +30,11 @@ export type NewRecord = Pick<StoredRecord, 'key' | 'value' | 'headers'> & {
   readonly timestampMs: number;
 };
 
-/** The open segment, which compaction passes over. */
-const OPEN_RECORDS = 3;
+/**
+ * How long a segment is open: compaction passes over it. Longer than readers lag behind in a history, as an hour is
+ * with real ones.
+ */
+const OPEN_MS = 26_000;
 
 export class SimulatedLog {
   /** Everything that was ever written. */
@@ -117,7 +120,8 @@ export class SimulatedLog {
 
   /** Removes what is superseded or aborted, and in time tombstones and markers; the open segment stays as it is. */
   compact(nowMs: number, deleteRetentionMs: number): void {
-    const end = Math.min(this.lastStableOffset(), this.all.length - OPEN_RECORDS);
+    const openFrom = this.#kept.find(({ writtenMs }) => writtenMs > nowMs - OPEN_MS)?.offset ?? this.all.length - 1;
+    const end = Math.min(this.lastStableOffset(), openFrom);
     const latest = new Map<string, number>();
     const cleaned = this.#kept.filter(({ offset }) => offset < end);
     for (const record of cleaned)
