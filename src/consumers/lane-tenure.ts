@@ -58,7 +58,7 @@ export class LaneTenure {
     this.#ownership = ownership;
     // The OWNER record was.
     this.#committedMs = parts.clock.nowMs();
-    this.#memory = new LaneMemory(parts.index, parts.lane);
+    this.#memory = new LaneMemory(parts.index, parts.lane, ownership.token);
     this.#desk = laneDesk(parts, this.#memory);
     this.#retention = new LaneRetention(parts, this.#memory);
     const wake = (): void => this.wake();
@@ -130,9 +130,9 @@ export class LaneTenure {
     return submitted;
   }
 
-  /** The index shows our ledger up to this commit. */
+  /** The index shows the ledger up to this commit of the owner with the token. */
   commitApplied(token: string, commit: number): void {
-    if (token === this.#ownership.token) this.#memory.applied(commit);
+    this.#memory.applied(token, commit);
   }
 
   /** Unfinished ones. */

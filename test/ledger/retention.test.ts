@@ -71,7 +71,7 @@ test('entries that are done and transactions at rest are forgotten when they are
     state('unclear', { status: 'COMPLETED', seenEndedMs: OLD_MS, unclearSinceMs: OLD_MS }),
     state('spare-quote', { quoteStatus: 'PENDING', quoteSeenEndedMs: OLD_MS }),
   );
-  const forgotten = tombstonesOf(retentionOf(new LaneMemory(opened.index, 0)));
+  const forgotten = tombstonesOf(retentionOf(new LaneMemory(opened.index, 0, 'token')));
   expect(forgotten).toEqual(['c:old', 'c:refused', 't:completed', 't:spare-quote']);
 });
 
@@ -81,7 +81,7 @@ test('what the lane has committed since counts, though the index does not show i
     entry(done('done-again', OLD_MS, 'FAILED')),
     state('refunded', { status: 'COMPLETED', seenEndedMs: OLD_MS }),
   );
-  const memory = new LaneMemory(opened.index, 0);
+  const memory = new LaneMemory(opened.index, 0, 'token');
   memory.putEntry(entryOf('retried', intentPhase(NOW_MS), NOW_MS), 1);
   memory.putEntry(done('done-again', NOW_MS), 1);
   memory.putTransaction({ ...unseenState('refunded'), status: 'REFUNDED', seenEndedMs: NOW_MS }, 1);
@@ -91,7 +91,7 @@ test('what the lane has committed since counts, though the index does not show i
 test('many are forgotten in bounded numbers, one transaction after the other, until none is left', () => {
   const count = 1_200;
   apply(...Array.from({ length: count }, (_, each) => entry(done(`key-${each}`, OLD_MS + each))));
-  const retention = retentionOf(new LaneMemory(opened.index, 0));
+  const retention = retentionOf(new LaneMemory(opened.index, 0, 'token'));
   const forgotten = new Set<string>();
   for (let look = 0; look < 10; look += 1) {
     const keys = tombstonesOf(retention);

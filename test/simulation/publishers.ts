@@ -2,7 +2,7 @@
 import { laneOf } from '../../src/records/keys.ts';
 import { stringifyLossless } from '../../src/records/lossless-json.ts';
 import type { TopicNames } from '../../src/records/topics.ts';
-import { CHAOS_TYPES, makePlan, type ChaosCommand, type ChaosMessage, type Plan } from '../chaos/chaos-commands.ts';
+import { makePlan, type ChaosCommand, type ChaosMessage, type Plan } from '../chaos/chaos-commands.ts';
 import type { SandboxControl } from '../support/sandbox-control.ts';
 import type { Draws } from './draws.ts';
 import type { Scenario } from './scenario.ts';
@@ -137,12 +137,12 @@ export class Publishers {
 
   async #made(service: ServiceState): Promise<Plan> {
     const { planDraws, scenario } = this.#options;
-    const { burstMs, commandsPerSecond, durationMs, honourKeys } = scenario;
+    const { burstMs, commandsPerSecond, durationMs, honourKeys, types } = scenario;
     const control = service.control() as SandboxControl;
     const plan = await makePlan({
       durationMs,
       commandsPerSecond,
-      types: CHAOS_TYPES,
+      types,
       honourKeys,
       random: planDraws.random,
       service: control,

@@ -33,7 +33,11 @@ export async function runHistories(options: RunOptions): Promise<Summary> {
   // Not before: it loads the code that a mutation changes.
   const { runHistory } = await import('./history.ts');
   const { choice, firstSeed, histories, onHistory, secondsMax, step, trace, untilBroken } = options;
+  const { directChecks } = await import('./direct-checks.ts');
   const summary = emptySummary();
+  const unchecked = directChecks();
+  if (unchecked.length > 0) summary.failed.push({ seed: 0, wrong: unchecked });
+  if (untilBroken && unchecked.length > 0) return summary;
   const unhandled: string[] = [];
   process.on('unhandledRejection', (error) => void unhandled.push(`a promise was left to itself: ${String(error)}`));
   const beganMs = performance.now();

@@ -1,8 +1,9 @@
 /** What a seed makes of a history: its size, the keys that the service honours, and how much goes wrong where. */
 import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
+import { CHAOS_TYPES, type ChaosType } from '../chaos/chaos-commands.ts';
 import { drawDisturbances, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import type { Draws } from './draws.ts';
-import { API_TIMEOUT_MS, SETTLING_TIME_MS } from './simulated-process.ts';
+import { SETTLING_TIME_MS } from './simulated-process.ts';
 import type { CallTrouble } from './simulated-service.ts';
 import type { Trouble } from './simulated-network.ts';
 
@@ -14,6 +15,8 @@ export interface Scenario {
   /** Commands come together, this far apart; 0: evenly. */
   readonly burstMs: number;
   readonly honourKeys: readonly CommandType[];
+  readonly apiTimeoutMs: number;
+  readonly types: readonly ChaosType[];
   /** Requests between processes and brokers that meet trouble. */
   readonly troubleShare: number;
   /** Of those, how many end or freeze the process. */
@@ -42,6 +45,8 @@ const HEARTBEAT_FREEZE_SHARE = 0.04;
 /** Pages of transactions that come late, where any does. */
 const SLOW_PAGE_SHARE = 0.3;
 const SLOW_CALL_SHARE = 0.5;
+/** Calls have to be under way, or wait, when lanes are handed over and processes wake. */
+const SLOWED = ['slow-service', 'heartbeats', 'handovers'] as const;
 /** Transactions that a list leaves out, where any does. */
 const LEFT_OUT_SHARE = 0.15;
 const SLOW_MS_MAX = 14_000;
@@ -71,6 +76,8 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
     dialFreezeShare: draws.pick([0, 0, 0.05]),
     callTroubleShare: draws.pick([0, 0.1, 0.3]),
     disturbanceMs: draws.pick([2_000, 5_000, 30_000]),
+    apiTimeoutMs: 2_000,
+    types: CHAOS_TYPES,
   };
   const disturbed = drawDisturbances(draws, choice);
   const clocks = disturbed.has('clocks') ? ['set the clock' as const] : [];
@@ -84,8 +91,13 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
           disturbanceMs: 2_500,
           disturbedBy: ['end', 'end', 'end', 'kill', 'freeze', ...clocks],
           restartMs: 1_000,
+          // Those whose doubt is settled by a look-up.
+          types: ['execute-quote', 'reject-transaction', 'immediate-quote'] as const,
+          honourKeys: draws.pick([['transfer-in'], []] as const),
         }
       : {}),
+    // As in earnest: longer than a session and a handover.
+    ...(disturbed.has('slow-service') || disturbed.has('handovers') ? { apiTimeoutMs: 8_000 } : {}),
     // Nobody decides where all is clear.
     ...(disturbed.has('operators') || disturbed.has('look-ups') ? { callTroubleShare: draws.pick([0.3, 0.5]) } : {}),
   };
@@ -122,15 +134,14 @@ export function isLeftOut(scenario: Scenario, draws: Draws): boolean {
 /** How late the answer with a page of transactions is. */
 export function pageDelayMs(scenario: Scenario, draws: Draws): number {
   const isSlow = scenario.disturbed.has('look-ups') && draws.chance(SLOW_PAGE_SHARE);
-  return isSlow ? draws.between(0, API_TIMEOUT_MS) : 0;
+  return isSlow ? draws.between(0, scenario.apiTimeoutMs) : 0;
 }
 
 export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
   if (!draws.chance(scenario.callTroubleShare)) {
     const { disturbed } = scenario;
-    // Calls have to wait, or a process that wakes has none to send.
-    const isSlow = (disturbed.has('slow-service') || disturbed.has('heartbeats')) && draws.chance(SLOW_CALL_SHARE);
-    return isSlow ? { kind: 'slow', thereMs: draws.between(0, API_TIMEOUT_MS) } : { kind: 'none' };
+    const isSlow = SLOWED.some((slowed) => disturbed.has(slowed)) && draws.chance(SLOW_CALL_SHARE);
+    return isSlow ? { kind: 'slow', thereMs: draws.between(0, scenario.apiTimeoutMs) } : { kind: 'none' };
   }
   switch (draws.below(8)) {
     case 0:
@@ -142,7 +153,7 @@ export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
       return { kind: 'lost-after' };
     case 4:
     case 5: {
-      const lostMs = draws.between(1, API_TIMEOUT_MS);
+      const lostMs = draws.between(1, scenario.apiTimeoutMs);
       return { kind: 'late', lostMs, byMs: lostMs + draws.between(-lostMs, LATE_MS_MAX) };
     }
     default:

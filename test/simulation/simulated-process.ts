@@ -113,7 +113,7 @@ export class SimulatedProcess implements Caller {
 }
 
 /** As short as the real ones may be: histories are long enough. */
-export function simulatedConfig({ honourKeys, laneCount }: Scenario): Config {
+export function simulatedConfig({ apiTimeoutMs, honourKeys, laneCount }: Scenario): Config {
   const settings = {
     KAFKA_BROKERS: 'simulated:9092',
     SCHEMA_REGISTRY_URL: 'http://simulated',
@@ -122,7 +122,7 @@ export function simulatedConfig({ honourKeys, laneCount }: Scenario): Config {
     API_CLIENT_SECRET: 'secret',
     TOPIC_PREFIX: 'simulated',
     LANES: String(laneCount),
-    API_TIMEOUT_MS: String(API_TIMEOUT_MS),
+    API_TIMEOUT_MS: String(apiTimeoutMs),
     SETTLING_TIME_MS: String(SETTLING_TIME_MS),
     API_MAX_CONCURRENCY: '4',
     API_IDEMPOTENT_OPERATIONS: honourKeys.join(','),
@@ -137,8 +137,6 @@ export function simulatedConfig({ honourKeys, laneCount }: Scenario): Config {
 
 /** Longer than anything but a refusal that the service repeats for ever. */
 const COMMAND_MAX_AGE = '2m';
-
-export const API_TIMEOUT_MS = 2_000;
 
 /** What takes effect late does so before this is over. */
 export const SETTLING_TIME_MS = 3_000;

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { directChecks } from './direct-checks.ts';
 import { runHistory } from './history.ts';
 import { MUTATIONS, placesOf } from './mutations.ts';
 
@@ -34,6 +35,10 @@ test(
   },
   TEST_MS_MAX,
 );
+
+test('protections that no history reaches hold', () => {
+  expect(directChecks()).toEqual([]);
+});
 
 describe('without one protection of the source', () => {
   const [inbox] = MUTATIONS;
