@@ -37,7 +37,8 @@ export function judgeDecided(
   if (numbers.join() !== wanted.join())
     wrong.push(`${key}: revisions ${numbers.join()} after ${decisions.length} decisions that were carried out`);
   decisions.forEach(({ decision, expectedRevision }, index) => {
-    if (expectedRevision !== index + 1) wrong.push(`${key}: ${decision} of revision ${expectedRevision} was carried out`);
+    if (expectedRevision !== index + 1)
+      wrong.push(`${key}: ${decision} of revision ${expectedRevision} was carried out`);
   });
   for (const replay of own.filter(({ headers }) => headers['replayed'] === 'true'))
     if (!revisions.some(({ id }) => id === replay.id)) wrong.push(`${key}: a copy was answered with ${replay.id}`);
@@ -46,7 +47,8 @@ export function judgeDecided(
   if (effects.length > 1 && !isHarmless && !hasLied(decisions, effects))
     wrong.push(`${key}: took effect ${effects.length} times, after ${decisions.map(said).join()}`);
   if (type !== 'create-quote')
-    for (const result of revisions) wrong.push(...judgeTruth(result, decisions, effects).map((line) => `${key}: ${line}`));
+    for (const result of revisions)
+      wrong.push(...judgeTruth(result, decisions, effects).map((line) => `${key}: ${line}`));
   return wrong;
 }
 

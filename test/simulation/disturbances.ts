@@ -37,6 +37,8 @@ export type DisturbanceChoice =
 export function drawDisturbances(draws: Draws, choice: DisturbanceChoice): ReadonlySet<Disturbance> {
   const drawn = DISTURBANCES.filter((disturbance) => draws.chance(SHARES[disturbance]));
   return new Set(
-    choice.kind === 'fixed' ? choice.disturbances : drawn.filter((disturbance) => !choice.without.includes(disturbance)),
+    choice.kind === 'fixed'
+      ? choice.disturbances
+      : drawn.filter((disturbance) => !choice.without.includes(disturbance)),
   );
 }

@@ -95,7 +95,7 @@ class World {
       draws: this.#draws('service'),
       disturber: this.#fleet,
       honourKeys: scenario.honourKeys,
-      troubleOf: (drawn) => this.#fleet.callTrouble(drawn),
+      troubleOf: (drawn, isPage) => this.#fleet.callTrouble(drawn, isPage),
       pageDelayMs: (drawn) => this.#fleet.pageDelayMs(drawn),
       isLeftOut: (drawn) => this.#fleet.isLeftOut(drawn),
       dialShare: scenario.dialShare,

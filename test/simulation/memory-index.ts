@@ -1,6 +1,12 @@
 /** The ledger's index in memory: the store's native threads would be neither virtual nor quick. Views for people are empty. */
 import type { Entry } from '../../src/ledger/entry.ts';
-import type { Checkpoint, LedgerRecord, LedgerTimes, UnknownResult, UnknownResults } from '../../src/ledger/ledger-index.ts';
+import type {
+  Checkpoint,
+  LedgerRecord,
+  LedgerTimes,
+  UnknownResult,
+  UnknownResults,
+} from '../../src/ledger/ledger-index.ts';
 import type { LmdbLedgerIndex, OpenedStore } from '../../src/ledger/lmdb-ledger-index.ts';
 import {
   decodeEntry,

@@ -26,11 +26,14 @@ export interface PublishersOptions {
 const BURST_SHARE = 0.05;
 const PUBLISHED_AGAIN_SHARE = 0.15;
 const PUBLISHED_AGAIN_MS_MAX = 3_000;
+/** Commands with an `expires-at`, where persons have them tried again. */
+const EXPIRY_SHARE = 0.3;
+const EXPIRY_MS_MAX = 12_000;
 const QUOTE_LIFETIME_MS = 20_000;
 const APPROVAL_MS = 1_000;
 /** A copy of a command that is in doubt comes about when its transaction is looked for. */
 const COPY_IN_DOUBT_SHARE = 0.5;
-const COPY_IN_DOUBT_SPREAD_MS = 3_000;
+const COPY_IN_DOUBT_SPREAD_MS = 1_500;
 const COPIES_IN_DOUBT_MAX = 4;
 /** A publisher whose topic is not there tries again. */
 const AGAIN_MS = 200;
@@ -75,7 +78,7 @@ export class Publishers {
   callLost(key: string): void {
     const { draws, scenario } = this.#options;
     if (!scenario.disturbed.has('look-ups') || !draws.chance(COPY_IN_DOUBT_SHARE)) return;
-    this.copy(key, Math.max(1, SETTLING_TIME_MS + draws.between(-1, 1) * COPY_IN_DOUBT_SPREAD_MS));
+    this.copy(key, SETTLING_TIME_MS + draws.between(0, COPY_IN_DOUBT_SPREAD_MS));
   }
 
   /** Publishes a copy of a command that was published already. */
@@ -136,7 +139,7 @@ export class Publishers {
   }
 
   async #made(service: ServiceState): Promise<Plan> {
-    const { planDraws, scenario } = this.#options;
+    const { draws, planDraws, scenario } = this.#options;
     const { burstMs, commandsPerSecond, durationMs, honourKeys, types } = scenario;
     const control = service.control() as SandboxControl;
     const plan = await makePlan({
@@ -151,11 +154,38 @@ export class Publishers {
     });
     // For what the commands themselves make.
     await control.set({ quoteLifetimeMs: QUOTE_LIFETIME_MS, approvalMs: APPROVAL_MS });
-    if (burstMs === 0) return plan;
     // In the same order.
-    const inBurst = (atMs: number): number => atMs - (atMs % burstMs) * (1 - BURST_SHARE);
-    return { ...plan, messages: plan.messages.map((message) => ({ ...message, atMs: inBurst(message.atMs) })) };
+    const inBurst = (atMs: number): number => (burstMs === 0 ? atMs : atMs - (atMs % burstMs) * (1 - BURST_SHARE));
+    return withMoreExpiries(
+      { ...plan, messages: plan.messages.map((message) => ({ ...message, atMs: inBurst(message.atMs) })) },
+      scenario.disturbed.has('operators')
+        ? () => (draws.chance(EXPIRY_SHARE) ? draws.between(0, EXPIRY_MS_MAX) : null)
+        : () => null,
+    );
   }
+}
+
+/** A person's retry must not outlive the publisher's word. */
+function withMoreExpiries({ commands, messages }: Plan, drawExpiry: () => number | null): Plan {
+  const expiries = new Map(
+    commands
+      .filter((command) => !isBroken(command))
+      .map((command): [string, number | null] => [command.key, drawExpiry()]),
+  );
+  const expiring = (command: ChaosCommand): ChaosCommand =>
+    (expiries.get(command.key) ?? null) === null || command.hasExpiry
+      ? command
+      : { ...command, hasExpiry: true, allowed: [...command.allowed, 'EXPIRED'] };
+  const changed = new Map(commands.map((command) => [command, expiring(command)]));
+  return {
+    commands: [...changed.values()],
+    messages: messages.map((message) => ({
+      ...message,
+      command: changed.get(message.command) ?? message.command,
+      expiresAfterMs:
+        message.kind === 'first' ? (message.expiresAfterMs ?? expiries.get(message.command.key) ?? null) : null,
+    })),
+  };
 }
 
 export function jsonHeaders(texts: Readonly<Record<string, string>>): StoredHeaders {

@@ -62,7 +62,10 @@ export async function runHistories(options: RunOptions): Promise<Summary> {
 }
 
 /** Adds one summary to another. */
-export function addUp(sum: Summary, { calls, commands, disturbances, events, failed, histories, outcomes }: Summary): void {
+export function addUp(
+  sum: Summary,
+  { calls, commands, disturbances, events, failed, histories, outcomes }: Summary,
+): void {
   sum.histories += histories;
   sum.commands += commands;
   sum.calls += calls;

@@ -16,6 +16,7 @@ export interface Scenario {
   readonly burstMs: number;
   readonly honourKeys: readonly CommandType[];
   readonly apiTimeoutMs: number;
+  readonly breakerErrorPercent: number;
   readonly types: readonly ChaosType[];
   /** Requests between processes and brokers that meet trouble. */
   readonly troubleShare: number;
@@ -43,12 +44,17 @@ const LATE_MS_MAX = 0.9 * SETTLING_TIME_MS;
 /** Heartbeats after which the process freezes, in histories where any does. */
 const HEARTBEAT_FREEZE_SHARE = 0.04;
 /** Pages of transactions that come late, where any does. */
-const SLOW_PAGE_SHARE = 0.3;
+const PAGE_TROUBLE_SHARE = 0.1;
+const SLOW_PAGE_SHARE = 0.7;
+/** Commands whose doubt is settled by a look-up, where keys are not honoured. */
+const LOOKED_UP_TYPES: readonly ChaosType[] = ['execute-quote', 'reject-transaction', 'immediate-quote'];
+/** Where look-ups overlap, calls are lost soon after they were sent. */
+const SOON_MS_MAX = 300;
 const SLOW_CALL_SHARE = 0.5;
 /** Calls have to be under way, or wait, when lanes are handed over and processes wake. */
 const SLOWED = ['slow-service', 'heartbeats', 'handovers'] as const;
 /** Transactions that a list leaves out, where any does. */
-const LEFT_OUT_SHARE = 0.15;
+const LEFT_OUT_SHARE = 0.5;
 const SLOW_MS_MAX = 14_000;
 /** Most requests are heartbeats and fetches: trouble there is nothing new. */
 const DULL_POINTS = new Set(['Heartbeat', 'admin', 'connect', 'leave']);
@@ -77,6 +83,7 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
     callTroubleShare: draws.pick([0, 0.1, 0.3]),
     disturbanceMs: draws.pick([2_000, 5_000, 30_000]),
     apiTimeoutMs: 2_000,
+    breakerErrorPercent: 50,
     types: CHAOS_TYPES,
   };
   const disturbed = drawDisturbances(draws, choice);
@@ -91,17 +98,25 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
           disturbanceMs: 2_500,
           disturbedBy: ['end', 'end', 'end', 'kill', 'freeze', ...clocks],
           restartMs: 1_000,
-          // Those whose doubt is settled by a look-up.
-          types: ['execute-quote', 'reject-transaction', 'immediate-quote'] as const,
-          honourKeys: draws.pick([['transfer-in'], []] as const),
         }
+      : {}),
+    ...(disturbed.has('handovers') || disturbed.has('look-ups')
+      ? { types: LOOKED_UP_TYPES, honourKeys: draws.pick([['transfer-in'], []] as const) }
       : {}),
     // As in earnest: longer than a session and a handover.
     ...(disturbed.has('slow-service') || disturbed.has('handovers') ? { apiTimeoutMs: 8_000 } : {}),
+    // Doubt takes its time to be settled, and an open breaker would let none come up.
+    ...(disturbed.has('look-ups') || disturbed.has('unfound')
+      ? { durationMs: 30_000, disturbanceMs: 30_000, breakerErrorPercent: 100, troubleShare: 0.003 }
+      : {}),
     // Nobody decides where all is clear.
-    ...(disturbed.has('operators') || disturbed.has('look-ups') ? { callTroubleShare: draws.pick([0.3, 0.5]) } : {}),
+    ...(disturbed.has('operators') || disturbed.has('look-ups') ? { callTroubleShare: draws.pick([0.4, 0.7]) } : {}),
   };
-  const usual = { disturbedBy: ['kill', 'freeze', 'freeze', 'end', ...clocks] as const, restartMs: 4_000, dialShare: 0.05 };
+  const usual = {
+    disturbedBy: ['kill', 'freeze', 'freeze', 'end', ...clocks] as const,
+    restartMs: 4_000,
+    dialShare: 0.05,
+  };
   return { ...scenario, ...usual, ...others, disturbed };
 }
 
@@ -137,12 +152,20 @@ export function pageDelayMs(scenario: Scenario, draws: Draws): number {
   return isSlow ? draws.between(0, scenario.apiTimeoutMs) : 0;
 }
 
+/** A page of transactions that is asked for has troubles of its own. */
+export function pageTrouble(scenario: Scenario, draws: Draws): CallTrouble {
+  return draws.chance(Math.min(scenario.callTroubleShare, PAGE_TROUBLE_SHARE))
+    ? { kind: 'lost-after' }
+    : { kind: 'none' };
+}
+
 export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
   if (!draws.chance(scenario.callTroubleShare)) {
     const { disturbed } = scenario;
     const isSlow = SLOWED.some((slowed) => disturbed.has(slowed)) && draws.chance(SLOW_CALL_SHARE);
     return isSlow ? { kind: 'slow', thereMs: draws.between(0, scenario.apiTimeoutMs) } : { kind: 'none' };
   }
+  if (scenario.disturbed.has('look-ups')) return doubtfulCall(draws);
   switch (draws.below(8)) {
     case 0:
       return { kind: 'never-sent' };
@@ -161,4 +184,12 @@ export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
         ? { kind: 'status', httpStatus: draws.pick([429, 429, 401]), takesEffect: false }
         : { kind: 'status', httpStatus: draws.pick([500, 502, 503]), takesEffect: draws.chance(0.5) };
   }
+}
+
+/** One that leaves its entry in doubt. */
+function doubtfulCall(draws: Draws): CallTrouble {
+  const lostMs = draws.between(1, SOON_MS_MAX);
+  return draws.chance(0.5)
+    ? { kind: 'lost-before' }
+    : { kind: 'late', lostMs, byMs: draws.between(lostMs, LATE_MS_MAX) };
 }

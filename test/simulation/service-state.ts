@@ -98,10 +98,7 @@ export class ServiceState {
   }
 
   /** @param sentMs when the call was sent */
-  performed(
-    { body, headers, method, path }: HttpRequest,
-    sentMs: number,
-  ): Extract<Answer, { kind: 'response' }> {
+  performed({ body, headers, method, path }: HttpRequest, sentMs: number): Extract<Answer, { kind: 'response' }> {
     const [place = '', query = ''] = path.split('?');
     const route = routeOf(method, `/${VERSION_SEGMENT}${place}`);
     if (route.kind !== 'operation') throw new Error(`${method} ${path} is no call of the interface`);

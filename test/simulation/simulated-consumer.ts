@@ -257,7 +257,8 @@ function messageOf({ headers, key, offset, timestampMs, value }: StoredRecord): 
 function decodedHeaders(headers: StoredHeaders): object {
   return headers.reduce<Record<string, unknown>>((decoded, [name, value]) => {
     const known = decoded[name];
-    const values = known === undefined ? value : Array.isArray(known) ? [...(known as unknown[]), value] : [known, value];
+    const values =
+      known === undefined ? value : Array.isArray(known) ? [...(known as unknown[]), value] : [known, value];
     return { ...decoded, [name]: values };
   }, {});
 }
@@ -275,7 +276,9 @@ function evenAssigner(broker: SimulatedBroker): Assigner {
       members.map(({ memberId }, index) => {
         const assignment = topics.map((topic): [string, number[]] => [
           topic,
-          (broker.topics().includes(topic) ? [...broker.logs(topic).keys()] : []).filter((partition) => partition % members.length === index),
+          (broker.topics().includes(topic) ? [...broker.logs(topic).keys()] : []).filter(
+            (partition) => partition % members.length === index,
+          ),
         ]);
         const memberAssignment = { version: 1, assignment: Object.fromEntries(assignment), userData: Buffer.alloc(0) };
         return { memberId, memberAssignment: AssignerProtocol.MemberAssignment.encode(memberAssignment) };

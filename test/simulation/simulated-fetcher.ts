@@ -25,7 +25,8 @@ export interface Fetch extends Place {
 }
 
 /** What the broker made of a fetch. */
-type Fetched = { kind: 'records'; fetch: Fetch } | { kind: 'nothing-yet' } | { kind: 'out-of-range' } | { kind: 'gone' };
+type Fetched =
+  { kind: 'records'; fetch: Fetch } | { kind: 'nothing-yet' } | { kind: 'out-of-range' } | { kind: 'gone' };
 
 export interface FetcherOptions {
   readonly broker: SimulatedBroker;

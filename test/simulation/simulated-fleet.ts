@@ -6,7 +6,7 @@ import type { Config } from '../../src/config.ts';
 import type { RecordRegistry } from '../../src/records/registry.ts';
 import type { Draws } from './draws.ts';
 import { MemoryIndex } from './memory-index.ts';
-import { callTrouble, isLeftOut, pageDelayMs, troubleAt, type Scenario } from './scenario.ts';
+import { callTrouble, isLeftOut, pageDelayMs, pageTrouble, troubleAt, type Scenario } from './scenario.ts';
 import type { Disturber, Trouble } from './simulated-network.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import type { CallTrouble, SimulatedService } from './simulated-service.ts';
@@ -89,8 +89,9 @@ export class SimulatedFleet implements Disturber {
     return trouble;
   }
 
-  callTrouble(draws: Draws): CallTrouble {
-    return this.#isTroubled ? callTrouble(this.#options.scenario, draws) : { kind: 'none' };
+  callTrouble(draws: Draws, isPage: boolean): CallTrouble {
+    if (!this.#isTroubled) return { kind: 'none' };
+    return (isPage ? pageTrouble : callTrouble)(this.#options.scenario, draws);
   }
 
   pageDelayMs(draws: Draws): number {

@@ -113,7 +113,7 @@ export class SimulatedProcess implements Caller {
 }
 
 /** As short as the real ones may be: histories are long enough. */
-export function simulatedConfig({ apiTimeoutMs, honourKeys, laneCount }: Scenario): Config {
+export function simulatedConfig({ apiTimeoutMs, breakerErrorPercent, honourKeys, laneCount }: Scenario): Config {
   const settings = {
     KAFKA_BROKERS: 'simulated:9092',
     SCHEMA_REGISTRY_URL: 'http://simulated',
@@ -126,6 +126,7 @@ export function simulatedConfig({ apiTimeoutMs, honourKeys, laneCount }: Scenari
     SETTLING_TIME_MS: String(SETTLING_TIME_MS),
     API_MAX_CONCURRENCY: '4',
     API_IDEMPOTENT_OPERATIONS: honourKeys.join(','),
+    BREAKER_ERROR_PERCENT: String(breakerErrorPercent),
     BREAKER_RESET_MS: '2000',
     COMMAND_MAX_AGE: COMMAND_TYPES.map((type) => `${type}=${COMMAND_MAX_AGE}`).join(','),
     SANDBOX_COMMANDS: 'true',

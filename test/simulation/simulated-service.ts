@@ -40,7 +40,7 @@ export interface ServiceOptions {
   readonly draws: Draws;
   readonly disturber: Disturber;
   readonly honourKeys: readonly CommandType[];
-  readonly troubleOf: (draws: Draws) => CallTrouble;
+  readonly troubleOf: (draws: Draws, isPage: boolean) => CallTrouble;
   readonly pageDelayMs: (draws: Draws) => number;
   /** Whether a list of transactions leaves this one out. */
   readonly isLeftOut: (draws: Draws) => boolean;
@@ -51,6 +51,7 @@ export interface ServiceOptions {
   readonly log: (line: string) => void;
 }
 
+const ANSWERLESS: readonly CallTrouble['kind'][] = ['lost-before', 'lost-after', 'late'];
 const WAY_MS_MAX = 40;
 const DIAL_MS_MAX = 1_500;
 const RETRY_AFTER_SECONDS = 1;
@@ -83,6 +84,7 @@ export class SimulatedService {
   #call(owner: Caller, request: HttpRequest, timeoutMs: number, hooks: CallHooks): Promise<Answer> {
     const { dialShare, disturber, draws, log, time, troubleOf } = this.#options;
     const key = request.headers['idempotency-key'] ?? null;
+    const isPage = request.method === 'GET';
     return new Promise((resolve) => {
       let isSent = false;
       let isSettled = false;
@@ -101,7 +103,7 @@ export class SimulatedService {
         timeoutMs,
       );
       const dialMs = draws.between(0, draws.chance(dialShare) ? DIAL_MS_MAX : 1);
-      const trouble = troubleOf(draws);
+      const trouble = troubleOf(draws, isPage);
       if (disturber.troubleAt(owner, 'dial').kind === 'freeze') disturber.freeze(owner, 'before a call is sent');
       time.after(dialMs, owner, () => {
         if (isSettled) return;
@@ -130,11 +132,9 @@ export class SimulatedService {
         log(`${owner.name} calls ${request.path.split('?')[0] ?? ''} ${key ?? ''} ${trouble.kind}`);
         const lateMs = trouble.kind === 'late' ? trouble.byMs : trouble.kind === 'slow' ? trouble.thereMs : 0;
         const thereMs = draws.between(0.5, WAY_MS_MAX) + lateMs;
-        const isPage = request.method === 'GET';
         const backMs = draws.between(0.5, WAY_MS_MAX) + (isPage ? this.#options.pageDelayMs(draws) : 0);
         const sentMs = time.nowMs;
-        if (key !== null && (trouble.kind === 'lost-after' || trouble.kind === 'late'))
-          this.#options.onLost(commandKeyOf(key));
+        if (key !== null && ANSWERLESS.includes(trouble.kind)) this.#options.onLost(commandKeyOf(key));
         time.after(thereMs, null, () => {
           if (key !== null) this.#arrived(key);
           const answer = this.#answered(request, trouble, sentMs);
@@ -166,11 +166,7 @@ export class SimulatedService {
   }
 
   /** Null: no answer comes back. */
-  #answered(
-    request: HttpRequest,
-    trouble: CallTrouble,
-    sentMs: number,
-  ): Extract<Answer, { kind: 'response' }> | null {
+  #answered(request: HttpRequest, trouble: CallTrouble, sentMs: number): Extract<Answer, { kind: 'response' }> | null {
     switch (trouble.kind) {
       case 'never-sent':
       case 'lost-before':
