@@ -16,15 +16,18 @@ interface Recent<Value> {
 export class LaneMemory {
   readonly #index: LedgerIndex;
   readonly #lane: number;
+  readonly #token: string;
   readonly unfinished = new Map<string, Entry>();
   #quotesOpen = 0;
   readonly #done = new Map<string, Recent<Entry>>();
   readonly #transactions = new Map<string, Recent<TransactionState>>();
   #unfinishedBytes = 0;
 
-  constructor(index: LedgerIndex, lane: number) {
+  /** @param token of the ownership that it is for */
+  constructor(index: LedgerIndex, lane: number, token: string) {
     this.#index = index;
     this.#lane = lane;
+    this.#token = token;
     for (const entry of index.unfinished(lane)) {
       this.unfinished.set(entry.key, entry);
       this.#unfinishedBytes += bytesOf(entry);
@@ -79,8 +82,9 @@ export class LaneMemory {
     return this.unfinished.has(key) || this.#done.has(key);
   }
 
-  /** The index now shows everything up to the commit. */
-  applied(commit: number): void {
+  /** The index now shows everything up to the commit of this owner; commits of another say nothing of ours. */
+  applied(token: string, commit: number): void {
+    if (token !== this.#token) return;
     for (const recents of [this.#done, this.#transactions]) {
       for (const [key, recent] of recents) {
         // In order of insertion, but a key that was put again keeps its place: only skip, never stop.

@@ -74,7 +74,7 @@ export class LaneTenure {
       ownership.careful === null
         ? null
         : new CarefulReading(ownership.careful.suspect, (suspect) => this.submit([this.#markOf(suspect)]));
-    this.#memory = new LaneMemory(parts.index, parts.lane);
+    this.#memory = new LaneMemory(parts.index, parts.lane, ownership.token);
     this.#desk = laneDesk(parts, this.#memory);
     this.#retention = new LaneRetention(parts, this.#memory);
     const wake = (): void => this.wake();
@@ -159,9 +159,9 @@ export class LaneTenure {
     return submitted;
   }
 
-  /** The index shows our ledger up to this commit. */
+  /** The index shows the ledger up to this commit of the owner with the token. */
   commitApplied(token: string, commit: number): void {
-    if (token === this.#ownership.token) this.#memory.applied(commit);
+    this.#memory.applied(token, commit);
   }
 
   /** Unfinished ones. */

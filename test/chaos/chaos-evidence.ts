@@ -30,6 +30,8 @@ export interface JudgedEvidence extends Gathered {
   unclearKeys: ReadonlySet<string>;
   /** Whether a call that ended at this instant may have been lost without its key having been seen. */
   wasCutAround: (wallMs: number) => boolean;
+  /** The service's lists may leave transactions out: doubt that is settled by a look-up may stay. */
+  mayBeUnfound?: boolean;
   residentBytesMax: ReadonlyMap<string, number>;
   badStops: readonly OwnEnd[];
 }

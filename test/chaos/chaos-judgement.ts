@@ -134,7 +134,10 @@ function wasInDoubt(evidence: JudgedEvidence, key: string, result: CommandResult
 }
 
 /** Whether doubt of the command can be beyond settling, by the tables. */
-function mayBeUnknown({ honourKeys }: JudgedEvidence, { type, commandType, hasExpiry }: ChaosCommand): boolean {
+function mayBeUnknown(
+  { honourKeys, mayBeUnfound = false }: JudgedEvidence,
+  { type, commandType, hasExpiry }: ChaosCommand,
+): boolean {
   switch (type) {
     case 'transfer-in':
     case 'simulate-uma-receive':
@@ -142,9 +145,9 @@ function mayBeUnknown({ honourKeys }: JudgedEvidence, { type, commandType, hasEx
       return hasExpiry || (type === 'transfer-in' && !honourKeys.includes('transfer-in'));
     case 'execute-quote':
     case 'reject-transaction':
-      return hasExpiry && honourKeys.includes(commandType);
+      return honourKeys.includes(commandType) ? hasExpiry : mayBeUnfound;
     case 'immediate-quote':
-      return hasExpiry && honourKeys.includes('execute-quote');
+      return honourKeys.includes('execute-quote') ? hasExpiry : mayBeUnfound;
     case 'create-quote':
       return hasExpiry && honourKeys.includes('create-quote');
   }

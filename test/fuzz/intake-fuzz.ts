@@ -2,6 +2,7 @@
  * The pure intake under random messages: whatever comes in, it comes to one of the outcomes that the types name. Nothing
  * is thrown, what is to be buried or moved can be written, and the same message is read the same way again.
  */
+import { inputMessage } from '../../src/consumers/input-message.ts';
 import { readDecision } from '../../src/consumers/decision-intake.ts';
 import { readMessage, type IntakeOptions } from '../../src/consumers/command-intake.ts';
 import { deadLetterRecord } from '../../src/producers/dead-letters.ts';
@@ -37,10 +38,10 @@ export async function fuzzIntake(options: { seed: number; first: number; inputs:
   const intake: IntakeOptions = {
     registry: {
       // As the real one: bytes that do not fit are unreadable.
-      decode: (topic, bytes, nowMs) =>
+      decode: (topic, bytes) =>
         registry
-          .decode(topic, bytes, nowMs)
-          .catch((error: unknown) => ({ kind: 'unreadable', problem: String(error) })),
+          .decode(topic, bytes)
+          .catch((error: unknown) => ({ kind: 'unreadable' as const, problem: String(error) })),
     },
     laneCount: LANES,
     maxAgeMs: Object.fromEntries(COMMAND_TYPES.map((type) => [type, HOUR_MS])) as Record<CommandType, number>,
@@ -78,19 +79,13 @@ async function read(
   { input, commandType, key, value, headers }: RandomMessage,
 ): Promise<string> {
   const lane = key === null ? 0 : laneOf(key, LANES);
-  const message = {
-    key,
-    value,
-    timestamp: String(NOW_MS),
-    attributes: 0,
-    offset: '17',
-    headers: asReceived(headers),
-  } as Parameters<typeof readMessage>[2];
+  const received = { key, value, timestamp: String(NOW_MS), attributes: 0, offset: '17', headers: asReceived(headers) };
+  const message = inputMessage(received as Parameters<typeof inputMessage>[0]);
   switch (input) {
     case 'observation':
       return `observation: ${decodeObservation(value) === null ? 'passed over' : 'read'}`;
     case 'decision': {
-      const outcome = await readDecision(intake, { topic: TOPICS.operatorDecisions, lane }, message, NOW_MS);
+      const outcome = await readDecision(intake, { topic: TOPICS.operatorDecisions, lane }, message);
       if (outcome.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.letter);
       return `decision: ${outcome.kind}`;
     }

@@ -18,6 +18,9 @@ import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
 import { judgeChaos } from '../chaos/chaos-judgement.ts';
 import { underWayAtKills } from '../chaos/under-way.ts';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../support/journal.ts';
+import type { Disturbance } from './disturbances.ts';
+import { carriedOut, judgeAnswered, judgeDecided } from './decided-judgement.ts';
+import type { GivenDecision } from './operators.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { StoredRecord } from './simulated-log.ts';
 import { eventValue } from './simulated-registry.ts';
@@ -31,19 +34,15 @@ export interface ReadHistory {
   readonly ledger: readonly TopicRecord[];
 }
 
-export interface DecidedResult {
-  readonly key: string;
-  readonly decision: string;
-}
-
 export interface JudgedHistory {
   readonly plan: Plan;
   readonly read: ReadHistory;
-  readonly decided: readonly DecidedResult[];
+  readonly decisions: readonly GivenDecision[];
   readonly service: SimulatedService;
   readonly sendings: readonly Sending[];
   readonly laneCount: number;
   readonly honourKeys: readonly CommandType[];
+  readonly disturbed: ReadonlySet<Disturbance>;
 }
 
 /** A member that was counted out may begin calls until its last heartbeat is older than the session time-out. */
@@ -82,24 +81,43 @@ export function judgeHistory(history: JudgedHistory): {
   wrong: string[];
   outcomes: Record<string, number>;
 } {
-  const { decided, honourKeys, plan, read, service } = history;
+  const { decisions, honourKeys, plan, read, service } = history;
+  const carried = carriedOut(decisions, read.deadLetters);
+  const decided = Map.groupBy(carried, ({ key }) => key);
+  const isDecided = ({ key }: { key: string }): boolean => decided.has(key);
   const { wrong, outcomes } = judgeChaos({
     ...read,
-    results: read.results.filter(({ value }) => value.revision <= 1),
-    deadLetters: read.deadLetters.filter(({ headers }) => headers['dlq-reason'] !== 'REFUSED_DECISION'),
-    plan: { ...plan, commands: plan.commands.map((command) => withAge(command, honourKeys)) },
+    results: read.results.filter((result) => !isDecided(result)),
+    deadLetters: read.deadLetters.filter(
+      ({ headers, key }) => headers['dlq-reason'] !== 'REFUSED_DECISION' && !decided.has(key?.toString() ?? ''),
+    ),
+    plan: {
+      commands: plan.commands.filter((command) => !isDecided(command)).map((command) => withAge(command, honourKeys)),
+      messages: plan.messages.filter(({ command }) => !isDecided(command)),
+    },
     honourKeys,
     unreadableEvents: 0,
-    effects: service.effects(),
-    books: service.books(),
+    effects: service.state.effects(),
+    books: service.state.books(),
     underWayAtKills: underWayAtKills(read.ledger),
     unclearKeys: service.unclearCommandKeys(),
     wasCutAround: () => false,
+    mayBeUnfound: history.disturbed.has('unfound'),
     residentBytesMax: new Map(),
     badStops: [],
   });
+  const ofDecided = plan.commands
+    .filter(isDecided)
+    .flatMap((command) => judgeDecided(command, decided.get(command.key) ?? [], read.results, service.state));
+  const messages = plan.messages.filter(({ command }) => isDecided(command));
   return {
-    wrong: [...wrong, ...judgeDecisions(decided, read, service), ...judgeLedger(read.ledger), ...judgeCalls(history)],
+    wrong: [
+      ...wrong,
+      ...ofDecided,
+      ...judgeAnswered(messages, read.results),
+      ...judgeLedger(read.ledger),
+      ...judgeCalls(history),
+    ],
     outcomes,
   };
 }
@@ -112,38 +130,6 @@ function withAge(command: ChaosCommand, honourKeys: readonly CommandType[]): Cha
   const operation = command.type === 'immediate-quote' ? 'execute-quote' : command.commandType;
   const isOneShot = operation === 'execute-quote' || operation === 'reject-transaction';
   return isOneShot && honourKeys.includes(operation) ? { ...command, hasExpiry: true } : command;
-}
-
-/** How often the command of the key took effect, whatever its type. */
-export function effectsOfKey(service: SimulatedService, key: string): number {
-  const { operations } = service.effects();
-  const tallies = [operations['transfer-in'], operations['execute-quote'], operations['reject-transaction']];
-  const keyed = [...tallies.map((tally) => tally[key]), operations['execute-quote'][`${key}.execute`]];
-  const spare = operations['simulate-uma-receive'][key] ?? operations['create-quote'][key];
-  return [...keyed, spare].reduce((sum, tally) => sum + (tally?.effects ?? 0), 0);
-}
-
-function judgeDecisions(
-  decided: readonly DecidedResult[],
-  { results }: ReadHistory,
-  service: SimulatedService,
-): string[] {
-  const wrong: string[] = [];
-  const later = results.filter(({ value }) => value.revision > 1);
-  for (const { key, decision } of decided) {
-    const found = later.filter((result) => result.key === key);
-    const outcome = found[0]?.value.outcome ?? 'LOST';
-    if (found.length !== 1) wrong.push(`${key}: ${found.length} results of one decision ${decision}`);
-    const effects = effectsOfKey(service, key);
-    if (decision === 'EXECUTED' && outcome !== 'ACCEPTED') wrong.push(`${key}: decided EXECUTED, and ${outcome}`);
-    if (decision === 'NOT_EXECUTED' && outcome !== 'EXPIRED')
-      wrong.push(`${key}: decided NOT_EXECUTED, and ${outcome}`);
-    if (outcome === 'ACCEPTED' && effects < 1) wrong.push(`${key}: ACCEPTED after ${decision}, without an effect`);
-    if (outcome !== 'ACCEPTED' && outcome !== 'UNKNOWN' && effects > 0 && !key.startsWith('create-quote'))
-      wrong.push(`${key}: ${outcome} after ${decision}, but it took effect`);
-  }
-  for (const { key } of later) if (!decided.some((other) => other.key === key)) wrong.push(`${key}: nobody decided`);
-  return wrong;
 }
 
 /** Only the owner commits, and positions never step back. */
@@ -200,8 +186,9 @@ function judgeCalls({ laneCount, read, sendings, service }: JudgedHistory): stri
 function topicRecord(
   topic: string,
   partition: number,
-  { headers, key, offset, timestampMs, value }: StoredRecord,
+  { headers, key, offset, value, writtenMs }: StoredRecord,
 ): TopicRecord {
-  const texts = Object.entries(headers).map(([name, bytes]): [string, string] => [name, bytes.toString()]);
-  return { topic, partition, offset: BigInt(offset), timestampMs, key, value, headers: Object.fromEntries(texts) };
+  const texts = headers.map(([name, bytes]): [string, string] => [name, bytes?.toString() ?? '']);
+  const headerTexts = Object.fromEntries(texts);
+  return { topic, partition, offset: BigInt(offset), timestampMs: writtenMs, key, value, headers: headerTexts };
 }

@@ -5,15 +5,16 @@
  *   UNKNOWN -> at rest -> judged
  */
 import { createHash } from 'node:crypto';
-import { stringifyLossless } from '../../src/records/lossless-json.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import { topicDefinitions, type TopicDefinition } from '../../src/producers/topic-definitions.ts';
 import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
-import { CHAOS_TYPES, makePlan, type ChaosMessage, type Plan } from '../chaos/chaos-commands.ts';
-import type { SandboxControl } from '../support/sandbox-control.ts';
+import type { DisturbanceChoice } from './disturbances.ts';
 import { Draws } from './draws.ts';
-import { effectsOfKey, judgeHistory, readHistory, type DecidedResult } from './history-judgement.ts';
+import { judgeHistory, readHistory } from './history-judgement.ts';
+import { keepUp, type UpkeepOptions } from './kafka-upkeep.ts';
+import { Operators } from './operators.ts';
+import { Publishers } from './publishers.ts';
 import { scenarioOf, type Scenario } from './scenario.ts';
-import { SimulatedBroker } from './simulated-broker.ts';
+import { SimulatedBroker, type TopicConfig } from './simulated-broker.ts';
 import { SimulatedFleet } from './simulated-fleet.ts';
 import { installKafka } from './simulated-kafkajs.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
@@ -43,15 +44,15 @@ const HEAL_MS_MAX = 240_000;
 /** What a zombie may still do, or a late call: nothing may come of it. */
 const REST_MS = 8_000;
 const LOOK_MS = 250;
-/** Of the time between bursts, how long one takes. */
-const BURST_SHARE = 0.05;
-const PUBLISHED_AGAIN_SHARE = 0.15;
-const PUBLISHED_AGAIN_MS_MAX = 3_000;
-const QUOTE_LIFETIME_MS = 20_000;
-const APPROVAL_MS = 1_000;
 
-export async function runHistory(seed: number, trace: ((line: string) => void) | null = null): Promise<HistoryReport> {
-  const world = new World(seed, trace);
+export interface HistoryOptions {
+  readonly seed: number;
+  readonly choice: DisturbanceChoice;
+  readonly trace?: (line: string) => void;
+}
+
+export async function runHistory(options: HistoryOptions): Promise<HistoryReport> {
+  const world = new World(options);
   const restore = world.install();
   try {
     return await world.run();
@@ -61,49 +62,62 @@ export async function runHistory(seed: number, trace: ((line: string) => void) |
 }
 
 class World {
-  readonly #seed: number;
-  readonly #trace: ((line: string) => void) | null;
+  readonly #options: HistoryOptions;
   readonly #hash = createHash('sha256');
   readonly #time = new VirtualTime();
   readonly #topics = topicNames(PREFIX);
   readonly #scenario: Scenario;
-  readonly #draws: Draws;
   readonly #broker: SimulatedBroker;
   readonly #fleet: SimulatedFleet;
   readonly #service: SimulatedService;
+  readonly #publishers: Publishers;
+  readonly #operators: Operators;
+  readonly #upkeep: UpkeepOptions;
 
-  constructor(seed: number, trace: ((line: string) => void) | null) {
-    this.#seed = seed;
-    this.#trace = trace;
-    this.#scenario = scenarioOf(new Draws(seed, 'scenario'));
-    this.#draws = new Draws(seed, 'persons');
-    const { honourKeys, laneCount } = this.#scenario;
-    this.#broker = new SimulatedBroker(this.#time, new Draws(seed, 'broker'));
-    const { commands, ...others } = this.#topics;
-    for (const topic of [...Object.values(commands), ...Object.values(others)])
-      this.#broker.createTopic(topic, laneCount);
+  constructor(options: HistoryOptions) {
+    this.#options = options;
+    const scenario = scenarioOf(this.#draws('scenario'), options.choice);
+    this.#scenario = scenario;
+    const config = simulatedConfig(scenario);
+    const time = this.#time;
+    const topics = this.#topics;
     const log = (line: string): void => this.#log(line);
-    this.#fleet = new SimulatedFleet({
-      scenario: this.#scenario,
-      time: this.#time,
-      draws: new Draws(seed, 'faults'),
-      config: simulatedConfig(this.#scenario),
-      registry: simulatedRegistry(recordOfTopic(this.#topics)),
-      log,
-    });
+    const broker = new SimulatedBroker(time, this.#draws('broker'));
+    this.#broker = broker;
+    for (const definition of topicDefinitions(config)) broker.createTopic(...brokerTopic(definition));
+    const registry = simulatedRegistry(recordOfTopic(topics));
+    this.#fleet = new SimulatedFleet({ scenario, time, draws: this.#draws('faults'), config, registry, log });
+    const planDraws = this.#draws('plan');
+    const draws = this.#draws('persons');
+    this.#publishers = new Publishers({ scenario, time, draws, planDraws, broker, topics, log });
     this.#service = new SimulatedService({
-      time: this.#time,
-      draws: new Draws(seed, 'service'),
+      time,
+      draws: this.#draws('service'),
       disturber: this.#fleet,
-      honourKeys,
-      troubleOf: (draws) => this.#fleet.callTrouble(draws),
+      honourKeys: scenario.honourKeys,
+      troubleOf: (drawn, isPage) => this.#fleet.callTrouble(drawn, isPage),
+      pageDelayMs: (drawn) => this.#fleet.pageDelayMs(drawn),
+      isLeftOut: (drawn) => this.#fleet.isLeftOut(drawn),
+      dialShare: scenario.dialShare,
+      onLost: (key) => this.#publishers.callLost(key),
       log,
     });
+    this.#operators = new Operators({
+      scenario,
+      time,
+      draws: this.#draws('operators'),
+      publishers: this.#publishers,
+      topics,
+      service: this.#service.state,
+      results: () => readHistory(broker, topics).results,
+      log,
+    });
+    this.#upkeep = { scenario, time, draws: this.#draws('upkeep'), broker, topics, log };
   }
 
   install(): () => void {
-    const restoreTime = this.#time.install(new Draws(this.#seed, 'ids'));
-    const network = new SimulatedNetwork(this.#time, new Draws(this.#seed, 'network'), this.#fleet);
+    const restoreTime = this.#time.install(this.#draws('ids'));
+    const network = new SimulatedNetwork(this.#time, this.#draws('network'), this.#fleet);
     const restoreKafka = installKafka(this.#broker, network);
     return () => {
       restoreKafka();
@@ -113,35 +127,30 @@ class World {
 
   async run(): Promise<HistoryReport> {
     const beganMs = this.#time.nowMs;
-    const plan = await this.#plan();
-    for (const message of plan.messages) {
-      this.#time.after(message.atMs, null, () => this.#publish(message));
-      // A publisher that missed the confirmation; a broken message would be answered, and buried, twice.
-      const isAgain = this.#draws.chance(PUBLISHED_AGAIN_SHARE) && !message.isMisrouted && message.kind !== 'conflict';
-      if (!isAgain || message.command.allowed.includes('INVALID')) continue;
-      const againMs = message.atMs + this.#draws.between(1, PUBLISHED_AGAIN_MS_MAX);
-      this.#time.after(againMs, null, () => this.#publish({ ...message, expiresAfterMs: null }));
-    }
+    await this.#publishers.start(this.#service.state);
     this.#fleet.start(this.#service);
+    this.#operators.start(() => this.#fleet.isTroubled());
+    keepUp(this.#upkeep);
     await this.#time.runUntil(() => false, beganMs + this.#scenario.durationMs);
     this.#fleet.heal();
-    await this.#until(() => this.#fleet.isAwake() && this.#unanswered(plan) === 0);
+    await this.#until(() => this.#fleet.isAwake() && this.#publishers.unanswered().length === 0);
     await this.#rest();
-    const decided = await this.#decide();
+    await this.#decide();
     this.#fleet.end();
-    await this.#time.runUntil(() => false, this.#time.nowMs + REST_MS);
-    const read = readHistory(this.#broker, this.#topics);
+    await this.#rest();
+    const plan = this.#publishers.plan();
     const judged = judgeHistory({
       plan,
-      read,
-      decided,
+      read: readHistory(this.#broker, this.#topics),
+      decisions: this.#operators.given,
       service: this.#service,
       sendings: this.#service.sendings,
       laneCount: this.#scenario.laneCount,
       honourKeys: this.#scenario.honourKeys,
+      disturbed: this.#scenario.disturbed,
     });
     return {
-      seed: this.#seed,
+      seed: this.#options.seed,
       wrong: [...new Set([...judged.wrong, ...this.#fleet.failures])],
       commands: plan.commands.length,
       calls: this.#service.calls,
@@ -153,54 +162,17 @@ class World {
     };
   }
 
-  async #plan(): Promise<Plan> {
-    const { commandsPerSecond, durationMs, honourKeys } = this.#scenario;
-    const service = this.#service.control() as SandboxControl;
-    const plan = await makePlan({
-      durationMs,
-      commandsPerSecond,
-      types: CHAOS_TYPES,
-      honourKeys,
-      random: new Draws(this.#seed, 'plan').random,
-      service,
-      prefix: '',
-      isPlain: false,
+  /** Persons look each UNKNOWN up at the service, and decide what is true. */
+  async #decide(): Promise<void> {
+    const decided = this.#operators.decideUnknown();
+    if (decided.length === 0) return;
+    await this.#until(() => {
+      const { results } = readHistory(this.#broker, this.#topics);
+      return decided.every(({ expectedRevision, key }) =>
+        results.some((other) => other.key === key && other.value.revision > expectedRevision),
+      );
     });
-    // For what the commands themselves make.
-    await service.set({ quoteLifetimeMs: QUOTE_LIFETIME_MS, approvalMs: APPROVAL_MS });
-    const { burstMs } = this.#scenario;
-    if (burstMs === 0) return plan;
-    // In the same order.
-    const inBurst = (atMs: number): number => atMs - (atMs % burstMs) * (1 - BURST_SHARE);
-    return { ...plan, messages: plan.messages.map((message) => ({ ...message, atMs: inBurst(message.atMs) })) };
-  }
-
-  #publish({ command, expiresAfterMs, fields, id, isMisrouted }: ChaosMessage): void {
-    const { laneCount } = this.#scenario;
-    const { commandType, isUnreadable, key } = command;
-    const expiry = expiresAfterMs === null ? null : new Date(this.#time.nowMs + expiresAfterMs).toISOString();
-    const lane = (laneOf(key, laneCount) + (isMisrouted ? 1 : 0)) % laneCount;
-    const value = isUnreadable ? '{"this is not' : stringifyLossless(fields);
-    this.#log(`published ${id} ${key}`);
-    this.#append(this.#topics.commands[commandType], lane, key, value, {
-      ce_id: id,
-      ...(expiry === null ? {} : { 'expires-at': expiry }),
-    });
-  }
-
-  #append(topic: string, lane: number, key: string, value: string, headers: Record<string, string>): void {
-    const texts = Object.entries({ 'content-type': 'application/json', ...headers });
-    const bytes = Object.fromEntries(texts.map(([name, text]) => [name, Buffer.from(text)]));
-    const record = { key: Buffer.from(key), value: Buffer.from(value), headers: bytes };
-    this.#broker.log(topic, lane).append(record, this.#time.nowMs, null);
-  }
-
-  /** Messages without an answer. */
-  #unanswered(plan: Plan): number {
-    const answered = new Set<string>();
-    for (const log of this.#broker.logs(this.#topics.results))
-      for (const { headers } of log.committed()) answered.add(headers['in-reply-to']?.toString() ?? '');
-    return plan.messages.filter(({ id }) => !answered.has(id)).length;
+    await this.#rest();
   }
 
   async #until(isOver: () => boolean): Promise<void> {
@@ -212,38 +184,19 @@ class World {
     await this.#time.runUntil(() => false, this.#time.nowMs + REST_MS);
   }
 
-  /** Persons look each UNKNOWN up at the service, and decide what is true. */
-  async #decide(): Promise<DecidedResult[]> {
-    const read = readHistory(this.#broker, this.#topics);
-    const decided: DecidedResult[] = [];
-    for (const { key, value } of read.results) {
-      if (value.outcome !== 'UNKNOWN' || value.revision !== 1 || !this.#draws.chance(0.8)) continue;
-      if (decided.some((other) => other.key === key)) continue;
-      const effects = effectsOfKey(this.#service, key);
-      const decision = effects > 0 ? 'EXECUTED' : this.#draws.pick(['NOT_EXECUTED', 'RETRY']);
-      const order = { decision, expectedRevision: 1, transactionId: null, operator: 'a person', reason: 'looked up' };
-      decided.push({ key, decision });
-      const lane = laneOf(key, this.#scenario.laneCount);
-      const append = (decided: object): void =>
-        this.#append(this.#topics.operatorDecisions, lane, key, JSON.stringify(decided), {});
-      append(order);
-      // Another person saw the same revision, and comes too late.
-      if (this.#draws.chance(0.4))
-        this.#time.after(this.#draws.between(0, 4_000), null, () => append({ ...order, decision: 'RETRY' }));
-      this.#log(`a person decides ${decision} of ${key}`);
-    }
-    if (decided.length === 0) return decided;
-    await this.#until(() => {
-      const results = readHistory(this.#broker, this.#topics).results;
-      return decided.every(({ key }) => results.some((other) => other.key === key && other.value.revision === 2));
-    });
-    await this.#rest();
-    return decided;
+  #draws(stream: string): Draws {
+    return new Draws(this.#options.seed, stream);
   }
 
   #log(line: string): void {
     const text = `${this.#time.nowMs.toFixed(3)} ${line}\n`;
     this.#hash.update(text);
-    this.#trace?.(text);
+    this.#options.trace?.(text);
   }
+}
+
+function brokerTopic(definition: TopicDefinition): [string, number, TopicConfig] {
+  const { cleanupPolicy, maxMessageBytes, partitions, segments, timestampType, topic } = definition;
+  const deleteRetentionMs = cleanupPolicy === 'compact' ? Number(segments['delete.retention.ms']) : null;
+  return [topic, partitions, { maxMessageBytes, timestampType, deleteRetentionMs }];
 }

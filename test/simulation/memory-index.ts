@@ -1,6 +1,12 @@
-/** The ledger's index in memory: the store's native threads would be neither virtual nor quick. Nothing is ever forgotten, and views for people are empty. */
+/** The ledger's index in memory: the store's native threads would be neither virtual nor quick. Views for people are empty. */
 import type { Entry } from '../../src/ledger/entry.ts';
-import type { Checkpoint, LedgerRecord, UnknownResult, UnknownResults } from '../../src/ledger/ledger-index.ts';
+import type {
+  Checkpoint,
+  LedgerRecord,
+  LedgerTimes,
+  UnknownResult,
+  UnknownResults,
+} from '../../src/ledger/ledger-index.ts';
 import type { LmdbLedgerIndex, OpenedStore } from '../../src/ledger/lmdb-ledger-index.ts';
 import {
   decodeEntry,
@@ -13,6 +19,8 @@ import {
   type OwnerRecord,
   type PositionRecord,
 } from '../../src/ledger/ledger-records.ts';
+import { restingSinceMs } from '../../src/status/rest.ts';
+import { decodeTransactionState } from '../../src/status/transaction-state.ts';
 
 interface Lane {
   readonly values: Map<string, Buffer>;
@@ -97,8 +105,25 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
     return value === undefined ? undefined : decodePosition(value);
   }
 
-  expired(): string[] {
-    return [];
+  expired(lane: number, before: LedgerTimes, limit: number): string[] {
+    const expired: string[] = [];
+    for (const [key, value] of this.#lane(lane).values) {
+      if (expired.length >= limit) break;
+      if (isExpired(key, value, before)) expired.push(key);
+    }
+    return expired;
+  }
+
+  /** What a disk that was away from now on will bring back. */
+  copy(): MemoryIndex {
+    const copy = new MemoryIndex(this.#lanes.length);
+    this.#lanes.forEach(({ checkpoint, unfinished, values }, number) => {
+      const lane = copy.#lane(number);
+      for (const [key, value] of values) lane.values.set(key, value);
+      for (const key of unfinished) lane.unfinished.add(key);
+      lane.checkpoint = checkpoint;
+    });
+    return copy;
   }
 
   unknown(): UnknownResults[] {
@@ -118,4 +143,14 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
     if (found === undefined) throw new Error(`lane ${lane} is not one of ${this.#lanes.length}`);
     return found;
   }
+}
+
+function isExpired(key: string, value: Buffer, before: LedgerTimes): boolean {
+  if (key.startsWith(ENTRY_PREFIX)) {
+    const { phase } = decodeEntry(value);
+    return phase.state === 'DONE' && phase.outcome !== 'UNKNOWN' && phase.completedMs < before.doneMs;
+  }
+  if (!key.startsWith(TRANSACTION_PREFIX)) return false;
+  const restingMs = restingSinceMs(decodeTransactionState(value));
+  return restingMs !== null && restingMs < before.transactionMs;
 }

@@ -88,9 +88,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the index is believed for another owner’s commits',
-    file: 'consumers/lane-tenure.ts',
-    find: 'if (token === this.#ownership.token) this.#memory.applied(commit);',
-    replace: 'this.#memory.applied(commit);',
+    file: 'consumers/lane-memory.ts',
+    find: 'if (token !== this.#token) return;',
+    replace: '',
   },
   {
     name: 'begun calls of a lost lane are forgotten',

@@ -1,5 +1,7 @@
 /** What a seed makes of a history: its size, the keys that the service honours, and how much goes wrong where. */
 import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
+import { CHAOS_TYPES, type ChaosType } from '../chaos/chaos-commands.ts';
+import { drawDisturbances, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import type { Draws } from './draws.ts';
 import { SETTLING_TIME_MS } from './simulated-process.ts';
 import type { CallTrouble } from './simulated-service.ts';
@@ -13,6 +15,9 @@ export interface Scenario {
   /** Commands come together, this far apart; 0: evenly. */
   readonly burstMs: number;
   readonly honourKeys: readonly CommandType[];
+  readonly apiTimeoutMs: number;
+  readonly breakerErrorPercent: number;
+  readonly types: readonly ChaosType[];
   /** Requests between processes and brokers that meet trouble. */
   readonly troubleShare: number;
   /** Of those, how many end or freeze the process. */
@@ -23,10 +28,33 @@ export interface Scenario {
   readonly callTroubleShare: number;
   /** Mean time between disturbances of whole processes. */
   readonly disturbanceMs: number;
+  /** Of these, each as likely as the others. */
+  readonly disturbedBy: readonly ProcessDisturbance[];
+  /** From a process's end to its successor's start, at most. */
+  readonly restartMs: number;
+  /** Calls that need a connection of their own. */
+  readonly dialShare: number;
+  readonly disturbed: ReadonlySet<Disturbance>;
 }
 
-/** Later than any look at the service that is made before the settling time is over. */
+export type ProcessDisturbance = 'kill' | 'freeze' | 'end' | 'set the clock';
+
+/** From the loss of a call to its effect: later than any look at the service before the settling time is over. */
 const LATE_MS_MAX = 0.9 * SETTLING_TIME_MS;
+/** Heartbeats after which the process freezes, in histories where any does. */
+const HEARTBEAT_FREEZE_SHARE = 0.04;
+/** Pages of transactions that come late, where any does. */
+const PAGE_TROUBLE_SHARE = 0.1;
+const SLOW_PAGE_SHARE = 0.7;
+/** Commands whose doubt is settled by a look-up, where keys are not honoured. */
+const LOOKED_UP_TYPES: readonly ChaosType[] = ['execute-quote', 'reject-transaction', 'immediate-quote'];
+/** Where look-ups overlap, calls are lost soon after they were sent. */
+const SOON_MS_MAX = 300;
+const SLOW_CALL_SHARE = 0.5;
+/** Calls have to be under way, or wait, when lanes are handed over and processes wake. */
+const SLOWED = ['slow-service', 'heartbeats', 'handovers'] as const;
+/** Transactions that a list leaves out, where any does. */
+const LEFT_OUT_SHARE = 0.5;
 const SLOW_MS_MAX = 14_000;
 /** Most requests are heartbeats and fetches: trouble there is nothing new. */
 const DULL_POINTS = new Set(['Heartbeat', 'admin', 'connect', 'leave']);
@@ -34,7 +62,7 @@ const DULL_SHARE = 0.15;
 /** Of those that hit the process itself. */
 const FREEZE_SHARE = 0.35;
 
-export function scenarioOf(draws: Draws): Scenario {
+export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
   const honourKeys = draws.pick<readonly CommandType[]>([
     ['transfer-in'],
     ['transfer-in'],
@@ -42,7 +70,7 @@ export function scenarioOf(draws: Draws): Scenario {
     [],
     ['transfer-in', 'create-quote', 'execute-quote'],
   ]);
-  return {
+  const scenario = {
     laneCount: draws.pick([1, 1, 2, 3]),
     processCount: draws.pick([1, 2, 2, 2, 3]),
     durationMs: draws.between(8_000, 25_000),
@@ -54,11 +82,48 @@ export function scenarioOf(draws: Draws): Scenario {
     dialFreezeShare: draws.pick([0, 0, 0.05]),
     callTroubleShare: draws.pick([0, 0.1, 0.3]),
     disturbanceMs: draws.pick([2_000, 5_000, 30_000]),
+    apiTimeoutMs: 2_000,
+    breakerErrorPercent: 50,
+    types: CHAOS_TYPES,
   };
+  const disturbed = drawDisturbances(draws, choice);
+  const clocks = disturbed.has('clocks') ? ['set the clock' as const] : [];
+  const others: Partial<Scenario> = {
+    // Somebody else is to take the lanes over.
+    ...(disturbed.has('heartbeats') ? { processCount: Math.max(2, scenario.processCount), dialShare: 0.5 } : {}),
+    ...(disturbed.has('handovers')
+      ? {
+          laneCount: Math.max(2, scenario.laneCount),
+          processCount: Math.max(2, scenario.processCount),
+          disturbanceMs: 2_500,
+          disturbedBy: ['end', 'end', 'end', 'kill', 'freeze', ...clocks],
+          restartMs: 1_000,
+        }
+      : {}),
+    ...(disturbed.has('handovers') || disturbed.has('look-ups')
+      ? { types: LOOKED_UP_TYPES, honourKeys: draws.pick([['transfer-in'], []] as const) }
+      : {}),
+    // As in earnest: longer than a session and a handover.
+    ...(disturbed.has('slow-service') || disturbed.has('handovers') ? { apiTimeoutMs: 8_000 } : {}),
+    // Doubt takes its time to be settled, and an open breaker would let none come up.
+    ...(disturbed.has('look-ups') || disturbed.has('unfound')
+      ? { durationMs: 30_000, disturbanceMs: 30_000, breakerErrorPercent: 100, troubleShare: 0.003 }
+      : {}),
+    // Nobody decides where all is clear.
+    ...(disturbed.has('operators') || disturbed.has('look-ups') ? { callTroubleShare: draws.pick([0.4, 0.7]) } : {}),
+  };
+  const usual = {
+    disturbedBy: ['kill', 'freeze', 'freeze', 'end', ...clocks] as const,
+    restartMs: 4_000,
+    dialShare: 0.05,
+  };
+  return { ...scenario, ...usual, ...others, disturbed };
 }
 
 export function troubleAt(scenario: Scenario, draws: Draws, point: string): Trouble {
   if (point === 'dial' && draws.chance(scenario.dialFreezeShare)) return { kind: 'freeze' };
+  const isHeartbeats = point === 'Heartbeat' && scenario.disturbed.has('heartbeats');
+  if (isHeartbeats && draws.chance(HEARTBEAT_FREEZE_SHARE)) return { kind: 'freeze' };
   const share = scenario.troubleShare * (DULL_POINTS.has(point) ? DULL_SHARE : 1);
   if (!draws.chance(share)) return { kind: 'none' };
   if (draws.chance(scenario.crashShare)) {
@@ -77,8 +142,30 @@ export function troubleAt(scenario: Scenario, draws: Draws, point: string): Trou
   }
 }
 
+export function isLeftOut(scenario: Scenario, draws: Draws): boolean {
+  return scenario.disturbed.has('unfound') && draws.chance(LEFT_OUT_SHARE);
+}
+
+/** How late the answer with a page of transactions is. */
+export function pageDelayMs(scenario: Scenario, draws: Draws): number {
+  const isSlow = scenario.disturbed.has('look-ups') && draws.chance(SLOW_PAGE_SHARE);
+  return isSlow ? draws.between(0, scenario.apiTimeoutMs) : 0;
+}
+
+/** A page of transactions that is asked for has troubles of its own. */
+export function pageTrouble(scenario: Scenario, draws: Draws): CallTrouble {
+  return draws.chance(Math.min(scenario.callTroubleShare, PAGE_TROUBLE_SHARE))
+    ? { kind: 'lost-after' }
+    : { kind: 'none' };
+}
+
 export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
-  if (!draws.chance(scenario.callTroubleShare)) return { kind: 'none' };
+  if (!draws.chance(scenario.callTroubleShare)) {
+    const { disturbed } = scenario;
+    const isSlow = SLOWED.some((slowed) => disturbed.has(slowed)) && draws.chance(SLOW_CALL_SHARE);
+    return isSlow ? { kind: 'slow', thereMs: draws.between(0, scenario.apiTimeoutMs) } : { kind: 'none' };
+  }
+  if (scenario.disturbed.has('look-ups')) return doubtfulCall(draws);
   switch (draws.below(8)) {
     case 0:
       return { kind: 'never-sent' };
@@ -88,11 +175,21 @@ export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
     case 3:
       return { kind: 'lost-after' };
     case 4:
-    case 5:
-      return { kind: 'late', byMs: draws.between(0, LATE_MS_MAX) };
+    case 5: {
+      const lostMs = draws.between(1, scenario.apiTimeoutMs);
+      return { kind: 'late', lostMs, byMs: lostMs + draws.between(-lostMs, LATE_MS_MAX) };
+    }
     default:
       return draws.chance(0.3)
         ? { kind: 'status', httpStatus: draws.pick([429, 429, 401]), takesEffect: false }
         : { kind: 'status', httpStatus: draws.pick([500, 502, 503]), takesEffect: draws.chance(0.5) };
   }
+}
+
+/** One that leaves its entry in doubt. */
+function doubtfulCall(draws: Draws): CallTrouble {
+  const lostMs = draws.between(1, SOON_MS_MAX);
+  return draws.chance(0.5)
+    ? { kind: 'lost-before' }
+    : { kind: 'late', lostMs, byMs: draws.between(lostMs, LATE_MS_MAX) };
 }

@@ -2,100 +2,143 @@
  * Runs many histories and tells what was found.
  *
  *   npm run simulate -- --histories 2000 --seed 1     seeds 1 to 2000
+ *   npm run simulate -- --minutes 5                   as many as fit
  *   npm run simulate -- --one 17 --trace              one of them again, with all that happens
- *   npm run simulate -- --mutations --histories 100   each protection taken out in turn: how many histories tell
+ *   npm run simulate -- --mutations                   each protection taken out in turn, until a history tells
+ *   npm run simulate -- --mutations --minutes 10      and histories for the rest of the time
+ *   --mutation NAME                                   with that protection taken out; of the mutations, that one alone
+ *   --without A,B   --only A,B                        these disturbances never, or these and no others in every history
  */
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
-import type { HistoryReport } from './history.ts';
+import { parseArgs } from 'node:util';
+import { availableParallelism } from 'node:os';
+import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
+import { runApart, type Task } from './history-process.ts';
 import { applyMutation, MUTATIONS } from './mutations.ts';
+import { addUp, emptySummary, runHistories, type Summary } from './run-histories.ts';
 
 const { values } = parseArgs({
   options: {
-    histories: { type: 'string', default: '200' },
+    histories: { type: 'string' },
+    minutes: { type: 'string' },
     seed: { type: 'string', default: '1' },
     one: { type: 'string' },
     trace: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     mutation: { type: 'string' },
     mutations: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    without: { type: 'string' },
   },
 });
 
-const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+const HISTORIES = 200;
+/** Of one mutation; the rarest is told of well before. */
+const MUTATED_HISTORIES = 1_000;
+/** Two cores at most: others work on this machine as well. */
+const PROCESSES = Math.min(2, availableParallelism());
+const PROGRESS_MS = 30_000;
 /** Failing seeds shown with what they broke. */
 const SHOWN_MAX = 10;
 const WRONGS_SHOWN_MAX = 5;
 
-interface Summary {
-  histories: number;
-  seconds: number;
-  commands: number;
-  calls: number;
-  events: number;
-  outcomes: Record<string, number>;
-  disturbances: Record<string, number>;
-  failed: { seed: number; wrong: readonly string[]; replay: string }[];
+type Replayable = Omit<Summary, 'failed'> & { failed: (Summary['failed'][number] & { replay: string })[] };
+
+const beganMs = performance.now();
+const secondsMax = values.minutes === undefined ? null : Number(values.minutes) * 60;
+const choice = disturbanceChoice();
+if (values.one !== undefined) await simulateOne(Number(values.one));
+else {
+  if (values.mutations) await tryMutations();
+  if (!values.mutations || secondsMax !== null) await simulate(values.mutations ? null : (values.mutation ?? null));
 }
 
-if (values.mutations) await tryMutations(Number(values.histories));
-else await simulate();
-
-async function simulate(): Promise<void> {
+async function simulateOne(seed: number): Promise<void> {
   if (values.mutation !== undefined) applyMutation(values.mutation);
-  const first = Number(values.one ?? values.seed);
-  const summary = await runAll(first, values.one === undefined ? Number(values.histories) : 1);
-  if (values.json) console.log(JSON.stringify(summary, null, 2));
-  else print(summary);
-  process.exitCode = summary.failed.length > 0 ? 1 : 0;
+  const summary = await runHistories({
+    firstSeed: seed,
+    step: 1,
+    histories: 1,
+    secondsMax: null,
+    untilBroken: false,
+    choice,
+    ...(values.trace ? { trace: (line: string) => void process.stdout.write(line) } : {}),
+  });
+  report(summary);
 }
 
-async function runAll(first: number, count: number): Promise<Summary> {
-  const { runHistory } = await import('./history.ts');
-  const summary: Summary = {
-    histories: 0,
-    seconds: 0,
-    commands: 0,
-    calls: 0,
-    events: 0,
-    outcomes: {},
-    disturbances: {},
-    failed: [],
-  };
-  const beganMs = performance.now();
-  let seed = first;
-  const unhandled: string[] = [];
-  process.on('unhandledRejection', (error) => void unhandled.push(`a promise was left to itself: ${String(error)}`));
-  for (; seed < first + count; seed += 1) {
-    const report = await reportOf(seed, runHistory);
-    summary.histories += 1;
-    if (report !== null) {
-      for (const name of ['commands', 'calls', 'events'] as const) summary[name] += report[name];
-      addAll(summary.outcomes, report.outcomes);
-      addAll(summary.disturbances, report.disturbances);
-    }
-    const wrong = [...(report?.wrong ?? []), ...unhandled.splice(0)];
-    const mutated = values.mutation === undefined ? '' : ` --mutation '${values.mutation}'`;
-    if (wrong.length > 0)
-      summary.failed.push({ seed, wrong, replay: `npm run simulate -- --one ${seed} --trace${mutated}` });
-  }
-  summary.seconds = (performance.now() - beganMs) / 1000;
-  return summary;
+async function simulate(mutation: string | null): Promise<void> {
+  const histories = Number(values.histories ?? (secondsMax === null ? HISTORIES : Infinity));
+  const secondsLeft = secondsMax === null ? null : Math.max(1, secondsMax - secondsSince(beganMs));
+  const simulatedMs = performance.now();
+  const done = Array.from({ length: PROCESSES }, () => 0);
+  const progress = setInterval(() => {
+    const count = done.reduce((sum, part) => sum + part, 0);
+    note(`${count} histories after ${secondsSince(simulatedMs).toFixed(0)} s`);
+  }, PROGRESS_MS);
+  const tasks = done.map((_, part): Task => ({
+    firstSeed: Number(values.seed) + part,
+    step: PROCESSES,
+    // Infinity is no JSON.
+    histories: Math.min(Number.MAX_SAFE_INTEGER, Math.ceil((histories - part) / PROCESSES)),
+    secondsMax: secondsLeft,
+    untilBroken: false,
+    choice,
+    mutation,
+  }));
+  const parts = await Promise.all(tasks.map((task, part) => runApart(task, (count) => void (done[part] = count))));
+  clearInterval(progress);
+  const summary = emptySummary();
+  for (const part of parts) addUp(summary, part);
+  report(summary, secondsSince(simulatedMs));
+}
 
-  async function reportOf(seed: number, run: typeof runHistory): Promise<HistoryReport | null> {
-    try {
-      return await run(seed, values.trace ? (line) => process.stdout.write(line) : null);
-    } catch (error) {
-      unhandled.push(
-        `the history broke off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+async function tryMutations(): Promise<void> {
+  const waiting = MUTATIONS.filter(({ name }) => values.mutation === undefined || name === values.mutation);
+  const rows: { mutation: string; toldBySeed: number | null; histories: number; seconds: number; wrong: string }[] = [];
+  const tryNext = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { name } = next;
+      const triedMs = performance.now();
+      const { failed, histories } = await runApart(
+        {
+          firstSeed: Number(values.seed),
+          step: 1,
+          histories: Number(values.histories ?? MUTATED_HISTORIES),
+          secondsMax: null,
+          untilBroken: true,
+          choice,
+          mutation: name,
+        },
+        () => undefined,
       );
-      return null;
+      const [first] = failed;
+      const seconds = Math.round(secondsSince(triedMs));
+      const [wrong = ''] = (first?.wrong[0] ?? '').split('\n');
+      rows.push({ mutation: name, toldBySeed: first?.seed ?? null, histories, seconds, wrong });
+      const told = first === undefined ? 'NOT NOTICED by' : 'noticed after';
+      note(`${told} ${String(histories).padStart(4)} histories, ${seconds} s: ${name}  ${wrong}`);
     }
-  }
+  };
+  await Promise.all(Array.from({ length: PROCESSES }, tryNext));
+  const missed = rows.filter(({ toldBySeed }) => toldBySeed === null);
+  if (values.json) console.log(JSON.stringify(rows, null, 2));
+  else console.log(`${rows.length - missed.length} of ${rows.length} mutations were noticed.`);
+  if (missed.length > 0) process.exitCode = 1;
 }
 
-function print({ calls, commands, disturbances, events, failed, histories, outcomes, seconds }: Summary): void {
+function report(summary: Summary, seconds = secondsSince(beganMs)): void {
+  const given = values.mutation === undefined ? '' : ` --mutation '${values.mutation}'`;
+  const replay = (seed: number): string => `npm run simulate -- --one ${seed} --trace${given}`;
+  const failed = summary.failed.map((failure) => ({ ...failure, replay: replay(failure.seed) }));
+  if (values.json) console.log(JSON.stringify({ ...summary, seconds, failed }, null, 2));
+  else print({ ...summary, failed }, seconds);
+  if (failed.length > 0) process.exitCode = 1;
+}
+
+function print(
+  { calls, commands, disturbances, events, failed, histories, outcomes }: Replayable,
+  seconds: number,
+): void {
   console.log(`${histories} histories in ${seconds.toFixed(1)} s: ${(histories / seconds).toFixed(1)} a second`);
   console.log(`${commands} commands, ${calls} calls, ${events} events`);
   console.log(`outcomes: ${listed(outcomes)}`);
@@ -106,41 +149,30 @@ function print({ calls, commands, disturbances, events, failed, histories, outco
     console.log(`  seed ${seed}: ${replay}`);
     for (const line of wrong.slice(0, WRONGS_SHOWN_MAX)) console.log(`    ${line}`);
   }
-  if (failed.length > SHOWN_MAX)
-    console.log(
-      `  and seeds ${failed
-        .slice(SHOWN_MAX)
-        .map(({ seed }) => seed)
-        .join(', ')}`,
-    );
+  const others = failed.slice(SHOWN_MAX).map(({ seed }) => seed);
+  if (others.length > 0) console.log(`  and seeds ${others.join(', ')}`);
 }
 
-/** Each in a process of its own, for a module is loaded once. */
-async function tryMutations(histories: number): Promise<void> {
-  const rows: { mutation: string; found: number; histories: number; firstSeed: number | null; wrong: string }[] = [];
-  for (const { name } of MUTATIONS) {
-    const given = ['--mutation', name, '--json', '--histories', String(histories), '--seed', values.seed];
-    const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(import.meta.url), ...given], {
-      maxBuffer: OUTPUT_BYTES_MAX,
-    }).catch((error: unknown) => error as { stdout: string });
-    const { failed } = JSON.parse(stdout) as Summary;
-    const [first] = failed;
-    rows.push({
-      mutation: name,
-      found: failed.length,
-      histories,
-      firstSeed: first?.seed ?? null,
-      wrong: first?.wrong[0] ?? '',
-    });
-    if (!values.json)
-      console.log(`${String(failed.length).padStart(5)} of ${histories}  ${name}  ${first?.wrong[0] ?? ''}`);
-  }
-  if (values.json) console.log(JSON.stringify(rows, null, 2));
-  process.exitCode = rows.some(({ found }) => found === 0) ? 1 : 0;
+function disturbanceChoice(): DisturbanceChoice {
+  const named = (given: string): Disturbance[] => {
+    const names = given.split(',').filter((name) => name !== '');
+    const unknown = names.filter((name) => !(DISTURBANCES as readonly string[]).includes(name));
+    if (unknown.length > 0) throw new Error(`${unknown.join(', ')}: not among ${DISTURBANCES.join(', ')}`);
+    return names as Disturbance[];
+  };
+  return values.only === undefined
+    ? { kind: 'drawn', without: named(values.without ?? '') }
+    : { kind: 'fixed', disturbances: named(values.only) };
 }
 
-function addAll(sums: Record<string, number>, counts: Readonly<Record<string, number>>): void {
-  for (const [name, count] of Object.entries(counts)) sums[name] = (sums[name] ?? 0) + count;
+/** Where JSON is asked for, standard output has nothing else. */
+function note(line: string): void {
+  if (values.json) console.error(line);
+  else console.log(line);
+}
+
+function secondsSince(instantMs: number): number {
+  return (performance.now() - instantMs) / 1_000;
 }
 
 function sorted(counts: Readonly<Record<string, number>>): [string, number][] {

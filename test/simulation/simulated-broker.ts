@@ -5,21 +5,49 @@
  *                 -> one marker after the other, at times of their own -> over
  *
  * A transactional id has one epoch: initialising it fences every earlier producer. Until the last marker is written, the
- * id can neither be initialised nor begin another transaction. No records are ever removed.
+ * id can neither be initialised nor begin another transaction.
+ *
+ * A topic that is deleted takes its records and the groups' offsets along; made again, it has a new id and begins at 0.
  */
+import { createRequire } from 'node:module';
+import kafkajs from 'kafkajs';
 import type { Draws } from './draws.ts';
 import { SimulatedGroups } from './simulated-groups.ts';
-import { SimulatedLog, type BrokerTransaction, type NewRecord } from './simulated-log.ts';
+import { batchBytes, SimulatedLog, type BrokerTransaction, type NewRecord } from './simulated-log.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** An error code of the protocol; `isRetriable` as clients take it. */
-export class BrokerError extends Error {
-  readonly isRetriable: boolean;
-  constructor(code: string, isRetriable = false) {
-    super(code);
-    this.isRetriable = isRetriable;
+const { errorCodes } = createRequire(import.meta.url)('kafkajs/src/protocol/error') as {
+  errorCodes: readonly (Error & { type: string })[];
+};
+const NO_SUCH_ERROR = 'no such error of the protocol: ';
+
+/** What kafkajs throws when a broker answers with this error code. */
+export class BrokerError extends kafkajs.KafkaJSProtocolError {
+  constructor(type: string) {
+    super(errorCodes.find((error) => error.type === type) ?? NO_SUCH_ERROR + type);
   }
 }
+
+/** As much of a topic's configuration as brokers act upon. */
+export interface TopicConfig {
+  readonly maxMessageBytes: number;
+  readonly timestampType: 'LogAppendTime' | 'CreateTime';
+  /** Null: it is not compacted. */
+  readonly deleteRetentionMs: number | null;
+}
+
+interface Topic {
+  readonly id: string;
+  readonly config: TopicConfig;
+  readonly logs: readonly SimulatedLog[];
+}
+
+/** Kafka's own defaults. */
+const DEFAULT_CONFIG: TopicConfig = {
+  maxMessageBytes: 1_048_588,
+  timestampType: 'CreateTime',
+  deleteRetentionMs: null,
+};
 
 interface Running {
   readonly transaction: BrokerTransaction;
@@ -42,7 +70,10 @@ export class SimulatedBroker {
   readonly groups: SimulatedGroups;
   readonly #time: VirtualTime;
   readonly #draws: Draws;
-  readonly #topics = new Map<string, SimulatedLog[]>();
+  readonly #topics = new Map<string, Topic>();
+  #made = 0;
+  /** Ends that new leaders report, by partition, until an instant. */
+  readonly #shownEnds = new Map<string, { end: number; untilMs: number }>();
   readonly #producers = new Map<string, Coordinated>();
 
   constructor(time: VirtualTime, draws: Draws) {
@@ -51,27 +82,66 @@ export class SimulatedBroker {
     this.groups = new SimulatedGroups(time, draws);
   }
 
-  createTopic(topic: string, partitions: number): void {
-    this.#topics.set(
-      topic,
-      Array.from({ length: partitions }, () => new SimulatedLog()),
-    );
+  createTopic(topic: string, partitions: number, config: Partial<TopicConfig> = {}): void {
+    this.#made += 1;
+    this.#topics.set(topic, {
+      id: `topic-${this.#made}`,
+      config: { ...DEFAULT_CONFIG, ...config },
+      logs: Array.from({ length: partitions }, () => new SimulatedLog()),
+    });
+  }
+
+  deleteTopic(topic: string): void {
+    const { logs } = this.#topic(topic);
+    this.#topics.delete(topic);
+    this.groups.forgetTopic(topic);
+    for (const log of logs) log.close();
   }
 
   topics(): string[] {
     return [...this.#topics.keys()];
   }
 
+  topicId(topic: string): string {
+    return this.#topic(topic).id;
+  }
+
+  config(topic: string): TopicConfig {
+    return this.#topic(topic).config;
+  }
+
   logs(topic: string): readonly SimulatedLog[] {
-    const logs = this.#topics.get(topic);
-    if (logs === undefined) throw new BrokerError('UNKNOWN_TOPIC_OR_PARTITION');
-    return logs;
+    return this.#topic(topic).logs;
   }
 
   log(topic: string, partition: number): SimulatedLog {
     const log = this.logs(topic)[partition];
     if (log === undefined) throw new BrokerError('UNKNOWN_TOPIC_OR_PARTITION');
     return log;
+  }
+
+  /** A new leader that has not heard yet how far its partition was committed: for a while it seems to end there. */
+  moveLeader(topic: string, partition: number, end: number, forMs: number): void {
+    this.#shownEnds.set(`${topic}/${partition}`, { end, untilMs: this.#time.nowMs + forMs });
+  }
+
+  /** How far the leader says that the partition goes, and lets it be read; Infinity: as far as it does. */
+  shownEnd(topic: string, partition: number): number {
+    const shown = this.#shownEnds.get(`${topic}/${partition}`);
+    return shown === undefined || shown.untilMs <= this.#time.nowMs ? Infinity : shown.end;
+  }
+
+  /** As a producer without transactions does. */
+  append(topic: string, partition: number, record: NewRecord): number {
+    const { nowMs } = this.#time;
+    const isBrokers = this.config(topic).timestampType === 'LogAppendTime';
+    return this.log(topic, partition).append({ ...record, ...(isBrokers ? { timestampMs: nowMs } : {}) }, nowMs, null);
+  }
+
+  compact(topic: string): void {
+    const { config, logs } = this.#topic(topic);
+    if (config.deleteRetentionMs === null) throw new Error(`${topic} is not compacted`);
+    for (const log of logs) log.compact(this.#time.nowMs, config.deleteRetentionMs);
   }
 
   /** @returns the epoch; every earlier producer of the id is fenced, even while its transaction is still being ended */
@@ -83,7 +153,7 @@ export class SimulatedBroker {
         producer.epoch += 1;
         this.#end(producer, producer.running, 'aborted');
       }
-      throw new BrokerError('CONCURRENT_TRANSACTIONS', true);
+      throw new BrokerError('CONCURRENT_TRANSACTIONS');
     }
     producer.epoch += 1;
     return producer.epoch;
@@ -97,9 +167,14 @@ export class SimulatedBroker {
     timeoutMs: number,
   ): number {
     const log = this.log(to.topic, to.partition);
+    const { maxMessageBytes, timestampType } = this.config(to.topic);
     const running = this.#runningOf(id, epoch, timeoutMs);
+    // The partition is part of the transaction before anything is written to it.
     running.logs.add(log);
-    const [first = 0] = records.map((record) => log.append(record, this.#time.nowMs, running.transaction));
+    if (batchBytes(records) > maxMessageBytes) throw new BrokerError('MESSAGE_TOO_LARGE');
+    const { nowMs } = this.#time;
+    const written = timestampType === 'CreateTime' ? {} : { timestampMs: nowMs };
+    const [first = 0] = records.map((record) => log.append({ ...record, ...written }, nowMs, running.transaction));
     return first;
   }
 
@@ -116,8 +191,14 @@ export class SimulatedBroker {
   end(id: string, epoch: number, outcome: 'committed' | 'aborted'): void {
     const producer = this.#checked(id, epoch);
     if (producer.running === null) throw new BrokerError('INVALID_TXN_STATE');
-    if (producer.running.transaction.outcome !== null) throw new BrokerError('CONCURRENT_TRANSACTIONS', true);
+    if (producer.running.transaction.outcome !== null) throw new BrokerError('CONCURRENT_TRANSACTIONS');
     this.#end(producer, producer.running, outcome);
+  }
+
+  #topic(name: string): Topic {
+    const topic = this.#topics.get(name);
+    if (topic === undefined) throw new BrokerError('UNKNOWN_TOPIC_OR_PARTITION');
+    return topic;
   }
 
   #checked(id: string, epoch: number): Coordinated {
@@ -137,7 +218,7 @@ export class SimulatedBroker {
         this.#end(producer, running, 'aborted');
       });
     } else if (producer.running.transaction.outcome !== null) {
-      throw new BrokerError('CONCURRENT_TRANSACTIONS', true);
+      throw new BrokerError('CONCURRENT_TRANSACTIONS');
     }
     return producer.running;
   }

@@ -9,7 +9,7 @@ import { EventEmitter } from 'node:events';
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
 import { BrokerError, type SimulatedBroker } from './simulated-broker.ts';
 import type { JoinAnswer } from './simulated-groups.ts';
-import { isForReaders, type StoredRecord } from './simulated-log.ts';
+import { isForReaders, type StoredHeaders, type StoredRecord } from './simulated-log.ts';
 import { SimulatedFetcher, type Fetch } from './simulated-fetcher.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import type { Owner } from './virtual-time.ts';
@@ -52,6 +52,8 @@ export class SimulatedConsumer {
   #memberId = '';
   #generation = 0;
   #isRunning = false;
+  #isToJoin = false;
+  #isJoining = false;
 
   constructor(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owner | null, settings: ConsumerSettings) {
     this.#broker = broker;
@@ -64,6 +66,7 @@ export class SimulatedConsumer {
       owner,
       maxWaitMs: settings.maxWaitTimeInMs,
       isRunning: () => this.#isRunning,
+      onGone: () => void this.#joinAgainLater(),
       handle: (fetch, resolve) => this.#handle(fetch, resolve),
     });
   }
@@ -113,6 +116,8 @@ export class SimulatedConsumer {
   async #join(): Promise<void> {
     const { groupId, rebalanceTimeout, sessionTimeout } = this.#settings;
     this.#fetcher.stop();
+    if (this.#isJoining) return;
+    this.#isJoining = true;
     while (this.#isRunning) {
       try {
         const protocol = this.#assigner?.protocol({ topics: this.#topics });
@@ -131,12 +136,22 @@ export class SimulatedConsumer {
           this.#broker.groups.sync(groupId, memberId, generation, assignments, reply),
         );
         await this.#joined(generation, assignment);
-        return;
+        break;
       } catch (error) {
         if (isForgotten(error)) this.#memberId = '';
         await new Promise((resolve) => setTimeout(resolve, JOIN_AGAIN_MS));
       }
     }
+    this.#isJoining = false;
+  }
+
+  /** kafkajs refreshes its view of the cluster first. */
+  async #joinAgainLater(): Promise<void> {
+    if (this.#isToJoin || !this.#isRunning) return;
+    this.#isToJoin = true;
+    await new Promise((resolve) => setTimeout(resolve, JOIN_AGAIN_MS));
+    this.#isToJoin = false;
+    if (this.#isRunning) await this.#join();
   }
 
   async #assignmentsOf({ members }: JoinAnswer): Promise<ReadonlyMap<string, Buffer>> {
@@ -199,10 +214,11 @@ export class SimulatedConsumer {
     { highWatermark, offset, partition, records, topic }: Fetch,
     resolve: (offset: number) => void,
   ): Promise<void> {
-    const lastOffset = offset + records.length - 1;
+    const lastOffset = records.at(-1)?.offset ?? offset;
+    const firstOffset = records[0] === undefined ? null : String(records[0].offset);
     const messages = records.filter(isForReaders).map((record) => messageOf(record));
     const described = { topic, partition, highWatermark: String(highWatermark), batchSize: messages.length };
-    const event = { ...described, firstOffset: String(offset), lastOffset: String(lastOffset) };
+    const event = { ...described, firstOffset, lastOffset: String(lastOffset) };
     this.#emit(EVENTS.START_BATCH_PROCESS, event);
     if (messages.length === 0) resolve(lastOffset);
     else {
@@ -211,7 +227,7 @@ export class SimulatedConsumer {
           ...described,
           messages,
           fetchedOffset: String(offset),
-          firstOffset: () => String(offset),
+          firstOffset: () => firstOffset,
           lastOffset: () => String(lastOffset),
         },
         resolveOffset: (resolved: string) => resolve(Number(resolved)),
@@ -230,11 +246,21 @@ export class SimulatedConsumer {
 }
 
 function isForgotten(error: unknown): boolean {
-  return error instanceof BrokerError && error.message === 'UNKNOWN_MEMBER_ID';
+  return error instanceof BrokerError && error.type === 'UNKNOWN_MEMBER_ID';
 }
 
 function messageOf({ headers, key, offset, timestampMs, value }: StoredRecord): object {
-  return { key, value, headers, offset: String(offset), timestamp: String(timestampMs) };
+  return { key, value, headers: decodedHeaders(headers), offset: String(offset), timestamp: String(timestampMs) };
+}
+
+/** As kafkajs makes an object of them, for better or worse: `constructor` is there before the header is. */
+function decodedHeaders(headers: StoredHeaders): object {
+  return headers.reduce<Record<string, unknown>>((decoded, [name, value]) => {
+    const known = decoded[name];
+    const values =
+      known === undefined ? value : Array.isArray(known) ? [...(known as unknown[]), value] : [known, value];
+    return { ...decoded, [name]: values };
+  }, {});
 }
 
 /** All partitions, one member after the other. */
@@ -250,7 +276,9 @@ function evenAssigner(broker: SimulatedBroker): Assigner {
       members.map(({ memberId }, index) => {
         const assignment = topics.map((topic): [string, number[]] => [
           topic,
-          [...broker.logs(topic).keys()].filter((partition) => partition % members.length === index),
+          (broker.topics().includes(topic) ? [...broker.logs(topic).keys()] : []).filter(
+            (partition) => partition % members.length === index,
+          ),
         ]);
         const memberAssignment = { version: 1, assignment: Object.fromEntries(assignment), userData: Buffer.alloc(0) };
         return { memberId, memberAssignment: AssignerProtocol.MemberAssignment.encode(memberAssignment) };

@@ -7,7 +7,7 @@
  * elsewhere or the partition lost meanwhile. Seeks and pauses survive a join, positions do not.
  */
 import type { SimulatedBroker } from './simulated-broker.ts';
-import type { StoredRecord } from './simulated-log.ts';
+import type { SimulatedLog, StoredRecord } from './simulated-log.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import type { Owner } from './virtual-time.ts';
 
@@ -19,10 +19,14 @@ export interface Place {
 /** One fetch that brought something. */
 export interface Fetch extends Place {
   readonly offset: number;
-  /** Aborted and control records included. */
+  /** Aborted and control records included; none where compaction took those that were asked for out of their batch. */
   readonly records: readonly StoredRecord[];
   readonly highWatermark: number;
 }
+
+/** What the broker made of a fetch. */
+type Fetched =
+  { kind: 'records'; fetch: Fetch } | { kind: 'nothing-yet' } | { kind: 'out-of-range' } | { kind: 'gone' };
 
 export interface FetcherOptions {
   readonly broker: SimulatedBroker;
@@ -30,11 +34,13 @@ export interface FetcherOptions {
   readonly owner: Owner | null;
   readonly maxWaitMs: number;
   readonly isRunning: () => boolean;
+  /** A topic is not there: the consumer asks anew what there is, and joins again. */
+  readonly onGone: () => void;
   /** @param resolve moves the position behind the offset */
   readonly handle: (fetch: Fetch, resolve: (offset: number) => void) => Promise<void>;
 }
 
-interface Fetched extends Place {
+interface Assigned extends Place {
   position: number;
   /** One at a time; `ending`: it brings nothing, and the next one follows. */
   stage: 'idle' | 'waiting' | 'ending' | 'answered';
@@ -46,6 +52,8 @@ interface Fetched extends Place {
 const FETCH_RECORDS_MAX = [1, 4, 12, 12];
 /** A batch waits for the handling of another, and for the heartbeat in between, which may take long. */
 const QUEUED_SHARE = 0.3;
+/** Of fetches into a gap: the answer ends with the batch that the gap lies in. */
+const COMPACTED_BATCH_SHARE = 0.2;
 const QUEUED_MS_MAX = [50, 400, 4_000];
 
 export class SimulatedFetcher {
@@ -53,7 +61,7 @@ export class SimulatedFetcher {
   readonly #recordsMax: number;
   readonly #seeks = new Map<string, number>();
   readonly #paused = new Set<string>();
-  #assigned = new Map<string, Fetched>();
+  #assigned = new Map<string, Assigned>();
 
   constructor(options: FetcherOptions) {
     this.#options = options;
@@ -105,21 +113,21 @@ export class SimulatedFetcher {
     setTimeout(() => this.#fetchNext(fetched), network.draws.between(0, maxWaitMs));
   }
 
-  #fetchNext(fetched: Fetched): void {
+  #fetchNext(fetched: Assigned): void {
     fetched.stage = 'idle';
     this.#fetch(fetched);
   }
 
-  #fetch(fetched: Fetched): void {
+  #fetch(fetched: Assigned): void {
     const name = nameOf(fetched);
     const { broker, isRunning, network, owner } = this.#options;
     const isAssigned = isRunning() && this.#assigned.get(name) === fetched;
     if (fetched.stage !== 'idle' || this.#paused.has(name) || !isAssigned) return;
     fetched.position = this.#seeks.get(name) ?? fetched.position;
     this.#seeks.delete(name);
-    const { draws, time } = network;
+    const { time } = network;
     const { partition, position: offset, topic } = fetched;
-    const log = broker.log(topic, partition);
+    const log = broker.topics().includes(topic) ? broker.log(topic, partition) : null;
     const fetch = { isTakenBack: false };
     const stopWaiting = { now: (): void => undefined };
     fetched.stage = 'waiting';
@@ -127,32 +135,76 @@ export class SimulatedFetcher {
       fetch.isTakenBack = true;
       stopWaiting.now();
     };
-    stopWaiting.now = log.whenReadable(offset, () => {
+    const answer = (): void => {
       time.after(network.latencyMs(), null, () => {
         if (fetch.isTakenBack) return;
         // The broker answers: nothing takes that back.
         fetched.stage = 'answered';
-        const records = log.read(offset, 1 + draws.below(this.#recordsMax));
-        const highWatermark = log.records.length;
-        const arrived = { topic, partition, offset, records, highWatermark };
-        time.after(network.latencyMs(), owner, () => this.#arrived(fetched, arrived));
+        const answered = this.#answered({ topic, partition }, offset, log);
+        time.after(network.latencyMs(), owner, () => this.#arrived(fetched, answered));
       });
-    });
+    };
+    if (log === null) answer();
+    else stopWaiting.now = log.whenReadable(offset, answer);
   }
 
-  #arrived(fetched: Fetched, fetch: Fetch): void {
+  #answered({ partition, topic }: Place, offset: number, awaited: SimulatedLog | null): Fetched {
+    const { broker, network } = this.#options;
+    const { draws } = network;
+    if (awaited === null || !broker.topics().includes(topic)) return { kind: 'gone' };
+    const log = broker.log(topic, partition);
+    if (!log.isInRange(offset)) return { kind: 'out-of-range' };
+    const shownEnd = broker.shownEnd(topic, partition);
+    const records = log.read(offset, 1 + draws.below(this.#recordsMax)).filter((record) => record.offset < shownEnd);
+    const [first] = records;
+    if (first === undefined) return { kind: 'nothing-yet' };
+    const isBatchAlone = first.offset > offset && draws.chance(COMPACTED_BATCH_SHARE);
+    const highWatermark = Math.min(log.nextOffset(), shownEnd);
+    const fetch = { topic, partition, offset, records: isBatchAlone ? [] : records, highWatermark };
+    return { kind: 'records', fetch };
+  }
+
+  #arrived(fetched: Assigned, answered: Fetched): void {
     const name = nameOf(fetched);
-    if (this.#seeks.has(name) || this.#paused.has(name) || fetch.records.length === 0) {
+    if (this.#seeks.has(name) || this.#paused.has(name)) {
       this.#fetchNext(fetched);
       return;
     }
-    const { draws } = this.#options.network;
-    const queuedMs = draws.chance(QUEUED_SHARE) ? draws.between(0, draws.pick(QUEUED_MS_MAX)) : 0;
-    if (queuedMs === 0) void this.#handle(fetched, fetch);
-    else setTimeout(() => void this.#handle(fetched, fetch), queuedMs);
+    const { maxWaitMs, network, onGone } = this.#options;
+    switch (answered.kind) {
+      case 'nothing-yet':
+        setTimeout(() => this.#fetchNext(fetched), maxWaitMs);
+        return;
+      case 'gone':
+        fetched.stage = 'idle';
+        onGone();
+        return;
+      case 'out-of-range':
+        void this.#reset(fetched);
+        return;
+      case 'records': {
+        const { draws } = network;
+        const queuedMs = draws.chance(QUEUED_SHARE) ? draws.between(0, draws.pick(QUEUED_MS_MAX)) : 0;
+        if (queuedMs === 0) void this.#handle(fetched, answered.fetch);
+        else setTimeout(() => void this.#handle(fetched, answered.fetch), queuedMs);
+      }
+    }
   }
 
-  async #handle(fetched: Fetched, fetch: Fetch): Promise<void> {
+  /** Asks where the partition begins, and goes on there: readers of ours never want its end. */
+  async #reset(fetched: Assigned): Promise<void> {
+    const { broker, network, onGone, owner } = this.#options;
+    const { partition, topic } = fetched;
+    try {
+      fetched.position = await network.request(owner, 'admin', () => broker.log(topic, partition).lowOffset());
+      this.#fetchNext(fetched);
+    } catch {
+      fetched.stage = 'idle';
+      onGone();
+    }
+  }
+
+  async #handle(fetched: Assigned, fetch: Fetch): Promise<void> {
     const { handle, isRunning } = this.#options;
     if (!isRunning()) return;
     await handle(fetch, (offset) => void (fetched.position = offset + 1));

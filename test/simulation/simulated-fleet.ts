@@ -6,7 +6,7 @@ import type { Config } from '../../src/config.ts';
 import type { RecordRegistry } from '../../src/records/registry.ts';
 import type { Draws } from './draws.ts';
 import { MemoryIndex } from './memory-index.ts';
-import { callTrouble, troubleAt, type Scenario } from './scenario.ts';
+import { callTrouble, isLeftOut, pageDelayMs, pageTrouble, troubleAt, type Scenario } from './scenario.ts';
 import type { Disturber, Trouble } from './simulated-network.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import type { CallTrouble, SimulatedService } from './simulated-service.ts';
@@ -22,13 +22,21 @@ export interface FleetOptions {
 }
 
 const FIRST_START_MS_MAX = 500;
-const RESTART_MS_MAX = 4_000;
 /** A disk outlives its process, as a rule. */
 const LOST_STORE_SHARE = 0.3;
 /** More than a session, and than a new owner waits before it settles the doubt of a call. */
 const FREEZE_MS_MAX = 25_000;
 const SHORT_FREEZE_MS_MAX = 8_000;
 const CLOCK_AHEAD_MS_MAX = 200;
+/** Of clocks that are wrong. */
+const CLOCK_WRONG_MS_MIN = 1_000;
+const CLOCK_WRONG_MS_MAX = 7.5 * 86_400_000;
+const CLOCK_WRONG_SHARE = 0.5;
+/** A process freezes long enough for others to settle the doubt of its calls. */
+const HEARTBEAT_FREEZE_MS = [15_000, 25_000] as const;
+/** Between copies of stores that may come back later. */
+const STORE_COPIED_MS_MAX = 8_000;
+const OLD_STORE_SHARE = 0.5;
 
 export class SimulatedFleet implements Disturber {
   /** Crashes and freezes by the point of the code, and other disturbances. */
@@ -38,6 +46,7 @@ export class SimulatedFleet implements Disturber {
   readonly #options: FleetOptions;
   readonly #processes: (SimulatedProcess | null)[];
   readonly #stores: MemoryIndex[];
+  readonly #oldStores: MemoryIndex[] = [];
   #started = 0;
   #isTroubled = true;
 
@@ -51,6 +60,11 @@ export class SimulatedFleet implements Disturber {
   start(service: SimulatedService): void {
     for (const slot of this.#processes.keys()) this.#startLater(slot, service, FIRST_START_MS_MAX);
     this.#disturbLater(service);
+    if (this.#options.scenario.disturbed.has('old-stores')) this.#copyStoresLater();
+  }
+
+  isTroubled(): boolean {
+    return this.#isTroubled;
   }
 
   /** Nothing new goes wrong; who is frozen wakes in its time. */
@@ -75,8 +89,17 @@ export class SimulatedFleet implements Disturber {
     return trouble;
   }
 
-  callTrouble(draws: Draws): CallTrouble {
-    return this.#isTroubled ? callTrouble(this.#options.scenario, draws) : { kind: 'none' };
+  callTrouble(draws: Draws, isPage: boolean): CallTrouble {
+    if (!this.#isTroubled) return { kind: 'none' };
+    return (isPage ? pageTrouble : callTrouble)(this.#options.scenario, draws);
+  }
+
+  pageDelayMs(draws: Draws): number {
+    return this.#isTroubled ? pageDelayMs(this.#options.scenario, draws) : 0;
+  }
+
+  isLeftOut(draws: Draws): boolean {
+    return this.#isTroubled && isLeftOut(this.#options.scenario, draws);
   }
 
   kill(owner: Owner, point: string): void {
@@ -92,7 +115,10 @@ export class SimulatedFleet implements Disturber {
     owner.isFrozen = true;
     this.#count(`freeze ${point}`);
     log(`${owner.name} freezes ${point}`);
-    const durationMs = draws.between(100, draws.chance(0.5) ? FREEZE_MS_MAX : SHORT_FREEZE_MS_MAX);
+    const durationMs =
+      point === 'after Heartbeat'
+        ? draws.between(...HEARTBEAT_FREEZE_MS)
+        : draws.between(100, draws.chance(0.5) ? FREEZE_MS_MAX : SHORT_FREEZE_MS_MAX);
     time.after(durationMs, null, () => this.#thaw(owner));
   }
 
@@ -102,12 +128,12 @@ export class SimulatedFleet implements Disturber {
   }
 
   #start(slot: number, service: SimulatedService): void {
-    const { config, draws, log, registry, scenario, time } = this.#options;
-    const kept = this.#stores[slot];
-    const index = kept === undefined || draws.chance(LOST_STORE_SHARE) ? new MemoryIndex(scenario.laneCount) : kept;
+    const { config, draws, log, registry, time } = this.#options;
+    const index = this.#storeFor(slot);
     this.#stores[slot] = index;
     this.#started += 1;
     const name = `process-${this.#started}`;
+    const isTroubledAtStart = this.#isTroubled;
     log(`${name} starts`);
     const process = new SimulatedProcess({
       name,
@@ -116,22 +142,49 @@ export class SimulatedFleet implements Disturber {
       registry,
       service,
       index,
-      clockAheadMs: draws.between(-CLOCK_AHEAD_MS_MAX, CLOCK_AHEAD_MS_MAX),
+      clockAheadMs: this.#clockAheadMs(),
       random: draws.random,
       log,
       onFatal: (failed, error) => {
-        // Nobody starts without Kafka; in peace nothing makes it end.
-        if (!this.#isTroubled) this.failures.push(`a process ended itself: ${error.message}`);
+        // Nobody starts without Kafka; in peace nothing makes it end, but what went wrong before.
+        if (!isTroubledAtStart) this.failures.push(`a process ended itself: ${error.message}`);
         this.kill(failed, 'by itself');
       },
       onFailure: (error) => this.failures.push(`our own code failed: ${String(error)}`),
       onDeath: () => {
         if (this.#processes[slot] !== process) return;
         this.#processes[slot] = null;
-        this.#startLater(slot, service, RESTART_MS_MAX);
+        this.#startLater(slot, service, this.#options.scenario.restartMs);
       },
     });
     this.#processes[slot] = process;
+  }
+
+  #storeFor(slot: number): MemoryIndex {
+    const { draws, scenario } = this.#options;
+    const kept = this.#stores[slot];
+    if (this.#oldStores.length > 0 && draws.chance(OLD_STORE_SHARE)) {
+      this.#count('a store of earlier');
+      return draws.pick(this.#oldStores).copy();
+    }
+    return kept === undefined || draws.chance(LOST_STORE_SHARE) ? new MemoryIndex(scenario.laneCount) : kept;
+  }
+
+  #copyStoresLater(): void {
+    const { draws, time } = this.#options;
+    time.after(draws.between(1, STORE_COPIED_MS_MAX), null, () => {
+      this.#oldStores.push(draws.pick(this.#stores).copy());
+      if (this.#isTroubled) this.#copyStoresLater();
+    });
+  }
+
+  #clockAheadMs(): number {
+    const { draws, scenario } = this.#options;
+    const isWrong = scenario.disturbed.has('clocks') && this.#isTroubled && draws.chance(CLOCK_WRONG_SHARE);
+    if (!isWrong) return draws.between(-CLOCK_AHEAD_MS_MAX, CLOCK_AHEAD_MS_MAX);
+    // Seconds as often as days.
+    const magnitude = Math.exp(draws.between(Math.log(CLOCK_WRONG_MS_MIN), Math.log(CLOCK_WRONG_MS_MAX)));
+    return draws.chance(0.5) ? magnitude : -magnitude;
   }
 
   #disturbLater(service: SimulatedService): void {
@@ -144,10 +197,15 @@ export class SimulatedFleet implements Disturber {
   }
 
   #disturb(): void {
-    const { draws, log, time } = this.#options;
+    const { draws, log, scenario, time } = this.#options;
     const process = draws.pick(this.#processes);
     if (process === null || process.isFrozen || process.isStopping) return;
-    switch (draws.pick(['kill', 'freeze', 'freeze', 'end'] as const)) {
+    switch (draws.pick(scenario.disturbedBy)) {
+      case 'set the clock':
+        process.clockAheadMs = this.#clockAheadMs();
+        this.#count('set the clock');
+        log(`${process.name}: its clock is set to ${Math.round(process.clockAheadMs)} ms ahead`);
+        return;
       case 'kill':
         this.kill(process, 'at any time');
         return;

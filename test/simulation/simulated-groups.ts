@@ -63,6 +63,12 @@ export class SimulatedGroups {
     return this.#group(groupId).offsets.get(`${topic}/${partition}`) ?? null;
   }
 
+  /** A topic that is deleted takes the groups' offsets along. */
+  forgetTopic(topic: string): void {
+    for (const { offsets } of this.#groups.values())
+      for (const name of offsets.keys()) if (name.startsWith(`${topic}/`)) offsets.delete(name);
+  }
+
   join(request: JoinRequest, reply: Reply<JoinAnswer>): void {
     const group = this.#group(request.groupId);
     const memberId = request.memberId === '' ? `member-${this.#draws.below(2 ** 32).toString(36)}` : request.memberId;
@@ -152,7 +158,11 @@ export class SimulatedGroups {
     const waitMs = Math.max(...[...group.members.values()].map(({ request }) => request.rebalanceTimeoutMs));
     this.#time.after(waitMs, null, () => {
       if (group.stage !== 'preparing' || group.generation !== generation) return;
-      for (const [memberId, { joining }] of group.members) if (joining === null) group.members.delete(memberId);
+      for (const [memberId, { expiry, joining }] of group.members) {
+        if (joining !== null) continue;
+        expiry.cancel();
+        group.members.delete(memberId);
+      }
       this.#completeIfAllJoined(group);
     });
   }
@@ -182,6 +192,7 @@ export class SimulatedGroups {
     if (member === undefined) return;
     member.expiry.cancel();
     group.members.delete(memberId);
+    for (const waiting of [member.joining, member.syncing]) waiting?.reject(new BrokerError('UNKNOWN_MEMBER_ID'));
     if (group.members.size > 0 && group.stage !== 'preparing') this.#prepare(group);
     this.#completeIfAllJoined(group);
   }

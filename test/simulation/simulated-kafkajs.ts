@@ -5,6 +5,8 @@
 import kafkajs from 'kafkajs';
 import { BrokerError, type SimulatedBroker } from './simulated-broker.ts';
 import { SimulatedConsumer, type ConsumerSettings } from './simulated-consumer.ts';
+import { simulatedAdmin } from './simulated-admin.ts';
+import type { NewRecord } from './simulated-log.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import type { Owner } from './virtual-time.ts';
 
@@ -27,7 +29,7 @@ export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork)
       return producerOf(broker, network, this.#owner, settings);
     }
     admin(): object {
-      return adminOf(broker, network, this.#owner);
+      return simulatedAdmin(broker, network, this.#owner);
     }
   };
   return () => void (replaced.Kafka = real);
@@ -42,7 +44,7 @@ interface GivenMessage {
   readonly partition: number;
   readonly key: string | Buffer | null;
   readonly value: Buffer | null;
-  readonly headers: Readonly<Record<string, string | Buffer>>;
+  readonly headers: Readonly<Record<string, string | Buffer | string[] | Buffer[]>>;
 }
 
 interface GivenOffsets {
@@ -66,7 +68,7 @@ function producerOf(
       try {
         return await network.request(owner, point, answer);
       } catch (error) {
-        if (!(error instanceof BrokerError) || !error.isRetriable || retry === RETRIES) throw error;
+        if (!(error instanceof BrokerError) || !error.retriable || retry === RETRIES) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       waitMs = Math.min(waitMs * RETRY_FACTOR, RETRY_MAX_MS);
@@ -88,7 +90,7 @@ function producerOf(
       );
       return Promise.all(
         parts.map(async ({ topic, partition, given }) => {
-          const records = given.map(storedOf);
+          const records = given.map(recordOf);
           await request(`produce ${nameOf(topic)}`, () =>
             broker.produce(transactionalId, current, { topic, partition }, records, transactionTimeout),
           );
@@ -116,43 +118,15 @@ function producerOf(
   };
 }
 
-function adminOf(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owner | null): object {
-  const request = <Value>(answer: () => Value): Promise<Value> => network.request(owner, 'admin', answer);
-  return {
-    connect: () => request(() => undefined),
-    disconnect: async () => undefined,
-    describeCluster: () => request(() => ({ brokers: [], controller: null, clusterId: 'simulated' })),
-    // Asked for what is younger than all that was read: nothing is, for no topic is ever made anew.
-    fetchTopicOffsetsByTimestamp: (topic: string) =>
-      request(() =>
-        broker.logs(topic).map((log, partition) => ({ partition, offset: String(log.lastStableOffset()) })),
-      ),
-    fetchTopicIds: ({ topics }: { topics: readonly string[] }) =>
-      request(() => topics.map((topic) => ({ topic, topicId: `id-of-${topic}` }))),
-    listTopics: () => request(() => broker.topics()),
-    fetchTopicOffsets: (topic: string) =>
-      request(() =>
-        broker.logs(topic).map((log, partition) => {
-          const high = String(log.lastStableOffset());
-          return { partition, offset: high, high, low: '0' };
-        }),
-      ),
-    fetchOffsets: ({ groupId, topics }: { groupId: string; topics: readonly string[] }) =>
-      request(() =>
-        topics.map((topic) => ({
-          topic,
-          partitions: broker.logs(topic).map((_log, partition) => {
-            const offset = String(broker.groups.committed(groupId, topic, partition) ?? -1n);
-            return { partition, offset, metadata: null };
-          }),
-        })),
-      ),
-  };
-}
-
-function storedOf({ headers, key, value }: GivenMessage) {
-  const bytes = Object.entries(headers).map(([name, text]): [string, Buffer] => [name, Buffer.from(text)]);
-  return { key: key === null ? null : Buffer.from(key), value, headers: Object.fromEntries(bytes) };
+/** As kafkajs writes it: with the time of the client, and an error for a header that is neither text nor bytes. */
+function recordOf({ headers, key, value }: GivenMessage): NewRecord {
+  const stored = Object.entries(headers).flatMap(([name, given]) =>
+    [given].flat().map((text): [string, Buffer] => {
+      Buffer.byteLength(text);
+      return [name, Buffer.from(text)];
+    }),
+  );
+  return { key: key === null ? null : Buffer.from(key), value, headers: stored, timestampMs: Date.now() };
 }
 
 /** For counting crashes by point: a topic by what it is for. */

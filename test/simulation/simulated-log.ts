@@ -1,53 +1,90 @@
-/** One partition of a topic, as the broker keeps it: records, control records, and which transactions are open in it. */
+/**
+ * One partition of a topic, as the broker keeps it: records, control records, which transactions are open in it, where it
+ * begins. Records vanish by compaction and by deletion; offsets are never given twice.
+ */
 export interface BrokerTransaction {
   readonly transactionalId: string;
   readonly epoch: number;
   outcome: 'committed' | 'aborted' | null;
 }
 
+/** In order, as they are written; a name may come twice, a value may be missing. */
+export type StoredHeaders = readonly (readonly [name: string, value: Buffer | null])[];
+
 export interface StoredRecord {
   readonly offset: number;
+  /** By the broker's clock or the producer's, as the topic has it. */
   readonly timestampMs: number;
+  /** When it was written. */
+  readonly writtenMs: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  readonly headers: Readonly<Record<string, Buffer>>;
+  readonly headers: StoredHeaders;
   readonly transaction: BrokerTransaction | null;
   /** The marker of a transaction's end. */
   readonly isControl: boolean;
 }
 
-export type NewRecord = Pick<StoredRecord, 'key' | 'value' | 'headers'>;
+export type NewRecord = Pick<StoredRecord, 'key' | 'value' | 'headers'> & {
+  /** The producer's; of no effect where the broker's counts. */
+  readonly timestampMs: number;
+};
+
+/**
+ * How long a segment is open: compaction passes over it. Longer than readers lag behind in a history, as an hour is
+ * with real ones.
+ */
+const OPEN_MS = 26_000;
 
 export class SimulatedLog {
-  readonly records: StoredRecord[] = [];
+  /** Everything that was ever written. */
+  readonly all: StoredRecord[] = [];
+  #kept: StoredRecord[] = [];
+  #low = 0;
   /** First offset of each transaction that has no marker here yet. */
   readonly #open = new Map<BrokerTransaction, number>();
+  /** When compaction may remove a tombstone or marker, by offset: set when it first came upon it. */
+  readonly #horizons = new Map<number, number>();
   #waiting: { offset: number; wake: () => void }[] = [];
 
-  append(record: NewRecord, timestampMs: number, transaction: BrokerTransaction | null): number {
-    const offset = this.records.length;
-    this.records.push({ ...record, offset, timestampMs: Math.floor(timestampMs), transaction, isControl: false });
+  append(record: NewRecord, writtenMs: number, transaction: BrokerTransaction | null): number {
+    const offset = this.all.length;
+    this.#write({ ...record, timestampMs: Math.floor(record.timestampMs), transaction, isControl: false }, writtenMs);
     if (transaction !== null && !this.#open.has(transaction)) this.#open.set(transaction, offset);
     this.#announce();
     return offset;
   }
 
   /** Writes the marker: from here on the transaction's records can be read, or are passed over. */
-  end(transaction: BrokerTransaction, timestampMs: number): void {
-    const control = { key: null, value: null, headers: {}, transaction, isControl: true };
-    this.records.push({ ...control, offset: this.records.length, timestampMs: Math.floor(timestampMs) });
+  end(transaction: BrokerTransaction, writtenMs: number): void {
+    const timestampMs = Math.floor(writtenMs);
+    this.#write({ key: null, value: null, headers: [], timestampMs, transaction, isControl: true }, writtenMs);
     this.#open.delete(transaction);
     this.#announce();
   }
 
-  /** Offset below which readers of committed records may read. */
-  lastStableOffset(): number {
-    return Math.min(this.records.length, ...this.#open.values());
+  /** The first offset that it still has, or would have. */
+  lowOffset(): number {
+    return this.#low;
   }
 
-  /** Wakes once when there is something to read at the offset. @returns what takes the wish back */
+  /** The offset after the last record, whether or not readers may have it. */
+  nextOffset(): number {
+    return this.all.length;
+  }
+
+  /** Offset below which readers of committed records may read. */
+  lastStableOffset(): number {
+    return this.#open.size === 0 ? this.all.length : Math.min(...this.#open.values());
+  }
+
+  isInRange(offset: number): boolean {
+    return offset >= this.#low && offset <= this.all.length;
+  }
+
+  /** Wakes once when there is something to read at the offset or after it, or it is out of range. @returns what takes the wish back */
   whenReadable(offset: number, wake: () => void): () => void {
-    if (this.lastStableOffset() > offset) {
+    if (this.#isReadable(offset)) {
       wake();
       return () => undefined;
     }
@@ -56,25 +93,108 @@ export class SimulatedLog {
     return () => void (this.#waiting = this.#waiting.filter((other) => other !== waiting));
   }
 
-  /** Records from the offset on, control and aborted ones included. */
+  /** Records from the offset on, control and aborted ones included; what was compacted is missing. */
   read(offset: number, countMax: number): StoredRecord[] {
-    return this.records.slice(offset, Math.min(this.lastStableOffset(), offset + countMax));
+    const first = this.#indexFrom(offset);
+    const stable = this.lastStableOffset();
+    return this.#kept.slice(first, first + countMax).filter((record) => record.offset < stable);
   }
 
-  /** What readers of committed records find. */
+  /** What readers of committed records would have found, had they always read on. */
   committed(): StoredRecord[] {
-    return this.read(0, this.records.length).filter(isForReaders);
+    const stable = this.lastStableOffset();
+    return this.all.filter((record) => record.offset < stable && isForReaders(record));
+  }
+
+  /** @returns the offset of the first record whose timestamp is not before the instant, or null */
+  offsetAt(timestampMs: number): number | null {
+    return this.#kept.find((record) => record.timestampMs >= timestampMs)?.offset ?? null;
+  }
+
+  /** Removes all before the offset, as retention and `deleteRecords` do. */
+  deleteBefore(offset: number): void {
+    this.#low = Math.max(this.#low, Math.min(offset, this.lastStableOffset()));
+    this.#kept = this.#kept.filter((record) => record.offset >= this.#low);
+    this.#announce();
+  }
+
+  /** Removes what is superseded or aborted, and in time tombstones and markers; the open segment stays as it is. */
+  compact(nowMs: number, deleteRetentionMs: number): void {
+    const openFrom = this.#kept.find(({ writtenMs }) => writtenMs > nowMs - OPEN_MS)?.offset ?? this.all.length - 1;
+    const end = Math.min(this.lastStableOffset(), openFrom);
+    const latest = new Map<string, number>();
+    const cleaned = this.#kept.filter(({ offset }) => offset < end);
+    for (const record of cleaned)
+      if (isForReaders(record)) latest.set(record.key?.toString('latin1') ?? '', record.offset);
+    const isOver = (offset: number): boolean => {
+      const horizonMs = this.#horizons.get(offset) ?? nowMs + deleteRetentionMs;
+      this.#horizons.set(offset, horizonMs);
+      return nowMs > horizonMs;
+    };
+    const kept = cleaned.filter((record) => {
+      if (record.isControl) return !isOver(record.offset);
+      if (!isForReaders(record) || latest.get(record.key?.toString('latin1') ?? '') !== record.offset) return false;
+      return record.value !== null || !isOver(record.offset);
+    });
+    this.#kept = [...kept, ...this.#kept.slice(cleaned.length)];
+  }
+
+  /** The topic is deleted: who waits finds it gone. */
+  close(): void {
+    for (const { wake } of this.#waiting.splice(0)) wake();
+  }
+
+  #write(record: Omit<StoredRecord, 'offset' | 'writtenMs'>, writtenMs: number): void {
+    const stored = { ...record, offset: this.all.length, writtenMs };
+    this.all.push(stored);
+    this.#kept.push(stored);
+  }
+
+  #indexFrom(offset: number): number {
+    let least = 0;
+    let most = this.#kept.length;
+    while (least < most) {
+      const middle = (least + most) >> 1;
+      if ((this.#kept[middle]?.offset ?? 0) < offset) least = middle + 1;
+      else most = middle;
+    }
+    return least;
+  }
+
+  #isReadable(offset: number): boolean {
+    if (!this.isInRange(offset)) return true;
+    const next = this.#kept[this.#indexFrom(offset)];
+    return next !== undefined && next.offset < this.lastStableOffset();
   }
 
   #announce(): void {
-    const stable = this.lastStableOffset();
-    const woken = this.#waiting.filter(({ offset }) => offset < stable);
+    if (this.#waiting.length === 0) return;
+    const woken = this.#waiting.filter(({ offset }) => this.#isReadable(offset));
     if (woken.length === 0) return;
-    this.#waiting = this.#waiting.filter(({ offset }) => offset >= stable);
+    this.#waiting = this.#waiting.filter((waiting) => !woken.includes(waiting));
     for (const { wake } of woken) wake();
   }
 }
 
 export function isForReaders({ isControl, transaction }: StoredRecord): boolean {
   return !isControl && (transaction === null || transaction.outcome === 'committed');
+}
+
+/** @returns the first value of the name, as text */
+export function headerText({ headers }: Pick<StoredRecord, 'headers'>, name: string): string | null {
+  return headers.find(([other]) => other === name)?.[1]?.toString() ?? null;
+}
+
+/** Bytes of a batch with these records, about as the broker counts them. */
+export function batchBytes(records: readonly NewRecord[]): number {
+  const BATCH_BYTES = 61;
+  const RECORD_BYTES = 10;
+  const HEADER_BYTES = 3;
+  return records.reduce((sum, { headers, key, value }) => {
+    const headerBytes = headers.reduce(
+      (bytes, [name, text]) => bytes + HEADER_BYTES + name.length + (text?.length ?? 0),
+      0,
+    );
+    return sum + RECORD_BYTES + (key?.length ?? 0) + (value?.length ?? 0) + headerBytes;
+  }, BATCH_BYTES);
 }

@@ -36,7 +36,7 @@ export interface ProcessOptions {
 
 export class SimulatedProcess implements Caller {
   readonly name: string;
-  readonly clockAheadMs: number;
+  clockAheadMs: number;
   readonly held: (() => void)[] = [];
   #isAlive = true;
   isFrozen = false;
@@ -108,7 +108,7 @@ export class SimulatedProcess implements Caller {
 }
 
 /** As short as the real ones may be: histories are long enough. */
-export function simulatedConfig({ honourKeys, laneCount }: Scenario): Config {
+export function simulatedConfig({ apiTimeoutMs, breakerErrorPercent, honourKeys, laneCount }: Scenario): Config {
   const settings = {
     KAFKA_BROKERS: 'simulated:9092',
     SCHEMA_REGISTRY_URL: 'http://simulated',
@@ -117,10 +117,11 @@ export function simulatedConfig({ honourKeys, laneCount }: Scenario): Config {
     API_CLIENT_SECRET: 'secret',
     TOPIC_PREFIX: 'simulated',
     LANES: String(laneCount),
-    API_TIMEOUT_MS: '2000',
+    API_TIMEOUT_MS: String(apiTimeoutMs),
     SETTLING_TIME_MS: String(SETTLING_TIME_MS),
     API_MAX_CONCURRENCY: '4',
     API_IDEMPOTENT_OPERATIONS: honourKeys.join(','),
+    BREAKER_ERROR_PERCENT: String(breakerErrorPercent),
     BREAKER_RESET_MS: '2000',
     COMMAND_MAX_AGE: COMMAND_TYPES.map((type) => `${type}=${COMMAND_MAX_AGE}`).join(','),
     SANDBOX_COMMANDS: 'true',

@@ -1,33 +1,26 @@
 /**
- * The payment service of a simulation: the sandbox's state machine and books on virtual time, behind a client that knows
- * what can become of a call on its way. What takes effect late does so within the settling time.
+ * The payment service of a simulation, behind a client that knows what can become of a call on its way. What takes effect
+ * late does so within the settling time.
  */
-import { perform } from '../../dev/sandbox/perform.ts';
 import { routeOf, VERSION_SEGMENT } from '../../dev/sandbox/operations.ts';
-import { DEFAULT_SETTINGS } from '../../dev/sandbox/settings.ts';
-import { createWorld, type World } from '../../dev/sandbox/state.ts';
 import type { CallHooks, HttpClient, HttpRequest } from '../../src/api/client.ts';
 import type { Answer } from '../../src/api/types.ts';
 import type { CommandType } from '../../src/records/commands.ts';
-import { EXECUTE_SUFFIX } from '../../src/records/keys.ts';
-import type {
-  BooksReport,
-  EffectsReport,
-  SandboxControl,
-  SandboxQuote,
-  SandboxTransaction,
-} from '../support/sandbox-control.ts';
+import { isJsonObject, parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
 import type { Draws } from './draws.ts';
+import { commandKeyOf, ServiceState } from './service-state.ts';
 import type { Disturber } from './simulated-network.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
 /** What becomes of one call. */
 export type CallTrouble =
   | { kind: 'none' }
+  | { kind: 'slow'; thereMs: number }
   | { kind: 'never-sent' }
   | { kind: 'lost-before' }
   | { kind: 'lost-after' }
-  | { kind: 'late'; byMs: number }
+  /** The connection is lost; the effect comes earlier or later. After sending, both. */
+  | { kind: 'late'; lostMs: number; byMs: number }
   | { kind: 'status'; httpStatus: number; takesEffect: boolean };
 
 /** A process, as the service's books of calls know it. */
@@ -47,20 +40,24 @@ export interface ServiceOptions {
   readonly draws: Draws;
   readonly disturber: Disturber;
   readonly honourKeys: readonly CommandType[];
-  readonly troubleOf: (draws: Draws) => CallTrouble;
+  readonly troubleOf: (draws: Draws, isPage: boolean) => CallTrouble;
+  readonly pageDelayMs: (draws: Draws) => number;
+  /** Whether a list of transactions leaves this one out. */
+  readonly isLeftOut: (draws: Draws) => boolean;
+  /** Calls that need a connection of their own. */
+  readonly dialShare: number;
+  /** A call of the command was sent, and no answer will come. */
+  readonly onLost: (key: string) => void;
   readonly log: (line: string) => void;
 }
 
+const ANSWERLESS: readonly CallTrouble['kind'][] = ['lost-before', 'lost-after', 'late'];
 const WAY_MS_MAX = 40;
-/** A connection has to be made first, now and then. */
-const DIAL_SHARE = 0.05;
 const DIAL_MS_MAX = 1_500;
 const RETRY_AFTER_SECONDS = 1;
-const QUOTE_AMOUNT = 1_000;
-const PAYMENT_AMOUNT = 700;
 
 export class SimulatedService {
-  readonly world: World;
+  readonly state: ServiceState;
   /** Keys with a call of which no whole answer came back. */
   readonly unclearKeys = new Set<string>();
   /** Calls that were sent, by whom, in order. */
@@ -74,14 +71,7 @@ export class SimulatedService {
 
   constructor(options: ServiceOptions) {
     this.#options = options;
-    const { time } = options;
-    this.world = createWorld(
-      { ...DEFAULT_SETTINGS, honourKeys: [...options.honourKeys], settleMs: 2_000 },
-      {
-        nowMs: () => Math.floor(time.nowMs),
-        wakeAt: (instantMs, wake) => time.after(instantMs - time.nowMs, null, wake).cancel,
-      },
-    );
+    this.state = new ServiceState(options.time, options.honourKeys);
   }
 
   client(owner: Caller): HttpClient {
@@ -91,50 +81,10 @@ export class SimulatedService {
     };
   }
 
-  /** What the plan of a run asks beside the processor. */
-  control(): Pick<SandboxControl, 'createQuote' | 'simulateUmaReceive' | 'set'> {
-    const ask = (path: string, body: object): unknown => {
-      const request = { method: 'POST' as const, path, body: JSON.stringify(body), headers: {}, maxBodyBytes: 1e6 };
-      return JSON.parse(this.#performed(request).body);
-    };
-    return {
-      createQuote: async (accountId, amount) =>
-        ask('/quotes', {
-          source: { sourceType: 'ACCOUNT', accountId },
-          destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:payee-x' },
-          lockedCurrencySide: 'SENDING',
-          lockedCurrencyAmount: amount ?? QUOTE_AMOUNT,
-        }) as SandboxQuote,
-      simulateUmaReceive: async (customerId, amount) =>
-        ask('/sandbox/uma/receive', {
-          senderUmaAddress: '$sender@example.com',
-          receivingCurrencyCode: 'USD',
-          receivingCurrencyAmount: amount ?? PAYMENT_AMOUNT,
-          customerId,
-        }) as SandboxTransaction,
-      set: async (settings) => void Object.assign(this.world.settings, settings),
-    };
-  }
-
-  effects(): EffectsReport {
-    return this.world.effects.report() as EffectsReport;
-  }
-
-  books(): BooksReport {
-    const totals = [...this.world.books.totals()];
-    return {
-      balanced: totals.every(([, total]) => total === 0n),
-      entries: this.world.books.entries,
-      totals: Object.fromEntries(totals.map(([currency, total]) => [currency, String(total)])),
-      balances: this.world.books.balances().map((line) => ({ ...line, balance: String(line.balance) })),
-      transactions: this.world.transactions.size,
-      scheduledSteps: this.world.scheduler.size,
-    };
-  }
-
   #call(owner: Caller, request: HttpRequest, timeoutMs: number, hooks: CallHooks): Promise<Answer> {
-    const { disturber, draws, log, time, troubleOf } = this.#options;
+    const { dialShare, disturber, draws, log, time, troubleOf } = this.#options;
     const key = request.headers['idempotency-key'] ?? null;
+    const isPage = request.method === 'GET';
     return new Promise((resolve) => {
       let isSent = false;
       let isSettled = false;
@@ -152,8 +102,8 @@ export class SimulatedService {
         () => settle({ kind: isSent ? 'lost' : 'never-sent', reason: `no answer within ${timeoutMs} ms` }),
         timeoutMs,
       );
-      const dialMs = draws.between(0, draws.chance(DIAL_SHARE) ? DIAL_MS_MAX : 1);
-      const trouble = troubleOf(draws);
+      const dialMs = draws.between(0, draws.chance(dialShare) ? DIAL_MS_MAX : 1);
+      const trouble = troubleOf(draws, isPage);
       if (disturber.troubleAt(owner, 'dial').kind === 'freeze') disturber.freeze(owner, 'before a call is sent');
       time.after(dialMs, owner, () => {
         if (isSettled) return;
@@ -180,16 +130,19 @@ export class SimulatedService {
         }
         hooks.onSent?.();
         log(`${owner.name} calls ${request.path.split('?')[0] ?? ''} ${key ?? ''} ${trouble.kind}`);
-        const thereMs = draws.between(0.5, WAY_MS_MAX) + (trouble.kind === 'late' ? trouble.byMs : 0);
-        const backMs = draws.between(0.5, WAY_MS_MAX);
+        const lateMs = trouble.kind === 'late' ? trouble.byMs : trouble.kind === 'slow' ? trouble.thereMs : 0;
+        const thereMs = draws.between(0.5, WAY_MS_MAX) + lateMs;
+        const backMs = draws.between(0.5, WAY_MS_MAX) + (isPage ? this.#options.pageDelayMs(draws) : 0);
+        const sentMs = time.nowMs;
+        if (key !== null && ANSWERLESS.includes(trouble.kind)) this.#options.onLost(commandKeyOf(key));
         time.after(thereMs, null, () => {
           if (key !== null) this.#arrived(key);
-          const answer = this.#answered(request, trouble);
+          const answer = this.#answered(request, trouble, sentMs);
           log(`${key ?? request.path.split('?')[0] ?? ''} ${answer === null ? 'is lost' : answer.httpStatus}`);
           time.after(backMs, owner, () => settle(answer ?? { kind: 'lost', reason: 'ECONNRESET' }));
         });
         if (trouble.kind === 'late')
-          time.after(draws.between(1, timeoutMs), owner, () => settle({ kind: 'lost', reason: 'ECONNRESET' }));
+          time.after(trouble.lostMs, owner, () => settle({ kind: 'lost', reason: 'ECONNRESET' }));
         if (point.kind === 'crash') disturber.kill(owner, 'after sending a call');
         if (point.kind === 'freeze') disturber.freeze(owner, 'after sending a call');
       });
@@ -213,20 +166,21 @@ export class SimulatedService {
   }
 
   /** Null: no answer comes back. */
-  #answered(request: HttpRequest, trouble: CallTrouble): Extract<Answer, { kind: 'response' }> | null {
+  #answered(request: HttpRequest, trouble: CallTrouble, sentMs: number): Extract<Answer, { kind: 'response' }> | null {
     switch (trouble.kind) {
       case 'never-sent':
       case 'lost-before':
         return null;
       case 'none':
-        return this.#performed(request);
+      case 'slow':
+        return this.#withoutLeftOut(request, this.state.performed(request, sentMs));
       case 'lost-after':
       case 'late':
-        this.#performed(request);
+        this.state.performed(request, sentMs);
         return null;
       case 'status': {
         const { httpStatus, takesEffect } = trouble;
-        if (takesEffect) this.#performed(request);
+        if (takesEffect) this.state.performed(request, sentMs);
         const body = JSON.stringify({ status: httpStatus, code: 'TROUBLE', message: 'of the simulation' });
         const retryAfter = httpStatus === 429 ? String(RETRY_AFTER_SECONDS) : null;
         return { kind: 'response', httpStatus, retryAfter, location: null, body, cut: false };
@@ -234,22 +188,16 @@ export class SimulatedService {
     }
   }
 
-  #performed({ body, headers, method, path }: HttpRequest): Extract<Answer, { kind: 'response' }> {
-    const [place = '', query = ''] = path.split('?');
-    const route = routeOf(method, `/${VERSION_SEGMENT}${place}`);
-    if (route.kind !== 'operation') throw new Error(`${method} ${path} is no call of the interface`);
-    const idempotencyKey = headers['idempotency-key'] ?? null;
-    this.world.effects.countCall(route.operation, idempotencyKey);
-    const call = { ...route, query, bodyText: body ?? '', idempotencyKey, client: 'simulation' };
-    const reply = perform(this.world, call);
-    return {
-      kind: 'response',
-      httpStatus: reply.status,
-      retryAfter: null,
-      location: null,
-      body: reply.bodyText,
-      cut: false,
-    };
+  #withoutLeftOut(
+    { method }: HttpRequest,
+    answer: Extract<Answer, { kind: 'response' }>,
+  ): Extract<Answer, { kind: 'response' }> {
+    const { draws, isLeftOut } = this.#options;
+    if (method !== 'GET') return answer;
+    const page = parseLossless(answer.body);
+    if (!isJsonObject(page) || !Array.isArray(page['data'])) return answer;
+    const data = page['data'].filter(() => !isLeftOut(draws));
+    return { ...answer, body: stringifyLossless({ ...page, data }) };
   }
 
   /** Keys of commands, whatever their calls were named. */
@@ -257,8 +205,4 @@ export class SimulatedService {
     const keys = [...this.unclearKeys].map((named) => named.slice(0, named.lastIndexOf(' ')));
     return new Set(keys.map(commandKeyOf));
   }
-}
-
-function commandKeyOf(key: string): string {
-  return key.endsWith(EXECUTE_SUFFIX) ? key.slice(0, -EXECUTE_SUFFIX.length) : key;
 }

@@ -1,0 +1,43 @@
+/**
+ * Histories in processes of their own: as many as there are cores, and one for each mutation, for a module is loaded once.
+ * Run as a program, it is such a process: its task comes with the arguments, its summary goes to whoever started it.
+ */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { applyMutation } from './mutations.ts';
+import { runHistories, type RunOptions, type Summary } from './run-histories.ts';
+
+export type Task = Pick<RunOptions, 'firstSeed' | 'step' | 'histories' | 'secondsMax' | 'untilBroken' | 'choice'> & {
+  readonly mutation: string | null;
+};
+
+type Told = { kind: 'progress'; histories: number } | { kind: 'over'; summary: Summary };
+
+const PROGRESS_HISTORIES = 10;
+
+/** @param onProgress hears how many histories are over */
+export function runApart(task: Task, onProgress: (histories: number) => void): Promise<Summary> {
+  return new Promise((resolve, reject) => {
+    const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(task)]);
+    child.on('message', (told: Told) => {
+      if (told.kind === 'progress') onProgress(told.histories);
+      else resolve(told.summary);
+    });
+    child.on('exit', (code, signal) => reject(new Error(`the process of histories ended with ${code ?? signal}`)));
+  });
+}
+
+async function main(task: Task): Promise<void> {
+  if (task.mutation !== null) applyMutation(task.mutation);
+  const tell = (told: Told): void => void process.send?.(told);
+  const summary = await runHistories({
+    ...task,
+    onHistory: ({ histories }) => {
+      if (histories % PROGRESS_HISTORIES === 0) tell({ kind: 'progress', histories });
+    },
+  });
+  tell({ kind: 'over', summary });
+  process.disconnect();
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(JSON.parse(process.argv[2] ?? '') as Task);

@@ -1,0 +1,80 @@
+/** Runs histories one after the other in this process, and sums up what they found. */
+import type { DisturbanceChoice } from './disturbances.ts';
+
+export interface RunOptions {
+  readonly firstSeed: number;
+  /** From one seed to the next. */
+  readonly step: number;
+  readonly histories: number;
+  /** No history is begun after this many seconds; null: no such limit. */
+  readonly secondsMax: number | null;
+  /** Ends with the first history that breaks a promise. */
+  readonly untilBroken: boolean;
+  readonly choice: DisturbanceChoice;
+  readonly trace?: (line: string) => void;
+  readonly onHistory?: (summary: Summary) => void;
+}
+
+export interface Summary {
+  histories: number;
+  commands: number;
+  calls: number;
+  events: number;
+  outcomes: Record<string, number>;
+  disturbances: Record<string, number>;
+  failed: { seed: number; wrong: readonly string[] }[];
+}
+
+export function emptySummary(): Summary {
+  return { histories: 0, commands: 0, calls: 0, events: 0, outcomes: {}, disturbances: {}, failed: [] };
+}
+
+export async function runHistories(options: RunOptions): Promise<Summary> {
+  // Not before: it loads the code that a mutation changes.
+  const { runHistory } = await import('./history.ts');
+  const { choice, firstSeed, histories, onHistory, secondsMax, step, trace, untilBroken } = options;
+  const { directChecks } = await import('./direct-checks.ts');
+  const summary = emptySummary();
+  const unchecked = directChecks();
+  if (unchecked.length > 0) summary.failed.push({ seed: 0, wrong: unchecked });
+  if (untilBroken && unchecked.length > 0) return summary;
+  const unhandled: string[] = [];
+  process.on('unhandledRejection', (error) => void unhandled.push(`a promise was left to itself: ${String(error)}`));
+  const beganMs = performance.now();
+  const isLate = (): boolean => secondsMax !== null && performance.now() - beganMs > secondsMax * 1_000;
+  for (let count = 0; count < histories && !isLate(); count += 1) {
+    const seed = firstSeed + count * step;
+    const wrong: string[] = [];
+    try {
+      const report = await runHistory({ seed, choice, ...(trace === undefined ? {} : { trace }) });
+      wrong.push(...report.wrong);
+      addUp(summary, { ...report, histories: 0, failed: [] });
+    } catch (error) {
+      wrong.push(`the history broke off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    }
+    wrong.push(...unhandled.splice(0));
+    summary.histories += 1;
+    if (wrong.length > 0) summary.failed.push({ seed, wrong });
+    onHistory?.(summary);
+    if (untilBroken && wrong.length > 0) break;
+  }
+  return summary;
+}
+
+/** Adds one summary to another. */
+export function addUp(
+  sum: Summary,
+  { calls, commands, disturbances, events, failed, histories, outcomes }: Summary,
+): void {
+  sum.histories += histories;
+  sum.commands += commands;
+  sum.calls += calls;
+  sum.events += events;
+  addAll(sum.outcomes, outcomes);
+  addAll(sum.disturbances, disturbances);
+  sum.failed = [...sum.failed, ...failed].sort((left, right) => left.seed - right.seed);
+}
+
+function addAll(sums: Record<string, number>, counts: Readonly<Record<string, number>>): void {
+  for (const [name, count] of Object.entries(counts)) sums[name] = (sums[name] ?? 0) + count;
+}

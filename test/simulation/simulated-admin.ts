@@ -1,0 +1,54 @@
+/** kafkajs' admin client over simulated brokers: what the processor asks them, and what they may say for a while. */
+import type { SimulatedBroker } from './simulated-broker.ts';
+import type { SimulatedNetwork } from './simulated-network.ts';
+import type { Owner } from './virtual-time.ts';
+
+/** Of Kafka's protocol. */
+const READ_UNCOMMITTED = 0;
+
+export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owner | null): object {
+  const request = <Value>(answer: () => Value): Promise<Value> => network.request(owner, 'admin', answer);
+  return {
+    connect: () => request(() => undefined),
+    disconnect: async () => undefined,
+    describeCluster: () => request(() => ({ brokers: [], controller: null, clusterId: 'simulated' })),
+    listTopics: () => request(() => broker.topics()),
+    fetchTopicIds: ({ topics }: { topics: readonly string[] }) =>
+      request(() => topics.map((topic) => ({ topic, topicId: broker.topicId(topic) }))),
+    fetchTopicOffsets: (topic: string, { isolationLevel }: { isolationLevel?: number } = {}) =>
+      request(() =>
+        broker.logs(topic).map((log, partition) => {
+          const end = isolationLevel === READ_UNCOMMITTED ? log.nextOffset() : log.lastStableOffset();
+          const high = String(Math.min(end, broker.shownEnd(topic, partition)));
+          return { partition, offset: high, high, low: String(log.lowOffset()) };
+        }),
+      ),
+    // Without such a record: the end.
+    fetchTopicOffsetsByTimestamp: (topic: string, timestampMs: number) =>
+      request(() =>
+        broker.logs(topic).map((log, partition) => {
+          const end = Math.min(log.lastStableOffset(), broker.shownEnd(topic, partition));
+          return { partition, offset: String(Math.min(log.offsetAt(timestampMs) ?? end, end)) };
+        }),
+      ),
+    fetchOffsets: ({ groupId, topics }: { groupId: string; topics: readonly string[] }) =>
+      request(() =>
+        topics.map((topic) => ({
+          topic,
+          partitions: broker.logs(topic).map((_log, partition) => {
+            const offset = String(broker.groups.committed(groupId, topic, partition) ?? -1n);
+            return { partition, offset, metadata: null };
+          }),
+        })),
+      ),
+    deleteTopics: ({ topics }: { topics: readonly string[] }) =>
+      request(() => {
+        for (const topic of topics) broker.deleteTopic(topic);
+      }),
+    deleteTopicRecords: (given: { topic: string; partitions: readonly { partition: number; offset: string }[] }) =>
+      request(() => {
+        for (const { offset, partition } of given.partitions)
+          broker.log(given.topic, partition).deleteBefore(Number(offset));
+      }),
+  };
+}
