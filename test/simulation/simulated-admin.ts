@@ -12,6 +12,13 @@ export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwor
     connect: () => request(() => undefined),
     disconnect: async () => undefined,
     describeCluster: () => request(() => ({ brokers: [], controller: null, clusterId: 'simulated' })),
+    describeConfigs: ({ resources }: { resources: readonly { name: string }[] }) =>
+      request(() => ({
+        resources: resources.map(({ name }) => ({
+          resourceName: name,
+          configEntries: [{ configName: 'delete.retention.ms', configValue: String(broker.config(name).deleteRetentionMs) }],
+        })),
+      })),
     listTopics: () => request(() => broker.topics()),
     fetchTopicIds: ({ topics }: { topics: readonly string[] }) =>
       request(() => topics.map((topic) => ({ topic, topicId: broker.topicId(topic) }))),
