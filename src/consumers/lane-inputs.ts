@@ -127,7 +127,8 @@ export class LaneInputs {
         `${topics.ledger}, partition ${lane}: the ledger was deleted and made again (its id was ${knownLedgerId}, now it is ${ledgerId}): the memory of keys was lost. See the runbook on a lost internal topic`,
       );
     }
-    const positions = new Map<string, bigint>();
+    // Those of topics that are not read just now stay in the ledger, too.
+    const positions = new Map(Object.entries(known?.next ?? {}));
     for (const [topic, { lowOffset, committedOffset }] of starts) {
       const position = known?.next[topic];
       if (position === undefined && committedOffset !== null && committedOffset > lowOffset) {
