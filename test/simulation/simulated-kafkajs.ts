@@ -14,6 +14,9 @@ const RETRY_FIRST_MS = 3;
 const RETRY_MAX_MS = 500;
 const RETRY_FACTOR = 1.6;
 
+/** Of the ledger: longer than any history. */
+const DELETIONS_KEPT_MS = String(7 * 24 * 3_600_000);
+
 /** Puts the simulated client in kafkajs' place. @returns what puts kafkajs back */
 export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork): () => void {
   const replaced = kafkajs as unknown as { Kafka: unknown };
@@ -129,6 +132,10 @@ function adminOf(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owne
       ),
     fetchTopicIds: ({ topics }: { topics: readonly string[] }) =>
       request(() => topics.map((topic) => ({ topic, topicId: `id-of-${topic}` }))),
+    describeConfigs: () =>
+      request(() => ({
+        resources: [{ configEntries: [{ configName: 'delete.retention.ms', configValue: DELETIONS_KEPT_MS }] }],
+      })),
     listTopics: () => request(() => broker.topics()),
     fetchTopicOffsets: (topic: string) =>
       request(() =>
