@@ -38,8 +38,8 @@ interface Header {
 /** A message up to this size is kept whole: with what is added to it, it fits the dead letters several times. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
 const WHOLE_HEADERS_MAX = 1_000;
-/** Of one that is larger, key and value up to this size are kept all the same; of what is longer, the beginning. */
-const PART_BYTES_MAX = 64 * 1024;
+/** Of one that is larger the beginning of its value is kept, and of its key, unless that is short. */
+const KEY_BYTES_MAX = 64 * 1024;
 const BEGINNING_BYTES = 1024;
 /** Kept of the headers of one that is larger, unless they are long themselves: answers carry them on. */
 const ANSWER_HEADERS = ['ce_id', 'traceparent', 'tracestate', 'correlation-id'];
@@ -62,13 +62,16 @@ export function inputMessage(message: ClientMessage): InputMessage {
   const bytes = (key?.length ?? 0) + (value?.length ?? 0) + bytesOf(headers);
   if (bytes <= WHOLE_BYTES_MAX && headers.length <= WHOLE_HEADERS_MAX && undecoded === 0)
     return { ...place, ...kept(key, value, headers), cut: null, unreadableBatch: null };
-  const parts = { key: shortened(key), value: shortened(value) };
   const ofAnswers = answerHeaders(message.headers ?? {});
-  const headersLeftOut = undecoded + headers.length - Object.keys(ofAnswers).length;
+  const isShortKey = (key?.length ?? 0) <= KEY_BYTES_MAX;
   return {
     ...place,
-    ...kept(parts.key.kept, parts.value.kept, headersOf(ofAnswers)),
-    cut: { key: parts.key.cut, value: parts.value.cut, headersLeftOut },
+    ...kept(isShortKey ? key : partOf(key), partOf(value), headersOf(ofAnswers)),
+    cut: {
+      key: isShortKey ? null : cutOf(key),
+      value: cutOf(value),
+      headersLeftOut: undecoded + headers.length - Object.keys(ofAnswers).length,
+    },
     unreadableBatch: null,
   };
 }
@@ -84,8 +87,8 @@ export function answerHeaders(headers: MessageHeaders | IHeaders): MessageHeader
 /** All that is needed to find the message again, and nothing of it. */
 export function referenceTo({ cut, headerCount, key, value }: InputMessage): Cut {
   return {
-    key: cut?.key ?? (key === null ? null : cutBytes(key)),
-    value: cut?.value ?? (value === null ? null : cutBytes(value)),
+    key: cut?.key ?? cutOf(key),
+    value: cut?.value ?? cutOf(value),
     headersLeftOut: headerCount + (cut?.headersLeftOut ?? 0),
   };
 }
@@ -131,10 +134,12 @@ function headersOf(headers: MessageHeaders | IHeaders): Header[] {
   );
 }
 
-function shortened(part: Buffer | null): { kept: Buffer | null; cut: CutBytes | null } {
-  return part === null || part.length <= PART_BYTES_MAX
-    ? { kept: part, cut: null }
-    : { kept: beginningOf(part), cut: cutBytes(part) };
+function partOf(part: Buffer | null): Buffer | null {
+  return part === null ? null : beginningOf(part);
+}
+
+function cutOf(part: Buffer | null): CutBytes | null {
+  return part === null ? null : cutBytes(part);
 }
 
 function bytesOf(headers: readonly Header[]): number {

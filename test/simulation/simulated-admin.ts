@@ -16,7 +16,9 @@ export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwor
       request(() => ({
         resources: resources.map(({ name }) => ({
           resourceName: name,
-          configEntries: [{ configName: 'delete.retention.ms', configValue: String(broker.config(name).deleteRetentionMs) }],
+          configEntries: [
+            { configName: 'delete.retention.ms', configValue: String(broker.config(name).deleteRetentionMs) },
+          ],
         })),
       })),
     listTopics: () => request(() => broker.topics()),

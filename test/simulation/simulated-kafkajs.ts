@@ -118,13 +118,10 @@ function producerOf(
   };
 }
 
-/** As kafkajs writes it: with the time of the client, and an error for a header that is neither text nor bytes. */
+/** As kafkajs writes it: with the time of the client, and an error for a header that is neither text, bytes nor null. */
 function recordOf({ headers, key, value }: GivenMessage): NewRecord {
   const stored = Object.entries(headers).flatMap(([name, given]) =>
-    [given].flat().map((text): [string, Buffer] => {
-      Buffer.byteLength(text);
-      return [name, Buffer.from(text)];
-    }),
+    [given].flat().map((text): [string, Buffer | null] => [name, text === null ? null : Buffer.from(text)]),
   );
   return { key: key === null ? null : Buffer.from(key), value, headers: stored, timestampMs: Date.now() };
 }

@@ -9,7 +9,7 @@ import { MUTATIONS, placesOf } from './mutations.ts';
 const HISTORIES = 30;
 const EVERY = { kind: 'drawn', without: [] } as const;
 /** Enough for the protection below to be missed several times over. */
-const HISTORIES_TO_TELL = 60;
+const HISTORIES_TO_TELL = 120;
 /** Of a machine that is busy otherwise. */
 const TEST_MS_MAX = 240_000;
 
