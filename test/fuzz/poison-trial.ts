@@ -77,8 +77,9 @@ function hasComeToAnEnd(
 function judge(bench: PoisonBench, { expected, input }: PoisonKind, poison: Poison, place: MessagePlace): string[] {
   const wrong: string[] = [];
   const answers = poison.key === null ? [] : bench.answersOf(poison.key);
-  const outcome = answers[0]?.value.outcome ?? 'none';
-  if (answers.length > 1) wrong.push(`${answers.length} results`);
+  // An observation is answered by nobody; a command of another kind may have had its key.
+  const outcome = input === 'observation' ? 'none' : (answers[0]?.value.outcome ?? 'none');
+  if (input !== 'observation' && answers.length > 1) wrong.push(`${answers.length} results`);
   if (!(expected.answers as readonly string[]).includes(outcome)) {
     wrong.push(`answered ${outcome}, not ${expected.answers.join(' or ')}`);
   }
