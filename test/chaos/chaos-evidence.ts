@@ -8,6 +8,7 @@ import type { Stack } from '../support/stack.ts';
 import type { Plan } from './chaos-commands.ts';
 import type { Recovery } from './disturbances.ts';
 import type { OwnEnd } from './fleet.ts';
+import type { PoisonEvidence } from './poison-load.ts';
 import { underWayAtKills } from './under-way.ts';
 
 interface Gathered {
@@ -34,6 +35,8 @@ export interface JudgedEvidence extends Gathered {
   mayBeUnfound?: boolean;
   residentBytesMax: ReadonlyMap<string, number>;
   badStops: readonly OwnEnd[];
+  /** Bad messages that were put among the commands, if any. */
+  poison?: PoisonEvidence;
 }
 
 export interface ChaosEvidence extends JudgedEvidence {

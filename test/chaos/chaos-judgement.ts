@@ -6,6 +6,7 @@ import type { ResultEvent } from '../support/journal.ts';
 import type { EffectsReport } from '../support/sandbox-control.ts';
 import type { ChaosCommand } from './chaos-commands.ts';
 import type { JudgedEvidence } from './chaos-evidence.ts';
+import { judgePoisons, NO_POISON } from './poison-load.ts';
 import { judgeStatusEvents } from './status-judgement.ts';
 
 export interface ChaosJudgement {
@@ -22,8 +23,14 @@ const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAIL
 /** What one processor may take, bytes: the local store's mapped pages included. */
 const RESIDENT_BYTES_MAX = 400 * 1024 * 1024;
 
-export function judgeChaos(evidence: JudgedEvidence): ChaosJudgement {
-  const wrong: string[] = [];
+export function judgeChaos(given: JudgedEvidence): ChaosJudgement {
+  const { wrong: poisonWrong, ...found } = judgePoisons(
+    given.poison ?? NO_POISON,
+    given,
+    given.honourKeys.includes('transfer-in'),
+  );
+  const evidence: JudgedEvidence = { ...given, ...found };
+  const wrong: string[] = [...poisonWrong];
   const outcomes: Record<string, number> = {};
   const effects: Record<string, number> = {};
   const unknown: ChaosJudgement['unknown'] = { total: 0, tookEffect: 0, byType: {} };

@@ -39,6 +39,11 @@ export function reportOf(run: RunNames, evidence: ChaosEvidence, judgement: Chao
     transactionEvents: evidence.transactionEvents.length,
     quoteEvents: evidence.quoteEvents.length,
     deadLetters: evidence.deadLetters.length,
+    poison: {
+      put: evidence.poison?.put.length ?? 0,
+      kinds: new Set(evidence.poison?.put.map(({ kind }) => kind.name)).size,
+      refused: evidence.poison?.refused ?? 0,
+    },
     recoveries: { kill: recoveryOf(evidence, 'kill'), freeze: recoveryOf(evidence, 'freeze') },
     healedMs: evidence.healedMs,
     processorsStarted: evidence.processorsStarted,
@@ -74,6 +79,10 @@ export function textOf(report: ChaosReport): string {
     ['answers to copies', `${report.replays} replays, ${report.conflicts} conflicts`],
     ['status changes', `${report.transactionEvents} of transactions, ${report.quoteEvents} of quotes`],
     ['dead letters', String(report.deadLetters)],
+    [
+      'poison',
+      `${report.poison.put} messages of ${report.poison.kinds} kinds; brokers refused ${report.poison.refused}`,
+    ],
     ['kill to next result', recovery(kill)],
     ['freeze to next result', recovery(freeze)],
     ['all answered', `${report.healedMs} ms after the last disturbance`],

@@ -19,6 +19,7 @@ import { gatherEvidence, type ChaosEvidence } from './chaos-evidence.ts';
 import { brokersWhole, disturb, type Scene } from './disturbances.ts';
 import { Fleet } from './fleet.ts';
 import { Load } from './load.ts';
+import { PoisonLoad } from './poison-load.ts';
 import { ResultWatch } from './result-watch.ts';
 import { ServiceLink } from './service-link.ts';
 import { badDay, Weather } from './weather.ts';
@@ -34,6 +35,8 @@ export interface ChaosOptions {
   types: readonly ChaosType[];
   /** Operations whose key the service honours, and the processors know it. */
   honourKeys: readonly CommandType[];
+  /** In each of these intervals poison of every family is put among the commands; null: none. */
+  poisonEveryMs: number | null;
   onProgress: (line: string) => void;
 }
 
@@ -126,14 +129,21 @@ async function run(
     onProgress,
   };
   const load = new Load(stack);
+  const poison = new PoisonLoad(stack);
   const reporter = setInterval(
     () => onProgress(`${load.published} messages published, ${results.answered.size} commands answered`),
     REPORT_MS,
   );
   const beganMs = performance.now();
-  const unanswered = (): string[] => plan.commands.map(({ key }) => key).filter((key) => !results.answered.has(key));
+  const unanswered = (): string[] =>
+    [...plan.commands.map(({ key }) => key), ...poison.awaitedKeys()].filter((key) => !results.answered.has(key));
   try {
-    const [disturbed] = await Promise.all([disturb(scene, beganMs + durationMs), load.run(plan.messages)]);
+    const untilMs = beganMs + durationMs;
+    const [disturbed] = await Promise.all([
+      disturb(scene, untilMs),
+      load.run(plan.messages),
+      options.poisonEveryMs === null ? null : poison.run(options.poisonEveryMs, untilMs),
+    ]);
     await weather.replace([]);
     await brokersWhole(stack);
     onProgress(`all is healed; ${unanswered().length} commands are unanswered`);
@@ -152,6 +162,7 @@ async function run(
     return {
       ...(await gatherEvidence(stack)),
       plan,
+      poison: poison.evidence(),
       honourKeys: options.honourKeys,
       elapsedMs: Math.round(performance.now() - beganMs),
       healedMs,

@@ -2,7 +2,10 @@
 import { expect, test } from 'vitest';
 import type { CommandResult } from '../../src/records/types.ts';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
+import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
 import type { ResultEvent, TransactionEvent } from '../support/journal.ts';
+import { POISON_KINDS } from '../support/poison.ts';
+import type { Poison } from '../support/poison/kinds.ts';
 import type { ChaosCommand, ChaosMessage, MessageKind } from './chaos-commands.ts';
 import type { JudgedEvidence } from './chaos-evidence.ts';
 import { judgeChaos } from './chaos-judgement.ts';
@@ -155,6 +158,58 @@ const wrongs: [string, JudgedEvidence, RegExp][] = [
   ],
 ];
 
-test.each(wrongs)('the judgement tells of %s', (_name, evidence, pattern) => {
+/** An unreadable command that was put among the others. */
+function poisonedBy(
+  results: readonly ResultEvent[],
+  letters: readonly Partial<TopicRecord['headers']>[],
+  value = Buffer.from('no command'),
+): JudgedEvidence {
+  const kind = POISON_KINDS.find(({ name }) => name === 'a header with no value, on an unreadable one')!;
+  const place = { topic: 'commands', partition: 0, offset: 7n };
+  const poison: Poison = {
+    batch: Buffer.alloc(0),
+    message: { key: Buffer.from('poison-1'), value: Buffer.from('no command') },
+    key: 'poison-1',
+    companions: [],
+  };
+  const right = evidenceOf();
+  return {
+    ...right,
+    results: [...right.results, ...results],
+    deadLetters: letters.map((headers) => ({
+      topic: 'dead-letters',
+      partition: 0,
+      offset: 0n,
+      timestampMs: 0,
+      key: Buffer.from('poison-1'),
+      value,
+      headers: { 'dlq-topic': 'commands', 'dlq-partition': '0', 'dlq-offset': '7', ...headers },
+    })),
+    poison: { put: [{ kind, poison, place }], unclear: new Set(), refused: 0, wrong: [] },
+  };
+}
+
+const invalid = { ...result('INVALID', ''), key: 'poison-1', id: 'poison' };
+const unreadable = { 'dlq-reason': 'UNREADABLE' };
+
+test('poison that came to what it should is right, and no command of the run', () => {
+  expect(judgeChaos(poisonedBy([invalid], [unreadable])).wrong).toEqual([]);
+});
+
+const poisonWrongs: [string, JudgedEvidence, RegExp][] = [
+  ['poison without an answer', poisonedBy([], [unreadable]), /answered none, not INVALID/],
+  ['poison that is answered twice', poisonedBy([invalid, { ...invalid, id: 'x' }], [unreadable]), /2 results/],
+  ['poison that is not buried', poisonedBy([invalid], []), /dead letter: no, not UNREADABLE/],
+  ['poison buried for another reason', poisonedBy([invalid], [{ 'dlq-reason': 'TOO_LARGE' }]), /TOO_LARGE, not/],
+  ['poison buried with other bytes', poisonedBy([invalid], [unreadable], Buffer.from('x')), /another value/],
+  [
+    'a whole dead letter that says it is none',
+    poisonedBy([invalid], [{ ...unreadable, 'dlq-by-reference': 'true' }]),
+    /says that it is a reference/,
+  ],
+  ['a dead letter of nobody', poisonedBy([invalid], [unreadable, { 'dlq-topic': 'other' }]), /a dead letter/],
+];
+
+test.each([...wrongs, ...poisonWrongs])('the judgement tells of %s', (_name, evidence, pattern) => {
   expect(judgeChaos(evidence).wrong.join('\n')).toMatch(pattern);
 });

@@ -6,14 +6,13 @@
  *   used      poison is put, good messages behind it, and both are awaited
  *   closed    everything is ended; a bench whose processor ended or lost a lane is of no further use
  */
-import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRegistry } from '../../src/client/settings.ts';
 import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { laneOf } from '../../src/records/keys.ts';
-import { subjectOf } from '../../src/records/topics.ts';
+import { registerForeignSchema } from '../support/poison/foreign-schema.ts';
 import type { ResultEvent } from '../support/journal.ts';
 import { decisionJson } from '../support/poison/decision-kinds.ts';
 import { goodRecord, JSON_HEADER, quoteJson, type PoisonInput } from '../support/poison/kinds.ts';
@@ -226,18 +225,4 @@ export class PoisonBench {
     const { err, problem } = line as { err?: { message?: string }; problem?: string };
     return `${line.event}: ${(err?.message ?? problem ?? '').slice(0, ERROR_SHOWN_CHARACTERS)}`;
   }
-}
-
-/** A record that is an array of nulls, which takes no bytes however long it is. */
-async function registerForeignSchema(registryUrl: string): Promise<number> {
-  const name = `Nothing${randomUUID().replaceAll('-', '')}`;
-  const schema = { type: 'record', name, fields: [{ name: 'nothing', type: { type: 'array', items: 'null' } }] };
-  const url = `${registryUrl}/subjects/${subjectOf(name)}/versions`;
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
-    body: JSON.stringify({ schema: JSON.stringify(schema), schemaType: 'AVRO' }),
-  });
-  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`);
-  return ((await response.json()) as { id: number }).id;
 }

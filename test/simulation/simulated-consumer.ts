@@ -151,7 +151,12 @@ export class SimulatedConsumer {
     this.#isToJoin = true;
     await new Promise((resolve) => setTimeout(resolve, JOIN_AGAIN_MS));
     this.#isToJoin = false;
-    if (this.#isRunning) await this.#join();
+    if (this.#runs()) await this.#join();
+  }
+
+  /** Asked after a wait: it may have been stopped meanwhile. */
+  #runs(): boolean {
+    return this.#isRunning;
   }
 
   async #assignmentsOf({ members }: JoinAnswer): Promise<ReadonlyMap<string, Buffer>> {

@@ -44,7 +44,7 @@ interface GivenMessage {
   readonly partition: number;
   readonly key: string | Buffer | null;
   readonly value: Buffer | null;
-  readonly headers: Readonly<Record<string, string | Buffer | string[] | Buffer[]>>;
+  readonly headers: Readonly<Record<string, string | Buffer | null | (string | Buffer | null)[]>>;
 }
 
 interface GivenOffsets {

@@ -29,6 +29,12 @@ export interface ProcessEnd {
   signal: NodeJS.Signals | null;
 }
 
+/** Ended with this process, however that ends; a signal that nobody handles is no end that could be told of. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 export class RunningProcessor {
   readonly #child: ChildProcess;
   readonly #watch = new Watch();
@@ -47,9 +53,11 @@ export class RunningProcessor {
       env: { PATH: process.env['PATH'] ?? '', NODE_NO_WARNINGS: '1', ...environment, HTTP_PORT: String(httpPort) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    running.add(this.#child);
     for (const stream of [this.#child.stdout, this.#child.stderr]) this.#read(stream);
     this.ended = new Promise((resolve) => {
       this.#child.once('close', (code, signal) => {
+        running.delete(this.#child);
         this.#end = { code, signal };
         this.#watch.changed();
         resolve(this.#end);

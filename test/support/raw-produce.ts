@@ -6,10 +6,13 @@ import { connect } from 'node:net';
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 
-export type Produced =
+type Answer =
   | { kind: 'taken'; baseOffset: bigint }
   /** Kafka's error code, and the broker's words where it has any. */
   | { kind: 'refused'; errorCode: number; message: string };
+
+/** Repeated: it was asked for more than once, and may be written as often. */
+export type Produced = Answer & { isRepeated: boolean };
 
 const API_PRODUCE = 0;
 /** The last before tagged fields; takes zstd, tells why a batch was refused. */
@@ -38,7 +41,7 @@ export class RawProducer {
       try {
         const { host, port } = await this.#leader(topic, partition);
         const answer = await exchange(host, port, produceRequest(topic, partition, batch));
-        const produced = readAnswer(answer);
+        const produced = { ...readAnswer(answer), isRepeated: tries > 1 };
         if (produced.kind === 'taken' || !RETRIABLE_CODES.includes(produced.errorCode)) return produced;
         if (tries === TRIES_MAX) return produced;
       } catch (error) {
@@ -121,7 +124,7 @@ function exchange(host: string, port: number, request: Buffer): Promise<Buffer> 
 }
 
 /** Of one topic and one partition. */
-function readAnswer(answer: Buffer): Produced {
+function readAnswer(answer: Buffer): Answer {
   let offset = 4 + 4; // correlation id, number of topics
   offset += 2 + answer.readInt16BE(offset) + 4; // topic, number of partitions
   offset += 4; // partition

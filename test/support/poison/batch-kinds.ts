@@ -9,7 +9,16 @@ import {
   type BatchFields,
   type CodecName,
 } from '../record-batch.ts';
-import { batchKind, bytesOf, expected, goodRecord, messageKind, type Expected, type PoisonKind } from './kinds.ts';
+import {
+  batchKind,
+  bytesOf,
+  expected,
+  goodRecord,
+  messageKind,
+  type Expected,
+  type PoisonFamilies,
+  type PoisonKind,
+} from './kinds.ts';
 
 const MIB = 1024 * 1024;
 const COMPRESSED: readonly Exclude<CodecName, 'none'>[] = ['gzip', 'snappy', 'xerial', 'lz4', 'zstd'];
@@ -31,14 +40,15 @@ const TAKEN_WITH_MORE: readonly CodecName[] = ['gzip', 'lz4'];
 const TAKEN_WITH_A_SPOILT_END: readonly CodecName[] = ['snappy', 'xerial'];
 const YEAR_9999_MS = 253_402_300_799_999n;
 
-export const BATCH_KINDS: readonly PoisonKind[] = [
-  ...bombs(),
-  ...crowds(),
-  ...damaged(),
-  ...layouts(),
-  ...mislabelled(),
-  ...timestamps(),
-];
+export const BATCH_FAMILIES: PoisonFamilies = {
+  bombs: bombs(),
+  crowds: crowds(),
+  'damaged batches': damaged(),
+  layouts: layouts(),
+  'mislabelled batches': mislabelled(),
+  offsets: offsets(),
+  timestamps: timestamps(),
+};
 
 function bombs(): PoisonKind[] {
   const asideOrTooLarge: Expected = {
@@ -263,25 +273,25 @@ function mislabelled(): PoisonKind[] {
     batchKind('two batches at once', refused, ({ key }) => ({
       batch: Buffer.concat([batchOf([goodRecord(key)]), batchOf([goodRecord(`${key}-2`)])]),
     })),
-    // Uncompressed, the broker counts the records and believes what each says of its offset.
-    ...[7, -1, -7, 2 ** 31 - 1, -(2 ** 31)].flatMap((offsetDelta) => [
-      batchKind(`a record that says it is ${offsetDelta} behind its batch`, accepted, ({ key }) => ({
-        batch: batchOf([{ ...goodRecord(key), offsetDelta }]),
-      })),
-      batchKind(`a compressed record that says it is ${offsetDelta} behind its batch`, refused, ({ key }) => ({
-        batch: batchOf([{ ...goodRecord(key), offsetDelta }], CODECS.zstd),
-      })),
-      batchKind(
-        `good commands around a record that says it is ${offsetDelta} behind its batch`,
-        accepted,
-        ({ key }) => {
-          const companions = [`${key}-before`, `${key}-behind`];
-          const [before, behind] = companions.map(goodRecord);
-          return { batch: batchOf([before!, { ...goodRecord(key), offsetDelta }, behind!]), companions };
-        },
-      ),
-    ]),
   ];
+}
+
+/** Uncompressed, the broker counts the records and believes what each says of its offset. */
+function offsets(): PoisonKind[] {
+  const { accepted, refusedByBroker: refused } = expected;
+  return [7, -1, -7, 2 ** 31 - 1, -(2 ** 31)].flatMap((offsetDelta) => [
+    batchKind(`a record that says it is ${offsetDelta} behind its batch`, accepted, ({ key }) => ({
+      batch: batchOf([{ ...goodRecord(key), offsetDelta }]),
+    })),
+    batchKind(`a compressed record that says it is ${offsetDelta} behind its batch`, refused, ({ key }) => ({
+      batch: batchOf([{ ...goodRecord(key), offsetDelta }], CODECS.zstd),
+    })),
+    batchKind(`good commands around a record that says it is ${offsetDelta} behind its batch`, accepted, ({ key }) => {
+      const companions = [`${key}-before`, `${key}-behind`];
+      const [before, behind] = companions.map(goodRecord);
+      return { batch: batchOf([before!, { ...goodRecord(key), offsetDelta }, behind!]), companions };
+    }),
+  ]);
 }
 
 /** A command's time is the broker's, whatever its publisher says. */

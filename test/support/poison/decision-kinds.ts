@@ -6,10 +6,11 @@ import {
   JSON_HEADER,
   messageKind,
   type Expected,
+  type PoisonFamilies,
   type PoisonKind,
   type PoisonMessage,
 } from './kinds.ts';
-import { BATCH_KINDS } from './batch-kinds.ts';
+import { BATCH_FAMILIES } from './batch-kinds.ts';
 
 const MIB = 1024 * 1024;
 const INPUT = { input: 'decision' } as const;
@@ -42,7 +43,12 @@ function decision(
 
 const unknownFields = (count: number): string => Array.from({ length: count }, (_, index) => `,"f${index}":1`).join('');
 
-export const DECISION_KINDS: readonly PoisonKind[] = [...bodies(), ...headers(), ...keysAndSizes(), ...batches()];
+export const DECISION_FAMILIES: PoisonFamilies = {
+  'decisions: bodies': bodies(),
+  'decisions: headers': headers(),
+  'decisions: keys and sizes': keysAndSizes(),
+  'decisions: batches': batches(),
+};
 
 function bodies(): PoisonKind[] {
   const odd: [string, string | null | Buffer][] = [
@@ -166,8 +172,9 @@ function batches(): PoisonKind[] {
       decision(`of the time ${name}`, outcome, () => ({ batch: { firstTimestamp } })),
       decision(`of the time ${name}, to be moved`, outcome, () => ({ batch: { firstTimestamp } }), 'other'),
     ]),
-    ...BATCH_KINDS.filter(({ name }) => /^a value of (70|1000) MiB|^a (gzip|zstd|lz4) batch with/.test(name)).map(
-      ({ name, make, expected: outcome }) =>
+    ...[...(BATCH_FAMILIES['bombs'] ?? []), ...(BATCH_FAMILIES['damaged batches'] ?? [])]
+      .filter(({ name }) => /^a value of (70|1000) MiB|^a (gzip|zstd|lz4) batch with/.test(name))
+      .map(({ name, make, expected: outcome }) =>
         batchKind(
           `among decisions: ${name}`,
           {
@@ -179,6 +186,6 @@ function batches(): PoisonKind[] {
           make,
           INPUT,
         ),
-    ),
+      ),
   ];
 }

@@ -67,6 +67,9 @@ export interface PoisonKind {
   readonly expected: Expected;
 }
 
+/** Kinds that try the same thing, by its name. */
+export type PoisonFamilies = Readonly<Record<string, readonly PoisonKind[]>>;
+
 type Given = Partial<Omit<PoisonKind, 'name' | 'make' | 'expected'>>;
 type Made<Content> = (place: PoisonPlace) => Content | Promise<Content>;
 

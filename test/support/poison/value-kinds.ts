@@ -1,6 +1,14 @@
 /** Poison in keys and values: sizes around every limit, JSON and Avro that mean harm. */
 import { CODECS, zigzag, type CodecName } from '../record-batch.ts';
-import { expected, JSON_HEADER, messageKind, quoteJson, transferJson, type PoisonKind } from './kinds.ts';
+import {
+  expected,
+  JSON_HEADER,
+  messageKind,
+  quoteJson,
+  transferJson,
+  type PoisonFamilies,
+  type PoisonKind,
+} from './kinds.ts';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
@@ -11,16 +19,18 @@ const objects = (depth: number): string => '{"a":'.repeat(depth) + '1' + '}'.rep
 /** A good command behind blanks up to the size. */
 const padded = (key: string, bytes: number): string => transferJson(key).padStart(bytes, ' ');
 
-export const VALUE_KINDS: readonly PoisonKind[] = [
-  ...keys(),
-  ...sizes(),
-  ...otherFields(),
-  ...deepJson(),
-  ...oddJson(),
-  ...avro(),
-  messageKind('a tombstone', expected.unreadable, () => ({ value: null, headers: [] })),
-  messageKind('a tombstone that says it is JSON', expected.unreadable, () => ({ value: null })),
-];
+export const VALUE_FAMILIES: PoisonFamilies = {
+  keys: keys(),
+  sizes: sizes(),
+  otherFieldsJson: otherFields(),
+  'deep JSON': deepJson(),
+  'odd JSON': oddJson(),
+  Avro: avro(),
+  tombstones: [
+    messageKind('a tombstone', expected.unreadable, () => ({ value: null, headers: [] })),
+    messageKind('a tombstone that says it is JSON', expected.unreadable, () => ({ value: null })),
+  ],
+};
 
 function keys(): PoisonKind[] {
   const usable = ['__proto__', 'constructor', 'toString', '!position', '!owner', '!poll', 'c:x', 't:x', '0'];
