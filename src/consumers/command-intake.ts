@@ -179,9 +179,18 @@ export async function decodeValue(
   }
 }
 
+/** The platform takes the 30th of February for the 2nd of March. */
+function isDate(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
 function readExpiry(text: string | null): { ok: true; ms: number | null } | { ok: false; problem: FieldProblem } {
   if (text === null) return { ok: true, ms: null };
-  const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(text) ? Date.parse(text) : NaN;
+  const ms =
+    isDate(text.slice(0, 10)) && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(text)
+      ? Date.parse(text)
+      : NaN;
   if (!Number.isNaN(ms)) return { ok: true, ms };
   return {
     ok: false,

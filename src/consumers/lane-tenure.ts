@@ -53,6 +53,7 @@ export class LaneTenure {
   /** Of the transaction that was committed last. */
   #commit = 0;
   #causes: ReadonlyMap<string, AdmissionCause> = new Map();
+  #isDueFirst = false;
   /** Nothing is being committed. */
   #isIdle = false;
   #committedMs: number;
@@ -208,8 +209,19 @@ export class LaneTenure {
     if (this.#isBarren(clock.monotonicMs())) transaction.want();
     if (this.#stage !== 'admitting') return transaction;
     this.#submissions.takeInto(transaction);
+    // In turn: while a breaker lets single calls through, commands that always fail must not get all of them.
+    this.#isDueFirst = !this.#isDueFirst;
+    if (this.#isDueFirst) await this.#handleDue(transaction, commit);
+    this.#causes = await this.#inputs.admit(this.#desk, transaction, commit);
+    if (!this.#isDueFirst) await this.#handleDue(transaction, commit);
+    // Last: what is forgotten must not be what this transaction is about.
+    this.#retention.gather(transaction);
+    return transaction;
+  }
+
+  async #handleDue(transaction: LaneTransaction, commit: number): Promise<void> {
     for (const key of [...this.#alarms.due]) {
-      if (transaction.isFull()) break;
+      if (transaction.isFull()) return;
       const entry = this.#memory.unfinished.get(key);
       const reply = entry === undefined ? null : await this.#desk.entries.handleDue(transaction, commit, entry);
       if (reply?.kind === 'waits') continue;
@@ -217,10 +229,6 @@ export class LaneTenure {
       transaction.unitDone();
       if (reply?.kind === 'look-up') void this.#laneCalls.lookUp(key, reply.query);
     }
-    this.#causes = await this.#inputs.admit(this.#desk, transaction, commit);
-    // Last: what is forgotten must not be what this transaction is about.
-    this.#retention.gather(transaction);
-    return transaction;
   }
 
   #isBarren(monotonicMs: number): boolean {

@@ -283,5 +283,5 @@ export class Lane {
 }
 
 function suspectText(suspect: Suspect | null): string | null {
-  return suspect === null ? null : `${suspect.topic}@${suspect.offset}, tried ${suspect.tries} times`;
+  return suspect === null ? null : `${suspect.topic} at offset ${suspect.offset}, tried ${suspect.tries} times`;
 }

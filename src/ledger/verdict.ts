@@ -48,8 +48,7 @@ export function verdictOf(reading: Reading, settlement: Settlement, { inDoubt, c
       if (reading.serviceFails)
         return { kind: 'wait', reason: `HTTP ${reading.httpStatus}, and GET fails too`, afterMs: null, sent: true };
       // Without a code of the service's own, a proxy or a wrong route may have answered.
-      if (reading.error.code === null)
-        return { kind: 'wait', reason: `HTTP ${reading.httpStatus} without an error code`, afterMs: null, sent: true };
+      if (reading.error.code === null) return waitForService(reading);
       return inDoubt ? refusedInDoubt(reading, settlement) : refusal(reading);
     case 'told-to-wait':
       return { kind: 'wait', reason: reading.reason, afterMs: reading.retryAfterMs, sent: true };
@@ -75,8 +74,11 @@ interface RefusalReading {
 /** What a refusal says of the earlier call as well. */
 function refusedInDoubt(reading: RefusalReading, settlement: Settlement): Verdict {
   switch (settlement) {
-    // The same key gets the answer of the first call; and a plain quote moves nothing.
+    // The same key gets the answer of the first call, if it is the service that answers: not a page of a proxy.
     case 'SAME_KEY':
+      if (reading.error.code === null) return waitForService(reading);
+      return refusal(reading);
+    // A plain quote moves nothing.
     case 'HARMLESS':
       return refusal(reading);
     case 'LOOK_UP':
@@ -93,6 +95,10 @@ function refusal({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
 
 function lookUp({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
   return { kind: 'look-up', reason: `HTTP ${httpStatus} after doubt`, refusal: { httpStatus, error, rawResponse } };
+}
+
+function waitForService({ httpStatus }: RefusalReading): Verdict {
+  return { kind: 'wait', reason: `HTTP ${httpStatus} without an error code`, afterMs: null, sent: true };
 }
 
 function undecidable({ httpStatus }: RefusalReading): Verdict {

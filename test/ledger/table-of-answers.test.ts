@@ -19,6 +19,7 @@ const READINGS = {
   'told to wait': { kind: 'told-to-wait', httpStatus: 429, retryAfterMs: 7_000, reason: 'HTTP 429' },
   conflict: { kind: 'conflict', httpStatus: 409, error, rawResponse: '' },
   refused: { kind: 'refused', httpStatus: 400, error, rawResponse: '' },
+  'refused, no code': { kind: 'refused', httpStatus: 413, error: withoutCode, rawResponse: '' },
   'never sent': { kind: 'never-sent', reason: 'refused connection' },
 } satisfies Record<string, Reading>;
 
@@ -36,30 +37,35 @@ const WITHOUT_DOUBT: Record<Row, Effect> = {
   'told to wait': 'waits',
   conflict: 'REFUSED',
   refused: 'REFUSED',
+  'refused, no code': 'REFUSED',
   'never sent': 'waits',
 };
 
 /** An earlier attempt is in doubt: rows that come to something else than without. */
-const KEYED: Partial<Record<Row, Effect>> = { conflict: 'waits' };
+/** What has no code of the service is not its answer to the key. */
+const KEYED: Partial<Record<Row, Effect>> = { conflict: 'waits', 'refused, no code': 'waits' };
+const PLAIN_QUOTE: Partial<Record<Row, Effect>> = { conflict: 'waits' };
 /** A conflict may speak of the first call: its transaction tells. */
-const KEYED_AND_LOOKED_UP: Partial<Record<Row, Effect>> = { conflict: 'doubt' };
+const KEYED_AND_LOOKED_UP: Partial<Record<Row, Effect>> = { conflict: 'doubt', 'refused, no code': 'waits' };
 const LOOKED_UP: Partial<Record<Row, Effect>> = {
   'not here, with a code': 'doubt',
   conflict: 'doubt',
   refused: 'doubt',
+  'refused, no code': 'doubt',
 };
 /** The first call may have moved money of the sandbox. */
 const SANDBOX: Partial<Record<Row, Effect>> = {
   'not here, with a code': 'UNKNOWN',
   conflict: 'waits',
   refused: 'UNKNOWN',
+  'refused, no code': 'UNKNOWN',
 };
 
 const policy = aPolicy();
 const keyed = aPolicy({ idempotentOperations: new Set(['transfer-in', 'execute-quote', 'reject-transaction']) });
 const SETTLEMENTS = [
   { name: 'transfer-in, by its key', entry: entryAt('transfer-in'), inDoubt: KEYED, policy },
-  { name: 'create-quote, harmless', entry: entryAt('create-quote'), inDoubt: KEYED, policy },
+  { name: 'create-quote, harmless', entry: entryAt('create-quote'), inDoubt: PLAIN_QUOTE, policy },
   { name: 'simulate-uma-receive, in a sandbox', entry: entryAt('simulate-uma-receive'), inDoubt: SANDBOX, policy },
   { name: 'execute-quote, looked up', entry: entryAt('execute-quote'), inDoubt: LOOKED_UP, policy },
   { name: 'reject-transaction, looked up', entry: entryAt('reject-transaction'), inDoubt: LOOKED_UP, policy },

@@ -256,7 +256,7 @@ describe('an Avro command by a schema of its publisher', () => {
 });
 
 describe('expires-at', () => {
-  test.each(['tomorrow', '1700000000', '2026-13-45T00:00:00Z', '2026-01-01T00:00:00', ''])(
+  test.each(['tomorrow', '1700000000', '2026-13-45T00:00:00Z', '2099-02-30T00:00:00Z', '2026-01-01T00:00:00', ''])(
     'that is no instant makes a command INVALID: %j',
     async (text) => {
       const key = `expires-${text.length}-${Buffer.from(text).toString('hex').slice(0, 12)}`;

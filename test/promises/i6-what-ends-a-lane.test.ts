@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import kafkajs from 'kafkajs';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
@@ -13,6 +13,10 @@ import { useStack } from '../support/test-stack.ts';
 
 const stack = useStack({ name: 'ends-a-lane' });
 const JSON_HEADERS = { 'content-type': 'application/json' };
+/** Seven starts of a processor, each after the session of the one before; a busy machine needs ten seconds for one. */
+const STARTS_MS_MAX = 240_000;
+
+afterEach(() => stack().endProcessors());
 
 /** A key of the same lane as another. */
 function besideOf(key: string, name: string): string {
@@ -37,29 +41,32 @@ async function expectSetAside(key: string, value: Buffer | null): Promise<void> 
   expect(letter.headers['dlq-value-sha256']).toBe(createHash('sha256').update(value).digest('hex'));
 }
 
-test('a message that ends every process which reads it is set aside after a few, and the lane goes on', async () => {
-  const key = 'deadly';
-  const behind = besideOf(key, 'behind-deadly');
-  await stack().publisher.publish('transfer-in', key, transferInOf(key));
-  await stack().publisher.publish('transfer-in', behind, transferInOf(behind));
-  const hook = {
-    DEADLY_TEXT: transferInOf(key).destination.accountId,
-    NODE_OPTIONS: `--import ${new URL('../support/deadly-reading.ts', import.meta.url).href}`,
-  };
-  const endings: string[] = [];
-  for (let start = 0; start < 12 && stack().journal.results(behind).length === 0; start += 1) {
-    const processor = await stack().spawnProcessor(hook);
-    const ending = await Promise.race([processor.ended, stack().journal.result(behind)]);
-    endings.push('signal' in ending ? String(ending.signal) : 'answered');
-  }
-  expect(endings.at(-1)).toBe('answered');
-  // Two that committed nothing, and three that were lost at the message they had marked.
-  expect(endings.filter((ending) => ending === 'SIGKILL').length).toBeGreaterThanOrEqual(4);
-  expect((await stack().journal.result(behind)).value.outcome).toBe('ACCEPTED');
-  await expectSetAside(key, null);
-  expect((await stack().service.effects()).operations['transfer-in'][key]).toBeUndefined();
-  await stack().endProcessors();
-});
+test(
+  'a message that ends every process which reads it is set aside after a few, and the lane goes on',
+  { timeout: STARTS_MS_MAX },
+  async () => {
+    const key = 'deadly';
+    const behind = besideOf(key, 'behind-deadly');
+    await stack().publisher.publish('transfer-in', key, transferInOf(key));
+    await stack().publisher.publish('transfer-in', behind, transferInOf(behind));
+    const hook = {
+      DEADLY_TEXT: transferInOf(key).destination.accountId,
+      NODE_OPTIONS: `--import ${new URL('../support/deadly-reading.ts', import.meta.url).href}`,
+    };
+    const endings: string[] = [];
+    for (let start = 0; start < 12 && stack().journal.results(behind).length === 0; start += 1) {
+      const processor = await stack().spawnProcessor(hook);
+      const ending = await Promise.race([processor.ended, stack().journal.result(behind)]);
+      endings.push('signal' in ending ? String(ending.signal) : 'answered');
+    }
+    expect(endings.at(-1)).toBe('answered');
+    // Two that committed nothing, and three that were lost at the message they had marked.
+    expect(endings.filter((ending) => ending === 'SIGKILL').length).toBeGreaterThanOrEqual(4);
+    expect((await stack().journal.result(behind)).value.outcome).toBe('ACCEPTED');
+    await expectSetAside(key, null);
+    expect((await stack().service.effects()).operations['transfer-in'][key]).toBeUndefined();
+  },
+);
 
 test('a message that the broker refuses to take further is set aside by reference, and the lane goes on', async () => {
   const processor = await stack().startProcessor();
@@ -84,7 +91,6 @@ test('a message that the broker refuses to take further is set aside by referenc
   expect(reasons.join('\n')).toMatch(/keeps being lost: lane \d.*refused/);
   expect(await processor.metrics()).toMatch(/payments_lanes_lost_total\{reason="refused"\} [1-9]/);
   await setLedgerBatchBytes(4 * 1024 * 1024);
-  await stack().endProcessors();
 });
 
 /** As an operator would, who does not know what it is for. */
