@@ -13,6 +13,7 @@ export const BY_PROMTOOL_ONLY: Readonly<Record<string, string>> = {
   PaymentsLanesLost: 'wants lanes that are lost again and again; a broker that is down costs each of them once',
   PaymentsCommitsRefused: 'wants a topic that takes less than it must: the start-up check keeps that from happening',
   PaymentsBatchUnreadable: 'wants a batch that no client of ours writes; test/promises/i6-* publish them',
+  PaymentsQuotesRunOut: 'wants a service whose quotes have run out when they come, as by a clock that is behind',
   PaymentsManyRedeliveries: 'wants a thousand messages that are fetched in vain',
   PaymentsStandbyBehind: 'wants a ledger of more than ten thousand records that is not read',
   PaymentsRestoreSlow: 'wants a ledger that takes minutes to read',
