@@ -21,6 +21,8 @@ const SHARES = {
   compaction: 0.5,
   /** Processes begin with copies of a store that are older than the store. */
   'old-stores': 0.3,
+  /** All processes are away for longer than keys are remembered, twice, and come back with stores of before. */
+  absence: 0.1,
 } as const;
 
 export type Disturbance = keyof typeof SHARES;

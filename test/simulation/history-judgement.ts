@@ -92,7 +92,7 @@ export function judgeHistory(history: JudgedHistory): {
       ({ headers, key }) => headers['dlq-reason'] !== 'REFUSED_DECISION' && !decided.has(key?.toString() ?? ''),
     ),
     plan: {
-      commands: plan.commands.filter((command) => !isDecided(command)).map((command) => withAge(command, honourKeys)),
+      commands: plan.commands.filter((command) => !isDecided(command)).map((command) => withAge(command, history)),
       messages: plan.messages.filter(({ command }) => !isDecided(command)),
     },
     honourKeys,
@@ -102,7 +102,8 @@ export function judgeHistory(history: JudgedHistory): {
     underWayAtKills: underWayAtKills(read.ledger),
     unclearKeys: service.unclearCommandKeys(),
     wasCutAround: () => false,
-    mayBeUnfound: history.disturbed.has('unfound'),
+    // A look-up goes by the clock of whoever sent the call.
+    mayBeUnfound: history.disturbed.has('unfound') || history.disturbed.has('clocks'),
     residentBytesMax: new Map(),
     badStops: [],
   });
@@ -124,9 +125,10 @@ export function judgeHistory(history: JudgedHistory): {
 
 /**
  * Doubt that is settled by calling again is not, where the service answers HTTP 409 from then on, as for a quote that
- * expired meanwhile: such a command waits until it is too old.
+ * expired meanwhile: such a command waits until it is too old. By a clock that is wrong any may be.
  */
-function withAge(command: ChaosCommand, honourKeys: readonly CommandType[]): ChaosCommand {
+function withAge(command: ChaosCommand, { disturbed, honourKeys }: JudgedHistory): ChaosCommand {
+  if (disturbed.has('clocks')) return { ...command, hasExpiry: true, allowed: [...command.allowed, 'EXPIRED'] };
   const operation = command.type === 'immediate-quote' ? 'execute-quote' : command.commandType;
   const isOneShot = operation === 'execute-quote' || operation === 'reject-transaction';
   return isOneShot && honourKeys.includes(operation) ? { ...command, hasExpiry: true } : command;

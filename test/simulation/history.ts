@@ -10,7 +10,7 @@ import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
 import type { DisturbanceChoice } from './disturbances.ts';
 import { Draws } from './draws.ts';
 import { judgeHistory, readHistory } from './history-judgement.ts';
-import { keepUp, type UpkeepOptions } from './kafka-upkeep.ts';
+import { KafkaUpkeep } from './kafka-upkeep.ts';
 import { Operators } from './operators.ts';
 import { Publishers } from './publishers.ts';
 import { scenarioOf, type Scenario } from './scenario.ts';
@@ -44,6 +44,9 @@ const HEAL_MS_MAX = 240_000;
 /** What a zombie may still do, or a late call: nothing may come of it. */
 const REST_MS = 8_000;
 const LOOK_MS = 250;
+const SEGMENT_CLOSED_MS = 60_000;
+/** Longer than LEDGER_RETENTION and the `delete.retention.ms` of the ledger. */
+const AWAY_MS = 7.2 * 86_400_000;
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -72,7 +75,7 @@ class World {
   readonly #service: SimulatedService;
   readonly #publishers: Publishers;
   readonly #operators: Operators;
-  readonly #upkeep: UpkeepOptions;
+  readonly #upkeep: KafkaUpkeep;
 
   constructor(options: HistoryOptions) {
     this.#options = options;
@@ -112,7 +115,7 @@ class World {
       results: () => readHistory(broker, topics).results,
       log,
     });
-    this.#upkeep = { scenario, time, draws: this.#draws('upkeep'), broker, topics, log };
+    this.#upkeep = new KafkaUpkeep({ scenario, time, draws: this.#draws('upkeep'), broker, topics, log });
   }
 
   install(): () => void {
@@ -130,12 +133,14 @@ class World {
     await this.#publishers.start(this.#service.state);
     this.#fleet.start(this.#service);
     this.#operators.start(() => this.#fleet.isTroubled());
-    keepUp(this.#upkeep);
+    this.#upkeep.start();
     await this.#time.runUntil(() => false, beganMs + this.#scenario.durationMs);
     this.#fleet.heal();
     await this.#until(() => this.#fleet.isAwake() && this.#publishers.unanswered().length === 0);
     await this.#rest();
+    await this.#askAgain();
     await this.#decide();
+    if (this.#scenario.disturbed.has('absence')) await this.#absence();
     this.#fleet.end();
     await this.#rest();
     const plan = this.#publishers.plan();
@@ -160,6 +165,28 @@ class World {
       disturbances: this.#fleet.disturbances,
       hash: this.#hash.digest('hex'),
     };
+  }
+
+  /** Long enough for keys to be forgotten, and then for the tombstones to vanish: stores of before never hear of them. */
+  async #absence(): Promise<void> {
+    this.#upkeep.stop();
+    for (const stores of ['lost', 'old'] as const) {
+      this.#fleet.leave();
+      await this.#time.runUntil(() => false, this.#time.nowMs + SEGMENT_CLOSED_MS);
+      this.#upkeep.compact();
+      await this.#time.runUntil(() => false, this.#time.nowMs + AWAY_MS);
+      this.#upkeep.compact();
+      this.#fleet.comeBack(this.#service, stores);
+      await this.#publishers.publishMore(this.#service.state);
+      await this.#until(() => this.#publishers.unanswered().length === 0);
+      await this.#rest();
+    }
+  }
+
+  /** Nothing is forgotten before its time. */
+  async #askAgain(): Promise<void> {
+    this.#publishers.copySome();
+    await this.#until(() => this.#publishers.unanswered().length === 0);
   }
 
   /** Persons look each UNKNOWN up at the service, and decide what is true. */

@@ -16,16 +16,35 @@ export interface UpkeepOptions {
 
 const COMPACTION_MS_MAX = 6_000;
 
-/** Goes on as long as a history does: brokers never rest. */
-export function keepUp(options: UpkeepOptions): void {
-  if (options.scenario.disturbed.has('compaction')) compactLater(options);
-}
+export class KafkaUpkeep {
+  readonly #options: UpkeepOptions;
+  #isOver = false;
 
-function compactLater(options: UpkeepOptions): void {
-  const { broker, draws, log, time, topics } = options;
-  time.after(draws.between(1, COMPACTION_MS_MAX), null, () => {
+  constructor(options: UpkeepOptions) {
+    this.#options = options;
+  }
+
+  /** Goes on whether or not all has healed: brokers never rest. */
+  start(): void {
+    if (this.#options.scenario.disturbed.has('compaction')) this.#compactLater();
+  }
+
+  stop(): void {
+    this.#isOver = true;
+  }
+
+  compact(): void {
+    const { broker, log, topics } = this.#options;
     broker.compact(topics.ledger);
     log('the ledger is compacted');
-    compactLater(options);
-  });
+  }
+
+  #compactLater(): void {
+    const { draws, time } = this.#options;
+    time.after(draws.between(1, COMPACTION_MS_MAX), null, () => {
+      if (this.#isOver) return;
+      this.compact();
+      this.#compactLater();
+    });
+  }
 }
