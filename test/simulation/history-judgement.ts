@@ -43,6 +43,8 @@ export interface JudgedHistory {
   readonly laneCount: number;
   readonly honourKeys: readonly CommandType[];
   readonly disturbed: ReadonlySet<Disturbance>;
+  /** When all processors left for longer than states of transactions are remembered; Infinity: never. */
+  readonly absentFromMs: number;
 }
 
 /** A member that was counted out may begin calls until its last heartbeat is older than the session time-out. */
@@ -88,6 +90,9 @@ export function judgeHistory(history: JudgedHistory): {
   const { wrong, outcomes } = judgeChaos({
     ...read,
     results: read.results.filter((result) => !isDecided(result)),
+    // What was forgotten may be announced anew, where a poller goes over the last minutes again.
+    transactionEvents: read.transactionEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
+    quoteEvents: read.quoteEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
     deadLetters: read.deadLetters.filter(
       ({ headers, key }) => headers['dlq-reason'] !== 'REFUSED_DECISION' && !decided.has(key?.toString() ?? ''),
     ),

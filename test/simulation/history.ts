@@ -76,6 +76,7 @@ class World {
   readonly #publishers: Publishers;
   readonly #operators: Operators;
   readonly #upkeep: KafkaUpkeep;
+  #absentFromMs = Infinity;
 
   constructor(options: HistoryOptions) {
     this.#options = options;
@@ -153,6 +154,7 @@ class World {
       laneCount: this.#scenario.laneCount,
       honourKeys: this.#scenario.honourKeys,
       disturbed: this.#scenario.disturbed,
+      absentFromMs: this.#absentFromMs,
     });
     return {
       seed: this.#options.seed,
@@ -170,6 +172,7 @@ class World {
   /** Long enough for keys to be forgotten, and then for the tombstones to vanish: stores of before never hear of them. */
   async #absence(): Promise<void> {
     this.#upkeep.stop();
+    this.#absentFromMs = this.#time.nowMs;
     for (const stores of ['lost', 'old'] as const) {
       this.#fleet.leave();
       await this.#time.runUntil(() => false, this.#time.nowMs + SEGMENT_CLOSED_MS);
