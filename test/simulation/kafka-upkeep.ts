@@ -15,6 +15,9 @@ export interface UpkeepOptions {
 }
 
 const COMPACTION_MS_MAX = 6_000;
+const TOPIC_GONE_MS_MAX = 2_000;
+const LEADER_MS_MAX = 5_000;
+const LOW_END_MS_MAX = 8_000;
 
 export class KafkaUpkeep {
   readonly #options: UpkeepOptions;
@@ -26,7 +29,11 @@ export class KafkaUpkeep {
 
   /** Goes on whether or not all has healed: brokers never rest. */
   start(): void {
-    if (this.#options.scenario.disturbed.has('compaction')) this.#compactLater();
+    const { disturbed } = this.#options.scenario;
+    if (disturbed.has('compaction')) this.#compactLater();
+    if (disturbed.has('topics-again')) this.#once(() => this.#makeAgain());
+    if (disturbed.has('truncation')) this.#once(() => this.#truncate());
+    if (disturbed.has('leaders')) this.#moveLeaderLater();
   }
 
   stop(): void {
@@ -37,6 +44,50 @@ export class KafkaUpkeep {
     const { broker, log, topics } = this.#options;
     broker.compact(topics.ledger);
     log('the ledger is compacted');
+  }
+
+  #once(work: () => void): void {
+    const { draws, scenario, time } = this.#options;
+    time.after(draws.between(0, scenario.durationMs), null, work);
+  }
+
+  #makeAgain(): void {
+    const { broker, draws, log, scenario, time } = this.#options;
+    const topic = this.#commandTopic();
+    const config = broker.config(topic);
+    broker.deleteTopic(topic);
+    log(`${topic} is deleted`);
+    time.after(draws.between(10, TOPIC_GONE_MS_MAX), null, () => {
+      broker.createTopic(topic, scenario.laneCount, config);
+      log(`${topic} is made again`);
+    });
+  }
+
+  #truncate(): void {
+    const { broker, draws, log, scenario } = this.#options;
+    const [topic, lane] = [this.#commandTopic(), draws.below(scenario.laneCount)];
+    const partition = broker.log(topic, lane);
+    const offset = Math.ceil(draws.between(partition.lowOffset(), partition.nextOffset()));
+    partition.deleteBefore(offset);
+    log(`${topic}, partition ${lane} begins at ${offset}`);
+  }
+
+  #moveLeaderLater(): void {
+    const { broker, draws, log, scenario, time } = this.#options;
+    time.after(draws.between(0, LEADER_MS_MAX), null, () => {
+      if (this.#isOver) return;
+      const [topic, lane] = [draws.pick(broker.topics()), draws.below(scenario.laneCount)];
+      const partition = broker.log(topic, lane);
+      const end = Math.floor(draws.between(partition.lowOffset(), partition.lastStableOffset()));
+      broker.moveLeader(topic, lane, end, draws.between(100, LOW_END_MS_MAX));
+      log(`${topic}, partition ${lane} seems to end at ${end}`);
+      this.#moveLeaderLater();
+    });
+  }
+
+  #commandTopic(): string {
+    const { draws, topics } = this.#options;
+    return draws.pick(Object.values(topics.commands));
   }
 
   #compactLater(): void {

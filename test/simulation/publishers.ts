@@ -14,6 +14,7 @@ import type { Draws } from './draws.ts';
 import type { Scenario } from './scenario.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import { headerText, type StoredHeaders } from './simulated-log.ts';
+import { createQuoteOf } from '../support/commands.ts';
 import { SETTLING_TIME_MS } from './simulated-process.ts';
 import type { ServiceState } from './service-state.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -42,6 +43,9 @@ const COPY_IN_DOUBT_SHARE = 0.5;
 const COPY_IN_DOUBT_SPREAD_MS = 1_500;
 const COPIES_IN_DOUBT_MAX = 4;
 const ASKED_AGAIN_SHARE = 0.3;
+/** Together their entries are more than one batch takes. */
+const MASSES = 100;
+const MASS_LENGTH = 50_000;
 /** A publisher whose topic is not there tries again. */
 const AGAIN_MS = 200;
 
@@ -80,6 +84,20 @@ export class Publishers {
       const again = { ...message, expiresAfterMs: null };
       time.after(message.atMs + draws.between(1, PUBLISHED_AGAIN_MS_MAX), null, () => this.#publish(again));
     }
+  }
+
+  /** Many commands, nearly as large as they may be. */
+  publishMasses(): void {
+    const commands = Array.from({ length: MASSES }, (_, index): ChaosCommand => {
+      const key = `mass-${index}`;
+      const fields = { ...createQuoteOf(key, 5n), immediatelyExecute: false, description: 'x'.repeat(MASS_LENGTH) };
+      const type = 'create-quote';
+      const books = { subject: key, account: null, effectAmount: 0n };
+      const allowed = ['ACCEPTED', 'EXPIRED'] as const;
+      return { type, commandType: type, key, fields, allowed, ...books, isUnreadable: false, hasExpiry: true };
+    });
+    this.#plan = { ...this.#plan, commands: [...this.#plan.commands, ...commands] };
+    for (const { key } of commands) this.copy(key, 1);
   }
 
   /** A few commands of which each is to be ACCEPTED. */
@@ -152,10 +170,10 @@ export class Publishers {
 
   #publish(message: ChaosMessage): void {
     const { log, scenario, time, topics } = this.#options;
-    const { command, expiresAfterMs, fields, id, isMisrouted } = message;
+    const { command, expiresAfterMs, fields, id } = message;
     const { commandType, isUnreadable, key } = command;
     const expiry = expiresAfterMs === null ? null : new Date(time.nowMs + expiresAfterMs).toISOString();
-    const lane = (laneOf(key, scenario.laneCount) + (isMisrouted ? 1 : 0)) % scenario.laneCount;
+    const [lane = 0] = lanesOf(message, scenario.laneCount);
     const value = isUnreadable ? '{"this is not' : stringifyLossless(fields);
     const headers = { ce_id: id, ...(expiry === null ? {} : { 'expires-at': expiry }) };
     log(`published ${id} ${key}`);
@@ -212,6 +230,15 @@ function withMoreExpiries({ commands, messages }: Plan, drawExpiry: () => number
         message.kind === 'first' ? (message.expiresAfterMs ?? expiries.get(message.command.key) ?? null) : null,
     })),
   };
+}
+
+/** Where a message is published, and where its key belongs. */
+export function lanesOf(
+  { command, isMisrouted }: Pick<ChaosMessage, 'command' | 'isMisrouted'>,
+  laneCount: number,
+): number[] {
+  const lane = laneOf(command.key, laneCount);
+  return isMisrouted ? [(lane + 1) % laneCount, lane] : [lane];
 }
 
 export function jsonHeaders(texts: Readonly<Record<string, string>>): StoredHeaders {

@@ -51,6 +51,8 @@ const LOOKED_UP_TYPES: readonly ChaosType[] = ['execute-quote', 'reject-transact
 /** Where look-ups overlap, calls are lost soon after they were sent. */
 const SOON_MS_MAX = 300;
 const SLOW_CALL_SHARE = 0.5;
+/** Beyond the age of any command. */
+const TOLD_TO_WAIT: CallTrouble = { kind: 'status', httpStatus: 429, takesEffect: false, retryAfterSeconds: 150 };
 /** Calls have to be under way, or wait, when lanes are handed over and processes wake. */
 const SLOWED = ['slow-service', 'heartbeats', 'handovers'] as const;
 /** Transactions that a list leaves out, where any does. */
@@ -105,6 +107,17 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
       : {}),
     // As in earnest: longer than a session and a handover.
     ...(disturbed.has('slow-service') || disturbed.has('handovers') ? { apiTimeoutMs: 8_000 } : {}),
+    // One lane has them all, and time to call each once.
+    ...(disturbed.has('masses')
+      ? {
+          laneCount: 1,
+          processCount: 1,
+          durationMs: 60_000,
+          disturbanceMs: 3_600_000,
+          troubleShare: 0,
+          dialFreezeShare: 0,
+        }
+      : {}),
     // Doubt takes its time to be settled, and an open breaker would let none come up.
     ...(disturbed.has('look-ups') || disturbed.has('unfound')
       ? { durationMs: 30_000, disturbanceMs: 30_000, breakerErrorPercent: 100, troubleShare: 0.003 }
@@ -160,6 +173,7 @@ export function pageTrouble(scenario: Scenario, draws: Draws): CallTrouble {
 }
 
 export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
+  if (scenario.disturbed.has('masses')) return TOLD_TO_WAIT;
   if (!draws.chance(scenario.callTroubleShare)) {
     const { disturbed } = scenario;
     const isSlow = SLOWED.some((slowed) => disturbed.has(slowed)) && draws.chance(SLOW_CALL_SHARE);

@@ -74,17 +74,22 @@ export class SimulatedFleet implements Disturber {
     return this.#processes.every((process) => process?.isFrozen === false);
   }
 
+  /** Lanes that wait for a person, and why. */
+  stoppedLanes(): Map<number, string> {
+    return new Map(this.#processes.flatMap((process) => [...(process?.stoppedLanes() ?? [])]));
+  }
+
   /** All processes are gone, and none comes. */
   leave(): void {
     this.#isAway = true;
     for (const process of this.#processes) if (process !== null) this.kill(process, 'for long');
   }
 
-  /** Processes come again, without a store or with those of long ago. */
-  comeBack(service: SimulatedService, stores: 'lost' | 'old'): void {
+  /** Processes come again, with their stores, without, or with those of long ago. */
+  comeBack(service: SimulatedService, stores: 'kept' | 'lost' | 'old'): void {
     this.#isAway = false;
     if (stores === 'lost') this.#stores.loseAll();
-    else this.#stores.useOldOnly();
+    if (stores === 'old') this.#stores.useOldOnly();
     for (const slot of this.#processes.keys()) this.#startLater(slot, service, FIRST_START_MS_MAX);
   }
 

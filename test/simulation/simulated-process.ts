@@ -65,6 +65,12 @@ export class SimulatedProcess implements Caller {
     return this.#lanes?.status().processId ?? '';
   }
 
+  /** Lanes that cannot go on without a person, and why. */
+  stoppedLanes(): Map<number, string> {
+    const lanes = [...(this.#lanes?.status().lanes ?? [])].filter(([, { stage }]) => stage === 'stopped');
+    return new Map(lanes.map(([lane, { stoppedReason }]) => [lane, stoppedReason ?? '']));
+  }
+
   /** Ends in order, as on SIGTERM. */
   end(whenEnded: () => void): void {
     this.isStopping = true;

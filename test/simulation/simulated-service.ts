@@ -21,7 +21,7 @@ export type CallTrouble =
   | { kind: 'lost-after' }
   /** The connection is lost; the effect comes earlier or later. After sending, both. */
   | { kind: 'late'; lostMs: number; byMs: number }
-  | { kind: 'status'; httpStatus: number; takesEffect: boolean };
+  | { kind: 'status'; httpStatus: number; takesEffect: boolean; retryAfterSeconds?: number };
 
 /** A process, as the service's books of calls know it. */
 export interface Caller extends Owner {
@@ -179,10 +179,10 @@ export class SimulatedService {
         this.state.performed(request, sentMs);
         return null;
       case 'status': {
-        const { httpStatus, takesEffect } = trouble;
+        const { httpStatus, retryAfterSeconds = RETRY_AFTER_SECONDS, takesEffect } = trouble;
         if (takesEffect) this.state.performed(request, sentMs);
         const body = JSON.stringify({ status: httpStatus, code: 'TROUBLE', message: 'of the simulation' });
-        const retryAfter = httpStatus === 429 ? String(RETRY_AFTER_SECONDS) : null;
+        const retryAfter = httpStatus === 429 ? String(retryAfterSeconds) : null;
         return { kind: 'response', httpStatus, retryAfter, location: null, body, cut: false };
       }
     }
