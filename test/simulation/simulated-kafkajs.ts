@@ -44,6 +44,7 @@ interface GivenMessage {
   readonly partition: number;
   readonly key: string | Buffer | null;
   readonly value: Buffer | null;
+  readonly timestamp?: string;
   readonly headers: Readonly<Record<string, string | Buffer | string[] | Buffer[]>>;
 }
 
@@ -119,14 +120,19 @@ function producerOf(
 }
 
 /** As kafkajs writes it: with the time of the client, and an error for a header that is neither text nor bytes. */
-function recordOf({ headers, key, value }: GivenMessage): NewRecord {
+function recordOf({ headers, key, timestamp, value }: GivenMessage): NewRecord {
   const stored = Object.entries(headers).flatMap(([name, given]) =>
     [given].flat().map((text): [string, Buffer] => {
       Buffer.byteLength(text);
       return [name, Buffer.from(text)];
     }),
   );
-  return { key: key === null ? null : Buffer.from(key), value, headers: stored, timestampMs: Date.now() };
+  return {
+    key: key === null ? null : Buffer.from(key),
+    value,
+    headers: stored,
+    timestampMs: timestamp === undefined ? Date.now() : Number(timestamp),
+  };
 }
 
 /** For counting crashes by point: a topic by what it is for. */
