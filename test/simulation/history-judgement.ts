@@ -51,6 +51,8 @@ export interface JudgedHistory {
   readonly poison: ReadonlySet<string>;
   /** Lanes that wait for a person in the end, and why. */
   readonly stoppedLanes: ReadonlyMap<number, string>;
+  /** Lanes of which an administrator removed messages. */
+  readonly jumpedLanes: ReadonlySet<number>;
   /** What processes said of themselves. */
   readonly failures: readonly string[];
 }
@@ -131,6 +133,7 @@ export function judgeHistory(history: JudgedHistory): {
       ...ofDecided,
       ...judgeAnswered(messages, read.results),
       ...judgePoison(history),
+      ...judgeStops(history),
       // Poison may make our own code fail: the message is set aside.
       ...(poison.size > 0 ? [] : failures),
       ...judgeLedger(read.ledger),
@@ -162,6 +165,13 @@ function withoutExcused({ laneCount, plan, read, stoppedLanes }: JudgedHistory):
       deadLetters: read.deadLetters.filter(({ key }) => isJudged(key?.toString() ?? '')),
     },
   };
+}
+
+/** A lane waits for a person only where something was taken from it. */
+function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
+  return [...stoppedLanes]
+    .filter(([lane]) => !jumpedLanes.has(lane))
+    .map(([lane, reason]) => `lane ${lane} stopped without need: ${reason}`);
 }
 
 /** Each is answered or buried, but in lanes that wait for a person. */

@@ -172,6 +172,7 @@ class World {
       absentFromMs: this.#absentFromMs,
       poison,
       stoppedLanes,
+      jumpedLanes: this.#upkeep.jumped,
       failures: this.#fleet.failures,
     });
     return {

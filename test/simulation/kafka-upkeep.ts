@@ -20,6 +20,8 @@ const LEADER_MS_MAX = 5_000;
 const LOW_END_MS_MAX = 8_000;
 
 export class KafkaUpkeep {
+  /** Lanes of which messages were removed. */
+  readonly jumped = new Set<number>();
   readonly #options: UpkeepOptions;
   #isOver = false;
 
@@ -56,6 +58,7 @@ export class KafkaUpkeep {
     const topic = this.#commandTopic();
     const config = broker.config(topic);
     broker.deleteTopic(topic);
+    for (let lane = 0; lane < scenario.laneCount; lane += 1) this.jumped.add(lane);
     log(`${topic} is deleted`);
     time.after(draws.between(10, TOPIC_GONE_MS_MAX), null, () => {
       broker.createTopic(topic, scenario.laneCount, config);
@@ -69,6 +72,7 @@ export class KafkaUpkeep {
     const partition = broker.log(topic, lane);
     const offset = Math.ceil(draws.between(partition.lowOffset(), partition.nextOffset()));
     partition.deleteBefore(offset);
+    this.jumped.add(lane);
     log(`${topic}, partition ${lane} begins at ${offset}`);
   }
 

@@ -41,8 +41,8 @@ export type ProcessDisturbance = 'kill' | 'freeze' | 'end' | 'set the clock';
 
 /** From the loss of a call to its effect: later than any look at the service before the settling time is over. */
 const LATE_MS_MAX = 0.9 * SETTLING_TIME_MS;
-/** Heartbeats after which the process freezes, in histories where any does. */
-const HEARTBEAT_FREEZE_SHARE = 0.04;
+/** Of heartbeats that are sent while a call is about to be: the process freezes, in histories where any does. */
+const HEARTBEAT_FREEZE_SHARE = 0.3;
 /** Pages of transactions that come late, where any does. */
 const PAGE_TROUBLE_SHARE = 0.1;
 const SLOW_PAGE_SHARE = 0.7;
@@ -133,9 +133,10 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
   return { ...scenario, ...usual, ...others, disturbed };
 }
 
-export function troubleAt(scenario: Scenario, draws: Draws, point: string): Trouble {
+/** @param isDialling the process is about to send a call */
+export function troubleAt(scenario: Scenario, draws: Draws, point: string, isDialling: boolean): Trouble {
   if (point === 'dial' && draws.chance(scenario.dialFreezeShare)) return { kind: 'freeze' };
-  const isHeartbeats = point === 'Heartbeat' && scenario.disturbed.has('heartbeats');
+  const isHeartbeats = point === 'Heartbeat' && isDialling && scenario.disturbed.has('heartbeats');
   if (isHeartbeats && draws.chance(HEARTBEAT_FREEZE_SHARE)) return { kind: 'freeze' };
   const share = scenario.troubleShare * (DULL_POINTS.has(point) ? DULL_SHARE : 1);
   if (!draws.chance(share)) return { kind: 'none' };

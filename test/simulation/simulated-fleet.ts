@@ -100,7 +100,8 @@ export class SimulatedFleet implements Disturber {
   troubleAt(owner: Owner, point: string): Trouble {
     const { draws, log, scenario } = this.#options;
     if (!this.#isTroubled) return { kind: 'none' };
-    const trouble = troubleAt(scenario, draws, point);
+    const isDialling = this.#processes.some((process) => process === owner && process.dialling > 0);
+    const trouble = troubleAt(scenario, draws, point, isDialling);
     if (trouble.kind !== 'none' && trouble.kind !== 'crash') log(`${owner.name}: ${point}: ${trouble.kind}`);
     return trouble;
   }

@@ -40,6 +40,7 @@ export class SimulatedProcess implements Caller {
   #isAlive = true;
   isFrozen = false;
   isStopping = false;
+  dialling = 0;
   readonly #options: ProcessOptions;
   #lanes: LaneSet | null = null;
 

@@ -25,6 +25,8 @@ export type CallTrouble =
 
 /** A process, as the service's books of calls know it. */
 export interface Caller extends Owner {
+  /** Calls that are about to be sent. */
+  dialling: number;
   processId: () => string;
 }
 
@@ -105,7 +107,9 @@ export class SimulatedService {
       const dialMs = draws.between(0, draws.chance(dialShare) ? DIAL_MS_MAX : 1);
       const trouble = troubleOf(draws, isPage);
       if (disturber.troubleAt(owner, 'dial').kind === 'freeze') disturber.freeze(owner, 'before a call is sent');
+      owner.dialling += 1;
       time.after(dialMs, owner, () => {
+        owner.dialling -= 1;
         if (isSettled) return;
         if (trouble.kind === 'never-sent') {
           settle({ kind: 'never-sent', reason: 'ECONNREFUSED' });
