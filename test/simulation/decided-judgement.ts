@@ -21,6 +21,17 @@ export function carriedOut(given: readonly GivenDecision[], deadLetters: readonl
   return given.filter(({ offset, partition }) => !refused.has(`${partition}/${offset}`));
 }
 
+/** Decisions that are neither refused nor followed by a result. */
+export function unsettled(
+  given: readonly GivenDecision[],
+  { deadLetters, results }: { deadLetters: readonly TopicRecord[]; results: readonly ResultEvent[] },
+): GivenDecision[] {
+  return carriedOut(given, deadLetters).filter(
+    ({ expectedRevision, key }) =>
+      !results.some((result) => result.key === key && result.value.revision > expectedRevision),
+  );
+}
+
 export function judgeDecided(
   command: ChaosCommand,
   decisions: readonly GivenDecision[],

@@ -21,6 +21,8 @@ import type { QuoteEvent, ResultEvent, TransactionEvent } from '../support/journ
 import type { Disturbance } from './disturbances.ts';
 import { carriedOut, judgeAnswered, judgeDecided } from './decided-judgement.ts';
 import type { GivenDecision } from './operators.ts';
+import { lanesOf } from './publishers.ts';
+import { POISON_PREFIX } from './poison.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { StoredRecord } from './simulated-log.ts';
 import { eventValue } from './simulated-registry.ts';
@@ -43,6 +45,16 @@ export interface JudgedHistory {
   readonly laneCount: number;
   readonly honourKeys: readonly CommandType[];
   readonly disturbed: ReadonlySet<Disturbance>;
+  /** When all processors left for longer than states of transactions are remembered; Infinity: never. */
+  readonly absentFromMs: number;
+  /** Keys of poison that was published. */
+  readonly poison: ReadonlySet<string>;
+  /** Lanes that wait for a person in the end, and why. */
+  readonly stoppedLanes: ReadonlyMap<number, string>;
+  /** Lanes of which an administrator removed messages. */
+  readonly jumpedLanes: ReadonlySet<number>;
+  /** What processes said of themselves. */
+  readonly failures: readonly string[];
 }
 
 /** A member that was counted out may begin calls until its last heartbeat is older than the session time-out. */
@@ -81,18 +93,22 @@ export function judgeHistory(history: JudgedHistory): {
   wrong: string[];
   outcomes: Record<string, number>;
 } {
-  const { decisions, honourKeys, plan, read, service } = history;
+  const { decisions, failures, honourKeys, poison, service } = history;
+  const { plan, read } = withoutExcused(history);
   const carried = carriedOut(decisions, read.deadLetters);
   const decided = Map.groupBy(carried, ({ key }) => key);
   const isDecided = ({ key }: { key: string }): boolean => decided.has(key);
   const { wrong, outcomes } = judgeChaos({
     ...read,
     results: read.results.filter((result) => !isDecided(result)),
+    // What was forgotten may be announced anew, where a poller goes over the last minutes again.
+    transactionEvents: read.transactionEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
+    quoteEvents: read.quoteEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
     deadLetters: read.deadLetters.filter(
       ({ headers, key }) => headers['dlq-reason'] !== 'REFUSED_DECISION' && !decided.has(key?.toString() ?? ''),
     ),
     plan: {
-      commands: plan.commands.filter((command) => !isDecided(command)).map((command) => withAge(command, honourKeys)),
+      commands: plan.commands.filter((command) => !isDecided(command)).map((command) => withAge(command, history)),
       messages: plan.messages.filter(({ command }) => !isDecided(command)),
     },
     honourKeys,
@@ -102,7 +118,8 @@ export function judgeHistory(history: JudgedHistory): {
     underWayAtKills: underWayAtKills(read.ledger),
     unclearKeys: service.unclearCommandKeys(),
     wasCutAround: () => false,
-    mayBeUnfound: history.disturbed.has('unfound'),
+    // A look-up goes by the clock of whoever sent the call.
+    mayBeUnfound: history.disturbed.has('unfound') || history.disturbed.has('clocks'),
     residentBytesMax: new Map(),
     badStops: [],
   });
@@ -115,6 +132,10 @@ export function judgeHistory(history: JudgedHistory): {
       ...wrong,
       ...ofDecided,
       ...judgeAnswered(messages, read.results),
+      ...judgePoison(history),
+      ...judgeStops(history),
+      // Poison may make our own code fail: the message is set aside.
+      ...(poison.size > 0 ? [] : failures),
       ...judgeLedger(read.ledger),
       ...judgeCalls(history),
     ],
@@ -122,11 +143,54 @@ export function judgeHistory(history: JudgedHistory): {
   };
 }
 
+/** Without poison, and without what has no answer in lanes that wait for a person. */
+function withoutExcused({ laneCount, plan, read, stoppedLanes }: JudgedHistory): Pick<JudgedHistory, 'plan' | 'read'> {
+  const answered = new Set(read.results.map(({ headers }) => headers['in-reply-to']));
+  const excused = new Set(
+    plan.messages
+      .filter(
+        ({ id, ...message }) => !answered.has(id) && lanesOf(message, laneCount).some((lane) => stoppedLanes.has(lane)),
+      )
+      .map(({ command }) => command.key),
+  );
+  const isJudged = (key: string): boolean => !excused.has(key) && !key.startsWith(POISON_PREFIX);
+  return {
+    plan: {
+      commands: plan.commands.filter(({ key }) => isJudged(key)),
+      messages: plan.messages.filter(({ command }) => isJudged(command.key)),
+    },
+    read: {
+      ...read,
+      results: read.results.filter(({ key }) => isJudged(key)),
+      deadLetters: read.deadLetters.filter(({ key }) => isJudged(key?.toString() ?? '')),
+    },
+  };
+}
+
+/** A lane waits for a person only where something was taken from it. */
+function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
+  return [...stoppedLanes]
+    .filter(([lane]) => !jumpedLanes.has(lane))
+    .map(([lane, reason]) => `lane ${lane} stopped without need: ${reason}`);
+}
+
+/** Each is answered or buried, but in lanes that wait for a person. */
+function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): string[] {
+  const answered = new Set(read.results.map(({ headers }) => headers['in-reply-to']));
+  const buried = new Set(read.deadLetters.map(({ key }) => key?.toString()));
+  return [...poison]
+    .filter((key) => !answered.has(key) && !buried.has(key) && !stoppedLanes.has(laneOf(key, laneCount)))
+    .map((key) => `${key}: neither answered nor buried`);
+}
+
 /**
  * Doubt that is settled by calling again is not, where the service answers HTTP 409 from then on, as for a quote that
- * expired meanwhile: such a command waits until it is too old.
+ * expired meanwhile: such a command waits until it is too old. By a clock that is wrong any may be, and when the service
+ * tells all to wait.
  */
-function withAge(command: ChaosCommand, honourKeys: readonly CommandType[]): ChaosCommand {
+function withAge(command: ChaosCommand, { disturbed, honourKeys }: JudgedHistory): ChaosCommand {
+  if (disturbed.has('clocks') || disturbed.has('masses'))
+    return { ...command, hasExpiry: true, allowed: [...command.allowed, 'EXPIRED'] };
   const operation = command.type === 'immediate-quote' ? 'execute-quote' : command.commandType;
   const isOneShot = operation === 'execute-quote' || operation === 'reject-transaction';
   return isOneShot && honourKeys.includes(operation) ? { ...command, hasExpiry: true } : command;

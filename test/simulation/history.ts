@@ -7,12 +7,15 @@
 import { createHash } from 'node:crypto';
 import { topicDefinitions, type TopicDefinition } from '../../src/producers/topic-definitions.ts';
 import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
+import type { ChaosMessage } from '../chaos/chaos-commands.ts';
 import type { DisturbanceChoice } from './disturbances.ts';
+import { unsettled } from './decided-judgement.ts';
 import { Draws } from './draws.ts';
 import { judgeHistory, readHistory } from './history-judgement.ts';
-import { keepUp, type UpkeepOptions } from './kafka-upkeep.ts';
+import { KafkaUpkeep, type UpkeepOptions } from './kafka-upkeep.ts';
 import { Operators } from './operators.ts';
-import { Publishers } from './publishers.ts';
+import { lanesOf, Publishers } from './publishers.ts';
+import { publishPoison } from './poison.ts';
 import { scenarioOf, type Scenario } from './scenario.ts';
 import { SimulatedBroker, type TopicConfig } from './simulated-broker.ts';
 import { SimulatedFleet } from './simulated-fleet.ts';
@@ -44,6 +47,11 @@ const HEAL_MS_MAX = 240_000;
 /** What a zombie may still do, or a late call: nothing may come of it. */
 const REST_MS = 8_000;
 const LOOK_MS = 250;
+/** All that the service told to wait have waited long enough. */
+const ALL_DUE_MS = 180_000;
+const SEGMENT_CLOSED_MS = 60_000;
+/** Longer than LEDGER_RETENTION and the `delete.retention.ms` of the ledger. */
+const AWAY_MS = 7.2 * 86_400_000;
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -72,7 +80,9 @@ class World {
   readonly #service: SimulatedService;
   readonly #publishers: Publishers;
   readonly #operators: Operators;
-  readonly #upkeep: UpkeepOptions;
+  readonly #upkeepOptions: UpkeepOptions;
+  readonly #upkeep: KafkaUpkeep;
+  #absentFromMs = Infinity;
 
   constructor(options: HistoryOptions) {
     this.#options = options;
@@ -112,7 +122,8 @@ class World {
       results: () => readHistory(broker, topics).results,
       log,
     });
-    this.#upkeep = { scenario, time, draws: this.#draws('upkeep'), broker, topics, log };
+    this.#upkeepOptions = { scenario, time, draws: this.#draws('upkeep'), broker, topics, log };
+    this.#upkeep = new KafkaUpkeep(this.#upkeepOptions);
   }
 
   install(): () => void {
@@ -130,12 +141,22 @@ class World {
     await this.#publishers.start(this.#service.state);
     this.#fleet.start(this.#service);
     this.#operators.start(() => this.#fleet.isTroubled());
-    keepUp(this.#upkeep);
+    this.#upkeep.start();
+    const poison = publishPoison({
+      ...this.#upkeepOptions,
+      publishers: this.#publishers,
+      draws: this.#draws('poison'),
+    });
+    if (this.#scenario.disturbed.has('masses')) this.#publishers.publishMasses();
     await this.#time.runUntil(() => false, beganMs + this.#scenario.durationMs);
     this.#fleet.heal();
-    await this.#until(() => this.#fleet.isAwake() && this.#publishers.unanswered().length === 0);
+    if (this.#scenario.disturbed.has('masses')) await this.#untilAllIsDue();
+    await this.#until(() => this.#fleet.isAwake() && this.#awaited().length === 0);
     await this.#rest();
+    await this.#askAgain();
     await this.#decide();
+    if (this.#scenario.disturbed.has('absence')) await this.#absence();
+    const stoppedLanes = this.#fleet.stoppedLanes();
     this.#fleet.end();
     await this.#rest();
     const plan = this.#publishers.plan();
@@ -148,10 +169,15 @@ class World {
       laneCount: this.#scenario.laneCount,
       honourKeys: this.#scenario.honourKeys,
       disturbed: this.#scenario.disturbed,
+      absentFromMs: this.#absentFromMs,
+      poison,
+      stoppedLanes,
+      jumpedLanes: this.#upkeep.jumped,
+      failures: this.#fleet.failures,
     });
     return {
       seed: this.#options.seed,
-      wrong: [...new Set([...judged.wrong, ...this.#fleet.failures])],
+      wrong: [...new Set(judged.wrong)],
       commands: plan.commands.length,
       calls: this.#service.calls,
       events: this.#time.events,
@@ -162,16 +188,52 @@ class World {
     };
   }
 
+  /** Messages without an answer, but in lanes that wait for a person. */
+  #awaited(): ChaosMessage[] {
+    const unanswered = this.#publishers.unanswered();
+    if (unanswered.length === 0) return unanswered;
+    const stopped = this.#fleet.stoppedLanes();
+    return unanswered.filter(
+      (message) => !lanesOf(message, this.#scenario.laneCount).some((lane) => stopped.has(lane)),
+    );
+  }
+
+  async #untilAllIsDue(): Promise<void> {
+    this.#fleet.leave();
+    await this.#time.runUntil(() => false, this.#time.nowMs + ALL_DUE_MS);
+    this.#fleet.comeBack(this.#service, 'kept');
+  }
+
+  /** Long enough for keys to be forgotten, and then for the tombstones to vanish: stores of before never hear of them. */
+  async #absence(): Promise<void> {
+    this.#upkeep.stop();
+    this.#absentFromMs = this.#time.nowMs;
+    for (const stores of ['lost', 'old'] as const) {
+      this.#fleet.leave();
+      await this.#time.runUntil(() => false, this.#time.nowMs + SEGMENT_CLOSED_MS);
+      this.#upkeep.compact();
+      await this.#time.runUntil(() => false, this.#time.nowMs + AWAY_MS);
+      this.#upkeep.compact();
+      this.#fleet.comeBack(this.#service, stores);
+      await this.#publishers.publishMore(this.#service.state);
+      await this.#until(() => this.#awaited().length === 0);
+      await this.#rest();
+    }
+  }
+
+  /** Nothing is forgotten before its time. */
+  async #askAgain(): Promise<void> {
+    this.#publishers.copySome();
+    await this.#until(() => this.#awaited().length === 0);
+  }
+
   /** Persons look each UNKNOWN up at the service, and decide what is true. */
   async #decide(): Promise<void> {
-    const decided = this.#operators.decideUnknown();
-    if (decided.length === 0) return;
-    await this.#until(() => {
-      const { results } = readHistory(this.#broker, this.#topics);
-      return decided.every(({ expectedRevision, key }) =>
-        results.some((other) => other.key === key && other.value.revision > expectedRevision),
-      );
-    });
+    const { given } = this.#operators;
+    const isSettled = (): boolean => unsettled(given, readHistory(this.#broker, this.#topics)).length === 0;
+    await this.#until(isSettled);
+    this.#operators.decideUnknown();
+    await this.#until(isSettled);
     await this.#rest();
   }
 

@@ -2,8 +2,10 @@
 import { describe, inject } from 'vitest';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../../src/producers/kafka-client.ts';
 import { Draws } from './draws.ts';
-import { testKafka, type KafkaInTest } from './kafka-conformance.ts';
-import { SimulatedBroker } from './simulated-broker.ts';
+import { testKafka } from './kafka-conformance.ts';
+import { testTopics } from './kafka-conformance-topics.ts';
+import type { KafkaInTest } from './kafka-in-test.ts';
+import { SimulatedBroker, type TopicConfig } from './simulated-broker.ts';
 import { installKafka } from './simulated-kafkajs.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -22,17 +24,21 @@ const SIMULATED_MS_MAX = 600_000;
 
 describe('the simulated Kafka', () => {
   testKafka(() => SIMULATED);
+  testTopics(() => SIMULATED);
 });
 
 describe('the real Kafka', () => {
   testKafka(() => REAL);
+  testTopics(() => REAL);
 });
 
 const SIMULATED: KafkaInTest = (() => {
   let broker: SimulatedBroker | null = null;
   return {
     settings: SETTINGS,
-    makeTopic: async (topic, partitions) => broker?.createTopic(topic, partitions),
+    makeTopic: async (topic, partitions, configuration = {}) =>
+      broker?.createTopic(topic, partitions, configOf(configuration)),
+    compact: (topic) => broker?.compact(topic),
     run: async (body) => {
       const time = new VirtualTime();
       broker = new SimulatedBroker(time, new Draws(1, 'broker'));
@@ -55,14 +61,32 @@ const REAL: KafkaInTest = {
   get settings() {
     return { ...SETTINGS, KAFKA_BROKERS: inject('kafkaBrokers') };
   },
-  makeTopic: async (topic, partitions) => {
+  makeTopic: async (topic, partitions, configuration = {}) => {
     const admin = createKafka(REAL.settings, topic, { retry: PATIENT_RETRY }).admin();
     await admin.connect();
     await admin.createTopics({
       waitForLeaders: true,
-      topics: [{ topic, numPartitions: partitions, replicationFactor: 1 }],
+      topics: [
+        {
+          topic,
+          numPartitions: partitions,
+          replicationFactor: 1,
+          configEntries: Object.entries(configuration).map(([name, value]) => ({ name, value })),
+        },
+      ],
     });
     await admin.disconnect();
   },
+  compact: () => undefined,
   run: (body) => body(),
 };
+
+function configOf(configuration: Readonly<Record<string, string>>): Partial<TopicConfig> {
+  const maxMessageBytes = configuration['max.message.bytes'];
+  const deleteRetentionMs = configuration['delete.retention.ms'];
+  return {
+    ...(maxMessageBytes === undefined ? {} : { maxMessageBytes: Number(maxMessageBytes) }),
+    ...(deleteRetentionMs === undefined ? {} : { deleteRetentionMs: Number(deleteRetentionMs) }),
+    timestampType: configuration['message.timestamp.type'] === 'LogAppendTime' ? 'LogAppendTime' : 'CreateTime',
+  };
+}

@@ -1,93 +1,14 @@
-/** What lanes rely on of Kafka, told through the processor's own producers and readers: of the real one and the simulated. */
-import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
-import { GroupMember, type FetchedBatch, type MemberHandlers } from '../../src/consumers/group-member.ts';
+/** What lanes rely on of Kafka's transactions and groups, told of the real one and the simulated. */
+import { expect } from 'vitest';
+import type { FetchedBatch } from '../../src/consumers/group-member.ts';
 import { sleep } from '../../src/consumers/signal.ts';
-import { openTopicReader } from '../../src/consumers/topic-reader.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { systemClock } from '../../src/api/clock.ts';
-import { createKafka, LANE_RETRY, PATIENT_RETRY, type KafkaSettings } from '../../src/producers/kafka-client.ts';
-import { LaneProducer, LaneProducerError, type OutgoingRecord } from '../../src/producers/lane-producer.ts';
-
-export interface KafkaInTest {
-  readonly settings: KafkaSettings;
-  makeTopic(topic: string, partitions: number): Promise<void>;
-  /** Runs a test's body, and lets time pass meanwhile. */
-  run(body: () => Promise<void>): Promise<void>;
-}
-
-const SESSION_TIMEOUT_MS = 6_000;
-const HEARTBEAT_INTERVAL_MS = 300;
-const AWAIT_MS = 20_000;
-const STEP_MS = 20;
-const SETTLE_MS = 700;
+import { LaneProducerError } from '../../src/producers/lane-producer.ts';
+import { kafkaTools, SESSION_TIMEOUT_MS, SETTLE_MS, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';
 
 export function testKafka(kafka: () => KafkaInTest): void {
-  const silent = (): void => undefined;
-  const made = (): { topic: string; groupId: string; id: string } => {
-    const name = `conformance-${randomUUID()}`;
-    return { topic: name, groupId: `${name}-group`, id: `${name}-lane` };
-  };
-  const producerOf = (id: string, groupId: string): LaneProducer =>
-    new LaneProducer(kafka().settings, { transactionalId: id, groupId, clientId: id, log: silent });
-  const record = (topic: string, value: string, partition = 0): OutgoingRecord => ({
-    topic,
-    partition,
-    key: value,
-    value: Buffer.from(value),
-    headers: { name: value },
-  });
-  /** A transaction of which one record is written, and whose end is left to the caller. */
-  const openTransaction = async (
-    id: string,
-    topic: string,
-    value: string,
-  ): Promise<{ commit: () => Promise<void> }> => {
-    const client = createKafka(kafka().settings, id, { retry: LANE_RETRY });
-    const producer = client.producer({
-      transactionalId: id,
-      idempotent: true,
-      maxInFlightRequests: 1,
-      transactionTimeout: 15_000,
-    });
-    await producer.connect();
-    const transaction = await producer.transaction();
-    await transaction.sendBatch({ topicMessages: [{ topic, messages: [{ ...record(topic, value), headers: {} }] }] });
-    return { commit: () => transaction.commit().finally(() => producer.disconnect()) };
-  };
-  const valuesOf = async (topic: string): Promise<string[]> => {
-    const values: string[] = [];
-    const reader = await openTopicReader(createKafka(kafka().settings, topic, { retry: PATIENT_RETRY }), {
-      topics: [topic],
-      start: { from: 'beginning' },
-      untilEnd: true,
-      groupPrefix: topic,
-      onRecord: ({ headers, value }) => void values.push(headers['name'] ?? value?.toString() ?? ''),
-    });
-    await reader.ended;
-    await reader.close();
-    return values;
-  };
-  const memberOf = (
-    topic: string,
-    groupId: string,
-    laneCount: number,
-    handlers: Partial<MemberHandlers>,
-  ): GroupMember =>
-    new GroupMember({
-      settings: kafka().settings,
-      groupId,
-      clientId: `${groupId}-${randomUUID()}`,
-      topics: [topic],
-      laneCount,
-      sessionTimeoutMs: SESSION_TIMEOUT_MS,
-      heartbeatIntervalMs: HEARTBEAT_INTERVAL_MS,
-      clock: systemClock,
-      log: silent,
-      handlers: { assigned: silent, batch: () => 'not-now', filtered: silent, crashed: silent, ...handlers },
-    });
-  const kafkaTest = (name: string, body: (given: ReturnType<typeof made>) => Promise<void>): void =>
-    test(name, () => kafka().run(() => body(made())));
+  const { kafkaTest, memberOf, openTransaction, producerOf, record, valuesOf } = kafkaTools(kafka);
 
   kafkaTest('what is committed is read in the order of its partition', async ({ groupId, id, topic }) => {
     await kafka().makeTopic(topic, 2);
@@ -250,16 +171,4 @@ export function testKafka(kafka: () => KafkaInTest): void {
       expect(batches).toEqual([]);
     },
   );
-}
-
-function taken(batches: readonly FetchedBatch[]): string[] {
-  return batches.flatMap(({ messages }) => messages.map(({ value }) => value?.toString() ?? ''));
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const untilMs = performance.now() + AWAIT_MS;
-  while (!(await condition())) {
-    if (performance.now() > untilMs) throw new Error('it did not come to be in time');
-    await sleep(STEP_MS);
-  }
 }

@@ -15,17 +15,91 @@ export interface UpkeepOptions {
 }
 
 const COMPACTION_MS_MAX = 6_000;
+const TOPIC_GONE_MS_MAX = 2_000;
+const LEADER_MS_MAX = 5_000;
+const LOW_END_MS_MAX = 8_000;
 
-/** Goes on as long as a history does: brokers never rest. */
-export function keepUp(options: UpkeepOptions): void {
-  if (options.scenario.disturbed.has('compaction')) compactLater(options);
-}
+export class KafkaUpkeep {
+  /** Lanes of which messages were removed. */
+  readonly jumped = new Set<number>();
+  readonly #options: UpkeepOptions;
+  #isOver = false;
 
-function compactLater(options: UpkeepOptions): void {
-  const { broker, draws, log, time, topics } = options;
-  time.after(draws.between(1, COMPACTION_MS_MAX), null, () => {
+  constructor(options: UpkeepOptions) {
+    this.#options = options;
+  }
+
+  /** Goes on whether or not all has healed: brokers never rest. */
+  start(): void {
+    const { disturbed } = this.#options.scenario;
+    if (disturbed.has('compaction')) this.#compactLater();
+    if (disturbed.has('topics-again')) this.#once(() => this.#makeAgain());
+    if (disturbed.has('truncation')) this.#once(() => this.#truncate());
+    if (disturbed.has('leaders')) this.#moveLeaderLater();
+  }
+
+  stop(): void {
+    this.#isOver = true;
+  }
+
+  compact(): void {
+    const { broker, log, topics } = this.#options;
     broker.compact(topics.ledger);
     log('the ledger is compacted');
-    compactLater(options);
-  });
+  }
+
+  #once(work: () => void): void {
+    const { draws, scenario, time } = this.#options;
+    time.after(draws.between(0, scenario.durationMs), null, work);
+  }
+
+  #makeAgain(): void {
+    const { broker, draws, log, scenario, time } = this.#options;
+    const topic = this.#commandTopic();
+    const config = broker.config(topic);
+    broker.deleteTopic(topic);
+    for (let lane = 0; lane < scenario.laneCount; lane += 1) this.jumped.add(lane);
+    log(`${topic} is deleted`);
+    time.after(draws.between(10, TOPIC_GONE_MS_MAX), null, () => {
+      broker.createTopic(topic, scenario.laneCount, config);
+      log(`${topic} is made again`);
+    });
+  }
+
+  #truncate(): void {
+    const { broker, draws, log, scenario } = this.#options;
+    const [topic, lane] = [this.#commandTopic(), draws.below(scenario.laneCount)];
+    const partition = broker.log(topic, lane);
+    const offset = Math.ceil(draws.between(partition.lowOffset(), partition.nextOffset()));
+    partition.deleteBefore(offset);
+    this.jumped.add(lane);
+    log(`${topic}, partition ${lane} begins at ${offset}`);
+  }
+
+  #moveLeaderLater(): void {
+    const { broker, draws, log, scenario, time } = this.#options;
+    time.after(draws.between(0, LEADER_MS_MAX), null, () => {
+      if (this.#isOver) return;
+      const [topic, lane] = [draws.pick(broker.topics()), draws.below(scenario.laneCount)];
+      const partition = broker.log(topic, lane);
+      const end = Math.floor(draws.between(partition.lowOffset(), partition.lastStableOffset()));
+      broker.moveLeader(topic, lane, end, draws.between(100, LOW_END_MS_MAX));
+      log(`${topic}, partition ${lane} seems to end at ${end}`);
+      this.#moveLeaderLater();
+    });
+  }
+
+  #commandTopic(): string {
+    const { draws, topics } = this.#options;
+    return draws.pick(Object.values(topics.commands));
+  }
+
+  #compactLater(): void {
+    const { draws, time } = this.#options;
+    time.after(draws.between(1, COMPACTION_MS_MAX), null, () => {
+      if (this.#isOver) return;
+      this.compact();
+      this.#compactLater();
+    });
+  }
 }

@@ -61,20 +61,17 @@ export class Operators {
     });
   }
 
-  /** Looks each UNKNOWN up at the service, and decides what is true. @returns the keys decided on, with their revision */
-  decideUnknown(): { key: string; expectedRevision: number }[] {
+  /** Looks each UNKNOWN up at the service, and decides what is true. */
+  decideUnknown(): void {
     const { draws, time } = this.#options;
-    const decided: { key: string; expectedRevision: number }[] = [];
     for (const { key, value } of this.#latest().values()) {
       if (value.outcome !== 'UNKNOWN' || !draws.chance(DECIDED_SHARE)) continue;
       const { revision } = value;
-      decided.push({ key, expectedRevision: revision });
       this.#decide(key, this.#trueDecision(key), revision);
       // Another person saw the same revision, and comes too late.
       if (draws.chance(TOO_LATE_SHARE))
         time.after(draws.between(0, TOO_LATE_MS_MAX), null, () => this.#decide(key, 'RETRY', revision));
     }
-    return decided;
   }
 
   #decideAnything(): void {

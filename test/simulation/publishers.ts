@@ -2,12 +2,19 @@
 import { laneOf } from '../../src/records/keys.ts';
 import { stringifyLossless } from '../../src/records/lossless-json.ts';
 import type { TopicNames } from '../../src/records/topics.ts';
-import { makePlan, type ChaosCommand, type ChaosMessage, type Plan } from '../chaos/chaos-commands.ts';
+import {
+  makePlan,
+  type ChaosCommand,
+  type ChaosMessage,
+  type Plan,
+  type PlanOptions,
+} from '../chaos/chaos-commands.ts';
 import type { SandboxControl } from '../support/sandbox-control.ts';
 import type { Draws } from './draws.ts';
 import type { Scenario } from './scenario.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import { headerText, type StoredHeaders } from './simulated-log.ts';
+import { createQuoteOf } from '../support/commands.ts';
 import { SETTLING_TIME_MS } from './simulated-process.ts';
 import type { ServiceState } from './service-state.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -35,6 +42,10 @@ const APPROVAL_MS = 1_000;
 const COPY_IN_DOUBT_SHARE = 0.5;
 const COPY_IN_DOUBT_SPREAD_MS = 1_500;
 const COPIES_IN_DOUBT_MAX = 4;
+const ASKED_AGAIN_SHARE = 0.3;
+/** Together their entries are more than one batch takes. */
+const MASSES = 100;
+const MASS_LENGTH = 50_000;
 /** A publisher whose topic is not there tries again. */
 const AGAIN_MS = 200;
 
@@ -63,7 +74,8 @@ export class Publishers {
 
   async start(service: ServiceState): Promise<void> {
     const { draws, time } = this.#options;
-    this.#plan = await this.#made(service);
+    const { commandsPerSecond, durationMs } = this.#options.scenario;
+    this.#plan = await this.#made(service, { commandsPerSecond, durationMs, isPlain: false });
     for (const message of this.#plan.messages) {
       this.#later(message, message.atMs);
       // A publisher that missed the confirmation; a broken message would be answered, and buried, twice.
@@ -72,6 +84,31 @@ export class Publishers {
       const again = { ...message, expiresAfterMs: null };
       time.after(message.atMs + draws.between(1, PUBLISHED_AGAIN_MS_MAX), null, () => this.#publish(again));
     }
+  }
+
+  /** Many commands, nearly as large as they may be. */
+  publishMasses(): void {
+    const commands = Array.from({ length: MASSES }, (_, index): ChaosCommand => {
+      const key = `mass-${index}`;
+      const fields = { ...createQuoteOf(key, 5n), immediatelyExecute: false, description: 'x'.repeat(MASS_LENGTH) };
+      const type = 'create-quote';
+      const books = { subject: key, account: null, effectAmount: 0n };
+      const allowed = ['ACCEPTED', 'EXPIRED'] as const;
+      return { type, commandType: type, key, fields, allowed, ...books, isUnreadable: false, hasExpiry: true };
+    });
+    this.#plan = { ...this.#plan, commands: [...this.#plan.commands, ...commands] };
+    for (const { key } of commands) this.copy(key, 1);
+  }
+
+  /** A few commands of which each is to be ACCEPTED. */
+  async publishMore(service: ServiceState): Promise<void> {
+    const { commands, messages } = await this.#made(service, {
+      durationMs: 2_000,
+      commandsPerSecond: 2,
+      isPlain: true,
+    });
+    this.#plan = { commands: [...this.#plan.commands, ...commands], messages: [...this.#plan.messages, ...messages] };
+    for (const message of messages) this.#later(message, message.atMs);
   }
 
   /** A call of the command gets no answer. */
@@ -98,6 +135,12 @@ export class Publishers {
       isMisrouted: false,
     };
     this.#later(message, inMs);
+  }
+
+  /** Publishers that ask again, long after. */
+  copySome(): void {
+    const { draws } = this.#options;
+    for (const { key } of this.#plan.commands) if (draws.chance(ASKED_AGAIN_SHARE)) this.copy(key, 1);
   }
 
   /** Messages without an answer. */
@@ -127,10 +170,10 @@ export class Publishers {
 
   #publish(message: ChaosMessage): void {
     const { log, scenario, time, topics } = this.#options;
-    const { command, expiresAfterMs, fields, id, isMisrouted } = message;
+    const { command, expiresAfterMs, fields, id } = message;
     const { commandType, isUnreadable, key } = command;
     const expiry = expiresAfterMs === null ? null : new Date(time.nowMs + expiresAfterMs).toISOString();
-    const lane = (laneOf(key, scenario.laneCount) + (isMisrouted ? 1 : 0)) % scenario.laneCount;
+    const [lane = 0] = lanesOf(message, scenario.laneCount);
     const value = isUnreadable ? '{"this is not' : stringifyLossless(fields);
     const headers = { ce_id: id, ...(expiry === null ? {} : { 'expires-at': expiry }) };
     log(`published ${id} ${key}`);
@@ -138,19 +181,20 @@ export class Publishers {
     if (offset === null) time.after(AGAIN_MS, null, () => this.#publish(message));
   }
 
-  async #made(service: ServiceState): Promise<Plan> {
+  async #made(
+    service: ServiceState,
+    given: Pick<PlanOptions, 'commandsPerSecond' | 'durationMs' | 'isPlain'>,
+  ): Promise<Plan> {
     const { draws, planDraws, scenario } = this.#options;
-    const { burstMs, commandsPerSecond, durationMs, honourKeys, types } = scenario;
+    const { burstMs, honourKeys, types } = scenario;
     const control = service.control() as SandboxControl;
     const plan = await makePlan({
-      durationMs,
-      commandsPerSecond,
+      ...given,
       types,
       honourKeys,
       random: planDraws.random,
       service: control,
-      prefix: '',
-      isPlain: false,
+      prefix: given.isPlain ? `later-${this.#plan.commands.length}-` : '',
     });
     // For what the commands themselves make.
     await control.set({ quoteLifetimeMs: QUOTE_LIFETIME_MS, approvalMs: APPROVAL_MS });
@@ -158,7 +202,7 @@ export class Publishers {
     const inBurst = (atMs: number): number => (burstMs === 0 ? atMs : atMs - (atMs % burstMs) * (1 - BURST_SHARE));
     return withMoreExpiries(
       { ...plan, messages: plan.messages.map((message) => ({ ...message, atMs: inBurst(message.atMs) })) },
-      scenario.disturbed.has('operators')
+      scenario.disturbed.has('operators') && !given.isPlain
         ? () => (draws.chance(EXPIRY_SHARE) ? draws.between(0, EXPIRY_MS_MAX) : null)
         : () => null,
     );
@@ -186,6 +230,15 @@ function withMoreExpiries({ commands, messages }: Plan, drawExpiry: () => number
         message.kind === 'first' ? (message.expiresAfterMs ?? expiries.get(message.command.key) ?? null) : null,
     })),
   };
+}
+
+/** Where a message is published, and where its key belongs. */
+export function lanesOf(
+  { command, isMisrouted }: Pick<ChaosMessage, 'command' | 'isMisrouted'>,
+  laneCount: number,
+): number[] {
+  const lane = laneOf(command.key, laneCount);
+  return isMisrouted ? [(lane + 1) % laneCount, lane] : [lane];
 }
 
 export function jsonHeaders(texts: Readonly<Record<string, string>>): StoredHeaders {

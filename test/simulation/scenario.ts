@@ -41,8 +41,8 @@ export type ProcessDisturbance = 'kill' | 'freeze' | 'end' | 'set the clock';
 
 /** From the loss of a call to its effect: later than any look at the service before the settling time is over. */
 const LATE_MS_MAX = 0.9 * SETTLING_TIME_MS;
-/** Heartbeats after which the process freezes, in histories where any does. */
-const HEARTBEAT_FREEZE_SHARE = 0.04;
+/** Of heartbeats that are sent while a call is about to be: the process freezes, in histories where any does. */
+const HEARTBEAT_FREEZE_SHARE = 0.3;
 /** Pages of transactions that come late, where any does. */
 const PAGE_TROUBLE_SHARE = 0.1;
 const SLOW_PAGE_SHARE = 0.7;
@@ -51,6 +51,8 @@ const LOOKED_UP_TYPES: readonly ChaosType[] = ['execute-quote', 'reject-transact
 /** Where look-ups overlap, calls are lost soon after they were sent. */
 const SOON_MS_MAX = 300;
 const SLOW_CALL_SHARE = 0.5;
+/** Beyond the age of any command. */
+const TOLD_TO_WAIT: CallTrouble = { kind: 'status', httpStatus: 429, takesEffect: false, retryAfterSeconds: 150 };
 /** Calls have to be under way, or wait, when lanes are handed over and processes wake. */
 const SLOWED = ['slow-service', 'heartbeats', 'handovers'] as const;
 /** Transactions that a list leaves out, where any does. */
@@ -105,6 +107,17 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
       : {}),
     // As in earnest: longer than a session and a handover.
     ...(disturbed.has('slow-service') || disturbed.has('handovers') ? { apiTimeoutMs: 8_000 } : {}),
+    // One lane has them all, and time to call each once.
+    ...(disturbed.has('masses')
+      ? {
+          laneCount: 1,
+          processCount: 1,
+          durationMs: 60_000,
+          disturbanceMs: 3_600_000,
+          troubleShare: 0,
+          dialFreezeShare: 0,
+        }
+      : {}),
     // Doubt takes its time to be settled, and an open breaker would let none come up.
     ...(disturbed.has('look-ups') || disturbed.has('unfound')
       ? { durationMs: 30_000, disturbanceMs: 30_000, breakerErrorPercent: 100, troubleShare: 0.003 }
@@ -120,9 +133,10 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
   return { ...scenario, ...usual, ...others, disturbed };
 }
 
-export function troubleAt(scenario: Scenario, draws: Draws, point: string): Trouble {
+/** @param isDialling the process is about to send a call */
+export function troubleAt(scenario: Scenario, draws: Draws, point: string, isDialling: boolean): Trouble {
   if (point === 'dial' && draws.chance(scenario.dialFreezeShare)) return { kind: 'freeze' };
-  const isHeartbeats = point === 'Heartbeat' && scenario.disturbed.has('heartbeats');
+  const isHeartbeats = point === 'Heartbeat' && isDialling && scenario.disturbed.has('heartbeats');
   if (isHeartbeats && draws.chance(HEARTBEAT_FREEZE_SHARE)) return { kind: 'freeze' };
   const share = scenario.troubleShare * (DULL_POINTS.has(point) ? DULL_SHARE : 1);
   if (!draws.chance(share)) return { kind: 'none' };
@@ -160,6 +174,7 @@ export function pageTrouble(scenario: Scenario, draws: Draws): CallTrouble {
 }
 
 export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
+  if (scenario.disturbed.has('masses')) return TOLD_TO_WAIT;
   if (!draws.chance(scenario.callTroubleShare)) {
     const { disturbed } = scenario;
     const isSlow = SLOWED.some((slowed) => disturbed.has(slowed)) && draws.chance(SLOW_CALL_SHARE);

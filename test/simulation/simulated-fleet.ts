@@ -5,11 +5,11 @@
 import type { Config } from '../../src/config.ts';
 import type { RecordRegistry } from '../../src/records/registry.ts';
 import type { Draws } from './draws.ts';
-import { MemoryIndex } from './memory-index.ts';
 import { callTrouble, isLeftOut, pageDelayMs, pageTrouble, troubleAt, type Scenario } from './scenario.ts';
 import type { Disturber, Trouble } from './simulated-network.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import type { CallTrouble, SimulatedService } from './simulated-service.ts';
+import { Stores } from './stores.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
 export interface FleetOptions {
@@ -22,21 +22,18 @@ export interface FleetOptions {
 }
 
 const FIRST_START_MS_MAX = 500;
-/** A disk outlives its process, as a rule. */
-const LOST_STORE_SHARE = 0.3;
 /** More than a session, and than a new owner waits before it settles the doubt of a call. */
 const FREEZE_MS_MAX = 25_000;
 const SHORT_FREEZE_MS_MAX = 8_000;
 const CLOCK_AHEAD_MS_MAX = 200;
 /** Of clocks that are wrong. */
 const CLOCK_WRONG_MS_MIN = 1_000;
-const CLOCK_WRONG_MS_MAX = 7.5 * 86_400_000;
+const CLOCK_WRONG_MS_MAX = 7 * 86_400_000;
+/** By such a clock all keys are old enough to be forgotten. */
+const CLOCK_WEEK_AHEAD_MS = [7.1 * 86_400_000, 8 * 86_400_000] as const;
 const CLOCK_WRONG_SHARE = 0.5;
 /** A process freezes long enough for others to settle the doubt of its calls. */
 const HEARTBEAT_FREEZE_MS = [15_000, 25_000] as const;
-/** Between copies of stores that may come back later. */
-const STORE_COPIED_MS_MAX = 8_000;
-const OLD_STORE_SHARE = 0.5;
 
 export class SimulatedFleet implements Disturber {
   /** Crashes and freezes by the point of the code, and other disturbances. */
@@ -45,22 +42,22 @@ export class SimulatedFleet implements Disturber {
   readonly failures: string[] = [];
   readonly #options: FleetOptions;
   readonly #processes: (SimulatedProcess | null)[];
-  readonly #stores: MemoryIndex[];
-  readonly #oldStores: MemoryIndex[] = [];
+  readonly #stores: Stores;
+  #isAway = false;
   #started = 0;
   #isTroubled = true;
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    const { laneCount, processCount } = options.scenario;
-    this.#processes = Array.from({ length: processCount }, () => null);
-    this.#stores = this.#processes.map(() => new MemoryIndex(laneCount));
+    this.#processes = Array.from({ length: options.scenario.processCount }, () => null);
+    this.#stores = new Stores(options);
   }
 
   start(service: SimulatedService): void {
     for (const slot of this.#processes.keys()) this.#startLater(slot, service, FIRST_START_MS_MAX);
     this.#disturbLater(service);
-    if (this.#options.scenario.disturbed.has('old-stores')) this.#copyStoresLater();
+    const { disturbed } = this.#options.scenario;
+    if (disturbed.has('old-stores') || disturbed.has('absence')) this.#stores.copyWhile(() => this.#isTroubled);
   }
 
   isTroubled(): boolean {
@@ -77,6 +74,25 @@ export class SimulatedFleet implements Disturber {
     return this.#processes.every((process) => process?.isFrozen === false);
   }
 
+  /** Lanes that wait for a person, and why. */
+  stoppedLanes(): Map<number, string> {
+    return new Map(this.#processes.flatMap((process) => [...(process?.stoppedLanes() ?? [])]));
+  }
+
+  /** All processes are gone, and none comes. */
+  leave(): void {
+    this.#isAway = true;
+    for (const process of this.#processes) if (process !== null) this.kill(process, 'for long');
+  }
+
+  /** Processes come again, with their stores, without, or with those of long ago. */
+  comeBack(service: SimulatedService, stores: 'kept' | 'lost' | 'old'): void {
+    this.#isAway = false;
+    if (stores === 'lost') this.#stores.loseAll();
+    if (stores === 'old') this.#stores.useOldOnly();
+    for (const slot of this.#processes.keys()) this.#startLater(slot, service, FIRST_START_MS_MAX);
+  }
+
   end(): void {
     for (const process of this.#processes) process?.end(() => undefined);
   }
@@ -84,7 +100,8 @@ export class SimulatedFleet implements Disturber {
   troubleAt(owner: Owner, point: string): Trouble {
     const { draws, log, scenario } = this.#options;
     if (!this.#isTroubled) return { kind: 'none' };
-    const trouble = troubleAt(scenario, draws, point);
+    const isDialling = this.#processes.some((process) => process === owner && process.dialling > 0);
+    const trouble = troubleAt(scenario, draws, point, isDialling);
     if (trouble.kind !== 'none' && trouble.kind !== 'crash') log(`${owner.name}: ${point}: ${trouble.kind}`);
     return trouble;
   }
@@ -129,8 +146,8 @@ export class SimulatedFleet implements Disturber {
 
   #start(slot: number, service: SimulatedService): void {
     const { config, draws, log, registry, time } = this.#options;
-    const index = this.#storeFor(slot);
-    this.#stores[slot] = index;
+    const { index, isOld } = this.#stores.next(slot);
+    if (isOld) this.#count('a store of earlier');
     this.#started += 1;
     const name = `process-${this.#started}`;
     const isTroubledAtStart = this.#isTroubled;
@@ -154,34 +171,17 @@ export class SimulatedFleet implements Disturber {
       onDeath: () => {
         if (this.#processes[slot] !== process) return;
         this.#processes[slot] = null;
-        this.#startLater(slot, service, this.#options.scenario.restartMs);
+        if (!this.#isAway) this.#startLater(slot, service, this.#options.scenario.restartMs);
       },
     });
     this.#processes[slot] = process;
-  }
-
-  #storeFor(slot: number): MemoryIndex {
-    const { draws, scenario } = this.#options;
-    const kept = this.#stores[slot];
-    if (this.#oldStores.length > 0 && draws.chance(OLD_STORE_SHARE)) {
-      this.#count('a store of earlier');
-      return draws.pick(this.#oldStores).copy();
-    }
-    return kept === undefined || draws.chance(LOST_STORE_SHARE) ? new MemoryIndex(scenario.laneCount) : kept;
-  }
-
-  #copyStoresLater(): void {
-    const { draws, time } = this.#options;
-    time.after(draws.between(1, STORE_COPIED_MS_MAX), null, () => {
-      this.#oldStores.push(draws.pick(this.#stores).copy());
-      if (this.#isTroubled) this.#copyStoresLater();
-    });
   }
 
   #clockAheadMs(): number {
     const { draws, scenario } = this.#options;
     const isWrong = scenario.disturbed.has('clocks') && this.#isTroubled && draws.chance(CLOCK_WRONG_SHARE);
     if (!isWrong) return draws.between(-CLOCK_AHEAD_MS_MAX, CLOCK_AHEAD_MS_MAX);
+    if (draws.chance(0.3)) return draws.between(...CLOCK_WEEK_AHEAD_MS);
     // Seconds as often as days.
     const magnitude = Math.exp(draws.between(Math.log(CLOCK_WRONG_MS_MIN), Math.log(CLOCK_WRONG_MS_MAX)));
     return draws.chance(0.5) ? magnitude : -magnitude;

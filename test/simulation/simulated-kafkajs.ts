@@ -44,6 +44,7 @@ interface GivenMessage {
   readonly partition: number;
   readonly key: string | Buffer | null;
   readonly value: Buffer | null;
+  readonly timestamp?: string;
   readonly headers: Readonly<Record<string, string | Buffer | null | (string | Buffer | null)[]>>;
 }
 
@@ -119,11 +120,16 @@ function producerOf(
 }
 
 /** As kafkajs writes it: with the time of the client, and an error for a header that is neither text, bytes nor null. */
-function recordOf({ headers, key, value }: GivenMessage): NewRecord {
+function recordOf({ headers, key, timestamp, value }: GivenMessage): NewRecord {
   const stored = Object.entries(headers).flatMap(([name, given]) =>
     [given].flat().map((text): [string, Buffer | null] => [name, text === null ? null : Buffer.from(text)]),
   );
-  return { key: key === null ? null : Buffer.from(key), value, headers: stored, timestampMs: Date.now() };
+  return {
+    key: key === null ? null : Buffer.from(key),
+    value,
+    headers: stored,
+    timestampMs: timestamp === undefined ? Date.now() : Number(timestamp),
+  };
 }
 
 /** For counting crashes by point: a topic by what it is for. */

@@ -41,6 +41,7 @@ export class SimulatedProcess implements Caller {
   #isAlive = true;
   isFrozen = false;
   isStopping = false;
+  dialling = 0;
   readonly #options: ProcessOptions;
   #lanes: LaneSet | null = null;
 
@@ -64,6 +65,12 @@ export class SimulatedProcess implements Caller {
   /** As the ledger names it. */
   processId(): string {
     return this.#lanes?.status().processId ?? '';
+  }
+
+  /** Lanes that cannot go on without a person, and why. */
+  stoppedLanes(): Map<number, string> {
+    const lanes = [...(this.#lanes?.status().lanes ?? [])].filter(([, { stage }]) => stage === 'stopped');
+    return new Map(lanes.map(([lane, { stoppedReason }]) => [lane, stoppedReason ?? '']));
   }
 
   /** Ends in order, as on SIGTERM. */

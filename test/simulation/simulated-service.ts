@@ -21,10 +21,12 @@ export type CallTrouble =
   | { kind: 'lost-after' }
   /** The connection is lost; the effect comes earlier or later. After sending, both. */
   | { kind: 'late'; lostMs: number; byMs: number }
-  | { kind: 'status'; httpStatus: number; takesEffect: boolean };
+  | { kind: 'status'; httpStatus: number; takesEffect: boolean; retryAfterSeconds?: number };
 
 /** A process, as the service's books of calls know it. */
 export interface Caller extends Owner {
+  /** Calls that are about to be sent. */
+  dialling: number;
   processId: () => string;
 }
 
@@ -105,7 +107,9 @@ export class SimulatedService {
       const dialMs = draws.between(0, draws.chance(dialShare) ? DIAL_MS_MAX : 1);
       const trouble = troubleOf(draws, isPage);
       if (disturber.troubleAt(owner, 'dial').kind === 'freeze') disturber.freeze(owner, 'before a call is sent');
+      owner.dialling += 1;
       time.after(dialMs, owner, () => {
+        owner.dialling -= 1;
         if (isSettled) return;
         if (trouble.kind === 'never-sent') {
           settle({ kind: 'never-sent', reason: 'ECONNREFUSED' });
@@ -179,10 +183,10 @@ export class SimulatedService {
         this.state.performed(request, sentMs);
         return null;
       case 'status': {
-        const { httpStatus, takesEffect } = trouble;
+        const { httpStatus, retryAfterSeconds = RETRY_AFTER_SECONDS, takesEffect } = trouble;
         if (takesEffect) this.state.performed(request, sentMs);
         const body = JSON.stringify({ status: httpStatus, code: 'TROUBLE', message: 'of the simulation' });
-        const retryAfter = httpStatus === 429 ? String(RETRY_AFTER_SECONDS) : null;
+        const retryAfter = httpStatus === 429 ? String(retryAfterSeconds) : null;
         return { kind: 'response', httpStatus, retryAfter, location: null, body, cut: false };
       }
     }

@@ -1,0 +1,184 @@
+/** What becomes of topics and their records, told of the real Kafka and the simulated. */
+import { expect } from 'vitest';
+import type { FetchedBatch } from '../../src/consumers/group-member.ts';
+import { lossOf } from '../../src/consumers/lane-loss.ts';
+import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
+import { systemClock } from '../../src/api/clock.ts';
+import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
+import { LaneProducerError } from '../../src/producers/lane-producer.ts';
+import { kafkaTools, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';
+
+const BATCH_BYTES_MAX = 10_000;
+/** Of a producer whose clock is wrong, milliseconds since 1970. */
+const LONG_AGO_MS = 1_000_000;
+/** Rolls a segment with nearly every record, and compacts as soon as there is anything to compact. */
+const COMPACTED = {
+  'cleanup.policy': 'compact',
+  'segment.ms': '100',
+  'min.cleanable.dirty.ratio': '0.001',
+  'delete.retention.ms': '0',
+};
+
+export function testTopics(kafka: () => KafkaInTest): void {
+  const { administer, kafkaTest, memberOf, producerOf, record, valuesOf } = kafkaTools(kafka);
+  const offsetsOf = (groupId: string): TopicOffsets =>
+    new TopicOffsets(kafka().settings, { groupId, clientId: groupId, clock: systemClock, log: silent });
+  const published = async (topic: string, id: string, values: readonly string[]): Promise<void> => {
+    const producer = producerOf(id, id);
+    await producer.open();
+    for (const value of values) await producer.commit([record(topic, value)], []);
+    await producer.close();
+  };
+  /** All batches that a member is given, beginning where it seeks. */
+  const fetchedFrom = async (
+    { groupId, topic }: { groupId: string; topic: string },
+    offset: bigint,
+    isEnough: (batches: readonly FetchedBatch[]) => boolean,
+  ): Promise<FetchedBatch[]> => {
+    const batches: FetchedBatch[] = [];
+    const member = memberOf(topic, groupId, 1, {
+      assigned: () => {
+        member.seek(topic, 0, offset);
+        member.resume(topic, 0);
+      },
+      batch: (batch) => {
+        batches.push(batch);
+        return 'taken';
+      },
+    });
+    await member.start();
+    await until(() => isEnough(batches));
+    await member.stop();
+    return batches;
+  };
+
+  kafkaTest('a batch that is larger than its topic takes is refused by name', async ({ groupId, id, topic }) => {
+    await kafka().makeTopic(topic, 1, { 'max.message.bytes': String(BATCH_BYTES_MAX) });
+    const producer = producerOf(id, groupId);
+    await producer.open();
+    await producer.commit([record(topic, 'x'.repeat(BATCH_BYTES_MAX / 4))], []);
+    const refused: unknown = await producer
+      .commit([record(topic, 'x'.repeat(BATCH_BYTES_MAX / 3))], [])
+      .catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(LaneProducerError);
+    expect(typesOf(refused)).toContain('MESSAGE_TOO_LARGE');
+    expect(lossOf(refused)).toBe('not-committed');
+    await producer.close();
+    await published(topic, id, ['after']);
+    await until(async () => (await valuesOf(topic)).length === 2);
+    expect((await valuesOf(topic))[1]).toBe('after');
+  });
+
+  kafkaTest(
+    'records have the time of their broker where the topic says so, else that of their producer',
+    async ({ id, topic }) => {
+      for (const timestampType of ['LogAppendTime', 'CreateTime'] as const) {
+        const named = `${topic}-${timestampType}`;
+        await kafka().makeTopic(named, 1, { 'message.timestamp.type': timestampType });
+        const producer = createKafka(kafka().settings, named, { retry: LANE_RETRY }).producer({
+          transactionalId: `${id}-${timestampType}`,
+          idempotent: true,
+          maxInFlightRequests: 1,
+        });
+        await producer.connect();
+        const transaction = await producer.transaction();
+        const message = { partition: 0, key: 'a', value: 'a', headers: {}, timestamp: String(LONG_AGO_MS) };
+        await transaction.sendBatch({ topicMessages: [{ topic: named, messages: [message] }] });
+        await transaction.commit();
+        await producer.disconnect();
+        const batches = await fetchedFrom(
+          { groupId: named, topic: named },
+          0n,
+          (fetched) => taken(fetched).length === 1,
+        );
+        const isBrokers = Number(batches[0]?.messages[0]?.timestamp) > LONG_AGO_MS;
+        expect(isBrokers).toBe(timestampType === 'LogAppendTime');
+      }
+    },
+  );
+
+  kafkaTest(
+    'a header without a value cannot be written; one named as objects have it is read as a list',
+    async ({ groupId, id, topic }) => {
+      await kafka().makeTopic(topic, 1);
+      const [first, next] = [producerOf(id, groupId), producerOf(id, groupId)];
+      await first.open();
+      const headers = { x: null } as unknown as Record<string, string>;
+      await expect(first.commit([{ ...record(topic, 'a'), headers }], [])).rejects.toThrow(LaneProducerError);
+      await next.open();
+      await next.commit([{ ...record(topic, 'b'), headers: { constructor: 'b' } }], []);
+      await Promise.all([first.close(), next.close()]);
+      const batches = await fetchedFrom({ groupId, topic }, 0n, (fetched) => taken(fetched).length === 1);
+      expect(Array.isArray(batches.flatMap(({ messages }) => messages)[0]?.headers?.['constructor'])).toBe(true);
+    },
+  );
+
+  kafkaTest(
+    'records that are deleted are gone: who stood before them goes on with the first that is left',
+    async (given) => {
+      const { groupId, id, topic } = given;
+      await kafka().makeTopic(topic, 1);
+      await published(topic, id, ['a', 'b', 'c']);
+      await administer(topic, async (admin) => {
+        // So that the client knows the topic's leaders.
+        await admin.fetchTopicOffsets(topic);
+        await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '4' }] });
+      });
+      const offsets = offsetsOf(groupId);
+      expect((await offsets.startOf(topic, 0)).lowOffset).toBe(4n);
+      await offsets.stop();
+      const batches = await fetchedFrom(given, 1n, (fetched) => taken(fetched).length === 1);
+      expect(taken(batches)).toEqual(['c']);
+      expect(batches[0]?.fetchedOffset).toBe(4n);
+    },
+  );
+
+  kafkaTest('a topic that is deleted and made again begins at 0, and the group has no offset in it', async (given) => {
+    const { groupId, id, topic } = given;
+    await kafka().makeTopic(topic, 1);
+    const producer = producerOf(id, groupId);
+    await producer.open();
+    await producer.commit([record(topic, 'a')], [{ topic, partition: 0, offset: 1n }]);
+    await producer.close();
+    const before = offsetsOf(groupId);
+    await until(async () => (await before.startOf(topic, 0)).committedOffset === 1n);
+    await before.stop();
+    await administer(topic, (admin) => admin.deleteTopics({ topics: [topic] }));
+    await until(async () => !(await administer(topic, (admin) => admin.listTopics())).includes(topic));
+    await kafka().makeTopic(topic, 1);
+    await published(topic, `${id}-again`, ['b']);
+    const offsets = offsetsOf(groupId);
+    expect(await offsets.startOf(topic, 0)).toEqual({ lowOffset: 0n, committedOffset: null });
+    await offsets.stop();
+    // Beyond its end: out of range.
+    const batches = await fetchedFrom(given, 7n, (fetched) => taken(fetched).length === 1);
+    expect(taken(batches)).toEqual(['b']);
+    expect(batches[0]?.fetchedOffset).toBe(0n);
+  });
+
+  kafkaTest(
+    'compaction leaves the last record of each key; the offsets of the others are passed over',
+    async (given) => {
+      const { id, topic } = given;
+      await kafka().makeTopic(topic, 1, COMPACTED);
+      await published(topic, id, ['a', 'a', 'b', 'a', 'c', 'd']);
+      await until(async () => {
+        // Segments are closed by what comes after.
+        await published(topic, id, ['e']);
+        kafka().compact(topic);
+        return (await valuesOf(topic)).filter((value) => value === 'a').length === 1;
+      });
+      expect((await valuesOf(topic)).slice(0, 4)).toEqual(['b', 'a', 'c', 'd']);
+      const batches = await fetchedFrom(given, 2n, (fetched) => taken(fetched).length >= 4);
+      const [first] = batches.flatMap(({ messages }) => messages);
+      expect([batches[0]?.fetchedOffset, first?.offset]).toEqual([2n, '4']);
+    },
+  );
+}
+
+/** Names of the protocol's errors, the innermost last. */
+function typesOf(error: unknown): unknown[] {
+  const types: unknown[] = [];
+  for (let cause = error; cause instanceof Error; cause = cause.cause) types.push((cause as { type?: unknown }).type);
+  return types;
+}

@@ -1,0 +1,134 @@
+/** What the tests of both Kafkas use: the processor's own producers and readers, and an administrator. */
+import { randomUUID } from 'node:crypto';
+import type { Admin } from 'kafkajs';
+import { test } from 'vitest';
+import { GroupMember, type FetchedBatch, type MemberHandlers } from '../../src/consumers/group-member.ts';
+import { sleep } from '../../src/consumers/signal.ts';
+import { openTopicReader } from '../../src/consumers/topic-reader.ts';
+import { systemClock } from '../../src/api/clock.ts';
+import { createKafka, LANE_RETRY, PATIENT_RETRY, type KafkaSettings } from '../../src/producers/kafka-client.ts';
+import { LaneProducer, type OutgoingRecord } from '../../src/producers/lane-producer.ts';
+
+export interface KafkaInTest {
+  readonly settings: KafkaSettings;
+  /** @param configuration as Kafka names it */
+  makeTopic(topic: string, partitions: number, configuration?: Readonly<Record<string, string>>): Promise<void>;
+  /** Real brokers do so by themselves, after a while. */
+  compact(topic: string): void;
+  /** Runs a test's body, and lets time pass meanwhile. */
+  run(body: () => Promise<void>): Promise<void>;
+}
+
+export const SESSION_TIMEOUT_MS = 6_000;
+const HEARTBEAT_INTERVAL_MS = 300;
+/** Real brokers look for something to compact every 15 seconds. */
+const AWAIT_MS = 50_000;
+const STEP_MS = 20;
+export const SETTLE_MS = 700;
+
+export interface Names {
+  readonly topic: string;
+  readonly groupId: string;
+  readonly id: string;
+}
+
+export interface KafkaTools {
+  producerOf: (id: string, groupId: string) => LaneProducer;
+  record: (topic: string, value: string, partition?: number) => OutgoingRecord;
+  openTransaction: (id: string, topic: string, value: string) => Promise<{ commit: () => Promise<void> }>;
+  valuesOf: (topic: string) => Promise<string[]>;
+  memberOf: (topic: string, groupId: string, laneCount: number, handlers: Partial<MemberHandlers>) => GroupMember;
+  administer: <Value>(topic: string, work: (admin: Admin) => Promise<Value>) => Promise<Value>;
+  kafkaTest: (name: string, body: (given: Names) => Promise<void>) => void;
+}
+
+export const silent = (): void => undefined;
+
+export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
+  const made = (): Names => {
+    const name = `conformance-${randomUUID()}`;
+    return { topic: name, groupId: `${name}-group`, id: `${name}-lane` };
+  };
+  const producerOf = (id: string, groupId: string): LaneProducer =>
+    new LaneProducer(kafka().settings, { transactionalId: id, groupId, clientId: id, log: silent });
+  const record = (topic: string, value: string, partition = 0): OutgoingRecord => ({
+    topic,
+    partition,
+    key: value,
+    value: Buffer.from(value),
+    headers: { name: value },
+  });
+  /** A transaction of which one record is written, and whose end is left to the caller. */
+  const openTransaction = async (
+    id: string,
+    topic: string,
+    value: string,
+  ): Promise<{ commit: () => Promise<void> }> => {
+    const client = createKafka(kafka().settings, id, { retry: LANE_RETRY });
+    const producer = client.producer({
+      transactionalId: id,
+      idempotent: true,
+      maxInFlightRequests: 1,
+      transactionTimeout: 15_000,
+    });
+    await producer.connect();
+    const transaction = await producer.transaction();
+    await transaction.sendBatch({ topicMessages: [{ topic, messages: [{ ...record(topic, value), headers: {} }] }] });
+    return { commit: () => transaction.commit().finally(() => producer.disconnect()) };
+  };
+  const valuesOf = async (topic: string): Promise<string[]> => {
+    const values: string[] = [];
+    const reader = await openTopicReader(createKafka(kafka().settings, topic, { retry: PATIENT_RETRY }), {
+      topics: [topic],
+      start: { from: 'beginning' },
+      untilEnd: true,
+      groupPrefix: topic,
+      onRecord: ({ headers, value }) => void values.push(headers['name'] ?? value?.toString() ?? ''),
+    });
+    await reader.ended;
+    await reader.close();
+    return values;
+  };
+  const memberOf = (
+    topic: string,
+    groupId: string,
+    laneCount: number,
+    handlers: Partial<MemberHandlers>,
+  ): GroupMember =>
+    new GroupMember({
+      settings: kafka().settings,
+      groupId,
+      clientId: `${groupId}-${randomUUID()}`,
+      topics: [topic],
+      laneCount,
+      sessionTimeoutMs: SESSION_TIMEOUT_MS,
+      heartbeatIntervalMs: HEARTBEAT_INTERVAL_MS,
+      clock: systemClock,
+      log: silent,
+      handlers: { assigned: silent, batch: () => 'not-now', filtered: silent, crashed: silent, ...handlers },
+    });
+  const kafkaTest = (name: string, body: (given: Names) => Promise<void>): void =>
+    test(name, () => kafka().run(() => body(made())));
+  const administer: KafkaTools['administer'] = async (topic, work) => {
+    const admin = createKafka(kafka().settings, topic, { retry: PATIENT_RETRY }).admin();
+    await admin.connect();
+    try {
+      return await work(admin);
+    } finally {
+      await admin.disconnect();
+    }
+  };
+  return { producerOf, record, openTransaction, valuesOf, memberOf, administer, kafkaTest };
+}
+
+export function taken(batches: readonly FetchedBatch[]): string[] {
+  return batches.flatMap(({ messages }) => messages.map(({ value }) => value?.toString() ?? ''));
+}
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const untilMs = performance.now() + AWAIT_MS;
+  while (!(await condition())) {
+    if (performance.now() > untilMs) throw new Error('it did not come to be in time');
+    await sleep(STEP_MS);
+  }
+}

@@ -1,0 +1,60 @@
+/** The local stores of the processes: kept, lost, or come back as they were long before. */
+import type { Draws } from './draws.ts';
+import { MemoryIndex } from './memory-index.ts';
+import type { Scenario } from './scenario.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+export interface StoresOptions {
+  readonly scenario: Scenario;
+  readonly time: VirtualTime;
+  readonly draws: Draws;
+}
+
+/** A disk outlives its process, as a rule. */
+const LOST_SHARE = 0.3;
+const OLD_SHARE = 0.5;
+/** Between copies of stores that may come back later. */
+const COPIED_MS_MAX = 8_000;
+
+export class Stores {
+  readonly #options: StoresOptions;
+  readonly #kept: MemoryIndex[];
+  readonly #old: MemoryIndex[] = [];
+  #isOldOnly = false;
+
+  constructor(options: StoresOptions) {
+    this.#options = options;
+    const { laneCount, processCount } = options.scenario;
+    this.#kept = Array.from({ length: processCount }, () => new MemoryIndex(laneCount));
+  }
+
+  /** Copies one now and then. */
+  copyWhile(isTroubled: () => boolean): void {
+    const { draws, time } = this.#options;
+    time.after(draws.between(1, COPIED_MS_MAX), null, () => {
+      this.#old.push(draws.pick(this.#kept).copy());
+      if (isTroubled()) this.copyWhile(isTroubled);
+    });
+  }
+
+  /** From now on all stores are of long ago, as far as there are such. */
+  useOldOnly(): void {
+    this.#isOldOnly = true;
+  }
+
+  loseAll(): void {
+    for (const slot of this.#kept.keys()) this.#kept[slot] = new MemoryIndex(this.#options.scenario.laneCount);
+  }
+
+  /** The store that the slot's next process finds. */
+  next(slot: number): { index: MemoryIndex; isOld: boolean } {
+    const { draws, scenario } = this.#options;
+    const mayBeOld = this.#isOldOnly || scenario.disturbed.has('old-stores');
+    const isOld = mayBeOld && this.#old.length > 0 && (this.#isOldOnly || draws.chance(OLD_SHARE));
+    const kept = this.#kept[slot];
+    const isLost = kept === undefined || draws.chance(LOST_SHARE);
+    const index = isOld ? draws.pick(this.#old).copy() : isLost ? new MemoryIndex(scenario.laneCount) : kept;
+    this.#kept[slot] = index;
+    return { index, isOld };
+  }
+}
