@@ -18,7 +18,7 @@ export interface Place {
 const HEADER_LENGTH_MAX = 1024;
 /** Headers of a command, with their names: room for everything that tracing and routing add. */
 const HEADER_BYTES_MAX = 64 * 1024;
-const HEADERS_MAX = 1_000;
+const HEADERS_MAX = 2_000;
 const MOVED = {
   partition: 'moved-partition',
   offset: 'moved-offset',

@@ -62,7 +62,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(LaneProducerError);
     expect(typesOf(refused)).toContain('MESSAGE_TOO_LARGE');
-    expect(lossOf(refused)).toBe('not-committed');
+    expect(lossOf(refused)).toBe('refused');
     await producer.close();
     await published(topic, id, ['after']);
     await until(async () => (await valuesOf(topic)).length === 2);
@@ -98,18 +98,16 @@ export function testTopics(kafka: () => KafkaInTest): void {
   );
 
   kafkaTest(
-    'a header without a value cannot be written; one named as objects have it is read as a list',
+    'headers are read as they were written, without a value and of any name',
     async ({ groupId, id, topic }) => {
       await kafka().makeTopic(topic, 1);
-      const [first, next] = [producerOf(id, groupId), producerOf(id, groupId)];
-      await first.open();
-      const headers = { x: null } as unknown as Record<string, string>;
-      await expect(first.commit([{ ...record(topic, 'a'), headers }], [])).rejects.toThrow(LaneProducerError);
-      await next.open();
-      await next.commit([{ ...record(topic, 'b'), headers: { constructor: 'b' } }], []);
-      await Promise.all([first.close(), next.close()]);
+      const producer = producerOf(id, groupId);
+      await producer.open();
+      await producer.commit([{ ...record(topic, 'a'), headers: { none: null, constructor: 'b' } }], []);
+      await producer.close();
       const batches = await fetchedFrom({ groupId, topic }, 0n, (fetched) => taken(fetched).length === 1);
-      expect(Array.isArray(batches.flatMap(({ messages }) => messages)[0]?.headers?.['constructor'])).toBe(true);
+      const [message] = batches.flatMap(({ messages }) => messages);
+      expect({ ...message?.headers }).toEqual({ none: null, constructor: Buffer.from('b') });
     },
   );
 
@@ -148,7 +146,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
     await kafka().makeTopic(topic, 1);
     await published(topic, `${id}-again`, ['b']);
     const offsets = offsetsOf(groupId);
-    expect(await offsets.startOf(topic, 0)).toEqual({ lowOffset: 0n, committedOffset: null });
+    expect(await offsets.startOf(topic, 0)).toMatchObject({ lowOffset: 0n, committedOffset: null });
     await offsets.stop();
     // Beyond its end: out of range.
     const batches = await fetchedFrom(given, 7n, (fetched) => taken(fetched).length === 1);

@@ -258,14 +258,14 @@ function messageOf({ headers, key, offset, timestampMs, value }: StoredRecord): 
   return { key, value, headers: decodedHeaders(headers), offset: String(offset), timestamp: String(timestampMs) };
 }
 
-/** As kafkajs makes an object of them, for better or worse: `constructor` is there before the header is. */
+/** As the patched client reads them: several of one name as a list. */
 function decodedHeaders(headers: StoredHeaders): object {
-  return headers.reduce<Record<string, unknown>>((decoded, [name, value]) => {
-    const known = decoded[name];
-    const values =
-      known === undefined ? value : Array.isArray(known) ? [...(known as unknown[]), value] : [known, value];
-    return { ...decoded, [name]: values };
-  }, {});
+  const decoded = Object.create(null) as Record<string, unknown>;
+  for (const [name, values] of Map.groupBy(headers, ([name]) => name)) {
+    const given = values.map(([, value]) => value);
+    decoded[name] = given.length === 1 ? given[0] : given;
+  }
+  return decoded;
 }
 
 /** All partitions, one member after the other. */
