@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ['test/support/engine.ts'],
     // Two workers: each test file brings processes of its own, and small machines have two cores.
     maxWorkers: 2,
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
   },
 });

@@ -41,7 +41,7 @@ export const LANE_ALERT_CASES: readonly AlertCase[] = [
   {
     when: 'Kafka refuses what a lane would commit',
     minutes: 20,
-    changes: [{ metric: 'lanesLost', labels: { reason: 'refused' }, instance: 'b', course: risingTo(5) }],
+    changes: [{ metric: 'lanesLost', labels: { reason: 'refused' }, instance: 'b', course: risingTo(2) }],
     fires: ['PaymentsCommitsRefused'],
   },
   {
