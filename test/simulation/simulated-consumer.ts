@@ -151,7 +151,7 @@ export class SimulatedConsumer {
     this.#isToJoin = true;
     await new Promise((resolve) => setTimeout(resolve, JOIN_AGAIN_MS));
     this.#isToJoin = false;
-    if (this.#isRunning) await this.#join();
+    await this.#join();
   }
 
   async #assignmentsOf({ members }: JoinAnswer): Promise<ReadonlyMap<string, Buffer>> {
