@@ -4,7 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { applyMutation } from './mutations.ts';
+import { applyMutation, isToldDirectly } from './mutations.ts';
 import { runHistories, type RunOptions, type Summary } from './run-histories.ts';
 
 export type Task = Pick<RunOptions, 'firstSeed' | 'step' | 'histories' | 'secondsMax' | 'untilBroken' | 'choice'> & {
@@ -32,6 +32,7 @@ async function main(task: Task): Promise<void> {
   const tell = (told: Told): void => void process.send?.(told);
   const summary = await runHistories({
     ...task,
+    checksDirectly: task.mutation === null || isToldDirectly(task.mutation),
     onHistory: ({ histories }) => {
       if (histories % PROGRESS_HISTORIES === 0) tell({ kind: 'progress', histories });
     },

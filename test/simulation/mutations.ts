@@ -10,6 +10,8 @@ export interface Mutation {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
+  /** No history reaches what it protects from: the direct checks tell. */
+  readonly isToldDirectly?: true;
 }
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -91,6 +93,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'consumers/lane-memory.ts',
     find: 'if (token !== this.#token) return;',
     replace: '',
+    isToldDirectly: true,
   },
   {
     name: 'begun calls of a lost lane are forgotten',
@@ -122,6 +125,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'ledger/decide.ts',
     find: "if (phase.state !== 'INTENT' || phase.attemptId !== event.attemptId) return UNCHANGED;\n  const settlement",
     replace: "if (phase.state !== 'INTENT') return UNCHANGED;\n  const settlement",
+    isToldDirectly: true,
   },
   {
     name: 'a transfer in is repeated where its key is not honoured',
@@ -148,6 +152,10 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'if (Number.isNaN(0)) {',
   },
 ];
+
+export function isToldDirectly(name: string): boolean {
+  return MUTATIONS.find((mutation) => mutation.name === name)?.isToldDirectly ?? false;
+}
 
 /** How often the source has the text of a mutation; it must be once. */
 export function placesOf({ file, find }: Mutation): number {

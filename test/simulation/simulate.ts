@@ -60,6 +60,7 @@ async function simulateOne(seed: number): Promise<void> {
     histories: 1,
     secondsMax: null,
     untilBroken: false,
+    checksDirectly: false,
     choice,
     ...(values.trace ? { trace: (line: string) => void process.stdout.write(line) } : {}),
   });

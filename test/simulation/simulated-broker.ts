@@ -21,11 +21,19 @@ const { errorCodes } = createRequire(import.meta.url)('kafkajs/src/protocol/erro
 };
 const NO_SUCH_ERROR = 'no such error of the protocol: ';
 
-/** What kafkajs throws when a broker answers with this error code. */
-export class BrokerError extends kafkajs.KafkaJSProtocolError {
-  constructor(type: string) {
-    super(errorCodes.find((error) => error.type === type) ?? NO_SUCH_ERROR + type);
-  }
+/** What kafkajs throws when a broker answers with an error code. */
+export class BrokerError extends kafkajs.KafkaJSProtocolError {}
+
+/** One of each: their stacks are long to make, and of no use. */
+const brokerErrors = new Map<string, BrokerError>();
+
+/** @param type as the protocol names it */
+export function brokerError(type: string): BrokerError {
+  const known = brokerErrors.get(type);
+  if (known !== undefined) return known;
+  const made = new BrokerError(errorCodes.find((error) => error.type === type) ?? NO_SUCH_ERROR + type);
+  brokerErrors.set(type, made);
+  return made;
 }
 
 /** As much of a topic's configuration as brokers act upon. */
@@ -116,7 +124,7 @@ export class SimulatedBroker {
 
   log(topic: string, partition: number): SimulatedLog {
     const log = this.logs(topic)[partition];
-    if (log === undefined) throw new BrokerError('UNKNOWN_TOPIC_OR_PARTITION');
+    if (log === undefined) throw brokerError('UNKNOWN_TOPIC_OR_PARTITION');
     return log;
   }
 
@@ -153,7 +161,7 @@ export class SimulatedBroker {
         producer.epoch += 1;
         this.#end(producer, producer.running, 'aborted');
       }
-      throw new BrokerError('CONCURRENT_TRANSACTIONS');
+      throw brokerError('CONCURRENT_TRANSACTIONS');
     }
     producer.epoch += 1;
     return producer.epoch;
@@ -171,7 +179,7 @@ export class SimulatedBroker {
     const running = this.#runningOf(id, epoch, timeoutMs);
     // The partition is part of the transaction before anything is written to it.
     running.logs.add(log);
-    if (batchBytes(records) > maxMessageBytes) throw new BrokerError('MESSAGE_TOO_LARGE');
+    if (batchBytes(records) > maxMessageBytes) throw brokerError('MESSAGE_TOO_LARGE');
     const { nowMs } = this.#time;
     const written = timestampType === 'CreateTime' ? {} : { timestampMs: nowMs };
     const [first = 0] = records.map((record) => log.append({ ...record, ...written }, nowMs, running.transaction));
@@ -190,20 +198,20 @@ export class SimulatedBroker {
 
   end(id: string, epoch: number, outcome: 'committed' | 'aborted'): void {
     const producer = this.#checked(id, epoch);
-    if (producer.running === null) throw new BrokerError('INVALID_TXN_STATE');
-    if (producer.running.transaction.outcome !== null) throw new BrokerError('CONCURRENT_TRANSACTIONS');
+    if (producer.running === null) throw brokerError('INVALID_TXN_STATE');
+    if (producer.running.transaction.outcome !== null) throw brokerError('CONCURRENT_TRANSACTIONS');
     this.#end(producer, producer.running, outcome);
   }
 
   #topic(name: string): Topic {
     const topic = this.#topics.get(name);
-    if (topic === undefined) throw new BrokerError('UNKNOWN_TOPIC_OR_PARTITION');
+    if (topic === undefined) throw brokerError('UNKNOWN_TOPIC_OR_PARTITION');
     return topic;
   }
 
   #checked(id: string, epoch: number): Coordinated {
     const producer = this.#producers.get(id);
-    if (producer?.epoch !== epoch) throw new BrokerError('INVALID_PRODUCER_EPOCH');
+    if (producer?.epoch !== epoch) throw brokerError('INVALID_PRODUCER_EPOCH');
     return producer;
   }
 
@@ -218,7 +226,7 @@ export class SimulatedBroker {
         this.#end(producer, running, 'aborted');
       });
     } else if (producer.running.transaction.outcome !== null) {
-      throw new BrokerError('CONCURRENT_TRANSACTIONS');
+      throw brokerError('CONCURRENT_TRANSACTIONS');
     }
     return producer.running;
   }

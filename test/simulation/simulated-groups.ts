@@ -5,7 +5,7 @@
  *          -> completing (the leader assigns) -> stable
  */
 import type { Draws } from './draws.ts';
-import { BrokerError } from './simulated-broker.ts';
+import { brokerError } from './simulated-broker.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export interface JoinRequest {
@@ -74,7 +74,7 @@ export class SimulatedGroups {
     const memberId = request.memberId === '' ? `member-${this.#draws.below(2 ** 32).toString(36)}` : request.memberId;
     const known = group.members.get(memberId);
     if (request.memberId !== '' && known === undefined) {
-      reply.reject(new BrokerError('UNKNOWN_MEMBER_ID'));
+      reply.reject(brokerError('UNKNOWN_MEMBER_ID'));
       return;
     }
     known?.expiry.cancel();
@@ -94,7 +94,7 @@ export class SimulatedGroups {
     const member = this.#checked(group, memberId, generation, reply);
     if (member === null) return;
     if (group.stage === 'preparing') {
-      reply.reject(new BrokerError('REBALANCE_IN_PROGRESS'));
+      reply.reject(brokerError('REBALANCE_IN_PROGRESS'));
       return;
     }
     this.#touch(group, memberId, member);
@@ -113,7 +113,7 @@ export class SimulatedGroups {
     const member = this.#checked(group, memberId, generation, reply);
     if (member === null) return;
     if (member.joining === null) this.#touch(group, memberId, member);
-    if (group.stage === 'preparing') reply.reject(new BrokerError('REBALANCE_IN_PROGRESS'));
+    if (group.stage === 'preparing') reply.reject(brokerError('REBALANCE_IN_PROGRESS'));
     else reply.resolve(null);
   }
 
@@ -144,15 +144,15 @@ export class SimulatedGroups {
     { reject }: Pick<Reply<never>, 'reject'>,
   ): Member | null {
     const member = group.members.get(memberId);
-    if (member === undefined) reject(new BrokerError('UNKNOWN_MEMBER_ID'));
-    else if (generation !== group.generation) reject(new BrokerError('ILLEGAL_GENERATION'));
+    if (member === undefined) reject(brokerError('UNKNOWN_MEMBER_ID'));
+    else if (generation !== group.generation) reject(brokerError('ILLEGAL_GENERATION'));
     else return member;
     return null;
   }
 
   #prepare(group: Group): void {
     group.stage = 'preparing';
-    for (const { syncing } of group.members.values()) syncing?.reject(new BrokerError('REBALANCE_IN_PROGRESS'));
+    for (const { syncing } of group.members.values()) syncing?.reject(brokerError('REBALANCE_IN_PROGRESS'));
     for (const member of group.members.values()) member.syncing = null;
     const generation = group.generation;
     const waitMs = Math.max(...[...group.members.values()].map(({ request }) => request.rebalanceTimeoutMs));
@@ -192,7 +192,7 @@ export class SimulatedGroups {
     if (member === undefined) return;
     member.expiry.cancel();
     group.members.delete(memberId);
-    for (const waiting of [member.joining, member.syncing]) waiting?.reject(new BrokerError('UNKNOWN_MEMBER_ID'));
+    for (const waiting of [member.joining, member.syncing]) waiting?.reject(brokerError('UNKNOWN_MEMBER_ID'));
     if (group.members.size > 0 && group.stage !== 'preparing') this.#prepare(group);
     this.#completeIfAllJoined(group);
   }

@@ -48,10 +48,17 @@ describe('without one protection of the source', () => {
   test(
     `histories tell that ${inbox?.name}`,
     async () => {
-      const given = ['--mutation', inbox?.name ?? '', '--histories', String(HISTORIES_TO_TELL), '--json'];
-      const { failed, histories } = JSON.parse(await outputOf(given)) as { failed: unknown[]; histories: number };
-      expect(histories).toBe(HISTORIES_TO_TELL);
-      expect(failed).not.toEqual([]);
+      const given = [
+        '--mutations',
+        '--mutation',
+        inbox?.name ?? '',
+        '--histories',
+        String(HISTORIES_TO_TELL),
+        '--json',
+      ];
+      const rows = JSON.parse(await outputOf(given)) as { mutation: string; wrong: string }[];
+      expect(rows.map(({ mutation }) => mutation)).toEqual([inbox?.name]);
+      expect(rows[0]?.wrong).not.toBe('');
     },
     TEST_MS_MAX,
   );
