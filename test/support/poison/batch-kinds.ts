@@ -61,7 +61,7 @@ function bombs(): PoisonKind[] {
     ['lz4', 70],
     ['zstd', 60],
     ['zstd', 70],
-    ['zstd', 1_000],
+    ['zstd', 200],
   ];
   return [
     ...rows.map(([codec, mebibytes]) =>
