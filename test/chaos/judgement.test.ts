@@ -171,6 +171,7 @@ function poisonedBy(
     message: { key: Buffer.from('poison-1'), value: Buffer.from('no command') },
     key: 'poison-1',
     companions: [],
+    messageCount: 1,
   };
   const right = evidenceOf();
   return {

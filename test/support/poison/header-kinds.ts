@@ -82,11 +82,10 @@ export const HEADER_FAMILIES: PoisonFamilies = {
     }),
   ]),
   'large headers': LARGE_HEADERS.flatMap(([name, headers, codec]) => [
-    messageKind(
-      `${name}, on a good command`,
-      { ...expected.accepted, answers: ['ACCEPTED', 'INVALID'], burials: ['no', 'TOO_LARGE'] },
-      () => ({ headers: [JSON_HEADER, ...headers], codec: CODECS[codec] }),
-    ),
+    messageKind(`${name}, on a good command`, { ...expected.tooLarge, copy: 'either' }, () => ({
+      headers: [JSON_HEADER, ...headers],
+      codec: CODECS[codec],
+    })),
     messageKind(
       `${name}, on an unreadable one`,
       { ...expected.unreadable, burials: ['UNREADABLE', 'TOO_LARGE'], copy: 'either' },
@@ -94,7 +93,7 @@ export const HEADER_FAMILIES: PoisonFamilies = {
     ),
     messageKind(
       `${name}, on one that is moved`,
-      { ...expected.accepted, answers: ['ACCEPTED', 'INVALID', 'none'], burials: ['no', 'TOO_LARGE', 'SET_ASIDE'] },
+      expected.tooLargeByReference,
       () => ({ headers: [JSON_HEADER, ...headers], codec: CODECS[codec] }),
       { partition: 'other' },
     ),

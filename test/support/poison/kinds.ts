@@ -31,6 +31,8 @@ export interface Poison {
   readonly key: string | null;
   /** Good commands in the same batch, by key. */
   readonly companions: readonly string[];
+  /** Messages in the batch, each of which may be buried. */
+  readonly messageCount: number;
 }
 
 export type Burial =
@@ -133,8 +135,10 @@ export function batchKind(
     ...given,
     make: async (place) => ({
       message: null,
-      key: given.fixedKey ?? place.key,
+      // Decisions and observations have no results of their own.
+      key: (given.input ?? 'command') === 'command' ? (given.fixedKey ?? place.key) : null,
       companions: [],
+      messageCount: 1,
       ...(await make(place)),
     }),
     expected: outcome,

@@ -87,10 +87,8 @@ function sizes(): PoisonKind[] {
     messageKind(`a value of ${name}`, outcome, ({ key }) => ({ value: padded(key, bytes), codec: CODECS[codec] })),
     messageKind(
       `a value of ${name}, to be moved`,
-      // Its own lane may have it, or it is buried where it is, where its key is not answered.
-      bytes <= 64 * KIB
-        ? expected.accepted
-        : { ...outcome, answers: ['INVALID', 'none'], copy: bytes > MIB ? 'reference' : 'either' },
+      // Moved as a reference, and buried and answered by its own lane.
+      bytes <= 64 * KIB ? expected.accepted : expected.tooLargeByReference,
       ({ key }) => ({ value: padded(key, bytes), codec: CODECS[codec] }),
       { partition: 'other' },
     ),
@@ -142,7 +140,6 @@ function otherFields(): PoisonKind[] {
 }
 
 function deepJson(): PoisonKind[] {
-  const invalid = { ...expected.invalid, burials: ['no', 'UNREADABLE'] } as const;
   const deep: [string, string][] = [
     ['5,000 arrays', arrays(5_000)],
     ['30,000 arrays', arrays(30_000)],
@@ -150,14 +147,16 @@ function deepJson(): PoisonKind[] {
     ['10,000 objects', objects(10_000)],
   ];
   return deep.flatMap(([name, text]) => [
-    messageKind(`${name} as the value`, invalid, () => ({ value: text })),
-    messageKind(`${name} in an unknown field`, invalid, ({ key }) => ({ value: transferJson(key, `,"x":${text}`) })),
-    messageKind(`${name} as an amount`, invalid, ({ key }) => ({
+    messageKind(`${name} as the value`, expected.unreadable, () => ({ value: text })),
+    messageKind(`${name} in an unknown field`, expected.unreadable, ({ key }) => ({
+      value: transferJson(key, `,"x":${text}`),
+    })),
+    messageKind(`${name} as an amount`, expected.unreadable, ({ key }) => ({
       value: transferJson(key).replace('100', () => text),
     })),
     messageKind(
       `${name} in senderCustomerInfo`,
-      invalid,
+      expected.unreadable,
       ({ key }) => ({ value: quoteJson(key, `,"senderCustomerInfo":{"x":${text}}`) }),
       QUOTES,
     ),
@@ -167,7 +166,6 @@ function deepJson(): PoisonKind[] {
 function oddJson(): PoisonKind[] {
   const unknownFields = (count: number): string =>
     Array.from({ length: count }, (_, index) => `,"f${index}":1`).join('');
-  const unreadable = { ...expected.invalid, burials: ['no', 'UNREADABLE'] } as const;
   const either = { ...expected.invalid, answers: ['ACCEPTED', 'INVALID', 'REFUSED'] } as const;
   const rows: [string, PoisonKind['expected'], string | ((key: string) => string)][] = [
     ['1,000 unknown fields', expected.invalid, unknownFields(1_000)],
@@ -189,7 +187,7 @@ function oddJson(): PoisonKind[] {
     ['an unknown field rawJSON', expected.invalid, ',"rawJSON":"1"'],
     ['an unknown field $int64', expected.invalid, ',"$int64":"1"'],
     ['an unknown field with an empty name', expected.invalid, ',"":1'],
-    ['an amount that is there twice', unreadable, ',"amount":200'],
+    ['an amount that is there twice', expected.unreadable, ',"amount":200'],
     ['an amount as rawJSON', expected.invalid, (key) => transferJson(key).replace('100', '{"rawJSON":"100"}')],
     ['an amount as $int64', expected.invalid, (key) => transferJson(key).replace('100', '{"$int64":"100"}')],
     ['an amount of 50,000 digits', expected.invalid, (key) => transferJson(key).replace('100', '9'.repeat(50_000))],
