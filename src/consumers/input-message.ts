@@ -37,7 +37,8 @@ interface Header {
 
 /** A message up to this size is kept whole: with what is added to it, it fits the dead letters several times. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
-const WHOLE_HEADERS_MAX = 2_000;
+/** More than a command may have, by what moving adds. */
+const WHOLE_HEADERS_MAX = 2_010;
 /** Of one that is larger the beginning of its value is kept, and of its key, unless that is short. */
 const KEY_BYTES_MAX = 64 * 1024;
 const BEGINNING_BYTES = 1024;

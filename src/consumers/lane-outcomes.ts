@@ -9,7 +9,13 @@ import type { Copy, Entry } from '../ledger/entry.ts';
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
-import { replayRecord, resultEvent, resultRecord, type ResultWriter } from '../producers/result-events.ts';
+import {
+  conflictEvent,
+  replayRecord,
+  resultEvent,
+  resultRecord,
+  type ResultWriter,
+} from '../producers/result-events.ts';
 import type { Outcome } from '../records/commands.ts';
 import { laneOf } from '../records/keys.ts';
 import type { CommandResult, OperatorDecision } from '../records/types.ts';
@@ -100,7 +106,7 @@ export class LaneOutcomes {
   /** A conflict is a result of its own; the entry of the key is not touched. */
   async conflict(transaction: LaneTransaction, arrival: Arrival, result: CommandResult): Promise<void> {
     const { lane, writer } = this.#parts;
-    const event = await resultEvent(writer, result, arrival.carried);
+    const event = await conflictEvent(writer, arrival.place, result, arrival.carried);
     transaction.add(resultRecord(writer, lane, arrival.key, event));
     this.#reportResult(transaction, arrival, result);
   }

@@ -53,7 +53,9 @@ export interface LaneParts {
   readonly log: Logger;
   readonly reports: DeskReports;
   readonly traces: CommandTraces;
-  readonly makeProducer: (lane: number) => LaneProducer;
+  /** Of this lane in our group. */
+  readonly transactionalId: string;
+  readonly makeProducer: (lane: number, transactionalId: string) => LaneProducer;
   readonly seek: (topic: string, lane: number, offset: bigint) => void;
   readonly resume: (topic: string, lane: number) => void;
   readonly topicStart: (topic: string, lane: number) => Promise<TopicStart>;

@@ -190,7 +190,7 @@ export class LaneSet {
       onFailure: (error) => log.warn({ event: 'poller-failed', err: error }),
     });
     const writer: ResultWriter = { registry, topics, topicPrefix: config.TOPIC_PREFIX };
-    const shared: Omit<LaneParts, 'lane' | 'failures'> = {
+    const shared: Omit<LaneParts, 'lane' | 'transactionalId' | 'failures'> = {
       laneCount: config.LANES,
       processId: this.#processId,
       topics,
@@ -212,9 +212,9 @@ export class LaneSet {
       log,
       reports: options.reports,
       traces: options.traces,
-      makeProducer: (lane) =>
+      makeProducer: (lane, transactionalId) =>
         new LaneProducer(config, {
-          transactionalId: `${config.KAFKA_GROUP_ID}-lane-${lane}`,
+          transactionalId,
           groupId: config.KAFKA_GROUP_ID,
           clientId: `${clientId}-lane-${lane}`,
           // Retries are part of every transaction; what is lost by one that fails, the lane says itself.
@@ -234,10 +234,10 @@ export class LaneSet {
       onLost: (reason) => options.reports.laneLost(reason),
       onRedelivered: (messages) => options.reports.redelivered(messages),
     };
-    this.#lanes = Array.from(
-      { length: config.LANES },
-      (_, lane) => new Lane({ ...shared, lane, failures: new MessageFailures() }),
-    );
+    this.#lanes = Array.from({ length: config.LANES }, (_, lane) => {
+      const transactionalId = `${config.KAFKA_GROUP_ID}-lane-${lane}`;
+      return new Lane({ ...shared, lane, transactionalId, failures: new MessageFailures() });
+    });
     this.#watch = new InputWatch({
       topics: [...inputTopics, topics.ledger],
       readers: this.#lanes.flatMap((lane, number): WatchedReader[] => [

@@ -173,9 +173,9 @@ export class Lane {
   }
 
   async #acquireOnce(generation: number): Promise<void> {
-    const { clock, index, lane, log, makeProducer } = this.#parts;
+    const { clock, index, lane, log, makeProducer, transactionalId } = this.#parts;
     const beganMs = clock.monotonicMs();
-    const producer = makeProducer(lane);
+    const producer = makeProducer(lane, transactionalId);
     this.#producer = producer;
     // First: asked after the lane was taken, it could be the next owner's progress, and look like a ledger that was lost.
     const starts = await this.#inputs.starts();

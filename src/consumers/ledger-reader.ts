@@ -4,15 +4,22 @@
  *
  * It begins where the index's checkpoints are: what a former process applied is not read again.
  *
- * The end of a restore is seen by a record of one's own: `seen(token)` resolves when the owner record with that token
- * has been applied, and everything before it.
+ * The end of a restore is seen by a record of one's own: `seen` resolves when the owner record with the token has been
+ * applied, and everything before it.
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, KafkaMessage } from 'kafkajs';
 import type { Clock } from '../api/clock.ts';
 import type { LedgerRecord } from '../ledger/ledger-index.ts';
 import type { LmdbLedgerIndex } from '../ledger/lmdb-ledger-index.ts';
-import { decodeOwner, decodePosition, OWNER_KEY, POSITION_KEY, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
+import {
+  decodeOwner,
+  decodePosition,
+  OWNER_KEY,
+  POSITION_KEY,
+  TRANSACTION_PREFIX,
+  type OwnerRecord,
+} from '../ledger/ledger-records.ts';
 import {
   createKafka,
   CONSUMER_RETRY,
@@ -43,6 +50,12 @@ export interface LedgerReaderOptions {
   readonly onFatal: (error: Error) => void;
 }
 
+interface OwnerWait {
+  readonly token: string;
+  readonly earlier: OwnerRecord[];
+  readonly resolve: (earlier: readonly OwnerRecord[]) => void;
+}
+
 /** Of Kafka's protocol. */
 const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 50;
@@ -56,7 +69,8 @@ export class LedgerReader {
   readonly #next: bigint[];
   /** The same, with control records that lie behind the last record: those reach nobody, but the position is past them. */
   readonly #passed: bigint[];
-  readonly #waiting = new Map<string, () => void>();
+  /** Acquisitions that wait for their owner record, by lane. */
+  readonly #waiting = new Map<number, OwnerWait>();
   #recordsApplied = 0;
   #lastFetch: { wallMs: number; monotonicMs: number } | null = null;
   #isStopping = false;
@@ -128,18 +142,23 @@ export class LedgerReader {
     });
   }
 
-  /** Resolves when the owner record with the token has been applied; rejects after the deadline. */
-  async seen(token: string, deadlineMs: number): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#waiting.delete(token);
-        reject(new Error(`the ledger was not read to its end within ${deadlineMs} ms`));
-      }, deadlineMs);
-      this.#waiting.set(token, () => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+  /**
+   * Resolves when the owner record with the token has been applied; rejects after the deadline.
+   * @returns owners that were applied since this was asked for, before that one
+   */
+  async seen(lane: number, token: string, deadlineMs: number): Promise<readonly OwnerRecord[]> {
+    const { promise, reject, resolve } = Promise.withResolvers<readonly OwnerRecord[]>();
+    const wait: OwnerWait = { token, earlier: [], resolve };
+    const timer = setTimeout(() => {
+      reject(new Error(`the ledger was not read to its end within ${deadlineMs} ms`));
+    }, deadlineMs);
+    this.#waiting.set(lane, wait);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      if (this.#waiting.get(lane) === wait) this.#waiting.delete(lane);
+    }
   }
 
   recordsApplied(): number {
@@ -198,9 +217,10 @@ export class LedgerReader {
       const { token, commit } = decodePosition(value);
       this.#options.onCommitApplied(lane, token, commit);
     } else if (key === OWNER_KEY) {
-      const { token } = decodeOwner(value);
-      this.#waiting.get(token)?.();
-      this.#waiting.delete(token);
+      const owner = decodeOwner(value);
+      const wait = this.#waiting.get(lane);
+      if (wait?.token === owner.token) wait.resolve(wait.earlier);
+      else wait?.earlier.push(owner);
     }
   }
 }

@@ -15,7 +15,10 @@ export interface Arrival {
   readonly commandType: CommandType;
   readonly fingerprint: string;
   readonly commandId: string | null;
+  /** Of its first place, if it was moved: by its own headers, which can lie. */
   readonly origin: Origin;
+  /** Where it lies. */
+  readonly place: Origin;
   readonly carried: Carried;
   readonly deadlineMs: number;
   readonly expiresAtMs: number | null;

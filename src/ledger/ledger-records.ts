@@ -26,6 +26,8 @@ const FORMAT_VERSION = 1;
 export interface OwnerRecord {
   readonly token: string;
   readonly processId: string;
+  /** Of its producer, for the next owner to fence; null in records of earlier releases. */
+  readonly transactionalId: string | null;
   readonly atMs: number;
   /** Owners in a row before this one that committed nothing but their own record. */
   readonly barren: number;
@@ -83,7 +85,8 @@ export function encodeOwner(owner: OwnerRecord): Buffer {
 }
 
 export function decodeOwner(value: Buffer): OwnerRecord {
-  return { barren: 0, ...(decode(value) as unknown as Omit<OwnerRecord, 'barren'>) };
+  const plain = decode(value) as unknown as Omit<OwnerRecord, 'barren' | 'transactionalId'>;
+  return { barren: 0, transactionalId: null, ...plain };
 }
 
 /** @param suspect null: none is any more */

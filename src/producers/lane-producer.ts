@@ -3,6 +3,7 @@
  *
  *   open    connects, initialises the transactional id (which fences every earlier producer of the lane)
  *   commit  one transaction: records and group offsets, all or nothing; one at a time
+ *   fence   instead of both: initialises the transactional id, and nothing else
  *   drop    for good; a new one is made for the next acquisition
  *
  * Ownership of a lane is this producer's epoch (invariant I2). Any error leaves the outcome of the transaction open, so
@@ -82,6 +83,23 @@ export class LaneProducer {
         await transaction.sendOffsets({ consumerGroupId: this.#groupId, topics: offsetTopics(offsets) });
       await transaction.commit();
     });
+  }
+
+  /**
+   * Ends every producer of the transactional id: an open transaction is aborted, what is sent later is refused. For good
+   * for this producer, too.
+   * @throws LaneProducerError when that is not certain
+   */
+  async fence(): Promise<void> {
+    try {
+      await this.open();
+      await this.#guarded('fence', OPEN_DEADLINE_MS, async () => {
+        const transaction = await this.#producer.transaction();
+        await transaction.abort();
+      });
+    } finally {
+      this.drop();
+    }
   }
 
   /** Lets go of the connections. A transaction that is open is ended by the next owner or by the broker's time-out. */

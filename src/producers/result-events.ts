@@ -1,5 +1,5 @@
 /** Results as records of the results topic: a command's result, its replay for a copy, a conflict. */
-import type { Carried, Copy, Entry, StoredEvent } from '../ledger/entry.ts';
+import type { Carried, Copy, Entry, Origin, StoredEvent } from '../ledger/entry.ts';
 import { eventHeaders, eventId, eventIdNames } from '../records/cloud-events.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import type { TopicNames } from '../records/topics.ts';
@@ -12,16 +12,33 @@ export interface ResultWriter {
   readonly topicPrefix: string;
 }
 
-/** Encodes the one result of an entry's revision. @throws RegistryError when the schema cannot be had */
-export async function resultEvent(writer: ResultWriter, result: CommandResult, carried: Carried): Promise<StoredEvent> {
-  const id = eventId(
-    result.outcome === 'CONFLICT'
-      ? eventIdNames.conflict(result.source.topic, result.source.partition, result.source.offset)
-      : eventIdNames.result(writer.topicPrefix, result.commandKey, result.revision),
-  );
+/** The one result of an entry's revision. @throws RegistryError when the schema cannot be had */
+export function resultEvent(writer: ResultWriter, result: CommandResult, carried: Carried): Promise<StoredEvent> {
+  return encoded(writer, eventIdNames.result(writer.topicPrefix, result.commandKey, result.revision), result, carried);
+}
+
+/**
+ * @param place where the message that is answered lies; what its headers say of it would let it take another's id
+ * @throws RegistryError when the schema cannot be had
+ */
+export function conflictEvent(
+  writer: ResultWriter,
+  place: Origin,
+  result: CommandResult,
+  carried: Carried,
+): Promise<StoredEvent> {
+  return encoded(writer, eventIdNames.conflict(place.topic, place.partition, place.offset), result, carried);
+}
+
+async function encoded(
+  writer: ResultWriter,
+  idName: string,
+  result: CommandResult,
+  carried: Carried,
+): Promise<StoredEvent> {
   const headers = {
     ...eventHeaders({
-      id,
+      id: eventId(idName),
       recordName: 'CommandResult',
       subject: result.commandKey,
       timeMs: Number(result.completedAt),

@@ -67,7 +67,9 @@ export class ShownProcessor extends FakeProcessor {
     const lanes = Array.from({ length: LANES }, (_, lane): LedgerLaneStatus => {
       const found = owners.find((owner) => owner.lanes.includes(lane));
       const owner =
-        found === undefined ? null : { processId: found.processId, atMs: found.atMs, token: 't', barren: 0 };
+        found === undefined
+          ? null
+          : { processId: found.processId, atMs: found.atMs, token: 't', transactionalId: null, barren: 0 };
       return { ...(this.ledger.lanes[lane] ?? { nextOffset: END, unknown: [] }), lane, owner };
     });
     this.ledger = { ...this.ledger, lanes };

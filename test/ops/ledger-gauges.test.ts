@@ -134,7 +134,13 @@ describe('the processes of the group', () => {
   it('are told with the lanes that they were given, and that they took by the ledger', async () => {
     const processor = new FakeProcessor();
     processor.lanes.processId = 'aaaaaaaa-0000';
-    const owner = (processId: string, atMs: number) => ({ processId, token: 't', atMs, barren: 0 });
+    const owner = (processId: string, atMs: number) => ({
+      processId,
+      token: 't',
+      atMs,
+      transactionalId: null,
+      barren: 0,
+    });
     processor.ledger.lanes = [
       ledgerLane(0, { owner: owner('aaaaaaaa-0000', 1_000) }),
       ledgerLane(1, { owner: owner('bbbbbbbb-0000', 2_000) }),
@@ -166,7 +172,9 @@ describe('the processes of the group', () => {
   it('are not told to be gone while Kafka has not said who is there', async () => {
     const processor = new FakeProcessor();
     processor.members = () => Promise.reject(new Error('not allowed'));
-    processor.ledger.lanes = [ledgerLane(0, { owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0, barren: 0 } })];
+    processor.ledger.lanes = [
+      ledgerLane(0, { owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0, transactionalId: null, barren: 0 } }),
+    ];
     const { lagEndsAgeSeconds, members } = await new StateReader(processor.sources()).read();
     expect(members).toMatchObject([{ process: 'bbbbbbbb', standing: 'unknown' }]);
     expect(lagEndsAgeSeconds).toBe(0);

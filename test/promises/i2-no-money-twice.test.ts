@@ -3,6 +3,7 @@ import { afterEach, expect, inject, test } from 'vitest';
 import { judge } from '../chaos/kill-judgement.ts';
 import { runKills } from '../chaos/kill-scenario.ts';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
+import type { LogLine } from '../support/processor.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
@@ -94,3 +95,31 @@ test('a process that was frozen, and replaced, wakes up without calling anything
   expect(before.map(({ effects }) => effects)).toEqual(keys.map(() => 1));
   for (const key of keys) expect(stack().journal.results(key)).toHaveLength(1);
 });
+
+test('of two groups on one prefix, which take lanes from each other, one alone calls for a command', async () => {
+  await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 100 });
+  const keys = Array.from({ length: 60 }, (_, index) => `groups-${index}`);
+  const { KAFKA_GROUP_ID: group = '', STATE_DIR: stateDir = '' } = stack().environment;
+  // No key is honoured, so that nothing may ever be called again.
+  const unkeyed = { API_IDEMPOTENT_OPERATIONS: '', API_MAX_CONCURRENCY: '2' };
+  const first = await stack().startProcessor(unkeyed);
+  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const second = await stack().spawnProcessor({
+    ...unkeyed,
+    KAFKA_GROUP_ID: `${group}-other`,
+    STATE_DIR: `${stateDir}/other`,
+  });
+  await eventually(
+    async () => [first, second].filter((processor) => processor.log().some(isTakingFromAnother)).length,
+    (takers) => takers === 2,
+    'lanes that each took from the other',
+  );
+  await stack().journal.resultsOfAll(keys);
+  const { operations } = await stack().service.effects();
+  const seen = keys.map((key) => [operations['transfer-in'][key]?.calls ?? 0, stack().journal.results(key).length]);
+  expect(seen.filter(([calls, results]) => (calls ?? 0) > 1 || results !== 1)).toEqual([]);
+});
+
+function isTakingFromAnother({ event }: LogLine): boolean {
+  return event === 'lane-of-another-group';
+}

@@ -114,6 +114,24 @@ describe('a conflict', () => {
     expect(conflict?.value).toMatchObject({ outcome: 'CONFLICT', commandId: 'torn-2' });
     await journal.deadLetter((record) => record.key?.toString() === 'torn', 'torn');
   });
+
+  test('has an id of its own, whatever place the headers of the message claim', async () => {
+    const { journal, publishRaw } = withRaw();
+    const json = (amount: number): string =>
+      JSON.stringify({
+        amount,
+        source: { accountId: 'ExternalAccount:claims' },
+        destination: { accountId: 'InternalAccount:claims' },
+      });
+    const claim = { 'moved-partition': '0', 'moved-offset': '1', 'moved-timestamp': String(Date.now()) };
+    for (const amount of [1, 2, 3]) {
+      const headers = { 'content-type': 'application/json', ...claim };
+      await publishRaw('transfer-in', { key: 'claims', value: json(amount), headers });
+    }
+    const results = await journal.resultsOf('claims', 3);
+    expect(results.map(({ value }) => value.outcome).sort()).toEqual(['ACCEPTED', 'CONFLICT', 'CONFLICT']);
+    expect(new Set(results.map(({ id }) => id)).size).toBe(3);
+  });
 });
 
 test('the id of a result follows from its key and revision alone', async () => {

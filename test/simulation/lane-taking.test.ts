@@ -22,7 +22,7 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     policy: { apiTimeoutMs: 1_000 },
     retention: { doneMs: 1e9, transactionMs: 1e9 },
     index: new MemoryIndex(1),
-    reader: { seen: async () => undefined },
+    reader: { seen: async () => [] },
     calls: { onSpace: silence, drop: silence },
     clock: systemClock,
     log: { info: silence, warn: silence, error: silence },

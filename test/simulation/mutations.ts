@@ -47,9 +47,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a new owner fences nobody',
-    file: 'consumers/lane-set.ts',
-    find: 'transactionalId: `${config.KAFKA_GROUP_ID}-lane-${lane}`',
-    replace: 'transactionalId: `${config.KAFKA_GROUP_ID}-lane-${lane}-${this.#processId}`',
+    file: 'consumers/lane.ts',
+    find: 'makeProducer(lane, transactionalId)',
+    replace: 'makeProducer(lane, `${transactionalId}-${this.#parts.processId}`)',
   },
   {
     name: 'a new owner does not read the ledger to its end',

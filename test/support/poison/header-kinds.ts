@@ -55,11 +55,13 @@ const ODD_HEADERS: readonly (readonly [string, HeaderList])[] = [
   ['a command id with no value', [['ce_id', null]]],
   ['a command id that is not UTF-8', [['ce_id', Buffer.from([0xff, 0xc0, 0x00])]]],
   ['a correlation id with line breaks and a null character', [['correlation-id', 'a\r\nx: y\u0000']]],
+  // With the content type as many as a command may have.
+  ['1,999 headers of one name', many(1_999, () => 'x')],
 ];
 
 /** Too much for kafkajs, for a dead letter or for a copy in another partition: what may come of each situation differs. */
 const LARGE_HEADERS: readonly (readonly [string, HeaderList, keyof typeof CODECS])[] = [
-  ['a thousand headers of one name', many(1_000, () => 'x'), 'none'],
+  ['2,001 headers of one name', many(2_000, () => 'x'), 'none'],
   ['10,000 headers', many(10_000, (index) => `h${index}`), 'none'],
   ['60,000 headers', many(60_000, (index) => `h${index}`), 'none'],
   ['60,000 headers of one name', many(60_000, () => 'x'), 'none'],
