@@ -1,8 +1,11 @@
 /** Invariant I7: no class of work waits for another's backlog. */
 import { afterEach, expect, test } from 'vitest';
 import type { CommandType } from '../../src/records/commands.ts';
+import { laneOf } from '../../src/records/keys.ts';
 import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
+import { eventually } from '../support/watch.ts';
 
 const stack = useStack({ name: 'fair' });
 
@@ -58,6 +61,37 @@ test.each([
     expect(new Set(results.map(({ value }) => value.outcome))).toEqual(new Set(['ACCEPTED']));
     const waited = urgent.map((key) => ({ key, transfers: answeredBefore(backlog, key) }));
     expect(waited.filter(({ transfers }) => transfers > (TRANSFERS * 3) / 4)).toEqual([]);
+  },
+  TEST_MS_MAX,
+);
+
+test(
+  'commands that always fail do not keep the single calls of an open breaker for themselves',
+  async () => {
+    // All in one lane, for each lane takes its own turn.
+    const inOneLane = Array.from({ length: 100 }, (_, index) => `fair-single-${index}`).filter(
+      (key) => laneOf(key, LANES) === 0,
+    );
+    const [good = '', ...failing] = inOneLane.slice(0, 9);
+    await stack().service.addFaults(
+      ...failing.map((key) => ({ kind: 'status', operation: 'transfer-in', key, httpStatus: 500 })),
+    );
+    const processor = await stack().startProcessor();
+    for (const key of failing) await stack().publisher.publish('transfer-in', key, transferInOf(key));
+    await eventually(
+      async () => processor.log().some(({ event, stage }) => event === 'breaker-changed' && stage === 'open'),
+      (isOpen) => isOpen,
+      'the breaker to open',
+    );
+    const callsOfFailing = async (): Promise<number> => {
+      const { operations } = await stack().service.effects();
+      return failing.reduce((sum, key) => sum + (operations['transfer-in'][key]?.calls ?? 0), 0);
+    };
+    const callsBefore = await callsOfFailing();
+    await stack().publisher.publish('transfer-in', good, transferInOf(good));
+    expect((await stack().journal.result(good)).value.outcome).toBe('ACCEPTED');
+    // Every other one is for what is new.
+    expect((await callsOfFailing()) - callsBefore).toBeLessThan(failing.length);
   },
   TEST_MS_MAX,
 );
