@@ -8,9 +8,9 @@
  */
 import { createPaymentApi } from './api/payment-api.ts';
 import { apiSettings } from './api-settings.ts';
-import { systemClock } from './api/clock.ts';
+import { systemClock } from './clock.ts';
 import { EXIT_CODE_CONFIG, readConfig } from './config.ts';
-import { LaneSet, servedCommandTypes } from './consumers/lane-set.ts';
+import { LaneSet, servedCommandTypes } from './lanes/lane-set.ts';
 import { Activity } from './ops/activity.ts';
 import { History } from './ops/history.ts';
 import { createHttpServer } from './ops/http-server.ts';

@@ -7,7 +7,7 @@
 import type { CommandType } from '../records/commands.ts';
 import type { Attempt, Breaker } from './breaker.ts';
 import type { HttpClient } from './client.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import { readAnswer } from './reading.ts';
 import { changeRequestParts, type RequestParts } from './requests.ts';
 import { WRONG_CREDENTIALS, type ServiceCheck, type Verdict } from './service-check.ts';

@@ -5,7 +5,7 @@
  * its own. While held, checks go on with growing pauses; this file owns their timer. One check is under way at a time:
  * those who ask meanwhile share the next one, so that a check always began after it was asked for.
  */
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import type { ListReading, ServiceState } from './types.ts';
 
 const RECHECK_FIRST_MS = 1000;

@@ -3,8 +3,8 @@
  * it is there, and whether it is the payment that the command asked for, as far as both say.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
-import { systemClock } from '../api/clock.ts';
-import { LookUps } from '../consumers/look-ups.ts';
+import { systemClock } from '../clock.ts';
+import { LookUps } from '../lanes/look-ups.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { readCommandFields } from '../records/command-fields.ts';
 import { parseLossless } from '../records/lossless-json.ts';

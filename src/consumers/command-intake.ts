@@ -13,7 +13,7 @@ import type { CommandType } from '../records/commands.ts';
 import { laneOf, readKey } from '../records/keys.ts';
 import { isJsonObject, JsonMeaningError, parseUnambiguous } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
-import type { TracedCommand } from './command-traces.ts';
+import type { TracedCommand } from '../lanes/command-traces.ts';
 import type { InputMessage } from './input-message.ts';
 import {
   carriedOf,

@@ -9,7 +9,7 @@
  * join rewinds to the committed offsets, and the lanes seek to where they really are.
  */
 import type { Batch, Consumer, KafkaMessage } from 'kafkajs';
-import type { Clock } from '../api/clock.ts';
+import type { Clock } from '../clock.ts';
 import {
   CONSUMER_RETRY,
   createKafka,
@@ -17,7 +17,7 @@ import {
   type KafkaLog,
   type KafkaSettings,
 } from '../producers/kafka-client.ts';
-import { laneAssigner } from './lane-assigner.ts';
+import { laneAssigner } from './assigner.ts';
 import { registerCompressionCodecs } from './compression-codecs.ts';
 import { disconnectWithin } from '../producers/disconnecting.ts';
 

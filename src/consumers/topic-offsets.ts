@@ -4,10 +4,10 @@
  * Owns one admin client at a time. Its view of the leaders goes stale when one moves, so after an error it is replaced.
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
-import type { Clock } from '../api/clock.ts';
+import type { Clock } from '../clock.ts';
 import { createKafka, PATIENT_RETRY, type KafkaLog, type KafkaSettings } from '../producers/kafka-client.ts';
-import type { InputBounds } from './forced-jumps.ts';
-import type { TopicStart } from './lane-parts.ts';
+import type { InputBounds } from '../lanes/forced-jumps.ts';
+import type { TopicStart } from '../lanes/parts.ts';
 
 const { AssignerProtocol } = kafkajs;
 

@@ -11,8 +11,8 @@
  */
 import { createHash } from 'node:crypto';
 import { routeOf } from '../api/requests.ts';
-import type { CallTimes } from '../consumers/lane-outcomes.ts';
-import type { TracedAdmission, TracedCall, TracedCommand } from '../consumers/command-traces.ts';
+import type { CallTimes } from '../lanes/outcomes.ts';
+import type { TracedAdmission, TracedCall, TracedCommand } from '../lanes/command-traces.ts';
 import type { LookUpOutcome } from '../ledger/decide.ts';
 import type { Outcome } from '../records/commands.ts';
 import type { CommandResult } from '../records/types.ts';

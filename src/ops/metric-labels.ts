@@ -1,13 +1,13 @@
 /** The values that labels of metrics take: bounded, and complete by the compiler's word. */
 import type { BreakerStage } from '../api/breaker.ts';
 import type { ListFailure, Operation, Reading } from '../api/types.ts';
-import type { LaneLoss } from '../consumers/lane-loss.ts';
-import type { LaneStage } from '../consumers/lane-parts.ts';
+import type { LaneLoss } from '../lanes/loss.ts';
+import type { LaneStage } from '../lanes/parts.ts';
 import type { EntryState } from '../ledger/entry.ts';
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import { COMMAND_TYPES, type Outcome } from '../records/commands.ts';
-import type { PollWorkKind } from '../status/poll-agenda.ts';
+import type { PollWorkKind } from '../status/poller/agenda.ts';
 import type { NotAdmittedCause } from './lag.ts';
 
 /** All members of a union, checked to be complete by the compiler. */

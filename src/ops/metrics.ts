@@ -5,9 +5,9 @@
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallReport } from '../api/payment-api.ts';
-import type { LaneReports } from '../consumers/lane-loss.ts';
-import type { DeskReports } from '../consumers/lane-outcomes.ts';
-import type { PollerReports } from '../status/poller.ts';
+import type { LaneReports } from '../lanes/loss.ts';
+import type { DeskReports } from '../lanes/outcomes.ts';
+import type { PollerReports } from '../status/poller/poller.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
 import { METRICS, OTHER, type LabelsOf, type MetricDefinition, type MetricName } from './metrics-table.ts';
 import type { ProcessorState } from './processor-state.ts';

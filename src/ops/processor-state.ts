@@ -7,8 +7,8 @@
 import type { BreakerStage } from '../api/breaker.ts';
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { ServiceState } from '../api/types.ts';
-import type { LaneStage } from '../consumers/lane-parts.ts';
-import type { LaneSetStatus } from '../consumers/lane-set.ts';
+import type { LaneStage } from '../lanes/parts.ts';
+import type { LaneSetStatus } from '../lanes/lane-set.ts';
 import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';

@@ -42,7 +42,7 @@ import {
   type IdGenerator,
   type Sampler,
 } from '@opentelemetry/sdk-trace';
-import type { TracedCommand } from '../consumers/command-traces.ts';
+import type { TracedCommand } from '../lanes/command-traces.ts';
 import {
   admissionSpan,
   callSpan,

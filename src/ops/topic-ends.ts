@@ -4,7 +4,7 @@
  * Stages of an asking: begun -> answered, failed, or given up. One is under way at a time; a scrape waits for it up to a
  * deadline and is served what was known last, so that a Kafka that hangs never hangs a scrape.
  */
-import type { Clock } from '../api/clock.ts';
+import type { Clock } from '../clock.ts';
 import type { GroupProcess } from '../consumers/group-processes.ts';
 import type { PartitionOffsets } from '../consumers/topic-offsets.ts';
 import { settledWithin } from './settled-within.ts';

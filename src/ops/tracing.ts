@@ -3,9 +3,9 @@
  * without tracing carries none of it.
  */
 import type { Logger } from 'pino';
-import type { Clock } from '../api/clock.ts';
+import type { Clock } from '../clock.ts';
 import type { Config, Environment } from '../config.ts';
-import type { CommandTraces } from '../consumers/command-traces.ts';
+import type { CommandTraces } from '../lanes/command-traces.ts';
 import type { TopicNames } from '../records/topics.ts';
 import { readTracingSettings } from './tracing-settings.ts';
 

@@ -3,8 +3,8 @@
  * that sums over all processes are right, and of all lanes for people, for any member knows them all. Pure. Keys are
  * shown as hashes alone (invariant I9).
  */
-import type { LedgerStatus } from '../consumers/ledger-view.ts';
-import type { UnknownResults } from '../ledger/ledger-index.ts';
+import type { LedgerStatus } from '../store/ledger-view.ts';
+import type { UnknownResults } from '../store/ledger-index.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { keyHash } from './logging.ts';
 

@@ -1,7 +1,7 @@
 /** Records of a ledger as lanes write them, for measuring: entries and transaction states of the usual sizes. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { Entry, Phase } from '../../src/ledger/entry.ts';
-import type { LedgerRecord } from '../../src/ledger/ledger-index.ts';
+import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import {
   encodeEntry,
   encodePosition,

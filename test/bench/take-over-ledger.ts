@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Message, Producer } from 'kafkajs';
-import type { LedgerRecord } from '../../src/ledger/ledger-index.ts';
+import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import type { Stack } from '../support/stack.ts';
 import { donePhase, entryOf, entryRecord, transactionRecord } from './ledger-records.ts';

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { BatchReply, FetchedBatch } from '../../src/consumers/group-member.ts';
-import { LaneInbox } from '../../src/consumers/lane-inbox.ts';
+import { LaneInbox } from '../../src/consumers/inbox.ts';
 
 type Offer = (this: unknown, batch: FetchedBatch) => BatchReply;
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LmdbLedgerIndex, type OpenedStore, type StoreIdentity } from '../../src/ledger/lmdb-ledger-index.ts';
+import { LmdbLedgerIndex, type OpenedStore, type StoreIdentity } from '../../src/store/lmdb-ledger-index.ts';
 import { recordRestingSinceMs } from '../../src/status/rest.ts';
 
 export const LANES = 2;

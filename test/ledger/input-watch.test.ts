@@ -1,10 +1,10 @@
 /** Open lanes are held against the brokers' answers: what lasts stops them, what passes does not. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
-import { systemClock } from '../../src/api/clock.ts';
+import { systemClock } from '../../src/clock.ts';
 import { readSomeSettings } from '../../src/config.ts';
-import type { InputBounds } from '../../src/consumers/forced-jumps.ts';
-import { InputWatch } from '../../src/consumers/input-watch.ts';
+import type { InputBounds } from '../../src/lanes/forced-jumps.ts';
+import { InputWatch } from '../../src/lanes/input-watch.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 import { createKafka, KAFKA_SETTING_NAMES, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { readSomeSettings } from '../../src/config.ts';
-import { openLedgerStore } from '../../src/consumers/ledger-start.ts';
+import { openLedgerStore } from '../../src/store/ledger-start.ts';
 import { createKafka, KAFKA_SETTING_NAMES, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
-import { LmdbLedgerIndex } from '../../src/ledger/lmdb-ledger-index.ts';
+import { LmdbLedgerIndex } from '../../src/store/lmdb-ledger-index.ts';
 import { removeDirectory, temporaryDirectory } from './index-in-test.ts';
 
 let directory: string;

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Entry } from '../../src/ledger/entry.ts';
-import type { LedgerRecord } from '../../src/ledger/ledger-index.ts';
+import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import {
   encodeEntry,
   encodeOwner,

@@ -1,8 +1,8 @@
 /** Looking transactions up for calls in doubt: over a service that has many, fails now and then, and shows new ones. */
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/api/clock.ts';
+import { systemClock } from '../../src/clock.ts';
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
-import { LookUps } from '../../src/consumers/look-ups.ts';
+import { LookUps } from '../../src/lanes/look-ups.ts';
 import type { LookUpQuery } from '../../src/ledger/plan.ts';
 import type { Transaction } from '../../src/records/types.ts';
 

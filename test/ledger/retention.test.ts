@@ -1,11 +1,11 @@
 /** Forgetting: what is done for longer than the retention gets a tombstone, what may still matter does not. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Outcome } from '../../src/records/commands.ts';
-import { LaneMemory } from '../../src/consumers/lane-memory.ts';
-import { LaneRetention } from '../../src/consumers/lane-retention.ts';
-import { LaneTransaction } from '../../src/consumers/lane-transaction.ts';
+import { LaneMemory } from '../../src/lanes/memory.ts';
+import { LaneRetention } from '../../src/lanes/retention.ts';
+import { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
-import type { LedgerRecord } from '../../src/ledger/ledger-index.ts';
+import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { encodeTransactionState, unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
 import { donePhase, entryOf, entryRecord, intentPhase, positionRecord } from '../bench/ledger-records.ts';

@@ -1,6 +1,6 @@
 /** Gauges that follow from the ledger, from lanes that stand still and from transactions of others that stay open. */
 import { describe, expect, it } from 'vitest';
-import type { LedgerLaneStatus } from '../../src/consumers/ledger-view.ts';
+import type { LedgerLaneStatus } from '../../src/store/ledger-view.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import { FakeProcessor, inputStatus, laneStatus, SECRET_KEY, TOPICS } from './fake-processor.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { KafkaMessage } from 'kafkajs';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
-import { LaneInbox } from '../../src/consumers/lane-inbox.ts';
+import { LaneInbox } from '../../src/consumers/inbox.ts';
 
 function batch(firstOffset: number, lastOffset: number): FetchedBatch {
   const messages = Array.from({ length: lastOffset - firstOffset + 1 }, (_, index): KafkaMessage => {

@@ -8,7 +8,7 @@
  * Commits of another owner: the reader tells a lane of them only after a later OWNER record, and from then on nothing
  * that the lane knows can be committed.
  */
-import { LaneMemory } from '../../src/consumers/lane-memory.ts';
+import { LaneMemory } from '../../src/lanes/memory.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { aPolicy, entryAt } from '../ledger/entries.ts';

@@ -1,9 +1,9 @@
 /** What becomes of topics and their records, told of the real Kafka and the simulated. */
 import { expect } from 'vitest';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
-import { lossOf } from '../../src/consumers/lane-loss.ts';
+import { lossOf } from '../../src/lanes/loss.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
-import { systemClock } from '../../src/api/clock.ts';
+import { systemClock } from '../../src/clock.ts';
 import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
 import { LaneProducerError } from '../../src/producers/lane-producer.ts';
 import { kafkaTools, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';

@@ -1,8 +1,8 @@
 /** A lane that is taken while others own it meanwhile: what the group did after the taking says nothing of a lost ledger. */
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/api/clock.ts';
-import { Lane } from '../../src/consumers/lane.ts';
-import type { LaneParts, TopicStart } from '../../src/consumers/lane-parts.ts';
+import { systemClock } from '../../src/clock.ts';
+import { Lane } from '../../src/lanes/lane.ts';
+import type { LaneParts, TopicStart } from '../../src/lanes/parts.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import { MemoryIndex } from './memory-index.ts';
 

@@ -6,8 +6,8 @@ import type {
   LedgerTimes,
   UnknownResult,
   UnknownResults,
-} from '../../src/ledger/ledger-index.ts';
-import type { LmdbLedgerIndex, OpenedStore } from '../../src/ledger/lmdb-ledger-index.ts';
+} from '../../src/store/ledger-index.ts';
+import type { LmdbLedgerIndex, OpenedStore } from '../../src/store/lmdb-ledger-index.ts';
 import {
   decodeEntry,
   decodeOwner,

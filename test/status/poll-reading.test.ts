@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ListReading } from '../../src/api/types.ts';
-import { PollBudget } from '../../src/status/poll-budget.ts';
-import { PollScan } from '../../src/status/poll-scan.ts';
-import { PollWalk } from '../../src/status/poll-walk.ts';
+import { PollBudget } from '../../src/status/poller/budget.ts';
+import { PollScan } from '../../src/status/poller/scan.ts';
+import { PollWalk } from '../../src/status/poller/walk.ts';
 import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
 

@@ -3,10 +3,10 @@
  * reduced in the order of their commits, and shown by the index some time later. A session may be made to die in any of
  * its commits, before it or right after it; another follows with what was committed, as after a kill.
  */
-import { PollSession, type PollReports, type PollSettings } from '../../src/status/poll-session.ts';
+import { PollSession, type PollReports, type PollSettings } from '../../src/status/poller/session.ts';
 import type { Observation } from '../../src/status/observation.ts';
 import { reduce } from '../../src/status/reducer.ts';
-import type { PollRecord } from '../../src/status/poll-record.ts';
+import type { PollRecord } from '../../src/status/poller/record.ts';
 import { encodeTransactionState, type TransactionState } from '../../src/status/transaction-state.ts';
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
 import type { QuoteStatusChanged, TransactionStatusChanged } from '../../src/records/types.ts';

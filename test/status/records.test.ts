@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerFormatError } from '../../src/ledger/ledger-records.ts';
 import { decodeObservation, encodeObservation, type Observation } from '../../src/status/observation.ts';
-import { decodePollRecord, encodePollRecord } from '../../src/status/poll-record.ts';
+import { decodePollRecord, encodePollRecord } from '../../src/status/poller/record.ts';
 import { recordRestingSinceMs } from '../../src/status/rest.ts';
 import { decodeTransactionState, encodeTransactionState, unseenState } from '../../src/status/transaction-state.ts';
 import { readTransaction } from '../../src/api/wire.ts';

@@ -1,5 +1,5 @@
 /** Time that passes only when everybody waits: a clock and its waits for code that takes them as arguments. */
-import type { Clock } from '../../src/api/clock.ts';
+import type { Clock } from '../../src/clock.ts';
 
 interface Waiting {
   atMs: number;

@@ -1,0 +1,179 @@
+/** Admitting: commands leave their topic into the ledger, as far as they may (invariants I1, I6, I7). */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import { admit, intentOf, newEntry, type Admission } from '../ledger/admission.ts';
+import { decide } from '../ledger/decide.ts';
+import type { Entry } from '../ledger/entry.ts';
+import { failedResult } from '../ledger/result-record.ts';
+import type { LedgerPolicy } from '../ledger/settlement.ts';
+import type { DeadLetterReason } from '../producers/dead-letters.ts';
+import type { Calls } from './calls.ts';
+import type { ClaimRefusal } from './claim-limits.ts';
+import { setAside, type CommandPlace, type Intake } from '../consumers/command-intake.ts';
+import type { AdmissionKind, CommandTraces, TracedCommand } from './command-traces.ts';
+import { claimOf } from './entry-claim.ts';
+import { takeFrom } from './inbox-taking.ts';
+import type { LaneInbox } from '../consumers/inbox.ts';
+import type { LaneMemory } from './memory.ts';
+import type { DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { LaneTransaction } from './transaction.ts';
+import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
+
+const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
+  call: 'called',
+  finish: 'finished',
+  copy: 'copy',
+  conflict: 'conflict',
+};
+
+export type CommandItem = Exclude<Intake, { kind: 'unavailable' }>;
+
+/** Why the oldest command of a topic is not admitted. */
+export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
+
+/** Fields of unfinished commands in memory: few of them may be at the limit of their size at once. */
+const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
+
+export interface AdmissionParts {
+  readonly lane: number;
+  readonly laneCount: number;
+  readonly failures: MessageFailures;
+  readonly processId: string;
+  readonly memory: LaneMemory;
+  readonly outcomes: LaneOutcomes;
+  readonly calls: Pick<Calls, 'claim' | 'settle'>;
+  readonly policy: LedgerPolicy;
+  readonly unfinishedMax: number;
+  readonly clock: Clock;
+  readonly reports: DeskReports;
+  readonly traces: Pick<CommandTraces, 'admitted'>;
+}
+
+export class LaneAdmission {
+  readonly #parts: AdmissionParts;
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
+  }
+
+  /** Admits from one topic, oldest first. @returns why it stopped before the end, or null */
+  admitFrom(
+    transaction: LaneTransaction,
+    commit: number,
+    place: CommandPlace,
+    inbox: LaneInbox<CommandItem>,
+  ): Promise<AdmissionCause | null> {
+    const { clock, failures, laneCount, reports } = this.#parts;
+    return takeFrom(transaction, {
+      topic: place.topic,
+      inbox,
+      failures,
+      handle: (item) => this.#admit(transaction, commit, item),
+      setAside: async (message, error) => {
+        const aside = { problem: errorText(error), isByReference: false };
+        await this.#setAside(transaction, commit, setAside({ laneCount }, place, message, aside, clock.nowMs()));
+      },
+      onFailure: (error) => reports.failed(place.lane, 'admission', error),
+    });
+  }
+
+  async #admit(transaction: LaneTransaction, commit: number, item: CommandItem): Promise<AdmissionCause | null> {
+    const { calls, clock, lane, memory, outcomes, policy, processId, reports, unfinishedMax } = this.#parts;
+    if (item.kind === 'misrouted') {
+      transaction.add(item.record);
+      transaction.reports.push(() => reports.moved(lane));
+      return null;
+    }
+    if (item.kind === 'dead-letter') {
+      outcomes.bury(transaction, item.letter);
+      this.#trace(transaction, item.command, item.readMs, 'dead-letter', item.letter.reason);
+      return null;
+    }
+    if (item.kind === 'set-aside') {
+      await this.#setAside(transaction, commit, item);
+      return null;
+    }
+    const { arrival, buriedAs, original, readMs } = item;
+    const nowMs = clock.nowMs();
+    const known = memory.entry(arrival.key);
+    const admission = admit(arrival, known, nowMs, policy);
+    switch (admission.kind) {
+      case 'copy':
+        await this.#copy(transaction, commit, known, arrival.commandId);
+        break;
+      case 'conflict':
+        await outcomes.conflict(transaction, arrival, admission.result);
+        break;
+      case 'finish':
+        await outcomes.apply(
+          transaction,
+          commit,
+          null,
+          { kind: 'finish', entry: admission.entry, result: admission.result, seen: null },
+          null,
+        );
+        break;
+      case 'call': {
+        if (memory.unfinished.size >= unfinishedMax || memory.unfinishedBytes() >= UNFINISHED_BYTES_MAX)
+          return 'lane-full';
+        const attemptId = randomUUID();
+        const refusal = calls.claim(claimOf(this.#parts, { attemptId, commit }, admission.entry, false));
+        if (refusal !== null) return refusal;
+        try {
+          outcomes.put(transaction, commit, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));
+        } catch (error) {
+          calls.settle(attemptId);
+          throw error;
+        }
+        break;
+      }
+    }
+    if (buriedAs !== null) outcomes.bury(transaction, { ...original, ...buriedAs });
+    const kind = ADMISSION_KINDS[admission.kind];
+    this.#trace(transaction, arrival, readMs, kind, buriedAs?.reason ?? null);
+    return null;
+  }
+
+  #trace(
+    transaction: LaneTransaction,
+    command: TracedCommand,
+    beganMs: number,
+    kind: AdmissionKind,
+    buriedAs: DeadLetterReason | null,
+  ): void {
+    const { traces } = this.#parts;
+    transaction.reports.push(() => traces.admitted(command, { kind, beganMs, buriedAs }));
+  }
+
+  async #copy(
+    transaction: LaneTransaction,
+    commit: number,
+    known: Entry | undefined,
+    commandId: string | null,
+  ): Promise<void> {
+    const { outcomes, policy } = this.#parts;
+    if (known === undefined || outcomes.replay(transaction, known, commandId)) return;
+    const decision = decide(known, { kind: 'copied', copy: { commandId } }, policy);
+    await outcomes.apply(transaction, commit, known, decision, null);
+  }
+
+  /** What made our own code fail before it was an entry: nothing of it was ever sent. */
+  async #setAside(
+    transaction: LaneTransaction,
+    commit: number,
+    { arrival, letter, readMs }: Extract<CommandItem, { kind: 'set-aside' }>,
+  ): Promise<void> {
+    const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
+    // Before all else: whatever comes of the result, the message is not lost.
+    outcomes.bury(transaction, letter);
+    if (arrival === null || memory.entry(arrival.key) !== undefined) return;
+    try {
+      const entry = newEntry(arrival, policy);
+      const result = failedResult(entry, letter.message, clock.nowMs());
+      await outcomes.apply(transaction, commit, null, { kind: 'finish', entry, result, seen: null }, null);
+      this.#trace(transaction, arrival, readMs, 'finished', letter.reason);
+    } catch (error) {
+      reports.failed(lane, 'admission', error);
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/** What happens to the entries of a lane: answers of their calls, look-ups, and alarms that have come (invariant I6). */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import { decide, type LedgerEvent } from '../ledger/decide.ts';
+import type { Entry } from '../ledger/entry.ts';
+import type { LookUpQuery } from '../ledger/plan.ts';
+import { quoteRunOutOf } from '../ledger/quote-again.ts';
+import type { LedgerPolicy } from '../ledger/settlement.ts';
+import type { Calls } from './calls.ts';
+import type { CommandTraces } from './command-traces.ts';
+import { claimOf } from './entry-claim.ts';
+import type { LaneMemory } from './memory.ts';
+import type { CallTimes, DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { LaneTransaction } from './transaction.ts';
+
+/** Something that happened to an entry. */
+export interface EntryEvent {
+  readonly key: string;
+  readonly event: LedgerEvent;
+  /** When the call ran, for what its answer showed. */
+  readonly call: CallTimes | null;
+}
+
+export type DueReply = { kind: 'handled' } | { kind: 'waits' } | { kind: 'look-up'; query: LookUpQuery };
+
+export interface EntryParts {
+  readonly lane: number;
+  readonly processId: string;
+  readonly memory: LaneMemory;
+  readonly outcomes: LaneOutcomes;
+  readonly calls: Pick<Calls, 'claim' | 'settle'>;
+  readonly policy: LedgerPolicy;
+  readonly clock: Clock;
+  readonly reports: DeskReports;
+  readonly traces: Pick<CommandTraces, 'lookedUp'>;
+}
+
+export class LaneEntries {
+  readonly #parts: EntryParts;
+
+  constructor(parts: EntryParts) {
+    this.#parts = parts;
+  }
+
+  async handleEvent(transaction: LaneTransaction, commit: number, happened: EntryEvent): Promise<void> {
+    const { event } = happened;
+    if (event.kind === 'answered' || event.kind === 'not-begun') transaction.settledAttempts.push(event.attemptId);
+    const entry = this.#parts.memory.unfinished.get(happened.key);
+    if (entry === undefined) return;
+    this.#trace(transaction, entry, happened);
+    try {
+      await this.#parts.outcomes.apply(
+        transaction,
+        commit,
+        entry,
+        decide(entry, event, this.#parts.policy),
+        shownBetween(entry, happened),
+      );
+    } catch (error) {
+      await this.#drop(transaction, commit, entry, error);
+    }
+  }
+
+  /** @returns whether it was handled, must wait for a call slot or the service, or needs a look-up that is now to be made */
+  async handleDue(transaction: LaneTransaction, commit: number, entry: Entry): Promise<DueReply> {
+    const { calls, clock, lane, policy, processId, reports } = this.#parts;
+    const attemptId = randomUUID();
+    try {
+      const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attemptId, processId }, policy);
+      if (decision.kind === 'next' && decision.entry.phase.state === 'INTENT') {
+        const isQuoted = entry.phase.state === 'QUOTED';
+        const claim = claimOf(this.#parts, { attemptId, commit }, decision.entry, isQuoted);
+        if (calls.claim(claim) !== null) return { kind: 'waits' };
+      }
+      if (decision.kind === 'look-up') return decision;
+      await this.#parts.outcomes.apply(transaction, commit, entry, decision, null);
+      const ranOut = decision.kind === 'unchanged' ? null : quoteRunOutOf(entry, decision.entry);
+      if (ranOut !== null) transaction.reports.push(() => reports.quoteRanOut(lane, ranOut));
+    } catch (error) {
+      calls.settle(attemptId);
+      await this.#drop(transaction, commit, entry, error);
+    }
+    return { kind: 'handled' };
+  }
+
+  /** Calls are told of where they end; a look-up serves many commands, and is told of for each. */
+  #trace(transaction: LaneTransaction, entry: Entry, { call, event }: EntryEvent): void {
+    if (event.kind !== 'looked-up' || call === null) return;
+    const { traces } = this.#parts;
+    transaction.reports.push(() => traces.lookedUp(entry, call, event.finding.kind));
+  }
+
+  /** Our own code failed on the entry. What it was about is tried again when the lane is restored or the entry is due. */
+  async #drop(transaction: LaneTransaction, commit: number, entry: Entry, error: unknown): Promise<void> {
+    const { clock, lane, policy, reports } = this.#parts;
+    reports.failed(lane, 'entry', error);
+    const problem = error instanceof Error ? error.message : String(error);
+    const decision = decide(entry, { kind: 'dropped', nowMs: clock.nowMs(), problem }, policy);
+    await this.#parts.outcomes.apply(transaction, commit, entry, decision, null);
+  }
+}
+
+/**
+ * When the service may have been in the state that an answer shows. A key that was sent before may be answered with what
+ * its first call was told, however long ago.
+ */
+function shownBetween(entry: Entry, { call, event }: EntryEvent): CallTimes | null {
+  if (call === null || event.kind !== 'answered' || entry.firstSentMs === null) return call;
+  return { beganMs: Math.min(call.beganMs, entry.firstSentMs), endedMs: call.endedMs };
+}

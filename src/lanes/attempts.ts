@@ -1,0 +1,107 @@
+/**
+ * The calls and look-ups of one acquisition of a lane, and what became of them: events that wait for a transaction.
+ *
+ *   intent committed -> begin -> (gate) call -> event 'answered' or 'not-begun'
+ *   doubt due        -> lookUp -> scan       -> event 'looked-up'
+ *   intent found     -> takeUp -> adopted, begun, or event 'orphaned'
+ *
+ * `Calls` owns what is under way and outlives the lane; this owns the events. Once the acquisition is over, nothing
+ * passes the gate and no event is taken any more.
+ */
+import { callOf } from '../ledger/call-of.ts';
+import type { Entry } from '../ledger/entry.ts';
+import type { LookUpQuery } from '../ledger/plan.ts';
+import { operationOf } from '../ledger/settlement.ts';
+import type { CallEnd, CallOwner } from './calls.ts';
+import type { EntryEvent } from './answers.ts';
+import type { LaneParts } from './parts.ts';
+import { workClassOf } from './work-classes.ts';
+
+export interface Acquisition {
+  /** The lane has not been lost or given away since. */
+  isCurrent: () => boolean;
+  /** Current, and not being released: calls may start. */
+  isOpen: () => boolean;
+  /** There is an event to take. */
+  wake: () => void;
+}
+
+export class LaneCalls {
+  readonly #parts: LaneParts;
+  readonly #acquisition: Acquisition;
+  readonly #events: EntryEvent[] = [];
+
+  constructor(parts: LaneParts, acquisition: Acquisition) {
+    this.#parts = parts;
+    this.#acquisition = acquisition;
+  }
+
+  get waitingEvents(): number {
+    return this.#events.length;
+  }
+
+  takeEvent(): EntryEvent | undefined {
+    return this.#events.shift();
+  }
+
+  /** An entry with an intent, found in the ledger: its call is ours and goes on, was never begun, or is in doubt. */
+  takeUp(entry: Entry): void {
+    const { calls, clock, lane, processId, sessionTimeoutMs } = this.#parts;
+    const { phase } = entry;
+    if (phase.state !== 'INTENT') return;
+    const adoption = phase.processId === processId ? calls.adopt(phase.attemptId, this.#ownerOf(entry)) : 'unknown';
+    if (adoption === 'adopted') return;
+    if (adoption === 'never-begun') {
+      calls.claimCommitted(phase.attemptId, { operation: operationOf(entry), workClass: workClassOf(entry), lane });
+      this.begin(entry);
+      return;
+    }
+    // The former owner may still begin a call until its heartbeat is too old; that call ends within its deadline.
+    const endedMs = clock.nowMs() + sessionTimeoutMs + phase.timeoutMs;
+    this.#events.push({ key: entry.key, event: { kind: 'orphaned', endedMs }, call: null });
+  }
+
+  /** The call of an intent that is committed. */
+  begin(entry: Entry): void {
+    if (entry.phase.state !== 'INTENT') return;
+    const { attemptId } = entry.phase;
+    const order = { attemptId, ...callOf(entry), command: entry, attempt: entry.attempts + 1 };
+    this.#parts.calls.begin(order, this.#ownerOf(entry));
+  }
+
+  /** The entry stays in doubt, without an alarm, until the scan has ended. */
+  async lookUp(key: string, query: LookUpQuery): Promise<void> {
+    const { clock, lookUps } = this.#parts;
+    const { outcome, beganMs, endedMs } = await lookUps.find(query);
+    const { attempts } = query;
+    const event = { kind: 'looked-up' as const, attempts, finding: outcome, nowMs: clock.nowMs() };
+    this.#happened({ key, event, call: { beganMs, endedMs } });
+  }
+
+  #ownerOf(entry: Entry): CallOwner {
+    const { clock, isConfirmed } = this.#parts;
+    return {
+      gate: () => {
+        if (!this.#acquisition.isOpen()) return 'the lane is not open any more';
+        if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
+        return clock.nowMs() >= entry.deadlineMs ? 'the time limit of the command passed' : null;
+      },
+      ended: (attemptId, end) => {
+        const event = eventOf(attemptId, end, clock.nowMs());
+        this.#happened({ key: entry.key, event, call: end.kind === 'answered' ? end : null });
+      },
+    };
+  }
+
+  #happened(event: EntryEvent): void {
+    if (!this.#acquisition.isCurrent()) return;
+    this.#events.push(event);
+    this.#acquisition.wake();
+  }
+}
+
+function eventOf(attemptId: string, end: CallEnd, nowMs: number): EntryEvent['event'] {
+  return end.kind === 'answered'
+    ? { kind: 'answered', attemptId, reading: end.reading, nowMs }
+    : { kind: 'not-begun', attemptId, nowMs, reason: end.reason };
+}

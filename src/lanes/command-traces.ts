@@ -1,0 +1,60 @@
+/**
+ * What tracing is told of a command's way: admitted, called, looked up, resulted. Lanes and calls speak through this
+ * alone; nothing here knows of spans. Told of what is committed, or of calls that ended; cheap, never throws.
+ */
+import type { Reading } from '../api/types.ts';
+import type { LookUpOutcome } from '../ledger/decide.ts';
+import type { Carried, Origin } from '../ledger/entry.ts';
+import type { DeadLetterReason } from '../producers/dead-letters.ts';
+import type { CommandType } from '../records/commands.ts';
+import type { CommandResult } from '../records/types.ts';
+import type { CallTimes } from './outcomes.ts';
+
+/** A command by its message: what an entry, an arrival and a letter all know of it, before and after a restart. */
+export interface TracedCommand {
+  /** Its first place, by which it is told from every other message. */
+  readonly origin: Origin;
+  readonly carried: Carried;
+  /** Null where the message has none that can be used. */
+  readonly key: string | null;
+  readonly commandType: CommandType;
+}
+
+/** What the message became when it left its topic. */
+export type AdmissionKind =
+  /** An entry with an intent. */
+  | 'called'
+  /** An entry that ended without a call. */
+  | 'finished'
+  /** A copy of a command that is known: answered again, or noted. */
+  | 'copy'
+  /** Ignored: its key belongs to another command. */
+  | 'conflict'
+  /** A dead letter without an entry. */
+  | 'dead-letter';
+
+export interface TracedAdmission {
+  readonly kind: AdmissionKind;
+  /** When this process began to read the message. */
+  readonly beganMs: number;
+  /** Why it went to the dead letters, with or without an entry. */
+  readonly buriedAs: DeadLetterReason | null;
+}
+
+export interface TracedCall extends CallTimes {
+  readonly operation: CommandType;
+  /** From 1, over all steps of the command. */
+  readonly attempt: number;
+  readonly reading: Reading;
+}
+
+export interface CommandTraces {
+  /** The message has left its topic: its transaction is committed. */
+  admitted(command: TracedCommand, admission: TracedAdmission): void;
+  /** A call ended, made or not. */
+  called(command: TracedCommand, call: TracedCall): void;
+  /** The transactions of the service were looked through for the command. */
+  lookedUp(command: TracedCommand, times: CallTimes, found: LookUpOutcome['kind']): void;
+  /** The result is committed, and readers see it. */
+  resulted(command: TracedCommand, result: CommandResult): void;
+}

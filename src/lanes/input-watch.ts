@@ -1,0 +1,92 @@
+/**
+ * Looks from time to time whether the broker still has what is read, and stops those under whom a topic
+ * was forced to jump (forced-jumps.ts). Commits do not wait for it.
+ *
+ *   started -> looks, one after the other: where readers stand -> brokers asked, once per topic -> compared -> stopped
+ *
+ * A reader that the broker's answers contradict for a moment only (a leader moved) goes on.
+ */
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump, type InputBounds } from './forced-jumps.ts';
+
+/** Who reads one partition of each of some topics: a lane its inputs, the reader of the ledger a lane's part of it. */
+export interface WatchedReader {
+  readonly lane: number;
+  /** Where it stands, and the id of the topic that this is bound to; null: it does not read the topic now. */
+  readonly reading: (topic: string) => { offset: bigint; boundId: string | undefined } | null;
+  readonly stop: (reason: string) => void;
+}
+
+export interface InputWatchParts {
+  readonly topics: readonly string[];
+  readonly readers: readonly WatchedReader[];
+  /** By lane. */
+  readonly boundsOf: (topic: string) => Promise<ReadonlyMap<number, InputBounds>>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Jumps, and since when every look found them, by lane and topic. */
+type Findings = Map<string, { kind: ForcedJump['kind']; sinceMs: number }>;
+
+/** Between looks; each costs a few requests per topic, whatever the number of lanes. */
+const LOOK_MS = 5_000;
+
+export class InputWatch {
+  readonly #parts: InputWatchParts;
+  #found: Findings = new Map();
+  #timer: NodeJS.Timeout | null = null;
+  #isStopped = false;
+
+  constructor(parts: InputWatchParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => {
+      void this.#look().then(() => this.start());
+    }, LOOK_MS);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    const { boundsOf, clock, log, readers, topics } = this.#parts;
+    const found: Findings = new Map();
+    for (const topic of topics) {
+      const before = readers.map(({ reading }) => reading(topic));
+      if (before.every((reading) => reading === null)) continue;
+      const bounds = await boundsOf(topic).catch((error: unknown) => {
+        // An outage, or a topic that is gone: asked again.
+        log.warn({ event: 'inputs-not-compared', topic, err: error });
+        return null;
+      });
+      if (bounds === null || this.#isStopped) continue;
+      readers.forEach(({ lane, reading, stop }, index) => {
+        const [began, now, seen] = [before[index], reading(topic), bounds.get(lane)];
+        if (began === undefined || began === null || now === null || seen === undefined) return;
+        const offsets = { offsetBefore: began.offset, offsetAfter: now.offset };
+        const jump = forcedJumpOf({ topic, lane, boundId: now.boundId, ...offsets }, seen);
+        if (jump === null) return;
+        const name = `${lane}/${topic}`;
+        const earlier = this.#found.get(name);
+        const sinceMs = earlier?.kind === jump.kind ? earlier.sinceMs : clock.monotonicMs();
+        found.set(name, { kind: jump.kind, sinceMs });
+        if (this.#lasts(jump, earlier, clock.monotonicMs() - sinceMs)) stop(jump.reason);
+      });
+    }
+    this.#found = found;
+  }
+
+  #lasts(jump: ForcedJump, earlier: { kind: ForcedJump['kind'] } | undefined, foundMs: number): boolean {
+    // What was deleted stays so; but a batch may be on its way that was fetched before.
+    if (jump.kind === 'begins-after') return earlier?.kind === jump.kind;
+    return foundMs >= JUMP_PATIENCE_MS;
+  }
+}

@@ -1,0 +1,296 @@
+/**
+ * The inputs of a lane: one inbox per command topic, one for decisions, one for observations; and how far each has been admitted.
+ *
+ * A position that the broker no longer has (forced-jumps.ts), or a group that has read on without a ledger, is loss: the
+ * lane stops and says so, rather than go on with a gap.
+ */
+import type { PositionRecord } from '../ledger/ledger-records.ts';
+import type { CommandType } from '../records/commands.ts';
+import { decodeObservation, ID_LENGTH_MAX } from '../status/observation.ts';
+import type { CarefulReading } from './careful-reading.ts';
+import { readMessage, setAside, type CommandPlace } from '../consumers/command-intake.ts';
+import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
+import { readDecision } from '../consumers/decision-intake.ts';
+import type { InputMessage } from '../consumers/input-message.ts';
+import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
+import type { AdmissionCause, CommandItem } from './admission.ts';
+import type { DecisionItem } from './decisions.ts';
+import type { LaneDesk } from './desk.ts';
+import type { ObservationItem } from './observations.ts';
+import { LaneInbox, type ReadResult } from '../consumers/inbox.ts';
+import { LaneStoppedError, type InputStatus, type LaneParts, type TopicStart } from './parts.ts';
+import type { LaneTransaction } from './transaction.ts';
+import { letterAside, originalMessage, type Aside, type Place } from '../consumers/message-origin.ts';
+import { sleep } from '../consumers/signal.ts';
+
+/** Between questions to brokers whose answer may be a passing fault. */
+const ASK_AGAIN_MS = 500;
+
+export class LaneInputs {
+  readonly #parts: LaneParts;
+  readonly #commands: { place: CommandPlace; inbox: LaneInbox<CommandItem> }[];
+  readonly #decisions: LaneInbox<DecisionItem>;
+  readonly #observations: LaneInbox<ObservationItem>;
+  /** Null: messages are read as they come. */
+  #careful: CarefulReading | null = null;
+  #positions = new Map<string, bigint>();
+  /** What the positions are bound to. */
+  #topicIds: Readonly<Record<string, string>> = {};
+  /** The ledger has them, too. */
+  #isBound = true;
+  /** Which command topic is admitted from first: each in turn, so that none starves the others. */
+  #turn = 0;
+
+  constructor(parts: LaneParts, wake: () => void) {
+    this.#parts = parts;
+    const { lane, topics } = parts;
+    const inboxOf = <Item>(
+      topic: string,
+      read: (message: InputMessage) => Promise<ReadResult<Item>>,
+      aside: (message: InputMessage, aside: Aside) => Item,
+    ): LaneInbox<Item> =>
+      new LaneInbox({
+        topic,
+        lane,
+        read,
+        setAside: aside,
+        beforeReading: async (offset) => (await this.#careful?.before(topic, offset)) ?? { kind: 'read' },
+        failed: (offset, error) => {
+          parts.reports.failed(lane, 'reading', error);
+          return parts.failures.count(topic, offset);
+        },
+        wake,
+        onRedelivered: parts.onRedelivered,
+        seek: (offset) => parts.seek(topic, lane, offset),
+        resume: () => parts.resume(topic, lane),
+      });
+    this.#commands = parts.commandTypes.map((type) => {
+      const topic = topics.commands[type];
+      const place = { topic, lane, commandType: type };
+      const inbox = inboxOf<CommandItem>(
+        topic,
+        (message) => this.#readCommand(place, message),
+        (message, aside) => setAside(parts, place, message, aside, parts.clock.nowMs()),
+      );
+      return { place, inbox };
+    });
+    this.#decisions = inboxOf<DecisionItem>(
+      topics.operatorDecisions,
+      (message) => this.#readDecision(message),
+      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(this.#decisionPlace(), message, aside) }),
+    );
+    this.#observations = inboxOf<ObservationItem>(
+      topics.observations,
+      async (message) => ({ kind: 'item', item: readObservation(this.#observationPlace(), parts.laneCount, message) }),
+      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(this.#observationPlace(), message, aside) }),
+    );
+  }
+
+  /** Where each input's partition begins, and where the group stands in it. */
+  async starts(): Promise<Map<string, TopicStart>> {
+    const starts = new Map<string, TopicStart>();
+    for (const topic of this.#topics()) starts.set(topic, await this.#parts.topicStart(topic, this.#parts.lane));
+    return starts;
+  }
+
+  /**
+   * Where each input goes on: the ledger's position, or the beginning for one that was never read. What may be a passing
+   * fault of the brokers is waited out.
+   * @param starts asked for before the lane was taken: what the group committed until then is in the ledger read since
+   * @param isWanted whether the lane is still to be acquired
+   * @throws LaneStoppedError when messages or the ledger were lost
+   */
+  async startPositions(
+    starts: ReadonlyMap<string, TopicStart>,
+    known: PositionRecord | undefined,
+    isWanted: () => boolean,
+  ): Promise<Map<string, bigint>> {
+    const { clock } = this.#parts;
+    const positions = this.#startPositions(starts, known);
+    let jump = this.#jumpOf(starts, known);
+    const untilMs = clock.monotonicMs() + JUMP_PATIENCE_MS;
+    while (jump !== null && jump.kind !== 'begins-after' && isWanted() && clock.monotonicMs() < untilMs) {
+      // At once: the former owner may have come further after the first question.
+      jump = this.#jumpOf(await this.starts(), known);
+      if (jump !== null) await sleep(ASK_AGAIN_MS);
+    }
+    if (jump !== null) throw new LaneStoppedError(jump.reason);
+    this.#bind(starts, known);
+    return positions;
+  }
+
+  #startPositions(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): Map<string, bigint> {
+    const { lane, ledgerTopicId, topics } = this.#parts;
+    const [ledgerId, knownLedgerId] = [ledgerTopicId(), known?.topicIds[topics.ledger]];
+    if (ledgerId !== null && knownLedgerId !== undefined && knownLedgerId !== ledgerId) {
+      throw new LaneStoppedError(
+        `${topics.ledger}, partition ${lane}: the ledger was deleted and made again (its id was ${knownLedgerId}, now it is ${ledgerId}): the memory of keys was lost. See the runbook on a lost internal topic`,
+      );
+    }
+    // Those of topics that are not read just now stay in the ledger, too.
+    const positions = new Map(Object.entries(known?.next ?? {}));
+    for (const [topic, { lowOffset, committedOffset }] of starts) {
+      const position = known?.next[topic];
+      if (position === undefined && committedOffset !== null && committedOffset > lowOffset) {
+        throw new LaneStoppedError(
+          `${topic}, partition ${this.#parts.lane}: the group has read up to ${committedOffset}, but the ledger has no position: its topic was lost. See the runbook on a lost internal topic`,
+        );
+      }
+      positions.set(topic, position ?? lowOffset);
+    }
+    return positions;
+  }
+
+  #jumpOf(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): ForcedJump | null {
+    for (const [topic, start] of starts) {
+      const offset = known?.next[topic];
+      if (offset === undefined) continue;
+      const place = { topic, lane: this.#parts.lane, boundId: known?.topicIds[topic] };
+      const jump = forcedJumpOf({ ...place, offsetBefore: offset, offsetAfter: offset }, start);
+      if (jump !== null) return jump;
+    }
+    return null;
+  }
+
+  /** Where the ledger has no ids yet, those that the brokers tell now. */
+  #bind(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): void {
+    const { ledgerTopicId, topics } = this.#parts;
+    const present = [...starts].map(([topic, { topicId }]): [string, string | null] => [topic, topicId]);
+    const told = [...present, [topics.ledger, ledgerTopicId()] as const].flatMap(([topic, id]) =>
+      id === null || known?.topicIds[topic] !== undefined ? [] : [[topic, id] as const],
+    );
+    this.#isBound = told.length === 0;
+    this.#topicIds = { ...known?.topicIds, ...Object.fromEntries(told) };
+  }
+
+  topicIds(): Readonly<Record<string, string>> {
+    return this.#topicIds;
+  }
+
+  /** Where the topic is read next; null: not at all. */
+  reading(topic: string): { offset: bigint; boundId: string | undefined } | null {
+    const offset = this.#all()
+      .find((input) => input.topic === topic)
+      ?.inbox.expected();
+    return offset === undefined || offset === null ? null : { offset, boundId: this.#topicIds[topic] };
+  }
+
+  /** @param careful null: messages are read as they come */
+  open(positions: Map<string, bigint>, careful: CarefulReading | null): void {
+    this.#positions = positions;
+    this.#careful = careful;
+    for (const { topic, inbox } of this.#all()) inbox.open(positions.get(topic) ?? 0n);
+  }
+
+  rejoin(): void {
+    for (const { inbox } of this.#all()) inbox.rejoin();
+  }
+
+  close(): void {
+    for (const { inbox } of this.#all()) inbox.close();
+  }
+
+  offer(batch: FetchedBatch): BatchReply {
+    return (
+      this.#all()
+        .find(({ topic }) => topic === batch.topic)
+        ?.inbox.offer(batch) ?? 'not-now'
+    );
+  }
+
+  passFiltered(topic: string, firstOffset: bigint, lastOffset: bigint): void {
+    this.#all()
+      .find((input) => input.topic === topic)
+      ?.inbox.passFiltered(firstOffset, lastOffset);
+  }
+
+  /** Puts what may be admitted into the transaction. @returns by topic, why the rest may not */
+  async admit(desk: LaneDesk, transaction: LaneTransaction, commit: number): Promise<Map<string, AdmissionCause>> {
+    const causes = new Map<string, AdmissionCause>();
+    // Until then a topic that is made again could not be told from the one that was read.
+    if (!this.#isBound) transaction.want();
+    await desk.decisions.resolveFrom(transaction, commit, this.#decisionPlace(), this.#decisions);
+    this.#decisions.makeRoom();
+    await desk.statusChanges.reduceFrom(transaction, commit, this.#observationPlace(), this.#observations);
+    this.#observations.makeRoom();
+    this.#turn += 1;
+    for (let index = 0; index < this.#commands.length; index += 1) {
+      const command = this.#commands[(this.#turn + index) % this.#commands.length];
+      if (command === undefined) continue;
+      const { inbox, place } = command;
+      const cause = await desk.admission.admitFrom(transaction, commit, place, inbox);
+      if (cause !== null) causes.set(place.topic, cause);
+      if (cause !== null && cause !== 'failed') this.#careful?.declined(place.topic);
+      inbox.makeRoom();
+    }
+    return causes;
+  }
+
+  /** Offsets of all inputs, as they were committed last. */
+  positions(): ReadonlyMap<string, bigint> {
+    return this.#positions;
+  }
+
+  moved(positions: ReadonlyMap<string, bigint>): void {
+    this.#isBound = true;
+    for (const [topic, position] of positions) this.#positions.set(topic, position);
+    this.#careful?.committed(this.#positions);
+    if (this.#careful?.isOver() === true) this.#careful = null;
+  }
+
+  status(causes: ReadonlyMap<string, AdmissionCause>): InputStatus[] {
+    return this.#all().map(({ topic, type, inbox }) => {
+      const { held, oldestTimestampMs, highWatermark, problem } = inbox.status();
+      const cause = problem === null ? (causes.get(topic) ?? null) : 'registry';
+      // Of the inbox: what is committed stands still while only records pass that are not for readers.
+      const position = inbox.position();
+      return { topic, commandType: type, held, oldestTimestampMs, position, highWatermark, cause, problem };
+    });
+  }
+
+  #topics(): string[] {
+    return this.#all().map(({ topic }) => topic);
+  }
+
+  #all(): {
+    topic: string;
+    type: CommandType | null;
+    inbox: LaneInbox<CommandItem> | LaneInbox<DecisionItem> | LaneInbox<ObservationItem>;
+  }[] {
+    return [
+      ...this.#commands.map(({ inbox, place }) => ({ topic: place.topic, type: place.commandType, inbox })),
+      { topic: this.#parts.topics.operatorDecisions, type: null, inbox: this.#decisions },
+      { topic: this.#parts.topics.observations, type: null, inbox: this.#observations },
+    ];
+  }
+
+  #decisionPlace(): Place {
+    return { topic: this.#parts.topics.operatorDecisions, lane: this.#parts.lane };
+  }
+
+  #observationPlace(): Place {
+    return { topic: this.#parts.topics.observations, lane: this.#parts.lane };
+  }
+
+  async #readDecision(message: InputMessage): Promise<ReadResult<DecisionItem>> {
+    const read = await readDecision(this.#parts.intake, this.#decisionPlace(), message);
+    return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
+  }
+
+  async #readCommand(place: CommandPlace, message: InputMessage): Promise<ReadResult<CommandItem>> {
+    const { clock, intake } = this.#parts;
+    const read = await readMessage(intake, place, message, clock.nowMs());
+    return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
+  }
+}
+
+function readObservation(place: Place, laneCount: number, message: InputMessage): ObservationItem {
+  const observation = message.cut === null ? decodeObservation(message.value) : null;
+  const { key } = message;
+  if (observation !== null && key !== null && key.length > 0 && key.length <= ID_LENGTH_MAX)
+    return { kind: 'observation', id: key.toString(), observation };
+  const reason = message.unreadableBatch === null ? 'UNREADABLE' : 'UNREADABLE_BATCH';
+  const problem =
+    message.unreadableBatch?.problem ?? 'not an observation of the processor, and nobody else writes here';
+  return { kind: 'dead-letter', letter: { ...originalMessage(place, laneCount, message), reason, message: problem } };
+}

@@ -1,0 +1,160 @@
+/**
+ * Looks transactions up for calls in doubt: one scanner per process, which pages through GET /transactions for all that
+ * is asked at a time.
+ *
+ *   idle      nothing is asked
+ *   scanning  one window after the other: the minutes around the calls, then the hour before and the one after, then,
+ *             where asked for, the week
+ *
+ * A question is answered `found` by any page whose request began after it was asked, and `not-found` only by whole scans
+ * that did. Nothing is assumed of the order of pages; it is asked for in turn from either end, for where processes die
+ * before long scans end, what lies at the far end would never be reached. A page that fails is asked for again, within
+ * limits: a service that fails now and then must not keep a long scan from its end. A scan is bounded in pages, and
+ * ends early once all that it is for are found.
+ */
+import type { PaymentApi } from '../api/payment-api.ts';
+import type { Clock } from '../clock.ts';
+import type { ListReading, TransactionFilter } from '../api/types.ts';
+import type { LookUpQuery } from '../ledger/plan.ts';
+import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-questions.ts';
+import { sleep } from '../consumers/signal.ts';
+
+const PAGE_LIMIT = 100;
+/** Pages of one scan: 100,000 transactions. Beyond, what was not found counts as not looked at. */
+const PAGES_MAX = 1_000;
+/** Times that one page is asked for, some six seconds in all; then the scan has failed. */
+const PAGE_TRIES_MAX = 6;
+const PAGE_AGAIN_MS = 200;
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Creation times, relative to the first sending of a call. */
+interface Window {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/**
+ * Where is looked, one window after the other; they overlap by a minute, so that nothing falls between them by a rounded
+ * time. A quote's transaction is as old as the quote, which lives minutes; an hour to either side leaves room for clocks
+ * that differ. Each has an end: a look-up of long ago must not page through everything since.
+ */
+const WINDOWS: readonly Window[] = [
+  { fromMs: -10 * MINUTE_MS, toMs: 10 * MINUTE_MS },
+  { fromMs: -HOUR_MS, toMs: -9 * MINUTE_MS },
+  { fromMs: 9 * MINUTE_MS, toMs: HOUR_MS },
+];
+/** An incoming payment may wait for its rejection for long. */
+const WINDOWS_OF_OLDER: readonly Window[] = [...WINDOWS, { fromMs: -7 * 24 * HOUR_MS, toMs: -59 * MINUTE_MS }];
+
+/** Calls whose first sendings lie no further apart share a scan. */
+const SHARED_SPREAD_MS = 10 * MINUTE_MS;
+
+type Scan = { kind: 'whole' } | { kind: 'failed'; reason: string };
+
+export class LookUps {
+  readonly #api: Pick<PaymentApi, 'listTransactions'>;
+  readonly #clock: Clock;
+  readonly #questions = new LookUpQuestions();
+  #isScanning = false;
+  #sortOrder: 'asc' | 'desc' = 'desc';
+
+  constructor(api: Pick<PaymentApi, 'listTransactions'>, clock: Clock) {
+    this.#api = api;
+    this.#clock = clock;
+  }
+
+  /** Never rejects. */
+  find(query: LookUpQuery): Promise<LookUpAnswer> {
+    return new Promise((resolve) => {
+      this.#questions.ask({ query, stage: 0, answer: resolve });
+      void this.#scanAll();
+    });
+  }
+
+  async #scanAll(): Promise<void> {
+    if (this.#isScanning) return;
+    this.#isScanning = true;
+    // Lets the questions of one moment share a scan.
+    await Promise.resolve();
+    while (this.#questions.open > 0) {
+      // Each window in turn: new questions must not keep older ones from their next window.
+      for (const [stage, window] of WINDOWS_OF_OLDER.entries()) {
+        this.#questions.admitAsked();
+        const questions = closeTogether(this.#questions.atStage(stage));
+        if (questions.length > 0) await this.#scan(questions, stage, window);
+      }
+    }
+    this.#isScanning = false;
+  }
+
+  /** One window for the questions of its stage; others may be answered on the way. */
+  async #scan(questions: readonly Question[], stage: number, window: Window): Promise<void> {
+    const beganMs = this.#clock.nowMs();
+    const filter = { ...windowOf(questions, window), sortOrder: this.#sortOrder };
+    this.#sortOrder = this.#sortOrder === 'desc' ? 'asc' : 'desc';
+    const scan = await this.#pages(filter, () => questions.some((question) => this.#questions.isOpen(question)));
+    for (const question of questions) {
+      if (!this.#questions.isOpen(question)) continue;
+      const windows = question.query.mayBeOlder ? WINDOWS_OF_OLDER : WINDOWS;
+      if (scan.kind === 'whole' && stage + 1 < windows.length) {
+        question.stage = stage + 1;
+        continue;
+      }
+      const outcome = scan.kind === 'whole' ? { kind: 'not-found' as const } : scan;
+      this.#questions.settle(question, { outcome, beganMs, endedMs: this.#clock.nowMs() });
+    }
+  }
+
+  async #pages(filter: TransactionFilter, isWanted: () => boolean): Promise<Scan> {
+    const cursors = new Set<string>();
+    let cursor: string | null = null;
+    for (let count = 0; count < PAGES_MAX; count += 1) {
+      const page: ListReading = await this.#page({
+        ...filter,
+        limit: PAGE_LIMIT,
+        ...(cursor === null ? {} : { cursor }),
+      });
+      if (page.kind === 'failed') return { kind: 'failed', reason: page.reason };
+      if (!page.hasMore || !isWanted()) return { kind: 'whole' };
+      if (page.nextCursor === null || cursors.has(page.nextCursor)) {
+        return { kind: 'failed', reason: 'the service gives no cursor to its next page, or one twice' };
+      }
+      cursor = page.nextCursor;
+      cursors.add(cursor);
+    }
+    return { kind: 'failed', reason: `more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through` };
+  }
+
+  /** Asks for a page until it comes, as long as that may help. */
+  async #page(filter: TransactionFilter): Promise<ListReading> {
+    for (let tries = 1; ; tries += 1) {
+      this.#questions.admitAsked();
+      const beganMs = this.#clock.nowMs();
+      const page = await this.#api.listTransactions(filter);
+      if (page.kind === 'page') {
+        this.#questions.show({ data: page.data, beganMs, endedMs: this.#clock.nowMs() });
+        return page;
+      }
+      if (!mayPass(page) || tries >= PAGE_TRIES_MAX) return page;
+      await sleep(PAGE_AGAIN_MS * 2 ** (tries - 1));
+    }
+  }
+}
+
+/** Those whose calls were sent about when that of the first was: one window for all must not span days. */
+function closeTogether(questions: readonly Question[]): Question[] {
+  const firstSentMs = questions[0]?.query.firstSentMs ?? 0;
+  return questions.filter(({ query }) => Math.abs(query.firstSentMs - firstSentMs) <= SHARED_SPREAD_MS);
+}
+
+function windowOf(questions: readonly Question[], { fromMs, toMs }: Window): TransactionFilter {
+  const sentMs = questions.map(({ query }) => query.firstSentMs);
+  const dateOf = (instantMs: number): string => new Date(Math.max(0, instantMs)).toISOString();
+  return { startDate: dateOf(Math.min(...sentMs) + fromMs), endDate: dateOf(Math.max(...sentMs) + toMs) };
+}
+
+function mayPass({ cause }: Extract<ListReading, { kind: 'failed' }>): boolean {
+  return cause === 'unreachable' || cause === 'told-to-wait' || cause === 'not-understood';
+}

@@ -1,0 +1,104 @@
+/**
+ * What an open lane knows: its unfinished entries, whole; and what it has committed but the index may not show yet.
+ * Everything else is in the index. Thrown away with the lane; the ledger has it all.
+ */
+import type { Entry } from '../ledger/entry.ts';
+import type { LedgerIndex } from '../store/ledger-index.ts';
+import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
+import { decodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
+
+interface Recent<Value> {
+  readonly value: Value;
+  /** The commit that it went out with. */
+  readonly commit: number;
+}
+
+export class LaneMemory {
+  readonly #index: LedgerIndex;
+  readonly #lane: number;
+  readonly #token: string;
+  readonly unfinished = new Map<string, Entry>();
+  #quotesOpen = 0;
+  readonly #done = new Map<string, Recent<Entry>>();
+  readonly #transactions = new Map<string, Recent<TransactionState>>();
+  #unfinishedBytes = 0;
+
+  /** @param token of the ownership that it is for */
+  constructor(index: LedgerIndex, lane: number, token: string) {
+    this.#index = index;
+    this.#lane = lane;
+    this.#token = token;
+    for (const entry of index.unfinished(lane)) {
+      this.unfinished.set(entry.key, entry);
+      this.#unfinishedBytes += bytesOf(entry);
+      this.#quotesOpen += quotesOf(entry);
+    }
+  }
+
+  /** Of the fields of unfinished commands. */
+  unfinishedBytes(): number {
+    return this.#unfinishedBytes;
+  }
+
+  /** Two-step quotes that are being made, or wait for their execution. */
+  quotesOpen(): number {
+    return this.#quotesOpen;
+  }
+
+  entry(key: string): Entry | undefined {
+    return this.unfinished.get(key) ?? this.#done.get(key)?.value ?? this.#index.entry(this.#lane, key);
+  }
+
+  putEntry(entry: Entry, commit: number): void {
+    const before = this.unfinished.get(entry.key);
+    this.#quotesOpen += quotesOf(entry) - quotesOf(before);
+    this.#unfinishedBytes -= bytesOf(before);
+    if (entry.phase.state === 'DONE') {
+      this.unfinished.delete(entry.key);
+      this.#done.set(entry.key, { value: entry, commit });
+    } else {
+      this.#done.delete(entry.key);
+      this.unfinished.set(entry.key, entry);
+      this.#unfinishedBytes += bytesOf(entry);
+    }
+  }
+
+  transaction(id: string): TransactionState | undefined {
+    const recent = this.#transactions.get(id);
+    if (recent !== undefined) return recent.value;
+    const value = this.#index.value(this.#lane, TRANSACTION_PREFIX + id);
+    return value === undefined ? undefined : decodeTransactionState(value);
+  }
+
+  putTransaction(state: TransactionState, commit: number): void {
+    this.#transactions.set(state.id, { value: state, commit });
+  }
+
+  /** Whether the lane knows more of the record than the index may show. */
+  isAhead(ledgerKey: string): boolean {
+    if (ledgerKey.startsWith(TRANSACTION_PREFIX))
+      return this.#transactions.has(ledgerKey.slice(TRANSACTION_PREFIX.length));
+    const key = ledgerKey.slice(ENTRY_PREFIX.length);
+    return this.unfinished.has(key) || this.#done.has(key);
+  }
+
+  /** The index now shows everything up to the commit of this owner; commits of another say nothing of ours. */
+  applied(token: string, commit: number): void {
+    if (token !== this.#token) return;
+    for (const recents of [this.#done, this.#transactions]) {
+      for (const [key, recent] of recents) {
+        // In order of insertion, but a key that was put again keeps its place: only skip, never stop.
+        if (recent.commit <= commit) recents.delete(key);
+      }
+    }
+  }
+}
+
+function bytesOf(entry: Entry | undefined): number {
+  return entry?.fieldsJson?.length ?? 0;
+}
+
+function quotesOf(entry: Entry | undefined): 0 | 1 {
+  const isOpen = entry?.phase.state === 'QUOTED' || (entry?.phase.state === 'INTENT' && entry.step === 'CREATE');
+  return isOpen ? 1 : 0;
+}

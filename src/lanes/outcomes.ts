@@ -1,0 +1,160 @@
+/**
+ * What a decision comes to in a lane's transaction: the entry's next state, its result, the replays for its copies, what
+ * its answer showed. Everything goes into the transaction and the lane's memory at once; nothing is sent from here.
+ */
+import type { Arrival } from '../ledger/admission.ts';
+import { doneEntry } from '../ledger/done.ts';
+import type { Decision, Seen } from '../ledger/decide.ts';
+import type { Copy, Entry } from '../ledger/entry.ts';
+import type { QuoteRunOut } from '../ledger/quote-again.ts';
+import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
+import type { OutgoingRecord } from '../producers/lane-producer.ts';
+import {
+  conflictEvent,
+  replayRecord,
+  resultEvent,
+  resultRecord,
+  type ResultWriter,
+} from '../producers/result-events.ts';
+import type { Outcome } from '../records/commands.ts';
+import { laneOf } from '../records/keys.ts';
+import type { CommandResult, OperatorDecision } from '../records/types.ts';
+import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
+import type { CommandTraces, TracedCommand } from './command-traces.ts';
+import type { LaneMemory } from './memory.ts';
+import type { LaneTransaction } from './transaction.ts';
+
+/** What the metrics count. */
+export interface DeskReports {
+  resulted(lane: number, result: CommandResult): void;
+  replayed(lane: number): void;
+  deadLettered(lane: number, letter: DeadLetter): void;
+  moved(lane: number): void;
+  /** A two-step quote ran out before its execution was sent. */
+  quoteRanOut(lane: number, quote: QuoteRunOut): void;
+  statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
+  /** A person's decision was carried out, or refused. */
+  decided(lane: number, decision: OperatorDecision, isCarriedOut: boolean): void;
+  failed(lane: number, where: string, error: unknown): void;
+}
+
+export interface OutcomeParts {
+  readonly lane: number;
+  readonly laneCount: number;
+  readonly processId: string;
+  readonly memory: LaneMemory;
+  readonly writer: ResultWriter;
+  readonly reports: DeskReports;
+  readonly traces: Pick<CommandTraces, 'resulted'>;
+}
+
+/** Of the answers to one entry's copies together: each is a whole result again. */
+const REPLAYS_BYTES_MAX = 1024 * 1024;
+
+/** When a call ran, on this process's wall clock. */
+export interface CallTimes {
+  readonly beganMs: number;
+  readonly endedMs: number;
+}
+
+export class LaneOutcomes {
+  readonly #parts: OutcomeParts;
+
+  constructor(parts: OutcomeParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @param before the entry that was decided on; null for one that is new
+   * @param call of the answer that showed something
+   */
+  async apply(
+    transaction: LaneTransaction,
+    commit: number,
+    before: Entry | null,
+    decision: Decision,
+    call: CallTimes | null,
+  ): Promise<void> {
+    if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
+    const { lane, writer } = this.#parts;
+    // All that can fail comes before the first change: what fails must leave nothing behind in the transaction.
+    const observed = decision.seen === null || call === null ? [] : this.#observed(before, decision.seen, call);
+    if (decision.kind === 'finish') {
+      const { entry, result } = decision;
+      const event = await resultEvent(writer, result, entry.carried);
+      const done = doneEntry(entry, result.outcome as Outcome, Number(result.completedAt), event);
+      this.put(transaction, commit, done);
+      transaction.add(resultRecord(writer, lane, entry.key, event), ...this.#replays(entry.copies, done));
+      this.#reportResult(transaction, entry, result);
+    } else {
+      this.put(transaction, commit, decision.entry);
+    }
+    transaction.add(...observed);
+  }
+
+  put(transaction: LaneTransaction, commit: number, entry: Entry): void {
+    transaction.putEntry(entry);
+    this.#parts.memory.putEntry(entry, commit);
+  }
+
+  bury(transaction: LaneTransaction, letter: DeadLetter): void {
+    const { lane, reports, writer } = this.#parts;
+    transaction.add(deadLetterRecord(writer.topics.deadLetters, lane, letter));
+    transaction.reports.push(() => reports.deadLettered(lane, letter));
+  }
+
+  /** A conflict is a result of its own; the entry of the key is not touched. */
+  async conflict(transaction: LaneTransaction, arrival: Arrival, result: CommandResult): Promise<void> {
+    const { lane, writer } = this.#parts;
+    const event = await conflictEvent(writer, arrival.place, result, arrival.carried);
+    transaction.add(resultRecord(writer, lane, arrival.key, event));
+    this.#reportResult(transaction, arrival, result);
+  }
+
+  /** Answers a copy with the event of a finished entry. @returns false when the entry is not finished */
+  replay(transaction: LaneTransaction, entry: Entry, commandId: string | null): boolean {
+    const { lane, reports, writer } = this.#parts;
+    const record = replayRecord(writer, lane, entry, { commandId });
+    if (record === null) return false;
+    transaction.add(record);
+    transaction.reports.push(() => reports.replayed(lane));
+    return true;
+  }
+
+  #reportResult(transaction: LaneTransaction, command: TracedCommand, result: CommandResult): void {
+    const { lane, reports, traces } = this.#parts;
+    transaction.reports.push(() => {
+      reports.resulted(lane, result);
+      traces.resulted(command, result);
+    });
+  }
+
+  /** Answers to the copies that came while the entry was unfinished; those that are too much are answered by the result. */
+  #replays(copies: readonly Copy[], done: Entry): OutgoingRecord[] {
+    const records: OutgoingRecord[] = [];
+    let bytes = 0;
+    for (const copy of copies) {
+      const record = replayRecord(this.#parts.writer, this.#parts.lane, done, copy);
+      bytes += record?.value?.length ?? 0;
+      if (record !== null && bytes <= REPLAYS_BYTES_MAX) records.push(record);
+    }
+    return records;
+  }
+
+  #observed(entry: Entry | null, seen: Seen, call: CallTimes): OutgoingRecord[] {
+    const { laneCount, processId, writer } = this.#parts;
+    const key = observationKey(seen);
+    if (key === null) return [];
+    const observation: Observation = {
+      ...seen,
+      requestBeganMs: call.beganMs,
+      requestEndedMs: call.endedMs,
+      observedBy: 'COMMAND',
+      observer: processId,
+      commandKey: entry?.key ?? null,
+      carried: entry?.carried ?? {},
+    };
+    const value = encodeObservation(observation);
+    return [{ topic: writer.topics.observations, partition: laneOf(key, laneCount), key, value, headers: {} }];
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Forgetting, by the open lane's owner: tombstones for entries that were done LEDGER_RETENTION ago and for transactions
+ * at rest as long, a bounded number with each of the lane's ordinary transactions. UNKNOWN never is forgotten.
+ *
+ * What is forgotten cannot be remembered again, and a copy of its command would be paid again: so no clock is believed
+ * alone. Rows are as young as the younger of two clocks says, that of the process which wrote them and the broker's
+ * (lane-store.ts); and now is the earlier of our wall clock and the latest time that a broker gave to a record of the lane.
+ *
+ * The index may lag behind what the lane has committed: what the lane's memory knows more of stays.
+ */
+import type { Clock } from '../clock.ts';
+import type { LedgerIndex, LedgerTimes } from '../store/ledger-index.ts';
+import type { LaneMemory } from './memory.ts';
+import type { LaneTransaction } from './transaction.ts';
+
+export interface RetentionPolicy {
+  readonly doneMs: number;
+  readonly transactionMs: number;
+}
+
+export interface LaneRetentionParts {
+  readonly lane: number;
+  readonly index: LedgerIndex;
+  readonly clock: Clock;
+  readonly retention: RetentionPolicy;
+}
+
+/** Tombstones in one transaction: some 50 KB, and a few milliseconds of its time. */
+const TOMBSTONES_MAX = 500;
+/** Between looks while nothing is old enough; a short retention is kept to within a tenth. */
+const LOOK_MS_MAX = 60_000;
+const LOOKS_PER_RETENTION = 10;
+/** While there is more: what was forgotten has left the index by then, as a rule. With the above, 2,500 keys a second. */
+const LOOK_ON_MS = 200;
+
+export class LaneRetention {
+  readonly #parts: LaneRetentionParts;
+  readonly #memory: LaneMemory;
+  readonly #lookMs: number;
+  #nextLookMs = 0;
+
+  constructor(parts: LaneRetentionParts, memory: LaneMemory) {
+    this.#parts = parts;
+    this.#memory = memory;
+    this.#lookMs = Math.min(LOOK_MS_MAX, parts.retention.doneMs / LOOKS_PER_RETENTION);
+  }
+
+  /** Puts the tombstones that are due into the transaction. */
+  gather(transaction: LaneTransaction): void {
+    const { clock, index, lane } = this.#parts;
+    if (clock.monotonicMs() < this.#nextLookMs || transaction.isFull()) return;
+    const wallMs = clock.nowMs();
+    const nowMs = Math.min(wallMs, index.checkpoint(lane).timestampMs);
+    const keys = index.expired(lane, this.#before(nowMs), TOMBSTONES_MAX);
+    for (const key of keys) if (!this.#memory.isAhead(key)) transaction.forget(key);
+    // A lane that is idle hears of the broker's time by a record of its own.
+    if (keys.length === 0 && index.expired(lane, this.#before(wallMs), 1).length > 0) transaction.want();
+    this.#nextLookMs = clock.monotonicMs() + (keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_ON_MS);
+  }
+
+  #before(nowMs: number): LedgerTimes {
+    const { doneMs, transactionMs } = this.#parts.retention;
+    return { doneMs: nowMs - doneMs, transactionMs: nowMs - transactionMs };
+  }
+}

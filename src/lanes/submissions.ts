@@ -1,0 +1,53 @@
+/**
+ * Records that somebody beside the lane wants committed by it, fenced as everything of the lane is.
+ *
+ *   waiting   until the lane makes its next transaction
+ *   taken     in that transaction; settled with it
+ *
+ * Each promise resolves when its records are committed, and rejects when that is not certain: the lane was lost or given
+ * away. Owned by the lane.
+ */
+import type { OutgoingRecord } from '../producers/lane-producer.ts';
+import type { LaneTransaction } from './transaction.ts';
+
+interface Submission {
+  readonly records: readonly OutgoingRecord[];
+  readonly settle: { resolve: () => void; reject: (error: Error) => void };
+}
+
+/** Who submits awaits the commit; more at once than this is a fault of the submitter. */
+const WAITING_MAX = 32;
+
+/** The lane is not open, or was lost before the records were known to be committed. */
+export class SubmissionError extends Error {}
+
+export class LaneSubmissions {
+  #waiting: Submission[] = [];
+  #taken: Submission[] = [];
+
+  add(records: readonly OutgoingRecord[]): Promise<void> {
+    if (this.#waiting.length >= WAITING_MAX)
+      return Promise.reject(new SubmissionError('too much is submitted at once'));
+    return new Promise((resolve, reject) => this.#waiting.push({ records, settle: { resolve, reject } }));
+  }
+
+  takeInto(transaction: LaneTransaction): void {
+    while (!transaction.isFull()) {
+      const submission = this.#waiting.shift();
+      if (submission === undefined) return;
+      transaction.add(...submission.records);
+      transaction.unitDone();
+      this.#taken.push(submission);
+    }
+  }
+
+  /** The transaction that took them is committed. */
+  committed(): void {
+    for (const { settle } of this.#taken.splice(0)) settle.resolve();
+  }
+
+  reject(reason: string): void {
+    const error = new SubmissionError(reason);
+    for (const { settle } of [...this.#taken.splice(0), ...this.#waiting.splice(0)]) settle.reject(error);
+  }
+}

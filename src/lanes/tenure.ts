@@ -1,0 +1,268 @@
+/**
+ * One ownership of a lane, from the moment its ledger has been read to its end: the transactions.
+ *
+ *   admitting   each transaction takes what has happened, what was submitted, what is due, and new messages
+ *   draining    the lane is given away: what has happened is still committed, nothing else begins
+ *   over        ended or lost; whatever is still under way finds itself outdated
+ *
+ * Owns the producer, the memory of unfinished entries, alarms, submissions and events; the inputs are the lane's, which
+ * opens and closes them.
+ */
+import type { Entry } from '../ledger/entry.ts';
+import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
+import type { AdmissionCause } from './admission.ts';
+import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
+import { CarefulReading } from './careful-reading.ts';
+import { LaneAlarms } from './timers.ts';
+import { LaneCalls } from './attempts.ts';
+import { laneDesk, type LaneDesk } from './desk.ts';
+import type { LaneInputs } from './inputs.ts';
+import { LaneMemory } from './memory.ts';
+import type { LaneParts } from './parts.ts';
+import { LaneRetention } from './retention.ts';
+import { LaneSubmissions } from './submissions.ts';
+import { LaneTransaction } from './transaction.ts';
+import type { Attempted } from './troubles.ts';
+import { Signal } from '../consumers/signal.ts';
+
+/** An idle lane looks again, for deadlines that pass while nothing happens. */
+const LOOK_AGAIN_MS = 1_000;
+/** A tenure that has lasted so long is no loss for its lane, though it had nothing to commit: it commits its position. */
+const STEADY_MS = 30_000;
+
+export interface Ownership {
+  producer: LaneProducer;
+  /** Of the OWNER record that proved it. */
+  token: string;
+  /** How messages are to be read: null, as they come; else one at a time, with the one that the lane was lost at last. */
+  careful: { readonly suspect: Suspect | null } | null;
+}
+
+export class LaneTenure {
+  readonly #parts: LaneParts;
+  readonly #inputs: LaneInputs;
+  readonly #ownership: Ownership;
+  readonly #signal = new Signal();
+  readonly #memory: LaneMemory;
+  readonly #desk: LaneDesk;
+  readonly #retention: LaneRetention;
+  readonly #alarms: LaneAlarms;
+  readonly #laneCalls: LaneCalls;
+  readonly #submissions = new LaneSubmissions();
+  #stage: 'admitting' | 'draining' | 'over' = 'admitting';
+  /** Of the transaction that was committed last. */
+  #commit = 0;
+  #causes: ReadonlyMap<string, AdmissionCause> = new Map();
+  #isDueFirst = false;
+  /** Nothing is being committed. */
+  #isIdle = false;
+  #committedMs: number;
+  readonly #beganMonotonicMs: number;
+  readonly #inputTopics: ReadonlySet<string>;
+  readonly #careful: CarefulReading | null;
+  /** What the transaction under way would admit. */
+  #attempted: Attempted | null = null;
+
+  constructor(parts: LaneParts, inputs: LaneInputs, ownership: Ownership) {
+    this.#parts = parts;
+    this.#inputs = inputs;
+    this.#ownership = ownership;
+    // The OWNER record was.
+    this.#committedMs = parts.clock.nowMs();
+    this.#beganMonotonicMs = parts.clock.monotonicMs();
+    this.#inputTopics = new Set([...Object.values(parts.topics.commands), parts.topics.operatorDecisions]);
+    this.#careful =
+      ownership.careful === null
+        ? null
+        : new CarefulReading(ownership.careful.suspect, (suspect) => this.submit([this.#markOf(suspect)]));
+    this.#memory = new LaneMemory(parts.index, parts.lane, ownership.token);
+    this.#desk = laneDesk(parts, this.#memory);
+    this.#retention = new LaneRetention(parts, this.#memory);
+    const wake = (): void => this.wake();
+    this.#alarms = new LaneAlarms(parts.clock, wake);
+    this.#laneCalls = new LaneCalls(parts, {
+      isCurrent: () => this.#stage !== 'over',
+      isOpen: () => this.#stage === 'admitting',
+      wake,
+    });
+    for (const entry of this.entries()) {
+      if (entry.phase.state === 'INTENT') this.#laneCalls.takeUp(entry);
+      else this.#alarms.set(entry);
+    }
+  }
+
+  /**
+   * One transaction after the other.
+   * @returns once it is over
+   * @throws when a transaction did not go through: then whether it was committed is for the ledger to say
+   */
+  async run(): Promise<void> {
+    const { calls } = this.#parts;
+    while (!this.#isOver()) {
+      const commit = this.#commit + 1;
+      const transaction = await this.#gather(commit);
+      if (this.#isOver()) return;
+      if (transaction.isEmpty()) {
+        for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
+        this.#isIdle = true;
+        await this.#signal.wait(LOOK_AGAIN_MS);
+        this.#isIdle = false;
+        continue;
+      }
+      const { producer, token } = this.#ownership;
+      this.#attempted = this.#attemptOf(transaction);
+      await producer.commit(
+        transaction.records({ token, commit, topicIds: this.#inputs.topicIds() }, this.#inputs.positions()),
+        transaction.groupOffsets(),
+      );
+      if (this.#isOver()) return;
+      this.#committed(transaction, commit);
+    }
+  }
+
+  wake(): void {
+    this.#signal.wake();
+  }
+
+  /** For the inputs. */
+  careful(): CarefulReading | null {
+    return this.#careful;
+  }
+
+  /** What the last transaction was to admit. */
+  attempted(): Attempted | null {
+    return this.#attempted;
+  }
+
+  /** Nothing begins any more. */
+  drain(): void {
+    if (this.#stage !== 'admitting') return;
+    this.#stage = 'draining';
+    this.#submissions.reject('the lane is given away');
+    this.#alarms.clear();
+    this.#careful?.drain();
+    if (this.#commit === 0 || this.#careful?.isMarkStale() === true) this.#isIdle = false;
+    this.wake();
+  }
+
+  /** The producer is dropped, so that nothing more can be committed. */
+  end(): void {
+    this.#stage = 'over';
+    this.#ownership.producer.drop();
+    this.#submissions.reject('the lane was lost');
+    this.#alarms.clear();
+    this.wake();
+  }
+
+  submit(records: readonly OutgoingRecord[]): Promise<void> {
+    const submitted = this.#submissions.add(records);
+    this.wake();
+    return submitted;
+  }
+
+  /** The index shows the ledger up to this commit of the owner with the token. */
+  commitApplied(token: string, commit: number): void {
+    this.#memory.applied(token, commit);
+  }
+
+  /** Unfinished ones. */
+  entries(): Entry[] {
+    return [...this.#memory.unfinished.values()];
+  }
+
+  /** By topic, why what has been fetched is not admitted. */
+  causes(): ReadonlyMap<string, AdmissionCause> {
+    return this.#causes;
+  }
+
+  /** A call is on its way, or what follows from one is not committed yet. */
+  isBusy(): boolean {
+    if (!this.#isIdle || this.#laneCalls.waitingEvents > 0) return true;
+    return this.entries().some(({ phase }) => phase.state === 'INTENT');
+  }
+
+  /** Nothing is being gathered or committed. */
+  isIdle(): boolean {
+    return this.#isIdle;
+  }
+
+  /** When it last committed, on the wall clock. */
+  committedMs(): number {
+    return this.#committedMs;
+  }
+
+  async #gather(commit: number): Promise<LaneTransaction> {
+    const { clock, lane, topics } = this.#parts;
+    const transaction = new LaneTransaction({
+      lane,
+      ledgerTopic: topics.ledger,
+      inputTopics: this.#inputTopics,
+      unitsMax: this.#careful?.isOver() === false ? 1 : Infinity,
+    });
+    if (this.#careful?.isMarkStale() === true) transaction.add(this.#markOf(null));
+    while (!transaction.isFull()) {
+      const happened = this.#laneCalls.takeEvent();
+      if (happened === undefined) break;
+      await this.#desk.entries.handleEvent(transaction, commit, happened);
+      transaction.unitDone();
+    }
+    if (this.#isBarren(clock.monotonicMs())) transaction.want();
+    if (this.#stage !== 'admitting') return transaction;
+    this.#submissions.takeInto(transaction);
+    // In turn: while a breaker lets single calls through, commands that always fail must not get all of them.
+    this.#isDueFirst = !this.#isDueFirst;
+    if (this.#isDueFirst) await this.#handleDue(transaction, commit);
+    this.#causes = await this.#inputs.admit(this.#desk, transaction, commit);
+    if (!this.#isDueFirst) await this.#handleDue(transaction, commit);
+    // Last: what is forgotten must not be what this transaction is about.
+    this.#retention.gather(transaction);
+    return transaction;
+  }
+
+  async #handleDue(transaction: LaneTransaction, commit: number): Promise<void> {
+    for (const key of [...this.#alarms.due]) {
+      if (transaction.isFull()) return;
+      const entry = this.#memory.unfinished.get(key);
+      const reply = entry === undefined ? null : await this.#desk.entries.handleDue(transaction, commit, entry);
+      if (reply?.kind === 'waits') continue;
+      this.#alarms.due.delete(key);
+      transaction.unitDone();
+      if (reply?.kind === 'look-up') void this.#laneCalls.lookUp(key, reply.query);
+    }
+  }
+
+  #isBarren(monotonicMs: number): boolean {
+    return this.#commit === 0 && (this.#stage === 'draining' || monotonicMs - this.#beganMonotonicMs > STEADY_MS);
+  }
+
+  #attemptOf(transaction: LaneTransaction): Attempted {
+    const positions = this.#inputs.positions();
+    const from = [...transaction.positions().keys()].map((topic) => [topic, positions.get(topic) ?? 0n] as const);
+    return { from: new Map(from), soleMessage: transaction.soleMessage() };
+  }
+
+  #markOf(suspect: Suspect | null): OutgoingRecord {
+    const { lane, topics } = this.#parts;
+    return { topic: topics.ledger, partition: lane, key: SUSPECT_KEY, value: encodeSuspect(suspect), headers: {} };
+  }
+
+  #committed(transaction: LaneTransaction, commit: number): void {
+    const { calls, clock, onCommit } = this.#parts;
+    this.#commit = commit;
+    this.#committedMs = clock.nowMs();
+    this.#inputs.moved(transaction.positions());
+    this.#submissions.committed();
+    for (const report of transaction.reports) report();
+    for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
+    for (const entry of transaction.entries()) {
+      if (entry.phase.state === 'INTENT') this.#laneCalls.begin(entry);
+      else this.#alarms.set(entry);
+    }
+    onCommit();
+  }
+
+  /** Asked after every wait: it may have changed meanwhile. */
+  #isOver(): boolean {
+    return this.#stage === 'over';
+  }
+}

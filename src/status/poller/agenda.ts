@@ -1,0 +1,240 @@
+/**
+ * What the poller reads next. No I/O and no clock.
+ *
+ *   discovery   from a little before the newest transaction known, at every interval: new ones, and young open ones
+ *   revisit     windows around watched transactions that are due
+ *   catch-up    what was created while nobody looked
+ *   reversals   terminal statuses that others turn into, by filter: few transactions over a long time
+ *   sweep       everything that is still watched, slowly: what the others do not expect
+ *
+ * A page at a time, each kind by its weight: what one does not use, the others have.
+ */
+import { CLOCKS_MS, PollDiscovery } from './discovery.ts';
+import { PAGE_LIMIT, PollScan } from './scan.ts';
+import { unionOf, type PollRecord, type TimeRange } from './record.ts';
+import { PollWalk } from './walk.ts';
+import { LATE_AFTER_MS, type Cluster, type PollWatch } from './watch.ts';
+
+export type PollWorkKind = 'discovery' | 'revisit' | 'catch-up' | 'reversals' | 'sweep';
+
+export interface PollWork {
+  readonly kind: PollWorkKind;
+  readonly scan: PollScan;
+}
+
+export interface AgendaOptions {
+  readonly intervalMs: number;
+  readonly terminalForMs: number;
+  /** How long the budget takes to allow one call. */
+  readonly callMs: number;
+  readonly watch: PollWatch;
+}
+
+/** Pages of each kind while all have work. */
+const WEIGHTS: Readonly<Record<PollWorkKind, number>> = {
+  discovery: 4,
+  revisit: 4,
+  'catch-up': 2,
+  reversals: 1,
+  sweep: 1,
+};
+
+/** Nobody looked for longer than this: caught up apart, so that new transactions do not wait for it. */
+const GAP_MS = 2 * CLOCKS_MS;
+const SLICE_MS = 3_600_000;
+const REVERSED_STATUSES = ['REFUNDED', 'FAILED', 'REJECTED'];
+/** Intervals between two passes. */
+const REVERSALS_INTERVALS = 12;
+const SWEEP_INTERVALS = 60;
+/** The sweep has a quarter of the budget at most, the reversals a fifth: a service is not read without end. */
+const SWEEP_PACE_CALLS = 4;
+const REVERSALS_PACE_CALLS = 5;
+/** Revisits are planned anew this often within an interval. */
+const PLANS_PER_INTERVAL = 4;
+const MERGE_GAP_MAX_MS = 600_000;
+const MERGE_GAP_MIN_MS = 1_000;
+
+export class PollAgenda {
+  readonly #options: AgendaOptions;
+  readonly #startMs: number;
+  readonly #discovery: PollDiscovery;
+  #catchUp: PollWalk | null;
+  #revisits: Cluster[] = [];
+  #revisit: { cluster: Cluster; scan: PollScan; beganMs: number } | null = null;
+  #planMs: number;
+  #reversals: PollWalk[] = [];
+  #reversalsDueMs: number;
+  #sweep: PollWalk | null;
+  #sweepDueMs: number;
+  #sweptAtMs: number | null;
+  /** Transactions per millisecond of creation time, as read lately. */
+  #density = 0;
+  /** Stride scheduling: the kind with the least is next. */
+  readonly #passes = new Map<PollWorkKind, number>();
+  #lastPass = 0;
+
+  constructor(options: AgendaOptions, record: PollRecord, nowMs: number) {
+    this.#options = options;
+    this.#startMs = record.startMs;
+    const isGap = nowMs - record.discoveredToMs > GAP_MS;
+    const gap = { fromMs: record.discoveredToMs - CLOCKS_MS, toMs: nowMs };
+    const catchUp = isGap ? unionOf(record.catchUp, gap) : record.catchUp;
+    const discoveredToMs = isGap ? nowMs - CLOCKS_MS : record.discoveredToMs;
+    this.#discovery = new PollDiscovery(options, discoveredToMs, nowMs);
+    this.#catchUp = catchUp === null ? null : catchUpWalk(catchUp);
+    this.#sweptAtMs = record.sweptAtMs;
+    this.#sweep = record.sweep === null ? null : sweepWalk(record.sweep);
+    this.#sweepDueMs = (record.sweptAtMs ?? nowMs) + options.intervalMs * SWEEP_INTERVALS;
+    this.#reversalsDueMs = nowMs + options.intervalMs * REVERSALS_INTERVALS;
+    this.#planMs = nowMs;
+  }
+
+  /** The next page to ask for; null: nothing is due. Asked again without `took`, it says the same. */
+  next(nowMs: number): PollWork | null {
+    let next: PollWork | null = null;
+    let least = Infinity;
+    for (const kind of Object.keys(WEIGHTS) as PollWorkKind[]) {
+      const pass = Math.max(this.#passes.get(kind) ?? 0, this.#lastPass);
+      if (pass >= least) continue;
+      const scan = this.#scanOf(kind, nowMs);
+      if (scan === null) continue;
+      least = pass;
+      next = { kind, scan };
+    }
+    return next;
+  }
+
+  /** A page showed these creation times. */
+  listed(work: PollWork, createdAt: readonly (string | null)[]): void {
+    if (work.kind === 'discovery') this.#discovery.listed(createdAt);
+  }
+
+  /** The request for the page has been answered, and what it showed is published. */
+  took({ kind, scan }: PollWork, nowMs: number): void {
+    const pass = Math.max(this.#passes.get(kind) ?? 0, this.#lastPass);
+    this.#lastPass = pass;
+    this.#passes.set(kind, pass + 1 / WEIGHTS[kind]);
+    if (scan.stage === 'whole' || scan.stage === 'too-long') this.#measure(scan, nowMs);
+    switch (kind) {
+      case 'discovery':
+        this.#leaveToCatchUp(this.#discovery.took(nowMs));
+        break;
+      case 'revisit':
+        if (this.#revisit === null || scan.stage === 'reading') break;
+        this.#options.watch.looked(this.#revisit.cluster, this.#revisit.beganMs, nowMs, scan.stage === 'whole');
+        this.#revisit = null;
+        break;
+      case 'catch-up':
+        this.#catchUp?.advance();
+        if (this.#catchUp?.left() === null) this.#catchUp = null;
+        break;
+      case 'reversals':
+        this.#tookReversals(nowMs);
+        break;
+      case 'sweep':
+        this.#tookSweep(nowMs);
+        break;
+    }
+  }
+
+  record(): PollRecord {
+    return {
+      startMs: this.#startMs,
+      discoveredToMs: this.#discovery.discoveredToMs,
+      catchUp: this.#catchUp?.left() ?? null,
+      sweep: this.#sweep?.left() ?? null,
+      sweptAtMs: this.#sweptAtMs,
+    };
+  }
+
+  #scanOf(kind: PollWorkKind, nowMs: number): PollScan | null {
+    switch (kind) {
+      case 'discovery':
+        return this.#discovery.scan(nowMs);
+      case 'revisit':
+        return this.#revisitScan(nowMs);
+      case 'catch-up':
+        return this.#catchUp?.scan() ?? null;
+      case 'reversals':
+        if (nowMs < this.#reversalsDueMs) return null;
+        if (this.#reversals.length === 0) {
+          const range = this.#watchedRange(nowMs);
+          this.#reversals = REVERSED_STATUSES.map((status) => reversalsWalk(range, status));
+        }
+        return this.#reversals[0]?.scan() ?? null;
+      case 'sweep':
+        if (nowMs < this.#sweepDueMs) return null;
+        this.#sweep ??= sweepWalk(this.#watchedRange(nowMs));
+        return this.#sweep.scan();
+    }
+  }
+
+  #leaveToCatchUp(range: TimeRange | null): void {
+    if (range === null) return;
+    const left = unionOf(this.#catchUp?.left() ?? null, range);
+    this.#catchUp = catchUpWalk(left);
+  }
+
+  #revisitScan(nowMs: number): PollScan | null {
+    if (this.#revisit !== null) return this.#revisit.scan;
+    if (this.#revisits.length === 0 && nowMs >= this.#planMs) {
+      this.#planMs = nowMs + this.#options.intervalMs / PLANS_PER_INTERVAL;
+      this.#revisits = this.#options.watch.due(nowMs, this.#mergeGapMs());
+    }
+    const cluster = this.#revisits.shift();
+    if (cluster === undefined) return null;
+    this.#revisit = { cluster, scan: new PollScan(cluster.window), beganMs: nowMs };
+    return this.#revisit.scan;
+  }
+
+  #tookReversals(nowMs: number): void {
+    const [walk] = this.#reversals;
+    walk?.advance();
+    if (walk?.left() === null) this.#reversals.shift();
+    const { callMs, intervalMs } = this.#options;
+    const isDone = this.#reversals.length === 0;
+    this.#reversalsDueMs = nowMs + (isDone ? intervalMs * REVERSALS_INTERVALS : callMs * REVERSALS_PACE_CALLS);
+  }
+
+  #tookSweep(nowMs: number): void {
+    const { callMs, intervalMs } = this.#options;
+    this.#sweep?.advance();
+    this.#sweepDueMs = nowMs + callMs * SWEEP_PACE_CALLS;
+    if (this.#sweep?.left() !== null) return;
+    if (this.#sweep.isWhole()) this.#sweptAtMs = nowMs;
+    this.#sweep = null;
+    this.#sweepDueMs = nowMs + intervalMs * SWEEP_INTERVALS;
+  }
+
+  /** Creation times of what ended within the time that terminal transactions are watched, but for those that took long. */
+  #watchedRange(nowMs: number): TimeRange {
+    return { fromMs: nowMs - this.#options.terminalForMs - LATE_AFTER_MS, toMs: nowMs + CLOCKS_MS };
+  }
+
+  #measure(scan: PollScan, nowMs: number): void {
+    const { fromMs, status, toMs } = scan.window;
+    if (status !== null) return;
+    const lengthMs = Math.max(1_000, (toMs ?? nowMs) - fromMs);
+    this.#density = (this.#density + scan.listed / lengthMs) / 2;
+  }
+
+  /** Half a page's worth of other transactions is read sooner than another call is made. */
+  #mergeGapMs(): number {
+    const gapMs = this.#density === 0 ? MERGE_GAP_MAX_MS : PAGE_LIMIT / 2 / this.#density;
+    return Math.max(MERGE_GAP_MIN_MS, Math.min(gapMs, MERGE_GAP_MAX_MS));
+  }
+}
+
+/** Nothing of it may be passed over: it is what has not been announced. */
+function catchUpWalk(range: TimeRange): PollWalk {
+  return new PollWalk(range, { status: null, sliceMs: SLICE_MS, mayPassOver: false });
+}
+
+function sweepWalk(range: TimeRange): PollWalk {
+  return new PollWalk(range, { status: null, sliceMs: SLICE_MS, mayPassOver: true });
+}
+
+/** In one piece, for as long as there are few. */
+function reversalsWalk(range: TimeRange, status: string): PollWalk {
+  return new PollWalk(range, { status, sliceMs: range.toMs - range.fromMs, mayPassOver: true });
+}

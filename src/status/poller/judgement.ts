@@ -1,0 +1,23 @@
+/** Whether a listed transaction shows anything new. Pure. */
+import type { Transaction } from '../../records/types.ts';
+import { instantOf, type TransactionState } from '../transaction-state.ts';
+
+/**
+ * @param known its state as the index has it
+ * @param announcedFromMs creation time from which transactions are announced that we do not know
+ * @param windowFromMs where the window begins that it was listed in, for one without a creation time
+ */
+export function showsNews(
+  transaction: Transaction,
+  known: TransactionState | undefined,
+  announcedFromMs: number,
+  windowFromMs: number,
+): boolean {
+  if (transaction.status === null) return false;
+  if (known === undefined) return (instantOf(transaction.createdAt) ?? windowFromMs) >= announcedFromMs;
+  if (known.status === null || known.unclearSinceMs !== null) return true;
+  const updatedMs = instantOf(transaction.updatedAt);
+  const knownMs = instantOf(known.updatedAt);
+  if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs) return updatedMs > knownMs;
+  return transaction.status !== known.status;
+}

@@ -1,0 +1,82 @@
+/**
+ * What of a page is to be published: what the index does not show yet, and was not published a moment ago. No I/O and no
+ * clock.
+ */
+import type { Transaction } from '../../records/types.ts';
+import type { Observation } from '../observation.ts';
+import { showsNews } from './judgement.ts';
+import type { TransactionState } from '../transaction-state.ts';
+
+/** An observation takes less to be reduced and to show in the index; after that, the same is published again. */
+const PUBLISHED_FOR_MS = 30_000;
+
+export interface ListedPage {
+  readonly transactions: readonly Transaction[];
+  /** When it was asked for, and answered. */
+  readonly beganMs: number;
+  readonly endedMs: number;
+  /** Creation time from which transactions are announced that we do not know. */
+  readonly announcedFromMs: number;
+  /** Where its window begins. */
+  readonly windowFromMs: number;
+}
+
+interface Published {
+  readonly signature: string;
+  readonly atMs: number;
+}
+
+export class PollNews {
+  readonly #processId: string;
+  readonly #state: (id: string) => TransactionState | undefined;
+  /** By transaction, oldest first: not in the index yet. */
+  readonly #published = new Map<string, Published>();
+
+  /** @param state of a transaction, as the index has it */
+  constructor(processId: string, state: (id: string) => TransactionState | undefined) {
+    this.#processId = processId;
+    this.#state = state;
+  }
+
+  of({ announcedFromMs, beganMs, endedMs, transactions, windowFromMs }: ListedPage): Observation[] {
+    return transactions
+      .filter(
+        (transaction) =>
+          this.#published.get(transaction.id)?.signature !== signatureOf(transaction) &&
+          showsNews(transaction, this.#state(transaction.id), announcedFromMs, windowFromMs),
+      )
+      .map((transaction) => ({
+        transaction,
+        quote: null,
+        requestBeganMs: beganMs,
+        requestEndedMs: endedMs,
+        observedBy: 'POLL',
+        observer: this.#processId,
+        commandKey: null,
+        carried: {},
+      }));
+  }
+
+  published(observations: readonly Observation[], atMs: number): void {
+    for (const { transaction } of observations) {
+      if (transaction === null) continue;
+      this.#published.delete(transaction.id);
+      this.#published.set(transaction.id, { signature: signatureOf(transaction), atMs });
+    }
+    for (const [id, published] of this.#published) {
+      if (atMs - published.atMs < PUBLISHED_FOR_MS) break;
+      this.#published.delete(id);
+    }
+  }
+
+  /** The index has a new state. */
+  stateChanged(state: TransactionState): void {
+    // One that could not be ordered is to be shown again.
+    const published = this.#published.get(state.id);
+    if (state.unclearSinceMs !== null || published?.signature === signatureOf(state)) this.#published.delete(state.id);
+  }
+}
+
+function signatureOf({ status, updatedAt }: { status: string | null; updatedAt: string | null }): string {
+  return `${status ?? ''} ${updatedAt ?? ''}`;
+}

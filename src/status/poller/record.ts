@@ -1,0 +1,49 @@
+/** What of the poller outlives its process: a record of lane 0's ledger. */
+import { z } from 'zod';
+import { decode, encode, LedgerFormatError } from '../../ledger/ledger-records.ts';
+
+export const POLL_KEY = '!poll';
+
+/** A range of creation times, both ends included; milliseconds since 1970 by the service's clock. */
+export interface TimeRange {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface PollRecord {
+  /** Transactions that we do not know are announced from this creation time on. */
+  readonly startMs: number;
+  /** Every transaction created before was listed at least once, but for those in `catchUp`. */
+  readonly discoveredToMs: number;
+  /** Created while nobody listed: listed bit by bit. */
+  readonly catchUp: TimeRange | null;
+  /** The sweep over all watched transactions: what of it is left, and when the last one was whole. */
+  readonly sweep: TimeRange | null;
+  readonly sweptAtMs: number | null;
+}
+
+export function encodePollRecord(record: PollRecord): Buffer {
+  return encode(record);
+}
+
+const timeRange = z.object({ fromMs: z.number(), toMs: z.number() }).nullable();
+const pollRecord: z.ZodType<PollRecord> = z.object({
+  startMs: z.number(),
+  discoveredToMs: z.number(),
+  catchUp: timeRange,
+  sweep: timeRange,
+  sweptAtMs: z.number().nullable(),
+});
+
+/** @throws LedgerFormatError for a record of another format */
+export function decodePollRecord(value: Buffer): PollRecord {
+  const read = pollRecord.safeParse(decode(value));
+  if (!read.success) throw new LedgerFormatError('the ledger record of the poller cannot be read');
+  return read.data;
+}
+
+/** The smallest range that holds both. */
+export function unionOf(first: TimeRange | null, second: TimeRange): TimeRange {
+  if (first === null) return second;
+  return { fromMs: Math.min(first.fromMs, second.fromMs), toMs: Math.max(first.toMs, second.toMs) };
+}

@@ -1,0 +1,269 @@
+/**
+ * The poller while its lane is open.
+ *
+ *   starting   the record is read, or made: what exists at the first start is not announced
+ *   watching   the states of all lanes are taken up, then page by page: asked for, judged, published, noted
+ *   ended      stopped by its owner; or the lane could not publish, which rejects `run`
+ *
+ * What a page shows is published through the lane, fenced, before the page counts as read; so a session that dies leaves
+ * nothing behind that its successor would have to know, but for the record. It owns nothing that must be closed.
+ */
+import type { Clock } from '../../clock.ts';
+import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
+import type { Transaction } from '../../records/types.ts';
+import type { Observation } from '../observation.ts';
+import { PollAgenda, type PollWorkKind } from './agenda.ts';
+import { PollBudget } from './budget.ts';
+import { CLOCKS_MS } from './discovery.ts';
+import { PollNews } from './news.ts';
+import { unionOf, type PollRecord } from './record.ts';
+import { PollScan } from './scan.ts';
+import { PollWatch } from './watch.ts';
+import { decodeTransactionState, instantOf, type TransactionState } from '../transaction-state.ts';
+
+export interface PollSettings {
+  readonly intervalMs: number;
+  /** Null: the first start. */
+  readonly startMs: number | null;
+  readonly terminalForMs: number;
+  /** How long the state of a transaction at rest is known; one that is older and unknown may be forgotten. */
+  readonly forgottenAfterMs: number;
+  readonly callsPerMinuteMax: number;
+}
+
+/** What the poller is given by the process and the lane. */
+export interface PollPort {
+  readonly processId: string;
+  /** Never rejects. */
+  list(filter: TransactionFilter): Promise<ListReading>;
+  state(id: string): TransactionState | undefined;
+  /**
+   * The encoded states of all lanes, but for those that have been at rest since before the instant: one group after the
+   * other, with a pause after each. What changes meanwhile comes by `stateChanged`.
+   */
+  states(restingSinceMs: number): Iterable<readonly Buffer[]>;
+  record(): PollRecord | null;
+  /** Resolves when all is committed by the lane; rejects when that is not certain. */
+  publish(observations: readonly Observation[], record: PollRecord | null): Promise<void>;
+  /** Resolves after the time, or earlier when the session is stopped. */
+  wait(ms: number): Promise<void>;
+}
+
+/** What the metrics count. Cheap, never throws. */
+export interface PollReports {
+  /** It knows what to watch; transactions unknown to us are announced from this creation time on. */
+  began(startMs: number, watched: number): void;
+  called(kind: PollWorkKind, outcome: ListFailure | 'page'): void;
+  published(observations: number): void;
+  waitedForBudget(ms: number): void;
+  watching(transactions: number): void;
+  /** Every watched transaction was listed, the last of them now. */
+  swept(atMs: number): void;
+}
+
+/** Between looks at what is due, within these bounds. */
+const TICK_MIN_MS = 20;
+const TICK_MAX_MS = 500;
+const TICKS_PER_INTERVAL = 10;
+/** After a failure, doubled with each further one. */
+const BACK_OFF_FIRST_MS = 1_000;
+const BACK_OFF_MAX_MS = 60_000;
+/** A service that asks for longer is asked again after this. */
+const TOLD_MAX_MS = 300_000;
+/** A new owner goes over this much again. */
+const RECORD_INTERVAL_MS = 30_000;
+export class PollSession {
+  readonly #settings: PollSettings;
+  readonly #port: PollPort;
+  readonly #clock: Clock;
+  readonly #reports: PollReports;
+  readonly #watch: PollWatch;
+  readonly #budget: PollBudget;
+  readonly #news: PollNews;
+  #agenda: PollAgenda | null = null;
+  #isStopped = false;
+  #failures = 0;
+  #recordedMs = 0;
+
+  constructor(settings: PollSettings, port: PollPort, clock: Clock, reports: PollReports) {
+    this.#settings = settings;
+    this.#port = port;
+    this.#clock = clock;
+    this.#reports = reports;
+    this.#watch = new PollWatch(settings);
+    this.#news = new PollNews(port.processId, (id) => port.state(id));
+    this.#budget = new PollBudget(settings.callsPerMinuteMax, clock.monotonicMs());
+  }
+
+  /** Until stopped. @throws what `publish` rejects with */
+  async run(): Promise<void> {
+    const record = await this.#start();
+    if (record === null) return;
+    // With a million of them it takes seconds, in which the process has just taken lanes over.
+    const restingSinceMs = this.#clock.nowMs() - this.#settings.terminalForMs;
+    for (const states of this.#port.states(restingSinceMs)) {
+      if (this.#isStopped) return;
+      for (const state of states) this.#watch.update(decodeTransactionState(state), this.#clock.nowMs());
+      await this.#port.wait(0);
+    }
+    this.#agenda = new PollAgenda(
+      { ...this.#settings, callMs: this.#budget.callMs(), watch: this.#watch },
+      record,
+      this.#clock.nowMs(),
+    );
+    this.#recordedMs = this.#clock.nowMs();
+    this.#reports.began(record.startMs, this.#watch.size());
+    while (!this.#isStopped) await this.#step(this.#agenda);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** The index has a new state of a transaction, of any lane. */
+  stateChanged(state: TransactionState): void {
+    this.#watch.update(state, this.#clock.nowMs());
+    this.#news.stateChanged(state);
+  }
+
+  /** A page that somebody else asked for: it counts, and what it shows is published as well. */
+  async sawPage(filter: TransactionFilter, reading: ListReading, beganMs: number): Promise<void> {
+    this.#budget.spend(this.#clock.monotonicMs());
+    if (this.#agenda === null || reading.kind === 'failed') return;
+    const windowFromMs = instantOf(filter.startDate ?? null) ?? 0;
+    await this.#publishPage(reading.data, this.#announcedFromMs(this.#agenda), windowFromMs, beganMs);
+  }
+
+  async #step(agenda: PollAgenda): Promise<void> {
+    const work = agenda.next(this.#clock.nowMs());
+    if (work === null) {
+      this.#reports.watching(this.#watch.size());
+      await this.#port.wait(this.#tickMs());
+      return;
+    }
+    if (!(await this.#allowed())) return;
+    const { kind, scan } = work;
+    const beganMs = this.#clock.nowMs();
+    const reading = await this.#port.list(scan.filter());
+    if (this.#isStopped) return;
+    const nowMs = this.#clock.nowMs();
+    this.#reports.called(kind, reading.kind === 'page' ? 'page' : reading.cause);
+    if (reading.kind === 'page') {
+      // What is caught up was never listed before, however old it is.
+      const announcedFromMs = kind === 'catch-up' ? agenda.record().startMs : this.#announcedFromMs(agenda);
+      await this.#publishPage(reading.data, announcedFromMs, scan.window.fromMs, beganMs);
+      for (const { id } of reading.data) this.#watch.listed(id, beganMs);
+      agenda.listed(
+        work,
+        reading.data.map(({ createdAt }) => createdAt),
+      );
+    }
+    scan.take(reading);
+    const sweptAtMs = agenda.record().sweptAtMs;
+    agenda.took(work, nowMs);
+    const record = agenda.record();
+    if (record.sweptAtMs !== null && record.sweptAtMs !== sweptAtMs) this.#reports.swept(record.sweptAtMs);
+    if (nowMs - this.#recordedMs >= RECORD_INTERVAL_MS) {
+      this.#recordedMs = nowMs;
+      await this.#publish([], record);
+    }
+    await this.#backOff(reading);
+  }
+
+  /** Takes a call from the budget. @returns false when it had to wait: what is due may be something else by now */
+  async #allowed(): Promise<boolean> {
+    const waitMs = this.#budget.take(this.#clock.monotonicMs());
+    if (waitMs === 0) return true;
+    this.#reports.waitedForBudget(waitMs);
+    await this.#port.wait(waitMs);
+    return false;
+  }
+
+  async #publishPage(
+    transactions: readonly Transaction[],
+    announcedFromMs: number,
+    windowFromMs: number,
+    beganMs: number,
+  ): Promise<void> {
+    const endedMs = this.#clock.nowMs();
+    await this.#publish(this.#news.of({ transactions, beganMs, endedMs, announcedFromMs, windowFromMs }), null);
+  }
+
+  async #publish(observations: readonly Observation[], record: PollRecord | null): Promise<void> {
+    if (this.#isStopped || (observations.length === 0 && record === null)) return;
+    await this.#port.publish(observations, record);
+    this.#news.published(observations, this.#clock.nowMs());
+    if (observations.length > 0) this.#reports.published(observations.length);
+  }
+
+  /** Creation time from which a transaction without a state is new, not forgotten. */
+  #announcedFromMs(agenda: PollAgenda): number {
+    return Math.max(agenda.record().startMs, this.#clock.nowMs() - this.#settings.forgottenAfterMs + CLOCKS_MS);
+  }
+
+  /** @returns null when stopped before there was a record */
+  async #start(): Promise<PollRecord | null> {
+    const known = this.#port.record();
+    const { startMs } = this.#settings;
+    const nowMs = this.#clock.nowMs();
+    if (known !== null) {
+      if (startMs === null || startMs >= known.startMs) return { ...known, startMs: startMs ?? known.startMs };
+      // Set to an earlier time since: what is announced from then on has to be listed once.
+      const catchUp = unionOf(known.catchUp, { fromMs: startMs, toMs: known.startMs });
+      return { ...known, startMs, catchUp };
+    }
+    const beginMs = startMs ?? (await this.#firstStartMs());
+    if (beginMs === null) return null;
+    const isPast = beginMs < nowMs - CLOCKS_MS;
+    const record: PollRecord = {
+      startMs: beginMs,
+      discoveredToMs: isPast ? nowMs - CLOCKS_MS : Math.min(beginMs, nowMs),
+      catchUp: isPast ? { fromMs: beginMs, toMs: nowMs } : null,
+      sweep: null,
+      sweptAtMs: null,
+    };
+    await this.#publish([], record);
+    return this.#isStopped ? null : record;
+  }
+
+  /**
+   * The first start on the service's clock: right after the newest transaction that exists now, or as long ago as clocks
+   * may differ when there has been none since. @returns null when stopped
+   */
+  async #firstStartMs(): Promise<number | null> {
+    const fromMs = this.#clock.nowMs() - CLOCKS_MS;
+    const scan = new PollScan({ fromMs, toMs: null, status: null });
+    let newestMs = fromMs;
+    while (scan.stage === 'reading') {
+      if (this.#isStopped) return null;
+      if (!(await this.#allowed())) continue;
+      const reading = await this.#port.list(scan.filter());
+      this.#reports.called('discovery', reading.kind === 'page' ? 'page' : reading.cause);
+      if (reading.kind === 'page') {
+        scan.take(reading);
+        const nowMs = this.#clock.nowMs();
+        for (const { createdAt } of reading.data) newestMs = Math.max(newestMs, instantOf(createdAt) ?? nowMs);
+      }
+      await this.#backOff(reading);
+    }
+    return this.#isStopped ? null : newestMs + 1;
+  }
+
+  async #backOff(reading: ListReading): Promise<void> {
+    if (reading.kind === 'page') {
+      this.#failures = 0;
+      return;
+    }
+    if (reading.cause === 'held') {
+      await this.#port.wait(this.#settings.intervalMs);
+      return;
+    }
+    const ownMs = Math.min(BACK_OFF_FIRST_MS * 2 ** this.#failures, BACK_OFF_MAX_MS);
+    this.#failures = Math.min(this.#failures + 1, 16);
+    await this.#port.wait(Math.max(ownMs, Math.min(reading.retryAfterMs ?? 0, TOLD_MAX_MS)));
+  }
+
+  #tickMs(): number {
+    return Math.max(TICK_MIN_MS, Math.min(this.#settings.intervalMs / TICKS_PER_INTERVAL, TICK_MAX_MS));
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * A walk over a long range of creation time, slice by slice, each as long as its transactions fit a pass. No I/O.
+ */
+import { PollScan } from './scan.ts';
+import type { TimeRange } from './record.ts';
+
+/** Not halved further: a service with more transactions in one second is beyond what paging can follow. */
+const SLICE_MIN_MS = 1_000;
+const SLICE_MAX_MS = 7 * 86_400_000;
+/** A slice of fewer pages' worth is followed by a longer one. */
+const FEW_LISTED = 1_000;
+
+export interface WalkOptions {
+  /** Null: any. */
+  readonly status: string | null;
+  /** Length of the first slice. */
+  readonly sliceMs: number;
+  /** Whether a slice that cannot be read whole is passed over; else it is tried again. */
+  readonly mayPassOver: boolean;
+}
+
+export class PollWalk {
+  readonly #options: WalkOptions;
+  #left: TimeRange | null;
+  #sliceMs: number;
+  #scan: PollScan | null = null;
+  #isWhole = true;
+
+  constructor(range: TimeRange, options: WalkOptions) {
+    this.#left = range;
+    this.#options = options;
+    this.#sliceMs = Math.max(SLICE_MIN_MS, Math.min(options.sliceMs, SLICE_MAX_MS));
+  }
+
+  /** What has not been listed whole; null when all is. */
+  left(): TimeRange | null {
+    return this.#left;
+  }
+
+  /** Whether nothing was passed over. */
+  isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  /** The present pass; null at the end. */
+  scan(): PollScan | null {
+    if (this.#left === null) return null;
+    this.#scan ??= new PollScan({
+      fromMs: this.#left.fromMs,
+      toMs: Math.min(this.#left.toMs, this.#left.fromMs + this.#sliceMs),
+      status: this.#options.status,
+    });
+    return this.#scan;
+  }
+
+  /** To be called after each page: goes on to the next slice when the present one has ended. */
+  advance(): void {
+    const scan = this.#scan;
+    if (scan === null || this.#left === null || scan.stage === 'reading') return;
+    this.#scan = null;
+    if (scan.stage !== 'whole') {
+      // A smaller one has fewer pages, which also helps where cursors fail.
+      if (this.#sliceMs > SLICE_MIN_MS) {
+        this.#sliceMs = Math.max(SLICE_MIN_MS, Math.floor(this.#sliceMs / 4));
+        return;
+      }
+      if (scan.stage === 'broken' && !this.#options.mayPassOver) return;
+      this.#isWhole = false;
+    }
+    const endMs = scan.window.toMs ?? this.#left.toMs;
+    this.#left = endMs >= this.#left.toMs ? null : { ...this.#left, fromMs: endMs };
+    if (scan.listed < FEW_LISTED) this.#sliceMs = Math.min(SLICE_MAX_MS, this.#sliceMs * 2);
+  }
+}

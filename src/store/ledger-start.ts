@@ -1,0 +1,123 @@
+/**
+ * Where the ledger's reader begins: the local store is opened, and each lane's checkpoint is held against the topic.
+ * What does not fit (the topic was made anew, restored from a backup, truncated) is read from the beginning.
+ */
+import type { Admin } from 'kafkajs';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
+import { withAdmin } from '../producers/admin-session.ts';
+import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
+import { readDeletionsKeptMs } from '../producers/topic-admin.ts';
+import { sleep } from '../consumers/signal.ts';
+
+export interface LedgerStartOptions {
+  readonly settings: KafkaSettings;
+  readonly clientId: string;
+  readonly topic: string;
+  readonly laneCount: number;
+  readonly index: LmdbLedgerIndex;
+  /** How long the ledger keeps a deletion at the least, where its configuration may not be read. */
+  readonly deletionsKeptMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface OpenedLedger {
+  /** Where the lanes' parts of the ledger end now: the offset after the last record, by lane. */
+  readonly ends: ReadonlyMap<number, bigint>;
+  /** Null: the brokers do not know ids. */
+  readonly topicId: string | null;
+  /** A copy that was not read on for longer may lack deletions that have left the topic, milliseconds. */
+  readonly awayMsMax: number;
+}
+
+/** The rest is for reading on to the end, and for what clocks run apart. */
+const DELETIONS_SEEN_SHARE = 0.9;
+/** A shorter pause is no sign of anything, however the topic is configured: machines are busy. */
+const AWAY_MS_MIN = 5_000;
+
+/** For seconds after a broker was killed its partitions seem to end earlier than they do. */
+const END_PATIENCE_MS = 15_000;
+const ASK_AGAIN_MS = 500;
+/** Clocks of two owners may differ by this much; records of a topic that was made anew are younger than all others. */
+const CLOCKS_MS = 600_000;
+
+interface Misfit {
+  readonly lane: number;
+  readonly reason: string;
+  /** It may be one of a broker that has just started. */
+  readonly mayPass: boolean;
+}
+
+/**
+ * Opens the store; afterwards `checkpoint(lane)` says where the lane is to be read from.
+ * @throws StateDirectoryError, or the client's error when no broker answers
+ */
+export async function openLedgerStore(options: LedgerStartOptions): Promise<OpenedLedger> {
+  const { clientId, index, laneCount, log, settings, topic } = options;
+  const kafka = createKafka(settings, `${clientId}-start`, { retry: PATIENT_RETRY });
+  const { clusterId, topicId, keptMs } = await withAdmin(kafka, async (admin) => {
+    const [told] = await admin.fetchTopicIds({ topics: [topic] });
+    const keptMs = await readDeletionsKeptMs(admin, topic, options.deletionsKeptMs);
+    return { clusterId: (await admin.describeCluster()).clusterId, topicId: told?.topicId ?? null, keptMs };
+  });
+  const awayMsMax = Math.max(AWAY_MS_MIN, keptMs * DELETIONS_SEEN_SHARE);
+  const { folder, rebuiltBecause } = await index.open({ topic, laneCount, clusterId, topicId });
+  if (rebuiltBecause === null) log.info({ event: 'ledger-store-open', folder, keys: index.size() });
+  else log.warn({ event: 'ledger-store-rebuilt', folder, reason: rebuiltBecause });
+  const untilMs = performance.now() + END_PATIENCE_MS;
+  let { ends, misfits } = await withAdmin(kafka, (admin) => comparedWithTopic(admin, options, awayMsMax));
+  while (misfits.some(({ mayPass }) => mayPass) && performance.now() < untilMs) {
+    await sleep(ASK_AGAIN_MS);
+    ({ ends, misfits } = await withAdmin(kafka, (admin) => comparedWithTopic(admin, options, awayMsMax)));
+  }
+  for (const { lane, reason } of misfits) {
+    log.warn({ event: 'ledger-store-lane-rebuilt', lane, reason });
+    index.forgetLane(lane);
+  }
+  return { ends, topicId, awayMsMax };
+}
+
+async function comparedWithTopic(
+  admin: Admin,
+  { clock, index, laneCount, topic }: LedgerStartOptions,
+  awayMsMax: number,
+): Promise<{ ends: Map<number, bigint>; misfits: Misfit[] }> {
+  const checkpoints = Array.from({ length: laneCount }, (_, lane) => index.checkpoint(lane));
+  const latestMs = Math.max(...checkpoints.map(({ timestampMs }) => timestampMs));
+  const bounds = new Map((await admin.fetchTopicOffsets(topic)).map((offsets) => [offsets.partition, offsets]));
+  /** The first record since the instant, by the brokers' clocks and by lane; none for an instant that is not known. */
+  const since = async (timeMs: number, afterMs: number): Promise<Map<number, bigint>> => {
+    const offsets = timeMs === 0 ? [] : await admin.fetchTopicOffsetsByTimestamp(topic, timeMs + afterMs);
+    return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]));
+  };
+  // Everything in the store is older than this; a topic that was made anew has nothing that is.
+  const younger = await since(latestMs, CLOCKS_MS);
+  const misfits: Misfit[] = [];
+  for (const [lane, { appliedMs, nextOffset, timestampMs }] of checkpoints.entries()) {
+    const low = BigInt(bounds.get(lane)?.low ?? 0);
+    const high = BigInt(bounds.get(lane)?.high ?? 0);
+    const misfit = (reason: string, mayPass = false): void => void misfits.push({ lane, mayPass, reason });
+    if (nextOffset === 0n) continue;
+    if (nextOffset < low) misfit(`read up to ${nextOffset}, but it begins at ${low}`);
+    else if (nextOffset > high) misfit(`read up to ${nextOffset}, but it ends at ${high}`, true);
+    else {
+      const later = younger.get(lane) ?? high;
+      if (later < nextOffset) misfit(`the record at ${later} is younger than all that was read`);
+      // At the end nothing was missed; what may lie behind is the marker of the last transaction.
+      else if (nextOffset + 1n < high) {
+        const awayMs = clock.nowMs() - appliedMs;
+        const missed = (await since(timestampMs, awayMsMax)).get(lane) ?? high;
+        if (awayMs > awayMsMax) misfit(awayFor(awayMs, awayMsMax));
+        else if (missed < high) misfit(`${awayFor(awayMsMax, awayMsMax)}, by the brokers' clocks`);
+      }
+    }
+  }
+  const ends = new Map([...bounds].map(([lane, { high }]) => [lane, BigInt(high)]));
+  return { ends, misfits };
+}
+
+function awayFor(awayMs: number, awayMsMax: number): string {
+  return `not read on for ${Math.round(awayMs)} ms or more: what was deleted since may have left no trace after ${Math.round(awayMsMax)} ms`;
+}

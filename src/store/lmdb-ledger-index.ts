@@ -1,0 +1,260 @@
+/**
+ * The ledger's index on disk: what every lane's part of the ledger topic says, and how far it has been applied.
+ *
+ *   made -> opened (a folder claimed; sound and of the same ledger, or built anew) -> batches applied, read -> closed
+ *
+ * One LMDB transaction for each batch, which holds the batch's end, too: after the death of the process the ledger is
+ * read on from there. Nothing waits for the disk, for the ledger topic has it all; what may be torn is noticed and built
+ * again (store-soundness.ts). A store that fails while in use, be it damage or a full disk, cannot be gone around: the
+ * process ends, and its lanes go to members whose stores work.
+ */
+import { statfsSync } from 'node:fs';
+import { open, type RootDatabase } from 'lmdb';
+import type { Entry } from '../ledger/entry.ts';
+import type {
+  Checkpoint,
+  LedgerIndex,
+  LedgerRecord,
+  LedgerTimes,
+  UnknownResult,
+  UnknownResults,
+} from './ledger-index.ts';
+import {
+  decodeOwner,
+  decodePosition,
+  LedgerFormatError,
+  type OwnerRecord,
+  type PositionRecord,
+} from '../ledger/ledger-records.ts';
+import { LaneStore, type RestingSince, type Table } from './lane-store.ts';
+import { rowDictionary } from './row-dictionary.ts';
+import { claimStateFolder, StateDirectoryError, type StateFolder } from './state-folder.ts';
+import { markClosed, markStage, whyUnsound, wipe } from './store-soundness.ts';
+
+/** What the store was made from; one of another ledger is worth nothing. */
+export interface StoreIdentity {
+  readonly topic: string;
+  readonly laneCount: number;
+  readonly clusterId: string;
+  /** A topic that was made again has another; null: brokers do not know ids. */
+  readonly topicId: string | null;
+}
+
+export interface OpenedStore {
+  readonly folder: string;
+  /** Why what was there was thrown away; null: it was used, or there was none. */
+  readonly rebuiltBecause: string | null;
+}
+
+export interface LmdbLedgerIndexOptions {
+  readonly stateDirectory: string;
+  readonly laneCount: number;
+  readonly restingSince: RestingSince;
+  /** Wall clock, milliseconds since 1970. */
+  readonly nowMs: () => number;
+  /** The store failed while in use: the process must end, for what it would read is wrong. */
+  readonly onFatal: (error: Error) => void;
+}
+
+/** Goes up with every change of tables, rows or dictionary. */
+const STORE_FORMAT = 3;
+/**
+ * Address space for the file, about 60 million keys; it takes neither memory nor disk. Where the map has to grow, LMDB's
+ * binding keeps the smaller ones as well, and each shows the same pages as resident again.
+ */
+const MAP_BYTES = 64 * 1024 ** 3;
+/** Less than the largest batch may take. */
+const FREE_BYTES_MIN = 8 * 1024 * 1024;
+const IDENTITY_KEY = Buffer.from('identity');
+/** Shorter rows do not become smaller. */
+const COMPRESSION_BYTES_MIN = 128;
+/** That of the heads. */
+const SHARED_TABLES = 1;
+const TABLES_OF_LANE = 3;
+const BINARY = { encoding: 'binary', keyEncoding: 'binary' } as const;
+
+export class LmdbLedgerIndex implements LedgerIndex {
+  readonly #options: LmdbLedgerIndexOptions;
+  #opened: { folder: StateFolder; database: RootDatabase<Buffer, Buffer>; lanes: readonly LaneStore[] } | null = null;
+
+  constructor(options: LmdbLedgerIndexOptions) {
+    this.#options = options;
+  }
+
+  /** @throws StateDirectoryError when the state directory cannot be used */
+  async open(identity: StoreIdentity): Promise<OpenedStore> {
+    const folder = await claimStateFolder(this.#options.stateDirectory);
+    try {
+      const unsound = whyUnsound(folder.path);
+      if (unsound !== null) wipe(folder.path);
+      const foreign = await this.#openIn(folder, identity);
+      if (foreign !== null) {
+        wipe(folder.path);
+        await this.#openIn(folder, identity);
+      }
+      return { folder: folder.path, rebuiltBecause: unsound ?? foreign };
+    } catch (error) {
+      folder.release();
+      const { code, message } = error as NodeJS.ErrnoException;
+      const reason = typeof code === 'string' ? code : message;
+      throw new StateDirectoryError(`STATE_DIR: ${folder.path} cannot be used: ${reason}`, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#opened === null) return;
+    const { database, folder } = this.#opened;
+    this.#opened = null;
+    await database.close();
+    markClosed(folder.path);
+    folder.release();
+  }
+
+  applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
+    this.#guarded(lane, (store, database) =>
+      database.transactionSync(() => store.apply(records, nextOffset, this.#options.nowMs())),
+    );
+  }
+
+  /** Throws away what is known of the lane: it is to be read from the beginning. */
+  forgetLane(lane: number): void {
+    this.#guarded(lane, (store, database) => database.transactionSync(() => store.forget()));
+  }
+
+  checkpoint(lane: number): Checkpoint {
+    return this.#guarded(lane, (store) => {
+      const { next, timestampMs, appliedMs } = store.head();
+      return { nextOffset: next, timestampMs, appliedMs };
+    });
+  }
+
+  entry(lane: number, key: string): Entry | undefined {
+    return this.#guarded(lane, (store) => store.entry(key));
+  }
+
+  value(lane: number, key: string): Buffer | undefined {
+    return this.#guarded(lane, (store) => store.value(key));
+  }
+
+  unfinished(lane: number): Entry[] {
+    return this.#guarded(lane, (store) => store.unfinished());
+  }
+
+  *transactions(lane: number, restingSinceMs: number): Iterable<Buffer[]> {
+    const groups: Iterator<Buffer[], undefined> = this.#guarded(lane, (store) => store.transactions(restingSinceMs));
+    for (;;) {
+      const next = this.#guarded(lane, () => groups.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  }
+
+  expired(lane: number, before: LedgerTimes, limit: number): string[] {
+    return this.#guarded(lane, (store) => store.expired(before, limit));
+  }
+
+  /** Results UNKNOWN of the lane, of each command that has any. Cheap, however many there are. */
+  unknown(lane: number): UnknownResults[] {
+    return this.#guarded(lane, (store) => store.unknown());
+  }
+
+  /** Those of the lane that were given first, at most as many as given, oldest first. */
+  oldestUnknown(lane: number, limit: number): UnknownResult[] {
+    return this.#guarded(lane, (store) => store.oldestUnknown(limit));
+  }
+
+  owner(lane: number): OwnerRecord | undefined {
+    const { owner } = this.#guarded(lane, (store) => store.head());
+    return owner === null ? undefined : decodeOwner(Buffer.from(owner));
+  }
+
+  position(lane: number): PositionRecord | undefined {
+    const { position } = this.#guarded(lane, (store) => store.head());
+    return position === null ? undefined : decodePosition(Buffer.from(position));
+  }
+
+  /** Before that, and once it is closed, nothing can be asked but the size. */
+  isOpen(): boolean {
+    return this.#opened !== null;
+  }
+
+  /** None before the store is open. */
+  size(): number {
+    return (this.#opened?.lanes ?? []).reduce((sum, store) => sum + store.head().commands, 0);
+  }
+
+  /** @returns why what is there cannot be used; nothing is open then */
+  async #openIn(folder: StateFolder, identity: StoreIdentity): Promise<string | null> {
+    const { laneCount, restingSince } = this.#options;
+    markStage(folder.path, 'opening');
+    const database = open<Buffer, Buffer>({
+      path: folder.path,
+      maxDbs: SHARED_TABLES + TABLES_OF_LANE * laneCount,
+      mapSize: MAP_BYTES,
+      noSync: true,
+      overlappingSync: false,
+      ...BINARY,
+    });
+    try {
+      const heads = database.openDB({ name: 'heads', ...BINARY });
+      const wanted = JSON.stringify({ format: STORE_FORMAT, ...identity });
+      const found = heads.get(IDENTITY_KEY)?.toString();
+      if (found !== undefined && found !== wanted) {
+        await database.close();
+        return `it is of another ledger: ${found}, not ${wanted}`;
+      }
+      if (found === undefined) heads.putSync(IDENTITY_KEY, Buffer.from(wanted));
+      const compression = { threshold: COMPRESSION_BYTES_MIN, dictionary: rowDictionary() };
+      const lanes = Array.from({ length: laneCount }, (_, lane) => {
+        const rows: Table = database.openDB({ name: `rows-${lane}`, compression, ...BINARY });
+        const places: Table = database.openDB({ name: `places-${lane}`, ...BINARY });
+        const unfinished: Table = database.openDB({ name: `unfinished-${lane}`, ...BINARY });
+        return new LaneStore({ rows, places, unfinished, heads }, lane, restingSince);
+      });
+      markStage(folder.path, 'open');
+      this.#opened = { folder, database, lanes };
+      return null;
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
+  #guarded<Value>(lane: number, use: (store: LaneStore, database: RootDatabase<Buffer, Buffer>) => Value): Value {
+    const store = this.#opened?.lanes[lane];
+    if (this.#opened === null || store === undefined) {
+      throw new Error(`the store is not open, or lane ${lane} is not one of ${this.#options.laneCount}`);
+    }
+    try {
+      return use(store, this.#opened.database);
+    } catch (error) {
+      // Of another release: for the lane to say, and no fault of the store.
+      if (error instanceof LedgerFormatError) throw error;
+      throw this.#failed(this.#opened.folder, error);
+    }
+  }
+
+  #failed(folder: StateFolder, cause: unknown): Error {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const isFull = isDiskFull(folder.path);
+    const reason = isFull ? `no space is left for it (${message})` : message;
+    const error = new Error(`the local store ${folder.path} failed: ${reason}`, { cause });
+    // A write that found no room has changed nothing: what is there can be used again.
+    if (!isFull) doom(folder.path, message);
+    this.#options.onFatal(error);
+    return error;
+  }
+}
+
+function isDiskFull(path: string): boolean {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize < FREE_BYTES_MIN;
+}
+
+function doom(path: string, reason: string): void {
+  try {
+    markStage(path, 'doomed', reason);
+  } catch {
+    // Whatever is wrong with the disk is met again at the next start.
+  }
+}
