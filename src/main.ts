@@ -6,8 +6,8 @@
  *   settings -> endpoints -> schemas and topics checked -> payment service checked -> lanes open
  *   SIGTERM  -> lanes released: calls end, answers are committed, the group is left -> end
  */
-import { createPaymentApi } from './api/payment-api.ts';
 import { apiSettings } from './api-settings.ts';
+import { createPaymentApi } from './api/payment-api.ts';
 import { systemClock } from './clock.ts';
 import { EXIT_CODE_CONFIG, readConfig } from './config.ts';
 import { LaneSet, servedCommandTypes } from './lanes/lane-set.ts';

@@ -1,7 +1,8 @@
 /**
  * Writes docs/metrics.md from the table of metrics; with `--check` only compares, and exits 1 when the file is stale.
  */
-import { METRICS, type LabelValues, type MetricDefinition, type MetricName } from '../../src/ops/metrics-table.ts';
+import { METRICS, type MetricName } from '../../src/ops/metrics-table.ts';
+import type { LabelValues, MetricDefinition } from '../../src/ops/metric-definition.ts';
 import { writeOrCheck } from './generated-file.ts';
 import { CONVENTIONS, type Convention } from './semantic-conventions.ts';
 

@@ -4,10 +4,10 @@
  * Owns two pools of connections (changes and reads, so that neither holds up the other), a breaker per operation and the
  * check of the service; `close` ends them all.
  */
+import { systemClock, type Clock } from '../clock.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { createBreaker, type Breaker, type BreakerStage } from './breaker.ts';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from './client.ts';
-import { systemClock, type Clock } from '../clock.ts';
 import { createPerformer, type PerformOptions } from './perform.ts';
 import { listRequestParts } from './requests.ts';
 import { createServiceCheck } from './service-check.ts';

@@ -4,10 +4,10 @@
  * Judgement: what 401 means is clear; what 403, 404, 405 and 3xx mean depends on whether the service as a whole fails,
  * which one GET tells. Nothing is sent twice (invariant I2): there is no retry here or below.
  */
+import type { Clock } from '../clock.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { Attempt, Breaker } from './breaker.ts';
 import type { HttpClient } from './client.ts';
-import type { Clock } from '../clock.ts';
 import { readAnswer } from './reading.ts';
 import { changeRequestParts, type RequestParts } from './requests.ts';
 import { WRONG_CREDENTIALS, type ServiceCheck, type Verdict } from './service-check.ts';

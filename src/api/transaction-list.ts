@@ -1,6 +1,6 @@
 /** How an answer to GET /transactions is read: a page, or why there is none. */
-import type { Transaction } from '../records/types.ts';
 import { int64Of, isJsonObject } from '../records/lossless-json.ts';
+import type { Transaction } from '../records/types.ts';
 import { isInfrastructureStatus, parsedOrUndefined, redirectReason, retryAfterMsOf } from './reading.ts';
 import type { Answer, ListReading } from './types.ts';
 import { readTransaction } from './wire.ts';

@@ -5,8 +5,8 @@
  * beside the fields that the schema does not name; a warning names the path. Enumerations are plain text, so values
  * added since pass. Numbers that are rates keep every digit as text.
  */
-import type { Quote, Transaction } from '../records/types.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
+import type { Quote, Transaction } from '../records/types.ts';
 import { decimal, int32, int64, listOf, readRecord, recordOf, text, textMap, type RecordShape } from './wire-fields.ts';
 
 export interface Read<Value> {

@@ -3,11 +3,11 @@
  * message as it is sent. Key, value and headers are the original bytes, unless another key is given.
  */
 import type { Entry } from '../ledger/entry.ts';
+import { withAdmin } from '../producers/admin-session.ts';
 import { keyProblem, laneOf, readKey } from '../records/keys.ts';
 import type { TopicNames } from '../records/topics.ts';
-import { withAdmin } from '../producers/admin-session.ts';
-import { originalHeaders, summaryOfRaw } from './dead-letter.ts';
 import type { cliKafka } from './context.ts';
+import { originalHeaders, summaryOfRaw } from './dead-letter.ts';
 import { CliFailure } from './exit-codes.ts';
 import type { RawRecord } from './record-at.ts';
 

@@ -1,6 +1,6 @@
 /** What a publisher gives for a command: its fields, where those that may be absent can be left out. */
-import type { CommandType } from '../records/commands.ts';
 import type { CommandFields } from '../records/command-fields.ts';
+import type { CommandType } from '../records/commands.ts';
 
 /** Fields that may be null or have a default. */
 type OptionalName<Fields> = {

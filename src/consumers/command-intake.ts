@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { MaxAgeMs } from '../config.ts';
 import { EXPIRES_AT_PATH, type Arrival } from '../ledger/admission.ts';
+import type { Carried, Origin } from '../ledger/entry.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
@@ -13,7 +14,6 @@ import type { CommandType } from '../records/commands.ts';
 import { laneOf, readKey } from '../records/keys.ts';
 import { isJsonObject, JsonMeaningError, parseUnambiguous } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
-import type { TracedCommand } from '../lanes/command-traces.ts';
 import type { InputMessage } from './input-message.ts';
 import {
   carriedOf,
@@ -27,6 +27,16 @@ import {
   type Aside,
   type Place,
 } from './message-origin.ts';
+
+/** A command by its message: what an entry, an arrival and a letter all know of it, before and after a restart. */
+export interface TracedCommand {
+  /** Its first place, by which it is told from every other message. */
+  readonly origin: Origin;
+  readonly carried: Carried;
+  /** Null where the message has none that can be used. */
+  readonly key: string | null;
+  readonly commandType: CommandType;
+}
 
 export type Intake =
   | {

@@ -10,16 +10,11 @@
  */
 import type { Batch, Consumer, KafkaMessage } from 'kafkajs';
 import type { Clock } from '../clock.ts';
-import {
-  CONSUMER_RETRY,
-  createKafka,
-  PATIENT_RETRY,
-  type KafkaLog,
-  type KafkaSettings,
-} from '../producers/kafka-client.ts';
+import { disconnectWithin } from '../producers/disconnecting.ts';
+import { CONSUMER_RETRY, createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
+import type { KafkaLog } from '../producers/kafka-log.ts';
 import { laneAssigner } from './assigner.ts';
 import { registerCompressionCodecs } from './compression-codecs.ts';
-import { disconnectWithin } from '../producers/disconnecting.ts';
 
 export interface FetchedBatch {
   readonly topic: string;

@@ -9,7 +9,6 @@
  *
  * Bounded by pausing the partition: beyond the limits messages stay in Kafka, and consumer lag tells.
  */
-import type { ReadingOrder } from '../lanes/careful-reading.ts';
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { inputMessage, sizeOf, type InputMessage } from './input-message.ts';
 import { errorText } from './message-failures.ts';
@@ -24,6 +23,9 @@ export interface Ready<Item> {
 }
 
 export type ReadResult<Item> = { kind: 'item'; item: Item } | { kind: 'unavailable'; problem: string };
+
+/** What is to be done with a message whose turn it is. */
+export type ReadingOrder = { kind: 'read' } | { kind: 'set-aside'; problem: string } | { kind: 'not-now' };
 
 export interface InboxOptions<Item> {
   readonly topic: string;

@@ -5,11 +5,23 @@
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import type { Clock } from '../clock.ts';
-import { createKafka, PATIENT_RETRY, type KafkaLog, type KafkaSettings } from '../producers/kafka-client.ts';
-import type { InputBounds } from '../lanes/forced-jumps.ts';
-import type { TopicStart } from '../lanes/parts.ts';
+import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
+import type { KafkaLog } from '../producers/kafka-log.ts';
 
 const { AssignerProtocol } = kafkajs;
+
+/** Where an input's partition begins and ends and which topic it is of, as the broker says. */
+export interface InputBounds {
+  readonly lowOffset: bigint;
+  readonly highOffset: bigint;
+  /** Another one where a topic was made again; null: the broker does not know ids. */
+  readonly topicId: string | null;
+}
+
+/** The same, and where the group stands. */
+export interface TopicStart extends InputBounds {
+  readonly committedOffset: bigint | null;
+}
 
 export interface PartitionOffsets {
   readonly low: bigint;

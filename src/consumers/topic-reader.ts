@@ -8,12 +8,12 @@
  * rejoin rewinds to committed offsets, the positions are kept here and sought again. With a group id, an offset is
  * committed after its record was handled: a record may come twice, and none is left out.
  */
-import { registerCompressionCodecs } from './compression-codecs.ts';
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
 import { withAdmin } from '../producers/admin-session.ts';
 import { disconnectWithin } from '../producers/disconnecting.ts';
 import { laneOf } from '../records/keys.ts';
+import { registerCompressionCodecs } from './compression-codecs.ts';
 
 export interface TopicRecord {
   topic: string;

@@ -1,6 +1,9 @@
 /** Admitting: commands leave their topic into the ledger, as far as they may (invariants I1, I6, I7). */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import { type CommandPlace, type Intake, setAside, type TracedCommand } from '../consumers/command-intake.ts';
+import type { LaneInbox } from '../consumers/inbox.ts';
+import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
 import { admit, intentOf, newEntry, type Admission } from '../ledger/admission.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
@@ -9,15 +12,12 @@ import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { Calls } from './calls.ts';
 import type { ClaimRefusal } from './claim-limits.ts';
-import { setAside, type CommandPlace, type Intake } from '../consumers/command-intake.ts';
-import type { AdmissionKind, CommandTraces, TracedCommand } from './command-traces.ts';
+import type { AdmissionKind, CommandTraces } from './command-traces.ts';
 import { claimOf } from './entry-claim.ts';
 import { takeFrom } from './inbox-taking.ts';
-import type { LaneInbox } from '../consumers/inbox.ts';
 import type { LaneMemory } from './memory.ts';
 import type { DeskReports, LaneOutcomes } from './outcomes.ts';
 import type { LaneTransaction } from './transaction.ts';
-import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
 
 const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
   call: 'called',

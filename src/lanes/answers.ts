@@ -1,16 +1,17 @@
 /** What happens to the entries of a lane: answers of their calls, look-ups, and alarms that have come (invariant I6). */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
-import { decide, type LedgerEvent } from '../ledger/decide.ts';
+import { decide } from '../ledger/decide.ts';
+import type { LedgerEvent } from '../ledger/decision.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { quoteRunOutOf } from '../ledger/quote-again.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { Calls } from './calls.ts';
-import type { CommandTraces } from './command-traces.ts';
+import type { CallTimes, CommandTraces } from './command-traces.ts';
 import { claimOf } from './entry-claim.ts';
 import type { LaneMemory } from './memory.ts';
-import type { CallTimes, DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { DeskReports, LaneOutcomes } from './outcomes.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** Something that happened to an entry. */

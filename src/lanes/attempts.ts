@@ -12,8 +12,8 @@ import { callOf } from '../ledger/call-of.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { operationOf } from '../ledger/settlement.ts';
-import type { CallEnd, CallOwner } from './calls.ts';
 import type { EntryEvent } from './answers.ts';
+import type { CallEnd, CallOwner } from './calls.ts';
 import type { LaneParts } from './parts.ts';
 import { workClassOf } from './work-classes.ts';
 

@@ -15,9 +15,10 @@
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ChangeRequest, Reading } from '../api/types.ts';
 import type { Clock } from '../clock.ts';
+import type { TracedCommand } from '../consumers/command-intake.ts';
 import { CallScheduler, type Moment } from './call-scheduler.ts';
 import { ClaimLimits, type Claim, type Claimed, type ClaimRefusal } from './claim-limits.ts';
-import type { CommandTraces, TracedCommand } from './command-traces.ts';
+import type { CommandTraces } from './command-traces.ts';
 
 export type CallEnd =
   | { kind: 'answered'; reading: Reading; beganMs: number; endedMs: number }

@@ -8,9 +8,8 @@
  *
  * Owned by a tenure. A message that was marked too often is set aside unread.
  */
+import type { ReadingOrder } from '../consumers/inbox.ts';
 import type { Suspect } from '../ledger/ledger-records.ts';
-
-export type ReadingOrder = { kind: 'read' } | { kind: 'set-aside'; problem: string } | { kind: 'not-now' };
 
 /** A message that was marked this often, and never committed, is set aside. */
 export const SUSPECT_TRIES_MAX = 3;

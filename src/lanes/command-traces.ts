@@ -3,22 +3,11 @@
  * alone; nothing here knows of spans. Told of what is committed, or of calls that ended; cheap, never throws.
  */
 import type { Reading } from '../api/types.ts';
-import type { LookUpOutcome } from '../ledger/decide.ts';
-import type { Carried, Origin } from '../ledger/entry.ts';
+import type { TracedCommand } from '../consumers/command-intake.ts';
+import type { LookUpOutcome } from '../ledger/decision.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { CommandResult } from '../records/types.ts';
-import type { CallTimes } from './outcomes.ts';
-
-/** A command by its message: what an entry, an arrival and a letter all know of it, before and after a restart. */
-export interface TracedCommand {
-  /** Its first place, by which it is told from every other message. */
-  readonly origin: Origin;
-  readonly carried: Carried;
-  /** Null where the message has none that can be used. */
-  readonly key: string | null;
-  readonly commandType: CommandType;
-}
 
 /** What the message became when it left its topic. */
 export type AdmissionKind =
@@ -39,6 +28,12 @@ export interface TracedAdmission {
   readonly beganMs: number;
   /** Why it went to the dead letters, with or without an entry. */
   readonly buriedAs: DeadLetterReason | null;
+}
+
+/** When a call ran, on this process's wall clock. */
+export interface CallTimes {
+  readonly beganMs: number;
+  readonly endedMs: number;
 }
 
 export interface TracedCall extends CallTimes {

@@ -1,15 +1,15 @@
 /** Decisions of persons on results: the next revision, or a dead letter that says why not. */
 import type { Clock } from '../clock.ts';
+import type { DecisionIntake } from '../consumers/decision-intake.ts';
+import type { LaneInbox } from '../consumers/inbox.ts';
+import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
+import { letterAside, type Place } from '../consumers/message-origin.ts';
 import { decideByOperator } from '../ledger/operator.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
-import type { DecisionIntake } from '../consumers/decision-intake.ts';
 import { takeFrom } from './inbox-taking.ts';
-import type { LaneInbox } from '../consumers/inbox.ts';
 import type { LaneMemory } from './memory.ts';
 import type { DeskReports, LaneOutcomes } from './outcomes.ts';
 import type { LaneTransaction } from './transaction.ts';
-import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
-import { letterAside, type Place } from '../consumers/message-origin.ts';
 
 export type DecisionItem = Exclude<DecisionIntake, { kind: 'unavailable' }>;
 

@@ -3,12 +3,12 @@
  * admission of commands, status changes. All share the outcomes, the memory and the transaction that is being made.
  */
 import { LaneAdmission } from './admission.ts';
-import { LaneDecisions } from './decisions.ts';
 import { LaneEntries } from './answers.ts';
+import { LaneDecisions } from './decisions.ts';
 import type { LaneMemory } from './memory.ts';
+import { LaneStatusChanges } from './observations.ts';
 import { LaneOutcomes } from './outcomes.ts';
 import type { LaneParts } from './parts.ts';
-import { LaneStatusChanges } from './observations.ts';
 
 export interface LaneDesk {
   readonly entries: LaneEntries;

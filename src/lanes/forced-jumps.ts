@@ -3,14 +3,7 @@
  * lane stands, or it begins after. Going on would drop commands without a word, for what is below the lane's position is
  * taken for a redelivery. Pure.
  */
-
-/** Where an input's partition begins and ends and which topic it is of, as the broker says. */
-export interface InputBounds {
-  readonly lowOffset: bigint;
-  readonly highOffset: bigint;
-  /** Another one where a topic was made again; null: the broker does not know ids. */
-  readonly topicId: string | null;
-}
+import type { InputBounds } from '../consumers/topic-offsets.ts';
 
 /** Where a lane stands in one input. */
 export interface InputPlace {

@@ -2,10 +2,10 @@
  * Taking from an inbox into a lane's transaction: oldest first, the position moving with each message that is handled. A
  * message that makes our own code fail is tried again with later transactions, then set aside (invariant I6).
  */
-import type { InputMessage } from '../consumers/input-message.ts';
 import { ITEMS_MAX, type LaneInbox } from '../consumers/inbox.ts';
-import type { LaneTransaction } from './transaction.ts';
+import type { InputMessage } from '../consumers/input-message.ts';
 import type { MessageFailures } from '../consumers/message-failures.ts';
+import type { LaneTransaction } from './transaction.ts';
 
 export interface Taking<Item, Stop> {
   readonly topic: string;

@@ -8,7 +8,8 @@
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
-import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump, type InputBounds } from './forced-jumps.ts';
+import type { InputBounds } from '../consumers/topic-offsets.ts';
+import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 
 /** Who reads one partition of each of some topics: a lane its inputs, the reader of the ledger a lane's part of it. */
 export interface WatchedReader {

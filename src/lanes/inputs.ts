@@ -4,24 +4,25 @@
  * A position that the broker no longer has (forced-jumps.ts), or a group that has read on without a ledger, is loss: the
  * lane stops and says so, rather than go on with a gap.
  */
+import { readMessage, setAside, type CommandPlace } from '../consumers/command-intake.ts';
+import { readDecision } from '../consumers/decision-intake.ts';
+import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
+import { LaneInbox, type ReadResult } from '../consumers/inbox.ts';
+import type { InputMessage } from '../consumers/input-message.ts';
+import { letterAside, originalMessage, type Aside, type Place } from '../consumers/message-origin.ts';
+import { sleep } from '../consumers/signal.ts';
+import type { TopicStart } from '../consumers/topic-offsets.ts';
 import type { PositionRecord } from '../ledger/ledger-records.ts';
 import type { CommandType } from '../records/commands.ts';
 import { decodeObservation, ID_LENGTH_MAX } from '../status/observation.ts';
-import type { CarefulReading } from './careful-reading.ts';
-import { readMessage, setAside, type CommandPlace } from '../consumers/command-intake.ts';
-import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
-import { readDecision } from '../consumers/decision-intake.ts';
-import type { InputMessage } from '../consumers/input-message.ts';
-import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 import type { AdmissionCause, CommandItem } from './admission.ts';
+import type { CarefulReading } from './careful-reading.ts';
 import type { DecisionItem } from './decisions.ts';
 import type { LaneDesk } from './desk.ts';
+import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 import type { ObservationItem } from './observations.ts';
-import { LaneInbox, type ReadResult } from '../consumers/inbox.ts';
-import { LaneStoppedError, type InputStatus, type LaneParts, type TopicStart } from './parts.ts';
+import { LaneStoppedError, type InputStatus, type LaneParts } from './parts.ts';
 import type { LaneTransaction } from './transaction.ts';
-import { letterAside, originalMessage, type Aside, type Place } from '../consumers/message-origin.ts';
-import { sleep } from '../consumers/signal.ts';
 
 /** Between questions to brokers whose answer may be a passing fault. */
 const ASK_AGAIN_MS = 500;

@@ -12,18 +12,18 @@
  * thrown away and the lane is acquired again, once the group has confirmed this process afresh (else a woken process and
  * the true owner would fence each other in turn). It owns its inputs and, while it has one, its tenure.
  */
+import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
+import { errorText } from '../consumers/message-failures.ts';
+import { sleep } from '../consumers/signal.ts';
 import { decodeSuspect, LedgerFormatError, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
-import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
-import { acquireOwnership } from './ownership.ts';
 import { LaneInputs } from './inputs.ts';
 import { lossOf, type LaneLoss } from './loss.ts';
+import { acquireOwnership } from './ownership.ts';
 import { LaneStoppedError, type LaneParts, type LaneStage, type LaneStatus } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
 import { LaneTenure, type Ownership } from './tenure.ts';
 import { LaneTroubles, type Attempted } from './troubles.ts';
-import { errorText } from '../consumers/message-failures.ts';
-import { sleep } from '../consumers/signal.ts';
 
 /** Between looks at what is waited for. */
 const STEP_MS = 50;

@@ -4,7 +4,7 @@
  *
  *   asked -> (scan of its stage, whole, without it) next stage -> ... -> answered
  */
-import type { LookUpOutcome } from '../ledger/decide.ts';
+import type { LookUpOutcome } from '../ledger/decision.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { quoteIdAmong } from '../records/quote-id.ts';
 import type { Transaction } from '../records/types.ts';

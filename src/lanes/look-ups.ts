@@ -13,11 +13,11 @@
  * ends early once all that it is for are found.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
-import type { Clock } from '../clock.ts';
 import type { ListReading, TransactionFilter } from '../api/types.ts';
+import type { Clock } from '../clock.ts';
+import { sleep } from '../consumers/signal.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-questions.ts';
-import { sleep } from '../consumers/signal.ts';
 
 const PAGE_LIMIT = 100;
 /** Pages of one scan: 100,000 transactions. Beyond, what was not found counts as not looked at. */

@@ -3,9 +3,9 @@
  * Everything else is in the index. Thrown away with the lane; the ledger has it all.
  */
 import type { Entry } from '../ledger/entry.ts';
-import type { LedgerIndex } from '../store/ledger-index.ts';
 import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { decodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
+import type { LedgerIndex } from '../store/ledger-index.ts';
 
 interface Recent<Value> {
   readonly value: Value;

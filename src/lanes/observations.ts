@@ -1,16 +1,16 @@
 /** Status changes of a lane: observations are reduced over the state of their transaction (invariant I4). */
+import type { LaneInbox } from '../consumers/inbox.ts';
+import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
+import { letterAside, type Place } from '../consumers/message-origin.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
-import { statusRecords } from '../producers/status-events.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
+import { statusRecords } from '../producers/status-events.ts';
 import type { Observation } from '../status/observation.ts';
 import { reduce } from '../status/reducer.ts';
 import { takeFrom } from './inbox-taking.ts';
-import type { LaneInbox } from '../consumers/inbox.ts';
 import type { LaneMemory } from './memory.ts';
 import type { DeskReports, LaneOutcomes } from './outcomes.ts';
 import type { LaneTransaction } from './transaction.ts';
-import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
-import { letterAside, type Place } from '../consumers/message-origin.ts';
 
 export type ObservationItem =
   | { readonly kind: 'observation'; readonly id: string; readonly observation: Observation }

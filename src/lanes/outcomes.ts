@@ -2,9 +2,10 @@
  * What a decision comes to in a lane's transaction: the entry's next state, its result, the replays for its copies, what
  * its answer showed. Everything goes into the transaction and the lane's memory at once; nothing is sent from here.
  */
+import type { TracedCommand } from '../consumers/command-intake.ts';
 import type { Arrival } from '../ledger/admission.ts';
+import type { Decision, Seen } from '../ledger/decision.ts';
 import { doneEntry } from '../ledger/done.ts';
-import type { Decision, Seen } from '../ledger/decide.ts';
 import type { Copy, Entry } from '../ledger/entry.ts';
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
@@ -20,7 +21,8 @@ import type { Outcome } from '../records/commands.ts';
 import { laneOf } from '../records/keys.ts';
 import type { CommandResult, OperatorDecision } from '../records/types.ts';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
-import type { CommandTraces, TracedCommand } from './command-traces.ts';
+import type { CallTimes } from './command-traces.ts';
+import type { CommandTraces } from './command-traces.ts';
 import type { LaneMemory } from './memory.ts';
 import type { LaneTransaction } from './transaction.ts';
 
@@ -50,12 +52,6 @@ export interface OutcomeParts {
 
 /** Of the answers to one entry's copies together: each is a whole result again. */
 const REPLAYS_BYTES_MAX = 1024 * 1024;
-
-/** When a call ran, on this process's wall clock. */
-export interface CallTimes {
-  readonly beganMs: number;
-  readonly endedMs: number;
-}
 
 export class LaneOutcomes {
   readonly #parts: OutcomeParts;

@@ -7,10 +7,11 @@
  * our record and does the same to us: such groups take lanes from each other, and never both own one.
  */
 import { randomUUID } from 'node:crypto';
+import { sleep } from '../consumers/signal.ts';
+import type { TopicStart } from '../consumers/topic-offsets.ts';
 import { encodeOwner, OWNER_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
 import type { GroupOffsets, LaneProducer } from '../producers/lane-producer.ts';
-import type { LaneParts, TopicStart } from './parts.ts';
-import { sleep } from '../consumers/signal.ts';
+import type { LaneParts } from './parts.ts';
 
 /** How long a new owner lets the former one commit the answers of its open calls. */
 const COURTESY_MS = 1_000;

@@ -1,35 +1,30 @@
 /** What a lane is given, and what it tells of itself. */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import type { IntakeOptions } from '../consumers/command-intake.ts';
+import type { MessageFailures } from '../consumers/message-failures.ts';
+import type { TopicStart } from '../consumers/topic-offsets.ts';
 import type { Entry } from '../ledger/entry.ts';
-import type { LedgerIndex } from '../store/ledger-index.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { LaneProducer } from '../producers/lane-producer.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { TopicNames } from '../records/topics.ts';
-import type { Calls } from './calls.ts';
-import type { IntakeOptions } from '../consumers/command-intake.ts';
-import type { CommandTraces } from './command-traces.ts';
-import type { AdmissionCause } from './admission.ts';
-import type { InputBounds } from './forced-jumps.ts';
-import type { DeskReports } from './outcomes.ts';
-import type { LaneLoss } from './loss.ts';
-import type { Trouble } from './troubles.ts';
-import type { RetentionPolicy } from './retention.ts';
-import type { LookUps } from './look-ups.ts';
-import type { MessageFailures } from '../consumers/message-failures.ts';
+import type { LedgerIndex } from '../store/ledger-index.ts';
 import type { LedgerReader } from '../store/ledger-reader.ts';
+import type { AdmissionCause } from './admission.ts';
+import type { Calls } from './calls.ts';
+import type { CommandTraces } from './command-traces.ts';
+import type { LookUps } from './look-ups.ts';
+import type { LaneLoss } from './loss.ts';
+import type { DeskReports } from './outcomes.ts';
+import type { RetentionPolicy } from './retention.ts';
+import type { Trouble } from './troubles.ts';
 
 export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped';
 
 /** A lane must not go on; only a person can mend it. */
 export class LaneStoppedError extends Error {}
-
-/** Where an input's partition begins and ends and where the group stands, as the broker says. */
-export interface TopicStart extends InputBounds {
-  readonly committedOffset: bigint | null;
-}
 
 export interface LaneParts {
   readonly lane: number;

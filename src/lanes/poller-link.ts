@@ -1,6 +1,5 @@
 /** The status poller as the lanes see it: what it needs of the index and of lane 0, whose transactions carry what it publishes. */
 import type { PaymentApi } from '../api/payment-api.ts';
-import type { LedgerIndex } from '../store/ledger-index.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { laneOf } from '../records/keys.ts';
@@ -9,6 +8,7 @@ import { encodeObservation, observationKey, type Observation } from '../status/o
 import { decodePollRecord, encodePollRecord, POLL_KEY } from '../status/poller/record.ts';
 import type { PollPort } from '../status/poller/session.ts';
 import { decodeTransactionState } from '../status/transaction-state.ts';
+import type { LedgerIndex } from '../store/ledger-index.ts';
 
 /** The lane whose owner polls. */
 export const POLLER_LANE = 0;

@@ -8,22 +8,22 @@
  * Owns the producer, the memory of unfinished entries, alarms, submissions and events; the inputs are the lane's, which
  * opens and closes them.
  */
+import { Signal } from '../consumers/signal.ts';
 import type { Entry } from '../ledger/entry.ts';
+import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
 import type { AdmissionCause } from './admission.ts';
-import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
-import { CarefulReading } from './careful-reading.ts';
-import { LaneAlarms } from './timers.ts';
 import { LaneCalls } from './attempts.ts';
+import { CarefulReading } from './careful-reading.ts';
 import { laneDesk, type LaneDesk } from './desk.ts';
 import type { LaneInputs } from './inputs.ts';
 import { LaneMemory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
 import { LaneRetention } from './retention.ts';
 import { LaneSubmissions } from './submissions.ts';
+import { LaneAlarms } from './timers.ts';
 import { LaneTransaction } from './transaction.ts';
 import type { Attempted } from './troubles.ts';
-import { Signal } from '../consumers/signal.ts';
 
 /** An idle lane looks again, for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;

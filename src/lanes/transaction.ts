@@ -6,6 +6,7 @@
  * partition may be filled up to its share before the last unit; what a unit may add to one partition is bounded where it
  * is made, so that no batch exceeds what its topic takes.
  */
+import type { Entry } from '../ledger/entry.ts';
 import {
   encodeEntry,
   encodePosition,
@@ -14,7 +15,6 @@ import {
   TRANSACTION_PREFIX,
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
-import type { Entry } from '../ledger/entry.ts';
 import type { GroupOffsets, MessageHeaders, OutgoingRecord } from '../producers/lane-producer.ts';
 import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from '../producers/topic-definitions.ts';
 import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';

@@ -1,6 +1,6 @@
 /** What a command that arrives becomes: an entry with its intent, an answer at once, or a copy of what is known. Pure. */
-import type { CommandType } from '../records/commands.ts';
 import type { FieldProblem } from '../records/command-fields.ts';
+import type { CommandType } from '../records/commands.ts';
 import type { CommandResult } from '../records/types.ts';
 import type { Carried, Entry, Origin, UnphasedEntry } from './entry.ts';
 import { conflictResult, expiredResult, invalidResult, unreadableResult } from './result-record.ts';

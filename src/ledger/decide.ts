@@ -4,51 +4,16 @@
  * Each event is about one phase; an event that does not fit the phase (an answer to an attempt that is no longer the
  * present one) changes nothing. Invariants I1, I2, I3, I5 and I10 are decided here.
  */
-import type { Reading } from '../api/types.ts';
-import type { CommandResult, Quote, Transaction } from '../records/types.ts';
 import { backOffMs } from './back-off.ts';
-import { COPIES_MAX, proofOf, type Copy, type Entry, type UnphasedEntry } from './entry.ts';
+import type { Decision, LedgerEvent, Seen } from './decision.ts';
+import { COPIES_MAX, proofOf, type Entry } from './entry.ts';
 import { quotedOf } from './found-payment.ts';
-import { planOf, type LookUpQuery } from './plan.ts';
+import { planOf } from './plan.ts';
 import { acceptedResult, expiredResult, failedResult, refusedResult, unknownResult } from './result-record.ts';
 import { lookedUp } from './settle-by-look-up.ts';
 import { canBeLookedUp, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 import { doubtful, finish, inDoubt, next, possiblySent, reasonOf } from './transitions.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
-
-export type LedgerEvent =
-  /** The call of the attempt ended. */
-  | { kind: 'answered'; attemptId: string; reading: Reading; nowMs: number }
-  /** The instant of a parked, doubtful or quoted entry has come, and a call may be made. */
-  | { kind: 'due'; nowMs: number; attemptId: string; processId: string }
-  /** The INTENT is another process's, or one that this process cannot vouch for; by `endedMs` its call has ended. */
-  | { kind: 'orphaned'; endedMs: number }
-  /** It is certain that the call of the present INTENT was not begun, and it will not be by this intent. */
-  | { kind: 'not-begun'; attemptId: string; nowMs: number; reason: string }
-  /** The transaction was looked for, in a scan that was asked for after the settling time of so many attempts. */
-  | { kind: 'looked-up'; attempts: number; finding: LookUpOutcome; nowMs: number }
-  /** Another message with this key and content. */
-  | { kind: 'copied'; copy: Copy }
-  /** Handling this entry made our own code fail. */
-  | { kind: 'dropped'; nowMs: number; problem: string };
-
-/** What an answer showed, to be observed by the status part. */
-export interface Seen {
-  quote: Quote | null;
-  transaction: Transaction | null;
-}
-
-/** What a scan of the transactions came to. */
-export type LookUpOutcome =
-  { kind: 'found'; transaction: Transaction } | { kind: 'not-found' } | { kind: 'failed'; reason: string };
-
-export type Decision =
-  | { kind: 'unchanged' }
-  | { kind: 'next'; entry: Entry; seen: Seen | null }
-  /** Its transaction is to be looked for; the entry stays as it is. */
-  | { kind: 'look-up'; query: LookUpQuery }
-  /** The entry is done with this result, once the event is encoded. */
-  | { kind: 'finish'; entry: UnphasedEntry; result: CommandResult; seen: Seen | null };
 
 /** After how many failures of our own code an entry is set aside (invariant I6). */
 export const DROPS_MAX = 3;

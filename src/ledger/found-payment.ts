@@ -1,8 +1,8 @@
 /** Whether the transaction that a look-up found is the payment that is known: what is shown of both is compared. Pure. */
 import { readCommandFields } from '../records/command-fields.ts';
 import { parseLossless } from '../records/lossless-json.ts';
-import type { Quote, Transaction } from '../records/types.ts';
 import { quoteIdAmong } from '../records/quote-id.ts';
+import type { Quote, Transaction } from '../records/types.ts';
 import type { Entry, Quoted } from './entry.ts';
 import { operationOf } from './settlement.ts';
 

@@ -12,8 +12,8 @@
  * A value of another version stops the lane: guessing about money is worse than waiting for the right release.
  */
 import { z } from 'zod';
-import type { Entry } from './entry.ts';
 import { readEntryRecord } from './entry-record.ts';
+import type { Entry } from './entry.ts';
 
 export const ENTRY_PREFIX = 'c:';
 export const TRANSACTION_PREFIX = 't:';

@@ -1,6 +1,6 @@
 /** What a transaction's status says of a call in doubt (the design's first table, execute and reject). Pure. */
-import type { Transaction } from '../records/types.ts';
 import type { CommandType } from '../records/commands.ts';
+import type { Transaction } from '../records/types.ts';
 
 export type LookUpFinding =
   /** It took effect. */

@@ -3,7 +3,7 @@ import { readCommandFields } from '../records/command-fields.ts';
 import type { Outcome } from '../records/commands.ts';
 import { parseLossless } from '../records/lossless-json.ts';
 import type { CommandResult, OperatorDecision, Transaction } from '../records/types.ts';
-import type { Decision } from './decide.ts';
+import type { Decision } from './decision.ts';
 import { proofOf, type Entry } from './entry.ts';
 import { acceptedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
 import { firstCallOf, settlementOf, type LedgerPolicy } from './settlement.ts';

@@ -1,6 +1,6 @@
 /** Makes the CommandResult of an entry, one function for each way a command can end. */
-import type { Outcome, SettledBy } from '../records/commands.ts';
 import type { FieldProblem } from '../records/command-fields.ts';
+import type { Outcome, SettledBy } from '../records/commands.ts';
 import { stringifyLossless } from '../records/lossless-json.ts';
 import type { CommandError, CommandResult, Transaction } from '../records/types.ts';
 import type { Entry, HeldRefusal } from './entry.ts';

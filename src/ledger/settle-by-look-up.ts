@@ -1,6 +1,6 @@
 /** What becomes of an entry in doubt once its transaction was looked for. Pure. */
 import { backOffMs } from './back-off.ts';
-import type { Decision, LedgerEvent, Seen } from './decide.ts';
+import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
 import { differencesFrom } from './found-payment.ts';
 import { findingOf } from './looked-up.ts';

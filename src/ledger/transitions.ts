@@ -1,6 +1,6 @@
 /** The steps that decisions are made of: a call that may have taken effect, a doubt, the next entry, the end. Pure. */
 import type { CommandResult } from '../records/types.ts';
-import type { Decision, Seen } from './decide.ts';
+import type { Decision, Seen } from './decision.ts';
 import type { Entry, HeldRefusal, UnphasedEntry } from './entry.ts';
 import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';
 

@@ -7,29 +7,9 @@ import type { CallReport } from '../api/payment-api.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { Outcome } from '../records/commands.ts';
 import { DurationTally } from './duration-tally.ts';
-import type { Metrics } from './metrics.ts';
 import { METRICS, OTHER } from './metrics-table.ts';
-
-export interface ResultCount {
-  readonly command: string;
-  readonly outcome: string;
-  readonly count: number;
-}
-
-export interface DeadLetterCount {
-  readonly reason: DeadLetterReason;
-  readonly count: number;
-  readonly lastAt: string;
-}
-
-/** Since the start of the process. */
-export interface ActivityState {
-  readonly startedAt: string;
-  readonly results: readonly ResultCount[];
-  readonly deadLetters: readonly DeadLetterCount[];
-  /** Failures of our own code, each a bug. */
-  readonly ownFailures: number;
-}
+import type { Metrics } from './metrics.ts';
+import type { ActivityState, DeadLetterCount, ResultCount } from './processor-state.ts';
 
 /** Percentiles are seconds; null where there was nothing to measure. */
 export interface IntervalFigures {

@@ -11,9 +11,9 @@
  */
 import { createHash } from 'node:crypto';
 import { routeOf } from '../api/requests.ts';
-import type { CallTimes } from '../lanes/outcomes.ts';
-import type { TracedAdmission, TracedCall, TracedCommand } from '../lanes/command-traces.ts';
-import type { LookUpOutcome } from '../ledger/decide.ts';
+import type { TracedCommand } from '../consumers/command-intake.ts';
+import type { CallTimes, TracedAdmission, TracedCall } from '../lanes/command-traces.ts';
+import type { LookUpOutcome } from '../ledger/decision.ts';
 import type { Outcome } from '../records/commands.ts';
 import type { CommandResult } from '../records/types.ts';
 import { keyHash } from './logging.ts';

@@ -5,8 +5,8 @@
  * open, or fetching is stuck) the age is how long the lag has been seen at this position: less than the truth, but it
  * grows.
  */
-import type { InputStatus, LaneStage } from '../lanes/parts.ts';
 import type { AdmissionCause } from '../lanes/admission.ts';
+import type { InputStatus, LaneStage } from '../lanes/parts.ts';
 
 /** Why messages are not admitted: of a lane that works them off, of one that must wait, or of one that is not open. */
 export type NotAdmittedCause = AdmissionCause | 'registry' | 'catching-up' | 'lane-not-open';

@@ -2,9 +2,9 @@
  * The ledger as this process has read it: how far behind its end, how long the restore took, and who owns which lane by
  * its word. Pure.
  */
-import type { LedgerStatus } from '../store/ledger-view.ts';
-import type { RestoreStatus } from '../store/ledger-restore.ts';
 import type { PartitionOffsets } from '../consumers/topic-offsets.ts';
+import type { RestoreStatus } from '../store/ledger-restore.ts';
+import type { LedgerStatus } from '../store/ledger-view.ts';
 
 export interface LaneOwner {
   readonly lane: number;

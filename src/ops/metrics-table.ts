@@ -4,6 +4,7 @@
  * Labels take only the values listed, so that their number is bounded; what is not listed is counted as `other`. Keys,
  * accounts and bodies are never labels.
  */
+import type { MetricDefinition } from './metric-definition.ts';
 import {
   BREAKER_STAGES,
   CALL_OUTCOMES,
@@ -18,18 +19,6 @@ import {
   UNFINISHED_STATES,
 } from './metric-labels.ts';
 import { STATUS_METRICS } from './status-metrics-table.ts';
-
-/** The values of a label; `lanes` are the numbers of the lanes, bounded by the setting LANES. */
-export type LabelValues = readonly string[] | 'lanes';
-
-export interface MetricDefinition {
-  readonly name: string;
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly help: string;
-  readonly labels: Readonly<Record<string, LabelValues>>;
-  /** Upper bounds of a histogram, in the unit of its name. */
-  readonly buckets?: readonly number[];
-}
 
 /** Stands for a value that is not listed. */
 export const OTHER = 'other';

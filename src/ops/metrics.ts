@@ -7,9 +7,10 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { CallReport } from '../api/payment-api.ts';
 import type { LaneReports } from '../lanes/loss.ts';
 import type { DeskReports } from '../lanes/outcomes.ts';
-import type { PollerReports } from '../status/poller/poller.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
-import { METRICS, OTHER, type LabelsOf, type MetricDefinition, type MetricName } from './metrics-table.ts';
+import type { PollerReports } from '../status/poller/poller.ts';
+import type { MetricDefinition } from './metric-definition.ts';
+import { METRICS, OTHER, type LabelsOf, type MetricName } from './metrics-table.ts';
 import type { ProcessorState } from './processor-state.ts';
 
 export interface Metrics {

@@ -7,18 +7,39 @@
 import type { BreakerStage } from '../api/breaker.ts';
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { ServiceState } from '../api/types.ts';
-import type { LaneStage } from '../lanes/parts.ts';
 import type { LaneSetStatus } from '../lanes/lane-set.ts';
+import type { LaneStage } from '../lanes/parts.ts';
 import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
+import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
-import type { ActivityState } from './activity.ts';
 import type { Readiness } from './health.ts';
 import type { HeldBack } from './held-back.ts';
 import type { InputLag, NotAdmittedCause } from './lag.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MemberState } from './members.ts';
 import type { UnknownResultsState } from './unknown-results.ts';
+
+export interface ResultCount {
+  readonly command: string;
+  readonly outcome: string;
+  readonly count: number;
+}
+
+export interface DeadLetterCount {
+  readonly reason: DeadLetterReason;
+  readonly count: number;
+  readonly lastAt: string;
+}
+
+/** Since the start of the process. */
+export interface ActivityState {
+  readonly startedAt: string;
+  readonly results: readonly ResultCount[];
+  readonly deadLetters: readonly DeadLetterCount[];
+  /** Failures of our own code, each a bug. */
+  readonly ownFailures: number;
+}
 
 export interface InputState {
   readonly topic: string;

@@ -42,7 +42,7 @@ import {
   type IdGenerator,
   type Sampler,
 } from '@opentelemetry/sdk-trace';
-import type { TracedCommand } from '../lanes/command-traces.ts';
+import type { TracedCommand } from '../consumers/command-intake.ts';
 import {
   admissionSpan,
   callSpan,
@@ -54,8 +54,7 @@ import {
   type SpanRole,
 } from './command-spans.ts';
 import { settledWithin } from './settled-within.ts';
-import type { Tracing, TracingOptions } from './tracing.ts';
-import type { SamplerChoice, TracingSettings } from './tracing-settings.ts';
+import type { SamplerChoice, Tracing, TracingOptions, TracingSettings } from './tracing-settings.ts';
 
 /** Of the end of a process, that its last spans are worth. */
 const STOP_MS_MAX = 2_000;

@@ -2,12 +2,12 @@
  * Reads the state of this process from those who have it. Remembers per input where its lane stood last and since when
  * lag has been seen there, as much as there are lanes and topics.
  */
-import type { Clock } from '../clock.ts';
 import type { PaymentApi } from '../api/payment-api.ts';
+import type { Clock } from '../clock.ts';
 import type { LaneSetStatus } from '../lanes/lane-set.ts';
-import type { LedgerStatus } from '../store/ledger-view.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { TopicNames } from '../records/topics.ts';
+import type { LedgerStatus } from '../store/ledger-view.ts';
 import type { Activity } from './activity.ts';
 import { readiness, type Readiness } from './health.ts';
 import { heldBack, type HeldBack } from './held-back.ts';

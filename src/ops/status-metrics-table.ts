@@ -1,6 +1,6 @@
 /** The part of the table of metrics that is about statuses: their changes, and the poller. */
+import type { MetricDefinition } from './metric-definition.ts';
 import { LIST_OUTCOMES, POLL_KINDS, STATUS_KINDS } from './metric-labels.ts';
-import type { MetricDefinition } from './metrics-table.ts';
 
 export const STATUS_METRICS = {
   statusChanges: {

@@ -5,7 +5,25 @@
  * of the exporter, service name and resource attributes are read by them. What cannot be used is told and passed over,
  * for payments do not depend on it: a wrong endpoint or protocol turns tracing off, anything else takes its default.
  */
-import type { Environment } from '../config.ts';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import type { Config, Environment } from '../config.ts';
+import type { CommandTraces } from '../lanes/command-traces.ts';
+import type { TopicNames } from '../records/topics.ts';
+
+export interface Tracing {
+  /** For lanes and calls. */
+  readonly traces: CommandTraces;
+  /** Exports what is left, for a bounded time. Never rejects. */
+  stop(): Promise<void>;
+}
+
+export interface TracingOptions {
+  readonly config: Pick<Config, 'KAFKA_GROUP_ID' | 'API_BASE_URL'>;
+  readonly topics: Pick<TopicNames, 'results'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
 
 export type ExportProtocol = 'http/protobuf' | 'http/json';
 

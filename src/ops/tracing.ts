@@ -2,26 +2,8 @@
  * Tracing of commands by OpenTelemetry, off unless `OTEL_*` asks for it. The SDK is loaded only then, so that a process
  * without tracing carries none of it.
  */
-import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
-import type { Config, Environment } from '../config.ts';
-import type { CommandTraces } from '../lanes/command-traces.ts';
-import type { TopicNames } from '../records/topics.ts';
-import { readTracingSettings } from './tracing-settings.ts';
-
-export interface Tracing {
-  /** For lanes and calls. */
-  readonly traces: CommandTraces;
-  /** Exports what is left, for a bounded time. Never rejects. */
-  stop(): Promise<void>;
-}
-
-export interface TracingOptions {
-  readonly config: Pick<Config, 'KAFKA_GROUP_ID' | 'API_BASE_URL'>;
-  readonly topics: Pick<TopicNames, 'results'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+import type { Environment } from '../config.ts';
+import { readTracingSettings, type Tracing, type TracingOptions } from './tracing-settings.ts';
 
 const OFF: Tracing = {
   traces: { admitted: () => undefined, called: () => undefined, lookedUp: () => undefined, resulted: () => undefined },

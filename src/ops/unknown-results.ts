@@ -3,9 +3,9 @@
  * that sums over all processes are right, and of all lanes for people, for any member knows them all. Pure. Keys are
  * shown as hashes alone (invariant I9).
  */
-import type { LedgerStatus } from '../store/ledger-view.ts';
-import type { UnknownResults } from '../store/ledger-index.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import type { UnknownResults } from '../store/ledger-index.ts';
+import type { LedgerStatus } from '../store/ledger-view.ts';
 import { keyHash } from './logging.ts';
 
 export interface UnknownGroup {

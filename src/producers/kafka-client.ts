@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import kafkajs, { type Kafka, type KafkaConfig, type SASLOptions } from 'kafkajs';
 import type { Config } from '../config.ts';
+import type { KafkaLog } from './kafka-log.ts';
 import { kafkaLogEvent } from './kafka-log.ts';
 
 export type KafkaSettings = Pick<
@@ -32,13 +33,6 @@ export const KAFKA_SETTING_NAMES = [
   'KAFKA_SASL_USERNAME',
   'KAFKA_SASL_PASSWORD',
 ] as const;
-
-/** Shown for each line that kafkajs would log, at the level that it deserves. */
-export type KafkaLog = (event: {
-  level: 'error' | 'warn' | 'debug';
-  message: string;
-  fields: Record<string, unknown>;
-}) => void;
 
 /** Longest wait for a TCP connection. */
 const CONNECTION_TIMEOUT_MS = 3_000;

@@ -4,7 +4,13 @@
  */
 import { createRequire } from 'node:module';
 import kafkajs, { type LogEntry } from 'kafkajs';
-import type { KafkaLog } from './kafka-client.ts';
+
+/** Shown for each line that kafkajs would log, at the level that it deserves. */
+export type KafkaLog = (event: {
+  level: 'error' | 'warn' | 'debug';
+  message: string;
+  fields: Record<string, unknown>;
+}) => void;
 
 const { logLevel } = kafkajs;
 

@@ -10,7 +10,8 @@
  * the producer is never used again after one: the lane reads back what was committed.
  */
 import type { IHeaders, Message, Producer } from 'kafkajs';
-import { createKafka, LANE_RETRY, type KafkaLog, type KafkaSettings } from './kafka-client.ts';
+import { createKafka, LANE_RETRY, type KafkaSettings } from './kafka-client.ts';
+import type { KafkaLog } from './kafka-log.ts';
 
 type HeaderValue = string | Buffer | null;
 /** By name; several of one name in their order. */

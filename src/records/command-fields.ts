@@ -4,12 +4,12 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { CommandType } from './commands.ts';
 import { createQuote } from './command-fields/create-quote.ts';
 import { executeQuote } from './command-fields/execute-quote.ts';
 import { rejectTransaction } from './command-fields/reject-transaction.ts';
 import { simulateUmaReceive } from './command-fields/simulate-uma-receive.ts';
 import { transferIn } from './command-fields/transfer-in.ts';
+import type { CommandType } from './commands.ts';
 import { shownPath } from './json-ambiguity.ts';
 import {
   isJsonObject,

@@ -3,8 +3,8 @@
  * transaction's id (or the quote's, where no transaction is known), so that one lane sees all of a transaction.
  */
 import { z } from 'zod';
-import type { Carried } from '../ledger/entry.ts';
 import { carriedRecord } from '../ledger/entry-record.ts';
+import type { Carried } from '../ledger/entry.ts';
 import { decodePlain, encodePlain } from '../records/plain-json.ts';
 import { loadType } from '../records/schemas.ts';
 import type { Quote, Transaction } from '../records/types.ts';

@@ -11,9 +11,7 @@
  */
 import { hash } from 'node:crypto';
 import type { Database } from 'lmdb';
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import type { Entry } from '../ledger/entry.ts';
-import type { LedgerRecord, LedgerTimes, UnknownResult, UnknownResults } from './ledger-index.ts';
 import {
   decodeEntry,
   ENTRY_PREFIX,
@@ -22,6 +20,8 @@ import {
   POSITION_KEY,
   TRANSACTION_PREFIX,
 } from '../ledger/ledger-records.ts';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import type { LedgerRecord, LedgerTimes, UnknownResult, UnknownResults } from './ledger-index.ts';
 import {
   doneRow,
   entryOf,

@@ -2,9 +2,9 @@
  * What the ledger topic says, lane by lane: fed by the ledger reader with every record in order, read by lanes when
  * they are acquired and when a key arrives that they do not hold themselves.
  */
-import type { CommandType } from '../records/commands.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { OwnerRecord, PositionRecord } from '../ledger/ledger-records.ts';
+import type { CommandType } from '../records/commands.ts';
 
 /** One record of the ledger topic. */
 export interface LedgerRecord {

@@ -2,14 +2,12 @@
  * Where the ledger's reader begins: the local store is opened, and each lane's checkpoint is held against the topic.
  * What does not fit (the topic was made anew, restored from a backup, truncated) is read from the beginning.
  */
-import type { Admin } from 'kafkajs';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
-import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
-import { withAdmin } from '../producers/admin-session.ts';
-import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
-import { readDeletionsKeptMs } from '../producers/topic-admin.ts';
 import { sleep } from '../consumers/signal.ts';
+import { askTopic, type TopicQuestions } from '../consumers/topic-questions.ts';
+import type { KafkaSettings } from '../producers/kafka-client.ts';
+import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
 export interface LedgerStartOptions {
   readonly settings: KafkaSettings;
@@ -56,21 +54,22 @@ interface Misfit {
  */
 export async function openLedgerStore(options: LedgerStartOptions): Promise<OpenedLedger> {
   const { clientId, index, laneCount, log, settings, topic } = options;
-  const kafka = createKafka(settings, `${clientId}-start`, { retry: PATIENT_RETRY });
-  const { clusterId, topicId, keptMs } = await withAdmin(kafka, async (admin) => {
-    const [told] = await admin.fetchTopicIds({ topics: [topic] });
-    const keptMs = await readDeletionsKeptMs(admin, topic, options.deletionsKeptMs);
-    return { clusterId: (await admin.describeCluster()).clusterId, topicId: told?.topicId ?? null, keptMs };
-  });
+  const ask = <Value>(use: (questions: TopicQuestions) => Promise<Value>): Promise<Value> =>
+    askTopic(settings, { clientId: `${clientId}-start`, topic }, use);
+  const { clusterId, topicId, keptMs } = await ask(async (questions) => ({
+    topicId: await questions.topicId(),
+    keptMs: await questions.deletionsKeptMs(options.deletionsKeptMs),
+    clusterId: await questions.clusterId(),
+  }));
   const awayMsMax = Math.max(AWAY_MS_MIN, keptMs * DELETIONS_SEEN_SHARE);
   const { folder, rebuiltBecause } = await index.open({ topic, laneCount, clusterId, topicId });
   if (rebuiltBecause === null) log.info({ event: 'ledger-store-open', folder, keys: index.size() });
   else log.warn({ event: 'ledger-store-rebuilt', folder, reason: rebuiltBecause });
   const untilMs = performance.now() + END_PATIENCE_MS;
-  let { ends, misfits } = await withAdmin(kafka, (admin) => comparedWithTopic(admin, options, awayMsMax));
+  let { ends, misfits } = await ask((questions) => comparedWithTopic(questions, options, awayMsMax));
   while (misfits.some(({ mayPass }) => mayPass) && performance.now() < untilMs) {
     await sleep(ASK_AGAIN_MS);
-    ({ ends, misfits } = await withAdmin(kafka, (admin) => comparedWithTopic(admin, options, awayMsMax)));
+    ({ ends, misfits } = await ask((questions) => comparedWithTopic(questions, options, awayMsMax)));
   }
   for (const { lane, reason } of misfits) {
     log.warn({ event: 'ledger-store-lane-rebuilt', lane, reason });
@@ -80,24 +79,21 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
 }
 
 async function comparedWithTopic(
-  admin: Admin,
-  { clock, index, laneCount, topic }: LedgerStartOptions,
+  questions: TopicQuestions,
+  { clock, index, laneCount }: LedgerStartOptions,
   awayMsMax: number,
 ): Promise<{ ends: Map<number, bigint>; misfits: Misfit[] }> {
   const checkpoints = Array.from({ length: laneCount }, (_, lane) => index.checkpoint(lane));
   const latestMs = Math.max(...checkpoints.map(({ timestampMs }) => timestampMs));
-  const bounds = new Map((await admin.fetchTopicOffsets(topic)).map((offsets) => [offsets.partition, offsets]));
-  /** The first record since the instant, by the brokers' clocks and by lane; none for an instant that is not known. */
-  const since = async (timeMs: number, afterMs: number): Promise<Map<number, bigint>> => {
-    const offsets = timeMs === 0 ? [] : await admin.fetchTopicOffsetsByTimestamp(topic, timeMs + afterMs);
-    return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]));
-  };
+  const bounds = await questions.bounds();
+  /** None for an instant that is not known. */
+  const since = async (timeMs: number, afterMs: number): Promise<ReadonlyMap<number, bigint>> =>
+    timeMs === 0 ? new Map() : questions.firstSince(timeMs + afterMs);
   // Everything in the store is older than this; a topic that was made anew has nothing that is.
   const younger = await since(latestMs, CLOCKS_MS);
   const misfits: Misfit[] = [];
   for (const [lane, { appliedMs, nextOffset, timestampMs }] of checkpoints.entries()) {
-    const low = BigInt(bounds.get(lane)?.low ?? 0);
-    const high = BigInt(bounds.get(lane)?.high ?? 0);
+    const { low, high } = bounds.get(lane) ?? { low: 0n, high: 0n };
     const misfit = (reason: string, mayPass = false): void => void misfits.push({ lane, mayPass, reason });
     if (nextOffset === 0n) continue;
     if (nextOffset < low) misfit(`read up to ${nextOffset}, but it begins at ${low}`);
@@ -114,7 +110,7 @@ async function comparedWithTopic(
       }
     }
   }
-  const ends = new Map([...bounds].map(([lane, { high }]) => [lane, BigInt(high)]));
+  const ends = new Map([...bounds].map(([lane, { high }]) => [lane, high]));
   return { ends, misfits };
 }
 

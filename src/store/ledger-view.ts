@@ -2,11 +2,11 @@
  * What the ledger says of all lanes, as far as this process has read it: a warm standby knows as much of the others'
  * lanes as of its own. Asked by the operations side alone; each answer is bounded in cost, however large the ledger is.
  */
-import type { UnknownResult, UnknownResults } from './ledger-index.ts';
 import { LedgerFormatError, type OwnerRecord } from '../ledger/ledger-records.ts';
-import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
+import type { UnknownResult, UnknownResults } from './ledger-index.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 import type { LedgerRestore, RestoreStatus } from './ledger-restore.ts';
+import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
 export interface LedgerLaneStatus {
   readonly lane: number;

@@ -11,14 +11,6 @@
 import { statfsSync } from 'node:fs';
 import { open, type RootDatabase } from 'lmdb';
 import type { Entry } from '../ledger/entry.ts';
-import type {
-  Checkpoint,
-  LedgerIndex,
-  LedgerRecord,
-  LedgerTimes,
-  UnknownResult,
-  UnknownResults,
-} from './ledger-index.ts';
 import {
   decodeOwner,
   decodePosition,
@@ -27,6 +19,14 @@ import {
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
 import { LaneStore, type RestingSince, type Table } from './lane-store.ts';
+import type {
+  Checkpoint,
+  LedgerIndex,
+  LedgerRecord,
+  LedgerTimes,
+  UnknownResult,
+  UnknownResults,
+} from './ledger-index.ts';
 import { rowDictionary } from './row-dictionary.ts';
 import { claimStateFolder, StateDirectoryError, type StateFolder } from './state-folder.ts';
 import { markClosed, markStage, whyUnsound, wipe } from './store-soundness.ts';

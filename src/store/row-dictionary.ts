@@ -2,11 +2,11 @@
  * What rows have in common, for the store's compression (LZ4 looks back into it). A change makes stores of earlier
  * releases unreadable: STORE_FORMAT in lmdb-ledger-index.ts goes up with it.
  */
-import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import { doneRow, plainRow } from './stored-row.ts';
 import type { Entry } from '../ledger/entry.ts';
-import { encodePlain } from '../records/plain-json.ts';
+import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { CommandType, Outcome } from '../records/commands.ts';
+import { encodePlain } from '../records/plain-json.ts';
+import { doneRow, plainRow } from './stored-row.ts';
 
 /** The dictionary, bytes; about 4 KiB. What is likeliest comes last, where LZ4 finds it with the shortest distance. */
 export function rowDictionary(): Buffer {

@@ -9,8 +9,8 @@
  */
 import { crc32 } from 'node:zlib';
 import type { Entry } from '../ledger/entry.ts';
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { decodeEntry, encodeEntry } from '../ledger/ledger-records.ts';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 
 /**
  * Results UNKNOWN, never forgotten: a class for each command, so that how many there are and how old the oldest is

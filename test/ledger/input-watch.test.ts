@@ -3,9 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { readSomeSettings } from '../../src/config.ts';
-import type { InputBounds } from '../../src/lanes/forced-jumps.ts';
+import { type InputBounds, TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { InputWatch } from '../../src/lanes/input-watch.ts';
-import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 import { createKafka, KAFKA_SETTING_NAMES, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
 

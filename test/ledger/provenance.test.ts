@@ -4,7 +4,8 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { Reading } from '../../src/api/types.ts';
-import { decide, type Decision, type LookUpOutcome } from '../../src/ledger/decide.ts';
+import { decide } from '../../src/ledger/decide.ts';
+import type { Decision, LookUpOutcome } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decideByOperator, type OperatorReply } from '../../src/ledger/operator.ts';
 import type { CommandResult, Transaction } from '../../src/records/types.ts';

@@ -1,7 +1,8 @@
 /** Two-step quotes that have run out when they come: a few are made anew, with pauses, and then the command ends. */
 import { describe, expect, test } from 'vitest';
 import { backOffMs } from '../../src/ledger/back-off.ts';
-import { decide, type Decision } from '../../src/ledger/decide.ts';
+import { decide } from '../../src/ledger/decide.ts';
+import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { QUOTES_ANEW_MAX, quoteRunOutOf } from '../../src/ledger/quote-again.ts';
 import { readQuote } from '../../src/api/wire.ts';

@@ -1,7 +1,8 @@
 /** The table of answers, row by row: what each answer makes of a command, without doubt and with an earlier attempt in doubt. */
 import { describe, expect, test } from 'vitest';
 import type { Reading } from '../../src/api/types.ts';
-import { decide, type Decision } from '../../src/ledger/decide.ts';
+import { decide } from '../../src/ledger/decide.ts';
+import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { aPolicy, entryAt, inDoubt } from './entries.ts';
 

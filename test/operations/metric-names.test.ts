@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { METRICS, type MetricDefinition } from '../../src/ops/metrics-table.ts';
+import { METRICS } from '../../src/ops/metrics-table.ts';
+import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
 import { ofKind, EVERYTHING, render } from './chart.ts';
 import { ROOT } from './tools.ts';
 

@@ -1,5 +1,6 @@
 /** What a healthy group of two processes and two lanes shows to Prometheus, and changes of it, for promtool. */
-import { METRICS, type MetricDefinition, type MetricName } from '../../src/ops/metrics-table.ts';
+import { METRICS, type MetricName } from '../../src/ops/metrics-table.ts';
+import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
 
 /** Process a has lane 0 and polls, process b has lane 1. */
 export type Instance = 'a' | 'b';

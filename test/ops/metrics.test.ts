@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { createMetrics } from '../../src/ops/metrics.ts';
-import { METRICS, type MetricDefinition } from '../../src/ops/metrics-table.ts';
+import { METRICS } from '../../src/ops/metrics-table.ts';
+import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import type { CommandResult } from '../../src/records/types.ts';
 import { entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { Lane } from '../../src/lanes/lane.ts';
-import type { LaneParts, TopicStart } from '../../src/lanes/parts.ts';
+import type { LaneParts } from '../../src/lanes/parts.ts';
+import type { TopicStart } from '../../src/consumers/topic-offsets.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import { MemoryIndex } from './memory-index.ts';
 

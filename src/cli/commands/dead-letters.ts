@@ -2,8 +2,8 @@
 import { Option, type Command } from 'commander';
 import { openTopicReader } from '../../consumers/topic-reader.ts';
 import { withAdmin } from '../../producers/admin-session.ts';
-import { KAFKA_SETTING_NAMES, type KafkaSettings } from '../../producers/kafka-client.ts';
 import type { DeadLetterReason } from '../../producers/dead-letters.ts';
+import { KAFKA_SETTING_NAMES, type KafkaSettings } from '../../producers/kafka-client.ts';
 import { topicNames } from '../../records/topics.ts';
 import { confirm } from '../confirm.ts';
 import { cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';

@@ -1,6 +1,6 @@
 /** `publish TYPE`: one command onto its topic, and with `--await` its result. */
-import { readFile } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { Argument, Option, type Command } from 'commander';
 import { PaymentCommandPublisher, type PublishedCommand, type PublishOptions } from '../../client/publisher.ts';
 import { ResultAwaiter } from '../../client/result-awaiter.ts';

@@ -1,21 +1,21 @@
 /** `resolve KEY`: a person's decision on a command's result, which makes the next revision. */
 import { Option, type Command } from 'commander';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from '../../client/settings.ts';
+import { readSomeSettings } from '../../config.ts';
+import type { Entry } from '../../ledger/entry.ts';
 import { keyProblem } from '../../records/keys.ts';
 import { topicNames } from '../../records/topics.ts';
 import type { CommandResult, OperatorDecision } from '../../records/types.ts';
-import { readSomeSettings } from '../../config.ts';
-import type { Entry } from '../../ledger/entry.ts';
 import { confirm } from '../confirm.ts';
 import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
 import { lookAtTransaction, type LookedAt } from '../decided-transaction.ts';
 import { eventDocument, eventText, resultText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { readEntry } from '../ledger-entries.ts';
+import { submitDecision } from '../operator-decision.ts';
 import { systemUser } from '../operator-name.ts';
 import { durationMs, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
-import { submitDecision } from '../operator-decision.ts';
 import { phaseText } from './ledger.ts';
 
 const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;

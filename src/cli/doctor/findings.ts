@@ -1,8 +1,8 @@
 /** What a check came to. Every problem says what to do. */
 import type { Config, SettingName } from '../../config.ts';
 import { readSomeSettings } from '../../config.ts';
-import { failureOf } from '../failures.ts';
 import { CliFailure } from '../exit-codes.ts';
+import { failureOf } from '../failures.ts';
 
 export type CheckName =
   | 'settings'

@@ -1,6 +1,5 @@
 /** Kafka itself, our topics on it, the group of the processors with its lag, and the dead letters. */
 import type { Config } from '../../config.ts';
-import { noteOf } from '../redrive-notes.ts';
 import { openTopicReader } from '../../consumers/topic-reader.ts';
 import { withAdmin } from '../../producers/admin-session.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
@@ -9,6 +8,7 @@ import { TOPIC_SETTING_NAMES } from '../../producers/topic-definitions.ts';
 import { topicNames } from '../../records/topics.ts';
 import { cliKafka } from '../context.ts';
 import { readLagWithAge } from '../lag-age.ts';
+import { noteOf } from '../redrive-notes.ts';
 import { notChecked, ok, problem, withSettings, type CheckName, type Finding } from './findings.ts';
 import { readGroup, type GroupDescription } from './group-members.ts';
 

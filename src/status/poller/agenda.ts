@@ -10,8 +10,8 @@
  * A page at a time, each kind by its weight: what one does not use, the others have.
  */
 import { CLOCKS_MS, PollDiscovery } from './discovery.ts';
-import { PAGE_LIMIT, PollScan } from './scan.ts';
 import { unionOf, type PollRecord, type TimeRange } from './record.ts';
+import { PAGE_LIMIT, PollScan } from './scan.ts';
 import { PollWalk } from './walk.ts';
 import { LATE_AFTER_MS, type Cluster, type PollWatch } from './watch.ts';
 

@@ -7,9 +7,9 @@
  *
  * What a pass was too long for is left to the catching up.
  */
-import { PAGE_LIMIT, PollScan } from './scan.ts';
-import type { TimeRange } from './record.ts';
 import { instantOf } from '../transaction-state.ts';
+import type { TimeRange } from './record.ts';
+import { PAGE_LIMIT, PollScan } from './scan.ts';
 
 export interface DiscoveryOptions {
   readonly intervalMs: number;

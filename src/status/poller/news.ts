@@ -4,8 +4,8 @@
  */
 import type { Transaction } from '../../records/types.ts';
 import type { Observation } from '../observation.ts';
-import { showsNews } from './judgement.ts';
 import type { TransactionState } from '../transaction-state.ts';
+import { showsNews } from './judgement.ts';
 
 /** An observation takes less to be reduced and to show in the index; after that, the same is published again. */
 const PUBLISHED_FOR_MS = 30_000;

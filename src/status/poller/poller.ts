@@ -7,10 +7,10 @@
  * Only one session is under way at a time; a new one begins when the former has ended.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from '../../clock.ts';
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
-import { PollSession, type PollPort, type PollReports, type PollSettings } from './session.ts';
+import type { Clock } from '../../clock.ts';
 import type { TransactionState } from '../transaction-state.ts';
+import { PollSession, type PollPort, type PollReports, type PollSettings } from './session.ts';
 
 /** What the metrics count. */
 export type PollerReports = Omit<PollReports, 'began'> & {

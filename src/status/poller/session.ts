@@ -8,10 +8,11 @@
  * What a page shows is published through the lane, fenced, before the page counts as read; so a session that dies leaves
  * nothing behind that its successor would have to know, but for the record. It owns nothing that must be closed.
  */
-import type { Clock } from '../../clock.ts';
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
+import type { Clock } from '../../clock.ts';
 import type { Transaction } from '../../records/types.ts';
 import type { Observation } from '../observation.ts';
+import { decodeTransactionState, instantOf, type TransactionState } from '../transaction-state.ts';
 import { PollAgenda, type PollWorkKind } from './agenda.ts';
 import { PollBudget } from './budget.ts';
 import { CLOCKS_MS } from './discovery.ts';
@@ -19,7 +20,6 @@ import { PollNews } from './news.ts';
 import { unionOf, type PollRecord } from './record.ts';
 import { PollScan } from './scan.ts';
 import { PollWatch } from './watch.ts';
-import { decodeTransactionState, instantOf, type TransactionState } from '../transaction-state.ts';
 
 export interface PollSettings {
   readonly intervalMs: number;

@@ -1,8 +1,8 @@
 /**
  * A walk over a long range of creation time, slice by slice, each as long as its transactions fit a pass. No I/O.
  */
-import { PollScan } from './scan.ts';
 import type { TimeRange } from './record.ts';
+import { PollScan } from './scan.ts';
 
 /** Not halved further: a service with more transactions in one second is beyond what paging can follow. */
 const SLICE_MIN_MS = 1_000;

@@ -1,0 +1,51 @@
+/** What the brokers know of one topic, for whoever decides where to read on. Asks, and changes nothing. */
+import type { Admin } from 'kafkajs';
+import { withAdmin } from '../producers/admin-session.ts';
+import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
+import { readDeletionsKeptMs } from '../producers/topic-admin.ts';
+
+/** First and next offset of a partition. */
+export interface PartitionBounds {
+  readonly low: bigint;
+  readonly high: bigint;
+}
+
+export interface TopicQuestions {
+  clusterId(): Promise<string>;
+  /** Null: the brokers do not know ids. */
+  topicId(): Promise<string | null>;
+  /** How long deletions stay in a compacted topic at the least, milliseconds; the given, where that may not be read. */
+  deletionsKeptMs(otherwiseMs: number): Promise<number>;
+  bounds(): Promise<ReadonlyMap<number, PartitionBounds>>;
+  /** The first record since the instant, by the brokers' clocks and by partition; none where there is none. */
+  firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
+}
+
+/**
+ * @param use may be run again: it must only ask, or come to the same
+ * @throws the client's error, once no broker answers or trying again does not help
+ */
+export function askTopic<Value>(
+  settings: KafkaSettings,
+  { clientId, topic }: { clientId: string; topic: string },
+  use: (questions: TopicQuestions) => Promise<Value>,
+): Promise<Value> {
+  const kafka = createKafka(settings, clientId, { retry: PATIENT_RETRY });
+  return withAdmin(kafka, (admin) => use(questionsOf(admin, topic)));
+}
+
+function questionsOf(admin: Admin, topic: string): TopicQuestions {
+  return {
+    clusterId: async () => (await admin.describeCluster()).clusterId,
+    topicId: async () => (await admin.fetchTopicIds({ topics: [topic] }))[0]?.topicId ?? null,
+    deletionsKeptMs: (otherwiseMs) => readDeletionsKeptMs(admin, topic, otherwiseMs),
+    bounds: async () => {
+      const offsets = await admin.fetchTopicOffsets(topic);
+      return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
+    },
+    firstSince: async (instantMs) => {
+      const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, instantMs);
+      return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]));
+    },
+  };
+}

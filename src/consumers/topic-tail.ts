@@ -1,0 +1,132 @@
+/**
+ * Reads all partitions of a topic, from given offsets on, for ever. One consumer in a group of its own, since kafkajs
+ * cannot read partitions without a group; nothing is committed.
+ *
+ *   started -> reading -> stopped, after which nothing is handed over any more
+ */
+import { randomUUID } from 'node:crypto';
+import type { Consumer, KafkaMessage } from 'kafkajs';
+import { disconnectWithin } from '../producers/disconnecting.ts';
+import { createKafka, CONSUMER_RETRY, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
+import type { KafkaLog } from '../producers/kafka-log.ts';
+
+export interface TailedRecord {
+  readonly key: string;
+  /** Null: a tombstone. */
+  readonly value: Buffer | null;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly offset: bigint;
+  /** When the broker wrote it, by its clock; 0: not known, for it was written under a clock of ours. */
+  readonly timestampMs: number;
+}
+
+export interface TailOptions {
+  readonly settings: KafkaSettings;
+  readonly groupId: string;
+  readonly clientId: string;
+  readonly topic: string;
+  readonly partitionCount: number;
+  readonly sessionTimeoutMs: number;
+  readonly heartbeatIntervalMs: number;
+  readonly log: KafkaLog;
+  /** Where a partition is read from next; 0: from its beginning. */
+  readonly nextOffset: (partition: number) => bigint;
+  /** Records in their order, without those that have no key; some may have been handed over before. */
+  readonly onRecords: (partition: number, records: readonly TailedRecord[], nextOffset: bigint) => void;
+  /** From the one offset to the other there is nothing for readers. */
+  readonly onFiltered: (partition: number, firstOffset: bigint, lastOffset: bigint) => void;
+  /** The brokers answered, before what they sent is handed over. */
+  readonly onFetched: () => void;
+  /** It cannot go on: `onRecords` threw, a batch cannot be read, or kafkajs gave up. */
+  readonly onFatal: (error: Error) => void;
+}
+
+/** Of Kafka's protocol. */
+const LOG_APPEND_TIME = 1;
+const FETCH_WAIT_MS = 50;
+const FETCH_BYTES_MAX = 1024 * 1024;
+const STOP_DEADLINE_MS = 3_000;
+
+export class TopicTail {
+  readonly #options: TailOptions;
+  readonly #consumer: Consumer;
+
+  constructor(options: TailOptions) {
+    this.#options = options;
+    const { clientId, groupId, heartbeatIntervalMs, log, sessionTimeoutMs, settings } = options;
+    this.#consumer = createKafka(settings, clientId, { retry: PATIENT_RETRY, log }).consumer({
+      groupId: `${groupId}-${randomUUID()}`,
+      maxWaitTimeInMs: FETCH_WAIT_MS,
+      maxBytesPerPartition: FETCH_BYTES_MAX,
+      readUncommitted: false,
+      allowAutoTopicCreation: false,
+      // The group has one member: what a restart waits for is only its own earlier membership.
+      sessionTimeout: sessionTimeoutMs,
+      heartbeatInterval: heartbeatIntervalMs,
+      rebalanceTimeout: sessionTimeoutMs,
+      retry: CONSUMER_RETRY,
+    });
+  }
+
+  async start(): Promise<void> {
+    const { nextOffset, onFatal, onFetched, onFiltered, onRecords, partitionCount, topic } = this.#options;
+    const consumer = this.#consumer;
+    consumer.on(consumer.events.GROUP_JOIN, () => {
+      // A join rewinds to the beginning; going over it again would show the past.
+      for (let partition = 0; partition < partitionCount; partition += 1) {
+        const offset = nextOffset(partition);
+        if (offset > 0n) consumer.seek({ topic, partition, offset: offset.toString() });
+      }
+    });
+    consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
+      const { batchSize, lastOffset, partition } = payload;
+      const firstOffset = (payload.firstOffset as string | null) ?? lastOffset;
+      if (batchSize === 0) onFiltered(partition, BigInt(firstOffset), BigInt(lastOffset));
+    });
+    consumer.on(consumer.events.REQUEST, ({ payload }) => {
+      if (payload.apiName === 'Fetch') onFetched();
+    });
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      if (!payload.restart) onFatal(payload.error);
+    });
+    await consumer.connect();
+    await consumer.subscribe({ topic, fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: async (payload) => {
+        const { batch } = payload;
+        try {
+          onRecords(
+            batch.partition,
+            batch.messages.flatMap((message) => recordOf(topic, message)),
+            BigInt(batch.lastOffset()) + 1n,
+          );
+          payload.resolveOffset(batch.lastOffset());
+        } catch (error) {
+          onFatal(error instanceof Error ? error : new Error(String(error)));
+        }
+      },
+    });
+  }
+
+  async stop(): Promise<void> {
+    await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
+  }
+}
+
+/** A record without a key is not ours. */
+function recordOf(topic: string, message: KafkaMessage): TailedRecord[] {
+  // What the patched client hands over for a batch that it cannot read: it may be ours, so nothing may be passed over.
+  if ('unreadableBatch' in message) throw new Error(`${topic}: the batch at ${message.offset} cannot be read`);
+  const { headers = {}, key, offset, timestamp, value } = message;
+  if (key === null) return [];
+  const timestampMs = isBrokersTime(message) ? Number(timestamp) : 0;
+  return [{ key: key.toString(), value, headers, offset: BigInt(offset), timestampMs }];
+}
+
+/** Of a batch under LogAppendTime; kafkajs has it, its types do not. Ledgers of earlier releases began without. */
+function isBrokersTime(message: KafkaMessage): boolean {
+  const { batchContext } = message as { batchContext?: { timestampType?: number } };
+  return batchContext?.timestampType === LOG_APPEND_TIME;
+}
