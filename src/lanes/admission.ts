@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { type CommandPlace, type Intake, setAside, type TracedCommand } from '../consumers/command-intake.ts';
-import type { LaneInbox } from '../consumers/inbox.ts';
-import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
+import type { InputMessage } from '../consumers/input-message.ts';
 import { admit, intentOf, newEntry, type Admission } from '../ledger/admission.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
@@ -14,9 +13,9 @@ import type { Calls } from './calls.ts';
 import type { ClaimRefusal } from './claim-limits.ts';
 import type { AdmissionKind, CommandTraces } from './command-traces.ts';
 import { claimOf } from './entry-claim.ts';
-import { takeFrom } from './inbox-taking.ts';
 import type { LaneMemory } from './memory.ts';
 import type { DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
@@ -37,7 +36,6 @@ const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
 export interface AdmissionParts {
   readonly lane: number;
   readonly laneCount: number;
-  readonly failures: MessageFailures;
   readonly processId: string;
   readonly memory: LaneMemory;
   readonly outcomes: LaneOutcomes;
@@ -49,35 +47,15 @@ export interface AdmissionParts {
   readonly traces: Pick<CommandTraces, 'admitted'>;
 }
 
-export class LaneAdmission {
+export class LaneAdmission implements InputHandler<CommandItem, AdmissionCause, CommandPlace> {
+  readonly name = 'admission';
   readonly #parts: AdmissionParts;
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
   }
 
-  /** Admits from one topic, oldest first. @returns why it stopped before the end, or null */
-  admitFrom(
-    transaction: LaneTransaction,
-    commit: number,
-    place: CommandPlace,
-    inbox: LaneInbox<CommandItem>,
-  ): Promise<AdmissionCause | null> {
-    const { clock, failures, laneCount, reports } = this.#parts;
-    return takeFrom(transaction, {
-      topic: place.topic,
-      inbox,
-      failures,
-      handle: (item) => this.#admit(transaction, commit, item),
-      setAside: async (message, error) => {
-        const aside = { problem: errorText(error), isByReference: false };
-        await this.#setAside(transaction, commit, setAside({ laneCount }, place, message, aside, clock.nowMs()));
-      },
-      onFailure: (error) => reports.failed(place.lane, 'admission', error),
-    });
-  }
-
-  async #admit(transaction: LaneTransaction, commit: number, item: CommandItem): Promise<AdmissionCause | null> {
+  async handle(transaction: LaneTransaction, item: CommandItem): Promise<AdmissionCause | null> {
     const { calls, clock, lane, memory, outcomes, policy, processId, reports, unfinishedMax } = this.#parts;
     if (item.kind === 'misrouted') {
       transaction.add(item.record);
@@ -90,7 +68,7 @@ export class LaneAdmission {
       return null;
     }
     if (item.kind === 'set-aside') {
-      await this.#setAside(transaction, commit, item);
+      await this.#finishAside(transaction, item);
       return null;
     }
     const { arrival, buriedAs, original, readMs } = item;
@@ -99,7 +77,7 @@ export class LaneAdmission {
     const admission = admit(arrival, known, nowMs, policy);
     switch (admission.kind) {
       case 'copy':
-        await this.#copy(transaction, commit, known, arrival.commandId);
+        await this.#copy(transaction, known, arrival.commandId);
         break;
       case 'conflict':
         await outcomes.conflict(transaction, arrival, admission.result);
@@ -107,7 +85,7 @@ export class LaneAdmission {
       case 'finish':
         await outcomes.apply(
           transaction,
-          commit,
+
           null,
           { kind: 'finish', entry: admission.entry, result: admission.result, seen: null },
           null,
@@ -117,10 +95,12 @@ export class LaneAdmission {
         if (memory.unfinished.size >= unfinishedMax || memory.unfinishedBytes() >= UNFINISHED_BYTES_MAX)
           return 'lane-full';
         const attemptId = randomUUID();
-        const refusal = calls.claim(claimOf(this.#parts, { attemptId, commit }, admission.entry, false));
+        const refusal = calls.claim(
+          claimOf(this.#parts, { attemptId, commit: transaction.commit }, admission.entry, false),
+        );
         if (refusal !== null) return refusal;
         try {
-          outcomes.put(transaction, commit, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));
+          outcomes.put(transaction, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));
         } catch (error) {
           calls.settle(attemptId);
           throw error;
@@ -147,20 +127,31 @@ export class LaneAdmission {
 
   async #copy(
     transaction: LaneTransaction,
-    commit: number,
+
     known: Entry | undefined,
     commandId: string | null,
   ): Promise<void> {
     const { outcomes, policy } = this.#parts;
     if (known === undefined || outcomes.replay(transaction, known, commandId)) return;
     const decision = decide(known, { kind: 'copied', copy: { commandId } }, policy);
-    await outcomes.apply(transaction, commit, known, decision, null);
+    await outcomes.apply(transaction, known, decision, null);
+  }
+
+  async setAside(
+    transaction: LaneTransaction,
+    place: CommandPlace,
+    message: InputMessage,
+    problem: string,
+  ): Promise<void> {
+    const { clock, laneCount } = this.#parts;
+    const aside = { problem, isByReference: false };
+    await this.#finishAside(transaction, setAside({ laneCount }, place, message, aside, clock.nowMs()));
   }
 
   /** What made our own code fail before it was an entry: nothing of it was ever sent. */
-  async #setAside(
+  async #finishAside(
     transaction: LaneTransaction,
-    commit: number,
+
     { arrival, letter, readMs }: Extract<CommandItem, { kind: 'set-aside' }>,
   ): Promise<void> {
     const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
@@ -170,7 +161,7 @@ export class LaneAdmission {
     try {
       const entry = newEntry(arrival, policy);
       const result = failedResult(entry, letter.message, clock.nowMs());
-      await outcomes.apply(transaction, commit, null, { kind: 'finish', entry, result, seen: null }, null);
+      await outcomes.apply(transaction, null, { kind: 'finish', entry, result, seen: null }, null);
       this.#trace(transaction, arrival, readMs, 'finished', letter.reason);
     } catch (error) {
       reports.failed(lane, 'admission', error);

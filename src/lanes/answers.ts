@@ -43,7 +43,7 @@ export class LaneEntries {
     this.#parts = parts;
   }
 
-  async handleEvent(transaction: LaneTransaction, commit: number, happened: EntryEvent): Promise<void> {
+  async handleEvent(transaction: LaneTransaction, happened: EntryEvent): Promise<void> {
     const { event } = happened;
     if (event.kind === 'answered' || event.kind === 'not-begun') transaction.settledAttempts.push(event.attemptId);
     const entry = this.#parts.memory.unfinished.get(happened.key);
@@ -52,34 +52,34 @@ export class LaneEntries {
     try {
       await this.#parts.outcomes.apply(
         transaction,
-        commit,
+
         entry,
         decide(entry, event, this.#parts.policy),
         shownBetween(entry, happened),
       );
     } catch (error) {
-      await this.#drop(transaction, commit, entry, error);
+      await this.#drop(transaction, entry, error);
     }
   }
 
   /** @returns whether it was handled, must wait for a call slot or the service, or needs a look-up that is now to be made */
-  async handleDue(transaction: LaneTransaction, commit: number, entry: Entry): Promise<DueReply> {
+  async handleDue(transaction: LaneTransaction, entry: Entry): Promise<DueReply> {
     const { calls, clock, lane, policy, processId, reports } = this.#parts;
     const attemptId = randomUUID();
     try {
       const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attemptId, processId }, policy);
       if (decision.kind === 'next' && decision.entry.phase.state === 'INTENT') {
         const isQuoted = entry.phase.state === 'QUOTED';
-        const claim = claimOf(this.#parts, { attemptId, commit }, decision.entry, isQuoted);
+        const claim = claimOf(this.#parts, { attemptId, commit: transaction.commit }, decision.entry, isQuoted);
         if (calls.claim(claim) !== null) return { kind: 'waits' };
       }
       if (decision.kind === 'look-up') return decision;
-      await this.#parts.outcomes.apply(transaction, commit, entry, decision, null);
+      await this.#parts.outcomes.apply(transaction, entry, decision, null);
       const ranOut = decision.kind === 'unchanged' ? null : quoteRunOutOf(entry, decision.entry);
       if (ranOut !== null) transaction.reports.push(() => reports.quoteRanOut(lane, ranOut));
     } catch (error) {
       calls.settle(attemptId);
-      await this.#drop(transaction, commit, entry, error);
+      await this.#drop(transaction, entry, error);
     }
     return { kind: 'handled' };
   }
@@ -92,12 +92,12 @@ export class LaneEntries {
   }
 
   /** Our own code failed on the entry. What it was about is tried again when the lane is restored or the entry is due. */
-  async #drop(transaction: LaneTransaction, commit: number, entry: Entry, error: unknown): Promise<void> {
+  async #drop(transaction: LaneTransaction, entry: Entry, error: unknown): Promise<void> {
     const { clock, lane, policy, reports } = this.#parts;
     reports.failed(lane, 'entry', error);
     const problem = error instanceof Error ? error.message : String(error);
     const decision = decide(entry, { kind: 'dropped', nowMs: clock.nowMs(), problem }, policy);
-    await this.#parts.outcomes.apply(transaction, commit, entry, decision, null);
+    await this.#parts.outcomes.apply(transaction, entry, decision, null);
   }
 }
 

@@ -1,21 +1,19 @@
 /** Decisions of persons on results: the next revision, or a dead letter that says why not. */
 import type { Clock } from '../clock.ts';
 import type { DecisionIntake } from '../consumers/decision-intake.ts';
-import type { LaneInbox } from '../consumers/inbox.ts';
-import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
+import type { InputMessage } from '../consumers/input-message.ts';
 import { letterAside, type Place } from '../consumers/message-origin.ts';
 import { decideByOperator } from '../ledger/operator.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
-import { takeFrom } from './inbox-taking.ts';
 import type { LaneMemory } from './memory.ts';
 import type { DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 export type DecisionItem = Exclude<DecisionIntake, { kind: 'unavailable' }>;
 
 export interface DecisionParts {
   readonly lane: number;
-  readonly failures: MessageFailures;
   readonly memory: LaneMemory;
   readonly outcomes: LaneOutcomes;
   readonly policy: LedgerPolicy;
@@ -23,34 +21,19 @@ export interface DecisionParts {
   readonly reports: DeskReports;
 }
 
-export class LaneDecisions {
+export class LaneDecisions implements InputHandler<DecisionItem, never> {
+  readonly name = 'decision';
   readonly #parts: DecisionParts;
 
   constructor(parts: DecisionParts) {
     this.#parts = parts;
   }
 
-  async resolveFrom(
-    transaction: LaneTransaction,
-    commit: number,
-    place: Place,
-    inbox: LaneInbox<DecisionItem>,
-  ): Promise<void> {
-    const { failures, outcomes, reports } = this.#parts;
-    await takeFrom(transaction, {
-      topic: place.topic,
-      inbox,
-      failures,
-      handle: (item) => this.#resolve(transaction, commit, item),
-      setAside: async (message, error) => {
-        const aside = { problem: errorText(error), isByReference: false };
-        outcomes.bury(transaction, letterAside(place, message, aside));
-      },
-      onFailure: (error) => reports.failed(place.lane, 'decision', error),
-    });
+  async setAside(transaction: LaneTransaction, place: Place, message: InputMessage, problem: string): Promise<void> {
+    this.#parts.outcomes.bury(transaction, letterAside(place, message, { problem, isByReference: false }));
   }
 
-  async #resolve(transaction: LaneTransaction, commit: number, item: DecisionItem): Promise<null> {
+  async handle(transaction: LaneTransaction, item: DecisionItem): Promise<null> {
     const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
     switch (item.kind) {
       case 'misrouted':
@@ -66,7 +49,7 @@ export class LaneDecisions {
         if (reply.kind === 'refused') {
           outcomes.bury(transaction, { ...item.original, reason: 'REFUSED_DECISION', message: reply.reason });
         } else {
-          await outcomes.apply(transaction, commit, entry ?? null, reply.decision, null);
+          await outcomes.apply(transaction, entry ?? null, reply.decision, null);
         }
         transaction.reports.push(() => reports.decided(lane, item.decision, reply.kind === 'decided'));
         return null;

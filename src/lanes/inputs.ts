@@ -18,20 +18,27 @@ import { decodeObservation, ID_LENGTH_MAX } from '../status/observation.ts';
 import type { AdmissionCause, CommandItem } from './admission.ts';
 import type { CarefulReading } from './careful-reading.ts';
 import type { DecisionItem } from './decisions.ts';
-import type { LaneDesk } from './desk.ts';
 import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 import type { ObservationItem } from './observations.ts';
 import { LaneStoppedError, type InputStatus, type LaneParts } from './parts.ts';
+import { takeFrom, type Input, type InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** Between questions to brokers whose answer may be a passing fault. */
 const ASK_AGAIN_MS = 500;
 
+/** What is done with what comes in. */
+export interface InputHandlers {
+  readonly commands: InputHandler<CommandItem, AdmissionCause, CommandPlace>;
+  readonly decisions: InputHandler<DecisionItem, never>;
+  readonly observations: InputHandler<ObservationItem, never>;
+}
+
 export class LaneInputs {
   readonly #parts: LaneParts;
-  readonly #commands: { place: CommandPlace; inbox: LaneInbox<CommandItem> }[];
-  readonly #decisions: LaneInbox<DecisionItem>;
-  readonly #observations: LaneInbox<ObservationItem>;
+  readonly #commands: Input<CommandItem, CommandPlace>[];
+  readonly #decisions: Input<DecisionItem>;
+  readonly #observations: Input<ObservationItem>;
   /** Null: messages are read as they come. */
   #careful: CarefulReading | null = null;
   #positions = new Map<string, bigint>();
@@ -45,12 +52,13 @@ export class LaneInputs {
   constructor(parts: LaneParts, wake: () => void) {
     this.#parts = parts;
     const { lane, topics } = parts;
-    const inboxOf = <Item>(
-      topic: string,
+    const inputOf = <Item, At extends Place>(
+      place: At,
       read: (message: InputMessage) => Promise<ReadResult<Item>>,
       aside: (message: InputMessage, aside: Aside) => Item,
-    ): LaneInbox<Item> =>
-      new LaneInbox({
+    ): Input<Item, At> => {
+      const { topic } = place;
+      const inbox = new LaneInbox({
         topic,
         lane,
         read,
@@ -65,25 +73,27 @@ export class LaneInputs {
         seek: (offset) => parts.seek(topic, lane, offset),
         resume: () => parts.resume(topic, lane),
       });
+      return { place, inbox };
+    };
     this.#commands = parts.commandTypes.map((type) => {
-      const topic = topics.commands[type];
-      const place = { topic, lane, commandType: type };
-      const inbox = inboxOf<CommandItem>(
-        topic,
+      const place = { topic: topics.commands[type], lane, commandType: type };
+      return inputOf<CommandItem, CommandPlace>(
+        place,
         (message) => this.#readCommand(place, message),
         (message, aside) => setAside(parts, place, message, aside, parts.clock.nowMs()),
       );
-      return { place, inbox };
     });
-    this.#decisions = inboxOf<DecisionItem>(
-      topics.operatorDecisions,
-      (message) => this.#readDecision(message),
-      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(this.#decisionPlace(), message, aside) }),
+    const decisions = { topic: topics.operatorDecisions, lane };
+    this.#decisions = inputOf<DecisionItem, Place>(
+      decisions,
+      (message) => this.#readDecision(decisions, message),
+      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(decisions, message, aside) }),
     );
-    this.#observations = inboxOf<ObservationItem>(
-      topics.observations,
-      async (message) => ({ kind: 'item', item: readObservation(this.#observationPlace(), parts.laneCount, message) }),
-      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(this.#observationPlace(), message, aside) }),
+    const observations = { topic: topics.observations, lane };
+    this.#observations = inputOf<ObservationItem, Place>(
+      observations,
+      async (message) => ({ kind: 'item', item: readObservation(observations, parts.laneCount, message) }),
+      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(observations, message, aside) }),
     );
   }
 
@@ -206,20 +216,20 @@ export class LaneInputs {
   }
 
   /** Puts what may be admitted into the transaction. @returns by topic, why the rest may not */
-  async admit(desk: LaneDesk, transaction: LaneTransaction, commit: number): Promise<Map<string, AdmissionCause>> {
+  async admit(handlers: InputHandlers, transaction: LaneTransaction): Promise<Map<string, AdmissionCause>> {
     const causes = new Map<string, AdmissionCause>();
     // Until then a topic that is made again could not be told from the one that was read.
     if (!this.#isBound) transaction.want();
-    await desk.decisions.resolveFrom(transaction, commit, this.#decisionPlace(), this.#decisions);
-    this.#decisions.makeRoom();
-    await desk.statusChanges.reduceFrom(transaction, commit, this.#observationPlace(), this.#observations);
-    this.#observations.makeRoom();
+    await takeFrom(this.#parts, transaction, this.#decisions, handlers.decisions);
+    this.#decisions.inbox.makeRoom();
+    await takeFrom(this.#parts, transaction, this.#observations, handlers.observations);
+    this.#observations.inbox.makeRoom();
     this.#turn += 1;
     for (let index = 0; index < this.#commands.length; index += 1) {
       const command = this.#commands[(this.#turn + index) % this.#commands.length];
       if (command === undefined) continue;
       const { inbox, place } = command;
-      const cause = await desk.admission.admitFrom(transaction, commit, place, inbox);
+      const cause = await takeFrom(this.#parts, transaction, command, handlers.commands);
       if (cause !== null) causes.set(place.topic, cause);
       if (cause !== null && cause !== 'failed') this.#careful?.declined(place.topic);
       inbox.makeRoom();
@@ -260,21 +270,13 @@ export class LaneInputs {
   }[] {
     return [
       ...this.#commands.map(({ inbox, place }) => ({ topic: place.topic, type: place.commandType, inbox })),
-      { topic: this.#parts.topics.operatorDecisions, type: null, inbox: this.#decisions },
-      { topic: this.#parts.topics.observations, type: null, inbox: this.#observations },
+      { topic: this.#decisions.place.topic, type: null, inbox: this.#decisions.inbox },
+      { topic: this.#observations.place.topic, type: null, inbox: this.#observations.inbox },
     ];
   }
 
-  #decisionPlace(): Place {
-    return { topic: this.#parts.topics.operatorDecisions, lane: this.#parts.lane };
-  }
-
-  #observationPlace(): Place {
-    return { topic: this.#parts.topics.observations, lane: this.#parts.lane };
-  }
-
-  async #readDecision(message: InputMessage): Promise<ReadResult<DecisionItem>> {
-    const read = await readDecision(this.#parts.intake, this.#decisionPlace(), message);
+  async #readDecision(place: Place, message: InputMessage): Promise<ReadResult<DecisionItem>> {
+    const read = await readDecision(this.#parts.intake, place, message);
     return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
   }
 

@@ -13,6 +13,7 @@ import { GroupMember } from '../consumers/group-member.ts';
 import { clientIdOf, groupProcess, type GroupProcess } from '../consumers/group-processes.ts';
 import { MessageFailures } from '../consumers/message-failures.ts';
 import { TopicOffsets, type PartitionOffsets } from '../consumers/topic-offsets.ts';
+import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
 import { LaneProducer } from '../producers/lane-producer.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
@@ -21,8 +22,7 @@ import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import { topicNames } from '../records/topics.ts';
 import { StatusPoller, type PollerReports } from '../status/poller/poller.ts';
-import { recordRestingSinceMs } from '../status/rest.ts';
-import { decodeTransactionState } from '../status/transaction-state.ts';
+import { decodeTransactionState, recordRestingSinceMs } from '../status/transaction-state.ts';
 import { LedgerReader } from '../store/ledger-reader.ts';
 import { LedgerRestore } from '../store/ledger-restore.ts';
 import { openLedgerStore, type OpenedLedger } from '../store/ledger-start.ts';
@@ -32,11 +32,9 @@ import { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
 import { InputWatch, type WatchedReader } from './input-watch.ts';
 import { Lane } from './lane.ts';
-import { ledgerPolicy } from './ledger-policy.ts';
 import { LookUps } from './look-ups.ts';
-import type { LaneReports } from './loss.ts';
 import type { DeskReports } from './outcomes.ts';
-import type { LaneParts, LaneStatus } from './parts.ts';
+import type { LaneParts, LaneReports, LaneStatus } from './parts.ts';
 import { POLLER_LANE, pollerPort } from './poller-link.ts';
 
 export interface LaneSetOptions {
@@ -342,4 +340,16 @@ export class LaneSet {
 /** Simulating payments is served in a sandbox alone. */
 export function servedCommandTypes(config: Pick<Config, 'SANDBOX_COMMANDS'>): CommandType[] {
   return COMMAND_TYPES.filter((type) => type !== 'simulate-uma-receive' || config.SANDBOX_COMMANDS);
+}
+
+/** The settings that decisions on entries depend on. */
+function ledgerPolicy(config: Config): LedgerPolicy {
+  return {
+    apiTimeoutMs: config.API_TIMEOUT_MS,
+    settlingTimeMs: config.SETTLING_TIME_MS,
+    idempotentOperations: new Set(config.API_IDEMPOTENT_OPERATIONS),
+    idempotencyRetentionMs: config.API_IDEMPOTENCY_RETENTION,
+    immediateExecution: config.IMMEDIATE_EXECUTION,
+    commandMaxAgeMs: config.COMMAND_MAX_AGE,
+  };
 }

@@ -18,12 +18,11 @@ import { sleep } from '../consumers/signal.ts';
 import { decodeSuspect, LedgerFormatError, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
 import { LaneInputs } from './inputs.ts';
-import { lossOf, type LaneLoss } from './loss.ts';
 import { acquireOwnership } from './ownership.ts';
 import { LaneStoppedError, type LaneParts, type LaneStage, type LaneStatus } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
 import { LaneTenure, type Ownership } from './tenure.ts';
-import { LaneTroubles, type Attempted } from './troubles.ts';
+import { type Attempted, type LaneLoss, LaneTroubles, lossOf } from './troubles.ts';
 
 /** Between looks at what is waited for. */
 const STEP_MS = 50;

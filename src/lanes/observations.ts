@@ -1,15 +1,14 @@
 /** Status changes of a lane: observations are reduced over the state of their transaction (invariant I4). */
-import type { LaneInbox } from '../consumers/inbox.ts';
-import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
+import type { InputMessage } from '../consumers/input-message.ts';
 import { letterAside, type Place } from '../consumers/message-origin.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
 import { statusRecords } from '../producers/status-events.ts';
 import type { Observation } from '../status/observation.ts';
 import { reduce } from '../status/reducer.ts';
-import { takeFrom } from './inbox-taking.ts';
 import type { LaneMemory } from './memory.ts';
 import type { DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 export type ObservationItem =
@@ -20,50 +19,36 @@ export type ObservationItem =
 export interface StatusParts {
   readonly lane: number;
   readonly laneCount: number;
-  readonly failures: MessageFailures;
   readonly memory: LaneMemory;
   readonly outcomes: LaneOutcomes;
   readonly writer: ResultWriter;
   readonly reports: DeskReports;
 }
 
-export class LaneStatusChanges {
+export class LaneStatusChanges implements InputHandler<ObservationItem, never> {
+  readonly name = 'observation';
   readonly #parts: StatusParts;
 
   constructor(parts: StatusParts) {
     this.#parts = parts;
   }
 
-  async reduceFrom(
-    transaction: LaneTransaction,
-    commit: number,
-    place: Place,
-    inbox: LaneInbox<ObservationItem>,
-  ): Promise<void> {
-    const { failures, outcomes, reports } = this.#parts;
-    await takeFrom(transaction, {
-      topic: place.topic,
-      inbox,
-      failures,
-      handle: async (item) => {
-        if (item.kind === 'observation') await this.#reduce(transaction, commit, item.id, item.observation);
-        else outcomes.bury(transaction, item.letter);
-        return null;
-      },
-      setAside: async (message, error) => {
-        const aside = { problem: errorText(error), isByReference: false };
-        outcomes.bury(transaction, letterAside(place, message, aside));
-      },
-      onFailure: (error) => reports.failed(place.lane, 'observation', error),
-    });
+  async handle(transaction: LaneTransaction, item: ObservationItem): Promise<null> {
+    if (item.kind === 'observation') await this.#reduce(transaction, item.id, item.observation);
+    else this.#parts.outcomes.bury(transaction, item.letter);
+    return null;
   }
 
-  async #reduce(transaction: LaneTransaction, commit: number, id: string, observation: Observation): Promise<void> {
+  async setAside(transaction: LaneTransaction, place: Place, message: InputMessage, problem: string): Promise<void> {
+    this.#parts.outcomes.bury(transaction, letterAside(place, message, { problem, isByReference: false }));
+  }
+
+  async #reduce(transaction: LaneTransaction, id: string, observation: Observation): Promise<void> {
     const { lane, laneCount, memory, reports, writer } = this.#parts;
     const reduction = reduce(memory.transaction(id), id, observation);
     const records = await statusRecords(writer, laneCount, reduction, observation.carried);
     transaction.putTransaction(reduction.state);
-    memory.putTransaction(reduction.state, commit);
+    memory.putTransaction(reduction.state, transaction.commit);
     transaction.add(...records);
     if (reduction.transactionEvent !== null) transaction.reports.push(() => reports.statusChanged(lane, 'transaction'));
     for (let count = 0; count < reduction.quoteEvents.length; count += 1)

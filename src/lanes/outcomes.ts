@@ -5,9 +5,9 @@
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import type { Arrival } from '../ledger/admission.ts';
 import type { Decision, Seen } from '../ledger/decision.ts';
-import { doneEntry } from '../ledger/done.ts';
 import type { Copy, Entry } from '../ledger/entry.ts';
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
+import { doneEntry } from '../ledger/transitions.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import {
@@ -21,8 +21,7 @@ import type { Outcome } from '../records/commands.ts';
 import { laneOf } from '../records/keys.ts';
 import type { CommandResult, OperatorDecision } from '../records/types.ts';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
-import type { CallTimes } from './command-traces.ts';
-import type { CommandTraces } from './command-traces.ts';
+import type { CallTimes, CommandTraces } from './command-traces.ts';
 import type { LaneMemory } from './memory.ts';
 import type { LaneTransaction } from './transaction.ts';
 
@@ -66,7 +65,7 @@ export class LaneOutcomes {
    */
   async apply(
     transaction: LaneTransaction,
-    commit: number,
+
     before: Entry | null,
     decision: Decision,
     call: CallTimes | null,
@@ -79,18 +78,18 @@ export class LaneOutcomes {
       const { entry, result } = decision;
       const event = await resultEvent(writer, result, entry.carried);
       const done = doneEntry(entry, result.outcome as Outcome, Number(result.completedAt), event);
-      this.put(transaction, commit, done);
+      this.put(transaction, done);
       transaction.add(resultRecord(writer, lane, entry.key, event), ...this.#replays(entry.copies, done));
       this.#reportResult(transaction, entry, result);
     } else {
-      this.put(transaction, commit, decision.entry);
+      this.put(transaction, decision.entry);
     }
     transaction.add(...observed);
   }
 
-  put(transaction: LaneTransaction, commit: number, entry: Entry): void {
+  put(transaction: LaneTransaction, entry: Entry): void {
     transaction.putEntry(entry);
-    this.#parts.memory.putEntry(entry, commit);
+    this.#parts.memory.putEntry(entry, transaction.commit);
   }
 
   bury(transaction: LaneTransaction, letter: DeadLetter): void {

@@ -16,15 +16,22 @@ import type { AdmissionCause } from './admission.ts';
 import type { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
 import type { LookUps } from './look-ups.ts';
-import type { LaneLoss } from './loss.ts';
 import type { DeskReports } from './outcomes.ts';
 import type { RetentionPolicy } from './retention.ts';
-import type { Trouble } from './troubles.ts';
+import type { LaneLoss, Trouble } from './troubles.ts';
 
 export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped';
 
 /** A lane must not go on; only a person can mend it. */
 export class LaneStoppedError extends Error {}
+
+/** What the metrics count of lanes, whatever passes through them. */
+export interface LaneReports {
+  committed(): void;
+  laneLost(reason: LaneLoss): void;
+  /** Messages came again that the lane has had; they were passed over. */
+  redelivered(messages: number): void;
+}
 
 export interface LaneParts {
   readonly lane: number;

@@ -12,12 +12,15 @@ import { Signal } from '../consumers/signal.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
-import type { AdmissionCause } from './admission.ts';
+import { LaneAdmission, type AdmissionCause } from './admission.ts';
+import { LaneEntries } from './answers.ts';
 import { LaneCalls } from './attempts.ts';
 import { CarefulReading } from './careful-reading.ts';
-import { laneDesk, type LaneDesk } from './desk.ts';
-import type { LaneInputs } from './inputs.ts';
+import { LaneDecisions } from './decisions.ts';
+import type { InputHandlers, LaneInputs } from './inputs.ts';
 import { LaneMemory } from './memory.ts';
+import { LaneStatusChanges } from './observations.ts';
+import { LaneOutcomes } from './outcomes.ts';
 import type { LaneParts } from './parts.ts';
 import { LaneRetention } from './retention.ts';
 import { LaneSubmissions } from './submissions.ts';
@@ -44,7 +47,8 @@ export class LaneTenure {
   readonly #ownership: Ownership;
   readonly #signal = new Signal();
   readonly #memory: LaneMemory;
-  readonly #desk: LaneDesk;
+  readonly #entries: LaneEntries;
+  readonly #handlers: InputHandlers;
   readonly #retention: LaneRetention;
   readonly #alarms: LaneAlarms;
   readonly #laneCalls: LaneCalls;
@@ -76,7 +80,14 @@ export class LaneTenure {
         ? null
         : new CarefulReading(ownership.careful.suspect, (suspect) => this.submit([this.#markOf(suspect)]));
     this.#memory = new LaneMemory(parts.index, parts.lane, ownership.token);
-    this.#desk = laneDesk(parts, this.#memory);
+    const outcomes = new LaneOutcomes({ ...parts, memory: this.#memory });
+    const shared = { ...parts, memory: this.#memory, outcomes };
+    this.#entries = new LaneEntries(shared);
+    this.#handlers = {
+      commands: new LaneAdmission(shared),
+      decisions: new LaneDecisions(shared),
+      observations: new LaneStatusChanges(shared),
+    };
     this.#retention = new LaneRetention(parts, this.#memory);
     const wake = (): void => this.wake();
     this.#alarms = new LaneAlarms(parts.clock, wake);
@@ -99,8 +110,7 @@ export class LaneTenure {
   async run(): Promise<void> {
     const { calls } = this.#parts;
     while (!this.#isOver()) {
-      const commit = this.#commit + 1;
-      const transaction = await this.#gather(commit);
+      const transaction = await this.#gather();
       if (this.#isOver()) return;
       if (transaction.isEmpty()) {
         for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
@@ -112,11 +122,11 @@ export class LaneTenure {
       const { producer, token } = this.#ownership;
       this.#attempted = this.#attemptOf(transaction);
       await producer.commit(
-        transaction.records({ token, commit, topicIds: this.#inputs.topicIds() }, this.#inputs.positions()),
+        transaction.records({ token, topicIds: this.#inputs.topicIds() }, this.#inputs.positions()),
         transaction.groupOffsets(),
       );
       if (this.#isOver()) return;
-      this.#committed(transaction, commit);
+      this.#committed(transaction);
     }
   }
 
@@ -191,10 +201,11 @@ export class LaneTenure {
     return this.#committedMs;
   }
 
-  async #gather(commit: number): Promise<LaneTransaction> {
+  async #gather(): Promise<LaneTransaction> {
     const { clock, lane, topics } = this.#parts;
     const transaction = new LaneTransaction({
       lane,
+      commit: this.#commit + 1,
       ledgerTopic: topics.ledger,
       inputTopics: this.#inputTopics,
       unitsMax: this.#careful?.isOver() === false ? 1 : Infinity,
@@ -203,7 +214,7 @@ export class LaneTenure {
     while (!transaction.isFull()) {
       const happened = this.#laneCalls.takeEvent();
       if (happened === undefined) break;
-      await this.#desk.entries.handleEvent(transaction, commit, happened);
+      await this.#entries.handleEvent(transaction, happened);
       transaction.unitDone();
     }
     if (this.#isBarren(clock.monotonicMs())) transaction.want();
@@ -211,19 +222,19 @@ export class LaneTenure {
     this.#submissions.takeInto(transaction);
     // In turn: while a breaker lets single calls through, commands that always fail must not get all of them.
     this.#isDueFirst = !this.#isDueFirst;
-    if (this.#isDueFirst) await this.#handleDue(transaction, commit);
-    this.#causes = await this.#inputs.admit(this.#desk, transaction, commit);
-    if (!this.#isDueFirst) await this.#handleDue(transaction, commit);
+    if (this.#isDueFirst) await this.#handleDue(transaction);
+    this.#causes = await this.#inputs.admit(this.#handlers, transaction);
+    if (!this.#isDueFirst) await this.#handleDue(transaction);
     // Last: what is forgotten must not be what this transaction is about.
     this.#retention.gather(transaction);
     return transaction;
   }
 
-  async #handleDue(transaction: LaneTransaction, commit: number): Promise<void> {
+  async #handleDue(transaction: LaneTransaction): Promise<void> {
     for (const key of [...this.#alarms.due]) {
       if (transaction.isFull()) return;
       const entry = this.#memory.unfinished.get(key);
-      const reply = entry === undefined ? null : await this.#desk.entries.handleDue(transaction, commit, entry);
+      const reply = entry === undefined ? null : await this.#entries.handleDue(transaction, entry);
       if (reply?.kind === 'waits') continue;
       this.#alarms.due.delete(key);
       transaction.unitDone();
@@ -246,9 +257,9 @@ export class LaneTenure {
     return { topic: topics.ledger, partition: lane, key: SUSPECT_KEY, value: encodeSuspect(suspect), headers: {} };
   }
 
-  #committed(transaction: LaneTransaction, commit: number): void {
+  #committed(transaction: LaneTransaction): void {
     const { calls, clock, onCommit } = this.#parts;
-    this.#commit = commit;
+    this.#commit = transaction.commit;
     this.#committedMs = clock.nowMs();
     this.#inputs.moved(transaction.positions());
     this.#submissions.committed();

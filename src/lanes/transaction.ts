@@ -29,6 +29,8 @@ const HEADER_OVERHEAD_BYTES = 10;
 
 export interface TransactionOptions {
   readonly lane: number;
+  /** Counts the transactions of one ownership, from 1. */
+  readonly commit: number;
   readonly ledgerTopic: string;
   /** Topics whose batches may have COMMAND_BATCH_BYTES_MAX bytes; all others may have CARRIER_BYTES_MAX. */
   readonly inputTopics: ReadonlySet<string>;
@@ -63,6 +65,10 @@ export class LaneTransaction {
 
   constructor(options: TransactionOptions) {
     this.#options = options;
+  }
+
+  get commit(): number {
+    return this.#options.commit;
   }
 
   isEmpty(): boolean {
@@ -133,8 +139,9 @@ export class LaneTransaction {
    * Everything to be written; the position record last, so that whoever has read it has read the commit.
    * @param next offsets of all input topics before this transaction
    */
-  records(owner: Omit<PositionRecord, 'next'>, next: ReadonlyMap<string, bigint>): OutgoingRecord[] {
-    const position = encodePosition({ ...owner, next: Object.fromEntries([...next, ...this.#positions]) });
+  records(owner: Pick<PositionRecord, 'token' | 'topicIds'>, next: ReadonlyMap<string, bigint>): OutgoingRecord[] {
+    const { commit } = this.#options;
+    const position = encodePosition({ ...owner, commit, next: Object.fromEntries([...next, ...this.#positions]) });
     return [
       ...this.#records,
       ...[...this.#entries.values()].map(({ record }) => record),

@@ -5,8 +5,8 @@
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallReport } from '../api/payment-api.ts';
-import type { LaneReports } from '../lanes/loss.ts';
 import type { DeskReports } from '../lanes/outcomes.ts';
+import type { LaneReports } from '../lanes/parts.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
 import type { PollerReports } from '../status/poller/poller.ts';
 import type { MetricDefinition } from './metric-definition.ts';

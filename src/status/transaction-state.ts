@@ -93,6 +93,25 @@ export function isTerminal(status: string | null): boolean {
   return status !== null && TERMINAL_STATUSES.has(status);
 }
 
+/**
+ * Since when the state is at rest, or null: news may come however late. A quote without a transaction lives minutes;
+ * what becomes of one that is executed comes with its transaction.
+ */
+export function restingSinceMs(state: TransactionState): number | null {
+  const isOpen = state.status !== null && !isTerminal(state.status);
+  return isOpen || state.unclearSinceMs !== null ? null : Math.max(state.seenEndedMs, state.quoteSeenEndedMs);
+}
+
+/** The same of a record of the ledger; null, too, for one that cannot be read: it is kept, and whoever asks for it learns so. */
+export function recordRestingSinceMs(value: Buffer): number | null {
+  try {
+    return restingSinceMs(decodeTransactionState(value));
+  } catch (error) {
+    if (error instanceof LedgerFormatError) return null;
+    throw error;
+  }
+}
+
 /** Milliseconds since 1970 of a timestamp of the service; null for none, or one that is not understood. */
 export function instantOf(text: string | null): number | null {
   const ms = text === null ? NaN : Date.parse(text);

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { LmdbLedgerIndex } from '../../src/store/lmdb-ledger-index.ts';
-import { recordRestingSinceMs } from '../../src/status/rest.ts';
+import { recordRestingSinceMs } from '../../src/status/transaction-state.ts';
 import { memoryOf, type Memory } from './process-memory.ts';
 import { donePhase, entryOf, entryRecord, intentPhase, positionRecord, transactionRecord } from './ledger-records.ts';
 

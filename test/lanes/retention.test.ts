@@ -59,6 +59,7 @@ function tombstonesOf(retention: LaneRetention): string[] {
 }
 function gathered(retention: LaneRetention): LaneTransaction {
   const transaction = new LaneTransaction({
+    commit: 1,
     lane: 0,
     ledgerTopic: 'ledger',
     inputTopics: new Set(),
@@ -68,7 +69,7 @@ function gathered(retention: LaneRetention): LaneTransaction {
   return transaction;
 }
 function tombstonesIn(transaction: LaneTransaction): string[] {
-  const records = transaction.records({ token: 'token', commit: 1, topicIds: {} }, new Map());
+  const records = transaction.records({ token: 'token', topicIds: {} }, new Map());
   return records.filter(({ value }) => value === null).map(({ key }) => String(key));
 }
 
@@ -165,7 +166,7 @@ describe('a clock that is wrong by a week, either way, forgets nothing early', (
     clockMs = DUE_MS + 60_000;
     const asking = gathered(retention);
     expect(asking.isEmpty()).toBe(false);
-    expect(asking.records({ token: 'token', commit: 1, topicIds: {} }, new Map())).toHaveLength(1);
+    expect(asking.records({ token: 'token', topicIds: {} }, new Map())).toHaveLength(1);
     expect(gathered(retention).isEmpty()).toBe(true);
     brokerSays(DUE_MS + 60_000);
     clockMs += 60_000;

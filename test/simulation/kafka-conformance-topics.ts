@@ -1,7 +1,7 @@
 /** What becomes of topics and their records, told of the real Kafka and the simulated. */
 import { expect } from 'vitest';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
-import { lossOf } from '../../src/lanes/loss.ts';
+import { lossOf } from '../../src/lanes/troubles.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';

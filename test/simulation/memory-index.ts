@@ -19,8 +19,7 @@ import {
   type OwnerRecord,
   type PositionRecord,
 } from '../../src/ledger/ledger-records.ts';
-import { restingSinceMs } from '../../src/status/rest.ts';
-import { decodeTransactionState } from '../../src/status/transaction-state.ts';
+import { decodeTransactionState, restingSinceMs } from '../../src/status/transaction-state.ts';
 
 interface Lane {
   readonly values: Map<string, Buffer>;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LmdbLedgerIndex, type OpenedStore, type StoreIdentity } from '../../src/store/lmdb-ledger-index.ts';
-import { recordRestingSinceMs } from '../../src/status/rest.ts';
+import { recordRestingSinceMs } from '../../src/status/transaction-state.ts';
 
 export const LANES = 2;
 export const IDENTITY: StoreIdentity = {

@@ -4,35 +4,45 @@
  */
 import { ITEMS_MAX, type LaneInbox } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
-import type { MessageFailures } from '../consumers/message-failures.ts';
+import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
+import type { Place } from '../consumers/message-origin.ts';
+import type { DeskReports } from './outcomes.ts';
 import type { LaneTransaction } from './transaction.ts';
 
-export interface Taking<Item, Stop> {
-  readonly topic: string;
-  readonly inbox: LaneInbox<Item>;
-  readonly failures: MessageFailures;
+/** What an open lane does with the messages of an input. */
+export interface InputHandler<Item, Stop, At extends Place = Place> {
+  /** For the report of a failure. */
+  readonly name: string;
   /** Puts what follows from a message into the transaction, all or nothing; anything but null leaves it where it is. */
-  readonly handle: (item: Item) => Promise<Stop | null>;
+  handle(transaction: LaneTransaction, item: Item): Promise<Stop | null>;
   /** Puts what is left to do with it into the transaction: nothing of it was sent. */
-  readonly setAside: (message: InputMessage, error: unknown) => Promise<void>;
-  readonly onFailure: (error: unknown) => void;
+  setAside(transaction: LaneTransaction, place: At, message: InputMessage, problem: string): Promise<void>;
+}
+
+/** An inbox, and where it stands. */
+export interface Input<Item, At extends Place = Place> {
+  readonly place: At;
+  readonly inbox: LaneInbox<Item>;
 }
 
 /** @returns what stopped it before the end, or null */
-export async function takeFrom<Item, Stop>(
+export async function takeFrom<Item, Stop, At extends Place>(
+  { failures, reports }: { failures: MessageFailures; reports: Pick<DeskReports, 'failed'> },
   transaction: LaneTransaction,
-  { failures, handle, inbox, onFailure, setAside, topic }: Taking<Item, Stop>,
+  { inbox, place }: Input<Item, At>,
+  handler: InputHandler<Item, Stop, At>,
 ): Promise<Stop | 'failed' | null> {
+  const { lane, topic } = place;
   for (let count = 0; count < ITEMS_MAX && !transaction.isFull(); count += 1) {
     const ready = inbox.peek();
     if (ready === undefined) return null;
     try {
-      const stop = await handle(ready.item);
+      const stop = await handler.handle(transaction, ready.item);
       if (stop !== null) return stop;
     } catch (error) {
-      onFailure(error);
+      reports.failed(lane, handler.name, error);
       if (!failures.count(topic, ready.offset)) return 'failed';
-      await setAside(ready.message, error);
+      await handler.setAside(transaction, place, ready.message, errorText(error));
     }
     inbox.take();
     transaction.moveTo(topic, inbox.position() ?? ready.offset + 1n);
