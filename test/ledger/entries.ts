@@ -66,6 +66,7 @@ export function entryAt(commandType: CommandType): Entry {
     immediate: false,
     waits: 0,
     attempts: 0,
+    turnedAway: 0,
     firstSentMs: null,
     lastEndedMs: null,
     unexecuted: null,
