@@ -56,26 +56,7 @@ export const DISTURBANCES = Object.keys(SHARES) as readonly Disturbance[];
 
 export const POISON_KINDS = DISTURBANCES.filter((name): name is PoisonKind => name.startsWith('poison-'));
 
-/** What the processor does not withstand yet: drawn, and left out, until it does. Asked for by name, they come. */
-const NOT_WITHSTOOD: readonly Disturbance[] = [
-  'operators',
-  'clocks',
-  'look-ups',
-  'absence',
-  'topics-again',
-  'truncation',
-  'masses',
-  'poison-others',
-  'poison-unknown-others',
-  'poison-deep-others',
-  'poison-null-header',
-  'poison-null-header-moved',
-  'poison-object-header',
-  'poison-object-header-moved',
-  'poison-moved-partition',
-  'poison-large',
-  'poison-large-moved',
-];
+const NOT_WITHSTOOD: readonly Disturbance[] = ['clocks'];
 
 export type DisturbanceChoice =
   /** The seed decides, but for some. */

@@ -161,6 +161,7 @@ class World {
     await this.#rest();
     const plan = this.#publishers.plan();
     const judged = judgeHistory({
+      topics: this.#topics,
       plan,
       read: readHistory(this.#broker, this.#topics),
       decisions: this.#operators.given,
@@ -230,7 +231,11 @@ class World {
   /** Persons look each UNKNOWN up at the service, and decide what is true. */
   async #decide(): Promise<void> {
     const { given } = this.#operators;
-    const isSettled = (): boolean => unsettled(given, readHistory(this.#broker, this.#topics)).length === 0;
+    const isSettled = (): boolean => {
+      const stopped = this.#fleet.stoppedLanes();
+      const wanted = given.filter(({ partition }) => !stopped.has(partition));
+      return unsettled(wanted, readHistory(this.#broker, this.#topics)).length === 0;
+    };
     await this.#until(isSettled);
     this.#operators.decideUnknown();
     await this.#until(isSettled);

@@ -128,7 +128,9 @@ async function tryMutations(): Promise<void> {
 }
 
 function report(summary: Summary, seconds = secondsSince(beganMs)): void {
-  const given = values.mutation === undefined ? '' : ` --mutation '${values.mutation}'`;
+  const given = (['mutation', 'only', 'without'] as const)
+    .flatMap((name) => (values[name] === undefined ? [] : [` --${name} '${values[name]}'`]))
+    .join('');
   const replay = (seed: number): string => `npm run simulate -- --one ${seed} --trace${given}`;
   const failed = summary.failed.map((failure) => ({ ...failure, replay: replay(failure.seed) }));
   if (values.json) console.log(JSON.stringify({ ...summary, seconds, failed }, null, 2));

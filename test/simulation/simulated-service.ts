@@ -8,6 +8,7 @@ import type { Answer } from '../../src/api/types.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { isJsonObject, parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
 import type { Draws } from './draws.ts';
+import { LATE_MS_MAX } from './simulated-process.ts';
 import { commandKeyOf, ServiceState } from './service-state.ts';
 import type { Disturber } from './simulated-network.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
@@ -100,6 +101,7 @@ export class SimulatedService {
       };
       this.calls += 1;
       const callNumber = this.calls;
+      const deadlineMs = time.nowMs + timeoutMs;
       const deadline = setTimeout(
         () => settle({ kind: isSent ? 'lost' : 'never-sent', reason: `no answer within ${timeoutMs} ms` }),
         timeoutMs,
@@ -134,7 +136,10 @@ export class SimulatedService {
         }
         hooks.onSent?.();
         log(`${owner.name} calls ${request.path.split('?')[0] ?? ''} ${key ?? ''} ${trouble.kind}`);
-        const lateMs = trouble.kind === 'late' ? trouble.byMs : trouble.kind === 'slow' ? trouble.thereMs : 0;
+        // Of a call that was sent by a process that just woke, the deadline may be over already.
+        const lateMsMax = Math.max(0, deadlineMs - time.nowMs) + LATE_MS_MAX;
+        const drawnMs = trouble.kind === 'late' ? trouble.byMs : trouble.kind === 'slow' ? trouble.thereMs : 0;
+        const lateMs = Math.min(drawnMs, lateMsMax);
         const thereMs = draws.between(0.5, WAY_MS_MAX) + lateMs;
         const backMs = draws.between(0.5, WAY_MS_MAX) + (isPage ? this.#options.pageDelayMs(draws) : 0);
         const sentMs = time.nowMs;
