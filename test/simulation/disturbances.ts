@@ -56,8 +56,6 @@ export const DISTURBANCES = Object.keys(SHARES) as readonly Disturbance[];
 
 export const POISON_KINDS = DISTURBANCES.filter((name): name is PoisonKind => name.startsWith('poison-'));
 
-const NOT_WITHSTOOD: readonly Disturbance[] = ['clocks'];
-
 export type DisturbanceChoice =
   /** The seed decides, but for some. */
   | { readonly kind: 'drawn'; readonly without: readonly Disturbance[] }
@@ -70,6 +68,6 @@ export function drawDisturbances(draws: Draws, choice: DisturbanceChoice): Reado
   return new Set(
     choice.kind === 'fixed'
       ? choice.disturbances
-      : drawn.filter((disturbance) => !choice.without.includes(disturbance) && !NOT_WITHSTOOD.includes(disturbance)),
+      : drawn.filter((disturbance) => !choice.without.includes(disturbance)),
   );
 }

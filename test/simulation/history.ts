@@ -44,6 +44,8 @@ export interface HistoryReport {
 const PREFIX = 'simulated';
 /** Longer than all doubt, sessions, transactions and pauses that a history can hold, one after the other. */
 const HEAL_MS_MAX = 240_000;
+/** The same where clocks are wrong: what they wrote is waited for as long as it could be true. */
+const CLOCKS_HEAL_MS_MAX = 1_800_000;
 /** What a zombie may still do, or a late call: nothing may come of it. */
 const REST_MS = 8_000;
 const LOOK_MS = 250;
@@ -243,7 +245,7 @@ class World {
   }
 
   async #until(isOver: () => boolean): Promise<void> {
-    const untilMs = this.#time.nowMs + HEAL_MS_MAX;
+    const untilMs = this.#time.nowMs + (this.#scenario.disturbed.has('clocks') ? CLOCKS_HEAL_MS_MAX : HEAL_MS_MAX);
     while (!isOver() && this.#time.nowMs < untilMs) await this.#time.runUntil(() => false, this.#time.nowMs + LOOK_MS);
   }
 
