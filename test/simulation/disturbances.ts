@@ -47,6 +47,12 @@ const SHARES = {
   'poison-moved-partition': 0.04,
   'poison-large': 0.02,
   'poison-large-moved': 0.02,
+  /** A member of a JSON object that is there twice. */
+  'poison-twice': 0.04,
+  /** Our own code fails when it reads the message. */
+  'poison-bug': 0.04,
+  /** Brokers take no record that has what is in it. */
+  'poison-refused': 0.04,
 } as const;
 
 export type Disturbance = keyof typeof SHARES;

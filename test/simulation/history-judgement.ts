@@ -22,7 +22,7 @@ import type { Disturbance } from './disturbances.ts';
 import { carriedOut, judgeAnswered, judgeDecided, unsettled } from './decided-judgement.ts';
 import type { GivenDecision } from './operators.ts';
 import { lanesOf } from './publishers.ts';
-import { POISON_PREFIX } from './poison.ts';
+import { POISON_PREFIX, type Poison } from './poison.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { StoredRecord } from './simulated-log.ts';
 import { eventValue } from './simulated-registry.ts';
@@ -48,8 +48,8 @@ export interface JudgedHistory {
   readonly disturbed: ReadonlySet<Disturbance>;
   /** When all processors left for longer than states of transactions are remembered; Infinity: never. */
   readonly absentFromMs: number;
-  /** Keys of poison that was published. */
-  readonly poison: ReadonlySet<string>;
+  /** What was published. */
+  readonly poison: readonly Poison[];
   /** Lanes that wait for a person in the end, and why. */
   readonly stoppedLanes: ReadonlyMap<number, string>;
   /** Lanes of which an administrator removed messages. */
@@ -136,7 +136,7 @@ export function judgeHistory(history: JudgedHistory): {
       ...judgePoison(history),
       ...judgeStops(history),
       // Poison may make our own code fail: the message is set aside.
-      ...(poison.size > 0 ? [] : failures),
+      ...(poison.length > 0 ? [] : failures),
       ...judgeLedger(read.ledger),
       ...judgeCalls(history),
     ],
@@ -196,13 +196,16 @@ function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
     .map(([lane, reason]) => `lane ${lane} stopped without need: ${reason}`);
 }
 
-/** Each is answered or buried, but in lanes that wait for a person. */
+/** Each is answered as it should be, but in lanes that wait for a person. */
 function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): string[] {
-  const answered = new Set(read.results.map(({ headers }) => headers['in-reply-to']));
-  const buried = new Set(read.deadLetters.map(({ key }) => key?.toString()));
-  return [...poison]
-    .filter((key) => !answered.has(key) && !buried.has(key) && !stoppedLanes.has(laneOf(key, laneCount)))
-    .map((key) => `${key}: neither answered nor buried`);
+  const first = new Map(read.results.filter(({ value }) => value.revision === 1).map(({ key, value }) => [key, value]));
+  return poison
+    .filter(({ key }) => first.has(key) || !stoppedLanes.has(laneOf(key, laneCount)))
+    .flatMap(({ allowed, key }) => {
+      const outcome = first.get(key)?.outcome ?? null;
+      if (allowed.some((one) => one === outcome)) return [];
+      return [`${key}: ${outcome ?? 'not answered'}, not ${allowed.join(' or ')}`];
+    });
 }
 
 /**

@@ -21,11 +21,15 @@ const TOPIC_GONE_MS_MAX = 2_000;
 const UNREAD_MS = 250;
 const LEADER_MS_MAX = 5_000;
 const LOW_END_MS_MAX = 8_000;
+/** Longer than from one look of a processor to the next. */
+const LEADER_RESTS_MS = 12_000;
 
 export class KafkaUpkeep {
   /** Lanes of which messages were removed. */
   readonly jumped = new Set<number>();
   readonly #options: UpkeepOptions;
+  /** By partition. */
+  readonly #movableFromMs = new Map<string, number>();
   #isOver = false;
 
   constructor(options: UpkeepOptions) {
@@ -100,9 +104,14 @@ export class KafkaUpkeep {
       const [topic, lane] = [draws.pick(broker.topics()), draws.below(scenario.laneCount)];
       const partition = broker.log(topic, lane);
       const end = Math.floor(draws.between(partition.lowOffset(), partition.lastStableOffset()));
-      broker.moveLeader(topic, lane, end, draws.between(100, LOW_END_MS_MAX));
-      log(`${topic}, partition ${lane} seems to end at ${end}`);
+      const durationMs = draws.between(100, LOW_END_MS_MAX);
       this.#moveLeaderLater();
+      // What seems so for longer than leaders explain is taken to be so.
+      const name = `${topic}/${lane}`;
+      if ((this.#movableFromMs.get(name) ?? 0) > time.nowMs) return;
+      this.#movableFromMs.set(name, time.nowMs + durationMs + LEADER_RESTS_MS);
+      broker.moveLeader(topic, lane, end, durationMs);
+      log(`${topic}, partition ${lane} seems to end at ${end}`);
     });
   }
 

@@ -194,7 +194,7 @@ export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
     }
     default:
       return draws.chance(0.3)
-        ? { kind: 'status', httpStatus: draws.pick([429, 429, 401]), takesEffect: false }
+        ? { kind: 'status', httpStatus: draws.pick([429, 429, 401, 404]), takesEffect: false }
         : { kind: 'status', httpStatus: draws.pick([500, 502, 503]), takesEffect: draws.chance(0.5) };
   }
 }

@@ -55,6 +55,7 @@ export interface ServiceOptions {
 }
 
 const ANSWERLESS: readonly CallTrouble['kind'][] = ['lost-before', 'lost-after', 'late'];
+const PROXYS: readonly number[] = [403, 404];
 const WAY_MS_MAX = 40;
 const DIAL_MS_MAX = 1_500;
 const RETRY_AFTER_SECONDS = 1;
@@ -190,7 +191,9 @@ export class SimulatedService {
       case 'status': {
         const { httpStatus, retryAfterSeconds = RETRY_AFTER_SECONDS, takesEffect } = trouble;
         if (takesEffect) this.state.performed(request, sentMs);
-        const body = JSON.stringify({ status: httpStatus, code: 'TROUBLE', message: 'of the simulation' });
+        // A page of a proxy says nothing of the service.
+        const code = PROXYS.includes(httpStatus) ? {} : { code: 'TROUBLE' };
+        const body = JSON.stringify({ status: httpStatus, ...code, message: 'of the simulation' });
         const retryAfter = httpStatus === 429 ? String(retryAfterSeconds) : null;
         return { kind: 'response', httpStatus, retryAfter, location: null, body, cut: false };
       }
