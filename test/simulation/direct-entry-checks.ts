@@ -114,6 +114,22 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     },
   },
   {
+    wrong: 'a look-up that was asked for before the latest attempt settles it',
+    holds: () => {
+      const finding = { kind: 'found' as const, transaction: aTransaction() };
+      const event = { kind: 'looked-up' as const, attempts: 1, finding, nowMs: NOW_MS };
+      return decide({ ...doubtful(entryAt('execute-quote')), attempts: 2 }, event, policy).kind === 'unchanged';
+    },
+  },
+  {
+    wrong: 'a page of a proxy refuses a command',
+    holds: () => {
+      const error = { code: null, message: '', details: null };
+      const reading = { kind: 'not-here' as const, httpStatus: 404, serviceFails: false, error, rawResponse: '' };
+      return verdictOf(reading, 'SAME_KEY', { inDoubt: false, canBeLookedUp: false }).kind === 'wait';
+    },
+  },
+  {
     wrong: 'a page of a proxy is taken for the answer to the first call',
     holds: () => {
       const error = { code: null, message: '', details: null };

@@ -8,7 +8,7 @@ import { forcedJumpOf } from '../../src/consumers/forced-jumps.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
 import { LaneInbox } from '../../src/consumers/lane-inbox.ts';
 import { readCommandFields } from '../../src/records/command-fields.ts';
-import { parseUnambiguous, stringifyLossless } from '../../src/records/lossless-json.ts';
+import { JsonMeaningError, parseUnambiguous, stringifyLossless } from '../../src/records/lossless-json.ts';
 import { loadSchema } from '../../src/records/schemas.ts';
 import { readerRecord, writerSchema } from '../../src/records/writer-schema.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
@@ -17,6 +17,7 @@ import type { DirectCheck } from './direct-checks.ts';
 const SLOTS = 4;
 const NOW = { nowMs: 1_000, intervalMs: 0 };
 const MANY = 200;
+const DEEP = 1_000_000;
 const silence = (): void => undefined;
 
 /** The batch that a broker sends where something else was asked for. */
@@ -57,6 +58,18 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
         if (step?.kind === 'begin' && step.attemptId === 'transfer') return true;
       }
       return false;
+    },
+  },
+  {
+    wrong: 'the slot of an intent that was not committed is lost',
+    holds: () => {
+      const scheduler = new CallScheduler(1);
+      scheduler.ask('execution', 0, 1, NOW.nowMs);
+      scheduler.next(NOW);
+      if (!scheduler.take('execution', 'execution', 0, NOW.nowMs)) return false;
+      scheduler.cancel('execution');
+      scheduler.queue('transfer', 'transfer', 0);
+      return scheduler.next(NOW)?.kind === 'begin';
     },
   },
   {
@@ -129,6 +142,25 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a publisher’s field that our schema does not have is dropped without a word',
     holds: () => !readCommandFields('transfer-in', withUnknownField()).ok,
+  },
+  {
+    wrong: 'JSON that is nested beyond any stack ends its parser',
+    holds: () => {
+      try {
+        parseUnambiguous('['.repeat(DEEP) + ']'.repeat(DEEP));
+      } catch (error) {
+        return error instanceof JsonMeaningError;
+      }
+      return false;
+    },
+  },
+  {
+    wrong: 'a result tells of any number of problems',
+    holds: () => {
+      const unknown = Array.from({ length: MANY }, (_, index) => [`f${index}`, null]);
+      const read = readCommandFields('transfer-in', { ...transferInOf('key'), ...Object.fromEntries(unknown) });
+      return !read.ok && read.problems.length < MANY;
+    },
   },
   {
     wrong: 'a whole command is refused',

@@ -130,7 +130,7 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
     find: `    reservation.state.held -= 1;
 `,
     replace: '',
-    among: ['handovers', 'slow-service'],
+    isToldDirectly: true,
   },
   {
     name: 'a class below its share of the slots does not go first',

@@ -40,7 +40,7 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     file: 'ledger/settle-by-look-up.ts',
     find: ' || event.attempts !== entry.attempts',
     replace: '',
-    among: ['look-ups'],
+    isToldDirectly: true,
   },
   {
     name: 'a proof speaks of attempts that came after it',
@@ -85,7 +85,7 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     file: 'ledger/verdict.ts',
     find: 'if (canBeLookedUp) return lookUp(reading);',
     replace: '',
-    among: ['look-ups'],
+    isToldDirectly: true,
   },
   {
     name: 'a page of a proxy is the service’s refusal',
@@ -93,6 +93,7 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     find: `if (reading.error.code === null) return waitForService(reading);
       return inDoubt`,
     replace: 'return inDoubt',
+    isToldDirectly: true,
   },
   {
     name: 'a page of a proxy answers for the first call',

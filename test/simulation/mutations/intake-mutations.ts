@@ -16,7 +16,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     file: 'records/command-fields.ts',
     find: '.slice(0, PROBLEMS_MAX)',
     replace: '.slice(0)',
-    among: ['poison-many-fields'],
+    isToldDirectly: true,
   },
   {
     name: 'of a member that is there twice the last counts',
@@ -32,7 +32,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     find: `  if (ambiguity?.kind === 'too-deep') throw new JsonMeaningError(ambiguity.problem);
 `,
     replace: '',
-    among: ['poison-deep'],
+    isToldDirectly: true,
   },
   {
     name: 'a name that cannot be passed on is left out',
