@@ -16,6 +16,7 @@ import { MemoryIndex } from './memory-index.ts';
 
 const NOW_MS = 2_000;
 const HOUR_MS = 3_600_000;
+const LARGE_BYTES = 5 * 1024 * 1024;
 const policy = aPolicy();
 
 function answered(attemptId: string, reading: Parameters<typeof verdictOf>[0]): Decision {
@@ -83,6 +84,15 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
       });
       new LaneRetention(parts, memory).gather(transaction);
       return transaction.isEmpty();
+    },
+  },
+  {
+    wrong: 'a transaction takes more than a batch may have',
+    holds: () => {
+      const options = { lane: 0, ledgerTopic: 'ledger', inputTopics: new Set<string>(), unitsMax: Infinity };
+      const transaction = new LaneTransaction(options);
+      transaction.add({ topic: 'ledger', partition: 0, key: 'key', value: Buffer.alloc(LARGE_BYTES), headers: {} });
+      return transaction.isFull();
     },
   },
   {

@@ -50,13 +50,6 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
     among: ['leaders'],
   },
   {
-    name: 'a lane is opened though its topic jumped',
-    file: 'consumers/lane-inputs.ts',
-    find: 'if (jump !== null) throw new LaneStoppedError(jump.reason);',
-    replace: '',
-    among: ['topics-again'],
-  },
-  {
     name: 'a change of leader stops lanes that are opened',
     file: 'consumers/lane-inputs.ts',
     find: 'clock.monotonicMs() + JUMP_PATIENCE_MS',

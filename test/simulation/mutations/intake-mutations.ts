@@ -103,7 +103,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     file: 'consumers/lane-transaction.ts',
     find: 'if (batchBytes >= batchBytesMax * FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;',
     replace: '',
-    among: ['masses'],
+    isToldDirectly: true,
   },
   {
     name: 'a lane that is lost over and over reads on as ever',
@@ -125,12 +125,5 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     find: 'const isOver = this.#harmless >= HARMLESS_MAX;',
     replace: 'const isOver = Number.isNaN(0);',
     isToldDirectly: true,
-  },
-  {
-    name: 'careful reading takes several messages at once',
-    file: 'consumers/lane-tenure.ts',
-    find: 'unitsMax: this.#careful?.isOver() === false ? 1 : Infinity',
-    replace: 'unitsMax: Infinity',
-    among: ['poison-refused'],
   },
 ];
