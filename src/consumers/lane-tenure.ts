@@ -12,6 +12,7 @@ import type { Entry } from '../ledger/entry.ts';
 import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
 import type { AdmissionCause } from './lane-admission.ts';
 import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
+import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
 import { CarefulReading } from './careful-reading.ts';
 import { LaneAlarms } from './lane-alarms.ts';
 import { LaneCalls } from './lane-calls.ts';
@@ -79,13 +80,15 @@ export class LaneTenure {
     this.#desk = laneDesk(parts, this.#memory);
     this.#retention = new LaneRetention(parts, this.#memory);
     const wake = (): void => this.wake();
-    this.#alarms = new LaneAlarms(parts.clock, wake);
+    this.#alarms = new LaneAlarms(parts.clock, longestWaitMs(parts.policy), wake);
     this.#laneCalls = new LaneCalls(parts, {
       isCurrent: () => this.#stage !== 'over',
       isOpen: () => this.#stage === 'admitting',
       wake,
     });
-    for (const entry of this.entries()) {
+    for (const known of this.entries()) {
+      const entry = takenUp(known, parts.clock.nowMs(), parts.policy);
+      this.#memory.putEntry(entry, this.#commit);
       if (entry.phase.state === 'INTENT') this.#laneCalls.takeUp(entry);
       else this.#alarms.set(entry);
     }

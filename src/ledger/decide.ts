@@ -15,6 +15,7 @@ import { lookedUp } from './settle-by-look-up.ts';
 import { canBeLookedUp, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 import { doubtful, finish, inDoubt, next, possiblySent, reasonOf } from './transitions.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
+import { withinReach } from './wrong-clocks.ts';
 
 export type LedgerEvent =
   /** The call of the attempt ended. */
@@ -86,8 +87,9 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
   }
 }
 
-function due(entry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy: LedgerPolicy): Decision {
-  if (entry.phase.state === 'INTENT' || entry.phase.state === 'DONE') return UNCHANGED;
+function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy: LedgerPolicy): Decision {
+  if (known.phase.state === 'INTENT' || known.phase.state === 'DONE') return UNCHANGED;
+  const entry = withinReach(known, event.nowMs, policy);
   const plan = planOf(entry, event.nowMs, policy);
   switch (plan.kind) {
     case 'call':

@@ -33,6 +33,7 @@ const FIELDS: Record<CommandType, object> = {
 export function aPolicy(changes: Partial<LedgerPolicy> = {}): LedgerPolicy {
   return {
     apiTimeoutMs: 1_000,
+    callsEndWithinMs: 10_000,
     settlingTimeMs: 500,
     idempotentOperations: new Set(['transfer-in']),
     idempotencyRetentionMs: 24 * HOUR_MS,

@@ -340,7 +340,7 @@ describe('an answer that need not be the service\u2019s word', () => {
       const turnedAway = entryOf(answered(entryAt(commandType), TOLD_TO_WAIT));
       for (const refusal of [CONFLICT, REFUSED]) {
         const refused = entryOf(answered(entryOf(due(turnedAway, 11_000)), refusal));
-        expect(refused.phase).toMatchObject({ state: 'DOUBTFUL', refusal: { httpStatus: expect.any(Number) } });
+        expect(refused.phase).toMatchObject({ state: 'DOUBTFUL', refusal: { error } });
         const done = commandType === 'execute-quote' ? 'COMPLETED' : 'REJECTED';
         expect(resultOf(found(refused, shown({ status: done }), 20_000))).toMatchObject({
           outcome: 'ACCEPTED',

@@ -91,8 +91,11 @@ export function testTopics(kafka: () => KafkaInTest): void {
           0n,
           (fetched) => taken(fetched).length === 1,
         );
-        const isBrokers = Number(batches[0]?.messages[0]?.timestamp) > LONG_AGO_MS;
+        const [record] = batches[0]?.messages ?? [];
+        const isBrokers = Number(record?.timestamp) > LONG_AGO_MS;
         expect(isBrokers).toBe(timestampType === 'LogAppendTime');
+        // Not among the client's types, and what the reader of the ledger goes by.
+        expect(record).toMatchObject({ batchContext: { timestampType: isBrokers ? 1 : 0 } });
       }
     },
   );
