@@ -51,6 +51,25 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     holds: () => answered('an earlier one', { kind: 'never-sent', reason: 'refused' }).kind === 'unchanged',
   },
   {
+    wrong: 'a refusal after a call that was turned away is taken for the word on that call',
+    holds: () => {
+      const event = { kind: 'answered' as const, attemptId: 'attempt', nowMs: NOW_MS };
+      const error = { code: 'CONFLICT', message: 'was executed before', details: null };
+      const reading = { kind: 'conflict' as const, httpStatus: 409, error, rawResponse: '' };
+      return decide({ ...entryAt('execute-quote'), turnedAway: 1 }, { ...event, reading }, policy).kind === 'next';
+    },
+  },
+  {
+    wrong: 'an answer about another transaction settles a rejection',
+    holds: () => {
+      const event = { kind: 'answered' as const, attemptId: 'attempt', nowMs: NOW_MS };
+      const transaction = aTransaction({ id: 'Transaction:another' });
+      const success = { httpStatus: 200, quote: null, transaction, rawResponse: null, warnings: [] };
+      const reading = { kind: 'accepted' as const, ...success };
+      return decide(entryAt('reject-transaction'), { ...event, reading }, policy).kind === 'next';
+    },
+  },
+  {
     wrong: 'a commit of another owner makes a lane forget its own',
     holds: () => {
       const memory = new LaneMemory(new MemoryIndex(1), 0, 'own');

@@ -98,9 +98,8 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a page of a proxy answers for the first call',
     file: 'ledger/verdict.ts',
-    find: `if (reading.error.code === null) return waitForService(reading);
-      return refusal`,
-    replace: 'return refusal',
+    find: 'if (reading.error.code === null || reading.httpStatus === HTTP_FORBIDDEN) return waitForService(reading);',
+    replace: '',
     isToldDirectly: true,
   },
   {
@@ -113,8 +112,22 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a service that says Retry-After 0 is called without a pause',
     file: 'ledger/decide.ts',
-    find: 'Math.max(verdict.afterMs ?? 0, backOffMs(entry.key, entry.waits))',
+    find: 'Math.max(Math.min(verdict.afterMs ?? 0, leftMs), backOffMs(entry.key, entry.waits))',
     replace: '(verdict.afterMs ?? backOffMs(entry.key, entry.waits))',
+    isToldDirectly: true,
+  },
+  {
+    name: 'whoever turned a call away was the service',
+    file: 'ledger/decide.ts',
+    find: 'inDoubt: isRepeated || (',
+    replace: 'inDoubt: (',
+    isToldDirectly: true,
+  },
+  {
+    name: 'an answer about another quote is taken for ours',
+    file: 'ledger/decide.ts',
+    find: 'if (other === null) return accepted(',
+    replace: 'return accepted(',
     isToldDirectly: true,
   },
   {
