@@ -7,6 +7,10 @@ import { COMMAND_TYPES, isCommandType, type CommandType } from './records/comman
 
 /** EX_CONFIG of sysexits: the configuration is wrong. */
 export const EXIT_CODE_CONFIG = 78;
+/** Of API_TIMEOUT_MS. */
+export const API_TIMEOUT_MAX_MS = 300_000;
+/** Of KAFKA_SESSION_TIMEOUT_MS. */
+export const SESSION_TIMEOUT_MAX_MS = 300_000;
 
 export type MaxAgeMs = Record<CommandType, number>;
 
@@ -142,7 +146,7 @@ export const SETTINGS = {
   TOPIC_PREFIX: setting('payments', 'First part of every topic name.', topicName),
   LANES: setting('6', 'Partitions of every topic; fixed for the life of a prefix.', integer(1, 1000)),
   STATE_DIR: setting('./state', 'Directory of the local store; each process locks a folder of its own in it.', text),
-  API_TIMEOUT_MS: setting('10000', 'Overall deadline of one call.', integer(100, 300_000)),
+  API_TIMEOUT_MS: setting('10000', 'Overall deadline of one call.', integer(100, API_TIMEOUT_MAX_MS)),
   SETTLING_TIME_MS: setting(
     '10000',
     "How long after a call's deadline its effect may still appear.",
@@ -176,7 +180,7 @@ export const SETTINGS = {
     'INTENT, PARKED and DOUBTFUL together; at the limit nothing is admitted.',
     integer(1, 100_000),
   ),
-  KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session time-out.', integer(1000, 300_000)),
+  KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session time-out.', integer(1000, SESSION_TIMEOUT_MAX_MS)),
   KAFKA_HEARTBEAT_INTERVAL_MS: setting('1000', 'Heartbeat interval.', integer(100, 60_000)),
   BREAKER_ERROR_PERCENT: setting('50', 'Share of infrastructure faults that opens the breaker.', integer(1, 100)),
   BREAKER_RESET_MS: setting('5000', 'How long an open breaker waits before its trial.', integer(100, 600_000)),

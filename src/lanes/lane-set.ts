@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import { API_TIMEOUT_MAX_MS, SESSION_TIMEOUT_MAX_MS, type Config } from '../config.ts';
 import { GroupMember } from '../consumers/group-member.ts';
 import { clientIdOf, groupProcess, type GroupProcess } from '../consumers/group-processes.ts';
 import { MessageFailures } from '../consumers/message-failures.ts';
@@ -346,6 +346,7 @@ export function servedCommandTypes(config: Pick<Config, 'SANDBOX_COMMANDS'>): Co
 function ledgerPolicy(config: Config): LedgerPolicy {
   return {
     apiTimeoutMs: config.API_TIMEOUT_MS,
+    callsEndWithinMs: SESSION_TIMEOUT_MAX_MS + API_TIMEOUT_MAX_MS,
     settlingTimeMs: config.SETTLING_TIME_MS,
     idempotentOperations: new Set(config.API_IDEMPOTENT_OPERATIONS),
     idempotencyRetentionMs: config.API_IDEMPOTENCY_RETENTION,

@@ -11,6 +11,7 @@
 import { Signal } from '../consumers/signal.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
+import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
 import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
 import { LaneAdmission, type AdmissionCause } from './admission.ts';
 import { LaneEntries } from './answers.ts';
@@ -90,13 +91,15 @@ export class LaneTenure {
     };
     this.#retention = new LaneRetention(parts, this.#memory);
     const wake = (): void => this.wake();
-    this.#alarms = new LaneAlarms(parts.clock, wake);
+    this.#alarms = new LaneAlarms(parts.clock, longestWaitMs(parts.policy), wake);
     this.#laneCalls = new LaneCalls(parts, {
       isCurrent: () => this.#stage !== 'over',
       isOpen: () => this.#stage === 'admitting',
       wake,
     });
-    for (const entry of this.entries()) {
+    for (const known of this.entries()) {
+      const entry = takenUp(known, parts.clock.nowMs(), parts.policy);
+      this.#memory.putEntry(entry, this.#commit);
       if (entry.phase.state === 'INTENT') this.#laneCalls.takeUp(entry);
       else this.#alarms.set(entry);
     }

@@ -2,18 +2,18 @@
 import type { Clock } from '../clock.ts';
 import { wakeAtMs, type Entry } from '../ledger/entry.ts';
 
-/** What a timer of the platform can hold. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
-
 export class LaneAlarms {
   readonly #clock: Clock;
+  readonly #waitMaxMs: number;
   readonly #wake: () => void;
   readonly #timers = new Map<string, NodeJS.Timeout>();
   /** Keys of entries that are due; they stay until they could be handled. */
   readonly due = new Set<string>();
 
-  constructor(clock: Clock, wake: () => void) {
+  /** @param waitMaxMs for no entry longer, whatever instant it has; at most what a timer of the platform can hold */
+  constructor(clock: Clock, waitMaxMs: number, wake: () => void) {
     this.#clock = clock;
+    this.#waitMaxMs = waitMaxMs;
     this.#wake = wake;
   }
 
@@ -24,22 +24,29 @@ export class LaneAlarms {
     this.#timers.delete(entry.key);
     const atMs = wakeAtMs(entry);
     if (atMs === null) return;
-    const waitMs = Math.min(atMs - this.#clock.nowMs(), TIMER_MAX_MS);
-    if (waitMs > 0) {
-      // Looked at anew: the timer may be early, by a little or because it could hold no more.
-      this.#timers.set(
-        entry.key,
-        setTimeout(() => this.set(entry), waitMs),
-      );
-      return;
-    }
-    this.due.add(entry.key);
-    this.#wake();
+    const waitMs = Math.min(atMs - this.#clock.nowMs(), this.#waitMaxMs);
+    this.#arm(entry.key, this.#clock.monotonicMs() + waitMs);
   }
 
   clear(): void {
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
     this.due.clear();
+  }
+
+  /** From here on the wall clock may be set as it will. */
+  #arm(key: string, atMonotonicMs: number): void {
+    const waitMs = atMonotonicMs - this.#clock.monotonicMs();
+    if (waitMs > 0) {
+      // Looked at anew: the timer may be early, by a little.
+      this.#timers.set(
+        key,
+        setTimeout(() => this.#arm(key, atMonotonicMs), waitMs),
+      );
+      return;
+    }
+    this.#timers.delete(key);
+    this.due.add(key);
+    this.#wake();
   }
 }

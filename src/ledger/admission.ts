@@ -107,6 +107,7 @@ export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry 
     ...firstCallOf(fields, policy),
     waits: 0,
     attempts: 0,
+    turnedAway: 0,
     firstSentMs: null,
     lastEndedMs: null,
     unexecuted: null,

@@ -7,13 +7,14 @@
 import { backOffMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import { COPIES_MAX, proofOf, type Entry } from './entry.ts';
-import { quotedOf } from './found-payment.ts';
+import { otherThanAsked, quotedOf } from './found-payment.ts';
 import { planOf } from './plan.ts';
 import { acceptedResult, expiredResult, failedResult, refusedResult, unknownResult } from './result-record.ts';
 import { lookedUp } from './settle-by-look-up.ts';
 import { canBeLookedUp, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 import { doubtful, finish, inDoubt, next, possiblySent, reasonOf } from './transitions.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
+import { withinReach } from './wrong-clocks.ts';
 
 /** After how many failures of our own code an entry is set aside (invariant I6). */
 export const DROPS_MAX = 3;
@@ -51,8 +52,9 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
   }
 }
 
-function due(entry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy: LedgerPolicy): Decision {
-  if (entry.phase.state === 'INTENT' || entry.phase.state === 'DONE') return UNCHANGED;
+function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy: LedgerPolicy): Decision {
+  if (known.phase.state === 'INTENT' || known.phase.state === 'DONE') return UNCHANGED;
+  const entry = withinReach(known, event.nowMs, policy);
   const plan = planOf(entry, event.nowMs, policy);
   switch (plan.kind) {
     case 'call':
@@ -94,40 +96,43 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   // On a person's word nothing is in doubt, where nothing else could tell.
   const proof = proofOf(entry);
   const isDecided = settlement === 'NONE' && proof?.by === 'OPERATOR';
+  const isLookedUp = canBeLookedUp(operationOf(entry));
+  const isConflict = event.reading.kind === 'conflict';
+  // Whoever turned an earlier call away need not have been the service: it may have taken that call, and say so now.
+  const isRepeated = entry.turnedAway > 0 && isLookedUp && (isConflict || settlement === 'LOOK_UP');
   const verdict = verdictOf(event.reading, settlement, {
-    inDoubt: entry.firstSentMs !== null && !(isDecided && event.reading.kind !== 'conflict'),
-    canBeLookedUp: canBeLookedUp(operationOf(entry)),
+    inDoubt: isRepeated || (entry.firstSentMs !== null && !(isDecided && !isConflict)),
+    canBeLookedUp: isLookedUp,
   });
   const { nowMs } = event;
   const sent = { ...entry, attempts: entry.attempts + 1 };
   switch (verdict.kind) {
-    case 'accepted':
-      return accepted(sent, verdict, phase.atMs, nowMs);
+    case 'accepted': {
+      const other = otherThanAsked(entry, verdict);
+      if (other === null) return accepted(sent, verdict, phase.atMs, nowMs);
+      return doubt(entry, `HTTP ${verdict.httpStatus}, an answer about another ${other}`, phase.atMs, nowMs, policy);
+    }
     case 'refused':
       return finish(sent, refusedResult(sent, verdict, isDecided ? 'OPERATOR' : 'ANSWER', nowMs));
     case 'wait': {
-      const waiting = verdict.sent ? sent : entry;
+      const waiting = verdict.sent ? { ...sent, turnedAway: entry.turnedAway + 1 } : entry;
       // This call took no effect either; but a conflict may say that an earlier one did.
       const stillHolds = proof !== null && event.reading.kind !== 'conflict';
+      const leftMs = Math.max(entry.deadlineMs - nowMs, 0);
       return next({
         ...waiting,
         waits: entry.waits + 1,
         unexecuted: stillHolds ? { ...proof, attempts: waiting.attempts } : null,
         phase: {
           state: 'PARKED',
-          untilMs: nowMs + Math.max(verdict.afterMs ?? 0, backOffMs(entry.key, entry.waits)),
+          // Not longer than there may be a call: the publisher is told in time.
+          untilMs: nowMs + Math.max(Math.min(verdict.afterMs ?? 0, leftMs), backOffMs(entry.key, entry.waits)),
           reason: verdict.reason,
         },
       });
     }
-    case 'doubt': {
-      if (settlement === 'NONE') {
-        const lost = possiblySent(entry, phase.atMs, nowMs);
-        return finish(lost, unknownResult(lost, verdict.reason, nowMs));
-      }
-      const againMs = nowMs + backOffMs(entry.key, entry.waits);
-      return next(inDoubt(entry, phase.atMs, verdict.reason, nowMs, againMs, policy));
-    }
+    case 'doubt':
+      return doubt(entry, verdict.reason, phase.atMs, nowMs, policy);
     case 'look-up':
       // It is newer than any proof: the quote may have expired since, or an earlier call been taken after all.
       return next(
@@ -138,6 +143,15 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
       return finish(lost, unknownResult(lost, verdict.reason, nowMs));
     }
   }
+}
+
+function doubt(entry: Entry, reason: string, sentMs: number, nowMs: number, policy: LedgerPolicy): Decision {
+  if (settlementOf(entry, policy) === 'NONE') {
+    const lost = possiblySent(entry, sentMs, nowMs);
+    return finish(lost, unknownResult(lost, reason, nowMs));
+  }
+  const againMs = nowMs + backOffMs(entry.key, entry.waits);
+  return next(inDoubt(entry, sentMs, reason, nowMs, againMs, policy));
 }
 
 function accepted(
@@ -171,6 +185,7 @@ function accepted(
       lastEndedMs: null,
       unexecuted: null,
       waits: 0,
+      turnedAway: 0,
       quoted,
       phase: { state: 'QUOTED' },
     },

@@ -86,6 +86,7 @@ const record = z.object({
   immediate: z.boolean(),
   waits: count,
   attempts: count,
+  turnedAway: count.default(0),
   firstSentMs: nullableMs,
   lastEndedMs: nullableMs.optional(),
   unexecuted: unexecuted.nullable().optional(),

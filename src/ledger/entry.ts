@@ -124,6 +124,8 @@ export interface Entry {
   readonly waits: number;
   /** Calls that may have been sent, over all steps. */
   readonly attempts: number;
+  /** Calls of this step that were answered to come again later: by the service, or by whatever stands before it. */
+  readonly turnedAway: number;
   /**
    * When the first call of this step began that may have taken effect by its own account; null: each that was sent was
    * answered that it did not.

@@ -14,12 +14,34 @@ export function differencesFrom(entry: Entry, transaction: Transaction): string[
   // Nothing is paid with 0: an amount that is not known yet.
   const shownAmount = receivedAmount?.amount === 0n ? null : (receivedAmount?.amount?.toString() ?? null);
   return differing([
+    // What an execution pays goes out.
+    ['type', 'OUTGOING', transaction.type],
     ['quote', quoted?.quoteId ?? quoteIdOf(entry), quoteIdAmong(transaction.otherFieldsJson)],
     ['source account', quoted?.sourceAccountId, transaction.source?.accountId],
     ['destination account', quoted?.destinationAccountId, transaction.destination?.accountId],
     ['received amount', quoted?.receivingAmount, shownAmount],
     ['received currency', quoted?.receivingCurrencyCode, receivedAmount?.currency?.code],
   ]);
+}
+
+/** @returns of what else than the command is about an answer speaks; null: of nothing else, as far as it shows */
+export function otherThanAsked(
+  entry: Entry,
+  { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
+): 'quote' | 'transaction' | null {
+  switch (operationOf(entry)) {
+    case 'execute-quote': {
+      const quoteId = entry.quoted?.quoteId ?? quoteIdOf(entry);
+      return quote !== null && quoteId !== null && quote.id !== quoteId ? 'quote' : null;
+    }
+    case 'reject-transaction': {
+      const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
+      const fields = readCommandFields('reject-transaction', json);
+      return fields.ok && transaction !== null && transaction.id !== fields.value.transactionId ? 'transaction' : null;
+    }
+    default:
+      return null;
+  }
 }
 
 type Shown = string | null | undefined;

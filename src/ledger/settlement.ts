@@ -6,6 +6,8 @@ import type { Entry } from './entry.ts';
 /** Settings that decisions depend on. */
 export interface LedgerPolicy {
   readonly apiTimeoutMs: number;
+  /** From a lane's taking over to the end of any call that its former owner began, whatever settings that one had. */
+  readonly callsEndWithinMs: number;
   readonly settlingTimeMs: number;
   readonly idempotentOperations: ReadonlySet<CommandType>;
   readonly idempotencyRetentionMs: number;

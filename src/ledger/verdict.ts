@@ -23,6 +23,8 @@ export type Verdict =
   /** Nothing can settle it. */
   | { kind: 'undecidable'; reason: string };
 
+const HTTP_FORBIDDEN = 403;
+
 export interface Doubt {
   /** An earlier attempt of this step may have taken effect. */
   readonly inDoubt: boolean;
@@ -76,7 +78,8 @@ function refusedInDoubt(reading: RefusalReading, settlement: Settlement): Verdic
   switch (settlement) {
     // The same key gets the answer of the first call, if it is the service that answers: not a page of a proxy.
     case 'SAME_KEY':
-      if (reading.error.code === null) return waitForService(reading);
+      // Rights may have been withdrawn since, and are looked at before the key.
+      if (reading.error.code === null || reading.httpStatus === HTTP_FORBIDDEN) return waitForService(reading);
       return refusal(reading);
     // A plain quote moves nothing.
     case 'HARMLESS':
@@ -98,7 +101,12 @@ function lookUp({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
 }
 
 function waitForService({ httpStatus }: RefusalReading): Verdict {
-  return { kind: 'wait', reason: `HTTP ${httpStatus} without an error code`, afterMs: null, sent: true };
+  return {
+    kind: 'wait',
+    reason: `HTTP ${httpStatus}, perhaps not what the service says of it`,
+    afterMs: null,
+    sent: true,
+  };
 }
 
 function undecidable({ httpStatus }: RefusalReading): Verdict {

@@ -9,7 +9,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 
 const HEADERS_MAX_BYTES = 8 * 1024;
 /** A whole request, headers only; kubelet and scrapers send theirs at once. */
@@ -67,8 +67,28 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
     (request, response) => void respond(options, request, response),
   );
-  server.maxConnections = CONNECTIONS_MAX;
+  boundConnections(server);
   return { start: () => listen(server, options), stop: () => stop(server) };
+}
+
+/** One more than the limit ends the one that has been silent longest: whoever holds connections open must not keep probes out. */
+function boundConnections(server: Server): void {
+  const silent = new Set<Socket>();
+  server.maxConnections = CONNECTIONS_MAX + 1;
+  server.on('connection', (socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+    const [oldest] = silent;
+    server.getConnections((_error, count) => {
+      if (count > CONNECTIONS_MAX) oldest?.destroy();
+    });
+  });
+  server.on('request', ({ socket }, response: ServerResponse) => {
+    silent.delete(socket);
+    response.once('finish', () => {
+      if (!socket.destroyed) silent.add(socket);
+    });
+  });
 }
 
 export function jsonReply(status: number, value: unknown): Reply {

@@ -111,7 +111,7 @@ export class RecordRegistry {
    * @throws RegistryError when the schema's id is not known yet and cannot be looked up
    */
   async encode(topic: string, value: object): Promise<Buffer> {
-    return this.#client.encode(await this.#ownId(topic), value);
+    return this.#client.encode(await this.#ownId(topic), wellFormed(value));
   }
 
   /** Reads a value of the topic into our own record of it. Never throws for what the bytes or the schema say. */
@@ -347,4 +347,12 @@ async function withDeadline<Value>(promise: Promise<Value>): Promise<Value> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Half of a surrogate pair has no UTF-8: strict readers would not get past a record that has one. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, wellFormed(part)]));
 }

@@ -247,19 +247,18 @@ export class LaneStore {
     return Array.from(places, (place) => Buffer.from(place));
   }
 
-  /** What may be forgotten is as young as the younger of two clocks says: either may be slow. */
   #rowOf(key: string, value: Buffer, writtenMs: number): { rowClass: RowClass; timeMs: number; row: Buffer } {
     if (key.startsWith(TRANSACTION_PREFIX)) {
       const restingMs = this.#restingSince(value);
       if (restingMs === null) return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
-      return { rowClass: ROW_CLASS.transaction, timeMs: Math.max(restingMs, writtenMs), row: plainRow(key, value) };
+      return { rowClass: ROW_CLASS.transaction, timeMs: youngerMs(restingMs, writtenMs), row: plainRow(key, value) };
     }
     const entry = isEntry(key) ? readableEntry(value) : null;
     if (entry?.phase.state !== 'DONE') return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
     const { completedMs, outcome } = entry.phase;
     const row = doneRow(key, entry);
     if (outcome === 'UNKNOWN') return { rowClass: ROW_CLASS.unknown[entry.commandType], timeMs: completedMs, row };
-    return { rowClass: ROW_CLASS.done, timeMs: Math.max(completedMs, writtenMs), row };
+    return { rowClass: ROW_CLASS.done, timeMs: youngerMs(completedMs, writtenMs), row };
   }
 
   #row(ledgerKey: string): Row | undefined {
@@ -309,4 +308,9 @@ function decodeHead(value: Buffer | undefined): Head {
   if (value === undefined) return EMPTY_HEAD;
   const plain = JSON.parse(value.toString()) as Omit<Head, 'next'> & { next: string };
   return { ...plain, next: BigInt(plain.next) };
+}
+
+/** What may be forgotten is as young as the younger of two clocks says, the process's and the broker's: either may be slow. */
+export function youngerMs(ownMs: number, writtenMs: number): number {
+  return Math.max(ownMs, writtenMs);
 }

@@ -89,6 +89,7 @@ function sampleEntry(commandType: CommandType, outcome: Outcome, value: Buffer):
     immediate: false,
     waits: 0,
     attempts: 1,
+    turnedAway: 0,
     firstSentMs: null,
     lastEndedMs: null,
     unexecuted: null,

@@ -47,6 +47,7 @@ export function entryOf(key: string, phase: Phase, atMs: number, fieldsJson: str
     immediate: false,
     waits: 0,
     attempts: 1,
+    turnedAway: 0,
     firstSentMs: null,
     lastEndedMs: null,
     unexecuted: null,

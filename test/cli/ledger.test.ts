@@ -25,6 +25,7 @@ function entry(key: string, phase: Phase): Buffer {
     immediate: false,
     waits: 0,
     attempts: 1,
+    turnedAway: 0,
     firstSentMs: 0,
     quoted: null,
     copies: [],

@@ -33,6 +33,7 @@ const FIELDS: Record<CommandType, object> = {
 export function aPolicy(changes: Partial<LedgerPolicy> = {}): LedgerPolicy {
   return {
     apiTimeoutMs: 1_000,
+    callsEndWithinMs: 10_000,
     settlingTimeMs: 500,
     idempotentOperations: new Set(['transfer-in']),
     idempotencyRetentionMs: 24 * HOUR_MS,
@@ -66,6 +67,7 @@ export function entryAt(commandType: CommandType): Entry {
     immediate: false,
     waits: 0,
     attempts: 0,
+    turnedAway: 0,
     firstSentMs: null,
     lastEndedMs: null,
     unexecuted: null,

@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { Reading } from '../../src/api/types.ts';
+import { readQuote } from '../../src/api/wire.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision, LookUpOutcome } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
@@ -330,5 +331,55 @@ describe('EXPIRED says what is certain', () => {
     const lost = answered(entryAt('transfer-in'), LOST, nothingHonoured);
     if (lost.kind !== 'finish') throw new Error(lost.kind);
     expect(lost.entry.firstSentMs).toBe(1_000);
+  });
+});
+
+describe('an answer that need not be the service\u2019s word', () => {
+  test.each(['execute-quote', 'reject-transaction'] as const)(
+    'a refusal of a %s that was turned away before is looked up: that may not have been the service',
+    (commandType) => {
+      const turnedAway = entryOf(answered(entryAt(commandType), TOLD_TO_WAIT));
+      for (const refusal of [CONFLICT, REFUSED]) {
+        const refused = entryOf(answered(entryOf(due(turnedAway, 11_000)), refusal));
+        expect(refused.phase).toMatchObject({ state: 'DOUBTFUL', refusal: { error } });
+        const done = commandType === 'execute-quote' ? 'COMPLETED' : 'REJECTED';
+        expect(resultOf(found(refused, shown({ status: done }), 20_000))).toMatchObject({
+          outcome: 'ACCEPTED',
+          settledBy: 'LOOKUP',
+        });
+      }
+    },
+  );
+
+  test('the first refusal of a quote\u2019s execution is the service\u2019s, though its quote was turned away before', () => {
+    expect(resultOf(answered(entryAt('execute-quote'), CONFLICT)).outcome).toBe('REFUSED');
+  });
+
+  test('403 after doubt does not speak for the first call, even with its key', () => {
+    const forbidden: Reading = { kind: 'not-here', httpStatus: 403, serviceFails: false, error, rawResponse: '' };
+    expect(entryOf(answered(inDoubt(entryAt('transfer-in')), forbidden)).phase.state).toBe('PARKED');
+  });
+
+  test('an answer about another quote or transaction is doubt', () => {
+    const accepted = { kind: 'accepted' as const, httpStatus: 200, rawResponse: null, warnings: [] };
+    const quote = readQuote({ id: 'Quote:another' })?.value ?? null;
+    const transaction = aTransaction({ id: 'Transaction:another' });
+    const execution = answered(entryAt('execute-quote'), { ...accepted, quote, transaction: null });
+    const rejection = answered(entryAt('reject-transaction'), { ...accepted, quote: null, transaction });
+    for (const decision of [execution, rejection]) {
+      expect(decision).toMatchObject({ kind: 'next', seen: null, entry: { phase: { state: 'DOUBTFUL' } } });
+      expect(entryOf(decision).firstSentMs).toBe(1_000);
+    }
+  });
+
+  test('an incoming payment is no finding for an execution', () => {
+    const finding = shown({ status: 'COMPLETED', type: 'INCOMING' });
+    expect(resultOf(found(doubtful(entryAt('execute-quote')), finding)).outcome).toBe('UNKNOWN');
+  });
+
+  test('a wait that the service asks for ends with the time limit', () => {
+    const entry = { ...entryAt('transfer-in'), deadlineMs: 20_000 };
+    const parked = entryOf(answered(entry, { ...TOLD_TO_WAIT, retryAfterMs: 900_000 }));
+    expect(parked.phase).toMatchObject({ state: 'PARKED', untilMs: 20_000 });
   });
 });

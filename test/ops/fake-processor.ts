@@ -128,6 +128,7 @@ export function entry(commandType: Entry['commandType'], timestampMs: number, ph
     immediate: false,
     waits: 0,
     attempts: 0,
+    turnedAway: 0,
     firstSentMs: null,
     lastEndedMs: null,
     unexecuted: null,

@@ -181,6 +181,20 @@ describe('the HTTP server', () => {
     await second.stop();
   });
 
+  it('answers probes while somebody holds more silent connections open than there may be', async () => {
+    const url = await serve(routesOf(new FakeProcessor()));
+    const port = Number(new URL(url).port);
+    const silent = Array.from({ length: 250 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+    await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+    const statuses = [];
+    for (let probe = 0; probe < 5; probe += 1) {
+      const headers = { connection: 'close' };
+      statuses.push(await fetch(`${url}/health/live`, { headers }).then(({ status }) => status, String));
+    }
+    for (const socket of silent) socket.destroy();
+    expect(statuses).toEqual([200, 200, 200, 200, 200]);
+  });
+
   it('stops though a request is never answered and a connection is idle', async () => {
     const hanging: Route = { path: '/hanging', isProtected: false, answer: () => new Promise(() => undefined) };
     const url = await serve([hanging]);

@@ -387,3 +387,14 @@ describe('hostile bytes', () => {
     });
   });
 });
+
+test('halves of surrogate pairs are written as what every reader reads', async () => {
+  const { topics, registry } = freshTopics();
+  const topic = topics.quoteStatusChanged;
+  await register(subjectOf(topic), loadSchema('QuoteStatusChanged'));
+  const value = { quoteId: 'q\ud800', previousStatus: null, status: '\udfff', transactionId: null, expiresAt: null };
+  const more = { commandKey: null, observedAt: 1n, derivedFromTransaction: true };
+  const bytes = await registry.encode(topic, { ...value, ...more });
+  expect(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(6))).not.toThrow();
+  expect(await registry.decode(topic, bytes)).toMatchObject({ value: { quoteId: 'q\ufffd', status: '\ufffd' } });
+});

@@ -1,6 +1,6 @@
 /**
- * Protections that no history reaches, for what stands before them holds; each is told of directly. They are kept because
- * they cost nothing where they are, and what stands before them may change.
+ * Protections that no history reaches, for what stands before them holds, or a simulation does not have what they are for;
+ * each is told of directly, by real code of the unit. They are kept because what stands before them may change.
  *
  * An answer of an attempt that is not the present one: a lane hears of a call only while the call's intent is the entry's
  * phase (LaneCalls gives each call one owner, and an intent is left by the end of its call alone).
@@ -8,25 +8,24 @@
  * Commits of another owner: the reader tells a lane of them only after a later OWNER record, and from then on nothing
  * that the lane knows can be committed.
  */
-import { LaneMemory } from '../../src/lanes/memory.ts';
-import { decide } from '../../src/ledger/decide.ts';
-import type { Entry } from '../../src/ledger/entry.ts';
-import { aPolicy, entryAt } from '../ledger/entries.ts';
-import { MemoryIndex } from './memory-index.ts';
+import { ENTRY_CHECKS } from './direct-entry-checks.ts';
+import { INPUT_CHECKS } from './direct-input-checks.ts';
+
+export interface DirectCheck {
+  /** What is so where it does not hold. */
+  readonly wrong: string;
+  readonly holds: () => boolean | Promise<boolean>;
+}
 
 /** @returns what does not hold, in words */
-export function directChecks(): string[] {
+export async function directChecks(): Promise<string[]> {
   const wrong: string[] = [];
-  const reading = { kind: 'never-sent' as const, reason: 'refused' };
-  const answered = { kind: 'answered' as const, attemptId: 'an earlier one', reading, nowMs: 2_000 };
-  if (decide(entryAt('transfer-in'), answered, aPolicy()).kind !== 'unchanged')
-    wrong.push('an answer to an earlier attempt changes an entry');
-  const memory = new LaneMemory(new MemoryIndex(1), 0, 'own');
-  const result = { value: Buffer.alloc(0), headers: {} };
-  const phase = { state: 'DONE' as const, outcome: 'ACCEPTED' as const, completedMs: 0, result };
-  const entry: Entry = { ...entryAt('transfer-in'), phase };
-  memory.putEntry(entry, 1);
-  memory.applied('of another owner', 1);
-  if (memory.entry(entry.key) === undefined) wrong.push('a commit of another owner makes a lane forget its own');
+  for (const check of [...ENTRY_CHECKS, ...INPUT_CHECKS]) {
+    try {
+      if (!(await check.holds())) wrong.push(check.wrong);
+    } catch (error) {
+      wrong.push(`${check.wrong}: ${String(error)}`);
+    }
+  }
   return wrong;
 }

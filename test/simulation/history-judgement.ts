@@ -19,10 +19,10 @@ import { judgeChaos } from '../chaos/chaos-judgement.ts';
 import { underWayAtKills } from '../chaos/under-way.ts';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../support/journal.ts';
 import type { Disturbance } from './disturbances.ts';
-import { carriedOut, judgeAnswered, judgeDecided } from './decided-judgement.ts';
+import { carriedOut, judgeAnswered, judgeDecided, unsettled } from './decided-judgement.ts';
 import type { GivenDecision } from './operators.ts';
 import { lanesOf } from './publishers.ts';
-import { POISON_PREFIX } from './poison.ts';
+import { POISON_PREFIX, type Poison } from './poison.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { StoredRecord } from './simulated-log.ts';
 import { eventValue } from './simulated-registry.ts';
@@ -37,6 +37,7 @@ export interface ReadHistory {
 }
 
 export interface JudgedHistory {
+  readonly topics: TopicNames;
   readonly plan: Plan;
   readonly read: ReadHistory;
   readonly decisions: readonly GivenDecision[];
@@ -47,8 +48,8 @@ export interface JudgedHistory {
   readonly disturbed: ReadonlySet<Disturbance>;
   /** When all processors left for longer than states of transactions are remembered; Infinity: never. */
   readonly absentFromMs: number;
-  /** Keys of poison that was published. */
-  readonly poison: ReadonlySet<string>;
+  /** What was published. */
+  readonly poison: readonly Poison[];
   /** Lanes that wait for a person in the end, and why. */
   readonly stoppedLanes: ReadonlyMap<number, string>;
   /** Lanes of which an administrator removed messages. */
@@ -93,8 +94,8 @@ export function judgeHistory(history: JudgedHistory): {
   wrong: string[];
   outcomes: Record<string, number>;
 } {
-  const { decisions, failures, honourKeys, poison, service } = history;
-  const { plan, read } = withoutExcused(history);
+  const { failures, honourKeys, poison, service } = history;
+  const { decisions, plan, read } = withoutExcused(history);
   const carried = carriedOut(decisions, read.deadLetters);
   const decided = Map.groupBy(carried, ({ key }) => key);
   const isDecided = ({ key }: { key: string }): boolean => decided.has(key);
@@ -135,7 +136,7 @@ export function judgeHistory(history: JudgedHistory): {
       ...judgePoison(history),
       ...judgeStops(history),
       // Poison may make our own code fail: the message is set aside.
-      ...(poison.size > 0 ? [] : failures),
+      ...(poison.length > 0 ? [] : failures),
       ...judgeLedger(read.ledger),
       ...judgeCalls(history),
     ],
@@ -144,7 +145,14 @@ export function judgeHistory(history: JudgedHistory): {
 }
 
 /** Without poison, and without what has no answer in lanes that wait for a person. */
-function withoutExcused({ laneCount, plan, read, stoppedLanes }: JudgedHistory): Pick<JudgedHistory, 'plan' | 'read'> {
+function withoutExcused({
+  decisions,
+  laneCount,
+  plan,
+  read,
+  stoppedLanes,
+  topics,
+}: JudgedHistory): Pick<JudgedHistory, 'decisions' | 'plan' | 'read'> {
   const answered = new Set(read.results.map(({ headers }) => headers['in-reply-to']));
   const excused = new Set(
     plan.messages
@@ -154,7 +162,13 @@ function withoutExcused({ laneCount, plan, read, stoppedLanes }: JudgedHistory):
       .map(({ command }) => command.key),
   );
   const isJudged = (key: string): boolean => !excused.has(key) && !key.startsWith(POISON_PREFIX);
+  const taken = decisions.filter(
+    ({ offset, partition }) =>
+      !stoppedLanes.has(partition) || offset < takenUpTo(read.ledger, partition, topics.operatorDecisions),
+  );
+  const left = unsettled(taken, read);
   return {
+    decisions: taken.filter((decision) => !stoppedLanes.has(decision.partition) || !left.includes(decision)),
     plan: {
       commands: plan.commands.filter(({ key }) => isJudged(key)),
       messages: plan.messages.filter(({ command }) => isJudged(command.key)),
@@ -167,6 +181,14 @@ function withoutExcused({ laneCount, plan, read, stoppedLanes }: JudgedHistory):
   };
 }
 
+/** Of a lane's part of a topic, by its last position. */
+function takenUpTo(ledger: readonly TopicRecord[], lane: number, topic: string): bigint {
+  const isPosition = ({ key, partition, value }: TopicRecord): boolean =>
+    partition === lane && key?.toString() === POSITION_KEY && value !== null;
+  const value = ledger.findLast(isPosition)?.value ?? null;
+  return (value === null ? undefined : decodePosition(value).next[topic]) ?? 0n;
+}
+
 /** A lane waits for a person only where something was taken from it. */
 function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
   return [...stoppedLanes]
@@ -174,13 +196,16 @@ function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
     .map(([lane, reason]) => `lane ${lane} stopped without need: ${reason}`);
 }
 
-/** Each is answered or buried, but in lanes that wait for a person. */
+/** Each is answered as it should be, but in lanes that wait for a person. */
 function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): string[] {
-  const answered = new Set(read.results.map(({ headers }) => headers['in-reply-to']));
-  const buried = new Set(read.deadLetters.map(({ key }) => key?.toString()));
-  return [...poison]
-    .filter((key) => !answered.has(key) && !buried.has(key) && !stoppedLanes.has(laneOf(key, laneCount)))
-    .map((key) => `${key}: neither answered nor buried`);
+  const first = new Map(read.results.filter(({ value }) => value.revision === 1).map(({ key, value }) => [key, value]));
+  return poison
+    .filter(({ key }) => first.has(key) || !stoppedLanes.has(laneOf(key, laneCount)))
+    .flatMap(({ allowed, key }) => {
+      const outcome = first.get(key)?.outcome ?? null;
+      if (allowed.some((one) => one === outcome)) return [];
+      return [`${key}: ${outcome ?? 'not answered'}, not ${allowed.join(' or ')}`];
+    });
 }
 
 /**

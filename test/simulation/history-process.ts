@@ -4,10 +4,10 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { applyMutation, isToldDirectly } from './mutations.ts';
+import { applyMutation } from './mutations.ts';
 import { runHistories, type RunOptions, type Summary } from './run-histories.ts';
 
-export type Task = Pick<RunOptions, 'firstSeed' | 'step' | 'histories' | 'secondsMax' | 'untilBroken' | 'choice'> & {
+export type Task = Omit<RunOptions, 'trace' | 'onHistory'> & {
   readonly mutation: string | null;
 };
 
@@ -32,7 +32,6 @@ async function main(task: Task): Promise<void> {
   const tell = (told: Told): void => void process.send?.(told);
   const summary = await runHistories({
     ...task,
-    checksDirectly: task.mutation === null || isToldDirectly(task.mutation),
     onHistory: ({ histories }) => {
       if (histories % PROGRESS_HISTORIES === 0) tell({ kind: 'progress', histories });
     },

@@ -44,6 +44,8 @@ export interface HistoryReport {
 const PREFIX = 'simulated';
 /** Longer than all doubt, sessions, transactions and pauses that a history can hold, one after the other. */
 const HEAL_MS_MAX = 240_000;
+/** The same where clocks are wrong: what they wrote is waited for as long as it could be true. */
+const CLOCKS_HEAL_MS_MAX = 1_800_000;
 /** What a zombie may still do, or a late call: nothing may come of it. */
 const REST_MS = 8_000;
 const LOOK_MS = 250;
@@ -161,6 +163,7 @@ class World {
     await this.#rest();
     const plan = this.#publishers.plan();
     const judged = judgeHistory({
+      topics: this.#topics,
       plan,
       read: readHistory(this.#broker, this.#topics),
       decisions: this.#operators.given,
@@ -230,7 +233,11 @@ class World {
   /** Persons look each UNKNOWN up at the service, and decide what is true. */
   async #decide(): Promise<void> {
     const { given } = this.#operators;
-    const isSettled = (): boolean => unsettled(given, readHistory(this.#broker, this.#topics)).length === 0;
+    const isSettled = (): boolean => {
+      const stopped = this.#fleet.stoppedLanes();
+      const wanted = given.filter(({ partition }) => !stopped.has(partition));
+      return unsettled(wanted, readHistory(this.#broker, this.#topics)).length === 0;
+    };
     await this.#until(isSettled);
     this.#operators.decideUnknown();
     await this.#until(isSettled);
@@ -238,7 +245,7 @@ class World {
   }
 
   async #until(isOver: () => boolean): Promise<void> {
-    const untilMs = this.#time.nowMs + HEAL_MS_MAX;
+    const untilMs = this.#time.nowMs + (this.#scenario.disturbed.has('clocks') ? CLOCKS_HEAL_MS_MAX : HEAL_MS_MAX);
     while (!isOver() && this.#time.nowMs < untilMs) await this.#time.runUntil(() => false, this.#time.nowMs + LOOK_MS);
   }
 

@@ -91,8 +91,11 @@ export function testTopics(kafka: () => KafkaInTest): void {
           0n,
           (fetched) => taken(fetched).length === 1,
         );
-        const isBrokers = Number(batches[0]?.messages[0]?.timestamp) > LONG_AGO_MS;
+        const [record] = batches[0]?.messages ?? [];
+        const isBrokers = Number(record?.timestamp) > LONG_AGO_MS;
         expect(isBrokers).toBe(timestampType === 'LogAppendTime');
+        // Not among the client's types, and what the reader of the ledger goes by.
+        expect(record).toMatchObject({ batchContext: { timestampType: isBrokers ? 1 : 0 } });
       }
     },
   );
@@ -169,7 +172,9 @@ export function testTopics(kafka: () => KafkaInTest): void {
       expect((await valuesOf(topic)).slice(0, 4)).toEqual(['b', 'a', 'c', 'd']);
       const batches = await fetchedFrom(given, 2n, (fetched) => taken(fetched).length >= 4);
       const [first] = batches.flatMap(({ messages }) => messages);
-      expect([batches[0]?.fetchedOffset, first?.offset]).toEqual([2n, '4']);
+      expect(first?.offset).toBe('4');
+      // An answer may end with the batch that the gap lies in, without a record.
+      expect([2n, 4n]).toContain(batches[0]?.fetchedOffset);
     },
   );
 }

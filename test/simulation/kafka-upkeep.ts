@@ -1,4 +1,5 @@
 /** What brokers and their administrators do to topics while processors run. */
+import { decodePosition, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
 import type { TopicNames } from '../../src/records/topics.ts';
 import type { Draws } from './draws.ts';
 import type { Scenario } from './scenario.ts';
@@ -16,13 +17,19 @@ export interface UpkeepOptions {
 
 const COMPACTION_MS_MAX = 6_000;
 const TOPIC_GONE_MS_MAX = 2_000;
+/** Between looks whether processors have read from a topic. */
+const UNREAD_MS = 250;
 const LEADER_MS_MAX = 5_000;
 const LOW_END_MS_MAX = 8_000;
+/** Longer than from one look of a processor to the next. */
+const LEADER_RESTS_MS = 12_000;
 
 export class KafkaUpkeep {
   /** Lanes of which messages were removed. */
   readonly jumped = new Set<number>();
   readonly #options: UpkeepOptions;
+  /** By partition. */
+  readonly #movableFromMs = new Map<string, number>();
   #isOver = false;
 
   constructor(options: UpkeepOptions) {
@@ -33,8 +40,8 @@ export class KafkaUpkeep {
   start(): void {
     const { disturbed } = this.#options.scenario;
     if (disturbed.has('compaction')) this.#compactLater();
-    if (disturbed.has('topics-again')) this.#once(() => this.#makeAgain());
-    if (disturbed.has('truncation')) this.#once(() => this.#truncate());
+    if (disturbed.has('topics-again')) this.#once((topic) => this.#makeAgain(topic));
+    if (disturbed.has('truncation')) this.#once((topic, lane) => this.#truncate(topic, lane));
     if (disturbed.has('leaders')) this.#moveLeaderLater();
   }
 
@@ -48,14 +55,29 @@ export class KafkaUpkeep {
     log('the ledger is compacted');
   }
 
-  #once(work: () => void): void {
-    const { draws, scenario, time } = this.#options;
-    time.after(draws.between(0, scenario.durationMs), null, work);
+  #once(work: (topic: string, lane: number) => void): void {
+    const { draws, scenario, time, topics } = this.#options;
+    const [topic, lane] = [draws.pick(Object.values(topics.commands)), draws.below(scenario.laneCount)];
+    const attempt = (): void => {
+      if (this.#isReadByAll(topic)) work(topic, lane);
+      else if (!this.#isOver) time.after(UNREAD_MS, null, attempt);
+    };
+    time.after(draws.between(0, scenario.durationMs), null, attempt);
   }
 
-  #makeAgain(): void {
+  /** What goes before any processor has read from the topic can be missed by nobody. */
+  #isReadByAll(topic: string): boolean {
+    const { broker, topics } = this.#options;
+    return broker.logs(topics.ledger).every((log) =>
+      log.committed().some(({ key, value }) => {
+        if (key?.toString() !== POSITION_KEY || value === null) return false;
+        return decodePosition(value).topicIds[topic] !== undefined;
+      }),
+    );
+  }
+
+  #makeAgain(topic: string): void {
     const { broker, draws, log, scenario, time } = this.#options;
-    const topic = this.#commandTopic();
     const config = broker.config(topic);
     broker.deleteTopic(topic);
     for (let lane = 0; lane < scenario.laneCount; lane += 1) this.jumped.add(lane);
@@ -66,9 +88,8 @@ export class KafkaUpkeep {
     });
   }
 
-  #truncate(): void {
-    const { broker, draws, log, scenario } = this.#options;
-    const [topic, lane] = [this.#commandTopic(), draws.below(scenario.laneCount)];
+  #truncate(topic: string, lane: number): void {
+    const { broker, draws, log } = this.#options;
     const partition = broker.log(topic, lane);
     const offset = Math.ceil(draws.between(partition.lowOffset(), partition.nextOffset()));
     partition.deleteBefore(offset);
@@ -83,15 +104,15 @@ export class KafkaUpkeep {
       const [topic, lane] = [draws.pick(broker.topics()), draws.below(scenario.laneCount)];
       const partition = broker.log(topic, lane);
       const end = Math.floor(draws.between(partition.lowOffset(), partition.lastStableOffset()));
-      broker.moveLeader(topic, lane, end, draws.between(100, LOW_END_MS_MAX));
-      log(`${topic}, partition ${lane} seems to end at ${end}`);
+      const durationMs = draws.between(100, LOW_END_MS_MAX);
       this.#moveLeaderLater();
+      // What seems so for longer than leaders explain is taken to be so.
+      const name = `${topic}/${lane}`;
+      if ((this.#movableFromMs.get(name) ?? 0) > time.nowMs) return;
+      this.#movableFromMs.set(name, time.nowMs + durationMs + LEADER_RESTS_MS);
+      broker.moveLeader(topic, lane, end, durationMs);
+      log(`${topic}, partition ${lane} seems to end at ${end}`);
     });
-  }
-
-  #commandTopic(): string {
-    const { draws, topics } = this.#options;
-    return draws.pick(Object.values(topics.commands));
   }
 
   #compactLater(): void {

@@ -7,6 +7,7 @@ import type {
   UnknownResult,
   UnknownResults,
 } from '../../src/store/ledger-index.ts';
+import { youngerMs } from '../../src/store/lane-store.ts';
 import type { LmdbLedgerIndex, OpenedStore } from '../../src/store/lmdb-ledger-index.ts';
 import {
   decodeEntry,
@@ -19,10 +20,13 @@ import {
   type OwnerRecord,
   type PositionRecord,
 } from '../../src/ledger/ledger-records.ts';
-import { decodeTransactionState, restingSinceMs } from '../../src/status/transaction-state.ts';
+import { restingSinceMs } from '../../src/status/transaction-state.ts';
+import { decodeTransactionState } from '../../src/status/transaction-state.ts';
 
 interface Lane {
   readonly values: Map<string, Buffer>;
+  /** When brokers wrote them. */
+  readonly writtenMs: Map<string, number>;
   readonly unfinished: Set<string>;
   checkpoint: Checkpoint;
 }
@@ -35,6 +39,7 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
   constructor(laneCount: number) {
     this.#lanes = Array.from({ length: laneCount }, () => ({
       values: new Map<string, Buffer>(),
+      writtenMs: new Map<string, number>(),
       unfinished: new Set<string>(),
       checkpoint: EMPTY,
     }));
@@ -54,18 +59,20 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
 
   forgetLane(lane: number): void {
     this.#lane(lane).values.clear();
+    this.#lane(lane).writtenMs.clear();
     this.#lane(lane).unfinished.clear();
     this.#lane(lane).checkpoint = EMPTY;
   }
 
   applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
-    const { values, unfinished } = this.#lane(lane);
+    const { values, unfinished, writtenMs } = this.#lane(lane);
     let { timestampMs } = this.#lane(lane).checkpoint;
     for (const record of records) {
       timestampMs = Math.max(timestampMs, record.timestampMs);
       unfinished.delete(record.key);
       if (record.value === null) values.delete(record.key);
       else values.set(record.key, record.value);
+      writtenMs.set(record.key, record.timestampMs);
       if (record.value !== null && record.key.startsWith(ENTRY_PREFIX) && record.state !== 'DONE')
         unfinished.add(record.key);
     }
@@ -106,9 +113,10 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
 
   expired(lane: number, before: LedgerTimes, limit: number): string[] {
     const expired: string[] = [];
-    for (const [key, value] of this.#lane(lane).values) {
+    const { values, writtenMs } = this.#lane(lane);
+    for (const [key, value] of values) {
       if (expired.length >= limit) break;
-      if (isExpired(key, value, before)) expired.push(key);
+      if (isExpired(key, value, writtenMs.get(key) ?? 0, before)) expired.push(key);
     }
     return expired;
   }
@@ -116,9 +124,10 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
   /** What a disk that was away from now on will bring back. */
   copy(): MemoryIndex {
     const copy = new MemoryIndex(this.#lanes.length);
-    this.#lanes.forEach(({ checkpoint, unfinished, values }, number) => {
+    this.#lanes.forEach(({ checkpoint, unfinished, values, writtenMs }, number) => {
       const lane = copy.#lane(number);
       for (const [key, value] of values) lane.values.set(key, value);
+      for (const [key, atMs] of writtenMs) lane.writtenMs.set(key, atMs);
       for (const key of unfinished) lane.unfinished.add(key);
       lane.checkpoint = checkpoint;
     });
@@ -144,12 +153,14 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
   }
 }
 
-function isExpired(key: string, value: Buffer, before: LedgerTimes): boolean {
+function isExpired(key: string, value: Buffer, writtenMs: number, before: LedgerTimes): boolean {
   if (key.startsWith(ENTRY_PREFIX)) {
     const { phase } = decodeEntry(value);
-    return phase.state === 'DONE' && phase.outcome !== 'UNKNOWN' && phase.completedMs < before.doneMs;
+    return (
+      phase.state === 'DONE' && phase.outcome !== 'UNKNOWN' && youngerMs(phase.completedMs, writtenMs) < before.doneMs
+    );
   }
   if (!key.startsWith(TRANSACTION_PREFIX)) return false;
   const restingMs = restingSinceMs(decodeTransactionState(value));
-  return restingMs !== null && restingMs < before.transactionMs;
+  return restingMs !== null && youngerMs(restingMs, writtenMs) < before.transactionMs;
 }

@@ -37,6 +37,8 @@ const PUBLISHED_AGAIN_MS_MAX = 3_000;
 const EXPIRY_SHARE = 0.3;
 const EXPIRY_MS_MAX = 12_000;
 const QUOTE_LIFETIME_MS = 20_000;
+/** Where nothing but ACCEPTED will do: doubt is settled well before. */
+const LONG_QUOTE_LIFETIME_MS = 600_000;
 const APPROVAL_MS = 1_000;
 /** A copy of a command that is in doubt comes about when its transaction is looked for. */
 const COPY_IN_DOUBT_SHARE = 0.5;
@@ -197,7 +199,8 @@ export class Publishers {
       prefix: given.isPlain ? `later-${this.#plan.commands.length}-` : '',
     });
     // For what the commands themselves make.
-    await control.set({ quoteLifetimeMs: QUOTE_LIFETIME_MS, approvalMs: APPROVAL_MS });
+    const quoteLifetimeMs = given.isPlain ? LONG_QUOTE_LIFETIME_MS : QUOTE_LIFETIME_MS;
+    await control.set({ quoteLifetimeMs, approvalMs: APPROVAL_MS });
     // In the same order.
     const inBurst = (atMs: number): number => (burstMs === 0 ? atMs : atMs - (atMs % burstMs) * (1 - BURST_SHARE));
     return withMoreExpiries(

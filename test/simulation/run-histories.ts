@@ -36,7 +36,7 @@ export async function runHistories(options: RunOptions): Promise<Summary> {
   const { choice, firstSeed, histories, onHistory, secondsMax, step, trace, untilBroken } = options;
   const { directChecks } = await import('./direct-checks.ts');
   const summary = emptySummary();
-  const unchecked = options.checksDirectly ? directChecks() : [];
+  const unchecked = options.checksDirectly ? await directChecks() : [];
   if (unchecked.length > 0) summary.failed.push({ seed: 0, wrong: unchecked });
   if (untilBroken && unchecked.length > 0) return summary;
   const unhandled: string[] = [];

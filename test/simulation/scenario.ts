@@ -3,7 +3,7 @@ import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
 import { CHAOS_TYPES, type ChaosType } from '../chaos/chaos-commands.ts';
 import { drawDisturbances, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import type { Draws } from './draws.ts';
-import { SETTLING_TIME_MS } from './simulated-process.ts';
+import { LATE_MS_MAX } from './simulated-process.ts';
 import type { CallTrouble } from './simulated-service.ts';
 import type { Trouble } from './simulated-network.ts';
 
@@ -39,8 +39,6 @@ export interface Scenario {
 
 export type ProcessDisturbance = 'kill' | 'freeze' | 'end' | 'set the clock';
 
-/** From the loss of a call to its effect: later than any look at the service before the settling time is over. */
-const LATE_MS_MAX = 0.9 * SETTLING_TIME_MS;
 /** Of heartbeats that are sent while a call is about to be: the process freezes, in histories where any does. */
 const HEARTBEAT_FREEZE_SHARE = 0.3;
 /** Pages of transactions that come late, where any does. */
@@ -196,7 +194,7 @@ export function callTrouble(scenario: Scenario, draws: Draws): CallTrouble {
     }
     default:
       return draws.chance(0.3)
-        ? { kind: 'status', httpStatus: draws.pick([429, 429, 401]), takesEffect: false }
+        ? { kind: 'status', httpStatus: draws.pick([429, 429, 401, 404]), takesEffect: false }
         : { kind: 'status', httpStatus: draws.pick([500, 502, 503]), takesEffect: draws.chance(0.5) };
   }
 }

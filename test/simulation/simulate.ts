@@ -46,6 +46,7 @@ type Replayable = Omit<Summary, 'failed'> & { failed: (Summary['failed'][number]
 const beganMs = performance.now();
 const secondsMax = values.minutes === undefined ? null : Number(values.minutes) * 60;
 const choice = disturbanceChoice();
+const isChosen = values.only !== undefined || values.without !== undefined;
 if (values.one !== undefined) await simulateOne(Number(values.one));
 else {
   if (values.mutations) await tryMutations();
@@ -83,6 +84,7 @@ async function simulate(mutation: string | null): Promise<void> {
     histories: Math.min(Number.MAX_SAFE_INTEGER, Math.ceil((histories - part) / PROCESSES)),
     secondsMax: secondsLeft,
     untilBroken: false,
+    checksDirectly: mutation === null,
     choice,
     mutation,
   }));
@@ -98,16 +100,17 @@ async function tryMutations(): Promise<void> {
   const rows: { mutation: string; toldBySeed: number | null; histories: number; seconds: number; wrong: string }[] = [];
   const tryNext = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const { name } = next;
+      const { among, isToldDirectly = false, name } = next;
       const triedMs = performance.now();
       const { failed, histories } = await runApart(
         {
           firstSeed: Number(values.seed),
           step: 1,
-          histories: Number(values.histories ?? MUTATED_HISTORIES),
+          histories: isToldDirectly ? 0 : Number(values.histories ?? MUTATED_HISTORIES),
           secondsMax: null,
           untilBroken: true,
-          choice,
+          checksDirectly: isToldDirectly,
+          choice: among === undefined || isChosen ? choice : { kind: 'fixed', disturbances: among },
           mutation: name,
         },
         () => undefined,
@@ -128,7 +131,9 @@ async function tryMutations(): Promise<void> {
 }
 
 function report(summary: Summary, seconds = secondsSince(beganMs)): void {
-  const given = values.mutation === undefined ? '' : ` --mutation '${values.mutation}'`;
+  const given = (['mutation', 'only', 'without'] as const)
+    .flatMap((name) => (values[name] === undefined ? [] : [` --${name} '${values[name]}'`]))
+    .join('');
   const replay = (seed: number): string => `npm run simulate -- --one ${seed} --trace${given}`;
   const failed = summary.failed.map((failure) => ({ ...failure, replay: replay(failure.seed) }));
   if (values.json) console.log(JSON.stringify({ ...summary, seconds, failed }, null, 2));

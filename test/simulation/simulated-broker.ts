@@ -80,6 +80,7 @@ export class SimulatedBroker {
   readonly #draws: Draws;
   readonly #topics = new Map<string, Topic>();
   #made = 0;
+  #refusedText: string | null = null;
   /** Ends that new leaders report, by partition, until an instant. */
   readonly #shownEnds = new Map<string, { end: number; untilMs: number }>();
   readonly #producers = new Map<string, Coordinated>();
@@ -139,6 +140,11 @@ export class SimulatedBroker {
     return shown === undefined || shown.untilMs <= this.#time.nowMs ? Infinity : shown.end;
   }
 
+  /** Takes no record with the text from transactional producers, as one that an interceptor finds fault with. */
+  refuse(text: string): void {
+    this.#refusedText = text;
+  }
+
   /** As a producer without transactions does. */
   append(topic: string, partition: number, record: NewRecord): number {
     const { nowMs } = this.#time;
@@ -180,6 +186,9 @@ export class SimulatedBroker {
     // The partition is part of the transaction before anything is written to it.
     running.logs.add(log);
     if (batchBytes(records) > maxMessageBytes) throw brokerError('MESSAGE_TOO_LARGE');
+    const refused = this.#refusedText;
+    if (refused !== null && records.some(({ value }) => value?.includes(refused) === true))
+      throw brokerError('INVALID_RECORD');
     const { nowMs } = this.#time;
     const written = timestampType === 'CreateTime' ? {} : { timestampMs: nowMs };
     const [first = 0] = records.map((record) => log.append({ ...record, ...written }, nowMs, running.transaction));

@@ -37,6 +37,9 @@ const EVENTS = {
 };
 const REBALANCE_TIMEOUT_MS = 60_000;
 const JOIN_AGAIN_MS = 100;
+/** Of Kafka's protocol. */
+const CREATE_TIME = 0;
+const LOG_APPEND_TIME = 1;
 
 export class SimulatedConsumer {
   readonly events = EVENTS;
@@ -221,7 +224,10 @@ export class SimulatedConsumer {
   ): Promise<void> {
     const lastOffset = records.at(-1)?.offset ?? offset;
     const firstOffset = records[0] === undefined ? null : String(records[0].offset);
-    const messages = records.filter(isForReaders).map((record) => messageOf(record));
+    const isBrokersTime =
+      this.#broker.topics().includes(topic) && this.#broker.config(topic).timestampType === 'LogAppendTime';
+    const batchContext = { timestampType: isBrokersTime ? LOG_APPEND_TIME : CREATE_TIME };
+    const messages = records.filter(isForReaders).map((record) => ({ ...messageOf(record), batchContext }));
     const described = { topic, partition, highWatermark: String(highWatermark), batchSize: messages.length };
     const event = { ...described, firstOffset, lastOffset: String(lastOffset) };
     this.#emit(EVENTS.START_BATCH_PROCESS, event);

@@ -50,6 +50,8 @@ interface Assigned extends Place {
 
 /** A fetch brings as much as fits; large records leave room for few. */
 const FETCH_RECORDS_MAX = [1, 4, 12, 12];
+/** Of what a reader lacks that is far behind: commands must not become too old while a ledger is read. */
+const BEHIND_SHARE = 0.1;
 /** A batch waits for the handling of another, and for the heartbeat in between, which may take long. */
 const QUEUED_SHARE = 0.3;
 /** Of fetches into a gap: the answer ends with the batch that the gap lies in. */
@@ -155,7 +157,8 @@ export class SimulatedFetcher {
     const log = broker.log(topic, partition);
     if (!log.isInRange(offset)) return { kind: 'out-of-range' };
     const shownEnd = broker.shownEnd(topic, partition);
-    const records = log.read(offset, 1 + draws.below(this.#recordsMax)).filter((record) => record.offset < shownEnd);
+    const recordsMax = Math.max(this.#recordsMax, Math.ceil((log.nextOffset() - offset) * BEHIND_SHARE));
+    const records = log.read(offset, 1 + draws.below(recordsMax)).filter((record) => record.offset < shownEnd);
     const [first] = records;
     if (first === undefined) return { kind: 'nothing-yet' };
     const isBatchAlone = first.offset > offset && draws.chance(COMPACTED_BATCH_SHARE);

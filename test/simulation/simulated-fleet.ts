@@ -29,8 +29,8 @@ const CLOCK_AHEAD_MS_MAX = 200;
 /** Of clocks that are wrong. */
 const CLOCK_WRONG_MS_MIN = 1_000;
 const CLOCK_WRONG_MS_MAX = 7 * 86_400_000;
-/** By such a clock all keys are old enough to be forgotten. */
-const CLOCK_WEEK_AHEAD_MS = [7.1 * 86_400_000, 8 * 86_400_000] as const;
+/** By such a clock all keys are old enough to be forgotten; what it wrote, if it was slow, is by any other. */
+const CLOCK_WEEK_MS = [7.1 * 86_400_000, 8 * 86_400_000] as const;
 const CLOCK_WRONG_SHARE = 0.5;
 /** A process freezes long enough for others to settle the doubt of its calls. */
 const HEARTBEAT_FREEZE_MS = [15_000, 25_000] as const;
@@ -181,7 +181,7 @@ export class SimulatedFleet implements Disturber {
     const { draws, scenario } = this.#options;
     const isWrong = scenario.disturbed.has('clocks') && this.#isTroubled && draws.chance(CLOCK_WRONG_SHARE);
     if (!isWrong) return draws.between(-CLOCK_AHEAD_MS_MAX, CLOCK_AHEAD_MS_MAX);
-    if (draws.chance(0.3)) return draws.between(...CLOCK_WEEK_AHEAD_MS);
+    if (draws.chance(0.4)) return draws.pick([-1, 1]) * draws.between(...CLOCK_WEEK_MS);
     // Seconds as often as days.
     const magnitude = Math.exp(draws.between(Math.log(CLOCK_WRONG_MS_MIN), Math.log(CLOCK_WRONG_MS_MAX)));
     return draws.chance(0.5) ? magnitude : -magnitude;

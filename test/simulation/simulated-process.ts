@@ -143,6 +143,8 @@ const COMMAND_MAX_AGE = '2m';
 
 /** What takes effect late does so before this is over. */
 export const SETTLING_TIME_MS = 3_000;
+/** From the loss of a call to its effect: later than any look at the service before the settling time is over. */
+export const LATE_MS_MAX = 0.9 * SETTLING_TIME_MS;
 
 const silence = (): void => undefined;
 const POLL_REPORTS: LaneSetOptions['reports']['poll'] & PollReports = {

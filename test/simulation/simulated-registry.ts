@@ -4,6 +4,8 @@ import type { RecordRegistry } from '../../src/records/registry.ts';
 import { loadType } from '../../src/records/schemas.ts';
 
 const WIRE_HEADER_BYTES = 5;
+/** A value on which our code fails. */
+export const BUG = 'a bug of ours';
 
 /** Types are costly to make, and the same in every history. */
 const types = new Map<string, avsc.Type>();
@@ -21,7 +23,10 @@ export function simulatedRegistry(records: ReadonlyMap<string, string>): RecordR
       header.writeInt32BE([...records.keys()].indexOf(topic) + 1, 1);
       return Buffer.concat([header, typeOf(topic).toBuffer(value)]);
     },
-    decode: async (topic, bytes) => ({ kind: 'record', value: valueOf(typeOf(topic), bytes) }),
+    decode: async (topic, bytes) => {
+      if (bytes.toString() === BUG) throw new TypeError(BUG);
+      return { kind: 'record', value: valueOf(typeOf(topic), bytes) };
+    },
   };
   return registry as RecordRegistry;
 }

@@ -8,6 +8,7 @@ import type { Answer } from '../../src/api/types.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { isJsonObject, parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
 import type { Draws } from './draws.ts';
+import { LATE_MS_MAX } from './simulated-process.ts';
 import { commandKeyOf, ServiceState } from './service-state.ts';
 import type { Disturber } from './simulated-network.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
@@ -54,6 +55,7 @@ export interface ServiceOptions {
 }
 
 const ANSWERLESS: readonly CallTrouble['kind'][] = ['lost-before', 'lost-after', 'late'];
+const PROXYS: readonly number[] = [403, 404];
 const WAY_MS_MAX = 40;
 const DIAL_MS_MAX = 1_500;
 const RETRY_AFTER_SECONDS = 1;
@@ -100,6 +102,7 @@ export class SimulatedService {
       };
       this.calls += 1;
       const callNumber = this.calls;
+      const deadlineMs = time.nowMs + timeoutMs;
       const deadline = setTimeout(
         () => settle({ kind: isSent ? 'lost' : 'never-sent', reason: `no answer within ${timeoutMs} ms` }),
         timeoutMs,
@@ -134,7 +137,10 @@ export class SimulatedService {
         }
         hooks.onSent?.();
         log(`${owner.name} calls ${request.path.split('?')[0] ?? ''} ${key ?? ''} ${trouble.kind}`);
-        const lateMs = trouble.kind === 'late' ? trouble.byMs : trouble.kind === 'slow' ? trouble.thereMs : 0;
+        // Of a call that was sent by a process that just woke, the deadline may be over already.
+        const lateMsMax = Math.max(0, deadlineMs - time.nowMs) + LATE_MS_MAX;
+        const drawnMs = trouble.kind === 'late' ? trouble.byMs : trouble.kind === 'slow' ? trouble.thereMs : 0;
+        const lateMs = Math.min(drawnMs, lateMsMax);
         const thereMs = draws.between(0.5, WAY_MS_MAX) + lateMs;
         const backMs = draws.between(0.5, WAY_MS_MAX) + (isPage ? this.#options.pageDelayMs(draws) : 0);
         const sentMs = time.nowMs;
@@ -185,7 +191,9 @@ export class SimulatedService {
       case 'status': {
         const { httpStatus, retryAfterSeconds = RETRY_AFTER_SECONDS, takesEffect } = trouble;
         if (takesEffect) this.state.performed(request, sentMs);
-        const body = JSON.stringify({ status: httpStatus, code: 'TROUBLE', message: 'of the simulation' });
+        // A page of a proxy says nothing of the service.
+        const code = PROXYS.includes(httpStatus) ? {} : { code: 'TROUBLE' };
+        const body = JSON.stringify({ status: httpStatus, ...code, message: 'of the simulation' });
         const retryAfter = httpStatus === 429 ? String(retryAfterSeconds) : null;
         return { kind: 'response', httpStatus, retryAfter, location: null, body, cut: false };
       }

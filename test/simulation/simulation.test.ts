@@ -36,8 +36,8 @@ test(
   TEST_MS_MAX,
 );
 
-test('protections that no history reaches hold', () => {
-  expect(directChecks()).toEqual([]);
+test('protections that no history reaches hold', async () => {
+  expect(await directChecks()).toEqual([]);
 });
 
 describe('without one protection of the source', () => {

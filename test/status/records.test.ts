@@ -3,7 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { LedgerFormatError } from '../../src/ledger/ledger-records.ts';
 import { decodeObservation, encodeObservation, type Observation } from '../../src/status/observation.ts';
 import { decodePollRecord, encodePollRecord } from '../../src/status/poller/record.ts';
-import { decodeTransactionState, encodeTransactionState, recordRestingSinceMs, unseenState } from '../../src/status/transaction-state.ts';
+import {
+  decodeTransactionState,
+  encodeTransactionState,
+  recordRestingSinceMs,
+  unseenState,
+} from '../../src/status/transaction-state.ts';
 import { readTransaction } from '../../src/api/wire.ts';
 import { parseLossless } from '../../src/records/lossless-json.ts';
 

@@ -1,0 +1,58 @@
+/** Clocks that were wrong when the ledger was written, or are now: no doubt is settled early by them, and none waits for days (I2, I5). */
+import { describe, expect, test } from 'vitest';
+import { decide } from '../../src/ledger/decide.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import { takenUp } from '../../src/ledger/wrong-clocks.ts';
+import { aPolicy, entryAt } from './entries.ts';
+
+const NOW_MS = 1_000_000_000_000;
+const WEEK_MS = 7 * 86_400_000;
+const policy = aPolicy();
+const { callsEndWithinMs, settlingTimeMs } = policy;
+
+/** A call whose end was written as `endedMs`, to be looked up. */
+function inDoubt(endedMs: number): Entry {
+  const phase = { state: 'DOUBTFUL' as const, settleAtMs: endedMs + settlingTimeMs, reason: 'lost', refusal: null };
+  return { ...entryAt('execute-quote'), attempts: 1, firstSentMs: endedMs - 10, lastEndedMs: endedMs, phase };
+}
+
+function due(entry: Entry, nowMs: number): ReturnType<typeof decide> {
+  return decide(entry, { kind: 'due', nowMs, attemptId: 'attempt', processId: 'process' }, policy);
+}
+
+/** From the taking over to the look-up, where the entry is looked at whenever it says. */
+function waitedMs(found: Entry): number {
+  let [entry, nowMs] = [takenUp(found, NOW_MS, policy), NOW_MS];
+  for (let looks = 0; looks < 10; looks += 1) {
+    const decision = due(entry, nowMs);
+    if (decision.kind === 'look-up') return nowMs - NOW_MS;
+    if (decision.kind !== 'next' || decision.entry.phase.state !== 'DOUBTFUL') throw new Error(decision.kind);
+    entry = decision.entry;
+    nowMs = decision.entry.phase.settleAtMs;
+  }
+  return Infinity;
+}
+
+describe('a doubt that a new owner finds', () => {
+  test('written by a clock a week ahead: looked up when the longest call, begun now, would be settled', () => {
+    expect(waitedMs(inDoubt(NOW_MS + WEEK_MS))).toBe(callsEndWithinMs + settlingTimeMs);
+  });
+
+  test('written by a clock an hour behind: not before the settling time', () => {
+    expect(waitedMs(inDoubt(NOW_MS - 3_600_000))).toBe(settlingTimeMs);
+  });
+
+  test('of a call that may still be on its way: not before the settling time after its end', () => {
+    expect(waitedMs(inDoubt(NOW_MS + 7_000))).toBe(7_000 + settlingTimeMs);
+  });
+
+  test('written by a clock a week ahead: its key is trusted from now on, no longer', () => {
+    expect(takenUp(inDoubt(NOW_MS + WEEK_MS), NOW_MS, policy).firstSentMs).toBe(NOW_MS);
+  });
+});
+
+test('an own clock that was a week ahead, and was set right since: the doubt waits as for the longest call', () => {
+  const decision = due(inDoubt(NOW_MS + WEEK_MS), NOW_MS);
+  const settleAtMs = NOW_MS + callsEndWithinMs + settlingTimeMs;
+  expect(decision).toMatchObject({ kind: 'next', entry: { phase: { state: 'DOUBTFUL', settleAtMs } } });
+});

@@ -1,0 +1,129 @@
+/** Of messages that come in: what is bounded, what is refused, what is set aside. */
+import type { Mutation } from '../mutations.ts';
+
+export const INTAKE_MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'a text that is no JSON ends its fingerprint',
+    file: 'records/command-fields.ts',
+    find: `    return text;
+`,
+    replace: `    throw new Error('others');
+`,
+    among: ['poison-others'],
+  },
+  {
+    name: 'a result has any number of problems',
+    file: 'records/command-fields.ts',
+    find: '.slice(0, PROBLEMS_MAX)',
+    replace: '.slice(0)',
+    isToldDirectly: true,
+  },
+  {
+    name: 'of a member that is there twice the last counts',
+    file: 'records/lossless-json.ts',
+    find: `  if (ambiguity !== null) throw new JsonMeaningError(ambiguity.problem);
+`,
+    replace: '',
+    among: ['poison-twice'],
+  },
+  {
+    name: 'nesting has no limit',
+    file: 'records/lossless-json.ts',
+    find: `  if (ambiguity?.kind === 'too-deep') throw new JsonMeaningError(ambiguity.problem);
+`,
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a name that cannot be passed on is left out',
+    file: 'records/command-fields/field-shapes.ts',
+    find: "context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be passed on' });",
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a value that is dropped in decoding is not told of',
+    file: 'records/writer-schema.ts',
+    find: "      if (reader.keepsUnknown) for (const { path, bytes: kept } of lost) put(value, path, kept.toString('base64'));\n",
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a message that our code fails on is read for ever',
+    file: 'consumers/message-failures.ts',
+    find: 'if (failures < DROPS_MAX) {',
+    replace: 'if (!Number.isNaN(0)) {',
+    among: ['poison-bug'],
+  },
+  {
+    name: 'a message that our code fails on ends the lane',
+    file: 'consumers/inbox.ts',
+    find: "if (!failed(message.offset, error)) return { kind: 'failed' };",
+    replace: 'if (!failed(message.offset, error)) throw error;',
+    among: ['poison-bug'],
+  },
+  {
+    name: 'large messages are kept whole',
+    file: 'consumers/input-message.ts',
+    find: 'bytes <= WHOLE_BYTES_MAX && ',
+    replace: '',
+    among: ['poison-large'],
+  },
+  {
+    name: 'large messages are moved whole',
+    file: 'consumers/message-origin.ts',
+    find: 'if (!isTooLarge) return',
+    replace: 'if (!Number.isNaN(0)) return',
+    among: ['poison-large-moved'],
+  },
+  {
+    name: 'a header says of what partition a message was, without limit',
+    file: 'consumers/message-origin.ts',
+    find: ' || partition >= laneCount',
+    replace: '',
+    among: ['poison-moved-partition'],
+  },
+  {
+    name: 'a batch that cannot be read is a message',
+    file: 'consumers/command-intake.ts',
+    find: "if (message.unreadableBatch !== null) return buried('UNREADABLE_BATCH', message.unreadableBatch.problem);",
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'what is due goes on without asking whether it is full',
+    file: 'lanes/tenure.ts',
+    find: `      if (transaction.isFull()) return;
+`,
+    replace: '',
+    among: ['masses'],
+  },
+  {
+    name: 'a transaction has any size',
+    file: 'lanes/transaction.ts',
+    find: 'if (batchBytes >= batchBytesMax * FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;',
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a lane that is lost over and over reads on as ever',
+    file: 'lanes/troubles.ts',
+    find: 'isCareful: suspect !== null || this.#refusals >= REFUSALS_MAX || barren >= REFUSALS_MAX',
+    replace: 'isCareful: Number.isNaN(0)',
+    among: ['poison-refused'],
+  },
+  {
+    name: 'what a lane was lost at three times is read again',
+    file: 'lanes/careful-reading.ts',
+    find: 'if (tries >= SUSPECT_TRIES_MAX) {',
+    replace: 'if (Number.isNaN(0)) {',
+    among: ['poison-refused'],
+  },
+  {
+    name: 'careful reading never ends for who waits',
+    file: 'lanes/careful-reading.ts',
+    find: 'const isOver = this.#harmless >= HARMLESS_MAX;',
+    replace: 'const isOver = Number.isNaN(0);',
+    isToldDirectly: true,
+  },
+];
