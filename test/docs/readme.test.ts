@@ -11,12 +11,20 @@ import { eventId } from '../../src/records/cloud-events.ts';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const PAGES = ['README.md', 'CHANGELOG.md', 'docs/events.md', 'docs/settings.md', 'docs/metrics.md'];
+const PAGES = [
+  'README.md',
+  'CHANGELOG.md',
+  'DESIGN.md',
+  ...['clients', 'command-line', 'data', 'development', 'events', 'metrics', 'operations', 'running', 'settings'].map(
+    (name) => `docs/${name}.md`,
+  ),
+];
 /** Of processes that only print, some at once. */
 const RUN_MS_MAX = 45_000;
 
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 const README = textOf('README.md');
+const ALL_PAGES = PAGES.map(textOf).join('\n');
 
 /** Every match of the pattern's first group, each once. */
 function found(text: string, pattern: RegExp): string[] {
@@ -67,10 +75,10 @@ describe.each(PAGES)('%s', (page) => {
   });
 });
 
-describe('README.md', () => {
+describe('README.md and docs', () => {
   test('names commands of the command line that exist', async () => {
     // A second word is part of the command; words with a hyphen, in capitals or with a dash are its arguments.
-    const named = found(README, /npm run (?:--silent )?cli -- ([a-z][a-z-]*(?: [a-z]+(?![\w-]))?)/g);
+    const named = found(ALL_PAGES, /npm run (?:--silent )?cli -- ([a-z][a-z-]*(?: [a-z]+(?![\w-]))?)/g);
     expect(named.length).toBeGreaterThan(5);
     const helps = await Promise.all(
       named.map(async (name) => {
@@ -85,7 +93,7 @@ describe('README.md', () => {
 
   test('has every exit code of the command line', () => {
     const codes = Object.values(EXIT_CODES).map(({ code }) => String(code));
-    expect(found(README, /^\| (\d+) +\|/gm)).toEqual(codes);
+    expect(found(textOf('docs/command-line.md'), /^\| (\d+) +\|/gm)).toEqual(codes);
   });
 
   test('has TypeScript examples that compile', () => {
