@@ -2,7 +2,7 @@
  * How an answer is read: every answer to a change falls into one class. Pure and total: whatever the service sends, there
  * is a reading, and what cannot be understood is never taken for a success or a refusal that it is not (invariant I10).
  */
-import type { CommandType } from '../records/commands.ts';
+import { COMMAND_ANSWERS, type CommandType } from '../records/commands.ts';
 import { parseLossless, type JsonValue } from '../records/lossless-json.ts';
 import { bounded, readServiceError } from './service-error.ts';
 import type { Answer, Reading } from './types.ts';
@@ -68,8 +68,9 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
   if (cut) return doubt(`HTTP ${httpStatus}, answer cut off`);
   const parsed = parsedOrUndefined(body);
   if (parsed === undefined) return doubt(`HTTP ${httpStatus}, answer not JSON`);
-  const quote = isQuoteOperation(operation) ? readQuote(parsed) : null;
-  const transaction = isQuoteOperation(operation) ? null : readTransaction(parsed);
+  const isQuote = COMMAND_ANSWERS[operation] === 'quote';
+  const quote = isQuote ? readQuote(parsed) : null;
+  const transaction = isQuote ? null : readTransaction(parsed);
   const read = quote ?? transaction;
   if (read === null) return doubt(`HTTP ${httpStatus}, answer without an id`);
   return {
@@ -80,10 +81,6 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
     rawResponse: read.warnings.length > 0 ? rawResponseOf(body) : null,
     warnings: read.warnings,
   };
-}
-
-function isQuoteOperation(operation: CommandType): boolean {
-  return operation === 'create-quote' || operation === 'execute-quote';
 }
 
 /** Statuses that say nothing of whether the request took effect. 501 does: the service does not know the operation. */

@@ -8,10 +8,11 @@ import { backOffMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import { COPIES_MAX, proofOf, type Entry } from './entry.ts';
 import { otherThanAsked, quotedOf } from './found-payment.ts';
+import { OPERATIONS } from './operations.ts';
 import { planOf } from './plan.ts';
 import { acceptedResult, expiredResult, failedResult, refusedResult, unknownResult } from './result-record.ts';
 import { lookedUp } from './settle-by-look-up.ts';
-import { canBeLookedUp, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 import { doubtful, finish, inDoubt, next, possiblySent, reasonOf } from './transitions.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
 import { withinReach } from './wrong-clocks.ts';
@@ -96,7 +97,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   // On a person's word nothing is in doubt, where nothing else could tell.
   const proof = proofOf(entry);
   const isDecided = settlement === 'NONE' && proof?.by === 'OPERATOR';
-  const isLookedUp = canBeLookedUp(operationOf(entry));
+  const isLookedUp = OPERATIONS[operationOf(entry)].lookUp !== null;
   const isConflict = event.reading.kind === 'conflict';
   // Whoever turned an earlier call away need not have been the service: it may have taken that call, and say so now.
   const isRepeated = entry.turnedAway > 0 && isLookedUp && (isConflict || settlement === 'LOOK_UP');

@@ -1,17 +1,7 @@
 /** An entry as it is written: which JSON is one, and what records of earlier releases lack. */
 import { z } from 'zod';
-import { COMMAND_TYPES, type Outcome } from '../records/commands.ts';
+import { COMMAND_TYPES, OUTCOME_NAMES } from '../records/commands.ts';
 import type { Carried, Entry } from './entry.ts';
-
-const OUTCOMES = [
-  'ACCEPTED',
-  'REFUSED',
-  'INVALID',
-  'EXPIRED',
-  'FAILED',
-  'CONFLICT',
-  'UNKNOWN',
-] as const satisfies readonly Outcome[];
 
 const text = z.string();
 const nullableText = text.nullable();
@@ -46,7 +36,7 @@ const phase = z.discriminatedUnion('state', [
   z.object({ state: z.literal('QUOTED') }),
   z.object({
     state: z.literal('DONE'),
-    outcome: z.enum(OUTCOMES),
+    outcome: z.enum(OUTCOME_NAMES),
     completedMs: instantMs,
     result: z.object({ value: text, headers }),
   }),

@@ -4,19 +4,19 @@ import { parseLossless } from '../records/lossless-json.ts';
 import { quoteIdAmong } from '../records/quote-id.ts';
 import type { Quote, Transaction } from '../records/types.ts';
 import type { Entry, Quoted } from './entry.ts';
+import { OPERATIONS } from './operations.ts';
 import { operationOf } from './settlement.ts';
 
 /** @returns names of what is shown and differs; none: nothing speaks against it */
 export function differencesFrom(entry: Entry, transaction: Transaction): string[] {
-  if (operationOf(entry) === 'reject-transaction') return differing([['type', 'INCOMING', transaction.type]]);
+  const lookUp = OPERATIONS[operationOf(entry)].lookUp;
   const { quoted } = entry;
   const { receivedAmount } = transaction;
   // Nothing is paid with 0: an amount that is not known yet.
   const shownAmount = receivedAmount?.amount === 0n ? null : (receivedAmount?.amount?.toString() ?? null);
   return differing([
-    // What an execution pays goes out.
-    ['type', 'OUTGOING', transaction.type],
-    ['quote', quoted?.quoteId ?? quoteIdOf(entry), quoteIdAmong(transaction.otherFieldsJson)],
+    ['type', lookUp?.type, transaction.type],
+    ['quote', quoted?.quoteId ?? lookUp?.subject(entry)?.quoteId, quoteIdAmong(transaction.otherFieldsJson)],
     ['source account', quoted?.sourceAccountId, transaction.source?.accountId],
     ['destination account', quoted?.destinationAccountId, transaction.destination?.accountId],
     ['received amount', quoted?.receivingAmount, shownAmount],
@@ -29,31 +29,17 @@ export function otherThanAsked(
   entry: Entry,
   { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
 ): 'quote' | 'transaction' | null {
-  switch (operationOf(entry)) {
-    case 'execute-quote': {
-      const quoteId = entry.quoted?.quoteId ?? quoteIdOf(entry);
-      return quote !== null && quoteId !== null && quote.id !== quoteId ? 'quote' : null;
-    }
-    case 'reject-transaction': {
-      const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
-      const fields = readCommandFields('reject-transaction', json);
-      return fields.ok && transaction !== null && transaction.id !== fields.value.transactionId ? 'transaction' : null;
-    }
-    default:
-      return null;
-  }
+  const lookUp = OPERATIONS[operationOf(entry)].lookUp;
+  const asked = entry.quoted ?? lookUp?.subject(entry) ?? null;
+  if (lookUp === null || asked === null) return null;
+  if (quote !== null && asked.quoteId !== null && quote.id !== asked.quoteId) return 'quote';
+  return transaction !== null && transaction.id !== asked.transactionId ? 'transaction' : null;
 }
 
 type Shown = string | null | undefined;
 
 function differing(pairs: readonly [name: string, known: Shown, shown: Shown][]): string[] {
   return pairs.filter(([, known, shown]) => known != null && shown != null && known !== shown).map(([name]) => name);
-}
-
-function quoteIdOf(entry: Entry): string | null {
-  const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
-  const fields = readCommandFields('execute-quote', json);
-  return fields.ok ? fields.value.quoteId : null;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** A person's decision on a result (the contract's OperatorDecision): makes the next revision, or is refused. Pure. */
 import { readCommandFields } from '../records/command-fields.ts';
-import type { Outcome } from '../records/commands.ts';
+import { OUTCOMES, type Outcome } from '../records/commands.ts';
 import { parseLossless } from '../records/lossless-json.ts';
 import type { CommandResult, OperatorDecision, Transaction } from '../records/types.ts';
 import type { Decision } from './decision.ts';
@@ -14,9 +14,6 @@ export type OperatorReply = { kind: 'decided'; decision: Decision } | { kind: 'r
 
 /** Decisions remembered with an entry, the latest; all are in their topic. */
 const AUDIT_MAX = 20;
-
-/** Outcomes on which a command may be run again; UNKNOWN may be decided in any way. */
-const RETRIABLE: readonly Outcome[] = ['UNKNOWN', 'INVALID', 'EXPIRED', 'FAILED'];
 
 export function decideByOperator(
   entry: Entry | undefined,
@@ -53,7 +50,7 @@ export function decideByOperator(
       return finish(decided, expiredResult(decided, reason, 'OPERATOR', nowMs));
     }
     case 'RETRY':
-      if (!RETRIABLE.includes(outcome)) return refused(`a result that is ${outcome} cannot be retried`);
+      if (!OUTCOMES[outcome].isRetriable) return refused(`a result that is ${outcome} cannot be retried`);
       return retry(next, outcome, order, nowMs, policy);
     default:
       return refused(`${order.decision} is not one of ${OPERATOR_DECISIONS.join(', ')}`);

@@ -1,9 +1,8 @@
 /** What is to be done with an entry whose time has come, and nothing of which is on its way. Pure. */
-import { readCommandFields } from '../records/command-fields.ts';
 import type { SettledBy } from '../records/commands.ts';
 import { EXECUTE_SUFFIX } from '../records/keys.ts';
-import { parseLossless } from '../records/lossless-json.ts';
 import { proofOf, type Entry, type Unexecuted } from './entry.ts';
+import { OPERATIONS } from './operations.ts';
 import { quoteAgainOf, type QuoteAgain } from './quote-again.ts';
 import { lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 
@@ -107,22 +106,9 @@ function queryOf(entry: Entry, firstSentMs: number): LookUpQuery | null {
     const { quoteId, transactionId } = entry.quoted;
     return { ...asked, transactionId, quoteId };
   }
-  const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
-  switch (operationOf(entry)) {
-    case 'execute-quote': {
-      const fields = readCommandFields('execute-quote', json);
-      return fields.ok ? { ...asked, ...fields.value } : null;
-    }
-    case 'reject-transaction': {
-      const fields = readCommandFields('reject-transaction', json);
-      // An incoming payment may wait for its rejection for long.
-      return fields.ok
-        ? { ...asked, transactionId: fields.value.transactionId, quoteId: null, mayBeOlder: true }
-        : null;
-    }
-    default:
-      return null;
-  }
+  const lookUp = OPERATIONS[operationOf(entry)].lookUp;
+  const subject = lookUp?.subject(entry) ?? null;
+  return lookUp === null || subject === null ? null : { ...asked, ...subject, mayBeOlder: lookUp.mayBeOlder };
 }
 
 function giveUp(reason: string): Plan {

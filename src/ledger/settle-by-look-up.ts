@@ -3,7 +3,7 @@ import { backOffMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
 import { differencesFrom } from './found-payment.ts';
-import { findingOf } from './looked-up.ts';
+import { OPERATIONS } from './operations.ts';
 import { foundExecutedResult, foundRefusedResult, refusedResult, unknownResult } from './result-record.ts';
 import { operationOf } from './settlement.ts';
 import { doubtful, finish, next, reasonOf } from './transitions.ts';
@@ -27,7 +27,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
     return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs));
   }
   const seen: Seen = { quote: null, transaction };
-  switch (findingOf(operationOf(entry), transaction)) {
+  switch (OPERATIONS[operationOf(entry)].lookUp?.finding(transaction) ?? 'UNCLEAR') {
     case 'EXECUTED':
       return finish(entry, foundExecutedResult(entry, transaction, nowMs), seen);
     case 'REFUSED':

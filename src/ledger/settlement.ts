@@ -1,7 +1,8 @@
-/** How the doubt of each operation is settled (the design's first table). */
+/** How the doubt of an entry is settled, and when. */
 import type { CommandType } from '../records/commands.ts';
 import { EXECUTE_SUFFIX } from '../records/keys.ts';
 import type { Entry } from './entry.ts';
+import { OPERATIONS, type Settlement } from './operations.ts';
 
 /** Settings that decisions depend on. */
 export interface LedgerPolicy {
@@ -15,18 +16,6 @@ export interface LedgerPolicy {
   readonly commandMaxAgeMs: Readonly<Record<CommandType, number>>;
 }
 
-export type Settlement =
-  /** The same call with the same key: the service replays its answer. */
-  | 'SAME_KEY'
-  /** The same call again: no effect of it moves money. */
-  | 'HARMLESS'
-  /** The same call again: what a second effect moves is the money of a sandbox. */
-  | 'SANDBOX'
-  /** By the transaction's status. */
-  | 'LOOK_UP'
-  /** Nothing can settle it. */
-  | 'NONE';
-
 /** The operation that the entry's next or present call is. */
 export function operationOf(entry: Pick<Entry, 'commandType' | 'step'>): CommandType {
   return entry.step === 'EXECUTE' ? 'execute-quote' : entry.commandType;
@@ -37,25 +26,8 @@ export function settlementOf(
   policy: LedgerPolicy,
 ): Settlement {
   const operation = operationOf(entry);
-  const keyHonoured = policy.idempotentOperations.has(operation);
-  switch (operation) {
-    case 'create-quote':
-      // A spare quote only expires; one that the service executes by its own flag moves money.
-      if (!(entry.step === 'SINGLE' && entry.immediate)) return 'HARMLESS';
-      return keyHonoured ? 'SAME_KEY' : 'NONE';
-    case 'transfer-in':
-      return keyHonoured ? 'SAME_KEY' : 'NONE';
-    case 'execute-quote':
-    case 'reject-transaction':
-      return keyHonoured ? 'SAME_KEY' : 'LOOK_UP';
-    case 'simulate-uma-receive':
-      return 'SANDBOX';
-  }
-}
-
-/** Whether a transaction shows if the operation took effect; of the others no transaction is known before the answer. */
-export function canBeLookedUp(operation: CommandType): boolean {
-  return operation === 'execute-quote' || operation === 'reject-transaction';
+  const isImmediate = entry.step === 'SINGLE' && entry.immediate;
+  return OPERATIONS[operation].settlement(policy.idempotentOperations.has(operation), isImmediate);
 }
 
 /** From when on a look-up shows what became of a call that had ended by then: it must have had its time to happen. */

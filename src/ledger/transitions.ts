@@ -1,5 +1,5 @@
 /** The steps that decisions are made of: a call that may have taken effect, a doubt, the next entry, the end. Pure. */
-import type { Outcome } from '../records/commands.ts';
+import { OUTCOMES, type Outcome } from '../records/commands.ts';
 import type { CommandResult } from '../records/types.ts';
 import type { Decision, Seen } from './decision.ts';
 import type { Entry, HeldRefusal, StoredEvent, UnphasedEntry } from './entry.ts';
@@ -48,13 +48,10 @@ export function reasonOf(entry: Entry, problem: string): string {
   return entry.phase.state === 'DOUBTFUL' ? `${entry.phase.reason}; ${problem}` : problem;
 }
 
-/** Outcomes after which the command's fields are needed no more; the others may be retried by a person's decision. */
-const SETTLED_OUTCOMES: readonly Outcome[] = ['ACCEPTED', 'REFUSED'];
-
 export function doneEntry(entry: UnphasedEntry, outcome: Outcome, completedMs: number, result: StoredEvent): Entry {
   return {
     ...entry,
-    fieldsJson: SETTLED_OUTCOMES.includes(outcome) ? null : entry.fieldsJson,
+    fieldsJson: OUTCOMES[outcome].isRetriable ? entry.fieldsJson : null,
     copies: [],
     phase: { state: 'DONE', outcome, completedMs, result },
   };

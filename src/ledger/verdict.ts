@@ -2,7 +2,7 @@
 import type { Reading, ServiceError } from '../api/types.ts';
 import type { Quote, Transaction } from '../records/types.ts';
 import type { HeldRefusal } from './entry.ts';
-import type { Settlement } from './settlement.ts';
+import type { Settlement } from './operations.ts';
 
 export type Verdict =
   | {

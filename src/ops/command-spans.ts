@@ -14,7 +14,7 @@ import { routeOf } from '../api/requests.ts';
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import type { CallTimes, TracedAdmission, TracedCall } from '../lanes/command-traces.ts';
 import type { LookUpOutcome } from '../ledger/decision.ts';
-import type { Outcome } from '../records/commands.ts';
+import { OUTCOMES, type Outcome } from '../records/commands.ts';
 import type { CommandResult } from '../records/types.ts';
 import { keyHash } from './logging.ts';
 
@@ -46,7 +46,6 @@ export interface SpanPlan {
 }
 
 /** Results that want a person: a search for errors finds their traces. */
-const OUTCOMES_FOR_PERSONS: readonly string[] = ['UNKNOWN', 'FAILED'] satisfies Outcome[];
 /** From here on a status of HTTP is an error for a client. */
 const ERROR_STATUS_MIN = 400;
 
@@ -127,7 +126,7 @@ export function resultSpan(
   { resultsTopic }: SpanSurroundings,
   nowMs: number,
 ): SpanPlan {
-  const isError = OUTCOMES_FOR_PERSONS.includes(result.outcome);
+  const isError = OUTCOMES[result.outcome as Outcome].isAmiss;
   return {
     name: `send ${resultsTopic}`,
     role: 'producer',

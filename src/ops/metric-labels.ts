@@ -6,7 +6,7 @@ import type { LaneLoss } from '../lanes/troubles.ts';
 import type { EntryState } from '../ledger/entry.ts';
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
-import { COMMAND_TYPES, type Outcome } from '../records/commands.ts';
+import { COMMAND_TYPES } from '../records/commands.ts';
 import type { PollWorkKind } from '../status/poller/agenda.ts';
 import type { NotAdmittedCause } from './lag.ts';
 
@@ -17,15 +17,6 @@ function every<Value extends string>(members: Record<Value, true>): Value[] {
 
 export const COMMANDS = [...COMMAND_TYPES];
 export const OPERATIONS: Operation[] = [...COMMAND_TYPES, 'list-transactions'];
-export const OUTCOMES = every<Outcome>({
-  ACCEPTED: true,
-  REFUSED: true,
-  INVALID: true,
-  EXPIRED: true,
-  FAILED: true,
-  CONFLICT: true,
-  UNKNOWN: true,
-});
 export const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
   accepted: true,
   doubt: true,

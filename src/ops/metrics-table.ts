@@ -4,6 +4,7 @@
  * Labels take only the values listed, so that their number is bounded; what is not listed is counted as `other`. Keys,
  * accounts and bodies are never labels.
  */
+import { OUTCOME_NAMES } from '../records/commands.ts';
 import type { MetricDefinition } from './metric-definition.ts';
 import {
   BREAKER_STAGES,
@@ -14,7 +15,6 @@ import {
   LANE_LOSSES,
   LANE_STAGES,
   OPERATIONS,
-  OUTCOMES,
   QUOTE_RUN_OUT_CAUSES,
   UNFINISHED_STATES,
 } from './metric-labels.ts';
@@ -93,7 +93,7 @@ export const METRICS = {
     name: 'payments_results_total',
     type: 'counter',
     help: 'Results, by command and outcome. Counted when put into a transaction: one that fails counts its results again.',
-    labels: { command: COMMANDS, outcome: OUTCOMES },
+    labels: { command: COMMANDS, outcome: OUTCOME_NAMES },
   },
   commandDurationSeconds: {
     name: 'payments_command_duration_seconds',

@@ -18,7 +18,36 @@ export const COMMAND_RECORDS = {
   'simulate-uma-receive': 'SimulateUmaReceive',
 } as const satisfies Record<CommandType, string>;
 
-export type Outcome = 'ACCEPTED' | 'REFUSED' | 'INVALID' | 'EXPIRED' | 'FAILED' | 'CONFLICT' | 'UNKNOWN';
+/** What the service answers to each with. */
+export const COMMAND_ANSWERS: Readonly<Record<CommandType, 'quote' | 'transaction'>> = {
+  'create-quote': 'quote',
+  'execute-quote': 'quote',
+  'transfer-in': 'transaction',
+  'reject-transaction': 'transaction',
+  'simulate-uma-receive': 'transaction',
+};
+
+interface OutcomeRow {
+  /** An operator may have the command tried again, for which its fields are kept. */
+  readonly isRetriable: boolean;
+  /** A person should look at it. */
+  readonly isAmiss: boolean;
+}
+
+/** How a command can end. */
+export const OUTCOMES = {
+  ACCEPTED: { isRetriable: false, isAmiss: false },
+  REFUSED: { isRetriable: false, isAmiss: false },
+  INVALID: { isRetriable: true, isAmiss: false },
+  EXPIRED: { isRetriable: true, isAmiss: false },
+  FAILED: { isRetriable: true, isAmiss: true },
+  /** About one message; the entry of the key is not touched. */
+  CONFLICT: { isRetriable: false, isAmiss: false },
+  UNKNOWN: { isRetriable: true, isAmiss: true },
+} as const satisfies Record<string, OutcomeRow>;
+export type Outcome = keyof typeof OUTCOMES;
+export const OUTCOME_NAMES = Object.keys(OUTCOMES) as Outcome[];
+
 export type SettledBy = 'ANSWER' | 'LOOKUP' | 'OPERATOR' | 'PROCESSOR';
 
 /** Largest value of a command, bytes: many times what one needs, and room for it in a ledger record. */

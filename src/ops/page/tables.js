@@ -17,9 +17,19 @@ import {
 /** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
 /** @typedef {import('./elements.js').Cell} Cell */
 
-const OUTCOMES = ['ACCEPTED', 'REFUSED', 'INVALID', 'EXPIRED', 'FAILED', 'CONFLICT', 'UNKNOWN'];
-/** Of them those that a person should look at. */
-const OUTCOMES_AMISS = ['FAILED', 'UNKNOWN'];
+/**
+ * Whether a person should look at those that ended so.
+ * @type {Record<import('../../records/commands.ts').Outcome, boolean>}
+ */
+const OUTCOME_IS_AMISS = {
+  ACCEPTED: false,
+  REFUSED: false,
+  INVALID: false,
+  EXPIRED: false,
+  FAILED: true,
+  CONFLICT: false,
+  UNKNOWN: true,
+};
 
 /** @param {ProcessorState} state */
 export function showTables(state) {
@@ -196,14 +206,14 @@ function showDeadLetters({ activity }) {
 function showResults(state) {
   const { results } = state.activity;
   const rows = servedOperations(state).map(({ operation }) => {
-    const cells = OUTCOMES.map((outcome) => {
+    const cells = Object.entries(OUTCOME_IS_AMISS).map(([outcome, isAmiss]) => {
       const number = results.find((result) => result.command === operation && result.outcome === outcome)?.count ?? 0;
-      const kind = number === 0 ? marked(true, 'quiet') : marked(OUTCOMES_AMISS.includes(outcome), 'bad');
+      const kind = number === 0 ? marked(true, 'quiet') : marked(isAmiss, 'bad');
       return { text: count(number), isNumber: true, ...kind };
     });
     return [{ text: operation }, ...cells];
   });
-  fillTable('results', ['Command', ...OUTCOMES.map(titleCase)], rows, 'No command is served.');
+  fillTable('results', ['Command', ...Object.keys(OUTCOME_IS_AMISS).map(titleCase)], rows, 'No command is served.');
 }
 
 /** @param {string} word */

@@ -17,9 +17,9 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a transfer in is repeated where its key is not honoured',
-    file: 'ledger/settlement.ts',
-    find: "    case 'transfer-in':\n      return keyHonoured ? 'SAME_KEY' : 'NONE';",
-    replace: "    case 'transfer-in':\n      return 'SAME_KEY';",
+    file: 'ledger/operations.ts',
+    find: "'transfer-in': { settlement: (isKeyHonoured) => (isKeyHonoured ? 'SAME_KEY' : 'NONE')",
+    replace: "'transfer-in': { settlement: () => 'SAME_KEY'",
     among: ['operators'],
   },
   {

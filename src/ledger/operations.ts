@@ -1,0 +1,122 @@
+/**
+ * What the ledger knows of each operation: a row for each, which the compiler asks for where a command type is new.
+ *
+ *   settlement   how its doubt is settled
+ *   lookUp       how a transaction tells whether it took effect; null: no transaction is known before the answer
+ */
+import { readCommandFields } from '../records/command-fields.ts';
+import type { CommandType } from '../records/commands.ts';
+import { parseLossless } from '../records/lossless-json.ts';
+import type { Transaction } from '../records/types.ts';
+import type { Entry } from './entry.ts';
+
+export type Settlement =
+  /** The same call with the same key: the service replays its answer. */
+  | 'SAME_KEY'
+  /** The same call again: no effect of it moves money. */
+  | 'HARMLESS'
+  /** The same call again: what a second effect moves is the money of a sandbox. */
+  | 'SANDBOX'
+  /** By the transaction's status. */
+  | 'LOOK_UP'
+  /** Nothing can settle it. */
+  | 'NONE';
+
+/** What a transaction's status says of a call in doubt. */
+export type LookUpFinding =
+  /** It took effect. */
+  | 'EXECUTED'
+  /** It cannot take effect any more, and did not. */
+  | 'REFUSED'
+  /** It did not take effect, and still can. */
+  | 'NOT_YET'
+  /** The status says nothing that we understand. */
+  | 'UNCLEAR';
+
+/** Which transaction a call is about. */
+export interface SubjectIds {
+  readonly transactionId: string | null;
+  readonly quoteId: string | null;
+}
+
+export interface LookUp {
+  /** Null where the entry does not have the fields any more. */
+  readonly subject: (entry: Pick<Entry, 'fieldsJson'>) => SubjectIds | null;
+  /** Of the transaction, where the service shows it. */
+  readonly type: 'INCOMING' | 'OUTGOING';
+  /** The transaction may be much older than the call. */
+  readonly mayBeOlder: boolean;
+  readonly finding: (transaction: Pick<Transaction, 'status' | 'failureReason'>) => LookUpFinding;
+}
+
+interface OperationRow {
+  /** @param isImmediate the service carries it out by its own flag, at once */
+  readonly settlement: (isKeyHonoured: boolean, isImmediate: boolean) => Settlement;
+  readonly lookUp: LookUp | null;
+}
+
+export const OPERATIONS: Readonly<Record<CommandType, OperationRow>> = {
+  'create-quote': {
+    // A spare quote only expires; one that the service executes by its own flag moves money.
+    settlement: (isKeyHonoured, isImmediate) => (!isImmediate ? 'HARMLESS' : isKeyHonoured ? 'SAME_KEY' : 'NONE'),
+    lookUp: null,
+  },
+  'execute-quote': {
+    settlement: (isKeyHonoured) => (isKeyHonoured ? 'SAME_KEY' : 'LOOK_UP'),
+    lookUp: { subject: executionSubject, type: 'OUTGOING', mayBeOlder: false, finding: executionFinding },
+  },
+  'transfer-in': { settlement: (isKeyHonoured) => (isKeyHonoured ? 'SAME_KEY' : 'NONE'), lookUp: null },
+  'reject-transaction': {
+    settlement: (isKeyHonoured) => (isKeyHonoured ? 'SAME_KEY' : 'LOOK_UP'),
+    // An incoming payment may wait for its rejection for long.
+    lookUp: { subject: rejectionSubject, type: 'INCOMING', mayBeOlder: true, finding: rejectionFinding },
+  },
+  'simulate-uma-receive': { settlement: () => 'SANDBOX', lookUp: null },
+};
+
+function executionSubject({ fieldsJson }: Pick<Entry, 'fieldsJson'>): SubjectIds | null {
+  const fields = readCommandFields('execute-quote', fieldsJson === null ? null : parseLossless(fieldsJson));
+  return fields.ok ? fields.value : null;
+}
+
+function executionFinding({ failureReason, status }: Pick<Transaction, 'status' | 'failureReason'>): LookUpFinding {
+  switch (status) {
+    case 'PROCESSING':
+    case 'SENT':
+    case 'COMPLETED':
+    case 'REJECTED':
+    case 'REFUNDED':
+      return 'EXECUTED';
+    case 'FAILED':
+      return failureReason === 'QUOTE_EXPIRED' ? 'REFUSED' : 'EXECUTED';
+    case 'EXPIRED':
+      return 'REFUSED';
+    case 'CREATED':
+    case 'PENDING':
+      return 'NOT_YET';
+    default:
+      return 'UNCLEAR';
+  }
+}
+
+function rejectionSubject({ fieldsJson }: Pick<Entry, 'fieldsJson'>): SubjectIds | null {
+  const fields = readCommandFields('reject-transaction', fieldsJson === null ? null : parseLossless(fieldsJson));
+  return fields.ok ? { transactionId: fields.value.transactionId, quoteId: null } : null;
+}
+
+function rejectionFinding({ status }: Pick<Transaction, 'status'>): LookUpFinding {
+  switch (status) {
+    case 'REJECTED':
+      return 'EXECUTED';
+    case 'PENDING':
+      return 'NOT_YET';
+    // The payment goes on, or has arrived.
+    case 'PROCESSING':
+    case 'SENT':
+    case 'COMPLETED':
+      return 'REFUSED';
+    // A payment that was rejected may be shown as what its rejection came to; where it may go from REJECTED is not known.
+    default:
+      return 'UNCLEAR';
+  }
+}
