@@ -61,7 +61,9 @@ function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
     case 'call':
       return next(called(entry, event, policy));
     case 'quote-again': {
-      const again: Entry = { ...entry, step: 'CREATE', quotesRunOut: plan.quotesRunOut };
+      // No call of its execution took effect, by their own answers or by a look-up.
+      const untouched = { firstSentMs: null, lastEndedMs: null, unexecuted: null, turnedAway: 0 };
+      const again: Entry = { ...entry, ...untouched, step: 'CREATE', quotesRunOut: plan.quotesRunOut };
       if (plan.pauseMs === 0) return next(called(again, event, policy));
       const reason = 'its quote had run out when it came';
       return next({ ...again, phase: { state: 'PARKED', untilMs: event.nowMs + plan.pauseMs, reason } });
@@ -73,7 +75,8 @@ function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
     case 'doubt': {
       const reason = 'reason' in entry.phase ? entry.phase.reason : 'a call got no clear answer';
       const refusal = entry.phase.state === 'DOUBTFUL' ? entry.phase.refusal : null;
-      return next(doubtful(entry, reason, plan.settleAtMs, refusal));
+      const sent = { firstSentMs: entry.firstSentMs ?? event.nowMs, lastEndedMs: entry.lastEndedMs ?? event.nowMs };
+      return next(doubtful({ ...entry, ...sent }, reason, plan.settleAtMs, refusal));
     }
     case 'look-up':
       return { kind: 'look-up', query: plan.query };

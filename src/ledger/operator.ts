@@ -75,7 +75,9 @@ function retry(
     const problems = fields?.problems ?? [{ path: '', message: 'could not be read; publish it again under a new key' }];
     return finish(entry, invalidResult(entry, problems, nowMs));
   }
-  if (entry.firstSentMs !== null && nowMs - entry.firstSentMs >= policy.idempotencyRetentionMs) {
+  // Of calls that were turned away nobody noted when they were sent; not before the command was published.
+  const sentMs = entry.firstSentMs ?? (entry.turnedAway > 0 ? entry.origin.timestampMs : null);
+  if (sentMs !== null && nowMs - sentMs >= policy.idempotencyRetentionMs) {
     const instead = outcome === 'UNKNOWN' ? 'decide EXECUTED or NOT_EXECUTED' : 'publish it again under a new key';
     return refused(`the service may have forgotten the key of what was sent: ${instead}`);
   }

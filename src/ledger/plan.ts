@@ -33,14 +33,17 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   const { firstSentMs, phase } = entry;
   if (firstSentMs === null) {
     if (isTooLate) return { kind: 'expire', reason: neverTakenInWords(entry), settledBy: 'PROCESSOR' };
-    return quoteAgainOf(entry, nowMs) ?? { kind: 'call' };
+    const again = quoteAgainOf(entry, nowMs);
+    // Whoever turned its execution away need not have been the service: before another quote is paid, its transaction tells.
+    if (again !== null && entry.turnedAway > 0) return { kind: 'doubt', settleAtMs: lookUpFromMs(nowMs, policy) };
+    return again ?? { kind: 'call' };
   }
   const isKeyTrusted = nowMs - firstSentMs < policy.idempotencyRetentionMs;
   const proof = proofOf(entry);
   if (proof !== null) {
     // A person can be wrong: then it is the key that protects.
     const mayCall = proof.by === 'LOOK_UP' || isKeyTrusted;
-    if (mayCall && !isTooLate) return { kind: 'call' };
+    if (mayCall && !isTooLate) return quoteAgainOf(entry, nowMs) ?? { kind: 'call' };
     const why = isTooLate ? 'its time limit passed' : 'the service may have forgotten its key since';
     return { kind: 'expire', ...proofInWords(proof, why) };
   }

@@ -4,6 +4,7 @@ import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
 import { differencesFrom } from './found-payment.ts';
 import { OPERATIONS } from './operations.ts';
+import { quoteAgainOf } from './quote-again.ts';
 import { foundExecutedResult, foundRefusedResult, refusedResult, unknownResult } from './result-record.ts';
 import { operationOf } from './settlement.ts';
 import { doubtful, finish, next, reasonOf } from './transitions.ts';
@@ -30,19 +31,15 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   switch (OPERATIONS[operationOf(entry)].lookUp?.finding(transaction) ?? 'UNCLEAR') {
     case 'EXECUTED':
       return finish(entry, foundExecutedResult(entry, transaction, nowMs), seen);
-    case 'REFUSED':
+    case 'REFUSED': {
+      // Its quote ran out, and the command asks for another.
+      const isAnother = entry.step === 'EXECUTE' && phase.refusal === null && quoteAgainOf(entry, nowMs) !== null;
+      if (isAnother) return { kind: 'next', seen, entry: notTaken(entry, nowMs) };
       return finish(entry, foundRefusedResult(entry, transaction, nowMs), seen);
+    }
     case 'NOT_YET':
       if (phase.refusal !== null) return refusedInDoubt(entry, phase.refusal, seen, nowMs);
-      return {
-        kind: 'next',
-        seen,
-        entry: {
-          ...entry,
-          unexecuted: { by: 'LOOK_UP', attempts: event.attempts },
-          phase: { state: 'PARKED', untilMs: nowMs, reason: 'no call took effect so far' },
-        },
-      };
+      return { kind: 'next', seen, entry: notTaken(entry, nowMs) };
     case 'UNCLEAR':
       return finish(
         entry,
@@ -50,6 +47,14 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
         seen,
       );
   }
+}
+
+function notTaken(entry: Entry, nowMs: number): Entry {
+  return {
+    ...entry,
+    unexecuted: { by: 'LOOK_UP', attempts: entry.attempts },
+    phase: { state: 'PARKED', untilMs: nowMs, reason: 'no call took effect so far' },
+  };
 }
 
 /** The service refused a repeated call, and the transaction does not show that the first took effect. */

@@ -49,8 +49,8 @@ export function verdictOf(reading: Reading, settlement: Settlement, { inDoubt, c
     case 'not-here':
       if (reading.serviceFails)
         return { kind: 'wait', reason: `HTTP ${reading.httpStatus}, and GET fails too`, afterMs: null, sent: true };
-      // Without a code of the service's own, a proxy or a wrong route may have answered.
-      if (reading.error.code === null) return waitForService(reading);
+      // The service answers otherwise, so this may be a page in place of its answer, after the call was taken.
+      if (reading.error.code === null) return pageInstead(reading);
       return inDoubt ? refusedInDoubt(reading, settlement) : refusal(reading);
     case 'told-to-wait':
       return { kind: 'wait', reason: reading.reason, afterMs: reading.retryAfterMs, sent: true };
@@ -98,6 +98,10 @@ function refusal({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
 
 function lookUp({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
   return { kind: 'look-up', reason: `HTTP ${httpStatus} after doubt`, refusal: { httpStatus, error, rawResponse } };
+}
+
+function pageInstead({ httpStatus, rawResponse }: RefusalReading): Verdict {
+  return { kind: 'doubt', reason: `HTTP ${httpStatus} without an error code`, httpStatus, rawResponse };
 }
 
 function waitForService({ httpStatus }: RefusalReading): Verdict {

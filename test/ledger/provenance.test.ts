@@ -377,6 +377,48 @@ describe('an answer that need not be the service\u2019s word', () => {
     expect(resultOf(found(doubtful(entryAt('execute-quote')), finding)).outcome).toBe('UNKNOWN');
   });
 
+  test('a page of a proxy, where the service answers otherwise, is doubt: nothing is repeated that nothing protects', () => {
+    const page: Reading = {
+      kind: 'not-here',
+      httpStatus: 403,
+      serviceFails: false,
+      error: { ...error, code: null },
+      rawResponse: '',
+    };
+    expect(resultOf(answered(entryAt('transfer-in'), page, nothingHonoured)).outcome).toBe('UNKNOWN');
+    expect(entryOf(answered(entryAt('transfer-in'), page)).phase.state).toBe('DOUBTFUL');
+    expect(entryOf(answered(entryAt('transfer-in'), { ...page, serviceFails: true })).phase.state).toBe('PARKED');
+  });
+
+  describe('a two-step quote that ran out after its execution was turned away', () => {
+    const quoted = {
+      quoteId: 'Quote:1',
+      transactionId: 'Transaction:1',
+      customerId: null,
+      expiresAtMs: 15_000,
+      receivedMs: 5_000,
+      sourceAccountId: null,
+      destinationAccountId: null,
+      receivingAmount: null,
+      receivingCurrencyCode: null,
+    };
+    const execution: Entry = { ...entryAt('create-quote'), immediate: true, step: 'EXECUTE', quoted };
+    const turnedAway = entryOf(answered(execution, TOLD_TO_WAIT));
+
+    test('is not bought again before its transaction was looked up', () => {
+      const doubt = entryOf(due(turnedAway, 16_000));
+      expect(doubt.phase).toMatchObject({ state: 'DOUBTFUL', settleAtMs: 16_500 });
+      expect(due(doubt, 17_000)).toMatchObject({ kind: 'look-up', query: { transactionId: 'Transaction:1' } });
+      expect(resultOf(found(doubt, shown({ status: 'COMPLETED' }), 17_000))).toMatchObject({ outcome: 'ACCEPTED' });
+    });
+
+    test.each(['EXPIRED', 'PENDING'])('is bought again where that shows %s: the first was not executed', (status) => {
+      const doubt = entryOf(due(turnedAway, 16_000));
+      const again = entryOf(due(entryOf(found(doubt, shown({ status }), 17_000)), 17_000));
+      expect(again).toMatchObject({ step: 'CREATE', firstSentMs: null, unexecuted: null, phase: { state: 'INTENT' } });
+    });
+  });
+
   test('a wait that the service asks for ends with the time limit', () => {
     const entry = { ...entryAt('transfer-in'), deadlineMs: 20_000 };
     const parked = entryOf(answered(entry, { ...TOLD_TO_WAIT, retryAfterMs: 900_000 }));

@@ -34,7 +34,8 @@ const WITHOUT_DOUBT: Record<Row, Effect> = {
   unauthorized: 'waits',
   'not here, service fails': 'waits',
   'not here, with a code': 'REFUSED',
-  'not here, no code': 'waits',
+  // The service answers otherwise: a page in place of its answer, perhaps after the call was taken.
+  'not here, no code': 'doubt',
   'told to wait': 'waits',
   conflict: 'REFUSED',
   refused: 'REFUSED',

@@ -157,7 +157,7 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     holds: () => {
       const error = { code: null, message: '', details: null };
       const reading = { kind: 'not-here' as const, httpStatus: 404, serviceFails: false, error, rawResponse: '' };
-      return verdictOf(reading, 'SAME_KEY', { inDoubt: false, canBeLookedUp: false }).kind === 'wait';
+      return verdictOf(reading, 'SAME_KEY', { inDoubt: false, canBeLookedUp: false }).kind === 'doubt';
     },
   },
   {

@@ -90,9 +90,8 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a page of a proxy is the service’s refusal',
     file: 'ledger/verdict.ts',
-    find: `if (reading.error.code === null) return waitForService(reading);
-      return inDoubt`,
-    replace: 'return inDoubt',
+    find: 'if (reading.error.code === null) return pageInstead(reading);',
+    replace: '',
     isToldDirectly: true,
   },
   {
