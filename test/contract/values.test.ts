@@ -58,6 +58,7 @@ describe('requests', () => {
 
   test('create-quote with immediatelyExecute: the quote, and its execution by its id', async () => {
     said.set('now', { id: 'Quote:now', transactionId: 'Transaction:now' });
+    said.set('now.execute', { id: 'Quote:now' });
     await stack().publisher.publish('create-quote', 'now', { ...createQuoteOf('now'), immediatelyExecute: true });
     expect((await stack().journal.result('now')).value.outcome).toBe('ACCEPTED');
     expect(requestOf('now').path).toBe('/2025-10-13/quotes');
