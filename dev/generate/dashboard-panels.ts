@@ -245,7 +245,7 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Decisions, copies, moved commands, quotes that ran out',
         description:
-          'Decisions of persons; copies that were answered again; commands on the wrong partition; quotes not executed in time.',
+          'Decisions by operators; copies that were answered again; commands on the wrong partition; quotes not executed in time.',
         kind: 'timeseries',
         unit: 'ops',
         queries: [
@@ -328,7 +328,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Status poller',
-        description: 'Pages asked for, by what for.',
+        description: 'Pages asked for, by purpose.',
         kind: 'timeseries',
         unit: 'ops',
         queries: [{ expression: sumOf('kind', rateOf(select('pollCalls'))), legend: '{{kind}}' }],

@@ -58,7 +58,7 @@ a copy, and can be deleted while no process runs.
 - Each process locks a folder of its own in it (\`0\`, \`1\` and so on, 64 at most), and takes up the most useful one that is
   free.
 - On a local disk or block device, never a network file system. The path has at most about 80 characters.
-- A store that is missing, damaged, was open when the machine ended, or is of another cluster, topic, number of lanes or
+- A store that is missing, damaged, was open when the machine ended, or belongs to another cluster, topic, number of lanes or
   release is noticed at the start, logged and rebuilt from Kafka: about 11,000 keys per second of CPU, beside the reading of
   the topic. So is what it has of a lane that was not read on for nine tenths of the ledger's \`delete.retention.ms\`. The
   process has no lanes meanwhile.

@@ -10,7 +10,7 @@ const CAUSES_MAX = 10;
 
 /**
  * @returns the failure to show
- * @throws the error itself where it is none of a user's making: a bug, to be shown with its stack
+ * @throws the error itself where no user caused it: a bug, to be shown with its stack
  */
 export function failureOf(error: unknown): CliFailure {
   if (error instanceof InvalidCommandError) {

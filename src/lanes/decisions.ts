@@ -1,4 +1,4 @@
-/** Decisions of persons on results: the next revision, or a dead letter that says why not. */
+/** Decisions by operators on results: the next revision, or a dead letter that says why not. */
 import type { Clock } from '../clock.ts';
 import type { DecisionIntake } from '../consumers/decision-intake.ts';
 import type { InputMessage } from '../consumers/input-message.ts';

@@ -243,7 +243,7 @@ export class LaneSet {
         {
           lane: number,
           reading: (topic) => (topic === topics.ledger ? this.#readingLedger(number) : null),
-          // What it remembers is of another ledger than lanes commit to.
+          // It remembers another ledger than the one that lanes commit to.
           stop: (reason) => options.onFatal(new Error(`the ledger cannot be read on: ${reason}`)),
         },
       ]),

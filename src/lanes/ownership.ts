@@ -2,8 +2,8 @@
  * Taking a lane over: courtesy -> producer opened -> OWNER committed, which fences every earlier producer of the group ->
  * ledger read until that record is seen, which is its exact end and proves that the lane can write.
  *
- * An owner under another transactional id is of another group on the same topics. Nothing but its OWNER record tells of
- * it: it is fenced by name, and the lane is taken again, for it may have committed until then. Whoever comes later sees
+ * An owner under another transactional id belongs to another group on the same topics. Only its OWNER record tells of it: it
+ * is fenced by name, and the lane is taken again, for it may have committed until then. Whoever comes later sees
  * our record and does the same to us: such groups take lanes from each other, and never both own one.
  */
 import { randomUUID } from 'node:crypto';
@@ -92,7 +92,7 @@ async function courtesy(parts: LaneParts, isWanted: () => boolean): Promise<void
   }
 }
 
-/** Without an offset of the group, Kafka's tools show no lag at all: what was never read from gets its beginning. */
+/** Without an offset of the group, Kafka's tools show no lag at all: an input that was never read starts at its beginning. */
 function firstOffsets(lane: number, starts: ReadonlyMap<string, TopicStart>): GroupOffsets[] {
   return [...starts].flatMap(([topic, { committedOffset, lowOffset }]) =>
     committedOffset === null ? [{ topic, partition: lane, offset: lowOffset }] : [],

@@ -72,7 +72,7 @@ export class LaneTenure {
     this.#parts = parts;
     this.#inputs = inputs;
     this.#ownership = ownership;
-    // The OWNER record was.
+    // The OWNER record has just been committed.
     this.#committedMs = parts.clock.nowMs();
     this.#beganMonotonicMs = parts.clock.monotonicMs();
     this.#inputTopics = new Set([...Object.values(parts.topics.commands), parts.topics.operatorDecisions]);

@@ -1,4 +1,4 @@
-/** A person's decision on a result (the contract's OperatorDecision): makes the next revision, or is refused. Pure. */
+/** An operator's decision on a result makes the next revision, or is refused. Pure. */
 import { readCommandFields } from '../records/command-fields.ts';
 import { OUTCOMES, type Outcome } from '../records/commands.ts';
 import { parseLossless } from '../records/lossless-json.ts';

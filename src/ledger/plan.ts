@@ -1,4 +1,4 @@
-/** What is to be done with an entry whose time has come, and nothing of which is on its way. Pure. */
+/** What to do with an entry that is due and has no call under way. Pure. */
 import type { SettledBy } from '../records/commands.ts';
 import { EXECUTE_SUFFIX } from '../records/keys.ts';
 import { proofOf, type Entry, type Unexecuted } from './entry.ts';

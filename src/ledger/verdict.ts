@@ -1,4 +1,4 @@
-/** What an answer means for its command (the design's second table): the reading of the answer, with and without doubt. */
+/** What an answer means for its command, with and without an earlier call in doubt. Pure. */
 import type { Reading, ServiceError } from '../api/types.ts';
 import type { Quote, Transaction } from '../records/types.ts';
 import type { HeldRefusal } from './entry.ts';

@@ -18,7 +18,7 @@ export const STATUS_METRICS = {
   pollCalls: {
     name: 'payments_poll_calls_total',
     type: 'counter',
-    help: 'Pages of GET /transactions that the status poller asked for, by what for and how the answer was read.',
+    help: 'Pages of GET /transactions that the status poller asked for, by their purpose and by how the answer was read.',
     labels: { kind: POLL_KINDS, outcome: LIST_OUTCOMES },
   },
   pollObservations: {

@@ -13,7 +13,7 @@ import { settledWithin } from './settled-within.ts';
 const FRESH_FOR_MS = 2_000;
 /** What a scrape waits for the broker, well below the time-out of a scraper. */
 const ANSWER_WAIT_MAX_MS = 1_000;
-/** An asking that never settles is given up, so that the next can begin. */
+/** A question that gets no answer is given up, so that the next can be asked. */
 const GIVE_UP_MS = 30_000;
 
 /** Asks the broker; may reject, may hang. */

@@ -1,4 +1,4 @@
-/** Names of the topics (the contract's table) and which record each carries. */
+/** Names of the topics and which record each carries. */
 import { COMMAND_RECORDS, COMMAND_TYPES, type CommandType } from './commands.ts';
 
 export interface TopicNames {

@@ -15,7 +15,7 @@ export interface QuoteReduction {
   readonly events: readonly QuoteStatusChanged[];
 }
 
-/** Quote status that follows from the transaction's (the contract's mapping). */
+/** Quote status that follows from the transaction's (the mapping is in docs/events.md). */
 const QUOTE_STATUS_OF_TRANSACTION: Readonly<Record<string, string>> = {
   CREATED: 'PENDING',
   PENDING: 'PENDING',
