@@ -149,7 +149,7 @@ export const SETTINGS = {
   API_TIMEOUT_MS: setting('10000', 'Overall deadline of one call.', integer(100, API_TIMEOUT_MAX_MS)),
   SETTLING_TIME_MS: setting(
     '10000',
-    "How long after a call's deadline its effect may still appear.",
+    "How long after a call's end (its answer, its loss, or its deadline) its effect may still appear. Where calls are cut off before their deadline, add API_TIMEOUT_MS.",
     integer(0, 3_600_000),
   ),
   API_MAX_CONCURRENCY: setting('100', 'Calls under way at once, per process.', integer(1, 1000)),

@@ -33,12 +33,16 @@ type Findings = Map<string, { kind: ForcedJump['kind']; sinceMs: number }>;
 
 /** Between looks; each costs a few requests per topic, whatever the number of lanes. */
 const LOOK_MS = 5_000;
+/** A process that was frozen has not looked meanwhile, and an answer of before that tells of before that. */
+const LOOK_GAP_MS_MAX = 2 * LOOK_MS;
 
 export class InputWatch {
   readonly #parts: InputWatchParts;
   #found: Findings = new Map();
   #timer: NodeJS.Timeout | null = null;
   #isStopped = false;
+  /** When a look was over last, on the monotonic clock. */
+  #lookedMs = -Infinity;
 
   constructor(parts: InputWatchParts) {
     this.#parts = parts;
@@ -60,7 +64,9 @@ export class InputWatch {
   async #look(): Promise<void> {
     const { boundsOf, clock, log, readers, topics } = this.#parts;
     const found: Findings = new Map();
+    if (clock.monotonicMs() - this.#lookedMs > LOOK_GAP_MS_MAX) this.#found.clear();
     for (const topic of topics) {
+      const askedMs = clock.monotonicMs();
       const before = readers.map(({ reading }) => reading(topic));
       if (before.every((reading) => reading === null)) continue;
       const bounds = await boundsOf(topic).catch((error: unknown) => {
@@ -68,7 +74,7 @@ export class InputWatch {
         log.warn({ event: 'inputs-not-compared', topic, err: error });
         return null;
       });
-      if (bounds === null || this.#isStopped) continue;
+      if (bounds === null || this.#isStopped || clock.monotonicMs() - askedMs > LOOK_GAP_MS_MAX) continue;
       readers.forEach(({ lane, reading, stop }, index) => {
         const [began, now, seen] = [before[index], reading(topic), bounds.get(lane)];
         if (began === undefined || began === null || now === null || seen === undefined) return;
@@ -83,6 +89,7 @@ export class InputWatch {
       });
     }
     this.#found = found;
+    this.#lookedMs = clock.monotonicMs();
   }
 
   #lasts(jump: ForcedJump, earlier: { kind: ForcedJump['kind'] } | undefined, foundMs: number): boolean {

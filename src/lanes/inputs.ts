@@ -26,6 +26,8 @@ import type { LaneTransaction } from './transaction.ts';
 
 /** Between questions to brokers whose answer may be a passing fault. */
 const ASK_AGAIN_MS = 500;
+/** One question, its answer and the pause; what is longer counts as this. */
+const ASKED_MS_MAX = 2_000;
 
 /** What is done with what comes in. */
 export interface InputHandlers {
@@ -119,11 +121,14 @@ export class LaneInputs {
     const { clock } = this.#parts;
     const positions = this.#startPositions(starts, known);
     let jump = this.#jumpOf(starts, known);
-    const untilMs = clock.monotonicMs() + JUMP_PATIENCE_MS;
-    while (jump !== null && jump.kind !== 'begins-after' && isWanted() && clock.monotonicMs() < untilMs) {
+    let askedForMs = 0;
+    while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_PATIENCE_MS) {
+      const askedMs = clock.monotonicMs();
       // At once: the former owner may have come further after the first question.
       jump = this.#jumpOf(await this.starts(), known);
       if (jump !== null) await sleep(ASK_AGAIN_MS);
+      // A process that was frozen did not ask meanwhile.
+      askedForMs += Math.min(clock.monotonicMs() - askedMs, ASKED_MS_MAX);
     }
     if (jump !== null) throw new LaneStoppedError(jump.reason);
     this.#bind(starts, known);

@@ -199,8 +199,11 @@ function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
 /** Each is answered as it should be, but in lanes that wait for a person. */
 function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): string[] {
   const first = new Map(read.results.filter(({ value }) => value.revision === 1).map(({ key, value }) => [key, value]));
+  // One that is to be moved lies in another lane first; any that is stopped may be it.
+  const isInStoppedLane = (key: string): boolean =>
+    key.includes('-moved') ? stoppedLanes.size > 0 : stoppedLanes.has(laneOf(key, laneCount));
   return poison
-    .filter(({ key }) => first.has(key) || !stoppedLanes.has(laneOf(key, laneCount)))
+    .filter(({ key }) => first.has(key) || !isInStoppedLane(key))
     .flatMap(({ allowed, key }) => {
       const outcome = first.get(key)?.outcome ?? null;
       if (allowed.some((one) => one === outcome)) return [];
@@ -243,7 +246,7 @@ function judgeLedger(ledger: readonly TopicRecord[]): string[] {
 }
 
 /** A call is sent from a committed intent of its process, and by nobody whose lane has long been another's. */
-function judgeCalls({ laneCount, read, sendings, service }: JudgedHistory): string[] {
+function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHistory): string[] {
   const owners = new Map<number, { processId: string; atMs: number }[]>();
   const intents = new Map<string, { processId: string; atMs: number }[]>();
   for (const { key, partition, timestampMs, value } of read.ledger) {
@@ -258,7 +261,10 @@ function judgeCalls({ laneCount, read, sendings, service }: JudgedHistory): stri
       intents.set(command, [...(intents.get(command) ?? []), { processId: phase.processId, atMs: timestampMs }]);
     }
   }
-  const wrong = service.overlaps.map((key) => `${key}: called while an earlier call of it was on its way`);
+  // An operator's word that nothing took effect may be wrong.
+  const decidedKeys = new Set(decisions.map(({ key }) => key));
+  const overlaps = service.overlaps.filter((key) => !decidedKeys.has(key));
+  const wrong = overlaps.map((key) => `${key}: called while an earlier call of it was on its way`);
   for (const { atMs, key, processId } of sendings) {
     const isIntended =
       intents.get(key)?.some((intent) => intent.processId === processId && intent.atMs <= atMs) ?? false;

@@ -96,8 +96,9 @@ export class SimulatedService {
         if (isSettled) return;
         isSettled = true;
         clearTimeout(deadline);
-        if (key !== null && answer.kind === 'response' && answer.httpStatus < 500)
-          this.unclearKeys.delete(`${key} ${callNumber}`);
+        // A page of a proxy tells nothing of the call.
+        const isClear = answer.kind === 'response' && answer.httpStatus < 500 && !isPageOfProxy;
+        if (key !== null && isClear) this.unclearKeys.delete(`${key} ${callNumber}`);
         resolve(answer);
       };
       this.calls += 1;
@@ -109,6 +110,7 @@ export class SimulatedService {
       );
       const dialMs = draws.between(0, draws.chance(dialShare) ? DIAL_MS_MAX : 1);
       const trouble = troubleOf(draws, isPage);
+      const isPageOfProxy = trouble.kind === 'status' && PROXYS.includes(trouble.httpStatus);
       if (disturber.troubleAt(owner, 'dial').kind === 'freeze') disturber.freeze(owner, 'before a call is sent');
       owner.dialling += 1;
       time.after(dialMs, owner, () => {

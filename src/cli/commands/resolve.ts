@@ -65,8 +65,8 @@ export function addResolveCommand(program: Command): void {
       `
   EXECUTED      the service executed it; UNKNOWN becomes ACCEPTED
   NOT_EXECUTED  the service did not execute it; UNKNOWN becomes EXPIRED
-  RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it says as well that the service
-                did not execute it, wherever the processor cannot find that out itself: if it did, money moves twice
+  RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it proves nothing: what is in doubt
+                is settled first, and where nothing can settle it the result is UNKNOWN again, without a call
 
 With --transaction-id that transaction is looked at in the service first, which needs API_BASE_URL, API_TOKEN_ID and
 API_CLIENT_SECRET too. Where it is not there, or its accounts, amount, quote or time are not the command's, or it could not be

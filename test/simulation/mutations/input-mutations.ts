@@ -52,8 +52,8 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a change of leader stops lanes that are opened',
     file: 'lanes/inputs.ts',
-    find: 'clock.monotonicMs() + JUMP_PATIENCE_MS',
-    replace: 'clock.monotonicMs()',
+    find: 'askedForMs < JUMP_PATIENCE_MS',
+    replace: 'Number.isNaN(0)',
     among: ['leaders'],
   },
   {
