@@ -78,6 +78,8 @@ export function createPerformer(parts: PerformParts): Performer {
     if (verdict?.kind === 'unreachable') service.hold(verdict.reason);
     if (reading.kind === 'redirected') return reading;
     if (verdict === null || verdict.kind === 'busy') {
+      // A page in place of an answer is doubt, whatever the service says elsewhere.
+      if (reading.error.code === null) return reading;
       const reason = `HTTP ${reading.httpStatus}, and it cannot be told yet whether the service as a whole fails`;
       return {
         kind: 'told-to-wait',

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { decide } from '../ledger/decide.ts';
-import type { LedgerEvent } from '../ledger/decision.ts';
+import type { Decision, LedgerEvent } from '../ledger/decision.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { quoteRunOutOf } from '../ledger/quote-again.ts';
@@ -50,13 +50,7 @@ export class LaneEntries {
     if (entry === undefined) return;
     this.#trace(transaction, entry, happened);
     try {
-      await this.#parts.outcomes.apply(
-        transaction,
-
-        entry,
-        decide(entry, event, this.#parts.policy),
-        shownBetween(entry, happened),
-      );
+      await this.#apply(transaction, entry, decide(entry, event, this.#parts.policy), shownBetween(entry, happened));
     } catch (error) {
       await this.#drop(transaction, entry, error);
     }
@@ -64,7 +58,7 @@ export class LaneEntries {
 
   /** @returns whether it was handled, must wait for a call slot or the service, or needs a look-up that is now to be made */
   async handleDue(transaction: LaneTransaction, entry: Entry): Promise<DueReply> {
-    const { calls, clock, lane, policy, processId, reports } = this.#parts;
+    const { calls, clock, policy, processId } = this.#parts;
     const attemptId = randomUUID();
     try {
       const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attemptId, processId }, policy);
@@ -74,14 +68,20 @@ export class LaneEntries {
         if (calls.claim(claim) !== null) return { kind: 'waits' };
       }
       if (decision.kind === 'look-up') return decision;
-      await this.#parts.outcomes.apply(transaction, entry, decision, null);
-      const ranOut = decision.kind === 'unchanged' ? null : quoteRunOutOf(entry, decision.entry);
-      if (ranOut !== null) transaction.reports.push(() => reports.quoteRanOut(lane, ranOut));
+      await this.#apply(transaction, entry, decision, null);
     } catch (error) {
       calls.settle(attemptId);
       await this.#drop(transaction, entry, error);
     }
     return { kind: 'handled' };
+  }
+
+  async #apply(transaction: LaneTransaction, entry: Entry, decision: Decision, shown: CallTimes | null): Promise<void> {
+    const { lane, outcomes, reports } = this.#parts;
+    await outcomes.apply(transaction, entry, decision, shown);
+    if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
+    const ranOut = quoteRunOutOf(entry, decision.entry);
+    if (ranOut !== null) transaction.reports.push(() => reports.quoteRanOut(lane, ranOut));
   }
 
   /** Calls are told of where they end; a look-up serves many commands, and is told of for each. */

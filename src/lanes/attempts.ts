@@ -102,6 +102,6 @@ export class LaneCalls {
 
 function eventOf(attemptId: string, end: CallEnd, nowMs: number): EntryEvent['event'] {
   return end.kind === 'answered'
-    ? { kind: 'answered', attemptId, reading: end.reading, nowMs }
+    ? { kind: 'answered', attemptId, reading: end.reading, beganMs: end.beganMs, nowMs }
     : { kind: 'not-begun', attemptId, nowMs, reason: end.reason };
 }

@@ -6,10 +6,11 @@
  */
 import { backOffMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
-import { COPIES_MAX, proofOf, type Entry } from './entry.ts';
+import { COPIES_MAX, NO_CALLS, proofOf, type Entry } from './entry.ts';
 import { otherThanAsked, quotedOf } from './found-payment.ts';
 import { OPERATIONS } from './operations.ts';
 import { planOf } from './plan.ts';
+import { quotedAnew } from './quote-again.ts';
 import { acceptedResult, expiredResult, failedResult, refusedResult, unknownResult } from './result-record.ts';
 import { lookedUp } from './settle-by-look-up.ts';
 import { lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
@@ -61,12 +62,8 @@ function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
     case 'call':
       return next(called(entry, event, policy));
     case 'quote-again': {
-      // No call of its execution took effect, by their own answers or by a look-up.
-      const untouched = { firstSentMs: null, lastEndedMs: null, unexecuted: null, turnedAway: 0 };
-      const again: Entry = { ...entry, ...untouched, step: 'CREATE', quotesRunOut: plan.quotesRunOut };
-      if (plan.pauseMs === 0) return next(called(again, event, policy));
-      const reason = 'its quote had run out when it came';
-      return next({ ...again, phase: { state: 'PARKED', untilMs: event.nowMs + plan.pauseMs, reason } });
+      const anew = quotedAnew(entry, plan, event.nowMs);
+      return next(plan.pauseMs === 0 ? called(anew, event, policy) : anew);
     }
     case 'expire': {
       const ended = 'quotesRunOut' in plan ? { ...entry, quotesRunOut: plan.quotesRunOut } : entry;
@@ -75,8 +72,11 @@ function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
     case 'doubt': {
       const reason = 'reason' in entry.phase ? entry.phase.reason : 'a call got no clear answer';
       const refusal = entry.phase.state === 'DOUBTFUL' ? entry.phase.refusal : null;
-      const sent = { firstSentMs: entry.firstSentMs ?? event.nowMs, lastEndedMs: entry.lastEndedMs ?? event.nowMs };
-      return next(doubtful({ ...entry, ...sent }, reason, plan.settleAtMs, refusal));
+      const { endedMs } = plan;
+      // What was proven before is asked again.
+      const asked = { firstSentMs: entry.firstSentMs ?? event.nowMs, lastEndedMs: endedMs, unexecuted: null };
+      const settleAtMs = Math.max(event.nowMs, lookUpFromMs(endedMs, policy));
+      return next(doubtful({ ...entry, ...asked }, reason, settleAtMs, refusal));
     }
     case 'look-up':
       return { kind: 'look-up', query: plan.query };
@@ -103,18 +103,27 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const isLookedUp = OPERATIONS[operationOf(entry)].lookUp !== null;
   const isConflict = event.reading.kind === 'conflict';
   // Whoever turned an earlier call away need not have been the service: it may have taken that call, and say so now.
-  const isRepeated = entry.turnedAway > 0 && isLookedUp && (isConflict || settlement === 'LOOK_UP');
+  const isRepeated =
+    entry.turnedAway > 0 &&
+    (isConflict ? isLookedUp || settlement === 'SAME_KEY' : isLookedUp && settlement === 'LOOK_UP');
   const verdict = verdictOf(event.reading, settlement, {
     inDoubt: isRepeated || (entry.firstSentMs !== null && !(isDecided && !isConflict)),
+    mayBeUnderWay: entry.lastEndedMs !== null && event.nowMs < lookUpFromMs(entry.lastEndedMs, policy),
     canBeLookedUp: isLookedUp,
   });
   const { nowMs } = event;
+  const call = {
+    sentMs: phase.atMs,
+    // Cut off before its deadline, it may still arrive.
+    endedMs: Math.max(nowMs, event.beganMs + phase.timeoutMs),
+    nowMs,
+  };
   const sent = { ...entry, attempts: entry.attempts + 1 };
   switch (verdict.kind) {
     case 'accepted': {
       const other = otherThanAsked(entry, verdict);
       if (other === null) return accepted(sent, verdict, phase.atMs, nowMs);
-      return doubt(entry, `HTTP ${verdict.httpStatus}, an answer about another ${other}`, phase.atMs, nowMs, policy);
+      return doubt(entry, `HTTP ${verdict.httpStatus}, an answer about another ${other}`, call, policy);
     }
     case 'refused':
       return finish(sent, refusedResult(sent, verdict, isDecided ? 'OPERATOR' : 'ANSWER', nowMs));
@@ -136,26 +145,31 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
       });
     }
     case 'doubt':
-      return doubt(entry, verdict.reason, phase.atMs, nowMs, policy);
-    case 'look-up':
+      return doubt(entry, verdict.reason, call, policy);
+    case 'look-up': {
       // It is newer than any proof: the quote may have expired since, or an earlier call been taken after all.
-      return next(
-        doubtful(possiblySent(entry, phase.atMs, nowMs), verdict.reason, lookUpFromMs(nowMs, policy), verdict.refusal),
-      );
+      const lost = possiblySent(entry, call.sentMs, call.endedMs);
+      return next(doubtful(lost, verdict.reason, lookUpFromMs(call.endedMs, policy), verdict.refusal));
+    }
     case 'undecidable': {
-      const lost = possiblySent(entry, phase.atMs, nowMs);
+      const lost = possiblySent(entry, call.sentMs, call.endedMs);
       return finish(lost, unknownResult(lost, verdict.reason, nowMs));
     }
   }
 }
 
-function doubt(entry: Entry, reason: string, sentMs: number, nowMs: number, policy: LedgerPolicy): Decision {
+function doubt(
+  entry: Entry,
+  reason: string,
+  { sentMs, endedMs, nowMs }: { sentMs: number; endedMs: number; nowMs: number },
+  policy: LedgerPolicy,
+): Decision {
   if (settlementOf(entry, policy) === 'NONE') {
-    const lost = possiblySent(entry, sentMs, nowMs);
+    const lost = possiblySent(entry, sentMs, endedMs);
     return finish(lost, unknownResult(lost, reason, nowMs));
   }
   const againMs = nowMs + backOffMs(entry.key, entry.waits);
-  return next(inDoubt(entry, sentMs, reason, nowMs, againMs, policy));
+  return next(inDoubt(entry, sentMs, reason, endedMs, againMs, policy));
 }
 
 function accepted(
@@ -185,11 +199,8 @@ function accepted(
     entry: {
       ...entry,
       step: 'EXECUTE',
-      firstSentMs: null,
-      lastEndedMs: null,
-      unexecuted: null,
+      ...NO_CALLS,
       waits: 0,
-      turnedAway: 0,
       quoted,
       phase: { state: 'QUOTED' },
     },

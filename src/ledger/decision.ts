@@ -5,8 +5,8 @@ import type { Copy, Entry, UnphasedEntry } from './entry.ts';
 import type { LookUpQuery } from './plan.ts';
 
 export type LedgerEvent =
-  /** The call of the attempt ended. */
-  | { kind: 'answered'; attemptId: string; reading: Reading; nowMs: number }
+  /** The call of the attempt, begun at `beganMs`, ended. */
+  | { kind: 'answered'; attemptId: string; reading: Reading; beganMs: number; nowMs: number }
   /** The instant of a parked, doubtful or quoted entry has come, and a call may be made. */
   | { kind: 'due'; nowMs: number; attemptId: string; processId: string }
   /** The INTENT is another process's, or one that this process cannot vouch for; by `endedMs` its call has ended. */

@@ -149,6 +149,9 @@ export interface Entry {
 /** An entry about to get its next phase. */
 export type UnphasedEntry = Omit<Entry, 'phase'>;
 
+/** Of a step none of whose calls was made yet. */
+export const NO_CALLS = { turnedAway: 0, firstSentMs: null, lastEndedMs: null, unexecuted: null } as const;
+
 /** From where it is certain that nothing took effect, although a call was in doubt; null: it is not. */
 export function proofOf(entry: UnphasedEntry): Unexecuted | null {
   return entry.unexecuted?.attempts === entry.attempts ? entry.unexecuted : null;

@@ -6,7 +6,7 @@ import type { CommandResult, OperatorDecision, Transaction } from '../records/ty
 import type { Decision } from './decision.ts';
 import { proofOf, type Entry } from './entry.ts';
 import { acceptedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
-import { firstCallOf, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { firstCallOf, isKeyTrusted, settlementOf, type LedgerPolicy } from './settlement.ts';
 
 export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 
@@ -77,7 +77,7 @@ function retry(
   }
   // Of calls that were turned away nobody noted when they were sent; not before the command was published.
   const sentMs = entry.firstSentMs ?? (entry.turnedAway > 0 ? entry.origin.timestampMs : null);
-  if (sentMs !== null && nowMs - sentMs >= policy.idempotencyRetentionMs) {
+  if (sentMs !== null && !isKeyTrusted(sentMs, nowMs, policy)) {
     const instead = outcome === 'UNKNOWN' ? 'decide EXECUTED or NOT_EXECUTED' : 'publish it again under a new key';
     return refused(`the service may have forgotten the key of what was sent: ${instead}`);
   }

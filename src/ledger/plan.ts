@@ -4,7 +4,7 @@ import { EXECUTE_SUFFIX } from '../records/keys.ts';
 import { proofOf, type Entry, type Unexecuted } from './entry.ts';
 import { OPERATIONS } from './operations.ts';
 import { quoteAgainOf, type QuoteAgain } from './quote-again.ts';
-import { lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { isKeyTrusted, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 
 /** Which transaction tells whether the call took effect: by its own id, else by a quoteId that the service may show. */
 export interface LookUpQuery {
@@ -22,8 +22,8 @@ export type Plan =
   | { kind: 'call' }
   | QuoteAgain
   | { kind: 'look-up'; query: LookUpQuery }
-  /** To be looked up, not before `settleAtMs`. */
-  | { kind: 'doubt'; settleAtMs: number }
+  /** To be looked up, once what was over by `endedMs` has had its time to happen. */
+  | { kind: 'doubt'; endedMs: number }
   /** It is certain that nothing took effect; `reason` says from where. */
   | { kind: 'expire'; reason: string; settledBy: SettledBy }
   | { kind: 'give-up'; reason: string };
@@ -34,16 +34,20 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   if (firstSentMs === null) {
     if (isTooLate) return { kind: 'expire', reason: neverTakenInWords(entry), settledBy: 'PROCESSOR' };
     const again = quoteAgainOf(entry, nowMs);
-    // Whoever turned its execution away need not have been the service: before another quote is paid, its transaction tells.
-    if (again !== null && entry.turnedAway > 0) return { kind: 'doubt', settleAtMs: lookUpFromMs(nowMs, policy) };
+    if (again !== null && entry.turnedAway > 0) return lookFirst(entry, nowMs, policy);
     return again ?? { kind: 'call' };
   }
-  const isKeyTrusted = nowMs - firstSentMs < policy.idempotencyRetentionMs;
+  const mayRepeat = isKeyTrusted(firstSentMs, nowMs, policy);
   const proof = proofOf(entry);
   if (proof !== null) {
     // A person can be wrong: then it is the key that protects.
-    const mayCall = proof.by === 'LOOK_UP' || isKeyTrusted;
-    if (mayCall && !isTooLate) return quoteAgainOf(entry, nowMs) ?? { kind: 'call' };
+    const mayCall = proof.by === 'LOOK_UP' || mayRepeat;
+    if (mayCall && !isTooLate) {
+      const again = quoteAgainOf(entry, nowMs);
+      // That look-up was made while the quote could still be executed.
+      if (again !== null && proof.by === 'LOOK_UP') return lookFirst(entry, nowMs, policy);
+      return again ?? { kind: 'call' };
+    }
     const why = isTooLate ? 'its time limit passed' : 'the service may have forgotten its key since';
     return { kind: 'expire', ...proofInWords(proof, why) };
   }
@@ -52,7 +56,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   switch (settlementOf(entry, policy)) {
     case 'SAME_KEY':
       if (isTooLate) return giveUp('a call got no clear answer, and its time limit passed before it could be repeated');
-      if (!isKeyTrusted) return giveUp('a call got no clear answer, and the service may have forgotten the key since');
+      if (!mayRepeat) return giveUp('a call got no clear answer, and the service may have forgotten the key since');
       return { kind: 'call' };
     case 'HARMLESS':
       if (!isTooLate) return { kind: 'call' };
@@ -68,6 +72,14 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
     case 'NONE':
       return giveUp('a call got no clear answer');
   }
+}
+
+/**
+ * Before another quote is paid, the transaction of the one that ran out tells. Whoever turned an execution away need not
+ * have been the service: that call may have been taken, and its effect still be to come.
+ */
+function lookFirst(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
+  return { kind: 'doubt', endedMs: entry.turnedAway > 0 ? nowMs + policy.apiTimeoutMs : (entry.lastEndedMs ?? nowMs) };
 }
 
 /** Of an entry none of whose calls may have taken effect, by their own answers. */
@@ -98,9 +110,9 @@ function lookUpPlan(entry: Entry, firstSentMs: number, nowMs: number, policy: Le
       `a call with the key ${entry.key}${entry.step === 'EXECUTE' ? EXECUTE_SUFFIX : ''} got no clear answer`,
     );
   }
-  const fromMs = lookUpFromMs(entry.lastEndedMs ?? firstSentMs, policy);
-  if (entry.phase.state === 'DOUBTFUL' && nowMs >= fromMs) return { kind: 'look-up', query };
-  return { kind: 'doubt', settleAtMs: Math.max(nowMs, fromMs) };
+  const endedMs = entry.lastEndedMs ?? firstSentMs;
+  if (entry.phase.state === 'DOUBTFUL' && nowMs >= lookUpFromMs(endedMs, policy)) return { kind: 'look-up', query };
+  return { kind: 'doubt', endedMs };
 }
 
 function queryOf(entry: Entry, firstSentMs: number): LookUpQuery | null {

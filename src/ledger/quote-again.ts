@@ -1,7 +1,7 @@
 /** Two-step quotes that ran out before their execution could be sent: made anew, within limits. Pure. */
 import type { SettledBy } from '../records/commands.ts';
 import { backOffMs } from './back-off.ts';
-import type { Entry, UnphasedEntry } from './entry.ts';
+import { NO_CALLS, type Entry, type UnphasedEntry } from './entry.ts';
 
 /** A quote that lives shorter than this after its answer came, by our clock, had no chance: its service lives minutes. */
 const QUOTE_LIFE_MIN_MS = 5_000;
@@ -30,6 +30,16 @@ export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
     settledBy: 'PROCESSOR',
     quotesRunOut,
   };
+}
+
+/** The entry about to have another quote made: no call of its execution took effect, by their own answers or by a look-up. */
+export function quotedAnew(
+  entry: Entry,
+  { pauseMs, quotesRunOut }: Extract<QuoteAgain, { kind: 'quote-again' }>,
+  nowMs: number,
+): Entry {
+  const phase = { state: 'PARKED', untilMs: nowMs + pauseMs, reason: 'its quote had run out' } as const;
+  return { ...entry, ...NO_CALLS, step: 'CREATE', quotesRunOut, phase };
 }
 
 export interface QuoteRunOut {

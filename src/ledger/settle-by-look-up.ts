@@ -4,8 +4,14 @@ import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
 import { differencesFrom } from './found-payment.ts';
 import { OPERATIONS } from './operations.ts';
-import { quoteAgainOf } from './quote-again.ts';
-import { foundExecutedResult, foundRefusedResult, refusedResult, unknownResult } from './result-record.ts';
+import { quoteAgainOf, quotedAnew } from './quote-again.ts';
+import {
+  expiredResult,
+  foundExecutedResult,
+  foundRefusedResult,
+  refusedResult,
+  unknownResult,
+} from './result-record.ts';
 import { operationOf } from './settlement.ts';
 import { doubtful, finish, next, reasonOf } from './transitions.ts';
 
@@ -31,15 +37,14 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   switch (OPERATIONS[operationOf(entry)].lookUp?.finding(transaction) ?? 'UNCLEAR') {
     case 'EXECUTED':
       return finish(entry, foundExecutedResult(entry, transaction, nowMs), seen);
-    case 'REFUSED': {
-      // Its quote ran out, and the command asks for another.
-      const isAnother = entry.step === 'EXECUTE' && phase.refusal === null && quoteAgainOf(entry, nowMs) !== null;
-      if (isAnother) return { kind: 'next', seen, entry: notTaken(entry, nowMs) };
-      return finish(entry, foundRefusedResult(entry, transaction, nowMs), seen);
-    }
+    case 'REFUSED':
+      if (phase.refusal !== null || quoteAgainOf(entry, nowMs) === null) {
+        return finish(entry, foundRefusedResult(entry, transaction, nowMs), seen);
+      }
+      return notTaken(entry, seen, nowMs);
     case 'NOT_YET':
       if (phase.refusal !== null) return refusedInDoubt(entry, phase.refusal, seen, nowMs);
-      return { kind: 'next', seen, entry: notTaken(entry, nowMs) };
+      return notTaken(entry, seen, nowMs);
     case 'UNCLEAR':
       return finish(
         entry,
@@ -49,12 +54,22 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   }
 }
 
-function notTaken(entry: Entry, nowMs: number): Entry {
-  return {
-    ...entry,
-    unexecuted: { by: 'LOOK_UP', attempts: entry.attempts },
-    phase: { state: 'PARKED', untilMs: nowMs, reason: 'no call took effect so far' },
-  };
+/** No call of it took effect so far: it may be called again, or, where its quote ran out, get another. */
+function notTaken(entry: Entry, seen: Seen, nowMs: number): Decision {
+  const again = nowMs < entry.deadlineMs ? quoteAgainOf(entry, nowMs) : null;
+  switch (again?.kind) {
+    case 'quote-again':
+      return { kind: 'next', seen, entry: quotedAnew(entry, again, nowMs) };
+    case 'expire': {
+      const ended = { ...entry, quotesRunOut: again.quotesRunOut };
+      return finish(ended, expiredResult(ended, again.reason, 'LOOKUP', nowMs), seen);
+    }
+    case undefined: {
+      const unexecuted = { by: 'LOOK_UP', attempts: entry.attempts } as const;
+      const phase = { state: 'PARKED', untilMs: nowMs, reason: 'no call took effect so far' } as const;
+      return { kind: 'next', seen, entry: { ...entry, turnedAway: 0, unexecuted, phase } };
+    }
+  }
 }
 
 /** The service refused a repeated call, and the transaction does not show that the first took effect. */

@@ -30,9 +30,19 @@ export function settlementOf(
   return OPERATIONS[operation].settlement(policy.idempotentOperations.has(operation), isImmediate);
 }
 
-/** From when on a look-up shows what became of a call that had ended by then: it must have had its time to happen. */
+/** From when on a look-up shows what became of a call that was over by `endedMs`: it must have had its time to happen. */
 export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settlingTimeMs'>): number {
   return endedMs + policy.settlingTimeMs;
+}
+
+/** Whether a call that begins now, however late it arrives, finds the service still knowing the key of the first. */
+export function isKeyTrusted(
+  firstSentMs: number,
+  nowMs: number,
+  policy: Pick<LedgerPolicy, 'apiTimeoutMs' | 'settlingTimeMs' | 'idempotencyRetentionMs'>,
+): boolean {
+  const arrivesByMs = nowMs + policy.apiTimeoutMs + policy.settlingTimeMs;
+  return arrivesByMs - firstSentMs < policy.idempotencyRetentionMs;
 }
 
 /** The key that goes out with the entry's call; the execution half of a two-step quote has its own. */

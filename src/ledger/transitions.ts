@@ -5,13 +5,16 @@ import type { Decision, Seen } from './decision.ts';
 import type { Entry, HeldRefusal, StoredEvent, UnphasedEntry } from './entry.ts';
 import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';
 
-/** The entry once the call of its intent may have taken effect, and ended by then. */
+/**
+ * The entry once the call of its intent may have taken effect.
+ * @param endedMs by when it is over: its deadline, where it was given up earlier
+ */
 export function possiblySent(entry: Entry, sentMs: number, endedMs: number): Entry {
   return {
     ...entry,
     attempts: entry.attempts + 1,
     firstSentMs: entry.firstSentMs ?? sentMs,
-    lastEndedMs: endedMs,
+    lastEndedMs: Math.max(entry.lastEndedMs ?? 0, endedMs),
   };
 }
 

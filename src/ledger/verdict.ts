@@ -23,16 +23,23 @@ export type Verdict =
   /** Nothing can settle it. */
   | { kind: 'undecidable'; reason: string };
 
-const HTTP_FORBIDDEN = 403;
+/** Not answers to what the first call asked for: rights, routes and locks are looked at before the key, and who hangs up is 499. */
+const NOT_OF_THE_FIRST_CALL: ReadonlySet<number> = new Set([403, 405, 423, 499]);
 
 export interface Doubt {
   /** An earlier attempt of this step may have taken effect. */
   readonly inDoubt: boolean;
+  /** Its effect may still be to come. */
+  readonly mayBeUnderWay: boolean;
   /** A transaction's status can tell. */
   readonly canBeLookedUp: boolean;
 }
 
-export function verdictOf(reading: Reading, settlement: Settlement, { inDoubt, canBeLookedUp }: Doubt): Verdict {
+export function verdictOf(
+  reading: Reading,
+  settlement: Settlement,
+  { inDoubt, mayBeUnderWay, canBeLookedUp }: Doubt,
+): Verdict {
   switch (reading.kind) {
     case 'accepted':
       return reading;
@@ -47,21 +54,20 @@ export function verdictOf(reading: Reading, settlement: Settlement, { inDoubt, c
     case 'unauthorized':
       return { kind: 'wait', reason: reading.reason, afterMs: null, sent: true };
     case 'not-here':
+      // It may be a page in place of the service's answer, after the call was taken.
+      if (reading.error.code === null) return doubt(reading, 'without an error code');
       if (reading.serviceFails)
         return { kind: 'wait', reason: `HTTP ${reading.httpStatus}, and GET fails too`, afterMs: null, sent: true };
-      // The service answers otherwise, so this may be a page in place of its answer, after the call was taken.
-      if (reading.error.code === null) return pageInstead(reading);
-      return inDoubt ? refusedInDoubt(reading, settlement) : refusal(reading);
+      return inDoubt ? refusedInDoubt(reading, settlement, mayBeUnderWay) : refusal(reading);
     case 'told-to-wait':
       return { kind: 'wait', reason: reading.reason, afterMs: reading.retryAfterMs, sent: true };
     case 'conflict':
       if (!inDoubt) return refusal(reading);
       // It may say that the first call was taken, so not even the same key's answer is the first call's.
       if (canBeLookedUp) return lookUp(reading);
-      if (settlement === 'NONE') return undecidable(reading);
-      return { kind: 'wait', reason: 'HTTP 409 after doubt', afterMs: null, sent: true };
+      return settlement === 'NONE' ? undecidable(reading) : doubt(reading, 'after doubt');
     case 'refused':
-      return inDoubt ? refusedInDoubt(reading, settlement) : refusal(reading);
+      return inDoubt ? refusedInDoubt(reading, settlement, mayBeUnderWay) : refusal(reading);
     case 'never-sent':
       return { kind: 'wait', reason: reading.reason, afterMs: null, sent: false };
   }
@@ -74,12 +80,12 @@ interface RefusalReading {
 }
 
 /** What a refusal says of the earlier call as well. */
-function refusedInDoubt(reading: RefusalReading, settlement: Settlement): Verdict {
+function refusedInDoubt(reading: RefusalReading, settlement: Settlement, mayBeUnderWay: boolean): Verdict {
   switch (settlement) {
-    // The same key gets the answer of the first call, if it is the service that answers: not a page of a proxy.
+    // The same key gets the answer of the first call, if it is the service that answers, and that call is over.
     case 'SAME_KEY':
-      // Rights may have been withdrawn since, and are looked at before the key.
-      if (reading.error.code === null || reading.httpStatus === HTTP_FORBIDDEN) return waitForService(reading);
+      if (mayBeUnderWay || reading.error.code === null || NOT_OF_THE_FIRST_CALL.has(reading.httpStatus))
+        return waitForService(reading);
       return refusal(reading);
     // A plain quote moves nothing.
     case 'HARMLESS':
@@ -100,8 +106,8 @@ function lookUp({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
   return { kind: 'look-up', reason: `HTTP ${httpStatus} after doubt`, refusal: { httpStatus, error, rawResponse } };
 }
 
-function pageInstead({ httpStatus, rawResponse }: RefusalReading): Verdict {
-  return { kind: 'doubt', reason: `HTTP ${httpStatus} without an error code`, httpStatus, rawResponse };
+function doubt({ httpStatus, rawResponse }: RefusalReading, why: string): Verdict {
+  return { kind: 'doubt', reason: `HTTP ${httpStatus} ${why}`, httpStatus, rawResponse };
 }
 
 function waitForService({ httpStatus }: RefusalReading): Verdict {

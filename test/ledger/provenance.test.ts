@@ -54,7 +54,11 @@ const shown = (changes: Partial<Transaction> = {}): LookUpOutcome => ({
 
 function answered(entry: Entry, reading: Reading, by = policy): Decision {
   if (entry.phase.state !== 'INTENT') throw new Error(`nothing was called: ${entry.phase.state}`);
-  return decide(entry, { kind: 'answered', attemptId: entry.phase.attemptId, reading, nowMs: 12_000 }, by);
+  return decide(
+    entry,
+    { kind: 'answered', attemptId: entry.phase.attemptId, reading, beganMs: 11_500, nowMs: 12_000 },
+    by,
+  );
 }
 
 const LOST: Reading = { kind: 'doubt', httpStatus: null, reason: 'connection lost', rawResponse: null };
@@ -112,6 +116,17 @@ describe('RETRY of an UNKNOWN transfer in', () => {
     expect(result).toMatchObject({ outcome: 'UNKNOWN', revision: 2, attempts: 1 });
     expect(result.error?.message).toMatch(/cannot settle.*NOT_EXECUTED and then RETRY/);
   });
+});
+
+test('a key is not used in its last moments: the call could arrive after the service forgot it', () => {
+  // 24 h from the first sending at 500 ms, less the time-out and the settling time.
+  const untilMs = 500 + 24 * HOUR_MS - 1_500;
+  const waiting: Entry = { ...doubtful(entryAt('transfer-in')), deadlineMs: 25 * HOUR_MS };
+  expect(entryOf(due(waiting, untilMs - 1)).phase.state).toBe('INTENT');
+  expect(resultOf(due(waiting, untilMs)).outcome).toBe('UNKNOWN');
+  const entry = unknown(entryAt('transfer-in'));
+  expect(decideByOperator(entry, order(entry, 'RETRY'), untilMs - 1, policy).kind).toBe('decided');
+  expect(decideByOperator(entry, order(entry, 'RETRY'), untilMs, policy).kind).toBe('refused');
 });
 
 describe('NOT_EXECUTED, and RETRY after it', () => {
@@ -195,8 +210,15 @@ describe('a look-up', () => {
     expect(soon.phase.settleAtMs).toBeLessThan(13_000);
     const notHonoured = aPolicy({ settlingTimeMs: 60_000 });
     const later = entryOf(due(soon, soon.phase.settleAtMs, notHonoured));
-    expect(later.phase).toMatchObject({ state: 'DOUBTFUL', settleAtMs: 72_000 });
-    expect(due(later, 72_000, notHonoured).kind).toBe('look-up');
+    expect(later.phase).toMatchObject({ state: 'DOUBTFUL', settleAtMs: 72_500 });
+    expect(due(later, 72_500, notHonoured).kind).toBe('look-up');
+  });
+
+  test('counts the settling time from the deadline of a call that was cut off before it', () => {
+    const cut = entryOf(answered(entryAt('execute-quote'), LOST));
+    expect(cut).toMatchObject({ lastEndedMs: 12_500, phase: { settleAtMs: 13_000 } });
+    const refused = entryOf(answered(inDoubt(entryAt('execute-quote')), REFUSED));
+    expect(refused).toMatchObject({ lastEndedMs: 12_500, phase: { settleAtMs: 13_000 } });
   });
 
   test('is used for what waits in doubt, and whose operation left API_IDEMPOTENT_OPERATIONS', () => {
@@ -217,7 +239,7 @@ describe('a look-up', () => {
   test('is asked for after a conflict, even where the key is honoured, until the time limit', () => {
     const keyed = aPolicy({ idempotentOperations: new Set(['execute-quote']) });
     const conflict = entryOf(answered(inDoubt(entryAt('execute-quote')), CONFLICT, keyed));
-    expect(due(conflict, 12_500, keyed).kind).toBe('look-up');
+    expect(due(conflict, 13_000, keyed).kind).toBe('look-up');
     const again = entryOf(found(conflict, shown(), 13_000));
     expect(again.phase.state).toBe('DOUBTFUL');
     expect(resultOf(found(again, shown(), 2 * HOUR_MS))).toMatchObject({ outcome: 'UNKNOWN' });
@@ -355,9 +377,26 @@ describe('an answer that need not be the service\u2019s word', () => {
     expect(resultOf(answered(entryAt('execute-quote'), CONFLICT)).outcome).toBe('REFUSED');
   });
 
-  test('403 after doubt does not speak for the first call, even with its key', () => {
-    const forbidden: Reading = { kind: 'not-here', httpStatus: 403, serviceFails: false, error, rawResponse: '' };
-    expect(entryOf(answered(inDoubt(entryAt('transfer-in')), forbidden)).phase.state).toBe('PARKED');
+  test.each([403, 405, 423, 499])(
+    '%i after doubt does not speak for the first call, even with its key',
+    (httpStatus) => {
+      const kind = httpStatus < 406 ? 'not-here' : 'refused';
+      const refusal: Reading = { kind, httpStatus, serviceFails: false, error, rawResponse: '' };
+      expect(entryOf(answered(inDoubt(entryAt('transfer-in')), refusal)).phase.state).toBe('PARKED');
+    },
+  );
+
+  test('a refusal does not speak for a first call that may still be under way, even with its key', () => {
+    const underWay = { ...inDoubt(entryAt('transfer-in')), lastEndedMs: 11_600 };
+    const inProgress: Reading = { ...REFUSED, httpStatus: 422 };
+    expect(entryOf(answered(underWay, inProgress))).toMatchObject({ phase: { state: 'PARKED' }, lastEndedMs: 11_600 });
+    expect(resultOf(answered({ ...underWay, lastEndedMs: 11_500 }, REFUSED)).outcome).toBe('REFUSED');
+  });
+
+  test('a 409 for a transfer-in that was turned away before is doubt: its key may be in use by that call', () => {
+    const turnedAway = entryOf(answered(entryAt('transfer-in'), TOLD_TO_WAIT));
+    const conflict = entryOf(answered(entryOf(due(turnedAway, 11_000)), CONFLICT));
+    expect(resultOf(due(conflict, 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
   });
 
   test('an answer about another quote or transaction is doubt', () => {
@@ -377,7 +416,7 @@ describe('an answer that need not be the service\u2019s word', () => {
     expect(resultOf(found(doubtful(entryAt('execute-quote')), finding)).outcome).toBe('UNKNOWN');
   });
 
-  test('a page of a proxy, where the service answers otherwise, is doubt: nothing is repeated that nothing protects', () => {
+  test('a page of a proxy, whether the service answers otherwise or not, is doubt: nothing is repeated that nothing protects', () => {
     const page: Reading = {
       kind: 'not-here',
       httpStatus: 403,
@@ -387,7 +426,7 @@ describe('an answer that need not be the service\u2019s word', () => {
     };
     expect(resultOf(answered(entryAt('transfer-in'), page, nothingHonoured)).outcome).toBe('UNKNOWN');
     expect(entryOf(answered(entryAt('transfer-in'), page)).phase.state).toBe('DOUBTFUL');
-    expect(entryOf(answered(entryAt('transfer-in'), { ...page, serviceFails: true })).phase.state).toBe('PARKED');
+    expect(entryOf(answered(entryAt('transfer-in'), { ...page, serviceFails: true })).phase.state).toBe('DOUBTFUL');
   });
 
   describe('a two-step quote that ran out after its execution was turned away', () => {
@@ -407,15 +446,27 @@ describe('an answer that need not be the service\u2019s word', () => {
 
     test('is not bought again before its transaction was looked up', () => {
       const doubt = entryOf(due(turnedAway, 16_000));
-      expect(doubt.phase).toMatchObject({ state: 'DOUBTFUL', settleAtMs: 16_500 });
-      expect(due(doubt, 17_000)).toMatchObject({ kind: 'look-up', query: { transactionId: 'Transaction:1' } });
-      expect(resultOf(found(doubt, shown({ status: 'COMPLETED' }), 17_000))).toMatchObject({ outcome: 'ACCEPTED' });
+      expect(doubt.phase).toMatchObject({ state: 'DOUBTFUL', settleAtMs: 17_500 });
+      expect(due(doubt, 17_500)).toMatchObject({ kind: 'look-up', query: { transactionId: 'Transaction:1' } });
+      expect(resultOf(found(doubt, shown({ status: 'COMPLETED' }), 17_500))).toMatchObject({ outcome: 'ACCEPTED' });
     });
 
     test.each(['EXPIRED', 'PENDING'])('is bought again where that shows %s: the first was not executed', (status) => {
       const doubt = entryOf(due(turnedAway, 16_000));
-      const again = entryOf(due(entryOf(found(doubt, shown({ status }), 17_000)), 17_000));
+      const again = entryOf(due(entryOf(found(doubt, shown({ status }), 17_500)), 17_500));
       expect(again).toMatchObject({ step: 'CREATE', firstSentMs: null, unexecuted: null, phase: { state: 'INTENT' } });
+    });
+
+    test('is not bought again on a look-up that was made while it lived', () => {
+      const proven = entryOf(found(doubtful(execution), shown({ status: 'PENDING' }), 14_000));
+      const waited = entryOf(due(proven, 16_000));
+      expect(waited).toMatchObject({ step: 'EXECUTE', unexecuted: null, phase: { state: 'DOUBTFUL' } });
+      expect(due(waited, 16_000).kind).toBe('look-up');
+      expect(resultOf(found(waited, shown({ status: 'COMPLETED' }), 16_000)).outcome).toBe('ACCEPTED');
+      expect(entryOf(found(waited, shown({ status: 'PENDING' }), 16_000)).step).toBe('CREATE');
+      const late = { ...waited, deadlineMs: 16_000 };
+      const end = resultOf(due(entryOf(found(late, shown({ status: 'PENDING' }), 16_000)), 16_000));
+      expect(end).toMatchObject({ outcome: 'EXPIRED', settledBy: 'LOOKUP' });
     });
   });
 

@@ -25,7 +25,7 @@ function quoted(entry: Entry, nowMs: number, livesMs: number): Entry {
   const reading = { kind: 'accepted', httpStatus: 201, quote: read?.value ?? null, transaction: null } as const;
   const event = { ...reading, rawResponse: null, warnings: [] };
   const { attemptId } = entry.phase;
-  const decision = decide(entry, { kind: 'answered', attemptId, reading: event, nowMs }, policy);
+  const decision = decide(entry, { kind: 'answered', attemptId, reading: event, beganMs: nowMs, nowMs }, policy);
   return entryOf(decision);
 }
 

@@ -34,7 +34,7 @@ const WITHOUT_DOUBT: Record<Row, Effect> = {
   unauthorized: 'waits',
   'not here, service fails': 'waits',
   'not here, with a code': 'REFUSED',
-  // The service answers otherwise: a page in place of its answer, perhaps after the call was taken.
+  // A page in place of the service's answer, perhaps after the call was taken.
   'not here, no code': 'doubt',
   'told to wait': 'waits',
   conflict: 'REFUSED',
@@ -43,10 +43,11 @@ const WITHOUT_DOUBT: Record<Row, Effect> = {
   'never sent': 'waits',
 };
 
-/** An earlier attempt is in doubt: rows that come to something else than without. */
+/* An earlier attempt is in doubt: rows that come to something else than without. */
+
 /** What has no code of the service is not its answer to the key. */
-const KEYED: Partial<Record<Row, Effect>> = { conflict: 'waits', 'refused, no code': 'waits' };
-const PLAIN_QUOTE: Partial<Record<Row, Effect>> = { conflict: 'waits' };
+const KEYED: Partial<Record<Row, Effect>> = { conflict: 'doubt', 'refused, no code': 'waits' };
+const PLAIN_QUOTE: Partial<Record<Row, Effect>> = { conflict: 'doubt' };
 /** A conflict may speak of the first call: its transaction tells. */
 const KEYED_AND_LOOKED_UP: Partial<Record<Row, Effect>> = { conflict: 'doubt', 'refused, no code': 'waits' };
 const LOOKED_UP: Partial<Record<Row, Effect>> = {
@@ -58,7 +59,7 @@ const LOOKED_UP: Partial<Record<Row, Effect>> = {
 /** The first call may have moved money of the sandbox. */
 const SANDBOX: Partial<Record<Row, Effect>> = {
   'not here, with a code': 'UNKNOWN',
-  conflict: 'waits',
+  conflict: 'doubt',
   refused: 'UNKNOWN',
   'refused, no code': 'UNKNOWN',
 };
@@ -115,7 +116,13 @@ test('a native immediate execution is UNKNOWN after doubt, and settled by its ke
 });
 
 test('an answer to an attempt that is not the present one changes nothing', () => {
-  const event = { kind: 'answered' as const, attemptId: 'another', reading: READINGS.accepted, nowMs: 2_000 };
+  const event = {
+    kind: 'answered' as const,
+    attemptId: 'another',
+    reading: READINGS.accepted,
+    beganMs: 1_000,
+    nowMs: 2_000,
+  };
   expect(decide(entryAt('transfer-in'), event, aPolicy())).toEqual({ kind: 'unchanged' });
 });
 
@@ -135,14 +142,14 @@ test('the wait that the service asks for is kept', () => {
 
 test('a wait of nothing, which the service asks for, is our own back-off', () => {
   const reading: Reading = { ...READINGS['told to wait'], retryAfterMs: 0 };
-  const event = { kind: 'answered' as const, attemptId: 'attempt', reading, nowMs: 2_000 };
+  const event = { kind: 'answered' as const, attemptId: 'attempt', reading, beganMs: 1_000, nowMs: 2_000 };
   const decision = decide({ ...entryAt('transfer-in'), waits: 10 }, event, aPolicy());
   if (decision.kind !== 'next' || decision.entry.phase.state !== 'PARKED') throw new Error('it does not wait');
   expect(decision.entry.phase.untilMs).toBeGreaterThan(2_000 + 5_000);
 });
 
 function answered(row: Row) {
-  return { kind: 'answered' as const, attemptId: 'attempt', reading: READINGS[row], nowMs: 2_000 };
+  return { kind: 'answered' as const, attemptId: 'attempt', reading: READINGS[row], beganMs: 1_000, nowMs: 2_000 };
 }
 
 function effectOf(decision: Decision): string {

@@ -11,7 +11,7 @@ import { planOf } from '../../src/ledger/plan.ts';
 import { QUOTES_ANEW_MAX, quoteAgainOf } from '../../src/ledger/quote-again.ts';
 import { verdictOf } from '../../src/ledger/verdict.ts';
 import { takenUp } from '../../src/ledger/wrong-clocks.ts';
-import { aPolicy, aTransaction, doneWith, doubtful, entryAt } from '../ledger/entries.ts';
+import { aPolicy, aTransaction, doneWith, doubtful, entryAt, inDoubt } from '../ledger/entries.ts';
 import type { DirectCheck } from './direct-checks.ts';
 import { MemoryIndex } from './memory-index.ts';
 
@@ -20,8 +20,8 @@ const HOUR_MS = 3_600_000;
 const LARGE_BYTES = 5 * 1024 * 1024;
 const policy = aPolicy();
 
-function answered(attemptId: string, reading: Parameters<typeof verdictOf>[0]): Decision {
-  return decide(entryAt('transfer-in'), { kind: 'answered', attemptId, reading, nowMs: NOW_MS }, policy);
+function answered(entry: Entry, reading: Parameters<typeof verdictOf>[0], attemptId = 'attempt'): Decision {
+  return decide(entry, { kind: 'answered', attemptId, reading, beganMs: NOW_MS, nowMs: NOW_MS }, policy);
 }
 
 function doneEntry(): Entry {
@@ -49,25 +49,25 @@ const retry = { decision: 'RETRY', expectedRevision: 1, transactionId: null, ope
 export const ENTRY_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'an answer to an earlier attempt changes an entry',
-    holds: () => answered('an earlier one', { kind: 'never-sent', reason: 'refused' }).kind === 'unchanged',
+    holds: () =>
+      answered(entryAt('transfer-in'), { kind: 'never-sent', reason: 'refused' }, 'an earlier one').kind ===
+      'unchanged',
   },
   {
     wrong: 'a refusal after a call that was turned away is taken for the word on that call',
     holds: () => {
-      const event = { kind: 'answered' as const, attemptId: 'attempt', nowMs: NOW_MS };
       const error = { code: 'CONFLICT', message: 'was executed before', details: null };
       const reading = { kind: 'conflict' as const, httpStatus: 409, error, rawResponse: '' };
-      return decide({ ...entryAt('execute-quote'), turnedAway: 1 }, { ...event, reading }, policy).kind === 'next';
+      return answered({ ...entryAt('execute-quote'), turnedAway: 1 }, reading).kind === 'next';
     },
   },
   {
     wrong: 'an answer about another transaction settles a rejection',
     holds: () => {
-      const event = { kind: 'answered' as const, attemptId: 'attempt', nowMs: NOW_MS };
       const transaction = aTransaction({ id: 'Transaction:another' });
       const success = { httpStatus: 200, quote: null, transaction, rawResponse: null, warnings: [] };
       const reading = { kind: 'accepted' as const, ...success };
-      return decide(entryAt('reject-transaction'), { ...event, reading }, policy).kind === 'next';
+      return answered(entryAt('reject-transaction'), reading).kind === 'next';
     },
   },
   {
@@ -141,7 +141,9 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     holds: () => {
       const error = { code: 'CONFLICT', message: '', details: null };
       const reading = { kind: 'conflict' as const, httpStatus: 409, error, rawResponse: '' };
-      return verdictOf(reading, 'SAME_KEY', { inDoubt: true, canBeLookedUp: true }).kind === 'look-up';
+      return (
+        verdictOf(reading, 'SAME_KEY', { inDoubt: true, mayBeUnderWay: false, canBeLookedUp: true }).kind === 'look-up'
+      );
     },
   },
   {
@@ -157,7 +159,9 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     holds: () => {
       const error = { code: null, message: '', details: null };
       const reading = { kind: 'not-here' as const, httpStatus: 404, serviceFails: false, error, rawResponse: '' };
-      return verdictOf(reading, 'SAME_KEY', { inDoubt: false, canBeLookedUp: false }).kind === 'doubt';
+      return (
+        verdictOf(reading, 'SAME_KEY', { inDoubt: false, mayBeUnderWay: false, canBeLookedUp: false }).kind === 'doubt'
+      );
     },
   },
   {
@@ -165,7 +169,40 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     holds: () => {
       const error = { code: null, message: '', details: null };
       const reading = { kind: 'refused' as const, httpStatus: 400, error, rawResponse: '' };
-      return verdictOf(reading, 'SAME_KEY', { inDoubt: true, canBeLookedUp: false }).kind === 'wait';
+      return (
+        verdictOf(reading, 'SAME_KEY', { inDoubt: true, mayBeUnderWay: false, canBeLookedUp: false }).kind === 'wait'
+      );
+    },
+  },
+  {
+    wrong: 'a refusal is taken for the answer of a first call that may still be under way',
+    holds: () => {
+      const error = { code: 'IN_PROGRESS', message: '', details: null };
+      const reading = { kind: 'refused' as const, httpStatus: 422, error, rawResponse: '' };
+      return answered({ ...inDoubt(entryAt('transfer-in')), lastEndedMs: NOW_MS - 1 }, reading).kind === 'next';
+    },
+  },
+  {
+    wrong: 'the settling time of a call that was cut off counts from then, not from its deadline',
+    holds: () => {
+      const lost = { kind: 'doubt' as const, httpStatus: null, reason: 'lost', rawResponse: null };
+      const decision = answered(entryAt('execute-quote'), lost);
+      const endsMs = NOW_MS + policy.apiTimeoutMs;
+      return decision.kind === 'next' && decision.entry.lastEndedMs === endsMs;
+    },
+  },
+  {
+    wrong: 'a key is used when the call may arrive after the service forgot it',
+    holds: () => {
+      const entry = { ...doubtful(entryAt('transfer-in')), deadlineMs: Infinity };
+      return planOf(entry, policy.idempotencyRetentionMs, policy).kind === 'give-up';
+    },
+  },
+  {
+    wrong: 'another quote is paid on a look-up from before the first ran out',
+    holds: () => {
+      const unexecuted = { by: 'LOOK_UP' as const, attempts: 1 };
+      return planOf({ ...inDoubt(quoteRanOut()), unexecuted, quotesRunOut: 0 }, NOW_MS, policy).kind === 'doubt';
     },
   },
   {
@@ -176,7 +213,7 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     wrong: 'a service that says Retry-After: 0 is called again at once',
     holds: () => {
       const told = { kind: 'told-to-wait' as const, httpStatus: 429, retryAfterMs: 0, reason: 'HTTP 429' };
-      const decision = answered('attempt', told);
+      const decision = answered(entryAt('transfer-in'), told);
       return (
         decision.kind === 'next' && decision.entry.phase.state === 'PARKED' && decision.entry.phase.untilMs > NOW_MS
       );
