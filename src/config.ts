@@ -149,7 +149,7 @@ export const SETTINGS = {
   API_TIMEOUT_MS: setting('10000', 'Overall deadline of one call.', integer(100, API_TIMEOUT_MAX_MS)),
   SETTLING_TIME_MS: setting(
     '10000',
-    "How long after a call's end (its answer, its loss, or its deadline) its effect may still appear. Where calls are cut off before their deadline, add API_TIMEOUT_MS.",
+    "How long after a call's deadline (its beginning and API_TIMEOUT_MS) its effect may still appear.",
     integer(0, 3_600_000),
   ),
   API_MAX_CONCURRENCY: setting('100', 'Calls under way at once, per process.', integer(1, 1000)),
@@ -163,7 +163,11 @@ export const SETTINGS = {
     'Operations whose Idempotency-Key the service is known to honour; may be empty.',
     operationList,
   ),
-  API_IDEMPOTENCY_RETENTION: setting('24h', 'How long after the first sending a key is trusted.', parseDurationMs),
+  API_IDEMPOTENCY_RETENTION: setting(
+    '24h',
+    'How long after the first sending the service knows a key. It is not used in the last API_TIMEOUT_MS and SETTLING_TIME_MS of that.',
+    parseDurationMs,
+  ),
   IMMEDIATE_EXECUTION: setting(
     'two-step',
     "two-step (create, record, execute) or native (the service's own flag).",
