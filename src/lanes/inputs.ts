@@ -13,14 +13,13 @@ import { letterAside, originalMessage, type Aside, type Place } from '../consume
 import { sleep } from '../consumers/signal.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
 import type { PositionRecord } from '../ledger/ledger-records.ts';
-import type { CommandType } from '../records/commands.ts';
 import { decodeObservation, ID_LENGTH_MAX } from '../status/observation.ts';
 import type { AdmissionCause, CommandItem } from './admission.ts';
 import type { CarefulReading } from './careful-reading.ts';
 import type { DecisionItem } from './decisions.ts';
 import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 import type { ObservationItem } from './observations.ts';
-import { LaneStoppedError, type InputStatus, type LaneParts } from './parts.ts';
+import { LaneStoppedError, type InputName, type InputStatus, type LaneParts } from './parts.ts';
 import { takeFrom, type Input, type InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
@@ -255,12 +254,12 @@ export class LaneInputs {
   }
 
   status(causes: ReadonlyMap<string, AdmissionCause>): InputStatus[] {
-    return this.#all().map(({ topic, type, inbox }) => {
+    return this.#all().map(({ topic, name, inbox }) => {
       const { held, oldestTimestampMs, highWatermark, problem } = inbox.status();
       const cause = problem === null ? (causes.get(topic) ?? null) : 'registry';
       // Of the inbox: what is committed stands still while only records pass that are not for readers.
       const position = inbox.position();
-      return { topic, commandType: type, held, oldestTimestampMs, position, highWatermark, cause, problem };
+      return { topic, name, held, oldestTimestampMs, position, highWatermark, cause, problem };
     });
   }
 
@@ -270,13 +269,13 @@ export class LaneInputs {
 
   #all(): {
     topic: string;
-    type: CommandType | null;
+    name: InputName;
     inbox: LaneInbox<CommandItem> | LaneInbox<DecisionItem> | LaneInbox<ObservationItem>;
   }[] {
     return [
-      ...this.#commands.map(({ inbox, place }) => ({ topic: place.topic, type: place.commandType, inbox })),
-      { topic: this.#decisions.place.topic, type: null, inbox: this.#decisions.inbox },
-      { topic: this.#observations.place.topic, type: null, inbox: this.#observations.inbox },
+      ...this.#commands.map(({ inbox, place }) => ({ topic: place.topic, name: place.commandType, inbox })),
+      { topic: this.#decisions.place.topic, name: 'operator-decision', inbox: this.#decisions.inbox },
+      { topic: this.#observations.place.topic, name: 'observation', inbox: this.#observations.inbox },
     ];
   }
 

@@ -73,9 +73,12 @@ export interface LaneParts {
   readonly onRedelivered: (messages: number) => void;
 }
 
+/** What comes in by a lane's inputs. */
+export type InputName = CommandType | 'operator-decision' | 'observation';
+
 export interface InputStatus {
   readonly topic: string;
-  readonly commandType: CommandType | null;
+  readonly name: InputName;
   /** Fetched and not admitted. */
   readonly held: number;
   readonly oldestTimestampMs: number | null;

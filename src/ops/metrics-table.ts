@@ -11,6 +11,7 @@ import {
   CALL_OUTCOMES,
   CAUSES,
   COMMANDS,
+  PUBLISHED,
   DEAD_LETTER_REASONS,
   LANE_LOSSES,
   LANE_STAGES,
@@ -32,14 +33,14 @@ export const METRICS = {
   lagMessages: {
     name: 'payments_lag_messages',
     type: 'gauge',
-    help: 'Messages of a command topic that are not admitted to the ledger: the end of the partition minus the position of the lane. Only lanes assigned to this process.',
-    labels: { lane: 'lanes', command: COMMANDS },
+    help: 'Commands and decisions of operators that are not admitted to the ledger: the end of the partition minus the position of the lane. Only lanes assigned to this process.',
+    labels: { lane: 'lanes', command: PUBLISHED },
   },
   lagOldestSeconds: {
     name: 'payments_lag_oldest_seconds',
     type: 'gauge',
     help: 'Age of the oldest message that is not admitted; 0 without lag. While nothing of it has been fetched: how long this process has seen it waiting.',
-    labels: { lane: 'lanes', command: COMMANDS },
+    labels: { lane: 'lanes', command: PUBLISHED },
   },
   lagEndsAgeSeconds: {
     name: 'payments_lag_ends_age_seconds',
@@ -50,20 +51,20 @@ export const METRICS = {
   heldBackMessages: {
     name: 'payments_held_back_messages',
     type: 'gauge',
-    help: 'Messages of a command topic that no reader gets, for they lie behind a transaction that their publisher has not ended: the high watermark minus the last stable offset. They are in no lag.',
-    labels: { lane: 'lanes', command: COMMANDS },
+    help: 'Commands and decisions of operators that no reader gets, for they lie behind a transaction that their publisher has not ended: the high watermark minus the last stable offset. They are in no lag.',
+    labels: { lane: 'lanes', command: PUBLISHED },
   },
   heldBackSeconds: {
     name: 'payments_held_back_seconds',
     type: 'gauge',
     help: 'How long readers have not got past that transaction; 0 where nothing is held back.',
-    labels: { lane: 'lanes', command: COMMANDS },
+    labels: { lane: 'lanes', command: PUBLISHED },
   },
   notAdmittedMessages: {
     name: 'payments_not_admitted_messages',
     type: 'gauge',
     help: 'The lag by what keeps the oldest message of a lane from being admitted; the causes add up to the lag.',
-    labels: { command: COMMANDS, cause: CAUSES },
+    labels: { command: PUBLISHED, cause: CAUSES },
   },
   observationsLagMessages: {
     name: 'payments_observations_lag_messages',

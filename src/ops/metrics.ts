@@ -10,6 +10,7 @@ import type { LaneReports } from '../lanes/parts.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
 import type { PollerReports } from '../status/poller/poller.ts';
 import type { MetricDefinition } from './metric-definition.ts';
+import { PUBLISHED } from './metric-labels.ts';
 import { METRICS, OTHER, type LabelsOf, type MetricName } from './metrics-table.ts';
 import type { ProcessorState } from './processor-state.ts';
 
@@ -173,22 +174,23 @@ function writeLag(set: MetricSet, state: ProcessorState): void {
   const notAdmitted = new Map<string, number>();
   for (const { lane, inputs, stage, uncommittedSeconds } of state.lanes) {
     if (stage === 'open') set.put('laneUncommittedSeconds', { lane: String(lane) }, uncommittedSeconds ?? 0);
-    for (const { cause, command, heldBackMessages, heldBackSeconds, lagMessages, oldestSeconds } of inputs) {
+    for (const { cause, heldBackMessages, heldBackSeconds, lagMessages, name, oldestSeconds } of inputs) {
       if (lagMessages === null) continue;
-      if (command === null) {
+      if (name === 'observation') {
         set.put('observationsLagMessages', { lane: String(lane) }, lagMessages);
         continue;
       }
-      set.put('lagMessages', { lane: String(lane), command }, lagMessages);
-      set.put('lagOldestSeconds', { lane: String(lane), command }, oldestSeconds ?? 0);
-      set.put('heldBackMessages', { lane: String(lane), command }, heldBackMessages);
-      set.put('heldBackSeconds', { lane: String(lane), command }, heldBackSeconds ?? 0);
+      const labels = { lane: String(lane), command: name };
+      set.put('lagMessages', labels, lagMessages);
+      set.put('lagOldestSeconds', labels, oldestSeconds ?? 0);
+      set.put('heldBackMessages', labels, heldBackMessages);
+      set.put('heldBackSeconds', labels, heldBackSeconds ?? 0);
       if (cause === null) continue;
-      const name = `${command} ${cause}`;
-      notAdmitted.set(name, (notAdmitted.get(name) ?? 0) + lagMessages);
+      const waiting = `${name} ${cause}`;
+      notAdmitted.set(waiting, (notAdmitted.get(waiting) ?? 0) + lagMessages);
     }
   }
-  for (const command of COMMAND_TYPES) {
+  for (const command of PUBLISHED) {
     for (const cause of METRICS.notAdmittedMessages.labels.cause) {
       set.put('notAdmittedMessages', { command, cause }, notAdmitted.get(`${command} ${cause}`) ?? 0);
     }

@@ -8,11 +8,11 @@ import type { BreakerStage } from '../api/breaker.ts';
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { ServiceState } from '../api/types.ts';
 import type { LaneSetStatus } from '../lanes/lane-set.ts';
-import type { LaneStage } from '../lanes/parts.ts';
+import type { InputName, LaneStage } from '../lanes/parts.ts';
 import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import { COMMAND_TYPES, isCommandType, type CommandType } from '../records/commands.ts';
 import type { Readiness } from './health.ts';
 import type { HeldBack } from './held-back.ts';
 import type { InputLag, NotAdmittedCause } from './lag.ts';
@@ -43,7 +43,8 @@ export interface ActivityState {
 
 export interface InputState {
   readonly topic: string;
-  /** Null: observations. */
+  readonly name: InputName;
+  /** Null: no command topic. */
   readonly command: CommandType | null;
   /** Null when it is not known. */
   readonly lagMessages: number | null;
@@ -172,12 +173,13 @@ function laneStates({ heldBackOf, lagOf, lanes, nowMs, uncommittedSinceMs }: Sta
     openedAt: status.stage === 'open' ? instant(status.openedMs) : null,
     unfinished: status.entries.length,
     uncommittedSeconds: secondsSince(uncommittedSinceMs(lane), nowMs),
-    inputs: status.inputs.map(({ topic, commandType, problem }) => {
+    inputs: status.inputs.map(({ topic, name, problem }) => {
       const lag = lagOf(lane, topic);
       const held = heldBackOf(lane, topic);
       return {
         topic,
-        command: commandType,
+        name,
+        command: isCommandType(name) ? name : null,
         lagMessages: lag.messages,
         oldestSeconds: lag.oldestMs === null ? null : lag.oldestMs / 1000,
         cause: lag.cause,

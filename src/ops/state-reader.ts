@@ -50,8 +50,8 @@ export class StateReader {
   constructor(options: StateReaderOptions) {
     this.#options = options;
     const { clock, commandTypes, lanes, topics } = options;
-    const commands = commandTypes.map((type) => topics.commands[type]);
-    const asked = { commands, internal: [topics.observations], others: [topics.ledger] };
+    const published = [...commandTypes.map((type) => topics.commands[type]), topics.operatorDecisions];
+    const asked = { published, internal: [topics.observations], others: [topics.ledger] };
     this.#ends = new TopicEnds(lanes, asked, clock);
   }
 

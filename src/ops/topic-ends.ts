@@ -45,7 +45,7 @@ export interface KnownTopicEnds {
 
 export interface AskedTopics {
   /** Others write to them, perhaps in transactions. */
-  readonly commands: readonly string[];
+  readonly published: readonly string[];
   /** The group reads them, too, and nobody else writes to them. */
   readonly internal: readonly string[];
   /** Of these the end is wanted alone. */
@@ -99,11 +99,11 @@ export class TopicEnds {
   }
 
   async #askAll(): Promise<Pick<KnownTopicEnds, 'topics' | 'members'>> {
-    const { commands, internal, others } = this.#topics;
+    const { internal, others, published } = this.#topics;
     const [members, ...topics] = await Promise.all([
       // Of use to people alone: lag must not hang on it.
       this.#source.groupMembers?.().catch(() => null) ?? null,
-      ...commands.map((topic) => this.#askOf(topic, { isWrittenByOthers: true, isRead: true })),
+      ...published.map((topic) => this.#askOf(topic, { isWrittenByOthers: true, isRead: true })),
       ...internal.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: true })),
       ...others.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: false })),
     ]);

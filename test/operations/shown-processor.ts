@@ -42,11 +42,12 @@ export class ShownProcessor extends FakeProcessor {
   /** A lane with all its inputs; those of a command type with the change given. */
   lane(changes: Partial<Record<CommandType, Partial<InputStatus>>> = {}, change: Partial<LaneStatus> = {}): LaneStatus {
     const commands = COMMAND_TYPES.map((type) =>
-      inputStatus({ topic: TOPICS.commands[type], commandType: type, position: END, ...changes[type] }),
+      inputStatus({ topic: TOPICS.commands[type], name: type, position: END, ...changes[type] }),
     );
-    const others = [TOPICS.operatorDecisions, TOPICS.observations].map((topic) =>
-      inputStatus({ topic, commandType: null, position: END }),
-    );
+    const others = [
+      inputStatus({ topic: TOPICS.operatorDecisions, name: 'operator-decision', position: END }),
+      inputStatus({ topic: TOPICS.observations, name: 'observation', position: END }),
+    ];
     return laneStatus({ openedMs: this.nowMs - 60_000, inputs: [...commands, ...others], ...change });
   }
 

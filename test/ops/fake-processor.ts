@@ -85,7 +85,7 @@ export function laneStatus(change: Partial<LaneStatus> = {}): LaneStatus {
 export function inputStatus(change: Partial<InputStatus> = {}): InputStatus {
   return {
     topic: TOPICS.commands['transfer-in'],
-    commandType: 'transfer-in',
+    name: 'transfer-in',
     held: 0,
     oldestTimestampMs: null,
     position: 0n,

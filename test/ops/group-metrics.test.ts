@@ -121,30 +121,38 @@ test('a lane that is fenced is counted as lost, and acquired again', async () =>
   }
 });
 
-test('commands behind a transaction that its publisher leaves open are told, though they are in no lag', async () => {
-  const processor = await stack().startProcessor();
-  await stack().publisher.publish('transfer-in', 'before', transferInOf('before'));
-  await stack().journal.result('before');
-  const topic = stack().topics.commands['transfer-in'];
-  const publisher = stack().kafka.producer({
-    transactionalId: `publisher-${randomUUID()}`,
-    idempotent: true,
-    maxInFlightRequests: 1,
-  });
-  await publisher.connect();
-  try {
-    const transaction = await publisher.transaction();
-    const message = { key: 'open', value: JSON.stringify({ accountId: accountOf('open') }) };
-    await transaction.send({ topic, messages: [{ ...message, partition: 2 }] });
-    const held = (): Promise<number> => valueOf(processor, 'payments_held_back_messages', 'lane="2"');
-    await eventually(held, (value) => value === 1, 'the open transaction to be told');
-    const age = (): Promise<number> => valueOf(processor, 'payments_held_back_seconds', 'lane="2"');
-    await eventually(age, (value) => value > 0, 'its age to be told');
-    expect(await valueOf(processor, 'payments_lag_messages', 'transfer-in')).toBe(0);
-    await transaction.abort();
-    await eventually(held, (value) => value === 0, 'the transaction to be over');
-    expect(await age()).toBe(0);
-  } finally {
-    await publisher.disconnect();
-  }
-});
+test.each([
+  ['commands', 'transfer-in'],
+  ['decisions of operators', 'operator-decision'],
+] as const)(
+  '%s behind a transaction that their publisher leaves open are told, though in no lag',
+  async (_what, name) => {
+    const processor = await stack().startProcessor();
+    await stack().publisher.publish('transfer-in', 'before', transferInOf('before'));
+    await stack().journal.result('before');
+    const { commands, operatorDecisions } = stack().topics;
+    const topic = name === 'operator-decision' ? operatorDecisions : commands[name];
+    const publisher = stack().kafka.producer({
+      transactionalId: `publisher-${randomUUID()}`,
+      idempotent: true,
+      maxInFlightRequests: 1,
+    });
+    await publisher.connect();
+    try {
+      const transaction = await publisher.transaction();
+      const message = { key: 'open', value: JSON.stringify({ accountId: accountOf('open') }) };
+      await transaction.send({ topic, messages: [{ ...message, partition: 2 }] });
+      const labels = `lane="2",command="${name}"`;
+      const held = (): Promise<number> => valueOf(processor, 'payments_held_back_messages', labels);
+      await eventually(held, (value) => value === 1, 'the open transaction to be told');
+      const age = (): Promise<number> => valueOf(processor, 'payments_held_back_seconds', labels);
+      await eventually(age, (value) => value > 0, 'its age to be told');
+      expect(await valueOf(processor, 'payments_lag_messages', labels)).toBe(0);
+      await transaction.abort();
+      await eventually(held, (value) => value === 0, 'the transaction to be over');
+      expect(await age()).toBe(0);
+    } finally {
+      await publisher.disconnect();
+    }
+  },
+);

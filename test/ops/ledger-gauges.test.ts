@@ -108,7 +108,7 @@ describe('messages behind a transaction of their publisher that stays open', () 
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 8n })] }));
     processor.ends = async () => new Map([[0, { low: 0n, high: stable }]]);
     processor.highWatermarks = async (topic) => {
-      expect(Object.values(TOPICS.commands)).toContain(topic);
+      expect([...Object.values(TOPICS.commands), TOPICS.operatorDecisions]).toContain(topic);
       return new Map([[0, 11n]]);
     };
     await reader.read();

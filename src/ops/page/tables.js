@@ -17,6 +17,9 @@ import {
 /** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
 /** @typedef {import('./elements.js').Cell} Cell */
 
+/** Inputs of a lane besides commands. */
+const OTHER_INPUTS = ['operator-decision', 'observation'];
+
 /**
  * Whether a person should look at those that ended so.
  * @type {Record<import('../../records/commands.ts').Outcome, boolean>}
@@ -113,12 +116,12 @@ function showLanes(state) {
       { text: lane.stage, ...marked(lane.stage === 'stopped', 'bad') },
       { text: count(lane.unfinished), isNumber: true },
       ...commands.map((command) => inputCell(lane.inputs.find((input) => input.command === command))),
-      inputCell(lane.inputs.find((input) => input.command === null && input.topic.includes('observations'))),
+      ...OTHER_INPUTS.map((name) => inputCell(lane.inputs.find((input) => input.name === name))),
     ];
     return cells;
   });
   const none = 'No lanes: the group has handed out none to this process.';
-  fillTable('lanes', ['Lane', 'Stage', 'Unfinished', ...commands, 'observations'], rows, none);
+  fillTable('lanes', ['Lane', 'Stage', 'Unfinished', ...commands, ...OTHER_INPUTS], rows, none);
 }
 
 /**
