@@ -85,7 +85,6 @@ export class LaneAdmission implements InputHandler<CommandItem, AdmissionCause, 
       case 'finish':
         await outcomes.apply(
           transaction,
-
           null,
           { kind: 'finish', entry: admission.entry, result: admission.result, seen: null },
           null,
@@ -125,12 +124,7 @@ export class LaneAdmission implements InputHandler<CommandItem, AdmissionCause, 
     transaction.reports.push(() => traces.admitted(command, { kind, beganMs, buriedAs }));
   }
 
-  async #copy(
-    transaction: LaneTransaction,
-
-    known: Entry | undefined,
-    commandId: string | null,
-  ): Promise<void> {
+  async #copy(transaction: LaneTransaction, known: Entry | undefined, commandId: string | null): Promise<void> {
     const { outcomes, policy } = this.#parts;
     if (known === undefined || outcomes.replay(transaction, known, commandId)) return;
     const decision = decide(known, { kind: 'copied', copy: { commandId } }, policy);
@@ -151,7 +145,6 @@ export class LaneAdmission implements InputHandler<CommandItem, AdmissionCause, 
   /** What made our own code fail before it was an entry: nothing of it was ever sent. */
   async #finishAside(
     transaction: LaneTransaction,
-
     { arrival, letter, readMs }: Extract<CommandItem, { kind: 'set-aside' }>,
   ): Promise<void> {
     const { clock, lane, memory, outcomes, policy, reports } = this.#parts;

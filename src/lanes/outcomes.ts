@@ -65,7 +65,6 @@ export class LaneOutcomes {
    */
   async apply(
     transaction: LaneTransaction,
-
     before: Entry | null,
     decision: Decision,
     call: CallTimes | null,
