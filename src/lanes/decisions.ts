@@ -1,8 +1,6 @@
 /** Decisions by operators on results: the next revision, or a dead letter that says why not. */
 import type { Clock } from '../clock.ts';
 import type { DecisionIntake } from '../consumers/decision-intake.ts';
-import type { InputMessage } from '../consumers/input-message.ts';
-import { letterAside, type Place } from '../consumers/message-origin.ts';
 import { decideByOperator } from '../ledger/operator.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { LaneMemory } from './memory.ts';
@@ -24,13 +22,11 @@ export interface DecisionParts {
 export class LaneDecisions implements InputHandler<DecisionItem, never> {
   readonly name = 'decision';
   readonly #parts: DecisionParts;
+  readonly setAside: InputHandler<DecisionItem, never>['setAside'] = (...message) =>
+    this.#parts.outcomes.setAside(...message);
 
   constructor(parts: DecisionParts) {
     this.#parts = parts;
-  }
-
-  async setAside(transaction: LaneTransaction, place: Place, message: InputMessage, problem: string): Promise<void> {
-    this.#parts.outcomes.bury(transaction, letterAside(place, message, { problem, isByReference: false }));
   }
 
   async handle(transaction: LaneTransaction, item: DecisionItem): Promise<null> {

@@ -1,6 +1,4 @@
 /** Status changes of a lane: observations are reduced over the state of their transaction (invariant I4). */
-import type { InputMessage } from '../consumers/input-message.ts';
-import { letterAside, type Place } from '../consumers/message-origin.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
 import { statusRecords } from '../producers/status-events.ts';
@@ -28,6 +26,8 @@ export interface StatusParts {
 export class LaneStatusChanges implements InputHandler<ObservationItem, never> {
   readonly name = 'observation';
   readonly #parts: StatusParts;
+  readonly setAside: InputHandler<ObservationItem, never>['setAside'] = (...message) =>
+    this.#parts.outcomes.setAside(...message);
 
   constructor(parts: StatusParts) {
     this.#parts = parts;
@@ -37,10 +37,6 @@ export class LaneStatusChanges implements InputHandler<ObservationItem, never> {
     if (item.kind === 'observation') await this.#reduce(transaction, item.id, item.observation);
     else this.#parts.outcomes.bury(transaction, item.letter);
     return null;
-  }
-
-  async setAside(transaction: LaneTransaction, place: Place, message: InputMessage, problem: string): Promise<void> {
-    this.#parts.outcomes.bury(transaction, letterAside(place, message, { problem, isByReference: false }));
   }
 
   async #reduce(transaction: LaneTransaction, id: string, observation: Observation): Promise<void> {

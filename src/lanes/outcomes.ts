@@ -3,6 +3,8 @@
  * its answer showed. Everything goes into the transaction and the lane's memory at once; nothing is sent from here.
  */
 import type { TracedCommand } from '../consumers/command-intake.ts';
+import type { InputMessage } from '../consumers/input-message.ts';
+import { letterAside, type Place } from '../consumers/message-origin.ts';
 import type { Arrival } from '../ledger/admission.ts';
 import type { Decision, Seen } from '../ledger/decision.ts';
 import type { Copy, Entry } from '../ledger/entry.ts';
@@ -95,6 +97,11 @@ export class LaneOutcomes {
     const { lane, reports, writer } = this.#parts;
     transaction.add(deadLetterRecord(writer.topics.deadLetters, lane, letter));
     transaction.reports.push(() => reports.deadLettered(lane, letter));
+  }
+
+  /** What our own code failed on, where no entry comes of it: the dead letter is all. */
+  async setAside(transaction: LaneTransaction, place: Place, message: InputMessage, problem: string): Promise<void> {
+    this.bury(transaction, letterAside(place, message, { problem, isByReference: false }));
   }
 
   /** A conflict is a result of its own; the entry of the key is not touched. */
