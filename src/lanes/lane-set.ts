@@ -12,7 +12,8 @@ import { API_TIMEOUT_MAX_MS, SESSION_TIMEOUT_MAX_MS, type Config } from '../conf
 import { GroupMember } from '../consumers/group-member.ts';
 import { clientIdOf, groupProcess, type GroupProcess } from '../consumers/group-processes.ts';
 import { MessageFailures } from '../consumers/message-failures.ts';
-import { TopicOffsets, type PartitionOffsets } from '../consumers/topic-offsets.ts';
+import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
+import { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
 import { LaneProducer } from '../producers/lane-producer.ts';

@@ -4,7 +4,7 @@ import type { InputStatus, LaneStatus } from '../../src/lanes/parts.ts';
 import type { LaneSetStatus } from '../../src/lanes/lane-set.ts';
 import type { LedgerStatus } from '../../src/store/ledger-view.ts';
 import type { GroupProcess } from '../../src/consumers/group-processes.ts';
-import type { PartitionOffsets } from '../../src/consumers/topic-offsets.ts';
+import type { PartitionOffsets } from '../../src/consumers/partition-offsets.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { Activity } from '../../src/ops/activity.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';

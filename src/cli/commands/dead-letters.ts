@@ -1,5 +1,6 @@
 /** `dead-letters list`, `show` and `redrive`: messages that could not be processed. */
 import { Option, type Command } from 'commander';
+import { partitionOffsets } from '../../consumers/partition-offsets.ts';
 import { openTopicReader } from '../../consumers/topic-reader.ts';
 import { withAdmin } from '../../producers/admin-session.ts';
 import type { DeadLetterReason } from '../../producers/dead-letters.ts';
@@ -185,10 +186,10 @@ async function readLetter(
     if (!(await admin.listTopics()).includes(topic)) {
       throw new CliFailure('notFound', `topic ${topic} does not exist: run \`npm run cli -- topics create\``);
     }
-    return (await admin.fetchTopicOffsets(topic)).find((bound) => bound.partition === partition);
+    return (await partitionOffsets(admin, topic)).get(partition);
   });
-  const endOffset = BigInt(bounds?.high ?? 0);
-  const isThere = offset >= BigInt(bounds?.low ?? 0);
+  const endOffset = bounds?.high ?? 0n;
+  const isThere = offset >= (bounds?.low ?? 0n);
   const places = isThere ? [{ topic, partition, offset, endOffset }] : [];
   const [record] = (await firstRecordsFrom(kafka, `${settings.TOPIC_PREFIX}-cli`, places)).values();
   if (record?.offset !== offset) {
