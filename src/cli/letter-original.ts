@@ -3,12 +3,12 @@
  * bytes of its value alone, and tells its length and SHA-256, by which the message is known again at its first place.
  */
 import { createHash } from 'node:crypto';
+import { firstRecordsFrom, type RawRecord } from '../consumers/outside/record-at.ts';
 import { partitionOffsets } from '../consumers/partition-offsets.ts';
 import { withAdmin } from '../producers/admin-session.ts';
 import type { cliKafka } from './context.ts';
 import { originalHeaders, summaryOfRaw } from './dead-letter.ts';
 import { CliFailure } from './exit-codes.ts';
-import { firstRecordsFrom, type RawRecord } from './record-at.ts';
 
 const BY_REFERENCE = 'dlq-by-reference';
 const VALUE_BYTES = 'dlq-value-bytes';

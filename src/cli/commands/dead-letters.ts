@@ -1,7 +1,8 @@
 /** `dead-letters list`, `show` and `redrive`: messages that could not be processed. */
 import { Option, type Command } from 'commander';
+import { firstRecordsFrom, type RawRecord } from '../../consumers/outside/record-at.ts';
+import { openTopicReader } from '../../consumers/outside/topic-reader.ts';
 import { partitionOffsets } from '../../consumers/partition-offsets.ts';
-import { openTopicReader } from '../../consumers/topic-reader.ts';
 import { withAdmin } from '../../producers/admin-session.ts';
 import type { DeadLetterReason } from '../../producers/dead-letters.ts';
 import { KAFKA_SETTING_NAMES, type KafkaSettings } from '../../producers/kafka-client.ts';
@@ -13,7 +14,6 @@ import { CliFailure } from '../exit-codes.ts';
 import { readEntry } from '../ledger-entries.ts';
 import { wholeLetter } from '../letter-original.ts';
 import { systemUser } from '../operator-name.ts';
-import { firstRecordsFrom, type RawRecord } from '../record-at.ts';
 import { claimRedrive, letterName, noteOf, noteText, readNotes, type RedriveNote } from '../redrive-notes.ts';
 import { foresight, republish, targetOf } from '../redrive.ts';
 

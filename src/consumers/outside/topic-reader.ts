@@ -10,11 +10,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
-import { withAdmin } from '../producers/admin-session.ts';
-import { disconnectWithin } from '../producers/disconnecting.ts';
-import { laneOf } from '../records/keys.ts';
-import { registerCompressionCodecs } from './compression-codecs.ts';
-import { partitionOffsets, type PartitionOffsets } from './partition-offsets.ts';
+import { withAdmin } from '../../producers/admin-session.ts';
+import { disconnectWithin } from '../../producers/disconnecting.ts';
+import { laneOf } from '../../records/keys.ts';
+import { registerCompressionCodecs } from '../compression-codecs.ts';
+import { partitionOffsets, type PartitionOffsets } from '../partition-offsets.ts';
 
 export interface TopicRecord {
   topic: string;

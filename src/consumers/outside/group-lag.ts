@@ -5,8 +5,8 @@
  * left open are not counted until it ends.
  */
 import type { Kafka } from 'kafkajs';
-import { withAdmin } from '../producers/admin-session.ts';
-import { partitionOffsets } from './partition-offsets.ts';
+import { withAdmin } from '../../producers/admin-session.ts';
+import { partitionOffsets } from '../partition-offsets.ts';
 
 export interface LaneLag {
   topic: string;
