@@ -50,6 +50,13 @@ module.exports = {
       to: { path: '^src/cli/' },
     },
     {
+      name: 'outside-is-for-client-and-command-line',
+      comment: 'What only they need of Kafka is no part of the processor.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(client|cli|consumers/outside|producers/outside)/' },
+      to: { path: '^src/(consumers|producers)/outside/' },
+    },
+    {
       name: 'kafkajs-behind-consumers-and-producers',
       comment: 'kafkajs is unmaintained: one place to mend or replace it.',
       severity: 'error',

@@ -5,7 +5,7 @@
  * end at once when the journal ends (the processor died, Ctrl-C, the demo's own time is over).
  */
 import type { PaymentEvent } from '../../src/client/index.ts';
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 
 export type Arrival = PaymentEvent | { kind: 'dead-letter'; record: TopicRecord };
 

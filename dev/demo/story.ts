@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AwaitedResult, CommandType } from '../../src/client/index.ts';
 import type { CommandInput } from '../../src/client/command-input.ts';
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
-import { RecordPublisher } from '../../src/producers/record-publisher.ts';
+import { RecordPublisher } from '../../src/producers/outside/record-publisher.ts';
 import { AVRO_CONTENT_TYPE } from '../../src/records/cloud-events.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import {

@@ -1,6 +1,6 @@
 /** The table of what is published and what arrives, one row at a time, and the shorter tables at the end. Pure text. */
 import type { CommandResult, PaymentEvent } from '../../src/client/index.ts';
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { Currency } from '../../src/records/types.ts';
 import { isOk, keyedEffects, type Check } from './expectations.ts';
 import type { Arrival } from './journal.ts';

@@ -1,7 +1,7 @@
 /** A dead letter as the tools show it: its own headers apart from those that tell why and where it failed. */
-import type { TopicRecord } from '../consumers/topic-reader.ts';
+import type { RawRecord } from '../consumers/outside/record-at.ts';
+import type { TopicRecord } from '../consumers/outside/topic-reader.ts';
 import { isoOf } from './event-output.ts';
-import type { RawRecord } from './record-at.ts';
 import { noteText, type RedriveNote } from './redrive-notes.ts';
 
 const OWN_HEADERS = 'dlq-';

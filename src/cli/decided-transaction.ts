@@ -6,8 +6,7 @@ import type { PaymentApi } from '../api/payment-api.ts';
 import { systemClock } from '../clock.ts';
 import { LookUps } from '../lanes/look-ups.ts';
 import type { Entry } from '../ledger/entry.ts';
-import { readCommandFields } from '../records/command-fields.ts';
-import { parseLossless } from '../records/lossless-json.ts';
+import { keptFields } from '../ledger/kept-fields.ts';
 import { quoteIdAmong } from '../records/quote-id.ts';
 import type { Transaction } from '../records/types.ts';
 
@@ -82,12 +81,11 @@ function expectationsOf(entry: Entry, transaction: Transaction): Expectation[] {
           ['id', entry.quoted.transactionId, transaction.id],
           ['quote', entry.quoted.quoteId, quoteIdAmong(transaction.otherFieldsJson)],
         ];
-  const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
   switch (entry.commandType) {
     case 'create-quote': {
-      const read = readCommandFields(entry.commandType, json);
-      if (!read.ok) return ofQuote;
-      const { source, destination, lockedCurrencySide, lockedCurrencyAmount } = read.value;
+      const fields = keptFields(entry.commandType, entry);
+      if (fields === null) return ofQuote;
+      const { source, destination, lockedCurrencySide, lockedCurrencyAmount } = fields;
       return [
         ...ofQuote,
         ...accountsOf(source.accountId, destination.accountId, transaction),
@@ -95,34 +93,34 @@ function expectationsOf(entry: Entry, transaction: Transaction): Expectation[] {
       ];
     }
     case 'execute-quote': {
-      const read = readCommandFields(entry.commandType, json);
-      if (!read.ok) return ofQuote;
+      const fields = keptFields(entry.commandType, entry);
+      if (fields === null) return ofQuote;
       return [
-        ['id', read.value.transactionId, transaction.id],
-        ['quote', read.value.quoteId, quoteIdAmong(transaction.otherFieldsJson)],
+        ['id', fields.transactionId, transaction.id],
+        ['quote', fields.quoteId, quoteIdAmong(transaction.otherFieldsJson)],
       ];
     }
     case 'transfer-in': {
-      const read = readCommandFields(entry.commandType, json);
-      if (!read.ok) return ofQuote;
-      const { source, destination, amount } = read.value;
+      const fields = keptFields(entry.commandType, entry);
+      if (fields === null) return ofQuote;
+      const { source, destination, amount } = fields;
       return [
         ...accountsOf(source.accountId, destination.accountId, transaction),
         ['received amount', amount, received],
       ];
     }
     case 'reject-transaction': {
-      const read = readCommandFields(entry.commandType, json);
-      if (!read.ok) return ofQuote;
+      const fields = keptFields(entry.commandType, entry);
+      if (fields === null) return ofQuote;
       return [
-        ['id', read.value.transactionId, transaction.id],
+        ['id', fields.transactionId, transaction.id],
         ['status', 'REJECTED', transaction.status],
       ];
     }
     case 'simulate-uma-receive': {
-      const read = readCommandFields(entry.commandType, json);
-      if (!read.ok) return ofQuote;
-      const { receivingCurrencyAmount, customerId } = read.value;
+      const fields = keptFields(entry.commandType, entry);
+      if (fields === null) return ofQuote;
+      const { receivingCurrencyAmount, customerId } = fields;
       return [
         ['customer', customerId, transaction.customerId],
         ['received amount', receivingCurrencyAmount, received],

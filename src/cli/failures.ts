@@ -1,7 +1,7 @@
 /** Turns what a library threw into a sentence: what failed, where, and what to do. */
 import { InvalidCommandError } from '../client/publisher.ts';
 import { ResultTimeoutError } from '../client/result-awaiter.ts';
-import { PublishError } from '../producers/record-publisher.ts';
+import { PublishError } from '../producers/outside/record-publisher.ts';
 import { RegistryError } from '../records/registry.ts';
 import { CliFailure } from './exit-codes.ts';
 

@@ -1,7 +1,7 @@
 /** The lag of a group with the age of what waits: one small read at the head of each lane that has lag. */
-import { readGroupLag, type LaneLag } from '../consumers/group-lag.ts';
+import { readGroupLag, type LaneLag } from '../consumers/outside/group-lag.ts';
+import { firstRecordsFrom, placeName } from '../consumers/outside/record-at.ts';
 import type { cliKafka } from './context.ts';
-import { firstRecordsFrom, placeName } from './record-at.ts';
 
 export interface AgedLag extends LaneLag {
   /** When the oldest command that is not admitted was written; null without one. */

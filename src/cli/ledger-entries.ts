@@ -1,6 +1,6 @@
 /** The ledger's entries of one command, read from its lane of the ledger topic. */
 import type { Config } from '../config.ts';
-import { openTopicReader, type TopicRecord } from '../consumers/topic-reader.ts';
+import { openTopicReader, type TopicRecord } from '../consumers/outside/topic-reader.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../ledger/ledger-records.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';

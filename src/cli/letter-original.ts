@@ -3,11 +3,12 @@
  * bytes of its value alone, and tells its length and SHA-256, by which the message is known again at its first place.
  */
 import { createHash } from 'node:crypto';
+import { firstRecordsFrom, type RawRecord } from '../consumers/outside/record-at.ts';
+import { partitionOffsets } from '../consumers/partition-offsets.ts';
 import { withAdmin } from '../producers/admin-session.ts';
 import type { cliKafka } from './context.ts';
 import { originalHeaders, summaryOfRaw } from './dead-letter.ts';
 import { CliFailure } from './exit-codes.ts';
-import { firstRecordsFrom, type RawRecord } from './record-at.ts';
 
 const BY_REFERENCE = 'dlq-by-reference';
 const VALUE_BYTES = 'dlq-value-bytes';
@@ -54,10 +55,10 @@ async function readAt(
   const offset = BigInt(source.offset ?? '');
   const bounds = await withAdmin(kafka, async (admin) => {
     if (!(await admin.listTopics()).includes(topic)) return undefined;
-    return (await admin.fetchTopicOffsets(topic)).find((bound) => bound.partition === partition);
+    return (await partitionOffsets(admin, topic)).get(partition);
   });
-  if (bounds === undefined || offset < BigInt(bounds.low)) return null;
-  const places = [{ topic, partition, offset, endOffset: BigInt(bounds.high) }];
+  if (bounds === undefined || offset < bounds.low) return null;
+  const places = [{ topic, partition, offset, endOffset: bounds.high }];
   const [record] = (await firstRecordsFrom(kafka, groupPrefix, places)).values();
   return record?.offset === offset ? record : null;
 }

@@ -8,8 +8,8 @@
 import { randomUUID } from 'node:crypto';
 import { createRegistry, type ClientSettings } from '../client/settings.ts';
 import { subscribe, type Envelope } from '../client/subscription.ts';
-import { openTopicReader, type TopicRecord } from '../consumers/topic-reader.ts';
-import { RecordPublisher, type PublishedAt } from '../producers/record-publisher.ts';
+import { openTopicReader, type TopicRecord } from '../consumers/outside/topic-reader.ts';
+import { RecordPublisher, type PublishedAt } from '../producers/outside/record-publisher.ts';
 import { AVRO_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { RECORD_NAMESPACE } from '../records/schemas.ts';
 import { topicNames } from '../records/topics.ts';

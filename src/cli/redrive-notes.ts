@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openTopicReader, type TopicRecord } from '../consumers/topic-reader.ts';
+import { openTopicReader, type TopicRecord } from '../consumers/outside/topic-reader.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
 import { topicNames } from '../records/topics.ts';
 import { cliKafka } from './context.ts';

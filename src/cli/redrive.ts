@@ -2,6 +2,7 @@
  * Publishing a dead letter's message again: what will become of it, as far as that can be told beforehand, and the
  * message as it is sent. Key, value and headers are the original bytes, unless another key is given.
  */
+import type { RawRecord } from '../consumers/outside/record-at.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { withAdmin } from '../producers/admin-session.ts';
 import { keyProblem, laneOf, readKey } from '../records/keys.ts';
@@ -9,7 +10,6 @@ import type { TopicNames } from '../records/topics.ts';
 import type { cliKafka } from './context.ts';
 import { originalHeaders, summaryOfRaw } from './dead-letter.ts';
 import { CliFailure } from './exit-codes.ts';
-import type { RawRecord } from './record-at.ts';
 
 /** Headers of the processor about a message that it moved; again they would make the message as old as it was. */
 const MOVED_HEADERS = 'moved-';

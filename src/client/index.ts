@@ -1,5 +1,5 @@
 /** What services upstream and downstream of the processor import: publish commands, await results, subscribe to events. */
-export { PublishError } from '../producers/record-publisher.ts';
+export { PublishError } from '../producers/outside/record-publisher.ts';
 export { COMMAND_TYPES, type CommandType, type Outcome } from '../records/commands.ts';
 export type { FieldProblem } from '../records/command-fields.ts';
 export { keyProblem } from '../records/keys.ts';

@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { createKafka, PATIENT_RETRY } from '../producers/kafka-client.ts';
-import { RecordPublisher } from '../producers/record-publisher.ts';
+import { RecordPublisher } from '../producers/outside/record-publisher.ts';
 import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { readCommandFields, type FieldProblem } from '../records/command-fields.ts';
 import { COMMAND_RECORDS, COMMAND_VALUE_BYTES_MAX, type CommandType } from '../records/commands.ts';

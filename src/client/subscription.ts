@@ -5,7 +5,12 @@
  * subscription is closed. A record that cannot be read at all is handed over as such, so that nothing passes unseen.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { openTopicReader, type ReaderStart, type TopicReader, type TopicRecord } from '../consumers/topic-reader.ts';
+import {
+  openTopicReader,
+  type ReaderStart,
+  type TopicReader,
+  type TopicRecord,
+} from '../consumers/outside/topic-reader.ts';
 import { createKafka, PATIENT_RETRY } from '../producers/kafka-client.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import { topicNames, type TopicNames } from '../records/topics.ts';

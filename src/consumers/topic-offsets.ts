@@ -7,6 +7,7 @@ import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import type { Clock } from '../clock.ts';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
+import { partitionOffsets, type PartitionOffsets } from './partition-offsets.ts';
 
 const { AssignerProtocol } = kafkajs;
 
@@ -21,11 +22,6 @@ export interface InputBounds {
 /** The same, and where the group stands. */
 export interface TopicStart extends InputBounds {
   readonly committedOffset: bigint | null;
-}
-
-export interface PartitionOffsets {
-  readonly low: bigint;
-  readonly high: bigint;
 }
 
 /** A member of the group. */
@@ -119,9 +115,8 @@ export class TopicOffsets {
     });
   }
 
-  async #askEnds(topic: string): Promise<Map<number, PartitionOffsets>> {
-    const offsets = await this.#ask((admin) => admin.fetchTopicOffsets(topic));
-    return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
+  #askEnds(topic: string): Promise<Map<number, PartitionOffsets>> {
+    return this.#ask((admin) => partitionOffsets(admin, topic));
   }
 
   #topicId(topic: string): Promise<string | null> {

@@ -3,12 +3,7 @@ import type { Admin } from 'kafkajs';
 import { withAdmin } from '../producers/admin-session.ts';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import { readDeletionsKeptMs } from '../producers/topic-admin.ts';
-
-/** First and next offset of a partition. */
-export interface PartitionBounds {
-  readonly low: bigint;
-  readonly high: bigint;
-}
+import { partitionOffsets, type PartitionOffsets } from './partition-offsets.ts';
 
 export interface TopicQuestions {
   clusterId(): Promise<string>;
@@ -16,7 +11,7 @@ export interface TopicQuestions {
   topicId(): Promise<string | null>;
   /** How long deletions stay in a compacted topic at the least, milliseconds; the given, where that may not be read. */
   deletionsKeptMs(otherwiseMs: number): Promise<number>;
-  bounds(): Promise<ReadonlyMap<number, PartitionBounds>>;
+  bounds(): Promise<ReadonlyMap<number, PartitionOffsets>>;
   /** The first record since the instant, by the brokers' clocks and by partition; none where there is none. */
   firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
 }
@@ -39,10 +34,7 @@ function questionsOf(admin: Admin, topic: string): TopicQuestions {
     clusterId: async () => (await admin.describeCluster()).clusterId,
     topicId: async () => (await admin.fetchTopicIds({ topics: [topic] }))[0]?.topicId ?? null,
     deletionsKeptMs: (otherwiseMs) => readDeletionsKeptMs(admin, topic, otherwiseMs),
-    bounds: async () => {
-      const offsets = await admin.fetchTopicOffsets(topic);
-      return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
-    },
+    bounds: () => partitionOffsets(admin, topic),
     firstSince: async (instantMs) => {
       const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, instantMs);
       return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]));

@@ -1,20 +1,16 @@
 /** Admitting: commands leave their topic into the ledger, as far as they may (invariants I1, I6, I7). */
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../clock.ts';
 import { type CommandPlace, type Intake, setAside, type TracedCommand } from '../consumers/command-intake.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { admit, intentOf, newEntry, type Admission } from '../ledger/admission.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { failedResult } from '../ledger/result-record.ts';
-import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
-import type { Calls } from './calls.ts';
 import type { ClaimRefusal } from './claim-limits.ts';
-import type { AdmissionKind, CommandTraces } from './command-traces.ts';
+import type { AdmissionKind } from './command-traces.ts';
 import { claimOf } from './entry-claim.ts';
-import type { LaneMemory } from './memory.ts';
-import type { DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { DeskParts } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
@@ -33,25 +29,11 @@ export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
 /** Fields of unfinished commands in memory: few of them may be at the limit of their size at once. */
 const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
 
-export interface AdmissionParts {
-  readonly lane: number;
-  readonly laneCount: number;
-  readonly processId: string;
-  readonly memory: LaneMemory;
-  readonly outcomes: LaneOutcomes;
-  readonly calls: Pick<Calls, 'claim' | 'settle'>;
-  readonly policy: LedgerPolicy;
-  readonly unfinishedMax: number;
-  readonly clock: Clock;
-  readonly reports: DeskReports;
-  readonly traces: Pick<CommandTraces, 'admitted'>;
-}
-
 export class LaneAdmission implements InputHandler<CommandItem, AdmissionCause, CommandPlace> {
   readonly name = 'admission';
-  readonly #parts: AdmissionParts;
+  readonly #parts: DeskParts;
 
-  constructor(parts: AdmissionParts) {
+  constructor(parts: DeskParts) {
     this.#parts = parts;
   }
 
@@ -85,7 +67,6 @@ export class LaneAdmission implements InputHandler<CommandItem, AdmissionCause, 
       case 'finish':
         await outcomes.apply(
           transaction,
-
           null,
           { kind: 'finish', entry: admission.entry, result: admission.result, seen: null },
           null,
@@ -125,12 +106,7 @@ export class LaneAdmission implements InputHandler<CommandItem, AdmissionCause, 
     transaction.reports.push(() => traces.admitted(command, { kind, beganMs, buriedAs }));
   }
 
-  async #copy(
-    transaction: LaneTransaction,
-
-    known: Entry | undefined,
-    commandId: string | null,
-  ): Promise<void> {
+  async #copy(transaction: LaneTransaction, known: Entry | undefined, commandId: string | null): Promise<void> {
     const { outcomes, policy } = this.#parts;
     if (known === undefined || outcomes.replay(transaction, known, commandId)) return;
     const decision = decide(known, { kind: 'copied', copy: { commandId } }, policy);
@@ -151,7 +127,6 @@ export class LaneAdmission implements InputHandler<CommandItem, AdmissionCause, 
   /** What made our own code fail before it was an entry: nothing of it was ever sent. */
   async #finishAside(
     transaction: LaneTransaction,
-
     { arrival, letter, readMs }: Extract<CommandItem, { kind: 'set-aside' }>,
   ): Promise<void> {
     const { clock, lane, memory, outcomes, policy, reports } = this.#parts;

@@ -11,7 +11,8 @@ import type { Calls } from './calls.ts';
 import type { CallTimes, CommandTraces } from './command-traces.ts';
 import { claimOf } from './entry-claim.ts';
 import type { LaneMemory } from './memory.ts';
-import type { DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { LaneOutcomes } from './outcomes.ts';
+import type { DeskReports } from './reports.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** Something that happened to an entry. */

@@ -1,36 +1,20 @@
 /** Decisions by operators on results: the next revision, or a dead letter that says why not. */
-import type { Clock } from '../clock.ts';
 import type { DecisionIntake } from '../consumers/decision-intake.ts';
-import type { InputMessage } from '../consumers/input-message.ts';
-import { letterAside, type Place } from '../consumers/message-origin.ts';
 import { decideByOperator } from '../ledger/operator.ts';
-import type { LedgerPolicy } from '../ledger/settlement.ts';
-import type { LaneMemory } from './memory.ts';
-import type { DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { DeskParts } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 export type DecisionItem = Exclude<DecisionIntake, { kind: 'unavailable' }>;
 
-export interface DecisionParts {
-  readonly lane: number;
-  readonly memory: LaneMemory;
-  readonly outcomes: LaneOutcomes;
-  readonly policy: LedgerPolicy;
-  readonly clock: Clock;
-  readonly reports: DeskReports;
-}
-
 export class LaneDecisions implements InputHandler<DecisionItem, never> {
   readonly name = 'decision';
-  readonly #parts: DecisionParts;
+  readonly #parts: DeskParts;
+  readonly setAside: InputHandler<DecisionItem, never>['setAside'] = (...message) =>
+    this.#parts.outcomes.setAside(...message);
 
-  constructor(parts: DecisionParts) {
+  constructor(parts: DeskParts) {
     this.#parts = parts;
-  }
-
-  async setAside(transaction: LaneTransaction, place: Place, message: InputMessage, problem: string): Promise<void> {
-    this.#parts.outcomes.bury(transaction, letterAside(place, message, { problem, isByReference: false }));
   }
 
   async handle(transaction: LaneTransaction, item: DecisionItem): Promise<null> {

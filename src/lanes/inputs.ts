@@ -19,7 +19,8 @@ import type { CarefulReading } from './careful-reading.ts';
 import type { DecisionItem } from './decisions.ts';
 import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 import type { ObservationItem } from './observations.ts';
-import { LaneStoppedError, type InputName, type InputStatus, type LaneParts } from './parts.ts';
+import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
+import type { LaneParts } from './parts.ts';
 import { takeFrom, type Input, type InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
@@ -70,9 +71,9 @@ export class LaneInputs {
           return parts.failures.count(topic, offset);
         },
         wake,
-        onRedelivered: parts.onRedelivered,
-        seek: (offset) => parts.seek(topic, lane, offset),
-        resume: () => parts.resume(topic, lane),
+        onRedelivered: (messages) => parts.reports.redelivered(messages),
+        seek: (offset) => parts.member.seek(topic, lane, offset),
+        resume: () => parts.member.resume(topic, lane),
       });
       return { place, inbox };
     };
@@ -101,7 +102,7 @@ export class LaneInputs {
   /** Where each input's partition begins, and where the group stands in it. */
   async starts(): Promise<Map<string, TopicStart>> {
     const starts = new Map<string, TopicStart>();
-    for (const topic of this.#topics()) starts.set(topic, await this.#parts.topicStart(topic, this.#parts.lane));
+    for (const topic of this.#topics()) starts.set(topic, await this.#parts.offsets.startOf(topic, this.#parts.lane));
     return starts;
   }
 

@@ -18,8 +18,9 @@ import { sleep } from '../consumers/signal.ts';
 import { decodeSuspect, LedgerFormatError, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
 import { LaneInputs } from './inputs.ts';
+import { LaneStoppedError, type LaneStage, type LaneStatus } from './lane-status.ts';
 import { acquireOwnership } from './ownership.ts';
-import { LaneStoppedError, type LaneParts, type LaneStage, type LaneStatus } from './parts.ts';
+import type { LaneParts } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
 import { LaneTenure, type Ownership } from './tenure.ts';
 import { type Attempted, type LaneLoss, LaneTroubles, lossOf } from './troubles.ts';
@@ -60,7 +61,7 @@ export class Lane {
   assigned(isNewMember: boolean): void {
     if (this.#stage === 'open' && !isNewMember) this.#inputs.rejoin();
     else if (this.#stage === 'open' || this.#stage === 'releasing') {
-      if (this.#stage === 'open') this.#parts.onLost('counted-out');
+      if (this.#stage === 'open') this.#parts.reports.laneLost('counted-out');
       this.#close();
       this.#start();
     } else if (this.#stage === 'closed') this.#start();
@@ -163,7 +164,7 @@ export class Lane {
           return;
         }
         log.warn({ event: 'lane-acquire-failed', lane, err: error });
-        this.#parts.onLost('not-acquired');
+        this.#parts.reports.laneLost('not-acquired');
         this.#troubled('not-acquired', error, null);
         await this.#untilConfirmedSince(generation, beganMs);
         await sleep(ACQUIRE_AGAIN_MS);
@@ -204,7 +205,7 @@ export class Lane {
       if (!this.#isCurrent(generation)) return;
       const reason = lossOf(error);
       this.#parts.log.warn({ event: 'lane-lost', lane: this.#parts.lane, reason, err: error });
-      this.#parts.onLost(reason);
+      this.#parts.reports.laneLost(reason);
       this.#troubled(reason, error, tenure.attempted());
       await this.#lost();
     }
@@ -225,7 +226,7 @@ export class Lane {
   }
 
   async #untilConfirmedSince(generation: number, monotonicMs: number): Promise<void> {
-    while (this.#isCurrent(generation) && !this.#parts.isConfirmedSince(monotonicMs)) await sleep(STEP_MS);
+    while (this.#isCurrent(generation) && !this.#parts.member.isConfirmedSinceMs(monotonicMs)) await sleep(STEP_MS);
   }
 
   #troubled(reason: LaneLoss, error: unknown, attempted: Attempted | null): void {

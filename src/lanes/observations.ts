@@ -1,13 +1,9 @@
 /** Status changes of a lane: observations are reduced over the state of their transaction (invariant I4). */
-import type { InputMessage } from '../consumers/input-message.ts';
-import { letterAside, type Place } from '../consumers/message-origin.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
-import type { ResultWriter } from '../producers/result-events.ts';
 import { statusRecords } from '../producers/status-events.ts';
 import type { Observation } from '../status/observation.ts';
 import { reduce } from '../status/reducer.ts';
-import type { LaneMemory } from './memory.ts';
-import type { DeskReports, LaneOutcomes } from './outcomes.ts';
+import type { DeskParts } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
@@ -16,20 +12,13 @@ export type ObservationItem =
   /** Nobody but the processor writes to the topic: what is none of ours is somebody's error, and kept. */
   | { readonly kind: 'dead-letter'; readonly letter: DeadLetter };
 
-export interface StatusParts {
-  readonly lane: number;
-  readonly laneCount: number;
-  readonly memory: LaneMemory;
-  readonly outcomes: LaneOutcomes;
-  readonly writer: ResultWriter;
-  readonly reports: DeskReports;
-}
-
 export class LaneStatusChanges implements InputHandler<ObservationItem, never> {
   readonly name = 'observation';
-  readonly #parts: StatusParts;
+  readonly #parts: DeskParts;
+  readonly setAside: InputHandler<ObservationItem, never>['setAside'] = (...message) =>
+    this.#parts.outcomes.setAside(...message);
 
-  constructor(parts: StatusParts) {
+  constructor(parts: DeskParts) {
     this.#parts = parts;
   }
 
@@ -37,10 +26,6 @@ export class LaneStatusChanges implements InputHandler<ObservationItem, never> {
     if (item.kind === 'observation') await this.#reduce(transaction, item.id, item.observation);
     else this.#parts.outcomes.bury(transaction, item.letter);
     return null;
-  }
-
-  async setAside(transaction: LaneTransaction, place: Place, message: InputMessage, problem: string): Promise<void> {
-    this.#parts.outcomes.bury(transaction, letterAside(place, message, { problem, isByReference: false }));
   }
 
   async #reduce(transaction: LaneTransaction, id: string, observation: Observation): Promise<void> {

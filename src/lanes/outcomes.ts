@@ -3,59 +3,37 @@
  * its answer showed. Everything goes into the transaction and the lane's memory at once; nothing is sent from here.
  */
 import type { TracedCommand } from '../consumers/command-intake.ts';
+import type { InputMessage } from '../consumers/input-message.ts';
+import { letterAside, type Place } from '../consumers/message-origin.ts';
 import type { Arrival } from '../ledger/admission.ts';
 import type { Decision, Seen } from '../ledger/decision.ts';
 import type { Copy, Entry } from '../ledger/entry.ts';
-import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import { doneEntry } from '../ledger/transitions.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
-import {
-  conflictEvent,
-  replayRecord,
-  resultEvent,
-  resultRecord,
-  type ResultWriter,
-} from '../producers/result-events.ts';
+import { conflictEvent, replayRecord, resultEvent, resultRecord } from '../producers/result-events.ts';
 import type { Outcome } from '../records/commands.ts';
 import { laneOf } from '../records/keys.ts';
-import type { CommandResult, OperatorDecision } from '../records/types.ts';
+import type { CommandResult } from '../records/types.ts';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
-import type { CallTimes, CommandTraces } from './command-traces.ts';
+import type { CallTimes } from './command-traces.ts';
 import type { LaneMemory } from './memory.ts';
+import type { LaneParts } from './parts.ts';
 import type { LaneTransaction } from './transaction.ts';
 
-/** What the metrics count. */
-export interface DeskReports {
-  resulted(lane: number, result: CommandResult): void;
-  replayed(lane: number): void;
-  deadLettered(lane: number, letter: DeadLetter): void;
-  moved(lane: number): void;
-  /** A two-step quote ran out before its execution was sent. */
-  quoteRanOut(lane: number, quote: QuoteRunOut): void;
-  statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
-  /** A person's decision was carried out, or refused. */
-  decided(lane: number, decision: OperatorDecision, isCarriedOut: boolean): void;
-  failed(lane: number, where: string, error: unknown): void;
-}
-
-export interface OutcomeParts {
-  readonly lane: number;
-  readonly laneCount: number;
-  readonly processId: string;
+/** What the handlers of an open lane share. */
+export interface DeskParts extends LaneParts {
   readonly memory: LaneMemory;
-  readonly writer: ResultWriter;
-  readonly reports: DeskReports;
-  readonly traces: Pick<CommandTraces, 'resulted'>;
+  readonly outcomes: LaneOutcomes;
 }
 
 /** Of the answers to one entry's copies together: each is a whole result again. */
 const REPLAYS_BYTES_MAX = 1024 * 1024;
 
 export class LaneOutcomes {
-  readonly #parts: OutcomeParts;
+  readonly #parts: Omit<DeskParts, 'outcomes'>;
 
-  constructor(parts: OutcomeParts) {
+  constructor(parts: Omit<DeskParts, 'outcomes'>) {
     this.#parts = parts;
   }
 
@@ -65,7 +43,6 @@ export class LaneOutcomes {
    */
   async apply(
     transaction: LaneTransaction,
-
     before: Entry | null,
     decision: Decision,
     call: CallTimes | null,
@@ -96,6 +73,11 @@ export class LaneOutcomes {
     const { lane, reports, writer } = this.#parts;
     transaction.add(deadLetterRecord(writer.topics.deadLetters, lane, letter));
     transaction.reports.push(() => reports.deadLettered(lane, letter));
+  }
+
+  /** What our own code failed on, where no entry comes of it: the dead letter is all. */
+  async setAside(transaction: LaneTransaction, place: Place, message: InputMessage, problem: string): Promise<void> {
+    this.bury(transaction, letterAside(place, message, { problem, isByReference: false }));
   }
 
   /** A conflict is a result of its own; the entry of the key is not touched. */

@@ -1,14 +1,19 @@
 /** The status poller as the lanes see it: what it needs of the index and of lane 0, whose transactions carry what it publishes. */
+import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { OutgoingRecord } from '../producers/lane-producer.ts';
 import { laneOf } from '../records/keys.ts';
 import type { TopicNames } from '../records/topics.ts';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
+import { StatusPoller, type PollerReports } from '../status/poller/poller.ts';
 import { decodePollRecord, encodePollRecord, POLL_KEY } from '../status/poller/record.ts';
 import type { PollPort } from '../status/poller/session.ts';
 import { decodeTransactionState } from '../status/transaction-state.ts';
 import type { LedgerIndex } from '../store/ledger-index.ts';
+import type { LaneSettings } from './lane-settings.ts';
 
 /** The lane whose owner polls. */
 export const POLLER_LANE = 0;
@@ -16,18 +21,38 @@ export const POLLER_LANE = 0;
 /** Of what is submitted at once, one larger observation apart: a page may be larger than a batch of the topic. */
 const SUBMISSION_BYTES_MAX = 512 * 1024;
 
-export interface PollerLinkOptions {
+export interface LanePollerOptions {
+  readonly config: Pick<Config, 'POLL_INTERVAL_MS' | 'POLL_START' | 'POLL_TERMINAL_FOR' | 'POLL_MAX_CALLS_PER_MINUTE'>;
+  readonly laneSettings: Pick<LaneSettings, 'laneCount' | 'topics' | 'retention'>;
   readonly processId: string;
-  readonly laneCount: number;
-  readonly topics: TopicNames;
   readonly index: LedgerIndex;
   readonly api: Pick<PaymentApi, 'listTransactions'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly reports: PollerReports;
   /** Commits records through the poller's lane; rejects when that is not certain. */
   readonly submit: (records: readonly OutgoingRecord[]) => Promise<void>;
 }
 
-export function pollerPort(options: PollerLinkOptions): Omit<PollPort, 'wait'> {
-  const { api, index, laneCount, processId, submit, topics } = options;
+export function lanePoller(options: LanePollerOptions): StatusPoller {
+  const { clock, config, laneSettings, log, reports } = options;
+  return new StatusPoller({
+    settings: {
+      intervalMs: config.POLL_INTERVAL_MS,
+      startMs: config.POLL_START,
+      terminalForMs: config.POLL_TERMINAL_FOR,
+      forgottenAfterMs: laneSettings.retention.transactionMs,
+      callsPerMinuteMax: config.POLL_MAX_CALLS_PER_MINUTE,
+    },
+    port: portOf(options),
+    clock,
+    reports: { ...reports, began: (startMs, watched) => log.info({ event: 'polling', startMs, watched }) },
+    onFailure: (error) => log.warn({ event: 'poller-failed', err: error }),
+  });
+}
+
+function portOf({ api, index, laneSettings, processId, submit }: LanePollerOptions): Omit<PollPort, 'wait'> {
+  const { laneCount, topics } = laneSettings;
   return {
     processId,
     list: (filter) => api.listTransactions(filter),

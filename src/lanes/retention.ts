@@ -8,22 +8,12 @@
  *
  * The index may lag behind what the lane has committed: what the lane's memory knows more of stays.
  */
-import type { Clock } from '../clock.ts';
-import type { LedgerIndex, LedgerTimes } from '../store/ledger-index.ts';
+import type { LedgerTimes } from '../store/ledger-index.ts';
 import type { LaneMemory } from './memory.ts';
+import type { LaneParts } from './parts.ts';
 import type { LaneTransaction } from './transaction.ts';
 
-export interface RetentionPolicy {
-  readonly doneMs: number;
-  readonly transactionMs: number;
-}
-
-export interface LaneRetentionParts {
-  readonly lane: number;
-  readonly index: LedgerIndex;
-  readonly clock: Clock;
-  readonly retention: RetentionPolicy;
-}
+type RetentionParts = Pick<LaneParts, 'lane' | 'index' | 'clock' | 'retention'>;
 
 /** Tombstones in one transaction: some 50 KB, and a few milliseconds of its time. */
 const TOMBSTONES_MAX = 500;
@@ -34,12 +24,12 @@ const LOOKS_PER_RETENTION = 10;
 const LOOK_ON_MS = 200;
 
 export class LaneRetention {
-  readonly #parts: LaneRetentionParts;
+  readonly #parts: RetentionParts;
   readonly #memory: LaneMemory;
   readonly #lookMs: number;
   #nextLookMs = 0;
 
-  constructor(parts: LaneRetentionParts, memory: LaneMemory) {
+  constructor(parts: RetentionParts, memory: LaneMemory) {
     this.#parts = parts;
     this.#memory = memory;
     this.#lookMs = Math.min(LOOK_MS_MAX, parts.retention.doneMs / LOOKS_PER_RETENTION);

@@ -6,7 +6,7 @@ import { ITEMS_MAX, type LaneInbox } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
 import type { Place } from '../consumers/message-origin.ts';
-import type { DeskReports } from './outcomes.ts';
+import type { DeskReports } from './reports.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** What an open lane does with the messages of an input. */

@@ -261,7 +261,7 @@ export class LaneTenure {
   }
 
   #committed(transaction: LaneTransaction): void {
-    const { calls, clock, onCommit } = this.#parts;
+    const { calls, clock, reports } = this.#parts;
     this.#commit = transaction.commit;
     this.#committedMs = clock.nowMs();
     this.#inputs.moved(transaction.positions());
@@ -272,7 +272,7 @@ export class LaneTenure {
       if (entry.phase.state === 'INTENT') this.#laneCalls.begin(entry);
       else this.#alarms.set(entry);
     }
-    onCommit();
+    reports.committed();
   }
 
   /** Asked after every wait: it may have changed meanwhile. */

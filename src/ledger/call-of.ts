@@ -1,9 +1,9 @@
 /** The call that an entry with an intent stands for. */
 import type { ChangeRequest } from '../api/types.ts';
-import { readCommandFields, type CommandFields } from '../records/command-fields.ts';
+import type { CommandFields } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
-import { parseLossless } from '../records/lossless-json.ts';
 import type { Entry } from './entry.ts';
+import { keptFields } from './kept-fields.ts';
 import { idempotencyKeyOf } from './settlement.ts';
 
 export function callOf(entry: Entry): { request: ChangeRequest; idempotencyKey: string } {
@@ -36,7 +36,7 @@ function requestOf(entry: Entry): ChangeRequest {
 }
 
 function fieldsOf<Type extends CommandType>(entry: Entry, type: Type): CommandFields[Type] {
-  const fields = entry.fieldsJson === null ? null : readCommandFields(type, parseLossless(entry.fieldsJson));
-  if (fields?.ok !== true) throw new Error(`entry ${entry.key} does not have the fields of ${type}`);
-  return fields.value;
+  const fields = keptFields(type, entry);
+  if (fields === null) throw new Error(`entry ${entry.key} does not have the fields of ${type}`);
+  return fields;
 }

@@ -1,9 +1,8 @@
 /** Whether the transaction that a look-up found is the payment that is known: what is shown of both is compared. Pure. */
-import { readCommandFields } from '../records/command-fields.ts';
-import { parseLossless } from '../records/lossless-json.ts';
 import { quoteIdAmong } from '../records/quote-id.ts';
 import type { Quote, Transaction } from '../records/types.ts';
 import type { Entry, Quoted } from './entry.ts';
+import { keptFields } from './kept-fields.ts';
 import { OPERATIONS } from './operations.ts';
 import { operationOf } from './settlement.ts';
 
@@ -47,9 +46,7 @@ function differing(pairs: readonly [name: string, known: Shown, shown: Shown][])
  * @param quote with a transactionId
  */
 export function quotedOf(entry: Entry, quote: Quote & { transactionId: string }, nowMs: number): Quoted {
-  const json = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
-  const asked = readCommandFields('create-quote', json);
-  const fields = asked.ok ? asked.value : null;
+  const fields = keptFields('create-quote', entry);
   const lockedReceiving = fields?.lockedCurrencySide === 'RECEIVING' ? fields.lockedCurrencyAmount : null;
   const expiresAtMs = quote.expiresAt === null ? NaN : Date.parse(quote.expiresAt);
   return {

@@ -4,11 +4,10 @@
  *   settlement   how its doubt is settled
  *   lookUp       how a transaction tells whether it took effect; null: no transaction is known before the answer
  */
-import { readCommandFields } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
-import { parseLossless } from '../records/lossless-json.ts';
 import type { Transaction } from '../records/types.ts';
 import type { Entry } from './entry.ts';
+import { keptFields } from './kept-fields.ts';
 
 export type Settlement =
   /** The same call with the same key: the service replays its answer. */
@@ -63,7 +62,12 @@ export const OPERATIONS: Readonly<Record<CommandType, OperationRow>> = {
   },
   'execute-quote': {
     settlement: (isKeyHonoured) => (isKeyHonoured ? 'SAME_KEY' : 'LOOK_UP'),
-    lookUp: { subject: executionSubject, type: 'OUTGOING', mayBeOlder: false, finding: executionFinding },
+    lookUp: {
+      subject: (entry) => keptFields('execute-quote', entry),
+      type: 'OUTGOING',
+      mayBeOlder: false,
+      finding: executionFinding,
+    },
   },
   'transfer-in': { settlement: (isKeyHonoured) => (isKeyHonoured ? 'SAME_KEY' : 'NONE'), lookUp: null },
   'reject-transaction': {
@@ -73,11 +77,6 @@ export const OPERATIONS: Readonly<Record<CommandType, OperationRow>> = {
   },
   'simulate-uma-receive': { settlement: () => 'SANDBOX', lookUp: null },
 };
-
-function executionSubject({ fieldsJson }: Pick<Entry, 'fieldsJson'>): SubjectIds | null {
-  const fields = readCommandFields('execute-quote', fieldsJson === null ? null : parseLossless(fieldsJson));
-  return fields.ok ? fields.value : null;
-}
 
 function executionFinding({ failureReason, status }: Pick<Transaction, 'status' | 'failureReason'>): LookUpFinding {
   switch (status) {
@@ -99,9 +98,9 @@ function executionFinding({ failureReason, status }: Pick<Transaction, 'status' 
   }
 }
 
-function rejectionSubject({ fieldsJson }: Pick<Entry, 'fieldsJson'>): SubjectIds | null {
-  const fields = readCommandFields('reject-transaction', fieldsJson === null ? null : parseLossless(fieldsJson));
-  return fields.ok ? { transactionId: fields.value.transactionId, quoteId: null } : null;
+function rejectionSubject(entry: Pick<Entry, 'fieldsJson'>): SubjectIds | null {
+  const fields = keptFields('reject-transaction', entry);
+  return fields === null ? null : { transactionId: fields.transactionId, quoteId: null };
 }
 
 function rejectionFinding({ status }: Pick<Transaction, 'status'>): LookUpFinding {

@@ -5,7 +5,7 @@
  * service, for a restart mends neither; the HTTP server answers it as long as the event loop turns.
  */
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
-import type { LaneSetStatus } from '../lanes/lane-set.ts';
+import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { Trouble } from '../lanes/troubles.ts';
 import type { CommandType } from '../records/commands.ts';
 

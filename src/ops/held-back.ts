@@ -2,7 +2,7 @@
  * Messages that no reader gets, for they lie behind a transaction that their publisher has not ended: in no lag, since
  * lag ends where readers may read. Pure.
  */
-import type { PartitionOffsets } from '../consumers/topic-offsets.ts';
+import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
 
 export interface HeldBack {
   readonly messages: number;

@@ -6,7 +6,7 @@
  * grows.
  */
 import type { AdmissionCause } from '../lanes/admission.ts';
-import type { InputStatus, LaneStage } from '../lanes/parts.ts';
+import type { InputStatus, LaneStage } from '../lanes/lane-status.ts';
 
 /** Why messages are not admitted: of a lane that works them off, of one that must wait, or of one that is not open. */
 export type NotAdmittedCause = AdmissionCause | 'registry' | 'catching-up' | 'lane-not-open';

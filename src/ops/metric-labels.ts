@@ -1,7 +1,7 @@
 /** The values that labels of metrics take: bounded, and complete by the compiler's word. */
 import type { BreakerStage } from '../api/breaker.ts';
 import type { ListFailure, Operation, Reading } from '../api/types.ts';
-import type { LaneStage } from '../lanes/parts.ts';
+import type { LaneStage } from '../lanes/lane-status.ts';
 import type { LaneLoss } from '../lanes/troubles.ts';
 import type { EntryState } from '../ledger/entry.ts';
 import type { QuoteRunOut } from '../ledger/quote-again.ts';

@@ -5,8 +5,7 @@
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallReport } from '../api/payment-api.ts';
-import type { DeskReports } from '../lanes/outcomes.ts';
-import type { LaneReports } from '../lanes/parts.ts';
+import type { LaneReports } from '../lanes/reports.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
 import type { PollerReports } from '../status/poller/poller.ts';
 import type { MetricDefinition } from './metric-definition.ts';
@@ -16,7 +15,7 @@ import type { ProcessorState } from './processor-state.ts';
 
 export interface Metrics {
   /** For the lanes. Cheap, never throws. */
-  readonly reports: DeskReports & LaneReports & { readonly poll: PollerReports };
+  readonly reports: LaneReports & { readonly poll: PollerReports };
   /** For the payment API. Cheap, never throws. */
   readonly onCall: (report: CallReport) => void;
   /** `Content-Type` of the text. */

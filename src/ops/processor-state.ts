@@ -7,8 +7,7 @@
 import type { BreakerStage } from '../api/breaker.ts';
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { ServiceState } from '../api/types.ts';
-import type { LaneSetStatus } from '../lanes/lane-set.ts';
-import type { InputName, LaneStage } from '../lanes/parts.ts';
+import type { InputName, LaneSetStatus, LaneStage } from '../lanes/lane-status.ts';
 import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';

@@ -4,7 +4,7 @@
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../clock.ts';
-import type { LaneSetStatus } from '../lanes/lane-set.ts';
+import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';

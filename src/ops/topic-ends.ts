@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../clock.ts';
 import type { GroupProcess } from '../consumers/group-processes.ts';
-import type { PartitionOffsets } from '../consumers/topic-offsets.ts';
+import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
 import { settledWithin } from './settled-within.ts';
 
 /** Scrapes of several tools come close together; the broker is asked once for all. */

@@ -4,7 +4,7 @@
  * Something to commit is a transaction that has begun to gather, or messages that nothing keeps it from admitting; not
  * a call that is waited for, nor what a breaker, a limit or a full lane holds up.
  */
-import type { LaneStatus } from '../lanes/parts.ts';
+import type { LaneStatus } from '../lanes/lane-status.ts';
 import type { InputLag } from './lag.ts';
 
 /** @returns since when, or null: it has nothing to commit */

@@ -80,3 +80,7 @@ function reasonOf(error: unknown, timeoutMs: number): string {
   const cause = error.cause instanceof Error ? error.cause : error;
   return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
 }
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

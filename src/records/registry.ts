@@ -3,36 +3,24 @@
  *
  * Writing is the registry client's: the id of each of our schemas is looked up once by its subject (registering is a
  * deployment step, not ours).
- * Reading is ours, for what others registered and wrote has to be bounded: the writer's schema comes from the registry by
- * its id, which must be one of the topic's own subject, and is resolved into our own record, so that older and newer
- * publishers are both understood. What was found is kept, for ids never change; that an id is not known, or not the
- * subject's, is asked again each time, for it may be registered since.
- *
- * An outage is never a bad message: each look-up has a deadline, and what could not be asked is `unavailable`.
+ * Reading is ours, for what others registered and wrote has to be bounded: the writer's schema comes from the registry
+ * (writer-look-up.ts) and is resolved into our own record, so that older and newer publishers are both understood. What was
+ * found is kept, for ids never change; that an id is not known, or not the subject's, is asked again each time, for it may
+ * be registered since.
  */
 import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
 import { COMMAND_RECORDS } from './commands.ts';
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from './lossless-json.ts';
-import { askRegistry, type RegistryAccess, type RegistryAnswer } from './registry-http.ts';
+import { messageOf } from './registry-http.ts';
 import { AVRO_OPTIONS, loadSchema } from './schemas.ts';
 import { subjectOf } from './topics.ts';
-import {
-  readerRecord,
-  SCHEMA_LENGTH_MAX,
-  writerSchema,
-  WriterSchemaError,
-  type ReaderRecord,
-  type WriterSchema,
-} from './writer-schema.ts';
+import { wellFormed } from './well-formed.ts';
+import { LOOK_UP_DEADLINE_MS, WriterLookUp, type NoWriter, type Writer } from './writer-look-up.ts';
+import { readerRecord, type ReaderRecord } from './writer-schema.ts';
 
-/** A registry that hangs must not hold a lane; a healthy one answers in milliseconds. */
-const LOOK_UP_DEADLINE_MS = 5_000;
 /** Magic byte and schema id before the Avro bytes. */
 const WIRE_HEADER_BYTES = 5;
 /** Writers' schemas that are kept; a topic has a few versions in use. The oldest found goes first. */
 const WRITERS_MAX = 200;
-/** Look-ups of schemas that one refers to, one by another. */
-const REFERENCES_MAX = 20;
 /** Records whose writers must not say what we would not see: orders to us, not news from us. */
 const ORDERS: readonly string[] = [...Object.values(COMMAND_RECORDS), 'OperatorDecision'];
 
@@ -44,14 +32,8 @@ export interface RegistryOptions {
   records: ReadonlyMap<string, string>;
 }
 
-export type DecodeResult =
-  /** Of a command or decision with what its writer said in fields that we do not know, as base64 of the bytes. */
-  | { kind: 'record'; value: unknown }
-  | { kind: 'unreadable'; problem: string }
-  | { kind: 'unknown-schema'; problem: string }
-  | { kind: 'unavailable'; problem: string };
-
-type Writer = { kind: 'writer'; schema: WriterSchema } | Exclude<DecodeResult, { kind: 'record' }>;
+/** The record of a command or decision has what its writer said in fields that we do not know, as base64 of the bytes. */
+export type DecodeResult = { kind: 'record'; value: unknown } | NoWriter;
 
 /** The registry could not be asked, or does not have what it must have; the message says what to do. */
 export class RegistryError extends Error {
@@ -64,8 +46,8 @@ export class RegistryError extends Error {
 }
 
 export class RecordRegistry {
-  readonly #access: RegistryAccess;
   readonly #client: SchemaRegistry;
+  readonly #writerLookUp: WriterLookUp;
   readonly #records: ReadonlyMap<string, string>;
   readonly #readers = new Map<string, ReaderRecord>();
   /** By topic and id: an id may be of several subjects. */
@@ -74,8 +56,8 @@ export class RecordRegistry {
   readonly #ownIds = new Map<string, number>();
 
   constructor(options: RegistryOptions) {
-    this.#access = options;
     const { password, url, username } = options;
+    this.#writerLookUp = new WriterLookUp(options);
     const auth = username === null ? {} : { auth: { username, password: password ?? '' } };
     this.#client = new SchemaRegistry(
       { host: url, retry: { retries: 0 }, ...auth },
@@ -140,7 +122,9 @@ export class RecordRegistry {
     if (known !== undefined) return known;
     let lookUp = this.#lookUps.get(name);
     if (lookUp === undefined) {
-      lookUp = this.#lookUp(subjectOf(topic), reader, schemaId).finally(() => this.#lookUps.delete(name));
+      lookUp = this.#writerLookUp
+        .writerOf(subjectOf(topic), reader, schemaId)
+        .finally(() => this.#lookUps.delete(name));
       this.#lookUps.set(name, lookUp);
     }
     const writer = await lookUp;
@@ -151,91 +135,6 @@ export class RecordRegistry {
       this.#writers.set(name, writer);
     }
     return writer;
-  }
-
-  async #lookUp(subject: string, reader: ReaderRecord, schemaId: number): Promise<Writer> {
-    try {
-      const found = await this.#ask('GET', `/schemas/ids/${schemaId}`);
-      if (isAbsent(found)) {
-        return await this.#unlessSubjectIsLost(subject, schemaId, {
-          kind: 'unknown-schema',
-          problem: `the schema registry does not know schema id ${schemaId}: register the schema under ${subject} in this registry, and write by its id`,
-        });
-      }
-      const schema = found.isTooLong ? null : schemaOf(found.body);
-      if (schema === null) {
-        if (!found.isTooLong) throw new Error(`it answered ${found.status} without a schema`);
-        return unreadable(schemaId, `is longer than ${SCHEMA_LENGTH_MAX} characters`);
-      }
-      const registered = await this.#ask('POST', `/subjects/${encodeURIComponent(subject)}`, schema);
-      if (isAbsent(registered)) {
-        return await this.#unlessSubjectIsLost(subject, schemaId, {
-          kind: 'unknown-schema',
-          problem: `schema id ${schemaId} is none of subject ${subject}: register the schema there, or write by one that is registered there`,
-        });
-      }
-      return await this.#compiled(reader, schemaId, schema);
-    } catch (error) {
-      return { kind: 'unavailable', problem: `schema id ${schemaId} cannot be looked up: ${messageOf(error)}` };
-    }
-  }
-
-  async #compiled(reader: ReaderRecord, schemaId: number, schema: RegisteredSchema): Promise<Writer> {
-    if (schema.schemaType !== 'AVRO') return unreadable(schemaId, `is ${schema.schemaType}, not AVRO`);
-    const referred = await this.#referredTo(schema.references);
-    if (referred === null) {
-      return {
-        kind: 'unknown-schema',
-        problem: `schema id ${schemaId} refers to schemas that the registry does not have, or to more than ${REFERENCES_MAX}`,
-      };
-    }
-    try {
-      return { kind: 'writer', schema: writerSchema([...referred, schema.schema], reader) };
-    } catch (error) {
-      if (error instanceof WriterSchemaError) return unreadable(schemaId, error.message);
-      throw error;
-    }
-  }
-
-  /** The texts of schemas that are referred to, each after those that it refers to itself; null: not there, or too many. */
-  async #referredTo(references: readonly Reference[]): Promise<string[] | null> {
-    const texts = new Map<string, string>();
-    const nameOf = ({ subject, version }: Reference): string => `${subject} ${version}`;
-    const waiting = [...references];
-    let asked = 0;
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      if (texts.has(nameOf(next))) continue;
-      asked += 1;
-      if (asked > REFERENCES_MAX) return null;
-      const { subject, version } = next;
-      const found = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/${version}`);
-      const schema = isAbsent(found) ? null : schemaOf(found.body);
-      if (schema === null) return null;
-      const unread = schema.references.filter((inner) => !texts.has(nameOf(inner)));
-      if (unread.length === 0) texts.set(nameOf(next), schema.schema);
-      else waiting.unshift(...unread, next);
-    }
-    return [...texts.values()];
-  }
-
-  /** A registry that lost its data knows no id either: an id is bad only while our own subject is there. */
-  async #unlessSubjectIsLost(subject: string, schemaId: number, verdict: Writer): Promise<Writer> {
-    const latest = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
-    if (latest.status === 200) return verdict;
-    return {
-      kind: 'unavailable',
-      problem: `the registry knows neither schema id ${schemaId} for us nor our subject ${subject}`,
-    };
-  }
-
-  /** @throws Error when the registry does not answer, or answers as one that cannot be asked just now */
-  async #ask(method: 'GET' | 'POST', path: string, body?: object): Promise<RegistryAnswer> {
-    const answer = await askRegistry(this.#access, method, path, {
-      timeoutMs: LOOK_UP_DEADLINE_MS,
-      ...(body === undefined ? {} : { body }),
-    });
-    if (answer.status === 200 || isAbsent(answer)) return answer;
-    throw new Error(`it answered ${answer.status}`);
   }
 
   #recordName(topic: string): string {
@@ -278,59 +177,6 @@ export class RecordRegistry {
   }
 }
 
-interface Reference {
-  readonly name: string;
-  readonly subject: string;
-  readonly version: number;
-}
-
-interface RegisteredSchema {
-  readonly schema: string;
-  readonly schemaType: string;
-  readonly references: readonly Reference[];
-}
-
-/** Null: the body holds no schema. */
-function schemaOf(body: JsonValue): RegisteredSchema | null {
-  const { schema, schemaType, references }: JsonObject = isJsonObject(body) ? body : {};
-  if (typeof schema !== 'string') return null;
-  const listed = Array.isArray(references) ? references.map(referenceOf) : [];
-  return {
-    schema,
-    schemaType: typeof schemaType === 'string' ? schemaType : 'AVRO',
-    references: listed.filter((reference) => reference !== null),
-  };
-}
-
-function referenceOf(value: JsonValue): Reference | null {
-  const { name, subject }: JsonObject = isJsonObject(value) ? value : {};
-  const version = numberOf(value, 'version');
-  return typeof name === 'string' && typeof subject === 'string' && version !== null
-    ? { name, subject, version }
-    : null;
-}
-
-function numberOf(body: JsonValue, name: string): number | null {
-  const value = isJsonObject(body) ? body[name] : null;
-  return isRawNumber(value) && /^\d{1,10}$/.test(value.rawJSON) ? Number(value.rawJSON) : null;
-}
-
-/**
- * Answers about what was asked for: it is not there, or not in a form that the registry takes. The others are about
- * the registry: log-in, time, limits, faults.
- */
-function isAbsent({ status }: RegistryAnswer): boolean {
-  return [400, 404, 409, 422].includes(status);
-}
-
-function unreadable(schemaId: number, problem: string): Writer {
-  return { kind: 'unreadable', problem: `schema id ${schemaId} ${problem}` };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 function statusOf(error: unknown): number | undefined {
   return typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
     ? error.status
@@ -347,12 +193,4 @@ async function withDeadline<Value>(promise: Promise<Value>): Promise<Value> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Half of a surrogate pair has no UTF-8: strict readers would not get past a record that has one. */
-function wellFormed(value: unknown): unknown {
-  if (typeof value === 'string') return value.toWellFormed();
-  if (Array.isArray(value)) return value.map(wellFormed);
-  if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, wellFormed(part)]));
 }

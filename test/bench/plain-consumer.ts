@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startEngine } from '../../dev/engine/start.ts';
 import { seededRandom } from '../../dev/sandbox/faults.ts';
-import { openTopicReader } from '../../src/consumers/topic-reader.ts';
+import { openTopicReader } from '../../src/consumers/outside/topic-reader.ts';
 import { prepareCommands, shuffled, slowCalls, type KillCommand } from '../chaos/kill-commands.ts';
 import { effectsOf, movedOf } from '../chaos/kill-judgement.ts';
 import { CLIENT_SECRET, TOKEN_ID } from '../support/sandbox-control.ts';

@@ -1,6 +1,6 @@
 /** Everything a chaos run is judged by. */
 import { subscribe, type PaymentEvent } from '../../src/client/index.ts';
-import { openTopicReader, type TopicRecord } from '../../src/consumers/topic-reader.ts';
+import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../support/journal.ts';
 import type { BooksReport, EffectsReport } from '../support/sandbox-control.ts';

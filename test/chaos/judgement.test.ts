@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { CommandResult } from '../../src/records/types.ts';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ResultEvent, TransactionEvent } from '../support/journal.ts';
 import { POISON_KINDS } from '../support/poison.ts';
 import type { Poison } from '../support/poison/kinds.ts';

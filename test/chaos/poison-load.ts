@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRegistry } from '../../src/client/settings.ts';
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import type { Plan } from './chaos-commands.ts';
 import { LetterIndex, type MessagePlace } from '../fuzz/letter-index.ts';

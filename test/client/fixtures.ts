@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import { readSomeSettings } from '../../src/config.ts';
-import { openTopicReader, type TopicReader, type TopicRecord } from '../../src/consumers/topic-reader.ts';
+import { openTopicReader, type TopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from '../../src/client/settings.ts';
 import { registerSubjects } from '../../src/cli/schema-subjects.ts';
 import { createKafka, LANE_RETRY, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
-import { createTopics } from '../../src/producers/topic-admin.ts';
+import { createTopics } from '../../src/producers/outside/topic-creation.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import type { CommandResult } from '../../src/records/types.ts';
 

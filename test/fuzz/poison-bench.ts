@@ -9,7 +9,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRegistry } from '../../src/client/settings.ts';
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { registerForeignSchema } from '../support/poison/foreign-schema.ts';

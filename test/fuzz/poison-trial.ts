@@ -1,5 +1,5 @@
 /** One kind of poison against a processor: it comes to what the table says, and what lies behind it is handled. */
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import type { ResultEvent } from '../support/journal.ts';
 import { judgePoison } from '../support/poison/judgement.ts';

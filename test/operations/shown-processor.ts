@@ -10,7 +10,7 @@ import { operationsRoutes } from '../../src/ops/routes.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import type { LedgerLaneStatus } from '../../src/store/ledger-view.ts';
-import type { InputStatus, LaneStatus } from '../../src/lanes/parts.ts';
+import type { InputStatus, LaneStatus } from '../../src/lanes/lane-status.ts';
 import { FakeProcessor, inputStatus, laneStatus, TOPICS } from '../ops/fake-processor.ts';
 
 const LANES = 6;

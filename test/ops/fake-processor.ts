@@ -1,10 +1,9 @@
 /** What the lanes and the payment API tell of themselves, as plain data that a test changes. */
 import type { PaymentApiSnapshot } from '../../src/api/payment-api.ts';
-import type { InputStatus, LaneStatus } from '../../src/lanes/parts.ts';
-import type { LaneSetStatus } from '../../src/lanes/lane-set.ts';
+import type { InputStatus, LaneSetStatus, LaneStatus } from '../../src/lanes/lane-status.ts';
 import type { LedgerStatus } from '../../src/store/ledger-view.ts';
 import type { GroupProcess } from '../../src/consumers/group-processes.ts';
-import type { PartitionOffsets } from '../../src/consumers/topic-offsets.ts';
+import type { PartitionOffsets } from '../../src/consumers/partition-offsets.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { Activity } from '../../src/ops/activity.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';

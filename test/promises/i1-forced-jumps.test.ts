@@ -5,7 +5,7 @@
 import { expect, inject, test as base } from 'vitest';
 import { decodePosition, encodePosition, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
-import { createTopics } from '../../src/producers/topic-admin.ts';
+import { createTopics } from '../../src/producers/outside/topic-creation.ts';
 import { readSomeSettings } from '../../src/config.ts';
 import { TOPIC_SETTING_NAMES } from '../../src/producers/topic-definitions.ts';
 import { transferInOf } from '../support/commands.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createRegistry } from '../../src/client/settings.ts';
 import { PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
-import { RecordPublisher } from '../../src/producers/record-publisher.ts';
+import { RecordPublisher } from '../../src/producers/outside/record-publisher.ts';
 import { stringifyLossless } from '../../src/records/lossless-json.ts';
 import type { OperatorDecision } from '../../src/records/types.ts';
 import { createQuoteOf, executionOf, transferInOf } from '../support/commands.ts';

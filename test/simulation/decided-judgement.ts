@@ -2,7 +2,7 @@
  * Judges the commands on which persons decided: each decision is carried out or refused, each makes one revision, and no
  * revision says what was not true when it was said, unless a person had said so.
  */
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ChaosCommand, ChaosMessage } from '../chaos/chaos-commands.ts';
 import type { ResultEvent } from '../support/journal.ts';
 import type { GivenDecision } from './operators.ts';

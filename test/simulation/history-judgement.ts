@@ -13,7 +13,7 @@ import {
 } from '../../src/ledger/ledger-records.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { recordOfTopic, type TopicNames } from '../../src/records/topics.ts';
-import type { TopicRecord } from '../../src/consumers/topic-reader.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
 import { judgeChaos } from '../chaos/chaos-judgement.ts';
 import { underWayAtKills } from '../chaos/under-way.ts';

@@ -4,7 +4,7 @@ import type { Admin } from 'kafkajs';
 import { test } from 'vitest';
 import { GroupMember, type FetchedBatch, type MemberHandlers } from '../../src/consumers/group-member.ts';
 import { sleep } from '../../src/consumers/signal.ts';
-import { openTopicReader } from '../../src/consumers/topic-reader.ts';
+import { openTopicReader } from '../../src/consumers/outside/topic-reader.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createKafka, LANE_RETRY, PATIENT_RETRY, type KafkaSettings } from '../../src/producers/kafka-client.ts';
 import { LaneProducer, type OutgoingRecord } from '../../src/producers/lane-producer.ts';

@@ -27,16 +27,15 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     calls: { onSpace: silence, drop: silence },
     clock: systemClock,
     log: { info: silence, warn: silence, error: silence },
-    reports: {},
+    reports: { laneLost: silence },
     makeProducer: () => ({ open: async () => undefined, commit: async () => void (isTaken = true), drop: silence }),
-    seek: silence,
-    resume: silence,
-    topicStart: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: committedOffset(isTaken) }),
+    member: { seek: silence, resume: silence, isConfirmedSinceMs: () => true },
+    offsets: {
+      startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: committedOffset(isTaken) }),
+    },
     ledgerTopicId: () => null,
     isConfirmed: () => true,
-    isConfirmedSince: () => true,
     onStageChange: () => resolve(undefined),
-    onLost: silence,
   };
   const lane = new Lane(parts as unknown as LaneParts);
   lane.assigned(true);

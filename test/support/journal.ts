@@ -5,7 +5,7 @@
 import { subscribe, type Envelope, type PaymentEvent } from '../../src/client/index.ts';
 import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
 import { topicNames } from '../../src/records/topics.ts';
-import { openTopicReader, type TopicRecord } from '../../src/consumers/topic-reader.ts';
+import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ClientSettings } from '../../src/client/settings.ts';
 import type { CommandResult, QuoteStatusChanged, TransactionStatusChanged } from '../../src/records/types.ts';
 import { Watch } from './watch.ts';

@@ -1,6 +1,8 @@
 /** `dead-letters list`, `show` and `redrive`: messages that could not be processed. */
 import { Option, type Command } from 'commander';
-import { openTopicReader } from '../../consumers/topic-reader.ts';
+import { firstRecordsFrom, type RawRecord } from '../../consumers/outside/record-at.ts';
+import { openTopicReader } from '../../consumers/outside/topic-reader.ts';
+import { partitionOffsets } from '../../consumers/partition-offsets.ts';
 import { withAdmin } from '../../producers/admin-session.ts';
 import type { DeadLetterReason } from '../../producers/dead-letters.ts';
 import { KAFKA_SETTING_NAMES, type KafkaSettings } from '../../producers/kafka-client.ts';
@@ -12,7 +14,6 @@ import { CliFailure } from '../exit-codes.ts';
 import { readEntry } from '../ledger-entries.ts';
 import { wholeLetter } from '../letter-original.ts';
 import { systemUser } from '../operator-name.ts';
-import { firstRecordsFrom, type RawRecord } from '../record-at.ts';
 import { claimRedrive, letterName, noteOf, noteText, readNotes, type RedriveNote } from '../redrive-notes.ts';
 import { foresight, republish, targetOf } from '../redrive.ts';
 
@@ -185,10 +186,10 @@ async function readLetter(
     if (!(await admin.listTopics()).includes(topic)) {
       throw new CliFailure('notFound', `topic ${topic} does not exist: run \`npm run cli -- topics create\``);
     }
-    return (await admin.fetchTopicOffsets(topic)).find((bound) => bound.partition === partition);
+    return (await partitionOffsets(admin, topic)).get(partition);
   });
-  const endOffset = BigInt(bounds?.high ?? 0);
-  const isThere = offset >= BigInt(bounds?.low ?? 0);
+  const endOffset = bounds?.high ?? 0n;
+  const isThere = offset >= (bounds?.low ?? 0n);
   const places = isThere ? [{ topic, partition, offset, endOffset }] : [];
   const [record] = (await firstRecordsFrom(kafka, `${settings.TOPIC_PREFIX}-cli`, places)).values();
   if (record?.offset !== offset) {

@@ -1,6 +1,6 @@
 /** `lag`: what the processor has not admitted yet, by command topic and lane. */
 import type { Command } from 'commander';
-import type { LaneLag } from '../../consumers/group-lag.ts';
+import type { LaneLag } from '../../consumers/outside/group-lag.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import { topicNames } from '../../records/topics.ts';
 import { cliKafka, outputOf, requireSettings } from '../context.ts';

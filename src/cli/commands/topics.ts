@@ -1,7 +1,8 @@
 /** `topics create` and `topics check`. */
 import type { Command } from 'commander';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
-import { checkTopics, createTopics, type TopicCreation } from '../../producers/topic-admin.ts';
+import { createTopics, type TopicCreation } from '../../producers/outside/topic-creation.ts';
+import { checkTopics } from '../../producers/topic-admin.ts';
 import { TOPIC_SETTING_NAMES } from '../../producers/topic-definitions.ts';
 import { cliKafka, outputOf, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';

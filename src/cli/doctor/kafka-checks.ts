@@ -1,6 +1,6 @@
 /** Kafka itself, our topics on it, the group of the processors with its lag, and the dead letters. */
 import type { Config } from '../../config.ts';
-import { openTopicReader } from '../../consumers/topic-reader.ts';
+import { openTopicReader } from '../../consumers/outside/topic-reader.ts';
 import { withAdmin } from '../../producers/admin-session.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import { checkTopics } from '../../producers/topic-admin.ts';

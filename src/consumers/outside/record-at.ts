@@ -5,11 +5,9 @@
  * that little is fetched, and ends as soon as every place is answered or the time is up.
  */
 import { randomUUID } from 'node:crypto';
-import { registerCompressionCodecs } from '../consumers/compression-codecs.ts';
-import { disconnectWithin } from '../producers/disconnecting.ts';
-import type { cliKafka } from './context.ts';
-
-type CliKafka = ReturnType<typeof cliKafka>;
+import type { Kafka } from 'kafkajs';
+import { disconnectWithin } from '../../producers/disconnecting.ts';
+import { registerCompressionCodecs } from '../compression-codecs.ts';
 
 export interface ReadingPlace {
   topic: string;
@@ -41,7 +39,7 @@ const CLOSE_TIMEOUT_MS = 5_000;
  * @throws the client's error when no broker answers, an Error when the time is up
  */
 export async function firstRecordsFrom(
-  kafka: CliKafka,
+  kafka: Kafka,
   groupPrefix: string,
   places: readonly ReadingPlace[],
 ): Promise<Map<string, RawRecord>> {

@@ -10,10 +10,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
-import { withAdmin } from '../producers/admin-session.ts';
-import { disconnectWithin } from '../producers/disconnecting.ts';
-import { laneOf } from '../records/keys.ts';
-import { registerCompressionCodecs } from './compression-codecs.ts';
+import { withAdmin } from '../../producers/admin-session.ts';
+import { disconnectWithin } from '../../producers/disconnecting.ts';
+import { laneOf } from '../../records/keys.ts';
+import { registerCompressionCodecs } from '../compression-codecs.ts';
+import { partitionOffsets, type PartitionOffsets } from '../partition-offsets.ts';
 
 export interface TopicRecord {
   topic: string;
@@ -71,12 +72,9 @@ export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions)
   return reader;
 }
 
-interface Bounds {
-  topic: string;
-  partition: number;
-  low: bigint;
-  /** Offset after the last record that is committed. */
-  high: bigint;
+interface Bounds extends PartitionOffsets {
+  readonly topic: string;
+  readonly partition: number;
 }
 
 async function readBounds(kafka: Kafka, topics: readonly string[]): Promise<Bounds[]> {
@@ -90,8 +88,8 @@ async function readBounds(kafka: Kafka, topics: readonly string[]): Promise<Boun
     }
     const bounds: Bounds[] = [];
     for (const topic of topics) {
-      for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
-        bounds.push({ topic, partition, low: BigInt(low), high: BigInt(high) });
+      for (const [partition, offsets] of await partitionOffsets(admin, topic)) {
+        bounds.push({ topic, partition, ...offsets });
       }
     }
     return bounds;

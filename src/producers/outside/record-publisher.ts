@@ -9,10 +9,10 @@
  * what the broker holds; the next send makes another. A failed record may or may not have been written.
  */
 import type { Kafka, Producer } from 'kafkajs';
-import { laneOf } from '../records/keys.ts';
-import { withAdmin } from './admin-session.ts';
-import { disconnectWithin } from './disconnecting.ts';
-import type { LANE_RETRY } from './kafka-client.ts';
+import { laneOf } from '../../records/keys.ts';
+import { withAdmin } from '../admin-session.ts';
+import { disconnectWithin } from '../disconnecting.ts';
+import type { LANE_RETRY } from '../kafka-client.ts';
 
 export interface KeyedRecord {
   topic: string;

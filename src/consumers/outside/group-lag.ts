@@ -5,7 +5,8 @@
  * left open are not counted until it ends.
  */
 import type { Kafka } from 'kafkajs';
-import { withAdmin } from '../producers/admin-session.ts';
+import { withAdmin } from '../../producers/admin-session.ts';
+import { partitionOffsets } from '../partition-offsets.ts';
 
 export interface LaneLag {
   topic: string;
@@ -40,15 +41,12 @@ export async function readGroupLag(
     );
     const lanes: LaneLag[] = [];
     for (const topic of existing) {
-      const bounds = [...(await admin.fetchTopicOffsets(topic))].sort(
-        (left, right) => left.partition - right.partition,
-      );
-      for (const { partition, low, high } of bounds) {
-        const committed = groupOffsets.get(`${topic}/${partition}`) ?? -1n;
+      const byLane = [...(await partitionOffsets(admin, topic))].sort(([left], [right]) => left - right);
+      for (const [lane, { low, high }] of byLane) {
+        const committed = groupOffsets.get(`${topic}/${lane}`) ?? -1n;
         const groupOffset = committed < 0n ? null : committed;
-        const from = groupOffset === null || groupOffset < BigInt(low) ? BigInt(low) : groupOffset;
-        const lag = BigInt(high) > from ? BigInt(high) - from : 0n;
-        lanes.push({ topic, lane: partition, endOffset: BigInt(high), groupOffset, lag });
+        const from = groupOffset === null || groupOffset < low ? low : groupOffset;
+        lanes.push({ topic, lane, endOffset: high, groupOffset, lag: high > from ? high - from : 0n });
       }
     }
     return { lanes, missing };

@@ -1,0 +1,58 @@
+/** What lanes take from the settings. */
+import { API_TIMEOUT_MAX_MS, SESSION_TIMEOUT_MAX_MS, type Config } from '../config.ts';
+import type { LedgerPolicy } from '../ledger/settlement.ts';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import { topicNames, type TopicNames } from '../records/topics.ts';
+
+export interface RetentionPolicy {
+  readonly doneMs: number;
+  readonly transactionMs: number;
+}
+
+export interface LaneSettings {
+  readonly laneCount: number;
+  readonly topics: TopicNames;
+  readonly commandTypes: readonly CommandType[];
+  readonly policy: LedgerPolicy;
+  readonly retention: RetentionPolicy;
+  readonly sessionTimeoutMs: number;
+  readonly unfinishedMax: number;
+}
+
+export function laneSettings(config: Config): LaneSettings {
+  return {
+    laneCount: config.LANES,
+    topics: topicNames(config.TOPIC_PREFIX),
+    commandTypes: servedCommandTypes(config),
+    policy: ledgerPolicy(config),
+    retention: {
+      doneMs: config.LEDGER_RETENTION,
+      // While the poller still looks at a transaction that ended, its state must be known.
+      transactionMs: Math.max(config.LEDGER_RETENTION, config.POLL_TERMINAL_FOR),
+    },
+    sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
+    unfinishedMax: config.MAX_UNFINISHED_PER_LANE,
+  };
+}
+
+export function inputTopicsOf({ commandTypes, topics }: LaneSettings): string[] {
+  return [...commandTypes.map((type) => topics.commands[type]), topics.operatorDecisions, topics.observations];
+}
+
+/** Simulating payments is served in a sandbox alone. */
+export function servedCommandTypes(config: Pick<Config, 'SANDBOX_COMMANDS'>): CommandType[] {
+  return COMMAND_TYPES.filter((type) => type !== 'simulate-uma-receive' || config.SANDBOX_COMMANDS);
+}
+
+/** The settings that decisions on entries depend on. */
+function ledgerPolicy(config: Config): LedgerPolicy {
+  return {
+    apiTimeoutMs: config.API_TIMEOUT_MS,
+    callsEndWithinMs: SESSION_TIMEOUT_MAX_MS + API_TIMEOUT_MAX_MS,
+    settlingTimeMs: config.SETTLING_TIME_MS,
+    idempotentOperations: new Set(config.API_IDEMPOTENT_OPERATIONS),
+    idempotencyRetentionMs: config.API_IDEMPOTENCY_RETENTION,
+    immediateExecution: config.IMMEDIATE_EXECUTION,
+    commandMaxAgeMs: config.COMMAND_MAX_AGE,
+  };
+}

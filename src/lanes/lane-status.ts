@@ -1,0 +1,51 @@
+/** What lanes tell of themselves. */
+import type { Entry } from '../ledger/entry.ts';
+import type { CommandType } from '../records/commands.ts';
+import type { AdmissionCause } from './admission.ts';
+import type { Trouble } from './troubles.ts';
+
+export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped';
+
+/** A lane must not go on; only a person can mend it. */
+export class LaneStoppedError extends Error {}
+
+/** What comes in by a lane's inputs. */
+export type InputName = CommandType | 'operator-decision' | 'observation';
+
+export interface InputStatus {
+  readonly topic: string;
+  readonly name: InputName;
+  /** Fetched and not admitted. */
+  readonly held: number;
+  readonly oldestTimestampMs: number | null;
+  /** Everything below is in the ledger, or about to be; null while closed. */
+  readonly position: bigint | null;
+  readonly highWatermark: bigint;
+  readonly cause: AdmissionCause | 'registry' | null;
+  readonly problem: string | null;
+}
+
+export interface LaneStatus {
+  readonly stage: LaneStage;
+  readonly stoppedReason: string | null;
+  /** Losses that follow each other, of late. */
+  readonly trouble: Trouble | null;
+  readonly openedMs: number;
+  /** Nothing is being gathered or committed. */
+  readonly isIdle: boolean;
+  /** When it last committed, or was opened; 0 while it is not open. */
+  readonly committedMs: number;
+  /** Unfinished entries. */
+  readonly entries: readonly Entry[];
+  readonly inputs: readonly InputStatus[];
+}
+
+export interface LaneSetStatus {
+  readonly processId: string;
+  /** Null until the group has assigned lanes, none perhaps. */
+  readonly assigned: readonly number[] | null;
+  readonly isGroupConfirmed: boolean;
+  readonly lanes: ReadonlyMap<number, LaneStatus>;
+  readonly callsRunning: number;
+  readonly keysRemembered: number;
+}

@@ -1,0 +1,26 @@
+/** What the metrics count of lanes. */
+import type { QuoteRunOut } from '../ledger/quote-again.ts';
+import type { DeadLetter } from '../producers/dead-letters.ts';
+import type { CommandResult, OperatorDecision } from '../records/types.ts';
+import type { LaneLoss } from './troubles.ts';
+
+/** What becomes of that which passes through an open lane. */
+export interface DeskReports {
+  resulted(lane: number, result: CommandResult): void;
+  replayed(lane: number): void;
+  deadLettered(lane: number, letter: DeadLetter): void;
+  moved(lane: number): void;
+  /** A two-step quote ran out before its execution was sent. */
+  quoteRanOut(lane: number, quote: QuoteRunOut): void;
+  statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
+  /** A person's decision was carried out, or refused. */
+  decided(lane: number, decision: OperatorDecision, isCarriedOut: boolean): void;
+  failed(lane: number, where: string, error: unknown): void;
+}
+
+export interface LaneReports extends DeskReports {
+  committed(): void;
+  laneLost(reason: LaneLoss): void;
+  /** Messages came again that the lane has had; they were passed over. */
+  redelivered(messages: number): void;
+}
