@@ -63,7 +63,7 @@ const unexecuted = z.discriminatedUnion('by', [
 ]);
 
 /** What every release has written. */
-type Certain = Pick<Entry, 'attempts' | 'audit' | 'firstSentMs' | 'origin' | 'phase' | 'revision'>;
+type Certain = Pick<Entry, 'attempts' | 'audit' | 'firstSentMs' | 'origin' | 'phase' | 'quoted' | 'revision'>;
 
 /** A field whose value, where it was not written or cannot be, follows from others. */
 interface Inferred<Value> {
@@ -98,7 +98,7 @@ const FIELDS: { readonly [Name in keyof Entry]: z.ZodType<Entry[Name]> | Inferre
   immediate: z.boolean(),
   waits: count,
   attempts: count,
-  turnedAway: count.default(0),
+  turnedAway: inferred(count.optional(), (entry, turnedAway) => turnedAway ?? perhapsTurnedAway(entry)),
   firstSentMs: inferred(nullableMs, (entry) => firstSentMsOf(entry)),
   lastEndedMs: inferred(nullableMs.optional(), (entry, endedMs) => {
     const firstSentMs = firstSentMsOf(entry);
@@ -148,6 +148,12 @@ function isDecidedUnexecuted(entry: Certain): boolean {
 function firstSentMsOf(entry: Certain): number | null {
   const isInDoubt = outcomeOf(entry) === 'UNKNOWN' || isDecidedUnexecuted(entry);
   return entry.firstSentMs ?? (isInDoubt ? entry.origin.timestampMs : null);
+}
+
+/** Nobody counted: any attempt of the step may have been, but for the one that brought its quote. */
+function perhapsTurnedAway({ attempts, phase: written, quoted: quote }: Certain): number {
+  if (written.state === 'QUOTED') return 0;
+  return Math.max(0, attempts - (quote === null ? 0 : 1));
 }
 
 function proofByDecision(entry: Certain): Entry['unexecuted'] {
