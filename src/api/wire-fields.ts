@@ -13,38 +13,39 @@ import {
   type RawNumber,
 } from '../records/lossless-json.ts';
 
-export interface RecordShape {
-  fields: Record<string, Field>;
+/** A reader for each field of the generated record type: the compiler asks for those that are missing, or of another type. */
+export interface RecordShape<Resource> {
+  fields: { [Name in Exclude<keyof Resource, 'otherFieldsJson'>]: Field<NonNullable<Resource[Name]>> };
   /** A member that may hold the fields instead. */
   nestedUnder?: string;
 }
 
 /** What a field's value was read as; `rest` is what of it did not fit and is kept (undefined: all of it fitted). */
-interface FieldReading {
-  value: unknown;
+interface FieldReading<Value> {
+  value: Value | null;
   rest?: JsonValue;
 }
 /** Reads a value that is there and not null; `path` names it in warnings. */
-export type Field = (value: JsonValue, path: string, warnings: string[]) => FieldReading;
+export type Field<Value> = (value: JsonValue, path: string, warnings: string[]) => FieldReading<Value>;
 
 /** More warnings than this say nothing new. */
 const WARNINGS_MAX = 20;
 
 const number = z.custom<RawNumber>(isRawNumber);
 
-export const text: Field = scalar(z.string(), 'text');
+export const text: Field<string> = scalar(z.string(), 'text');
 /** bigint. */
-export const int64: Field = scalar(
+export const int64: Field<bigint> = scalar(
   number.transform(int64Of).refine((value) => value !== null),
   'a 64-bit integer',
 );
 /** A double that is a 32-bit integer. */
-export const int32: Field = scalar(
+export const int32: Field<number> = scalar(
   number.transform((value) => Number(value.rawJSON)).pipe(z.int32()),
   'a 32-bit integer',
 );
 /** The digits as received; a decimal that the service writes as text keeps its text. */
-export const decimal: Field = scalar(
+export const decimal: Field<string> = scalar(
   z.union([number.transform((value) => value.rawJSON), z.string().regex(/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/)]),
   'a number',
 );
@@ -53,9 +54,10 @@ export const decimal: Field = scalar(
 const LOST_NAME = '__proto__';
 
 /** An object of texts; members of another type, and one that would be lost, are kept aside. */
-export const textMap: Field = (value, path, warnings) => {
+export const textMap: Field<Record<string, string>> = (value, path, warnings) => {
   if (!isJsonObject(value)) return misfit(value, path, 'an object', warnings);
-  const isText = ([name, member]: [string, JsonValue]): boolean => typeof member === 'string' && name !== LOST_NAME;
+  const isText = (entry: [string, JsonValue]): entry is [string, string] =>
+    typeof entry[1] === 'string' && entry[0] !== LOST_NAME;
   const members = Object.entries(value).filter(([, member]) => member !== null);
   const rest = members.filter((member) => !isText(member));
   if (rest.length > 0) warn(warnings, `${path} holds members that are not text, or named ${LOST_NAME}`);
@@ -65,7 +67,7 @@ export const textMap: Field = (value, path, warnings) => {
   };
 };
 
-export function recordOf(shape: RecordShape): Field {
+export function recordOf<Resource>(shape: RecordShape<Resource>): Field<Resource> {
   return (value, path, warnings) =>
     isJsonObject(value)
       ? { value: readRecord(shape, value, `${path}.`, warnings) }
@@ -73,7 +75,7 @@ export function recordOf(shape: RecordShape): Field {
 }
 
 /** A list of records. Where some members are no objects, the whole list is kept aside as well. */
-export function listOf(shape: RecordShape): Field {
+export function listOf<Resource>(shape: RecordShape<Resource>): Field<Resource[]> {
   return (value, path, warnings) => {
     if (!Array.isArray(value)) return misfit(value, path, 'a list', warnings);
     const records = value.flatMap((member, index) =>
@@ -90,17 +92,17 @@ export function listOf(shape: RecordShape): Field {
  * @param pathPrefix '' or a path that ends in '.'
  * @param warnings added to
  */
-export function readRecord(
-  shape: RecordShape,
+export function readRecord<Resource>(
+  shape: RecordShape<Resource>,
   object: JsonObject,
   pathPrefix: string,
   warnings: string[],
-): Record<string, unknown> {
-  const { record, rest } = readFields(shape, object, pathPrefix, warnings);
+): Resource {
+  const { record, rest } = readFields(shape.fields, object, pathPrefix, warnings);
   const nested = shape.nestedUnder === undefined ? undefined : rest.get(shape.nestedUnder);
   if (shape.nestedUnder !== undefined && nested !== undefined && isJsonObject(nested)) {
     rest.delete(shape.nestedUnder);
-    const inner = readFields(shape, nested, `${pathPrefix}${shape.nestedUnder}.`, warnings);
+    const inner = readFields(shape.fields, nested, `${pathPrefix}${shape.nestedUnder}.`, warnings);
     for (const [name, value] of Object.entries(inner.record)) {
       if (value === null) continue;
       // Both places set it: the inner one counts, the outer one is kept as any other field.
@@ -110,25 +112,29 @@ export function readRecord(
     }
     if (inner.rest.size > 0) rest.set(shape.nestedUnder, Object.fromEntries(inner.rest));
   }
-  return { ...record, otherFieldsJson: rest.size === 0 ? null : otherFieldsJson(rest, pathPrefix, warnings) };
+  // The shape has a reader of the right type for every field.
+  return {
+    ...record,
+    otherFieldsJson: rest.size === 0 ? null : otherFieldsJson(rest, pathPrefix, warnings),
+  } as Resource;
 }
 
 function readFields(
-  shape: RecordShape,
+  fields: Readonly<Record<string, Field<unknown>>>,
   object: JsonObject,
   pathPrefix: string,
   warnings: string[],
 ): { record: Record<string, unknown>; rest: Map<string, JsonValue> } {
   const record: Record<string, unknown> = {};
   const rest = new Map<string, JsonValue>();
-  for (const [name, field] of Object.entries(shape.fields)) {
+  for (const [name, field] of Object.entries(fields)) {
     const value = Object.hasOwn(object, name) ? (object[name] ?? null) : null;
     const reading = value === null ? { value: null } : field(value, pathPrefix + name, warnings);
     record[name] = reading.value;
     if (reading.rest !== undefined) rest.set(name, reading.rest);
   }
   for (const [name, value] of Object.entries(object)) {
-    if (!Object.hasOwn(shape.fields, name)) rest.set(name, value);
+    if (!Object.hasOwn(fields, name)) rest.set(name, value);
   }
   return { record, rest };
 }
@@ -144,14 +150,14 @@ function otherFieldsJson(rest: Map<string, JsonValue>, pathPrefix: string, warni
   }
 }
 
-function scalar(schema: z.ZodType, expected: string): Field {
+function scalar<Value>(schema: z.ZodType<Value>, expected: string): Field<Value> {
   return (value, path, warnings) => {
     const parsed = schema.safeParse(value);
     return parsed.success ? { value: parsed.data } : misfit(value, path, expected, warnings);
   };
 }
 
-function misfit(value: JsonValue, path: string, expected: string, warnings: string[]): FieldReading {
+function misfit(value: JsonValue, path: string, expected: string, warnings: string[]): FieldReading<never> {
   warn(warnings, `${path} is not ${expected}`);
   return { value: null, rest: value };
 }

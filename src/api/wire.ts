@@ -6,7 +6,14 @@
  * added since pass. Numbers that are rates keep every digit as text.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
-import type { Quote, Transaction } from '../records/types.ts';
+import type {
+  Currency,
+  CurrencyAmount,
+  PaymentInstruction,
+  Quote,
+  RateDetails,
+  Transaction,
+} from '../records/types.ts';
 import { decimal, int32, int64, listOf, readRecord, recordOf, text, textMap, type RecordShape } from './wire-fields.ts';
 
 export interface Read<Value> {
@@ -14,9 +21,9 @@ export interface Read<Value> {
   warnings: string[];
 }
 
-const currency: RecordShape = { fields: { code: text, name: text, symbol: text, decimals: int32 } };
-const currencyAmount: RecordShape = { fields: { amount: int64, currency: recordOf(currency) } };
-const rateDetails: RecordShape = {
+const currency: RecordShape<Currency> = { fields: { code: text, name: text, symbol: text, decimals: int32 } };
+const currencyAmount: RecordShape<CurrencyAmount> = { fields: { amount: int64, currency: recordOf(currency) } };
+const rateDetails: RecordShape<RateDetails> = {
   fields: {
     counterpartyMultiplier: decimal,
     counterpartyFixedFee: decimal,
@@ -26,7 +33,7 @@ const rateDetails: RecordShape = {
     serviceApiVariableFeeAmount: decimal,
   },
 };
-const paymentInstruction: RecordShape = {
+const paymentInstruction: RecordShape<PaymentInstruction> = {
   fields: {
     accountType: text,
     accountNumber: text,
@@ -40,7 +47,7 @@ const paymentInstruction: RecordShape = {
   nestedUnder: 'accountOrWalletInfo',
 };
 
-const transactionShape: RecordShape = {
+const transactionShape: RecordShape<Transaction> = {
   fields: {
     id: text,
     status: text,
@@ -60,11 +67,17 @@ const transactionShape: RecordShape = {
     failureReason: text,
   },
 };
-const TRANSACTION_REQUIRED = ['status', 'type', 'destination', 'customerId', 'platformCustomerId'];
+const TRANSACTION_REQUIRED: readonly (keyof Transaction)[] = [
+  'status',
+  'type',
+  'destination',
+  'customerId',
+  'platformCustomerId',
+];
 /** The interface gives the fields of incoming transactions alone; an outgoing one may have no received amount yet. */
-const INCOMING_REQUIRED = [...TRANSACTION_REQUIRED, 'receivedAmount'];
+const INCOMING_REQUIRED: readonly (keyof Transaction)[] = [...TRANSACTION_REQUIRED, 'receivedAmount'];
 
-const quoteShape: RecordShape = {
+const quoteShape: RecordShape<Quote> = {
   fields: {
     id: text,
     status: text,
@@ -83,7 +96,7 @@ const quoteShape: RecordShape = {
     rateDetails: recordOf(rateDetails),
   },
 };
-const QUOTE_REQUIRED = [
+const QUOTE_REQUIRED: readonly (keyof Quote)[] = [
   'status',
   'createdAt',
   'expiresAt',
@@ -102,22 +115,25 @@ const QUOTE_REQUIRED = [
 export function readTransaction(value: JsonValue): Read<Transaction> | null {
   if (!isIdentified(value)) return null;
   const required = value['type'] === 'INCOMING' ? INCOMING_REQUIRED : TRANSACTION_REQUIRED;
-  return readResource<Transaction>(transactionShape, required, value);
+  return readResource(transactionShape, required, value);
 }
 
 /** Reads a quote; null where it has no text `id`. */
 export function readQuote(value: JsonValue): Read<Quote> | null {
-  return isIdentified(value) ? readResource<Quote>(quoteShape, QUOTE_REQUIRED, value) : null;
+  return isIdentified(value) ? readResource(quoteShape, QUOTE_REQUIRED, value) : null;
 }
 
 function isIdentified(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && typeof value['id'] === 'string' && value['id'] !== '';
 }
 
-function readResource<Resource>(shape: RecordShape, required: string[], value: JsonObject): Read<Resource> {
+function readResource<Resource>(
+  shape: RecordShape<Resource>,
+  required: readonly string[],
+  value: JsonObject,
+): Read<Resource> {
   const warnings: string[] = [];
-  // The shape has the fields of the generated type; a test compares the two.
-  const resource = readRecord(shape, value, '', warnings) as Resource;
+  const resource = readRecord(shape, value, '', warnings);
   for (const name of required) {
     if ((value[name] ?? null) === null) warnings.push(`${name} is missing`);
   }

@@ -74,9 +74,7 @@ export function decodeEntry(value: Buffer): Entry {
     return readEntryRecord(plain);
   } catch (error) {
     if (!(error instanceof z.ZodError)) throw error;
-    // Paths alone: what stands there may be an account.
-    const places = error.issues.map(({ path }) => path.join('.')).join(', ');
-    throw new LedgerFormatError(`the ledger record of ${String(plain['key'])} is not an entry: ${places}`);
+    throw new LedgerFormatError(`the ledger record of ${String(plain['key'])} is not an entry: ${placesOf(error)}`);
   }
 }
 
@@ -84,9 +82,31 @@ export function encodeOwner(owner: OwnerRecord): Buffer {
   return encode(owner);
 }
 
+const text = z.string();
+const count = z.int().min(0);
+const offset = z
+  .string()
+  .regex(/^\d{1,19}$/)
+  .transform(BigInt);
+
+// A field that an earlier release did not write has a default; one of a newer release is passed over.
+const ownerRecord: z.ZodType<OwnerRecord> = z.object({
+  token: text,
+  processId: text,
+  transactionalId: text.nullable().default(null),
+  atMs: z.number(),
+  barren: count.default(0),
+});
+const positionRecord: z.ZodType<PositionRecord> = z.object({
+  token: text,
+  commit: count,
+  next: z.record(text, offset),
+  topicIds: z.record(text, text).default({}),
+});
+
+/** @throws LedgerFormatError for what is no such record */
 export function decodeOwner(value: Buffer): OwnerRecord {
-  const plain = decode(value) as unknown as Omit<OwnerRecord, 'barren' | 'transactionalId'>;
-  return { barren: 0, transactionalId: null, ...plain };
+  return readAs(ownerRecord, decode(value), OWNER_KEY);
 }
 
 /** @param suspect null: none is any more */
@@ -107,15 +127,20 @@ export function encodePosition(position: PositionRecord): Buffer {
   return encode({ ...position, next });
 }
 
+/** @throws LedgerFormatError for what is no such record */
 export function decodePosition(value: Buffer): PositionRecord {
-  const plain = decode(value) as unknown as {
-    token: string;
-    commit: number;
-    next: Record<string, string>;
-    topicIds?: Record<string, string>;
-  };
-  const next = Object.fromEntries(Object.entries(plain.next).map(([topic, offset]) => [topic, BigInt(offset)]));
-  return { token: plain.token, commit: plain.commit, next, topicIds: plain.topicIds ?? {} };
+  return readAs(positionRecord, decode(value), POSITION_KEY);
+}
+
+function readAs<Value>(type: z.ZodType<Value>, plain: unknown, key: string): Value {
+  const read = type.safeParse(plain);
+  if (read.success) return read.data;
+  throw new LedgerFormatError(`the ledger record ${key} cannot be read: ${placesOf(read.error)}`);
+}
+
+/** Paths alone: what stands there may be an account. */
+function placesOf({ issues }: z.ZodError): string {
+  return issues.map(({ path }) => path.join('.')).join(', ');
 }
 
 /** For any other record of plain data: numbers within a double, strings, booleans, nulls, objects. */

@@ -57,7 +57,7 @@ export interface LmdbLedgerIndexOptions {
 }
 
 /** Goes up with every change of tables, rows or dictionary. */
-const STORE_FORMAT = 4;
+export const STORE_FORMAT = 4;
 /**
  * Address space for the file, about 60 million keys; it takes neither memory nor disk. Where the map has to grow, LMDB's
  * binding keeps the smaller ones as well, and each shows the same pages as resident again.
