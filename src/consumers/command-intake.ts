@@ -7,7 +7,7 @@ import type { MaxAgeMs } from '../config.ts';
 import { EXPIRES_AT_PATH, type Arrival } from '../ledger/admission.ts';
 import type { Carried, Origin } from '../ledger/entry.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
-import type { OutgoingRecord } from '../producers/lane-producer.ts';
+import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';

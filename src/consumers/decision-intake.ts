@@ -1,7 +1,7 @@
 /** Reads one message of the operator decisions topic: Avro or JSON, by the key of the command that it is about. */
 import { z } from 'zod';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
-import type { OutgoingRecord } from '../producers/lane-producer.ts';
+import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { laneOf, readKey } from '../records/keys.ts';
 import type { OperatorDecision } from '../records/types.ts';
 import { decodeValue, type IntakeOptions } from './command-intake.ts';

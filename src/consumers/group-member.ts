@@ -27,6 +27,13 @@ export interface FetchedBatch {
   readonly highWatermark: bigint;
 }
 
+/** Next offset to be read of a lane's partition. */
+export interface GroupOffset {
+  readonly topic: string;
+  readonly lane: number;
+  readonly offset: bigint;
+}
+
 /** What the lane did with a batch: taken; not wanted now (the partition pauses); or it sought elsewhere itself. */
 export type BatchReply = 'taken' | 'not-now' | 'sought';
 
@@ -163,6 +170,13 @@ export class GroupMember {
 
   resume(topic: string, lane: number): void {
     this.#guard('resume', () => this.#consumer.resume([{ topic, partitions: [lane] }]));
+  }
+
+  /** @throws where the group does not take them: between two generations, or without a coordinator */
+  async commitOffsets(offsets: readonly GroupOffset[]): Promise<void> {
+    await this.#consumer.commitOffsets(
+      offsets.map(({ lane, offset, topic }) => ({ topic, partition: lane, offset: offset.toString() })),
+    );
   }
 
   async stop(): Promise<void> {

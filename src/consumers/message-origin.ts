@@ -4,7 +4,7 @@
  */
 import type { Carried, Origin } from '../ledger/entry.ts';
 import type { Cut, DeadLetter, OriginalMessage } from '../producers/dead-letters.ts';
-import type { OutgoingRecord } from '../producers/lane-producer.ts';
+import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { COMMAND_VALUE_BYTES_MAX } from '../records/commands.ts';
 import { readKey } from '../records/keys.ts';
 import { answerHeaders, beginningOf, cutBytes, referenceTo, type InputMessage } from './input-message.ts';

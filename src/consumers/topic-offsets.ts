@@ -3,7 +3,7 @@
  *
  * Owns one admin client at a time. Its view of the leaders goes stale when one moves, so after an error it is replaced.
  */
-import kafkajs, { type Admin, type Kafka } from 'kafkajs';
+import kafkajs, { type Admin, type GroupDescription, type Kafka } from 'kafkajs';
 import type { Clock } from '../clock.ts';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
@@ -45,6 +45,7 @@ export class TopicOffsets {
   readonly #clock: Clock;
   readonly #ends = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
   readonly #ids = new Map<string, { askedMs: number; answer: Promise<string | null> }>();
+  readonly #members = new Map<string, { askedMs: number; answer: Promise<MemberDescription[]> }>();
   readonly #committedAnswers = new Map<string, { askedMs: number; answer: Promise<Map<number, bigint>> }>();
 
   constructor(settings: KafkaSettings, options: { groupId: string; clientId: string; clock: Clock; log: KafkaLog }) {
@@ -71,15 +72,12 @@ export class TopicOffsets {
     return new Map(offsets.map(({ partition, high }) => [partition, BigInt(high)]));
   }
 
-  async members(): Promise<MemberDescription[]> {
-    const { groups } = await this.#ask((admin) => admin.describeGroups([this.#groupId]));
-    return groups
-      .flatMap(({ members }) => members)
-      .map(({ clientHost, clientId, memberAssignment }) => {
-        const assignment = AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment ?? {};
-        const lanes = [...new Set(Object.values(assignment).flat())].sort((left, right) => left - right);
-        return { clientId, host: clientHost.replace(/^\//, ''), lanes };
-      });
+  /** Of the group, those that have yet to join again included. */
+  members(): Promise<MemberDescription[]> {
+    return this.#shared(this.#members, this.#groupId, async () => {
+      const { groups } = await this.#ask((admin) => admin.describeGroups([this.#groupId]));
+      return groups.flatMap(({ members }) => members).map(describedMember);
+    });
   }
 
   async startOf(topic: string, lane: number): Promise<TopicStart> {
@@ -162,4 +160,15 @@ export class TopicOffsets {
     memory.set(topic, { askedMs: nowMs, answer });
     return answer;
   }
+}
+
+function describedMember({
+  clientHost,
+  clientId,
+  memberAssignment,
+}: GroupDescription['members'][number]): MemberDescription {
+  // Between two generations there is none.
+  const decoded = memberAssignment.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(memberAssignment);
+  const lanes = [...new Set(Object.values(decoded?.assignment ?? {}).flat())].sort((left, right) => left - right);
+  return { clientId, host: clientHost.replace(/^\//, ''), lanes };
 }

@@ -10,12 +10,13 @@ import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { GroupMember } from '../consumers/group-member.ts';
-import { clientIdOf, groupProcess, type GroupProcess } from '../consumers/group-processes.ts';
+import { clientIdOf, groupProcess, processName, type GroupProcess } from '../consumers/group-processes.ts';
 import { MessageFailures } from '../consumers/message-failures.ts';
+import { OffsetReports } from '../consumers/offset-reports.ts';
 import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
 import { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
-import { LaneProducer } from '../producers/lane-producer.ts';
+import { TransactionalProducer } from '../producers/transactional-producer.ts';
 import { deletionsKeptMs } from '../producers/topic-definitions.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import type { PollerReports, StatusPoller } from '../status/poller/poller.ts';
@@ -27,6 +28,7 @@ import { ledgerStatus, type LedgerStatus } from '../store/ledger-view.ts';
 import { LmdbLedgerIndex } from '../store/lmdb-ledger-index.ts';
 import { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
+import { Committer } from './committer.ts';
 import { InputWatch, type WatchedReader } from './input-watch.ts';
 import { Lane } from './lane.ts';
 import { inputTopicsOf, laneSettings, type LaneSettings } from './lane-settings.ts';
@@ -65,6 +67,8 @@ export class LaneSet {
   /** Made of all the others; what those have for a lane comes only once they are started. */
   readonly #lanes: Lane[] = [];
   readonly #watch: InputWatch;
+  readonly #committer: Committer;
+  readonly #offsetReports: OffsetReports;
   #ledgerTopicId: string | null = null;
   #assigned: readonly number[] | null = null;
   #isStopping = false;
@@ -112,6 +116,17 @@ export class LaneSet {
       reports: reports.poll,
       submit: (records) => this.#laneOf(POLLER_LANE).submit(records),
     });
+    this.#committer = new Committer({
+      groupId,
+      makeProducer: (transactionalId) =>
+        new TransactionalProducer(config, {
+          transactionalId,
+          clientId: `${clientId}-ledger-writer`,
+          // Retries are part of every transaction; what is lost by one that fails, the lanes say themselves.
+          log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
+        }),
+      clock,
+    });
     this.#reader = new LedgerReader({
       ...consumer,
       clientId: `${clientId}-ledger`,
@@ -141,7 +156,7 @@ export class LaneSet {
       traces,
       ratePerSecond: () => ((config.API_MAX_RPS ?? Infinity) * Math.max(1, this.#assigned?.length ?? 0)) / laneCount,
     });
-    const shared: Omit<LaneParts, 'lane' | 'transactionalId' | 'failures'> = {
+    const shared: Omit<LaneParts, 'lane' | 'failures'> = {
       ...settings,
       processId: this.#processId,
       intake: { registry, laneCount, maxAgeMs: config.COMMAND_MAX_AGE },
@@ -154,24 +169,23 @@ export class LaneSet {
       log,
       reports,
       traces,
-      makeProducer: (lane, transactionalId) =>
-        new LaneProducer(config, {
-          transactionalId,
-          groupId,
-          clientId: `${clientId}-lane-${lane}`,
-          // Retries are part of every transaction; what is lost by one that fails, the lane says itself.
-          log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
-        }),
+      groupId,
+      committer: this.#committer,
       member: this.#member,
       offsets: this.#offsets,
+      isMember: async (processId) =>
+        (await this.groupMembers()).some(({ process }) => process === processName(processId)),
       ledgerTopicId: () => this.#ledgerTopicId,
       isConfirmed: () => this.#isConfirmed(),
       onStageChange: () => this.#stageChanged(),
     };
     for (let lane = 0; lane < laneCount; lane += 1) {
-      const transactionalId = `${groupId}-lane-${lane}`;
-      this.#lanes.push(new Lane({ ...shared, lane, transactionalId, failures: new MessageFailures() }));
+      this.#lanes.push(new Lane({ ...shared, lane, failures: new MessageFailures() }));
     }
+    this.#offsetReports = new OffsetReports({
+      positions: () => (this.#assigned ?? []).flatMap((lane) => this.#laneOf(lane).committedOffsets()),
+      commit: (offsets) => this.#member.commitOffsets(offsets),
+    });
     this.#watch = new InputWatch({
       topics: [...inputTopics, topics.ledger],
       readers: this.#lanes.flatMap((lane, number) => [
@@ -205,12 +219,16 @@ export class LaneSet {
     this.#watch.start();
     await this.#reader.start(awayMsMax);
     await this.#member.start();
+    this.#offsetReports.start();
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#watch.stop();
+    this.#offsetReports.stop();
     await Promise.all(this.#lanes.map((lane) => lane.release()));
+    await this.#committer.close();
+    await this.#offsetReports.tell();
     await this.#member.stop();
     await Promise.all([this.#reader.stop(), this.#offsets.stop()]);
     await this.#index.close();

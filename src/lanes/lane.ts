@@ -2,24 +2,26 @@
  * One lane: partition p of every input topic and of the ledger.
  *
  *   closed      not ours, or not yet
- *   acquiring   starts of the inputs asked for -> courtesy wait -> producer opened -> OWNER committed (fences) -> ledger
- *               read to that record -> inputs sought
+ *   acquiring   starts of the inputs asked for -> courtesy wait, earlier owners fenced -> OWNER committed -> ledger read to
+ *               that record -> inputs sought
  *   open        a tenure: transactions one after the other, each with all that has gathered (group commit)
  *   releasing   handed over or shutting down: nothing is admitted, calls end, their answers are committed
  *   stopped     cannot go on without a person; says why
  *
- * Ownership is the producer's epoch; the group only decides who tries. The lane is crash-only: on any doubt its tenure is
+ * Ownership is the last OWNER record in the ledger, once every earlier owner has released the lane or is fenced; the group
+ * only decides who tries. The lane is crash-only: on any doubt its tenure is
  * thrown away and the lane is acquired again, once the group has confirmed this process afresh (else a woken process and
  * the true owner would fence each other in turn). It owns its inputs and, while it has one, its tenure.
  */
-import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
+import type { BatchReply, FetchedBatch, GroupOffset } from '../consumers/group-member.ts';
 import { errorText } from '../consumers/message-failures.ts';
 import { sleep } from '../consumers/signal.ts';
 import { decodeSuspect, LedgerFormatError, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
-import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
+import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { LaneInputs } from './inputs.ts';
 import { LaneStoppedError, type LaneStage, type LaneStatus } from './lane-status.ts';
-import { acquireOwnership } from './ownership.ts';
+import { LaneWriter } from './lane-writer.ts';
+import { acquireOwnership, RELEASE_MARGIN_MS } from './ownership.ts';
 import type { LaneParts } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
 import { LaneTenure, type Ownership } from './tenure.ts';
@@ -29,8 +31,6 @@ import { type Attempted, type LaneLoss, LaneTroubles, lossOf } from './troubles.
 const STEP_MS = 50;
 /** Between attempts to acquire. */
 const ACQUIRE_AGAIN_MS = 300;
-/** Beyond a call's own deadline, for the commit of its answer. */
-const RELEASE_MARGIN_MS = 2_000;
 
 export class Lane {
   readonly #parts: LaneParts;
@@ -38,8 +38,8 @@ export class Lane {
   #stage: LaneStage = 'closed';
   /** Counts attempts at the lane; what belongs to an earlier one is void. */
   #generation = 0;
-  /** Of an acquisition under way; then it is the tenure's. */
-  #producer: LaneProducer | null = null;
+  /** Of an acquisition under way, then of the tenure. */
+  #writer: LaneWriter | null = null;
   #tenure: LaneTenure | null = null;
   #stoppedReason: string | null = null;
   readonly #troubles = new LaneTroubles();
@@ -97,12 +97,22 @@ export class Lane {
     const { clock, policy } = this.#parts;
     const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
     while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && tenure.isBusy()) await sleep(STEP_MS);
+    const writer = this.#writer;
     if (this.#isCurrent(generation)) this.#released();
+    // The next owner waits for it to be said.
+    await writer?.end();
   }
 
   /** Where an open lane reads the topic next, and the topic's id that this is bound to. */
   reading(topic: string): ReturnType<LaneInputs['reading']> {
     return this.#stage === 'open' ? this.#inputs.reading(topic) : null;
+  }
+
+  /** How far the inputs are in the ledger: of a lane that is open, or was released last. */
+  committedOffsets(): GroupOffset[] {
+    const { lane } = this.#parts;
+    if (this.#stage === 'acquiring') return [];
+    return [...this.#inputs.positions()].map(([topic, offset]) => ({ topic, lane, offset }));
   }
 
   /** Commits records with the lane's next transaction. Rejects when the lane is not open, or lost before it is certain. */
@@ -173,20 +183,19 @@ export class Lane {
   }
 
   async #acquireOnce(generation: number): Promise<void> {
-    const { clock, index, lane, log, makeProducer, transactionalId } = this.#parts;
+    const { clock, committer, index, lane, log, topics } = this.#parts;
     const beganMs = clock.monotonicMs();
-    const producer = makeProducer(lane, transactionalId);
-    this.#producer = producer;
+    const writer = new LaneWriter(committer.writer(), { topic: topics.ledger, partition: lane });
+    this.#writer = writer;
     // First: asked after the lane was taken, it could be the next owner's progress, and look like a ledger that was lost.
     const starts = await this.#inputs.starts();
-    const token = await acquireOwnership(this.#parts, producer, starts, () => this.#isCurrent(generation));
+    const token = await acquireOwnership(this.#parts, writer, () => this.#isCurrent(generation));
     if (!this.#isCurrent(generation)) return;
     const isWanted = (): boolean => this.#isCurrent(generation);
     const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
     if (!this.#isCurrent(generation)) return;
     const careful = this.#carefulFrom(positions);
-    const tenure = new LaneTenure(this.#parts, this.#inputs, { producer, token, careful });
-    this.#producer = null;
+    const tenure = new LaneTenure(this.#parts, this.#inputs, { writer, token, careful });
     this.#tenure = tenure;
     this.#stage = 'open';
     this.#openedMs = clock.nowMs();
@@ -271,8 +280,8 @@ export class Lane {
     this.#generation += 1;
     this.#tenure?.end();
     this.#tenure = null;
-    this.#producer?.drop();
-    this.#producer = null;
+    void this.#writer?.end();
+    this.#writer = null;
     this.#inputs.close();
     this.#parts.calls.drop(this.#parts.lane);
   }

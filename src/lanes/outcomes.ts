@@ -10,7 +10,7 @@ import type { Decision, Seen } from '../ledger/decision.ts';
 import type { Copy, Entry } from '../ledger/entry.ts';
 import { doneEntry } from '../ledger/transitions.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
-import type { OutgoingRecord } from '../producers/lane-producer.ts';
+import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { conflictEvent, replayRecord, resultEvent, resultRecord } from '../producers/result-events.ts';
 import type { Outcome } from '../records/commands.ts';
 import { laneOf } from '../records/keys.ts';

@@ -1,75 +1,98 @@
 /**
- * Taking a lane over: courtesy -> producer opened -> OWNER committed, which fences every earlier producer of the group ->
- * ledger read until that record is seen, which is its exact end and proves that the lane can write.
+ * Taking a lane over: courtesy -> every owner that may still write is fenced -> OWNER committed -> ledger read until that
+ * record is seen -> the lane is ours, unless another owner turned up in between: then it is fenced and the lane is taken
+ * again.
  *
- * An owner under another transactional id belongs to another group on the same topics. Only its OWNER record tells of it: it
- * is fenced by name, and the lane is taken again, for it may have committed until then. Whoever comes later sees
- * our record and does the same to us: such groups take lanes from each other, and never both own one.
+ * An owner may still write if it has not released the lane, behind all that it wrote. Its OWNER record names its
+ * transactional id; fencing that ends its open transaction and has all later ones refused. Nobody writes to a lane
+ * before opening it, so that when it opens, each earlier writer is fenced or has released, and each later one sees this
+ * OWNER record before its own, and fences before it opens. Whoever fences a live process takes all its lanes from it, so one
+ * that is a member of the group gets time to release. Groups that use the same topics take lanes from each other, and never
+ * both own one.
  */
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../consumers/signal.ts';
-import type { TopicStart } from '../consumers/topic-offsets.ts';
-import { encodeOwner, OWNER_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
-import type { GroupOffsets, LaneProducer } from '../producers/lane-producer.ts';
+import { decodeReleased, RELEASED_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
+import { idPrefixOf } from './committer.ts';
+import type { LaneWriter } from './lane-writer.ts';
 import type { LaneParts } from './parts.ts';
 
-/** How long a new owner lets the former one commit the answers of its open calls. */
-const COURTESY_MS = 1_000;
+/** Beyond a call's own deadline, for the commit of its answer. */
+export const RELEASE_MARGIN_MS = 2_000;
 const COURTESY_STEP_MS = 50;
 /** Longest restore, a store that was lost included: some ten thousand keys a second are read. */
 const RESTORE_DEADLINE_MS = 600_000;
-/** Takings in a row at which owners of other groups turned up. */
+/** Takings in a row at which other owners turned up. */
 const TAKINGS_MAX = 3;
 
 /**
- * @param starts of the lane's inputs
+ * @param writer of the lane; nothing has been written to it
  * @param isWanted whether the lane is still to be acquired
  * @returns the token of this ownership
- * @throws when the lane could not be acquired; it may be tried again with a new producer
+ * @throws when the lane could not be acquired; it may be tried again with a new writer
  */
-export async function acquireOwnership(
-  parts: LaneParts,
-  producer: LaneProducer,
-  starts: ReadonlyMap<string, TopicStart>,
-  isWanted: () => boolean,
-): Promise<string> {
-  const { lane, log, makeProducer } = parts;
+export async function acquireOwnership(parts: LaneParts, writer: LaneWriter, isWanted: () => boolean): Promise<string> {
   await courtesy(parts, isWanted);
-  await producer.open();
   for (let taking = 0; taking < TAKINGS_MAX; taking += 1) {
-    const { earlier, token } = await take(parts, producer, starts);
-    const others = [...earlier].filter((transactionalId) => transactionalId !== parts.transactionalId);
+    const { between, fenced, token } = await take(parts, writer);
+    // Of one that was fenced before our record, nothing can have come since.
+    const others = between.filter(
+      (owner) => !fenced.has(idOf(parts, owner)) && idOf(parts, owner) !== writer.transactionalId,
+    );
     if (others.length === 0) return token;
-    for (const transactionalId of others) {
-      log.error(
-        { event: 'lane-of-another-group', lane, transactionalId },
-        'a process of another group owned the lane: it is fenced',
-      );
-      await makeProducer(lane, transactionalId).fence();
-    }
+    for (const owner of others) await fence(parts, owner);
   }
-  throw new Error('another group on the same topics owned the lane again and again');
+  throw new Error('others owned the lane again and again');
 }
 
-/** @returns transactional ids of the owners before, as far as they have not been fenced by one between */
+/** @returns owners that came between the one before and us and have not released, and who was fenced before our record */
 async function take(
   parts: LaneParts,
-  producer: LaneProducer,
-  starts: ReadonlyMap<string, TopicStart>,
-): Promise<{ token: string; earlier: ReadonlySet<string> }> {
-  const { clock, index, lane, processId, reader, topics, transactionalId } = parts;
+  writer: LaneWriter,
+): Promise<{ token: string; between: readonly OwnerRecord[]; fenced: ReadonlySet<string> }> {
+  const { clock, committer, lane, processId, reader } = parts;
+  for (let before = toBeFenced(parts, writer); before !== null; before = toBeFenced(parts, writer))
+    await fence(parts, before);
   const token = randomUUID();
-  const before = index.owner(lane);
   const seen = reader.seen(lane, token, RESTORE_DEADLINE_MS);
   // Handled below; until then the commit may fail first.
   seen.catch(() => undefined);
-  const owner: OwnerRecord = { token, processId, transactionalId, atMs: clock.nowMs(), barren: barrenBefore(parts) };
-  await producer.commit(
-    [{ topic: topics.ledger, partition: lane, key: OWNER_KEY, value: encodeOwner(owner), headers: {} }],
-    firstOffsets(lane, starts),
-  );
-  const owners = [...(before === undefined ? [] : [before]), ...(await seen)];
-  return { token, earlier: new Set(owners.flatMap(({ transactionalId: id }) => (id === null ? [] : [id]))) };
+  const fenced = committer.fenced();
+  await writer.own({ token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) });
+  return { token, between: await seen, fenced };
+}
+
+/** The owner before, where it may still write. */
+function toBeFenced(
+  { committer, index, lane, ...parts }: LaneParts,
+  { transactionalId }: LaneWriter,
+): OwnerRecord | null {
+  const last = index.owner(lane);
+  if (last === undefined || isReleased({ index, lane }, last)) return null;
+  const id = idOf({ ...parts, lane }, last);
+  return id === transactionalId || committer.fenced().has(id) ? null : last;
+}
+
+async function fence(parts: LaneParts, owner: OwnerRecord): Promise<void> {
+  const { committer, groupId, lane, log, processId } = parts;
+  const transactionalId = idOf(parts, owner);
+  const named = { lane, transactionalId };
+  const isOfGroup = [idPrefixOf(groupId), `${groupId}-lane-`].some((prefix) => transactionalId.startsWith(prefix));
+  if (!isOfGroup)
+    log.error({ event: 'lane-of-another-group', ...named }, 'a process of another group owned the lane: it is fenced');
+  else if (owner.processId !== processId)
+    log.warn({ event: 'owner-fenced', ...named }, 'the owner before did not release its lane: it is fenced');
+  await committer.fence(transactionalId);
+}
+
+/** Earlier releases had a producer for each lane, and did not name it. */
+function idOf({ groupId, lane }: Pick<LaneParts, 'groupId' | 'lane'>, { transactionalId }: OwnerRecord): string {
+  return transactionalId ?? `${groupId}-lane-${lane}`;
+}
+
+function isReleased({ index, lane }: Pick<LaneParts, 'index' | 'lane'>, { token }: OwnerRecord): boolean {
+  const released = index.value(lane, RELEASED_KEY);
+  return released !== undefined && decodeReleased(released) === token;
 }
 
 /** What the index does not show yet can only make it too few or too many by one, and both do no harm. */
@@ -79,22 +102,14 @@ function barrenBefore({ index, lane }: LaneParts): number {
   return last.barren + 1;
 }
 
-/** The former owner may be alive and committing the answers of its calls: doubt about them would cost more than this. */
+/** An owner that lives commits the answers of its calls first, and then releases: fenced, it would lose all its lanes. */
 async function courtesy(parts: LaneParts, isWanted: () => boolean): Promise<void> {
-  const { clock, index, lane, processId } = parts;
-  const untilMs = clock.monotonicMs() + COURTESY_MS;
+  const { clock, index, isMember, lane, policy, processId } = parts;
+  const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
   while (isWanted() && clock.monotonicMs() < untilMs) {
-    const isCommitting = index
-      .unfinished(lane)
-      .some(({ phase }) => phase.state === 'INTENT' && phase.processId !== processId);
-    if (!isCommitting) return;
+    const last = index.owner(lane);
+    if (last === undefined || last.processId === processId || isReleased(parts, last)) return;
+    if (!(await isMember(last.processId))) return;
     await sleep(COURTESY_STEP_MS);
   }
-}
-
-/** Without an offset of the group, Kafka's tools show no lag at all: an input that was never read starts at its beginning. */
-function firstOffsets(lane: number, starts: ReadonlyMap<string, TopicStart>): GroupOffsets[] {
-  return [...starts].flatMap(([topic, { committedOffset, lowOffset }]) =>
-    committedOffset === null ? [{ topic, partition: lane, offset: lowOffset }] : [],
-  );
 }

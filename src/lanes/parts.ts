@@ -5,12 +5,12 @@ import type { IntakeOptions } from '../consumers/command-intake.ts';
 import type { GroupMember } from '../consumers/group-member.ts';
 import type { MessageFailures } from '../consumers/message-failures.ts';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
-import type { LaneProducer } from '../producers/lane-producer.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
 import type { LedgerIndex } from '../store/ledger-index.ts';
 import type { LedgerReader } from '../store/ledger-reader.ts';
 import type { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
+import type { Committer } from './committer.ts';
 import type { LaneSettings } from './lane-settings.ts';
 import type { LookUps } from './look-ups.ts';
 import type { LaneReports } from './reports.ts';
@@ -30,11 +30,12 @@ export interface LaneParts extends LaneSettings {
   readonly log: Logger;
   readonly reports: LaneReports;
   readonly traces: CommandTraces;
-  /** Of this lane in our group. */
-  readonly transactionalId: string;
-  readonly makeProducer: (lane: number, transactionalId: string) => LaneProducer;
+  readonly groupId: string;
+  readonly committer: Pick<Committer, 'writer' | 'fence' | 'fenced'>;
   readonly member: Pick<GroupMember, 'seek' | 'resume' | 'isConfirmedSinceMs'>;
   readonly offsets: Pick<TopicOffsets, 'startOf'>;
+  /** Whether the process is a member of the group, as Kafka knows it. */
+  readonly isMember: (processId: string) => Promise<boolean>;
   /** Of the topic that the index was made from; null: brokers do not know ids. */
   readonly ledgerTopicId: () => string | null;
   /** The last heartbeat that the group confirmed was sent less than the session time-out ago. */

@@ -4,7 +4,7 @@ import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import type { OutgoingRecord } from '../producers/lane-producer.ts';
+import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { laneOf } from '../records/keys.ts';
 import type { TopicNames } from '../records/topics.ts';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';

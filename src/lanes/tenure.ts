@@ -5,20 +5,21 @@
  *   draining    the lane is given away: what has happened is still committed, nothing else begins
  *   over        ended or lost; whatever is still under way finds itself outdated
  *
- * Owns the producer, the memory of unfinished entries, alarms, submissions and events; the inputs are the lane's, which
- * opens and closes them.
+ * Owns the memory of unfinished entries, alarms, submissions and events; the inputs and the writer are the lane's, which
+ * opens and ends them.
  */
 import { Signal } from '../consumers/signal.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
-import type { LaneProducer, OutgoingRecord } from '../producers/lane-producer.ts';
+import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { LaneAdmission, type AdmissionCause } from './admission.ts';
 import { LaneEntries } from './answers.ts';
 import { LaneCalls } from './attempts.ts';
 import { CarefulReading } from './careful-reading.ts';
 import { LaneDecisions } from './decisions.ts';
 import type { InputHandlers, LaneInputs } from './inputs.ts';
+import type { LaneWriter } from './lane-writer.ts';
 import { LaneMemory } from './memory.ts';
 import { LaneStatusChanges } from './observations.ts';
 import { LaneOutcomes } from './outcomes.ts';
@@ -35,7 +36,7 @@ const LOOK_AGAIN_MS = 1_000;
 const STEADY_MS = 30_000;
 
 export interface Ownership {
-  producer: LaneProducer;
+  writer: LaneWriter;
   /** Of the OWNER record that proved it. */
   token: string;
   /** How messages are to be read: null, as they come; else one at a time, with the one that the lane was lost at last. */
@@ -91,6 +92,7 @@ export class LaneTenure {
     };
     this.#retention = new LaneRetention(parts, this.#memory);
     const wake = (): void => this.wake();
+    ownership.writer.onBroken(wake);
     this.#alarms = new LaneAlarms(parts.clock, longestWaitMs(parts.policy), wake);
     this.#laneCalls = new LaneCalls(parts, {
       isCurrent: () => this.#stage !== 'over',
@@ -116,18 +118,16 @@ export class LaneTenure {
       const transaction = await this.#gather();
       if (this.#isOver()) return;
       if (transaction.isEmpty()) {
+        this.#ownership.writer.assertWhole();
         for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
         this.#isIdle = true;
         await this.#signal.wait(LOOK_AGAIN_MS);
         this.#isIdle = false;
         continue;
       }
-      const { producer, token } = this.#ownership;
+      const { token, writer } = this.#ownership;
       this.#attempted = this.#attemptOf(transaction);
-      await producer.commit(
-        transaction.records({ token, topicIds: this.#inputs.topicIds() }, this.#inputs.positions()),
-        transaction.groupOffsets(),
-      );
+      await writer.commit(transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, this.#inputs.positions()));
       if (this.#isOver()) return;
       this.#committed(transaction);
     }
@@ -158,10 +158,8 @@ export class LaneTenure {
     this.wake();
   }
 
-  /** The producer is dropped, so that nothing more can be committed. */
   end(): void {
     this.#stage = 'over';
-    this.#ownership.producer.drop();
     this.#submissions.reject('the lane was lost');
     this.#alarms.clear();
     this.wake();

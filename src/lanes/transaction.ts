@@ -15,9 +15,10 @@ import {
   TRANSACTION_PREFIX,
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
-import type { GroupOffsets, MessageHeaders, OutgoingRecord } from '../producers/lane-producer.ts';
+import type { MessageHeaders, OutgoingRecord } from '../producers/transactional-producer.ts';
 import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from '../producers/topic-definitions.ts';
 import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
+import type { LaneCommit } from './committer.ts';
 
 /** Of what a topic's batch may have: a unit adds at most the rest. An answer at its limit, as entry or observation, is 2 MiB. */
 const FULL_SHARE = 0.25;
@@ -52,7 +53,8 @@ export class LaneTransaction {
   /** Ledger keys to be forgotten. */
   readonly #tombstones = new Map<string, OutgoingRecord>();
   readonly #positions = new Map<string, bigint>();
-  readonly #batchBytes = new Map<string, number>();
+  /** By topic and partition, which share it takes of what a batch there may have. */
+  readonly #shares = new Map<string, number>();
   #bytes = 0;
   #units = 0;
   #soleMessage: { topic: string; offset: bigint } | null = null;
@@ -139,21 +141,17 @@ export class LaneTransaction {
    * Everything to be written; the position record last, so that whoever has read it has read the commit.
    * @param next offsets of all input topics before this transaction
    */
-  records(owner: Pick<PositionRecord, 'token' | 'topicIds'>, next: ReadonlyMap<string, bigint>): OutgoingRecord[] {
+  toCommit(owner: Pick<PositionRecord, 'token' | 'topicIds'>, next: ReadonlyMap<string, bigint>): LaneCommit {
     const { commit } = this.#options;
     const position = encodePosition({ ...owner, commit, next: Object.fromEntries([...next, ...this.#positions]) });
-    return [
+    const records = [
       ...this.#records,
       ...[...this.#entries.values()].map(({ record }) => record),
       ...this.#transactions.values(),
       ...this.#tombstones.values(),
       this.#ledger(POSITION_KEY, position, {}),
     ];
-  }
-
-  /** For lag tools; never read back. */
-  groupOffsets(): GroupOffsets[] {
-    return [...this.#positions].map(([topic, offset]) => ({ topic, partition: this.#options.lane, offset }));
+    return { records, shares: this.#shares, bytes: this.#bytes };
   }
 
   positions(): ReadonlyMap<string, bigint> {
@@ -165,11 +163,11 @@ export class LaneTransaction {
     const { inputTopics } = this.#options;
     const bytes = recordBytes(record);
     const batch = `${record.topic}/${record.partition}`;
-    const batchBytes = (this.#batchBytes.get(batch) ?? 0) + bytes;
-    this.#batchBytes.set(batch, batchBytes);
-    this.#bytes += bytes;
     const batchBytesMax = inputTopics.has(record.topic) ? COMMAND_BATCH_BYTES_MAX : CARRIER_BYTES_MAX;
-    if (batchBytes >= batchBytesMax * FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;
+    const share = (this.#shares.get(batch) ?? 0) + bytes / batchBytesMax;
+    this.#shares.set(batch, share);
+    this.#bytes += bytes;
+    if (share >= FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;
   }
 
   #ledger(key: string, value: Buffer | null, headers: Record<string, string>): OutgoingRecord {

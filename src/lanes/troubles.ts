@@ -3,15 +3,17 @@
  * a message is to blame. Pure, but for what it remembers. Owned by the lane.
  */
 import type { Suspect } from '../ledger/ledger-records.ts';
-import { LaneProducerError } from '../producers/lane-producer.ts';
+import { TransactionFailedError } from '../producers/transactional-producer.ts';
 
 export type LaneLoss =
-  /** Another producer has the lane's transactional id, or the broker has given its transaction up. */
+  /** Another process has fenced this one's producer, or the broker has given its transaction up. */
   | 'fenced'
   /** It is not certain that the last transaction was committed. */
   | 'not-committed'
   /** The broker does not take what the lane would commit, and will not: a batch that is too large, a record that is wrong. */
   | 'refused'
+  /** The process's producer broke at the commit of another lane, or of several. */
+  | 'with-others'
   /** The group had counted this process out: the lane may have been another's. */
   | 'counted-out'
   /** An attempt to acquire it failed; it is tried again. */
@@ -60,6 +62,9 @@ export interface Attempted {
   /** The one message that it was about; null where it was about more, or none. */
   readonly soleMessage: { readonly topic: string; readonly offset: bigint } | null;
 }
+
+/** The process's producer broke at the commit of another lane, or at one of several that no lane's messages need explain. */
+export class LostWithOthersError extends Error {}
 
 export class LaneTroubles {
   #trouble: Trouble | null = null;
@@ -120,7 +125,8 @@ export class LaneTroubles {
 
 /** @param error of a transaction that did not go through */
 export function lossOf(error: unknown): LaneLoss {
-  if (!(error instanceof LaneProducerError)) return 'own-failure';
+  if (error instanceof LostWithOthersError) return 'with-others';
+  if (!(error instanceof TransactionFailedError)) return 'own-failure';
   let cause: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth += 1) {
     const { type } = cause as { type?: unknown };
@@ -129,4 +135,9 @@ export function lossOf(error: unknown): LaneLoss {
     cause = cause.cause;
   }
   return 'not-committed';
+}
+
+/** Whether what was to be committed is to blame, and would be again. */
+export function wasRefused(error: unknown): boolean {
+  return lossOf(error) === 'refused';
 }

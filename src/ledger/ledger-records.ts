@@ -5,6 +5,7 @@
  *   c:<key>         the entry of a command
  *   t:<id>          the state of a transaction (src/status)
  *   !owner          who owns the lane since when; its token marks the end of a restore
+ *   !released       the owner's token, behind all that it wrote: it writes to the lane no more
  *   !position       the next offset of each input topic, the topics' ids, and the number of the owner's commit
  *   !suspect        the message that the owner reads alone, for the lane was lost over and over; or none
  *   !poll           how far the status poller is (src/status); lane 0 alone
@@ -18,6 +19,7 @@ import type { Entry } from './entry.ts';
 export const ENTRY_PREFIX = 'c:';
 export const TRANSACTION_PREFIX = 't:';
 export const OWNER_KEY = '!owner';
+export const RELEASED_KEY = '!released';
 export const POSITION_KEY = '!position';
 export const SUSPECT_KEY = '!suspect';
 
@@ -107,6 +109,16 @@ const positionRecord: z.ZodType<PositionRecord> = z.object({
 /** @throws LedgerFormatError for what is no such record */
 export function decodeOwner(value: Buffer): OwnerRecord {
   return readAs(ownerRecord, decode(value), OWNER_KEY);
+}
+
+/** @param token of the owner that writes to the lane no more */
+export function encodeReleased(token: string): Buffer {
+  return encode({ token });
+}
+
+/** @returns the token */
+export function decodeReleased(value: Buffer): unknown {
+  return decode(value)['token'];
 }
 
 /** @param suspect null: none is any more */

@@ -97,6 +97,7 @@ export const LANE_LOSSES = every<LaneLoss>({
   fenced: true,
   'not-committed': true,
   refused: true,
+  'with-others': true,
   'counted-out': true,
   'not-acquired': true,
   'own-failure': true,

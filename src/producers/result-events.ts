@@ -4,7 +4,7 @@ import { eventHeaders, eventId, eventIdNames } from '../records/cloud-events.ts'
 import type { RecordRegistry } from '../records/registry.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { CommandResult } from '../records/types.ts';
-import type { OutgoingRecord } from './lane-producer.ts';
+import type { OutgoingRecord } from './transactional-producer.ts';
 
 export interface ResultWriter {
   readonly registry: RecordRegistry;

@@ -3,7 +3,7 @@ import type { Carried } from '../ledger/entry.ts';
 import { eventHeaders, eventId, eventIdNames } from '../records/cloud-events.ts';
 import { laneOf } from '../records/keys.ts';
 import type { Reduction } from '../status/reducer.ts';
-import type { OutgoingRecord } from './lane-producer.ts';
+import type { OutgoingRecord } from './transactional-producer.ts';
 import type { ResultWriter } from './result-events.ts';
 
 /** The records of one reduction: none, or the changes it found. @throws RegistryError when a schema cannot be had */

@@ -11,8 +11,10 @@ import { TopicTail, type TailedRecord } from '../consumers/topic-tail.ts';
 import {
   decodeOwner,
   decodePosition,
+  decodeReleased,
   OWNER_KEY,
   POSITION_KEY,
+  RELEASED_KEY,
   TRANSACTION_PREFIX,
   type OwnerRecord,
 } from '../ledger/ledger-records.ts';
@@ -44,7 +46,7 @@ export interface LedgerReaderOptions {
 
 interface OwnerWait {
   readonly token: string;
-  readonly earlier: OwnerRecord[];
+  earlier: OwnerRecord[];
   readonly resolve: (earlier: readonly OwnerRecord[]) => void;
 }
 
@@ -95,7 +97,7 @@ export class LedgerReader {
 
   /**
    * Resolves when the owner record with the token has been applied; rejects after the deadline.
-   * @returns owners that were applied since this was asked for, before that one
+   * @returns owners that were applied since this was asked for, before that one, and have not released the lane by then
    */
   async seen(lane: number, token: string, deadlineMs: number): Promise<readonly OwnerRecord[]> {
     const { promise, reject, resolve } = Promise.withResolvers<readonly OwnerRecord[]>();
@@ -172,6 +174,10 @@ export class LedgerReader {
       const wait = this.#waiting.get(lane);
       if (wait?.token === owner.token) wait.resolve(wait.earlier);
       else wait?.earlier.push(owner);
+    } else if (key === RELEASED_KEY) {
+      const wait = this.#waiting.get(lane);
+      const released = decodeReleased(value);
+      if (wait !== undefined) wait.earlier = wait.earlier.filter(({ token }) => token !== released);
     }
   }
 }

@@ -208,7 +208,7 @@ describe('resources of operators', () => {
       ),
       'group acme-commands': 'Read Describe',
       'group acme-commands-ledger-*': 'Read Describe',
-      'transactionalId acme-commands-lane-*': 'Write Describe',
+      'transactionalId acme-commands-process-*': 'Write Describe',
     });
   });
 });

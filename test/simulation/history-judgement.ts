@@ -224,17 +224,15 @@ function withAge(command: ChaosCommand, { disturbed, honourKeys }: JudgedHistory
   return isOneShot && honourKeys.includes(operation) ? { ...command, hasExpiry: true } : command;
 }
 
-/** Only the owner commits, and positions never step back. */
+/** From an owner's record on to its last commit only it commits, and positions never step back. */
 function judgeLedger(ledger: readonly TopicRecord[]): string[] {
-  const wrong: string[] = [];
-  const owners = new Map<number, string>();
+  const wrong = [...Map.groupBy(ledger, ({ partition }) => partition)].flatMap(([lane, records]) =>
+    judgeOwners(lane, records),
+  );
   const positions = new Map<string, bigint>();
   for (const { key, offset, partition, value } of ledger) {
-    if (value === null) continue;
-    if (key?.toString() === OWNER_KEY) owners.set(partition, decodeOwner(value).token);
-    if (key?.toString() !== POSITION_KEY) continue;
-    const { next, token } = decodePosition(value);
-    if (owners.get(partition) !== token) wrong.push(`lane ${partition}: a commit of a former owner at ${offset}`);
+    if (value === null || key?.toString() !== POSITION_KEY) continue;
+    const { next } = decodePosition(value);
     for (const [topic, position] of Object.entries(next)) {
       const name = `${topic}/${partition}`;
       if (position < (positions.get(name) ?? 0n))
@@ -243,6 +241,23 @@ function judgeLedger(ledger: readonly TopicRecord[]): string[] {
     }
   }
   return wrong;
+}
+
+/** An owner that did not open the lane, for it had to fence another first, has no commits. */
+function judgeOwners(lane: number, records: readonly TopicRecord[]): string[] {
+  const began = new Map<string, bigint>();
+  const commits: { token: string; offset: bigint }[] = [];
+  for (const { key, offset, value } of records) {
+    if (value === null) continue;
+    if (key?.toString() === OWNER_KEY) began.set(decodeOwner(value).token, offset);
+    if (key?.toString() === POSITION_KEY) commits.push({ token: decodePosition(value).token, offset });
+  }
+  return commits.flatMap(({ offset, token }) => {
+    const from = began.get(token);
+    if (from === undefined) return [`lane ${lane}: a commit of nobody's at ${offset}`];
+    const other = commits.find((commit) => commit.token !== token && commit.offset > from && commit.offset < offset);
+    return other === undefined ? [] : [`lane ${lane}: a commit of a former owner at ${other.offset}`];
+  });
 }
 
 /** A call is sent from a committed intent of its process, and by nobody whose lane has long been another's. */

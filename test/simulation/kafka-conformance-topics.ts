@@ -5,7 +5,7 @@ import { lossOf } from '../../src/lanes/troubles.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
-import { LaneProducerError } from '../../src/producers/lane-producer.ts';
+import { TransactionFailedError } from '../../src/producers/transactional-producer.ts';
 import { kafkaTools, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';
 
 const BATCH_BYTES_MAX = 10_000;
@@ -24,9 +24,9 @@ export function testTopics(kafka: () => KafkaInTest): void {
   const offsetsOf = (groupId: string): TopicOffsets =>
     new TopicOffsets(kafka().settings, { groupId, clientId: groupId, clock: systemClock, log: silent });
   const published = async (topic: string, id: string, values: readonly string[]): Promise<void> => {
-    const producer = producerOf(id, id);
+    const producer = producerOf(id);
     await producer.open();
-    for (const value of values) await producer.commit([record(topic, value)], []);
+    for (const value of values) await producer.commit([record(topic, value)]);
     await producer.close();
   };
   /** All batches that a member is given, beginning where it seeks. */
@@ -52,15 +52,15 @@ export function testTopics(kafka: () => KafkaInTest): void {
     return batches;
   };
 
-  kafkaTest('a batch that is larger than its topic takes is refused by name', async ({ groupId, id, topic }) => {
+  kafkaTest('a batch that is larger than its topic takes is refused by name', async ({ id, topic }) => {
     await kafka().makeTopic(topic, 1, { 'max.message.bytes': String(BATCH_BYTES_MAX) });
-    const producer = producerOf(id, groupId);
+    const producer = producerOf(id);
     await producer.open();
-    await producer.commit([record(topic, 'x'.repeat(BATCH_BYTES_MAX / 4))], []);
+    await producer.commit([record(topic, 'x'.repeat(BATCH_BYTES_MAX / 4))]);
     const refused: unknown = await producer
-      .commit([record(topic, 'x'.repeat(BATCH_BYTES_MAX / 3))], [])
+      .commit([record(topic, 'x'.repeat(BATCH_BYTES_MAX / 3))])
       .catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(LaneProducerError);
+    expect(refused).toBeInstanceOf(TransactionFailedError);
     expect(typesOf(refused)).toContain('MESSAGE_TOO_LARGE');
     expect(lossOf(refused)).toBe('refused');
     await producer.close();
@@ -104,9 +104,9 @@ export function testTopics(kafka: () => KafkaInTest): void {
     'headers are read as they were written, without a value and of any name',
     async ({ groupId, id, topic }) => {
       await kafka().makeTopic(topic, 1);
-      const producer = producerOf(id, groupId);
+      const producer = producerOf(id);
       await producer.open();
-      await producer.commit([{ ...record(topic, 'a'), headers: { none: null, constructor: 'b' } }], []);
+      await producer.commit([{ ...record(topic, 'a'), headers: { none: null, constructor: 'b' } }]);
       await producer.close();
       const batches = await fetchedFrom({ groupId, topic }, 0n, (fetched) => taken(fetched).length === 1);
       const [message] = batches.flatMap(({ messages }) => messages);
@@ -137,10 +137,14 @@ export function testTopics(kafka: () => KafkaInTest): void {
   kafkaTest('a topic that is deleted and made again begins at 0, and the group has no offset in it', async (given) => {
     const { groupId, id, topic } = given;
     await kafka().makeTopic(topic, 1);
-    const producer = producerOf(id, groupId);
+    const producer = producerOf(id);
     await producer.open();
-    await producer.commit([record(topic, 'a')], [{ topic, partition: 0, offset: 1n }]);
+    await producer.commit([record(topic, 'a')]);
     await producer.close();
+    const member = memberOf(topic, groupId, 1, {});
+    await member.start();
+    await member.commitOffsets([{ topic, lane: 0, offset: 1n }]);
+    await member.stop();
     const before = offsetsOf(groupId);
     await until(async () => (await before.startOf(topic, 0)).committedOffset === 1n);
     await before.stop();

@@ -4,46 +4,61 @@ import type { FetchedBatch } from '../../src/consumers/group-member.ts';
 import { sleep } from '../../src/consumers/signal.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { systemClock } from '../../src/clock.ts';
-import { LaneProducerError } from '../../src/producers/lane-producer.ts';
+import { TransactionFailedError } from '../../src/producers/transactional-producer.ts';
 import { kafkaTools, SESSION_TIMEOUT_MS, SETTLE_MS, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';
 
 export function testKafka(kafka: () => KafkaInTest): void {
   const { kafkaTest, memberOf, openTransaction, producerOf, record, valuesOf } = kafkaTools(kafka);
 
-  kafkaTest('what is committed is read in the order of its partition', async ({ groupId, id, topic }) => {
+  kafkaTest('what is committed is read in the order of its partition', async ({ id, topic }) => {
     await kafka().makeTopic(topic, 2);
-    const producer = producerOf(id, groupId);
+    const producer = producerOf(id);
     await producer.open();
-    await producer.commit([record(topic, 'a'), record(topic, 'b')], []);
-    await producer.commit([record(topic, 'c'), record(topic, 'd', 1)], []);
+    await producer.commit([record(topic, 'a'), record(topic, 'b')]);
+    await producer.commit([record(topic, 'c'), record(topic, 'd', 1)]);
     await producer.close();
     await until(async () => (await valuesOf(topic)).length === 4);
     expect((await valuesOf(topic)).filter((value) => value !== 'd')).toEqual(['a', 'b', 'c']);
   });
 
   kafkaTest(
-    'the next producer of a lane fences the one before: nothing of it is committed any more',
-    async ({ groupId, id, topic }) => {
+    'the next producer of a transactional id fences the one before: nothing of it is committed any more',
+    async ({ id, topic }) => {
       await kafka().makeTopic(topic, 1);
-      const [former, next] = [producerOf(id, groupId), producerOf(id, groupId)];
+      const [former, next] = [producerOf(id), producerOf(id)];
       await former.open();
-      await former.commit([record(topic, 'former')], []);
+      await former.commit([record(topic, 'former')]);
       await next.open();
-      await next.commit([record(topic, 'next')], []);
-      await expect(former.commit([record(topic, 'too late')], [])).rejects.toThrow(LaneProducerError);
-      await expect(former.commit([record(topic, 'even later')], [])).rejects.toThrow(LaneProducerError);
+      await next.commit([record(topic, 'next')]);
+      await expect(former.commit([record(topic, 'too late')])).rejects.toThrow(TransactionFailedError);
+      await expect(former.commit([record(topic, 'even later')])).rejects.toThrow(TransactionFailedError);
       await Promise.all([former.close(), next.close()]);
       await until(async () => (await valuesOf(topic)).length === 2);
       expect(await valuesOf(topic)).toEqual(['former', 'next']);
     },
   );
 
-  kafkaTest('a transaction that a producer left open is aborted by the next one', async ({ groupId, id, topic }) => {
+  kafkaTest(
+    'a producer that is fenced by name commits nothing more, what it left open included',
+    async ({ id, topic }) => {
+      await kafka().makeTopic(topic, 1);
+      const open = await openTransaction(id, topic, 'left open');
+      await producerOf(id).fence();
+      const other = producerOf(`${id}-other`);
+      await other.open();
+      await other.commit([record(topic, 'other')]);
+      expect(await valuesOf(topic)).toEqual(['other']);
+      await expect(open.commit()).rejects.toThrow();
+      await other.close();
+    },
+  );
+
+  kafkaTest('a transaction that a producer left open is aborted by the next one', async ({ id, topic }) => {
     await kafka().makeTopic(topic, 1);
     const open = await openTransaction(id, topic, 'left open');
-    const next = producerOf(id, groupId);
+    const next = producerOf(id);
     await next.open();
-    await next.commit([record(topic, 'next')], []);
+    await next.commit([record(topic, 'next')]);
     await next.close();
     await expect(open.commit()).rejects.toThrow();
     await until(async () => (await valuesOf(topic)).length > 0);
@@ -52,12 +67,12 @@ export function testKafka(kafka: () => KafkaInTest): void {
 
   kafkaTest(
     'readers see nothing behind a transaction that is open, not even what is committed',
-    async ({ groupId, id, topic }) => {
+    async ({ id, topic }) => {
       await kafka().makeTopic(topic, 1);
       const open = await openTransaction(id, topic, 'first');
-      const other = producerOf(`${id}-other`, groupId);
+      const other = producerOf(`${id}-other`);
       await other.open();
-      await other.commit([record(topic, 'second')], []);
+      await other.commit([record(topic, 'second')]);
       await sleep(SETTLE_MS);
       expect(await valuesOf(topic)).toEqual([]);
       await open.commit();
@@ -67,29 +82,25 @@ export function testKafka(kafka: () => KafkaInTest): void {
     },
   );
 
-  kafkaTest(
-    'group offsets come with their transaction, and none of one that was fenced',
-    async ({ groupId, id, topic }) => {
-      await kafka().makeTopic(topic, 1);
-      const offsets = new TopicOffsets(kafka().settings, {
-        groupId,
-        clientId: groupId,
-        clock: systemClock,
-        log: silent,
-      });
-      const committed = async (): Promise<bigint | null> => (await offsets.startOf(topic, 0)).committedOffset;
-      const [former, next] = [producerOf(id, groupId), producerOf(id, groupId)];
-      await former.open();
-      await former.commit([record(topic, 'a')], [{ topic, partition: 0, offset: 1n }]);
-      await until(async () => (await committed()) === 1n);
-      await next.open();
-      await next.commit([record(topic, 'b')], []);
-      await expect(former.commit([record(topic, 'c')], [{ topic, partition: 0, offset: 3n }])).rejects.toThrow();
-      await sleep(SETTLE_MS);
-      expect(await committed()).toBe(1n);
-      await Promise.all([former.close(), next.close(), offsets.stop()]);
-    },
-  );
+  kafkaTest('a member tells the group its offsets, and is known by name while it is a member', async (given) => {
+    const { groupId, topic } = given;
+    await kafka().makeTopic(topic, 1);
+    const offsets = new TopicOffsets(kafka().settings, { groupId, clientId: groupId, clock: systemClock, log: silent });
+    const lanes: (readonly number[])[] = [[], []];
+    const members = lanes.map((_, index) =>
+      memberOf(topic, groupId, 1, { assigned: (assigned) => void (lanes[index] = assigned) }),
+    );
+    await Promise.all(members.map((member) => member.start()));
+    await until(async () => (await offsets.members()).length === 2);
+    await until(() => lanes.flat().length === 1);
+    const owner = members[lanes[0]?.length === 1 ? 0 : 1];
+    await owner?.commitOffsets([{ topic, lane: 0, offset: 5n }]);
+    await until(async () => (await offsets.startOf(topic, 0)).committedOffset === 5n);
+    await members[0]?.stop();
+    await until(async () => (await offsets.members()).length === 1);
+    expect((await offsets.members())[0]).toMatchObject({ clientId: expect.stringContaining(groupId) as string });
+    await Promise.all([members[1]?.stop(), offsets.stop()]);
+  });
 
   kafkaTest('lanes are shared among members, and go to those that are left', async ({ groupId, topic }) => {
     await kafka().makeTopic(topic, 4);
@@ -110,9 +121,9 @@ export function testKafka(kafka: () => KafkaInTest): void {
     'a member is given batches from where it sought, one after the other, and none while it is paused',
     async ({ groupId, id, topic }) => {
       await kafka().makeTopic(topic, 1);
-      const producer = producerOf(id, groupId);
+      const producer = producerOf(id);
       await producer.open();
-      for (const value of ['a', 'b', 'c']) await producer.commit([record(topic, value)], []);
+      for (const value of ['a', 'b', 'c']) await producer.commit([record(topic, value)]);
       const batches: FetchedBatch[] = [];
       let isReady = false;
       const member = memberOf(topic, groupId, 1, {
@@ -132,7 +143,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
       expect(batches).toEqual([]);
       member.resume(topic, 0);
       await until(() => taken(batches).length === 2);
-      await producer.commit([record(topic, 'd')], []);
+      await producer.commit([record(topic, 'd')]);
       await until(() => taken(batches).length === 3);
       await Promise.all([producer.close(), member.stop()]);
       expect(taken(batches)).toEqual(['b', 'c', 'd']);
@@ -147,9 +158,9 @@ export function testKafka(kafka: () => KafkaInTest): void {
     async ({ groupId, id, topic }) => {
       await kafka().makeTopic(topic, 1);
       const open = await openTransaction(id, topic, 'aborted');
-      const next = producerOf(id, groupId);
+      const next = producerOf(id);
       await next.open();
-      await next.commit([record(topic, 'kept')], []);
+      await next.commit([record(topic, 'kept')]);
       await expect(open.commit()).rejects.toThrow();
       const passed: bigint[] = [];
       const batches: FetchedBatch[] = [];

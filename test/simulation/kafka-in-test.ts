@@ -7,7 +7,7 @@ import { sleep } from '../../src/consumers/signal.ts';
 import { openTopicReader } from '../../src/consumers/outside/topic-reader.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createKafka, LANE_RETRY, PATIENT_RETRY, type KafkaSettings } from '../../src/producers/kafka-client.ts';
-import { LaneProducer, type OutgoingRecord } from '../../src/producers/lane-producer.ts';
+import { TransactionalProducer, type OutgoingRecord } from '../../src/producers/transactional-producer.ts';
 
 export interface KafkaInTest {
   readonly settings: KafkaSettings;
@@ -33,7 +33,7 @@ export interface Names {
 }
 
 export interface KafkaTools {
-  producerOf: (id: string, groupId: string) => LaneProducer;
+  producerOf: (id: string) => TransactionalProducer;
   record: (topic: string, value: string, partition?: number) => OutgoingRecord;
   openTransaction: (id: string, topic: string, value: string) => Promise<{ commit: () => Promise<void> }>;
   valuesOf: (topic: string) => Promise<string[]>;
@@ -49,8 +49,8 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
     const name = `conformance-${randomUUID()}`;
     return { topic: name, groupId: `${name}-group`, id: `${name}-lane` };
   };
-  const producerOf = (id: string, groupId: string): LaneProducer =>
-    new LaneProducer(kafka().settings, { transactionalId: id, groupId, clientId: id, log: silent });
+  const producerOf = (id: string): TransactionalProducer =>
+    new TransactionalProducer(kafka().settings, { transactionalId: id, clientId: id, log: silent });
   const record = (topic: string, value: string, partition = 0): OutgoingRecord => ({
     topic,
     partition,

@@ -20,6 +20,7 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     processId: 'process',
     topics: topicNames('test'),
     commandTypes: ['transfer-in'],
+    groupId: 'group',
     policy: { apiTimeoutMs: 1_000 },
     retention: { doneMs: 1e9, transactionMs: 1e9 },
     index: new MemoryIndex(1),
@@ -28,7 +29,19 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     clock: systemClock,
     log: { info: silence, warn: silence, error: silence },
     reports: { laneLost: silence },
-    makeProducer: () => ({ open: async () => undefined, commit: async () => void (isTaken = true), drop: silence }),
+    committer: {
+      writer: () => ({
+        transactionalId: 'group-process-1',
+        commit: async () => void (isTaken = true),
+        cancel: silence,
+        isBroken: () => false,
+        assertWhole: silence,
+        onBroken: () => silence,
+      }),
+      fence: async () => undefined,
+      fenced: () => new Set(),
+    },
+    isMember: async () => false,
     member: { seek: silence, resume: silence, isConfirmedSinceMs: () => true },
     offsets: {
       startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: committedOffset(isTaken) }),

@@ -50,6 +50,8 @@ export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwor
           }),
         })),
       ),
+    describeGroups: (groupIds: readonly string[]) =>
+      request(() => ({ groups: groupIds.map((groupId) => ({ groupId, members: broker.groups.members(groupId) })) })),
     deleteTopics: ({ topics }: { topics: readonly string[] }) =>
       request(() => {
         for (const topic of topics) broker.deleteTopic(topic);

@@ -60,7 +60,6 @@ const DEFAULT_CONFIG: TopicConfig = {
 interface Running {
   readonly transaction: BrokerTransaction;
   readonly logs: Set<SimulatedLog>;
-  readonly offsets: { groupId: string; topic: string; partition: number; offset: bigint }[];
   timeout: { cancel: () => void };
 }
 
@@ -195,16 +194,6 @@ export class SimulatedBroker {
     return first;
   }
 
-  addOffsets(
-    id: string,
-    epoch: number,
-    groupId: string,
-    offsets: readonly { topic: string; partition: number; offset: bigint }[],
-    timeoutMs: number,
-  ): void {
-    this.#runningOf(id, epoch, timeoutMs).offsets.push(...offsets.map((offset) => ({ groupId, ...offset })));
-  }
-
   end(id: string, epoch: number, outcome: 'committed' | 'aborted'): void {
     const producer = this.#checked(id, epoch);
     if (producer.running === null) throw brokerError('INVALID_TXN_STATE');
@@ -228,7 +217,7 @@ export class SimulatedBroker {
     const producer = this.#checked(id, epoch);
     if (producer.running === null) {
       const transaction: BrokerTransaction = { transactionalId: id, epoch, outcome: null };
-      const running: Running = { transaction, logs: new Set(), offsets: [], timeout: { cancel: () => undefined } };
+      const running: Running = { transaction, logs: new Set(), timeout: { cancel: () => undefined } };
       producer.running = running;
       running.timeout = this.#time.after(timeoutMs, null, () => {
         producer.epoch += 1;
@@ -254,10 +243,7 @@ export class SimulatedBroker {
         written();
       });
     }
-    this.#time.after(this.#markerMs(), null, () => {
-      if (outcome === 'committed') for (const offset of running.offsets) this.groups.commit(offset.groupId, offset);
-      written();
-    });
+    this.#time.after(this.#markerMs(), null, written);
   }
 
   #markerMs(): number {

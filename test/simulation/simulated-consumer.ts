@@ -18,6 +18,7 @@ const { AssignerProtocol } = kafkajs;
 
 export interface ConsumerSettings {
   readonly groupId: string;
+  readonly clientId: string;
   readonly partitionAssigners?: readonly PartitionAssigner[];
   readonly sessionTimeout: number;
   readonly heartbeatInterval: number;
@@ -108,6 +109,14 @@ export class SimulatedConsumer {
       for (const partition of partitions) this.#fetcher.resume({ topic, partition });
   }
 
+  async commitOffsets(offsets: readonly { topic: string; partition: number; offset: string }[]): Promise<void> {
+    const { groupId } = this.#settings;
+    const [memberId, generation] = [this.#memberId, this.#generation];
+    await this.#network.request(this.#owner, 'offsets', () =>
+      this.#broker.groups.commit(groupId, memberId, generation, offsets),
+    );
+  }
+
   async disconnect(): Promise<void> {
     if (!this.#isRunning) return;
     this.#isRunning = false;
@@ -117,7 +126,7 @@ export class SimulatedConsumer {
   }
 
   async #join(): Promise<void> {
-    const { groupId, rebalanceTimeout, sessionTimeout } = this.#settings;
+    const { clientId, groupId, rebalanceTimeout, sessionTimeout } = this.#settings;
     this.#fetcher.stop();
     if (this.#isJoining) return;
     this.#isJoining = true;
@@ -126,6 +135,7 @@ export class SimulatedConsumer {
         const protocol = this.#assigner?.protocol({ topics: this.#topics });
         const request = {
           groupId,
+          clientId,
           memberId: this.#memberId,
           sessionTimeoutMs: sessionTimeout,
           rebalanceTimeoutMs: rebalanceTimeout ?? REBALANCE_TIMEOUT_MS,

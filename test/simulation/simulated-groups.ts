@@ -10,6 +10,7 @@ import type { VirtualTime } from './virtual-time.ts';
 
 export interface JoinRequest {
   readonly groupId: string;
+  readonly clientId: string;
   /** Empty: a new member. */
   readonly memberId: string;
   readonly sessionTimeoutMs: number;
@@ -55,8 +56,26 @@ export class SimulatedGroups {
     this.#draws = draws;
   }
 
-  commit(groupId: string, { topic, partition, offset }: { topic: string; partition: number; offset: bigint }): void {
-    this.#group(groupId).offsets.set(`${topic}/${partition}`, offset);
+  /** Of a member of the present generation. */
+  commit(
+    groupId: string,
+    memberId: string,
+    generation: number,
+    offsets: readonly { topic: string; partition: number; offset: string }[],
+  ): void {
+    const group = this.#group(groupId);
+    if (!group.members.has(memberId)) throw brokerError('UNKNOWN_MEMBER_ID');
+    if (generation !== group.generation) throw brokerError('ILLEGAL_GENERATION');
+    for (const { offset, partition, topic } of offsets) group.offsets.set(`${topic}/${partition}`, BigInt(offset));
+  }
+
+  members(groupId: string): { clientId: string; clientHost: string; memberAssignment: Buffer }[] {
+    const { assignments, members } = this.#group(groupId);
+    return [...members].map(([memberId, { request }]) => ({
+      clientId: request.clientId,
+      clientHost: '/simulated',
+      memberAssignment: assignments.get(memberId) ?? Buffer.alloc(0),
+    }));
   }
 
   committed(groupId: string, topic: string, partition: number): bigint | null {

@@ -22,8 +22,12 @@ export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork)
   const real = replaced.Kafka;
   replaced.Kafka = class {
     readonly #owner = network.time.current;
-    consumer(settings: ConsumerSettings): SimulatedConsumer {
-      return new SimulatedConsumer(broker, network, this.#owner, settings);
+    readonly #clientId: string;
+    constructor({ clientId }: { clientId: string }) {
+      this.#clientId = clientId;
+    }
+    consumer(settings: Omit<ConsumerSettings, 'clientId'>): SimulatedConsumer {
+      return new SimulatedConsumer(broker, network, this.#owner, { ...settings, clientId: this.#clientId });
     }
     producer(settings: ProducerSettings): object {
       return producerOf(broker, network, this.#owner, settings);
@@ -48,11 +52,6 @@ interface GivenMessage {
   readonly headers: Readonly<Record<string, string | Buffer | null | (string | Buffer | null)[]>>;
 }
 
-interface GivenOffsets {
-  readonly consumerGroupId: string;
-  readonly topics: readonly { topic: string; partitions: readonly { partition: number; offset: string }[] }[];
-}
-
 function producerOf(
   broker: SimulatedBroker,
   network: SimulatedNetwork,
@@ -75,7 +74,7 @@ function producerOf(
       waitMs = Math.min(waitMs * RETRY_FACTOR, RETRY_MAX_MS);
     }
   };
-  const transaction = (current: number): object => ({
+  const transaction = (current: number, written: { isAny: boolean }): object => ({
     // Partitions are led by different brokers: each is written at its own time, or not.
     sendBatch: async ({
       topicMessages,
@@ -92,6 +91,7 @@ function producerOf(
       return Promise.all(
         parts.map(async ({ topic, partition, given }) => {
           const records = given.map(recordOf);
+          written.isAny = true;
           await request(`produce ${nameOf(topic)}`, () =>
             broker.produce(transactionalId, current, { topic, partition }, records, transactionTimeout),
           );
@@ -99,22 +99,17 @@ function producerOf(
         }),
       );
     },
-    sendOffsets: ({ consumerGroupId, topics }: GivenOffsets) => {
-      const offsets = topics.flatMap(({ topic, partitions }) =>
-        partitions.map(({ partition, offset }) => ({ topic, partition, offset: BigInt(offset) })),
-      );
-      return request('offsets', () =>
-        broker.addOffsets(transactionalId, current, consumerGroupId, offsets, transactionTimeout),
-      );
-    },
     // Sent once: its outcome stays open when the answer is lost.
     commit: () => request('commit', () => broker.end(transactionalId, current, 'committed')),
-    abort: () => request('abort', () => broker.end(transactionalId, current, 'aborted')),
+    // Of nothing the broker does not hear.
+    abort: async () => {
+      if (written.isAny) await request('abort', () => broker.end(transactionalId, current, 'aborted'));
+    },
   });
   return {
     connect: () => request('connect', () => undefined),
     transaction: async () =>
-      transaction((epoch ??= await request('initialise', () => broker.initialise(transactionalId)))),
+      transaction((epoch ??= await request('initialise', () => broker.initialise(transactionalId))), { isAny: false }),
     disconnect: async () => void (isDisconnected = true),
   };
 }

@@ -25,15 +25,35 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a new owner fences nobody',
-    file: 'lanes/lane.ts',
-    find: 'makeProducer(lane, transactionalId)',
-    replace: 'makeProducer(lane, `${transactionalId}-${this.#parts.processId}`)',
+    file: 'lanes/committer.ts',
+    find: 'this.#options.makeProducer(transactionalId).fence()',
+    replace: 'Promise.resolve()',
+  },
+  {
+    name: 'owners that turn up before a lane is ours are not fenced',
+    file: 'lanes/ownership.ts',
+    find: 'if (others.length === 0) return token;',
+    replace: 'return token;',
+  },
+  {
+    name: 'an owner that was fenced after our record counts as fenced before it',
+    file: 'lanes/ownership.ts',
+    find: 'between: await seen, fenced }',
+    replace: 'between: await seen, fenced: committer.fenced() }',
+    isToldDirectly: true,
+  },
+  {
+    name: 'the release of an earlier owner is taken for the last one’s',
+    file: 'lanes/ownership.ts',
+    find: 'released !== undefined && decodeReleased(released) === token',
+    replace: 'released !== undefined',
+    isToldDirectly: true,
   },
   {
     name: 'a new owner does not read the ledger to its end',
     file: 'lanes/ownership.ts',
-    find: ', ...(await seen)]',
-    replace: ']',
+    find: 'between: await seen, fenced }',
+    replace: 'between: [], fenced }',
   },
   {
     name: 'the progress of the group is asked for after the lane is taken',
@@ -91,9 +111,9 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a call begins before its intent is committed',
     file: 'lanes/tenure.ts',
-    find: 'const { producer, token } = this.#ownership;',
+    find: 'const { token, writer } = this.#ownership;',
     replace:
-      "const { producer, token } = this.#ownership; for (const entry of transaction.entries()) if (entry.phase.state === 'INTENT') this.#laneCalls.begin(entry);",
+      "const { token, writer } = this.#ownership; for (const entry of transaction.entries()) if (entry.phase.state === 'INTENT') this.#laneCalls.begin(entry);",
   },
   {
     name: 'each attempt has a key of its own',

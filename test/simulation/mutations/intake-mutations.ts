@@ -101,7 +101,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a transaction has any size',
     file: 'lanes/transaction.ts',
-    find: 'if (batchBytes >= batchBytesMax * FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;',
+    find: 'if (share >= FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;',
     replace: '',
     isToldDirectly: true,
   },

@@ -1,13 +1,13 @@
 /**
- * The transactional producer of one lane.
+ * A transactional producer.
  *
- *   open    connects, initialises the transactional id (which fences every earlier producer of the lane)
- *   commit  one transaction: records and group offsets, all or nothing; one at a time
- *   fence   instead of both: initialises the transactional id, and nothing else
- *   drop    for good; a new one is made for the next acquisition
+ *   open    connects
+ *   commit  one transaction, all or nothing; one at a time. The first initialises the transactional id
+ *   fence   instead of both: initialises a transactional id of another producer, and nothing else
+ *   drop    for good
  *
- * Ownership of a lane is this producer's epoch (invariant I2). Any error leaves the outcome of the transaction open, so
- * the producer is never used again after one: the lane reads back what was committed.
+ * Any error leaves the outcome of the transaction open, so the producer is never used again after one: lanes read back what
+ * was committed.
  */
 import type { IHeaders, Message, Producer } from 'kafkajs';
 import { createKafka, LANE_RETRY, type KafkaSettings } from './kafka-client.ts';
@@ -25,14 +25,8 @@ export interface OutgoingRecord {
   readonly headers: MessageHeaders;
 }
 
-export interface GroupOffsets {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: bigint;
-}
-
 /** The lane cannot go on with this producer: fenced, or its last transaction's outcome is open. */
-export class LaneProducerError extends Error {}
+export class TransactionFailedError extends Error {}
 
 /** The broker ends a transaction of a dead lane after this; results behind it wait as long. */
 export const TRANSACTION_TIMEOUT_MS = 15_000;
@@ -41,16 +35,11 @@ const COMMIT_DEADLINE_MS = 10_000;
 /** Longest connect and initialisation. */
 const OPEN_DEADLINE_MS = 15_000;
 
-export class LaneProducer {
+export class TransactionalProducer {
   readonly #producer: Producer;
-  readonly #groupId: string;
   #broken = false;
 
-  constructor(
-    settings: KafkaSettings,
-    options: { transactionalId: string; groupId: string; clientId: string; log: KafkaLog },
-  ) {
-    this.#groupId = options.groupId;
+  constructor(settings: KafkaSettings, options: { transactionalId: string; clientId: string; log: KafkaLog }) {
     this.#producer = createKafka(settings, options.clientId, { retry: LANE_RETRY, log: options.log }).producer({
       transactionalId: options.transactionalId,
       idempotent: true,
@@ -61,16 +50,16 @@ export class LaneProducer {
     });
   }
 
-  /** @throws LaneProducerError when Kafka cannot be reached in time */
+  /** @throws TransactionFailedError when Kafka cannot be reached in time */
   async open(): Promise<void> {
     await this.#guarded('open', OPEN_DEADLINE_MS, () => this.#producer.connect());
   }
 
   /**
-   * Commits records and offsets in one transaction. The first commit also initialises the transactional id.
-   * @throws LaneProducerError whenever it is not certain that all was committed
+   * Commits the records in one transaction. The first commit also initialises the transactional id.
+   * @throws TransactionFailedError whenever it is not certain that all was committed
    */
-  async commit(records: readonly OutgoingRecord[], offsets: readonly GroupOffsets[]): Promise<void> {
+  async commit(records: readonly OutgoingRecord[]): Promise<void> {
     await this.#guarded('commit', COMMIT_DEADLINE_MS, async () => {
       const transaction = await this.#producer.transaction();
       const topicMessages = byTopic(records);
@@ -80,8 +69,6 @@ export class LaneProducer {
         if (errorCode === 0) wanted.delete(`${topicName}/${partition}`);
       }
       if (wanted.size > 0) throw new Error(`not acknowledged: ${[...wanted].join(', ')}`);
-      if (offsets.length > 0)
-        await transaction.sendOffsets({ consumerGroupId: this.#groupId, topics: offsetTopics(offsets) });
       await transaction.commit();
     });
   }
@@ -89,7 +76,7 @@ export class LaneProducer {
   /**
    * Ends every producer of the transactional id: an open transaction is aborted, what is sent later is refused. For good
    * for this producer, too.
-   * @throws LaneProducerError when that is not certain
+   * @throws TransactionFailedError when that is not certain
    */
   async fence(): Promise<void> {
     try {
@@ -116,7 +103,7 @@ export class LaneProducer {
   }
 
   async #guarded(what: string, deadlineMs: number, work: () => Promise<void>): Promise<void> {
-    if (this.#broken) throw new LaneProducerError(`${what}: the producer was dropped`);
+    if (this.#broken) throw new TransactionFailedError(`${what}: the producer was dropped`);
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => reject(new Error(`not done within ${deadlineMs} ms`)), deadlineMs);
@@ -125,7 +112,7 @@ export class LaneProducer {
       await Promise.race([work(), deadline]);
     } catch (error) {
       this.#broken = true;
-      throw new LaneProducerError(`${what} failed: ${error instanceof Error ? error.message : String(error)}`, {
+      throw new TransactionFailedError(`${what} failed: ${error instanceof Error ? error.message : String(error)}`, {
         cause: error,
       });
     } finally {
@@ -145,14 +132,5 @@ function byTopic(records: readonly OutgoingRecord[]): { topic: string; messages:
       value,
       headers: headers as IHeaders,
     })),
-  }));
-}
-
-function offsetTopics(
-  offsets: readonly GroupOffsets[],
-): { topic: string; partitions: { partition: number; offset: string }[] }[] {
-  return offsets.map(({ topic, partition, offset }) => ({
-    topic,
-    partitions: [{ partition, offset: offset.toString() }],
   }));
 }

@@ -1,0 +1,223 @@
+/**
+ * The transactions of this process: what its lanes have gathered goes out together, one transaction after the other.
+ *
+ *   waiting     lanes hand over what they have gathered while the transaction before is under way
+ *   committing  what waits goes into one transaction, as much as every partition takes; all of it is committed, or none
+ *   broken      a transaction did not go through: every lane that writes here is lost, and takes its lane again with a
+ *               writer under another transactional id
+ *
+ * A transactional id is never used again: whoever fences it fences what it was used for, and nothing that came after.
+ * Owns the writer of the present, and remembers which ids it has fenced.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import {
+  TransactionFailedError,
+  type TransactionalProducer,
+  type OutgoingRecord,
+} from '../producers/transactional-producer.ts';
+import { LostWithOthersError, wasRefused } from './troubles.ts';
+
+/** What one lane has gathered. */
+export interface LaneCommit {
+  readonly records: readonly OutgoingRecord[];
+  /** By topic and partition, which share it takes of what a batch there may have. */
+  readonly shares: ReadonlyMap<string, number>;
+  readonly bytes: number;
+}
+
+export interface CommitterOptions {
+  readonly groupId: string;
+  readonly makeProducer: (transactionalId: string) => TransactionalProducer;
+  readonly clock: Clock;
+}
+
+/** Of all lanes of one transaction: bounds memory and the time to its commit. */
+const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
+/** After the broker refused what several lanes had together, each has transactions of its own: then it shows whose it was. */
+const APART_MS = 60_000;
+/** Ids of producers long gone; to forget one costs fencing it once more. */
+const FENCED_MAX = 1_000;
+
+interface Waiting {
+  readonly commit: LaneCommit;
+  readonly resolve: (value?: undefined) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class Committer {
+  readonly #options: CommitterOptions;
+  #writer: Writer | null = null;
+  readonly #fenced = new Set<string>();
+  readonly #fencing = new Map<string, Promise<void>>();
+  #apartUntilMs = -Infinity;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+  }
+
+  /** The writer of the present. */
+  writer(): Writer {
+    if (this.#writer === null || this.#writer.isBroken()) {
+      const { clock, groupId, makeProducer } = this.#options;
+      const transactionalId = idPrefixOf(groupId) + randomUUID();
+      this.#writer = new Writer(transactionalId, makeProducer(transactionalId), {
+        isApart: () => clock.monotonicMs() < this.#apartUntilMs,
+        onRefused: () => (this.#apartUntilMs = clock.monotonicMs() + APART_MS),
+      });
+    }
+    return this.#writer;
+  }
+
+  /** Transactional ids that this process has fenced by now. */
+  fenced(): ReadonlySet<string> {
+    return new Set(this.#fenced);
+  }
+
+  /**
+   * Ends every producer of the transactional id, for good.
+   * @throws TransactionFailedError when that is not certain
+   */
+  async fence(transactionalId: string): Promise<void> {
+    if (this.#fenced.has(transactionalId)) return;
+    const known = this.#fencing.get(transactionalId);
+    const fencing = known ?? this.#options.makeProducer(transactionalId).fence();
+    this.#fencing.set(transactionalId, fencing);
+    try {
+      await fencing;
+      if (this.#fenced.size >= FENCED_MAX) this.#fenced.clear();
+      this.#fenced.add(transactionalId);
+    } finally {
+      this.#fencing.delete(transactionalId);
+    }
+  }
+
+  /** Once what waits is committed, or the producer broke. */
+  async close(): Promise<void> {
+    await this.#writer?.close();
+  }
+}
+
+/** Of the transactional ids of a group's processes. */
+export function idPrefixOf(groupId: string): string {
+  return `${groupId}-process-`;
+}
+
+interface WriterHooks {
+  readonly isApart: () => boolean;
+  readonly onRefused: () => void;
+}
+
+export class Writer {
+  readonly transactionalId: string;
+  readonly #producer: TransactionalProducer;
+  readonly #hooks: WriterHooks;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | null = null;
+  #isOpen = false;
+  #broken: Error | null = null;
+  readonly #brokenListeners = new Set<() => void>();
+
+  constructor(transactionalId: string, producer: TransactionalProducer, hooks: WriterHooks) {
+    this.transactionalId = transactionalId;
+    this.#producer = producer;
+    this.#hooks = hooks;
+  }
+
+  isBroken(): boolean {
+    return this.#broken !== null;
+  }
+
+  /** @throws LostWithOthersError */
+  assertWhole(): void {
+    if (this.#broken !== null) throw lostWith(this.#broken);
+  }
+
+  /** @returns what ends the listening */
+  onBroken(listener: () => void): () => void {
+    this.#brokenListeners.add(listener);
+    return () => this.#brokenListeners.delete(listener);
+  }
+
+  /**
+   * With the next transaction that has room, after all that was handed over before.
+   * @throws TransactionFailedError, LostWithOthersError when it is not certain that it was committed; the writer is broken then
+   */
+  commit(commit: LaneCommit): Promise<void> {
+    if (this.#broken !== null) return Promise.reject(lostWith(this.#broken));
+    const { promise, reject, resolve } = Promise.withResolvers<undefined>();
+    this.#waiting.push({ commit, resolve, reject });
+    this.#running ??= this.#run();
+    return promise;
+  }
+
+  /** Where it is not under way yet. */
+  cancel(commit: LaneCommit): void {
+    const cancelled = this.#waiting.find((waiting) => waiting.commit === commit);
+    if (cancelled === undefined) return;
+    this.#waiting = this.#waiting.filter((waiting) => waiting !== cancelled);
+    cancelled.reject(new LostWithOthersError('the lane was lost before'));
+  }
+
+  async close(): Promise<void> {
+    await this.#running;
+    this.#break(new TransactionFailedError('the process ends'), []);
+  }
+
+  async #run(): Promise<void> {
+    // What others hand over in the same turn goes along.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const together = this.#take();
+      try {
+        if (!this.#isOpen) await this.#producer.open();
+        this.#isOpen = true;
+        await this.#producer.commit(together.flatMap(({ commit }) => commit.records));
+      } catch (error) {
+        this.#break(error instanceof Error ? error : new Error(String(error)), together);
+        break;
+      }
+      for (const { resolve } of together) resolve();
+    }
+    this.#running = null;
+  }
+
+  /** Those that waited longest, as far as each partition has room for them; at least one. */
+  #take(): Waiting[] {
+    const together: Waiting[] = [];
+    const shares = new Map<string, number>();
+    let bytes = 0;
+    while (this.#waiting[0] !== undefined) {
+      const { commit } = this.#waiting[0];
+      const isTooMuch =
+        this.#hooks.isApart() ||
+        bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
+        [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
+      if (together.length > 0 && isTooMuch) break;
+      together.push(this.#waiting[0]);
+      this.#waiting.shift();
+      bytes += commit.bytes;
+      for (const [batch, share] of commit.shares) shares.set(batch, (shares.get(batch) ?? 0) + share);
+    }
+    return together;
+  }
+
+  #break(error: Error, together: readonly Waiting[]): void {
+    if (this.#broken !== null) return;
+    this.#broken = error;
+    this.#producer.drop();
+    const isShared = together.length > 1;
+    const isRefused = wasRefused(error);
+    if (isShared && isRefused) this.#hooks.onRefused();
+    // Of several lanes nobody knows whose it was.
+    for (const { reject } of together) reject(isShared && isRefused ? lostWith(error) : error);
+    for (const { reject } of this.#waiting) reject(lostWith(error));
+    this.#waiting = [];
+    for (const listener of this.#brokenListeners) listener();
+    this.#brokenListeners.clear();
+  }
+}
+
+function lostWith(error: Error): LostWithOthersError {
+  return new LostWithOthersError(`the process's producer broke: ${error.message}`, { cause: error });
+}

@@ -1,0 +1,71 @@
+/**
+ * What a lane writes through, from its OWNER record on: the process's writer of that time.
+ *
+ *   open    commits of the lane, in the order in which they are handed over
+ *   ended   nothing more is taken; behind all that was, the ledger says that the owner has released its lane
+ */
+import { encodeOwner, encodeReleased, OWNER_KEY, RELEASED_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
+import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import type { LaneCommit, Writer } from './committer.ts';
+
+export class LaneWriter {
+  readonly #writer: Writer;
+  readonly #ledger: { readonly topic: string; readonly partition: number };
+  readonly #unlisten: (() => void)[] = [];
+  /** Of the OWNER record handed over last. */
+  #token: string | null = null;
+  /** The one handed over last. */
+  #last: LaneCommit | null = null;
+  #ended: Promise<void> | null = null;
+
+  constructor(writer: Writer, ledger: { topic: string; partition: number }) {
+    this.#writer = writer;
+    this.#ledger = ledger;
+  }
+
+  get transactionalId(): string {
+    return this.#writer.transactionalId;
+  }
+
+  /** @throws as `commit` does */
+  async own(owner: Omit<OwnerRecord, 'transactionalId'>): Promise<void> {
+    this.#token = owner.token;
+    const { transactionalId } = this;
+    await this.commit(ofRecord({ ...this.#ledger, key: OWNER_KEY, value: encodeOwner({ ...owner, transactionalId }) }));
+  }
+
+  /** @throws when it is not certain that it was committed: then the lane is lost */
+  async commit(commit: LaneCommit): Promise<void> {
+    if (this.#ended !== null) throw new Error('the lane has released its writer');
+    this.#last = commit;
+    await this.#writer.commit(commit);
+  }
+
+  /** @throws LostWithOthersError where the writer broke, though the lane had nothing to commit */
+  assertWhole(): void {
+    this.#writer.assertWhole();
+  }
+
+  onBroken(listener: () => void): void {
+    this.#unlisten.push(this.#writer.onBroken(listener));
+  }
+
+  /** @returns once the ledger says so, or the next owner has to find out for itself; never rejects */
+  end(): Promise<void> {
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  async #end(): Promise<void> {
+    for (const unlisten of this.#unlisten) unlisten();
+    if (this.#last !== null) this.#writer.cancel(this.#last);
+    const token = this.#token;
+    if (token === null || this.#writer.isBroken()) return;
+    const released = ofRecord({ ...this.#ledger, key: RELEASED_KEY, value: encodeReleased(token) });
+    await this.#writer.commit(released).catch(() => undefined);
+  }
+}
+
+function ofRecord(record: Omit<OutgoingRecord, 'headers'>): LaneCommit {
+  return { records: [{ ...record, headers: {} }], shares: new Map(), bytes: 0 };
+}

@@ -1,0 +1,166 @@
+/** What lanes hand over goes out together, in order, as far as partitions have room; a producer that breaks takes all along. */
+import { expect, test } from 'vitest';
+import { Committer, type LaneCommit, type Writer } from '../../src/lanes/committer.ts';
+import { lossOf } from '../../src/lanes/troubles.ts';
+import {
+  TransactionFailedError,
+  type TransactionalProducer,
+  type OutgoingRecord,
+} from '../../src/producers/transactional-producer.ts';
+
+const REFUSED = new TransactionFailedError('commit failed', {
+  cause: Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' }),
+});
+const LOST = new TransactionFailedError('commit failed: connection lost');
+
+/** What was committed, transaction by transaction; each waits to be let through. */
+class Producers {
+  readonly committed: string[][] = [];
+  readonly fenced: string[] = [];
+  readonly made: string[] = [];
+  failure: Error | null = null;
+  nowMs = 0;
+  #letThrough: (() => void)[] = [];
+
+  committer(): Committer {
+    const clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
+    return new Committer({ groupId: 'group', clock, makeProducer: (id) => this.#make(id) });
+  }
+
+  async next(): Promise<void> {
+    await settled();
+    this.#letThrough.shift()?.();
+    await settled();
+  }
+
+  #make(transactionalId: string): TransactionalProducer {
+    const producer: Pick<TransactionalProducer, 'open' | 'commit' | 'drop' | 'fence'> = {
+      open: async () => void this.made.push(transactionalId),
+      commit: async (records: readonly OutgoingRecord[]) => {
+        await new Promise<void>((resolve) => this.#letThrough.push(resolve));
+        if (this.failure !== null) throw this.failure;
+        this.committed.push(records.map(({ key }) => String(key)));
+      },
+      drop: () => undefined,
+      fence: async () => void this.fenced.push(transactionalId),
+    };
+    return producer as TransactionalProducer;
+  }
+}
+
+function of(key: string, shares: Record<string, number> = {}, bytes = 1): LaneCommit {
+  const record = { topic: 'ledger', partition: 0, key, value: null, headers: {} };
+  return { records: [record], shares: new Map(Object.entries(shares)), bytes };
+}
+
+async function settled(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** How the lane was lost, or that it was not. */
+async function fateOf(commit: Promise<void>): Promise<string> {
+  return commit.then(
+    () => 'committed',
+    (error: unknown) => lossOf(error),
+  );
+}
+
+function handOver(writer: Writer, ...commits: readonly LaneCommit[]): Promise<string>[] {
+  return commits.map((commit) => fateOf(writer.commit(commit)));
+}
+
+test('what lanes hand over while a transaction is under way goes into the next one, in that order', async () => {
+  const kafka = new Producers();
+  const writer = kafka.committer().writer();
+  const first = handOver(writer, of('a'));
+  await settled();
+  const others = handOver(writer, of('b'), of('c'), of('d'));
+  await kafka.next();
+  await kafka.next();
+  expect(await Promise.all([...first, ...others])).toEqual(Array(4).fill('committed'));
+  expect(kafka.committed).toEqual([['a'], ['b', 'c', 'd']]);
+});
+
+test('a transaction takes no more of one partition than a batch there may have, and no more bytes than are bounded', async () => {
+  const kafka = new Producers();
+  const writer = kafka.committer().writer();
+  const large = 5 * 1024 * 1024;
+  const all = handOver(
+    writer,
+    of('first'),
+    of('b', { 'observations/1': 0.6 }),
+    of('c', { 'observations/1': 0.5 }),
+    of('d', { 'observations/2': 0.5 }, large),
+    of('e', {}, large),
+  );
+  for (let transaction = 0; transaction < 4; transaction += 1) await kafka.next();
+  expect(await Promise.all(all)).toEqual(Array(5).fill('committed'));
+  expect(kafka.committed).toEqual([['first', 'b'], ['c', 'd'], ['e']]);
+});
+
+test('a lane that ends takes back what is not under way, and nothing else', async () => {
+  const kafka = new Producers();
+  const writer = kafka.committer().writer();
+  const [underWay, waiting] = [of('under way'), of('waiting')];
+  const first = handOver(writer, underWay);
+  await settled();
+  const second = handOver(writer, waiting);
+  writer.cancel(underWay);
+  writer.cancel(waiting);
+  await kafka.next();
+  expect(await Promise.all([...first, ...second])).toEqual(['committed', 'with-others']);
+  expect(kafka.committed).toEqual([['under way']]);
+});
+
+test('after a failure every lane is lost, and what comes next is written under another transactional id', async () => {
+  const kafka = new Producers();
+  const committer = kafka.committer();
+  const writer = committer.writer();
+  let told = 0;
+  writer.onBroken(() => (told += 1));
+  kafka.failure = LOST;
+  const first = handOver(writer, of('a'), of('b'));
+  await settled();
+  const waiting = handOver(writer, of('c'));
+  await kafka.next();
+  expect(await Promise.all([...first, ...waiting])).toEqual(['not-committed', 'not-committed', 'with-others']);
+  expect(await fateOf(writer.commit(of('d')))).toBe('with-others');
+  expect(() => writer.assertWhole()).toThrow();
+  expect(told).toBe(1);
+  kafka.failure = null;
+  const again = handOver(committer.writer(), of('e'));
+  await kafka.next();
+  expect(await Promise.all(again)).toEqual(['committed']);
+  expect(new Set(kafka.made).size).toBe(2);
+});
+
+test('what the broker refuses of several lanes together is nobody’s; then each commits apart, and it shows whose it is', async () => {
+  const kafka = new Producers();
+  const committer = kafka.committer();
+  kafka.failure = REFUSED;
+  const together = handOver(committer.writer(), of('a'), of('b'));
+  await kafka.next();
+  expect(await Promise.all(together)).toEqual(['with-others', 'with-others']);
+  kafka.failure = null;
+  const apart = handOver(committer.writer(), of('a'), of('b'));
+  await kafka.next();
+  expect(kafka.committed).toEqual([['a']]);
+  kafka.failure = REFUSED;
+  await kafka.next();
+  expect(await Promise.all(apart)).toEqual(['committed', 'refused']);
+  kafka.failure = null;
+  kafka.nowMs += 60_000;
+  const later = handOver(committer.writer(), of('c'), of('d'));
+  await kafka.next();
+  expect(await Promise.all(later)).toEqual(['committed', 'committed']);
+  expect(kafka.committed).toEqual([['a'], ['c', 'd']]);
+});
+
+test('a transactional id is fenced once, however many lanes ask', async () => {
+  const kafka = new Producers();
+  const committer = kafka.committer();
+  await Promise.all([committer.fence('former'), committer.fence('former'), committer.fence('other')]);
+  await committer.fence('former');
+  expect(kafka.fenced).toEqual(['former', 'other']);
+  expect([...committer.fenced()]).toEqual(['former', 'other']);
+});

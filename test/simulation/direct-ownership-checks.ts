@@ -1,0 +1,88 @@
+/** Direct checks of how a lane is taken: what decides between two owners needs instants that histories seldom meet. */
+import type { LaneWriter } from '../../src/lanes/lane-writer.ts';
+import { acquireOwnership } from '../../src/lanes/ownership.ts';
+import type { LaneParts } from '../../src/lanes/parts.ts';
+import {
+  encodeOwner,
+  encodeReleased,
+  OWNER_KEY,
+  RELEASED_KEY,
+  type OwnerRecord,
+} from '../../src/ledger/ledger-records.ts';
+import type { DirectCheck } from './direct-checks.ts';
+import { MemoryIndex } from './memory-index.ts';
+
+const NOW_MS = 1_000;
+const silence = (): void => undefined;
+
+function ownerOf(token: string): OwnerRecord {
+  return { token, processId: 'other', transactionalId: 'group-process-other', atMs: 0, barren: 0 };
+}
+
+/** The lane before it is taken: its last owner, and which ownership was released. */
+function indexWith(owner: OwnerRecord, released: string | null): MemoryIndex {
+  const index = new MemoryIndex(1);
+  const written = { state: null, timestampMs: 0 };
+  const records = [{ key: OWNER_KEY, value: encodeOwner(owner), offset: 0n, ...written }];
+  if (released !== null) records.push({ key: RELEASED_KEY, value: encodeReleased(released), offset: 1n, ...written });
+  index.applyBatch(0, records, BigInt(records.length));
+  return index;
+}
+
+/**
+ * Takes a lane.
+ * @param between owners that are read before our record, at each taking
+ * @param onOwned called while our record is being written, with what fences an id
+ * @returns what was fenced, and how often our record was written
+ */
+async function taken(
+  index: MemoryIndex,
+  between: readonly (readonly OwnerRecord[])[],
+  onOwned: (fence: (id: string) => void) => void = silence,
+): Promise<{ fences: string[]; takings: number }> {
+  const fences: string[] = [];
+  const fenced = new Set<string>();
+  let takings = 0;
+  const parts = {
+    lane: 0,
+    groupId: 'group',
+    processId: 'own',
+    policy: { apiTimeoutMs: 0 },
+    index,
+    reader: { seen: async () => between[takings] ?? [] },
+    clock: { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS },
+    log: { warn: silence, error: silence },
+    isMember: async () => false,
+    committer: {
+      fenced: () => new Set(fenced),
+      fence: async (id: string) => {
+        fences.push(id);
+        fenced.add(id);
+      },
+    },
+  };
+  const writer = {
+    transactionalId: 'group-process-own',
+    own: async () => {
+      takings += 1;
+      onOwned((id) => fenced.add(id));
+    },
+  };
+  await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, () => true);
+  return { fences, takings };
+}
+
+export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
+  {
+    wrong: 'the release of an earlier ownership is taken for the last one’s',
+    holds: async () => (await taken(indexWith(ownerOf('last'), 'earlier'), [])).fences.length === 1,
+  },
+  {
+    wrong: 'an owner that was fenced only after our record was written may have committed since, and is not noticed',
+    holds: async () => {
+      const other = ownerOf('between');
+      const fenceOther = (fence: (id: string) => void): void => fence(other.transactionalId ?? '');
+      return (await taken(indexWith(ownerOf('last'), 'last'), [[other]], fenceOther)).takings > 1;
+    },
+  },
+];
