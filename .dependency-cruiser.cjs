@@ -80,7 +80,7 @@ module.exports = {
       name: 'product-does-not-use-development',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^(dev|test)/' },
+      to: { path: '^(dev|test|proofs)/' },
     },
     {
       name: 'sandbox-stands-alone',

@@ -18,5 +18,5 @@ export default defineConfig(
       eqeqeq: ['error', 'always', { null: 'ignore' }],
     },
   },
-  { files: ['test/**'], rules: { '@typescript-eslint/no-non-null-assertion': 'off' } },
+  { files: ['test/**', 'proofs/**'], rules: { '@typescript-eslint/no-non-null-assertion': 'off' } },
 );

@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'proofs/**/*.test.ts'],
     exclude: ['test/operations/**'],
     globalSetup: ['test/support/engine.ts'],
     // Two workers: each test file brings processes of its own, and small machines have two cores.

@@ -8,7 +8,7 @@ import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { encodeTransactionState, unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
-import { donePhase, entryOf, entryRecord, intentPhase, positionRecord } from '../bench/ledger-records.ts';
+import { donePhase, entryOf, entryRecord, intentPhase, positionRecord } from '../../proofs/bench/ledger-records.ts';
 import { openIndex, removeDirectory, temporaryDirectory, type OpenIndex } from '../store/index-in-test.ts';
 
 const NOW_MS = 1_000_000;

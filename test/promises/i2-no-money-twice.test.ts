@@ -1,7 +1,7 @@
 /** Invariant I2: every call starts from a committed intent of the lane's owner, and never while an attempt is in doubt. */
 import { afterEach, expect, inject, test } from 'vitest';
-import { judge } from '../chaos/kill-judgement.ts';
-import { runKills } from '../chaos/kill-scenario.ts';
+import { judge } from '../../proofs/chaos/kill-judgement.ts';
+import { runKills } from '../../proofs/chaos/kill-scenario.ts';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
 import type { LogLine } from '../support/processor.ts';
 import { LANES } from '../support/stack.ts';

@@ -3,11 +3,11 @@
  * random messages against the pure intake. A kind that fails spoils its bench; the next one gets another.
  */
 import { afterAll, describe, expect, inject, test } from 'vitest';
-import { fuzzIntake } from '../fuzz/intake-fuzz.ts';
-import { fuzzMixture } from '../fuzz/mixture.ts';
-import { PoisonBench } from '../fuzz/poison-bench.ts';
-import { tryPoison } from '../fuzz/poison-trial.ts';
-import { Draws } from '../simulation/draws.ts';
+import { fuzzIntake } from '../../proofs/fuzz/intake-fuzz.ts';
+import { fuzzMixture } from '../../proofs/fuzz/mixture.ts';
+import { PoisonBench } from '../../proofs/fuzz/poison-bench.ts';
+import { tryPoison } from '../../proofs/fuzz/poison-trial.ts';
+import { Draws } from '../../proofs/simulation/draws.ts';
 import { POISON_KINDS } from '../support/poison.ts';
 import { LANES } from '../support/stack.ts';
 

@@ -17,7 +17,7 @@ import {
   TRANSACTION_PREFIX,
 } from '../../src/ledger/ledger-records.ts';
 import { decodeTransactionState, encodeTransactionState, unseenState } from '../../src/status/transaction-state.ts';
-import { donePhase, entryOf, entryRecord, intentPhase } from '../bench/ledger-records.ts';
+import { donePhase, entryOf, entryRecord, intentPhase } from '../../proofs/bench/ledger-records.ts';
 import { LANES, openIndex, removeDirectory, temporaryDirectory } from './index-in-test.ts';
 
 const WRITER = fileURLToPath(new URL('writing-process.ts', import.meta.url));

@@ -2,7 +2,7 @@
  * Applies batches to lane 0 until it is killed: `node writing-process.ts <state directory> <first offset>`. Prints the
  * folder, then after each batch the offset that follows it. Entry n is at offset n and has the key `key-<n>`.
  */
-import { donePhase, entryOf, entryRecord } from '../bench/ledger-records.ts';
+import { donePhase, entryOf, entryRecord } from '../../proofs/bench/ledger-records.ts';
 import { openIndex } from './index-in-test.ts';
 
 const BATCH = 25;

@@ -1,0 +1,61 @@
+/** Transfers in at a steady rate, until it is stopped; it knows when each was published. */
+import { laneOf } from '../../src/records/keys.ts';
+import { transferInOf } from '../../test/support/commands.ts';
+import type { Stack } from '../../test/support/stack.ts';
+
+/** Waited for longer than a take-over may take, to tell late from never. */
+const RESULT_MS_MAX = 60_000;
+
+export class SteadyLoad {
+  readonly #stack: Stack;
+  readonly #lanes: number;
+  readonly #timer: NodeJS.Timeout;
+  readonly #publishedMs = new Map<string, number>();
+  readonly #publishing = new Set<Promise<unknown>>();
+  #failure: unknown = null;
+  #count = 0;
+
+  constructor(stack: Stack, lanes: number, perSecond: number) {
+    this.#stack = stack;
+    this.#lanes = lanes;
+    this.#timer = setInterval(() => this.#publish(), 1000 / perSecond);
+  }
+
+  /** So many commands as the time brings have their results. */
+  async steady(ms: number): Promise<void> {
+    const before = this.#stack.journal.results().length;
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    await this.#until(() => this.#stack.journal.results().length > before, 'results of the load');
+  }
+
+  async firstResultMs(lane: number, sinceMs: number): Promise<number> {
+    const isNew = (key: string): boolean =>
+      laneOf(key, this.#lanes) === lane && (this.#publishedMs.get(key) ?? 0) > sinceMs;
+    await this.#until(() => this.#stack.journal.results().some(({ key }) => isNew(key)), `a result in lane ${lane}`);
+    return Math.round(performance.now() - sinceMs);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all(this.#publishing);
+  }
+
+  #publish(): void {
+    this.#count += 1;
+    const key = `load-${this.#count}`;
+    this.#publishedMs.set(key, performance.now());
+    const publishing = this.#stack.publisher
+      .publish('transfer-in', key, transferInOf(key))
+      .catch((error: unknown) => (this.#failure = error))
+      .finally(() => this.#publishing.delete(publishing));
+    this.#publishing.add(publishing);
+  }
+
+  #until(condition: () => boolean, what: string): Promise<void> {
+    const check = (): boolean => {
+      if (this.#failure !== null) throw new Error('a command could not be published', { cause: this.#failure });
+      return condition();
+    };
+    return this.#stack.journal.until(check, what, RESULT_MS_MAX);
+  }
+}

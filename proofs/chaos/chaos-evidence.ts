@@ -1,0 +1,88 @@
+/** Everything a chaos run is judged by. */
+import { subscribe, type PaymentEvent } from '../../src/client/index.ts';
+import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import type { CommandType } from '../../src/records/commands.ts';
+import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
+import type { BooksReport, EffectsReport } from '../../test/support/sandbox-control.ts';
+import type { Stack } from '../../test/support/stack.ts';
+import type { Plan } from './chaos-commands.ts';
+import type { Recovery } from './disturbances.ts';
+import type { OwnEnd } from './fleet.ts';
+import type { PoisonEvidence } from './poison-load.ts';
+import { underWayAtKills } from './under-way.ts';
+
+interface Gathered {
+  results: readonly ResultEvent[];
+  transactionEvents: readonly TransactionEvent[];
+  quoteEvents: readonly QuoteEvent[];
+  unreadableEvents: number;
+  deadLetters: readonly TopicRecord[];
+  effects: EffectsReport;
+  books: BooksReport;
+  /** Keys whose call may have been on its way when their process was killed or counted out, by the ledger. */
+  underWayAtKills: ReadonlySet<string>;
+}
+
+/** What commands, books and processes are judged by. */
+export interface JudgedEvidence extends Gathered {
+  plan: Plan;
+  honourKeys: readonly CommandType[];
+  /** Keys with a call that went unanswered, as the wire saw it. */
+  unclearKeys: ReadonlySet<string>;
+  /** Whether a call that ended at this instant may have been lost without its key having been seen. */
+  wasCutAround: (wallMs: number) => boolean;
+  /** The service's lists may leave transactions out: doubt that is settled by a look-up may stay. */
+  mayBeUnfound?: boolean;
+  residentBytesMax: ReadonlyMap<string, number>;
+  badStops: readonly OwnEnd[];
+  /** Bad messages that were put among the commands, if any. */
+  poison?: PoisonEvidence;
+}
+
+export interface ChaosEvidence extends JudgedEvidence {
+  elapsedMs: number;
+  /** From the end of the last disturbance until the last command had its result. */
+  healedMs: number;
+  disturbances: Readonly<Record<string, number>>;
+  recoveries: readonly Recovery[];
+  /** Calls that a fault of the service hit, by kind. */
+  faultHits: Readonly<Record<string, number>>;
+  unclearCalls: number;
+  republished: number;
+  processorsStarted: number;
+  ownEnds: readonly OwnEnd[];
+  readinessAtTheEnd: readonly unknown[];
+}
+
+/** Read anew from the beginning: what any other reader would find. */
+export async function gatherEvidence(stack: Stack): Promise<Gathered> {
+  const events: PaymentEvent[] = [];
+  const subscription = await subscribe(stack.settings, {
+    streams: ['results', 'transaction-status', 'quote-status'],
+    start: { from: 'beginning' },
+    untilEnd: true,
+    onEvent: (event) => void events.push(event),
+  });
+  await subscription.ended;
+  await subscription.close();
+  const deadLetters: TopicRecord[] = [];
+  const reader = await openTopicReader(stack.kafka, {
+    topics: [stack.topics.deadLetters],
+    start: { from: 'beginning' },
+    untilEnd: true,
+    groupPrefix: stack.settings.TOPIC_PREFIX,
+    onRecord: (record) => void deadLetters.push(record),
+  });
+  await reader.ended;
+  await reader.close();
+  return {
+    results: events.filter((event): event is ResultEvent => event.kind === 'result'),
+    transactionEvents: events.filter((event): event is TransactionEvent => event.kind === 'transaction-status'),
+    quoteEvents: events.filter((event): event is QuoteEvent => event.kind === 'quote-status'),
+    unreadableEvents: events.filter(({ kind }) => kind === 'unreadable').length,
+    deadLetters,
+    effects: await stack.service.effects(),
+    books: await stack.service.books(),
+    underWayAtKills: underWayAtKills(await stack.readLedger()),
+  };
+}

@@ -1,0 +1,209 @@
+/** Judges a chaos run over what any reader finds in the topics and over the service's own books: effects, not calls. */
+import type { Outcome } from '../../src/records/commands.ts';
+import type { CommandResult } from '../../src/records/types.ts';
+import { STARTING_BALANCE } from '../../test/support/commands.ts';
+import type { ResultEvent } from '../../test/support/journal.ts';
+import type { EffectsReport } from '../../test/support/sandbox-control.ts';
+import type { ChaosCommand } from './chaos-commands.ts';
+import type { JudgedEvidence } from './chaos-evidence.ts';
+import { judgePoisons, NO_POISON } from './poison-load.ts';
+import { judgeStatusEvents } from './status-judgement.ts';
+
+export interface ChaosJudgement {
+  /** Every promise that was broken, in words; empty: all held. */
+  wrong: string[];
+  outcomes: Record<string, number>;
+  effects: Record<string, number>;
+  unknown: { total: number; tookEffect: number; byType: Record<string, number> };
+  replays: number;
+  conflicts: number;
+}
+
+const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'] satisfies Outcome[];
+/** What one processor may take, bytes: the local store's mapped pages included. */
+const RESIDENT_BYTES_MAX = 400 * 1024 * 1024;
+
+export function judgeChaos(given: JudgedEvidence): ChaosJudgement {
+  const { wrong: poisonWrong, ...found } = judgePoisons(
+    given.poison ?? NO_POISON,
+    given,
+    given.honourKeys.includes('transfer-in'),
+  );
+  const evidence: JudgedEvidence = { ...given, ...found };
+  const wrong: string[] = [...poisonWrong];
+  const outcomes: Record<string, number> = {};
+  const effects: Record<string, number> = {};
+  const unknown: ChaosJudgement['unknown'] = { total: 0, tookEffect: 0, byType: {} };
+  const count = (record: Record<string, number>, name: string, by = 1): void => {
+    record[name] = (record[name] ?? 0) + by;
+  };
+  const { firsts, replays, conflicts, answeredIds } = sortResults(evidence, wrong);
+  const balances = new Map(evidence.books.balances.map(({ account, balance }) => [account, BigInt(balance)]));
+  for (const command of evidence.plan.commands) {
+    const { key, type } = command;
+    const found = firsts.get(key) ?? [];
+    firsts.delete(key);
+    if (found.length !== 1) wrong.push(`${key}: ${found.length} results (${found.map(described).join('; ')}), not one`);
+    const outcome = found[0]?.value.outcome ?? 'LOST';
+    count(outcomes, outcome);
+    const times = effectsOf(command, evidence.effects);
+    count(effects, type, times);
+    wrong.push(...judgeOutcome(evidence, command, found[0]?.value, times));
+    if (outcome === 'UNKNOWN') {
+      unknown.total += 1;
+      if (times > 0) unknown.tookEffect += 1;
+      count(unknown.byType, type);
+    }
+    const moved = movedOf(command, balances);
+    if (moved !== null && moved !== command.effectAmount * BigInt(times)) {
+      wrong.push(`${key}: ${moved} moved on ${command.account}, not ${command.effectAmount} times ${times}`);
+    }
+    for (const { id, revision } of (replays.get(key) ?? []).map(({ id, value }) => ({
+      id,
+      revision: value.revision,
+    }))) {
+      if (id !== found[0]?.id || revision !== 1) wrong.push(`${key}: a copy was answered with another event (${id})`);
+    }
+  }
+  for (const key of firsts.keys()) wrong.push(`${key}: a result of a command that was never published`);
+  for (const { id, kind, command } of evidence.plan.messages) {
+    if (!answeredIds.has(id)) wrong.push(`${command.key}: its ${kind} message ${id} was not answered`);
+  }
+  wrong.push(...judgeDeadLetters(evidence), ...judgeStatusEvents(evidence), ...judgeProcesses(evidence));
+  if (!evidence.books.balanced) wrong.push(`the books are out: ${JSON.stringify(evidence.books.totals)}`);
+  return { wrong, outcomes, effects, unknown, replays: [...replays.values()].flat().length, conflicts };
+}
+
+interface SortedResults {
+  /** Results that are no replays, by key. */
+  firsts: Map<string, ResultEvent[]>;
+  replays: Map<string, ResultEvent[]>;
+  conflicts: number;
+  /** `ce_id` of each message that a result answers. */
+  answeredIds: Set<string>;
+}
+
+function sortResults({ plan, results }: JudgedEvidence, wrong: string[]): SortedResults {
+  const conflictIds = new Set(plan.messages.filter(({ kind }) => kind === 'conflict').map(({ id }) => id));
+  const sorted: SortedResults = { firsts: new Map(), replays: new Map(), conflicts: 0, answeredIds: new Set() };
+  const seen = new Set<string>();
+  for (const event of results) {
+    const repliesTo = event.headers['in-reply-to'] ?? '';
+    sorted.answeredIds.add(repliesTo);
+    const isReplay = event.headers['replayed'] === 'true';
+    if (event.value.outcome === 'CONFLICT') {
+      sorted.conflicts += 1;
+      if (!conflictIds.has(repliesTo)) wrong.push(`${event.key}: CONFLICT for ${repliesTo}, which is none`);
+      continue;
+    }
+    if (conflictIds.has(repliesTo)) wrong.push(`${event.key}: ${event.value.outcome} for a conflicting message`);
+    const target = isReplay ? sorted.replays : sorted.firsts;
+    target.set(event.key, [...(target.get(event.key) ?? []), event]);
+    if (isReplay) continue;
+    if (event.value.revision !== 1) wrong.push(`${event.key}: a result with revision ${event.value.revision}`);
+    if (event.id === null || seen.has(event.id)) wrong.push(`${event.key}: the event id ${event.id} comes twice`);
+    if (event.id !== null) seen.add(event.id);
+  }
+  return sorted;
+}
+
+function judgeOutcome(
+  evidence: JudgedEvidence,
+  command: ChaosCommand,
+  result: CommandResult | undefined,
+  times: number,
+): string[] {
+  const { key, type, allowed } = command;
+  const outcome = result?.outcome ?? 'LOST';
+  const wrong: string[] = [];
+  // A quote that nobody executed moves nothing, and a simulated payment is the sandbox's own: asked again, there are more.
+  const isHarmless = type === 'create-quote' || type === 'simulate-uma-receive';
+  if (times > 1 && !isHarmless) wrong.push(`${key}: took effect ${times} times`);
+  if (outcome === 'ACCEPTED' && times < 1) wrong.push(`${key}: ACCEPTED, but ${times} effects`);
+  if (MOVES_NOTHING.includes(outcome) && times > 0 && type !== 'create-quote') {
+    wrong.push(`${key}: ${outcome}, but it took effect`);
+  }
+  if (outcome === 'UNKNOWN') {
+    if (!mayBeUnknown(evidence, command)) wrong.push(`${key}: UNKNOWN, although its doubt could be settled`);
+    else if (!wasInDoubt(evidence, key, result)) {
+      wrong.push(`${key}: UNKNOWN, although each of its calls was answered and no process was killed over it`);
+    }
+  } else if (outcome !== 'LOST' && !(allowed as readonly string[]).includes(outcome)) {
+    wrong.push(`${key}: ${outcome}, not ${allowed.join(' or ')}`);
+  }
+  return wrong;
+}
+
+/** Whether somebody else saw that a call of it went unanswered, or could not have seen it. */
+function wasInDoubt(evidence: JudgedEvidence, key: string, result: CommandResult | undefined): boolean {
+  const { unclearKeys, underWayAtKills, wasCutAround } = evidence;
+  return unclearKeys.has(key) || underWayAtKills.has(key) || wasCutAround(Number(result?.completedAt ?? 0n));
+}
+
+/** Whether doubt of the command can be beyond settling, by the tables. */
+function mayBeUnknown(
+  { honourKeys, mayBeUnfound = false }: JudgedEvidence,
+  { type, commandType, hasExpiry }: ChaosCommand,
+): boolean {
+  switch (type) {
+    case 'transfer-in':
+    case 'simulate-uma-receive':
+      // Settled by calling again, which may come too late for a command that expires.
+      return hasExpiry || (type === 'transfer-in' && !honourKeys.includes('transfer-in'));
+    case 'execute-quote':
+    case 'reject-transaction':
+      return honourKeys.includes(commandType) ? hasExpiry : mayBeUnfound;
+    case 'immediate-quote':
+      return honourKeys.includes('execute-quote') ? hasExpiry : mayBeUnfound;
+    case 'create-quote':
+      return hasExpiry && honourKeys.includes('create-quote');
+  }
+}
+
+function effectsOf({ key, subject, type }: ChaosCommand, { operations, quotes, transactions }: EffectsReport): number {
+  switch (type) {
+    case 'transfer-in':
+    case 'create-quote':
+    case 'simulate-uma-receive':
+      return operations[type][key]?.effects ?? 0;
+    case 'immediate-quote':
+      return operations['execute-quote'][`${key}.execute`]?.effects ?? 0;
+    case 'execute-quote':
+      return quotes[subject]?.executions ?? 0;
+    case 'reject-transaction':
+      return transactions[subject]?.rejections ?? 0;
+  }
+}
+
+/** What the books say was added to the command's account; null where that does not show its effects. */
+function movedOf({ account }: ChaosCommand, balances: ReadonlyMap<string, bigint>): bigint | null {
+  if (account === null) return null;
+  const balance = balances.get(account);
+  return balance === undefined ? 0n : balance - STARTING_BALANCE;
+}
+
+function judgeDeadLetters({ plan, deadLetters }: JudgedEvidence): string[] {
+  const expected = new Set(plan.commands.filter(({ isUnreadable }) => isUnreadable).map(({ key }) => key));
+  const wrong: string[] = [];
+  for (const letter of deadLetters) {
+    const key = letter.key?.toString() ?? '';
+    if (!expected.has(key))
+      wrong.push(`${key}: a dead letter, ${letter.headers['dlq-reason']}: ${letter.headers['dlq-message']}`);
+  }
+  const buried = new Set(deadLetters.map(({ key }) => key?.toString() ?? ''));
+  for (const key of expected) if (!buried.has(key)) wrong.push(`${key}: unreadable, and no dead letter`);
+  return wrong;
+}
+
+function judgeProcesses({ badStops, residentBytesMax, unreadableEvents }: JudgedEvidence): string[] {
+  const wrong = badStops.map(({ name, code, signal }) => `${name}: did not end in order (${code ?? signal})`);
+  for (const [name, bytes] of residentBytesMax) {
+    if (bytes > RESIDENT_BYTES_MAX) wrong.push(`${name}: ${Math.round(bytes / 1024 / 1024)} MB of memory`);
+  }
+  if (unreadableEvents > 0) wrong.push(`${unreadableEvents} events cannot be read`);
+  return wrong;
+}
+
+function described({ headers, id, partition, offset, value }: ResultEvent): string {
+  return `${value.outcome} ${id} at ${partition}:${offset} for ${headers['in-reply-to']}`;
+}

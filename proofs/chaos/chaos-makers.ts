@@ -1,0 +1,140 @@
+/** Makes one command of each type, with what it may come to and the account that tells its effects. */
+import type { Outcome } from '../../src/records/commands.ts';
+import { accountOf, createQuoteOf, transferInOf } from '../../test/support/commands.ts';
+import type { ChaosCommand, ChaosType, PlanOptions } from './chaos-commands.ts';
+
+/** The account's scenario makes the service refuse the call. */
+const REFUSED_SHARE = 0.03;
+/** Accepted payments that go wrong later: rejected, refunded after completion, failed. */
+const LATER_SHARE = 0.06;
+const LATER_SCENARIOS = ['004', '006', '011', '015'];
+/** Prepared quotes and payments that end by themselves about when their command arrives. */
+const RACE_SHARE = 0.08;
+const RACE_SPREAD_MS = 6_000;
+const LONG_MS = 6 * 3_600_000;
+
+type Made = Pick<ChaosCommand, 'fields' | 'allowed'> &
+  Partial<Pick<ChaosCommand, 'subject' | 'account' | 'effectAmount'>>;
+type Maker = (options: PlanOptions, key: string, atMs: number, preparedAtMs: number) => Promise<Made> | Made;
+
+/** Whether something special happens to a command; never in a plain plan. */
+export function isDrawn({ isPlain, random }: PlanOptions, share: number): boolean {
+  return !isPlain && random() < share;
+}
+
+export const MAKERS: Readonly<Record<ChaosType, Maker>> = {
+  'transfer-in': (options, key) => {
+    const scenario = drawScenario(options);
+    const amount = amountOf(options.random);
+    const fields = transferInOf(key, amount);
+    if (scenario === null) {
+      return { fields, allowed: ['ACCEPTED'], account: accountOf(key), effectAmount: amount };
+    }
+    const destination = { accountId: `InternalAccount:${key}-${scenario}` };
+    return { fields: { ...fields, destination }, allowed: outcomesOf(scenario) };
+  },
+  'execute-quote': async (options, key, atMs, preparedAtMs) => {
+    const { random, service } = options;
+    const amount = amountOf(random);
+    const { isRace, lifetimeMs } = drawLifetime(options, atMs, preparedAtMs);
+    await service.set({ quoteLifetimeMs: lifetimeMs });
+    const quote = await service.createQuote(accountOf(key), Number(amount));
+    // The service shows the quote's id on its transaction, so that its doubt can be settled without the other id.
+    const withId = random() < 0.8 ? { transactionId: quote.transactionId } : {};
+    return {
+      fields: { quoteId: quote.id, ...withId },
+      allowed: isRace ? ['ACCEPTED', 'REFUSED'] : ['ACCEPTED'],
+      subject: quote.id,
+      account: accountOf(key),
+      effectAmount: -amount,
+    };
+  },
+  'reject-transaction': async (options, key, atMs, preparedAtMs) => {
+    const { service } = options;
+    const { isRace, lifetimeMs } = drawLifetime(options, atMs, preparedAtMs);
+    await service.set({ approvalMs: lifetimeMs });
+    const transaction = await service.simulateUmaReceive(`Customer:${key}-x`);
+    return {
+      fields: { transactionId: transaction.id, reason: 'not expected' },
+      allowed: isRace ? ['ACCEPTED', 'REFUSED'] : ['ACCEPTED'],
+      subject: transaction.id,
+    };
+  },
+  'create-quote': (options, key) => quoteOf(options, key, false),
+  'immediate-quote': (options, key) => {
+    const made = quoteOf(options, key, true);
+    if (options.isPlain) return made;
+    // The quote may expire before its execution; where the service then repeats it for the key, the command expires.
+    const besides: Outcome[] = options.honourKeys.includes('create-quote') ? ['REFUSED', 'EXPIRED'] : ['REFUSED'];
+    return { ...made, allowed: [...made.allowed, ...besides] };
+  },
+  'simulate-uma-receive': ({ random }, key) => {
+    const amount = amountOf(random);
+    return {
+      fields: {
+        senderUmaAddress: '$sender@example.com',
+        receivingCurrencyCode: 'USD',
+        receivingCurrencyAmount: amount,
+        customerId: `Customer:${key}-x`,
+      },
+      allowed: ['ACCEPTED'],
+      account: `InternalAccount:${key}-x-USD`,
+      effectAmount: amount,
+    };
+  },
+};
+
+function quoteOf(options: PlanOptions, key: string, immediatelyExecute: boolean): Made {
+  const scenario = drawScenario(options);
+  const amount = amountOf(options.random);
+  const fields = { ...createQuoteOf(key, amount), immediatelyExecute };
+  if (scenario === null) {
+    const effectAmount = immediatelyExecute ? -amount : 0n;
+    return { fields, allowed: ['ACCEPTED'], account: accountOf(key), effectAmount };
+  }
+  const source = { sourceType: 'ACCOUNT', accountId: `InternalAccount:${key}-${scenario}` };
+  return { fields: { ...fields, source }, allowed: outcomesOf(scenario) };
+}
+
+/** Null: the payment goes through and stays. */
+function drawScenario(options: PlanOptions): string | null {
+  const { random } = options;
+  if (isDrawn(options, REFUSED_SHARE)) return random() < 0.5 ? '002' : '003';
+  if (isDrawn(options, LATER_SHARE)) return LATER_SCENARIOS[Math.floor(random() * LATER_SCENARIOS.length)] ?? null;
+  return null;
+}
+
+function outcomesOf(scenario: string): Outcome[] {
+  return scenario === '002' || scenario === '003' ? ['REFUSED'] : ['ACCEPTED'];
+}
+
+function drawLifetime(
+  options: PlanOptions,
+  atMs: number,
+  preparedAtMs: number,
+): { isRace: boolean; lifetimeMs: number } {
+  if (!isDrawn(options, RACE_SHARE)) return { isRace: false, lifetimeMs: LONG_MS };
+  const untilPublishedMs = atMs - (performance.now() - preparedAtMs);
+  return { isRace: true, lifetimeMs: Math.max(1, Math.floor(untilPublishedMs + options.random() * RACE_SPREAD_MS)) };
+}
+
+function amountOf(random: () => number): bigint {
+  return 100n + BigInt(Math.floor(random() * 900_000));
+}
+
+/** Fields of another command of the same type. */
+export function otherFields({ fields, type }: ChaosCommand): object {
+  switch (type) {
+    case 'transfer-in':
+      return { ...fields, amount: 1n };
+    case 'execute-quote':
+      return { ...fields, quoteId: 'Quote:of-another-command' };
+    case 'reject-transaction':
+      return { ...fields, reason: 'another reason' };
+    case 'create-quote':
+    case 'immediate-quote':
+      return { ...fields, lockedCurrencyAmount: 1n };
+    case 'simulate-uma-receive':
+      return { ...fields, receivingCurrencyAmount: 1n };
+  }
+}

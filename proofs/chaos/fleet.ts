@@ -1,0 +1,119 @@
+/**
+ * The processors of a run: started, killed, frozen and replaced, as an orchestrator and bad luck would.
+ *
+ *   started -> (kill, stop, end by itself) retired: its log is in a file, its memory in the report
+ *
+ * A processor that ends by itself is replaced at once; how often that happened is part of the report. The fleet owns
+ * every process until `close`.
+ */
+import { appendFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { spawnProcessor, type ProcessEnd, type RunningProcessor } from '../../test/support/processor.ts';
+
+const MEMORY_LOOK_MS = 1_000;
+
+export interface Member {
+  readonly name: string;
+  readonly processor: RunningProcessor;
+  isFrozen: boolean;
+  /** We asked for its end. */
+  isEnding: boolean;
+}
+
+export interface OwnEnd extends ProcessEnd {
+  name: string;
+}
+
+export class Fleet {
+  readonly members: Member[] = [];
+  /** The most resident memory that each processor ever had, bytes, as the kernel counts it. */
+  readonly residentBytesMax = new Map<string, number>();
+  readonly ownEnds: OwnEnd[] = [];
+  /** Ends by SIGTERM that were not in order. */
+  readonly badStops: OwnEnd[] = [];
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #logDirectory: string;
+  readonly #timer: NodeJS.Timeout;
+  #started = 0;
+  #isClosed = false;
+
+  constructor(environment: Readonly<Record<string, string>>, logDirectory: string) {
+    this.#environment = environment;
+    this.#logDirectory = logDirectory;
+    this.#timer = setInterval(() => void this.#lookAtMemory(), MEMORY_LOOK_MS);
+  }
+
+  get started(): number {
+    return this.#started;
+  }
+
+  /** A processor that has just been started. */
+  async start(): Promise<Member> {
+    this.#started += 1;
+    const name = `processor-${this.#started}`;
+    const processor = await spawnProcessor(this.#environment);
+    const member: Member = { name, processor, isFrozen: false, isEnding: false };
+    this.members.push(member);
+    void processor.ended.then((end) => this.#ended(member, end));
+    return member;
+  }
+
+  /** Lanes that the group last gave it. */
+  lanesOf({ processor }: Member): number[] {
+    return processor.log().findLast(({ event }) => event === 'lanes-assigned')?.lanes ?? [];
+  }
+
+  async kill(member: Member): Promise<void> {
+    member.isEnding = true;
+    await member.processor.kill9();
+  }
+
+  /** SIGTERM; what is not an orderly end is noted. */
+  async stop(member: Member): Promise<void> {
+    member.isEnding = true;
+    const end = await member.processor.stop();
+    // Before it listens it has begun nothing, and the signal may end it as it ends any program.
+    const hadBegun = member.processor.log().some(({ event }) => event === 'listening');
+    if (end.code !== 0 && hadBegun) this.badStops.push({ name: member.name, ...end });
+  }
+
+  freeze(member: Member): void {
+    member.isFrozen = true;
+    member.processor.freeze();
+  }
+
+  thaw(member: Member): void {
+    member.isFrozen = false;
+    member.processor.thaw();
+  }
+
+  /** Ends what is left, in any way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    await Promise.all(
+      this.members.slice().map(async (member) => {
+        member.isEnding = true;
+        await member.processor.end();
+      }),
+    );
+  }
+
+  async #ended(member: Member, end: ProcessEnd): Promise<void> {
+    this.members.splice(this.members.indexOf(member), 1);
+    if (!member.isEnding && !this.#isClosed) {
+      this.ownEnds.push({ name: member.name, ...end });
+      await this.start();
+    }
+    const lines = member.processor.lines.slice();
+    await appendFile(join(this.#logDirectory, `${member.name}.log`), `${lines.join('\n')}\n`);
+  }
+
+  async #lookAtMemory(): Promise<void> {
+    for (const { name, processor } of this.members.slice()) {
+      const status = await readFile(`/proc/${processor.pid}/status`, 'utf8').catch(() => '');
+      const kilobytes = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+      if (kilobytes > 0) this.residentBytesMax.set(name, kilobytes * 1024);
+    }
+  }
+}

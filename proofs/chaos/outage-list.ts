@@ -1,0 +1,96 @@
+/** The outages, one by one: how each begins and ends, and what readiness is to say meanwhile. */
+import type { Engine } from '../../dev/engine/start.ts';
+import type { Fault } from '../../test/support/sandbox-control.ts';
+import type { Stack } from '../../test/support/stack.ts';
+import type { ServiceLink } from './service-link.ts';
+
+export interface OutageScene {
+  readonly engine: Engine;
+  readonly stack: Stack;
+  readonly link: ServiceLink;
+}
+
+export interface Outage {
+  readonly name: string;
+  begin(scene: OutageScene): Promise<unknown>;
+  end(scene: OutageScene): Promise<unknown>;
+  /** A reason that readiness gives; null: the processor may stay ready. */
+  readonly readiness: RegExp | null;
+  /** Commands are written with a schema id that no processor has seen. */
+  readonly hasUnknownSchema?: true;
+}
+
+const CHANGES = ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'simulate-uma-receive'] as const;
+const HTML = { contentType: 'text/html', body: '<html><body><h1>Something answered</h1></body></html>' };
+/** Close to the client's deadline, and beyond it; smallest first. */
+const SLOW_MS = 1_500;
+const TOO_SLOW_MS = 2_600;
+
+export const OUTAGES: readonly Outage[] = [
+  // For comparison; and publishers and processors have met every schema when the registry goes away.
+  { name: 'none', begin: async () => undefined, end: async () => undefined, readiness: null },
+  {
+    name: 'service down',
+    begin: ({ link }) => link.cut(),
+    end: ({ link }) => link.restore(),
+    readiness: /payment service/,
+  },
+  {
+    name: 'service silent',
+    begin: async ({ link }) => link.halt(),
+    end: async ({ link }) => link.resume(),
+    readiness: /payment service/,
+  },
+  faulty('service slow', null, { kind: 'delay', delayMs: SLOW_MS }),
+  faulty('service slower than the deadline', /payment service/, { kind: 'delay', delayMs: TOO_SLOW_MS }),
+  faulty('every answer a 503', /payment service|breaker open/, { kind: 'status', httpStatus: 503 }),
+  faulty('changes answered with 500, GET works', /payment service|breaker open/, ...onChanges({ httpStatus: 500 })),
+  faulty('changes answered with 404 in HTML, GET works', null, ...onChanges({ httpStatus: 404, ...HTML })),
+  faulty('401', /held.*401/, { kind: 'status', httpStatus: 401 }),
+  faulty('changes answered with 401, GET works', /held.*401/, ...onChanges({ httpStatus: 401 })),
+  faulty('403', /held.*403/, { kind: 'status', httpStatus: 403 }),
+  faulty('404 with an error code: wrong version', /held.*404/, { kind: 'status', httpStatus: 404 }),
+  faulty('404 in HTML: wrong base URL or proxy', /held.*404/, { kind: 'status', httpStatus: 404, ...HTML }),
+  faulty('200 in HTML', /payment service/, { kind: 'status', httpStatus: 200, ...HTML }),
+  faulty('302', /held.*302/, { kind: 'status', httpStatus: 302 }),
+  faulty('429 with Retry-After', null, { kind: 'status', httpStatus: 429, retryAfter: 2 }),
+  faulty('429 without Retry-After', null, { kind: 'status', httpStatus: 429 }),
+  {
+    name: 'registry down, schema ids known',
+    begin: ({ engine }) => engine.registry.kill(),
+    end: ({ engine }) => engine.registry.start(),
+    readiness: null,
+  },
+  {
+    name: 'registry down, schema id not seen before',
+    begin: ({ engine }) => engine.registry.kill(),
+    end: ({ engine }) => engine.registry.start(),
+    readiness: /registry/,
+    hasUnknownSchema: true,
+  },
+  {
+    name: 'one broker of three down',
+    begin: ({ engine }) => engine.broker(0).kill(),
+    end: ({ engine }) => engine.broker(0).start(),
+    readiness: null,
+  },
+  {
+    name: 'all brokers down',
+    begin: ({ engine }) => Promise.all([0, 1, 2].map((index) => engine.broker(index).kill())),
+    end: ({ engine }) => Promise.all([0, 1, 2].map((index) => engine.broker(index).start())),
+    readiness: /group|lane/,
+  },
+];
+
+function faulty(name: string, readiness: RegExp | null, ...faults: Fault[]): Outage {
+  return {
+    name,
+    readiness,
+    begin: ({ stack }) => stack.service.addFaults(...faults),
+    end: ({ stack }) => stack.service.clearFaults(),
+  };
+}
+
+function onChanges(answer: Record<string, string | number>): Fault[] {
+  return CHANGES.map((operation) => ({ kind: 'status', operation, ...answer }));
+}

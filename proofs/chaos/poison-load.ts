@@ -1,0 +1,174 @@
+/**
+ * Poison among the commands of a run: in each interval one of every family of kinds, the kinds of a family in turn. What
+ * was taken is judged at the end, by the table of the kit.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { createRegistry } from '../../src/client/settings.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import type { Plan } from './chaos-commands.ts';
+import { LetterIndex, type MessagePlace } from '../fuzz/letter-index.ts';
+import type { ResultEvent } from '../../test/support/journal.ts';
+import { POISON_FAMILIES } from '../../test/support/poison.ts';
+import { judgePoison } from '../../test/support/poison/judgement.ts';
+import type { Poison, PoisonKind } from '../../test/support/poison/kinds.ts';
+import { registerForeignSchema } from '../../test/support/poison/foreign-schema.ts';
+import { RawProducer } from '../../test/support/raw-produce.ts';
+import type { EffectsReport } from '../../test/support/sandbox-control.ts';
+import { LANES, type Stack } from '../../test/support/stack.ts';
+
+/** A kind of the kit that the brokers took. */
+export interface PutPoison {
+  readonly kind: PoisonKind;
+  readonly poison: Poison;
+  readonly place: MessagePlace;
+}
+
+export interface PoisonEvidence {
+  readonly put: readonly PutPoison[];
+  /** Partitions into which one may have been written that nobody confirmed: `topic/partition`. */
+  readonly unclear: ReadonlySet<string>;
+  /** Kinds that the brokers refused, as the table says. */
+  readonly refused: number;
+  readonly wrong: readonly string[];
+}
+
+export const NO_POISON: PoisonEvidence = { put: [], unclear: new Set(), refused: 0, wrong: [] };
+
+/** Begins every key. */
+const PREFIX = 'poison-';
+/** The same bytes come to other things, as it happens: that cannot be judged under faults. */
+const CANNOT_BE_JUDGED: (kind: PoisonKind) => boolean = ({ expected }) => expected.broker === 'either';
+
+export class PoisonLoad {
+  readonly #stack: Stack;
+  readonly #producer: RawProducer;
+  readonly #registry: ReturnType<typeof createRegistry>;
+  readonly #put: PutPoison[] = [];
+  readonly #unclear = new Set<string>();
+  readonly #wrong: string[] = [];
+  #refused = 0;
+  #keys = 0;
+
+  constructor(stack: Stack) {
+    this.#stack = stack;
+    this.#producer = new RawProducer(stack.kafka);
+    this.#registry = createRegistry(stack.settings);
+  }
+
+  evidence(): PoisonEvidence {
+    return { put: this.#put, unclear: this.#unclear, refused: this.#refused, wrong: this.#wrong };
+  }
+
+  /** Keys that must have an answer. */
+  awaitedKeys(): string[] {
+    return this.#put
+      .filter(({ kind }) => !kind.expected.answers.includes('none'))
+      .flatMap(({ poison }) => (poison.key === null ? [] : [poison.key]));
+  }
+
+  /** @returns once the time is over and all that was begun is confirmed or given up */
+  async run(everyMs: number, untilMs: number): Promise<void> {
+    const foreignSchemaId = await registerForeignSchema(this.#stack.settings.SCHEMA_REGISTRY_URL);
+    const families = Object.values(POISON_FAMILIES).map((kinds) => kinds.filter((kind) => !CANNOT_BE_JUDGED(kind)));
+    const pauseMs = everyMs / families.length;
+    const underWay: Promise<void>[] = [];
+    let nextMs = performance.now();
+    for (let turn = 0; performance.now() < untilMs; turn += 1) {
+      for (const kinds of families) {
+        const kind = kinds[turn % kinds.length];
+        // While a broker is away one may take long; the others do not wait for it.
+        if (kind !== undefined && performance.now() < untilMs) underWay.push(this.#try(kind, foreignSchemaId));
+        nextMs += pauseMs;
+        await delay(Math.max(0, nextMs - performance.now()));
+      }
+    }
+    await Promise.all(underWay);
+  }
+
+  async #try(kind: PoisonKind, foreignSchemaId: number): Promise<void> {
+    const { topics } = this.#stack;
+    const topic = {
+      command: topics.commands[kind.commandType],
+      decision: topics.operatorDecisions,
+      observation: topics.observations,
+    }[kind.input];
+    this.#keys += 1;
+    const key = kind.fixedKey ?? `${PREFIX}${this.#keys}`;
+    const lane = laneOf(key, LANES);
+    const partition = kind.partition === 'own' ? lane : (lane + 1) % LANES;
+    const encode = (record: object): Promise<Buffer> => this.#registry.encode(topic, record);
+    try {
+      const poison = await kind.make({ topic, lane, key, nowMs: Date.now(), encode, foreignSchemaId });
+      const produced = await this.#producer.produce(topic, partition, poison.batch);
+      if (produced.isRepeated) this.#unclear.add(`${topic}/${partition}`);
+      if (produced.kind === 'refused') {
+        this.#refused += 1;
+        if (kind.expected.broker === 'takes') this.#wrong.push(`${kind.name}: the broker refuses it`);
+      } else {
+        this.#put.push({ kind, poison, place: { topic, partition, offset: produced.baseOffset } });
+      }
+    } catch {
+      // No broker, or no registry, for longer than it is tried: this one is left out.
+      this.#unclear.add(`${topic}/${partition}`);
+    }
+  }
+}
+
+/** Results and dead letters of a run, without those of poison. */
+export interface WithoutPoison {
+  readonly results: readonly ResultEvent[];
+  readonly deadLetters: readonly TopicRecord[];
+  readonly wrong: readonly string[];
+}
+
+/**
+ * @param found of which what is about poison is judged and taken out
+ * @param canSettle whether the doubt of a transfer can be settled, so that none may stay UNKNOWN
+ */
+export function judgePoisons(
+  { put, unclear, wrong: putWrong }: PoisonEvidence,
+  found: { plan: Plan; results: readonly ResultEvent[]; deadLetters: readonly TopicRecord[]; effects: EffectsReport },
+  canSettle: boolean,
+): WithoutPoison {
+  const wrong = [...putWrong];
+  const keys = new Set(put.flatMap(({ poison }) => [poison.key, ...poison.companions]));
+  const isPoison = ({ key }: ResultEvent): boolean => keys.has(key) || key.startsWith(PREFIX);
+  const answers = Map.groupBy(
+    found.results.filter(
+      (event) => isPoison(event) && event.headers['replayed'] !== 'true' && event.value.outcome !== 'CONFLICT',
+    ),
+    ({ key }) => key,
+  );
+  const letters = new LetterIndex(found.deadLetters);
+  const own = new Set<TopicRecord>();
+  const planned = new Set(found.plan.commands.map(({ key }) => key));
+  const mayBePoison = ({ headers, key }: TopicRecord): boolean =>
+    unclear.has(`${headers['dlq-topic']}/${headers['dlq-partition']}`) && !planned.has(key?.toString() ?? '');
+  for (const { kind, poison, place } of put) {
+    const about = letters.about(place, poison.message?.key ?? null);
+    for (const letter of about) own.add(letter);
+    for (let index = 1n; index < poison.messageCount; index += 1n) {
+      for (const letter of letters.about({ ...place, offset: place.offset + index }, null)) own.add(letter);
+    }
+    const { expected } = kind;
+    const answersAllowed = canSettle ? expected.answers : [...expected.answers, 'UNKNOWN' as const];
+    const judged = { input: kind.input, expected: { ...expected, answers: answersAllowed } };
+    const problems = judgePoison(judged, poison, about, (key) => answers.get(key) ?? []);
+    wrong.push(
+      ...problems.map((problem) => `${kind.name}, ${poison.key} at ${place.partition}:${place.offset}: ${problem}`),
+    );
+  }
+  for (const [key, [answer]] of answers) {
+    const effects = found.effects.operations['transfer-in'][key]?.effects ?? 0;
+    const outcome = answer?.value.outcome ?? '';
+    const allowed = outcome === 'UNKNOWN' ? [0, 1] : [outcome === 'ACCEPTED' ? 1 : 0];
+    if (answer?.value.commandType === 'transfer-in' && !allowed.includes(effects))
+      wrong.push(`${key}: ${outcome}, and took effect ${effects} times`);
+  }
+  return {
+    results: found.results.filter((event) => !isPoison(event)),
+    deadLetters: found.deadLetters.filter((letter) => !own.has(letter) && !mayBePoison(letter)),
+    wrong,
+  };
+}

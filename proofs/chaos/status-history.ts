@@ -1,0 +1,180 @@
+/**
+ * Invariant I4 against the service's own word: per transaction and per quote, the events are a part of what really
+ * happened, in its order, each once and numbered without a gap, and end where the service ended. How late each was.
+ */
+import { eventId, eventIdNames } from '../../src/records/cloud-events.ts';
+import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
+import type { PaymentHistory, StatusChange } from '../../test/support/sandbox-control.ts';
+import { judgeStatusEvents } from './status-judgement.ts';
+
+export interface StatusEvidence {
+  topicPrefix: string;
+  histories: readonly PaymentHistory[];
+  transactionEvents: readonly TransactionEvent[];
+  quoteEvents: readonly QuoteEvent[];
+}
+
+/** One change at the service that was told. */
+export interface ToldChange {
+  transactionId: string;
+  status: string;
+  /** At the service, on its clock. */
+  atMs: number;
+  /** From then until its event was written. */
+  delayMs: number;
+  observedBy: string;
+  /** The first that was told of the transaction. */
+  isFirst: boolean;
+}
+
+export interface StatusJudgement {
+  /** In words. */
+  repeated: string[];
+  outOfOrder: string[];
+  notFinal: string[];
+  told: ToldChange[];
+  /** How long the statuses lasted that no event tells of: the next one came before they were seen. */
+  skippedLastedMs: number[];
+  changes: number;
+  quoteChanges: number;
+  quoteSkipped: number;
+  /** Transactions by the last status at the service, and by every status and failure reason that occurred. */
+  finalStatuses: Record<string, number>;
+  statuses: Record<string, number>;
+  failureReasons: Record<string, number>;
+}
+
+interface TellingEvent {
+  readonly id: string | null;
+  readonly timestampMs: number;
+  readonly status: string;
+  /** The service's own instant of the change, where the event has it. */
+  readonly changedMs: number | null;
+  readonly observedBy: string;
+}
+
+export function judgeStatusHistory(evidence: StatusEvidence): StatusJudgement {
+  const { histories, quoteEvents, topicPrefix, transactionEvents } = evidence;
+  const judgement: StatusJudgement = {
+    repeated: [],
+    outOfOrder: [],
+    notFinal: [],
+    told: [],
+    skippedLastedMs: [],
+    changes: 0,
+    quoteChanges: 0,
+    quoteSkipped: 0,
+    finalStatuses: {},
+    statuses: {},
+    failureReasons: {},
+  };
+  for (const problem of judgeStatusEvents(evidence)) {
+    (problem.includes('twice') ? judgement.repeated : judgement.outOfOrder).push(problem);
+  }
+  const ofTransactions = byKey(transactionEvents, tellingTransaction);
+  const ofQuotes = byKey(quoteEvents, tellingQuote);
+  for (const { failureReason, history, id, quote } of histories) {
+    const nameOf = (change: number): string => eventIdNames.transactionStatus(topicPrefix, id, change);
+    const compared = compare(id, history, ofTransactions.get(id) ?? [], nameOf, judgement);
+    ofTransactions.delete(id);
+    judgement.told.push(...compared.told.map((told) => ({ ...told, transactionId: id })));
+    judgement.skippedLastedMs.push(...compared.skippedLastedMs);
+    judgement.changes += history.length;
+    for (const { status } of history) count(judgement.statuses, status);
+    count(judgement.finalStatuses, history.at(-1)?.status ?? 'none');
+    if (failureReason !== null) count(judgement.failureReasons, failureReason);
+    if (quote === null) continue;
+    const quoteNameOf = (change: number): string => eventIdNames.quoteStatus(topicPrefix, quote.id, change);
+    const comparedQuote = compare(quote.id, quote.history, ofQuotes.get(quote.id) ?? [], quoteNameOf, judgement);
+    ofQuotes.delete(quote.id);
+    judgement.quoteChanges += quote.history.length;
+    judgement.quoteSkipped += comparedQuote.skippedLastedMs.length;
+  }
+  for (const key of [...ofTransactions.keys(), ...ofQuotes.keys()]) {
+    judgement.outOfOrder.push(`${key}: events of what the service does not have`);
+  }
+  return judgement;
+}
+
+function compare(
+  key: string,
+  history: readonly StatusChange[],
+  events: readonly TellingEvent[],
+  nameOf: (change: number) => string,
+  judgement: StatusJudgement,
+): { told: Omit<ToldChange, 'transactionId'>[]; skippedLastedMs: number[] } {
+  const told: Omit<ToldChange, 'transactionId'>[] = [];
+  const skippedLastedMs: number[] = [];
+  let next = 0;
+  for (const [index, { changedMs, id, observedBy, status, timestampMs }] of events.entries()) {
+    if (id !== eventId(nameOf(index + 1))) {
+      judgement.outOfOrder.push(`${key}: event ${index + 1} (${status}) has the id of another change`);
+    }
+    const place = history.findIndex((change, at) => at >= next && change.status === status);
+    const change = history[place];
+    if (change === undefined) {
+      judgement.outOfOrder.push(`${key}: ${status} is told as change ${index + 1}; really ${wordsOf(history)}`);
+      continue;
+    }
+    const endedMs = history[place + 1]?.atMs ?? Infinity;
+    if (changedMs !== null && (changedMs < change.atMs || changedMs > endedMs)) {
+      judgement.outOfOrder.push(`${key}: ${status} is told with an instant at which it was not so`);
+    }
+    for (let skipped = next; skipped < place; skipped += 1) skippedLastedMs.push(lastedMs(history, skipped));
+    next = place + 1;
+    told.push({ status, atMs: change.atMs, delayMs: timestampMs - change.atMs, observedBy, isFirst: index === 0 });
+  }
+  const last = events.at(-1)?.status ?? 'nothing';
+  if (last !== history.at(-1)?.status)
+    judgement.notFinal.push(`${key}: ${last} is told last; really ${wordsOf(history)}`);
+  return { told, skippedLastedMs };
+}
+
+function lastedMs(history: readonly StatusChange[], place: number): number {
+  return (history[place + 1]?.atMs ?? Infinity) - (history[place]?.atMs ?? 0);
+}
+
+function wordsOf(history: readonly StatusChange[]): string {
+  return history.map(({ status }) => status).join(', ');
+}
+
+function byKey<Event extends { key: string }>(
+  events: readonly Event[],
+  telling: (event: Event) => TellingEvent,
+): Map<string, TellingEvent[]> {
+  const grouped = new Map<string, TellingEvent[]>();
+  for (const event of events) {
+    const group = grouped.get(event.key);
+    if (group === undefined) grouped.set(event.key, [telling(event)]);
+    else group.push(telling(event));
+  }
+  return grouped;
+}
+
+function tellingTransaction({ id, timestampMs, value }: TransactionEvent): TellingEvent {
+  const { changedAt, observedBy, status } = value;
+  return { id, timestampMs, status, changedMs: changedAt === null ? null : Date.parse(changedAt), observedBy };
+}
+
+function tellingQuote({ id, timestampMs, value }: QuoteEvent): TellingEvent {
+  const observedBy = value.commandKey === null ? 'POLL' : 'COMMAND';
+  return { id, timestampMs, status: value.status, changedMs: null, observedBy };
+}
+
+function count(counts: Record<string, number>, name: string): void {
+  counts[name] = (counts[name] ?? 0) + 1;
+}
+
+export interface Spread {
+  count: number;
+  p50: number;
+  p99: number;
+  max: number;
+}
+
+/** Of milliseconds, all 0 where there is none. */
+export function spreadOf(durations: readonly number[]): Spread {
+  const sorted = [...durations].sort((left, right) => left - right);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { count: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
+}

@@ -1,0 +1,175 @@
+/**
+ * The pure intake under random messages: whatever comes in, it comes to one of the outcomes that the types name. Nothing
+ * is thrown, what is to be buried or moved can be written, and the same message is read the same way again.
+ */
+import { inputMessage } from '../../src/consumers/input-message.ts';
+import { readDecision } from '../../src/consumers/decision-intake.ts';
+import { readMessage, type IntakeOptions } from '../../src/consumers/command-intake.ts';
+import { deadLetterRecord } from '../../src/producers/dead-letters.ts';
+import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
+import { decodeObservation } from '../../src/status/observation.ts';
+import { Draws } from '../simulation/draws.ts';
+import { simulatedRegistry } from '../simulation/simulated-registry.ts';
+import type { PoisonInput } from '../../test/support/poison/kinds.ts';
+import { randomMessage, type RandomMessage } from './random-messages.ts';
+
+export interface IntakeReport {
+  inputs: number;
+  /** By what they came to. */
+  counts: Record<string, number>;
+  /** What was wrong, with the number of the input; bounded. */
+  wrong: { input: number; problem: string }[];
+}
+
+const LANES = 3;
+const WRONG_MAX = 20;
+const STACK_LINES = 4;
+const NOW_MS = Date.parse('2026-01-01T12:00:00Z');
+const HOUR_MS = 3_600_000;
+const TOPICS = topicNames('fuzz');
+
+/** @param first number of the first input; each input depends on the seed and its number alone */
+export async function fuzzIntake(options: { seed: number; first: number; inputs: number }): Promise<IntakeReport> {
+  const report: IntakeReport = { inputs: 0, counts: {}, wrong: [] };
+  const registry = simulatedRegistry(recordOfTopic(TOPICS));
+  const avro = await goodAvro(registry);
+  const intake: IntakeOptions = {
+    registry: {
+      // As the real one: bytes that do not fit are unreadable.
+      decode: (topic, bytes) =>
+        registry
+          .decode(topic, bytes)
+          .catch((error: unknown) => ({ kind: 'unreadable' as const, problem: String(error) })),
+    },
+    laneCount: LANES,
+    maxAgeMs: Object.fromEntries(COMMAND_TYPES.map((type) => [type, HOUR_MS])) as Record<CommandType, number>,
+  };
+  for (let index = 0; index < options.inputs; index += 1) {
+    const number = options.first + index;
+    const message = randomMessage(new Draws(options.seed, `input ${number}`), `key-${number}`, (input, type) =>
+      Buffer.from(avro.get(`${input} ${type}`) ?? []),
+    );
+    report.inputs += 1;
+    try {
+      const outcome = await read(intake, message);
+      report.counts[outcome] = (report.counts[outcome] ?? 0) + 1;
+      const again = await read(intake, message);
+      if (again !== outcome) note(report, number, `read once more, it came to ${again}, not ${outcome}`);
+    } catch (error) {
+      report.counts['thrown'] = (report.counts['thrown'] ?? 0) + 1;
+      note(
+        report,
+        number,
+        `${message.input} ${message.commandType}: ${error instanceof Error ? error.stack?.split('\n', STACK_LINES).join(' ') : String(error)}`,
+      );
+    }
+  }
+  return report;
+}
+
+function note(report: IntakeReport, input: number, problem: string): void {
+  if (report.wrong.length < WRONG_MAX) report.wrong.push({ input, problem });
+}
+
+/** @returns what it came to */
+async function read(
+  intake: IntakeOptions,
+  { input, commandType, key, value, headers }: RandomMessage,
+): Promise<string> {
+  const lane = key === null ? 0 : laneOf(key, LANES);
+  const received = { key, value, timestamp: String(NOW_MS), attributes: 0, offset: '17', headers: asReceived(headers) };
+  const message = inputMessage(received as Parameters<typeof inputMessage>[0]);
+  switch (input) {
+    case 'observation':
+      return `observation: ${decodeObservation(value) === null ? 'passed over' : 'read'}`;
+    case 'decision': {
+      const outcome = await readDecision(intake, { topic: TOPICS.operatorDecisions, lane }, message);
+      if (outcome.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.letter);
+      return `decision: ${outcome.kind}`;
+    }
+    case 'command': {
+      const place = { topic: TOPICS.commands[commandType], lane, commandType };
+      const outcome = await readMessage(intake, place, message, NOW_MS);
+      if (outcome.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.letter);
+      return outcome.kind === 'arrival' ? `command: ${outcome.arrival.content.kind}` : `command: ${outcome.kind}`;
+    }
+  }
+}
+
+/** Headers as the mended client hands them over: of one name all, in order. */
+function asReceived(headers: RandomMessage['headers']): Record<string, Buffer | null | (Buffer | null)[]> {
+  const received = Object.create(null) as Record<string, Buffer | null | (Buffer | null)[]>;
+  for (const [name, value] of headers) {
+    const text = name.toString();
+    const bytes = value === null ? null : Buffer.from(value);
+    const known = received[text];
+    if (known === undefined) received[text] = bytes;
+    else if (Array.isArray(known)) known.push(bytes);
+    else received[text] = [known, bytes];
+  }
+  return received;
+}
+
+async function goodAvro(registry: ReturnType<typeof simulatedRegistry>): Promise<Map<string, Buffer>> {
+  const records: [PoisonInput, CommandType, string, object][] = [
+    [
+      'command',
+      'transfer-in',
+      TOPICS.commands['transfer-in'],
+      { source: { accountId: 'ExternalAccount:a' }, destination: { accountId: 'InternalAccount:b' }, amount: 100n },
+    ],
+    [
+      'command',
+      'create-quote',
+      TOPICS.commands['create-quote'],
+      {
+        source: { sourceType: 'ACCOUNT', accountId: 'InternalAccount:a', otherFieldsJson: '{}' },
+        destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:b', otherFieldsJson: null },
+        lockedCurrencySide: 'SENDING',
+        lockedCurrencyAmount: 100n,
+        lookupId: null,
+        immediatelyExecute: true,
+        description: 'x',
+        purposeOfPayment: 'GIFT',
+        senderCustomerInfo: { otherFieldsJson: 'hello' },
+      },
+    ],
+    [
+      'command',
+      'execute-quote',
+      TOPICS.commands['execute-quote'],
+      { quoteId: 'Quote:1', transactionId: 'Transaction:1' },
+    ],
+    [
+      'command',
+      'reject-transaction',
+      TOPICS.commands['reject-transaction'],
+      { transactionId: 'Transaction:1', reason: null },
+    ],
+    [
+      'command',
+      'simulate-uma-receive',
+      TOPICS.commands['simulate-uma-receive'],
+      {
+        senderUmaAddress: '$a@example.com',
+        receivingCurrencyCode: 'USD',
+        receivingCurrencyAmount: 1n,
+        receiverUmaAddress: null,
+        customerId: 'Customer:1',
+      },
+    ],
+    ...COMMAND_TYPES.map((type): [PoisonInput, CommandType, string, object] => [
+      'decision',
+      type,
+      TOPICS.operatorDecisions,
+      { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'fuzz', reason: 'x' },
+    ]),
+  ];
+  const made = new Map<string, Buffer>();
+  for (const [input, type, topic, record] of records) {
+    made.set(`${input} ${type}`, await registry.encode(topic, record));
+  }
+  return made;
+}

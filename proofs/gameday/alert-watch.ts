@@ -1,0 +1,99 @@
+/** What Prometheus says of its alerts, asked again and again, and when each became pending, fired and cleared. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Watch } from '../../test/support/watch.ts';
+import type { ActiveAlert } from './prometheus.ts';
+
+/** Times in the report are exact to about this and the interval of evaluation. */
+const LOOK_MS = 400;
+
+export interface AlertSource {
+  alerts(): Promise<ActiveAlert[]>;
+}
+
+interface Course {
+  state: 'pending' | 'firing' | 'inactive';
+  /** performance.now() of the last time that each began. */
+  pendingMs: number;
+  firingMs: number;
+}
+
+export class AlertWatch {
+  readonly #source: AlertSource;
+  readonly #watch = new Watch();
+  readonly #courses = new Map<string, Course>();
+  readonly #looking: Promise<void>;
+  #isClosed = false;
+
+  constructor(source: AlertSource) {
+    this.#source = source;
+    this.#looking = this.#look();
+  }
+
+  /** Names of the alerts that are firing now, or have fired since the instant (performance.now()). */
+  firedSince(sinceMs: number): string[] {
+    return [...this.#courses]
+      .filter(([, { state, firingMs }]) => state === 'firing' || firingMs >= sinceMs)
+      .map(([name]) => name)
+      .sort();
+  }
+
+  /** @returns when (performance.now()) it became pending and fired, at or after the instant; null: not within the limit */
+  async fired(name: string, sinceMs: number, limitMs: number): Promise<{ pendingMs: number; firingMs: number } | null> {
+    const found = (): Course | undefined => {
+      const course = this.#courses.get(name);
+      return course?.state === 'firing' && course.firingMs >= sinceMs ? course : undefined;
+    };
+    const course = await this.#until(found, limitMs, `${name} to fire`);
+    return course === null ? null : { pendingMs: Math.max(sinceMs, course.pendingMs), firingMs: course.firingMs };
+  }
+
+  /** @returns when (performance.now()) it was seen to be neither pending nor firing; null: not within the limit */
+  async cleared(name: string, limitMs: number): Promise<number | null> {
+    const found = (): true | undefined =>
+      (this.#courses.get(name)?.state ?? 'inactive') === 'inactive' ? true : undefined;
+    return (await this.#until(found, limitMs, `${name} to clear`)) === null ? null : performance.now();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#looking;
+  }
+
+  async #until<Value>(find: () => Value | undefined, limitMs: number, what: string): Promise<Value | null> {
+    await this.#watch
+      .until(
+        () => find() !== undefined,
+        limitMs,
+        () => what,
+      )
+      .catch(() => undefined);
+    return find() ?? null;
+  }
+
+  async #look(): Promise<void> {
+    while (!this.#isClosed) {
+      // A Prometheus that is busy is asked again; one that has ended lets the waits run out.
+      const alerts = await this.#source.alerts().catch(() => null);
+      if (alerts !== null) this.#take(alerts);
+      this.#watch.changed();
+      await delay(LOOK_MS);
+    }
+  }
+
+  #take(alerts: readonly ActiveAlert[]): void {
+    const nowMs = performance.now();
+    const states = new Map<string, 'pending' | 'firing'>();
+    for (const { labels, state } of alerts) {
+      const name = labels['alertname'] ?? '';
+      if (states.get(name) !== 'firing') states.set(name, state);
+    }
+    for (const name of new Set([...this.#courses.keys(), ...states.keys()])) {
+      const state = states.get(name) ?? 'inactive';
+      const course = this.#courses.get(name) ?? { state: 'inactive', pendingMs: 0, firingMs: 0 };
+      if (course.state === 'inactive' && state !== 'inactive') course.pendingMs = nowMs;
+      if (course.state !== 'firing' && state === 'firing') course.firingMs = nowMs;
+      course.state = state;
+      this.#courses.set(name, course);
+    }
+  }
+}

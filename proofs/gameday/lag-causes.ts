@@ -1,0 +1,182 @@
+/** How each cause of lag is brought about while commands wait: settings of the processors, and what is done to the rest. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { laneOf } from '../../src/records/keys.ts';
+import type { Engine } from '../../dev/engine/start.ts';
+import type { NotAdmittedCause } from '../../src/ops/lag.ts';
+import type { CommandEncoder } from '../chaos/unseen-schema.ts';
+import { createQuoteOf, transferInOf } from '../../test/support/commands.ts';
+import { deleteRecords } from './deleted-records.ts';
+import { faultyFor, LANES, type Stack } from '../../test/support/stack.ts';
+import type { RunningProcessor } from '../../test/support/processor.ts';
+
+export interface LagScene {
+  readonly stack: Stack;
+  readonly engine: Engine;
+  readonly processors: readonly RunningProcessor[];
+  /** Writes commands under a schema that no processor has seen. */
+  readonly encodeUnseen: CommandEncoder;
+  /** Stalls what is fetched of this topic in all processors; null: no more. */
+  readonly stall: (topic: string | null) => Promise<void>;
+}
+
+export interface LagTrial {
+  /** Null: nothing waits. */
+  readonly cause: NotAdmittedCause | null;
+  readonly name: string;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Of each type, where more are wanted than usual. */
+  readonly commands?: number;
+  /** Before the commands are published. */
+  readonly before?: (scene: LagScene) => Promise<unknown>;
+  /** Once they are. */
+  readonly after?: (scene: LagScene) => Promise<unknown>;
+  /** Once ours is read and the processors stand still: Kafka must answer. */
+  readonly beforeKafkaIsAsked?: (scene: LagScene) => Promise<unknown>;
+  /** Puts all right; every command gets its result then. */
+  readonly end?: (scene: LagScene) => Promise<unknown>;
+  /** The commands are written under an unseen schema. */
+  readonly isUnseen?: true;
+  /** Commands of one lane never get a result. */
+  readonly isLast?: true;
+}
+
+/** A call: long enough that nothing moves while Kafka is asked, and short enough to be waited for. */
+const LONG_MS = 30_000;
+const TIMEOUT_MS = 40_000;
+/** More calls than a breaker must have seen, in each of two processes; and time for their answers. */
+const OPENING_COMMANDS = 30;
+const OPENING_MS = 3_000;
+/** Found on a wrong partition and moved by a transaction, whose mark is then the last record of their lane. */
+const MOVED_COMMANDS = 12;
+/** Beyond the age of known partition ends, and what a lane needs to go over the marks. */
+const SETTLED_MS = 5_000;
+const BUG_KEY = 'lag-bug';
+/** Each try of the bug, long enough to look at it. */
+const BUG_MS = 6_000;
+const STOPPED_LANE = 0;
+
+const slow: LagTrial = {
+  cause: 'no-slot',
+  name: 'calls that take long, few slots',
+  settings: { API_MAX_CONCURRENCY: '1', API_TIMEOUT_MS: String(TIMEOUT_MS) },
+  before: ({ stack }) => stack.service.addFaults({ kind: 'delay', delayMs: LONG_MS }),
+  end: ({ stack }) => stack.service.clearFaults(),
+};
+
+export const LAG_TRIALS: readonly LagTrial[] = [
+  {
+    cause: 'held',
+    name: 'credentials refused',
+    before: ({ stack }) => stack.service.addFaults({ kind: 'status', httpStatus: 401 }),
+    end: ({ stack }) => stack.service.clearFaults(),
+  },
+  {
+    cause: 'breaker',
+    name: 'changes answered 500',
+    before: async ({ stack }) => {
+      await stack.service.addFaults(
+        { kind: 'status', operation: 'transfer-in', httpStatus: 500 },
+        { kind: 'status', operation: 'create-quote', httpStatus: 500 },
+      );
+      for (let index = 0; index < OPENING_COMMANDS; index += 1) {
+        const key = `opens-breaker-${index}`;
+        await stack.publisher.publish('transfer-in', key, transferInOf(key));
+        await stack.publisher.publish('create-quote', `${key}-quote`, createQuoteOf(`${key}-quote`));
+      }
+      await delay(OPENING_MS);
+    },
+    // Long enough that no trial moves anything meanwhile.
+    settings: { BREAKER_RESET_MS: '20000' },
+    end: ({ stack }) => stack.service.clearFaults(),
+  },
+  slow,
+  {
+    ...slow,
+    cause: 'unconfirmed',
+    name: 'the broker stands still past the session time-out',
+    after: async ({ engine }) => engine.broker(0).pause(),
+    beforeKafkaIsAsked: async ({ engine }) => engine.broker(0).resume(),
+  },
+  {
+    cause: 'rate-limit',
+    name: 'one call per second for the group, executions',
+    settings: { API_MAX_RPS: '1', API_IDEMPOTENT_OPERATIONS: '' },
+    // They go on being admitted: enough must be left when Kafka is asked.
+    commands: 60,
+  },
+  {
+    cause: 'lane-full',
+    name: 'two unfinished commands per lane, told to wait',
+    settings: { MAX_UNFINISHED_PER_LANE: '2' },
+    before: ({ stack }) => stack.service.addFaults({ kind: 'status', httpStatus: 429, retryAfter: 10 }),
+    end: ({ stack }) => stack.service.clearFaults(),
+  },
+  {
+    cause: 'registry',
+    name: 'registry down, schema not seen before',
+    isUnseen: true,
+    before: ({ engine }) => engine.registry.kill(),
+    end: ({ engine }) => engine.registry.start(),
+  },
+  {
+    cause: 'failed',
+    name: 'a bug of our own, tried again',
+    settings: { ...faultyFor(BUG_KEY), FAULTY_DELAY_MS: String(BUG_MS) },
+    before: ({ stack }) =>
+      stack.publishRaw('transfer-in', {
+        key: BUG_KEY,
+        value: '{"amount":"no amount"}',
+        headers: { 'content-type': 'application/json' },
+      }),
+  },
+  {
+    cause: 'catching-up',
+    name: 'nothing is fetched, by a bug',
+    before: ({ stack, stall }) => stall(stack.topics.commands['transfer-in']),
+    end: async ({ stack, stall }) => {
+      await stall(null);
+      // What was put off stays so for the life of a process.
+      await stack.endProcessors();
+      await stack.spawnProcessor();
+    },
+  },
+  {
+    cause: null,
+    name: 'nothing waits; the last records of lanes are marks of transactions',
+    after: async ({ stack }) => {
+      const keys = Array.from({ length: MOVED_COMMANDS }, (_, index) => `lag-moved-${index}`);
+      const messages = keys.map((key) => ({
+        key,
+        value: JSON.stringify({ ...transferInOf(key), amount: 100 }),
+        headers: { 'content-type': 'application/json' },
+        partition: (laneOf(key, LANES) + 1) % LANES,
+      }));
+      await stack.publishRaw('transfer-in', ...messages);
+      await stack.journal.resultsOfAll(keys);
+      await delay(SETTLED_MS);
+    },
+  },
+  {
+    cause: 'lane-not-open',
+    name: 'a lane is stopped: commands deleted before they were admitted',
+    isLast: true,
+    before: async ({ processors, stack }) => {
+      await Promise.all(processors.map((processor) => processor.stop()));
+      const topic = stack.topics.commands['transfer-in'];
+      for (const key of keysOfLane('deleted', STOPPED_LANE, 3)) {
+        await stack.publishRaw('transfer-in', { key, value: 'never read' });
+      }
+      await deleteRecords(stack.kafka, topic, STOPPED_LANE);
+    },
+  },
+];
+
+/** @returns keys of the lane, as many as wanted */
+export function keysOfLane(name: string, lane: number, count: number): string[] {
+  const keys: string[] = [];
+  for (let index = 1; keys.length < count; index += 1) {
+    const key = `${name}-${index}`;
+    if (laneOf(key, LANES) === lane) keys.push(key);
+  }
+  return keys;
+}

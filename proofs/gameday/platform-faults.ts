@@ -1,0 +1,163 @@
+/** What Kafka, the registry and the processes themselves do. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { laneOf } from '../../src/records/keys.ts';
+import { unseenSchemaEncoder } from '../chaos/unseen-schema.ts';
+import { transferInOf } from '../../test/support/commands.ts';
+import { LANES } from '../../test/support/stack.ts';
+import { deleteRecords } from './deleted-records.ts';
+import type { Fault } from './fault.ts';
+import { USUAL_SLOTS } from './scene.ts';
+
+/** The owner of this lane polls as well. */
+const POLLING_LANE = 0;
+/** Several times the session time-out: the group has counted the process out, and another has its lanes. */
+const FROZEN_MS = 8_000;
+/** Its transactional id. */
+const OPEN_TRANSACTION = 'game-day-open-transaction';
+const DELETED_COMMANDS = 5;
+/** Of the new prefix and its group. */
+const NEW_PREFIX_ENDING = '-moved';
+
+/** @returns keys of the lane, as many as wanted */
+function keysOfLane(name: string, lane: number, count: number): string[] {
+  const keys: string[] = [];
+  for (let index = 1; keys.length < count; index += 1) {
+    const key = `${name}-${index}`;
+    if (laneOf(key, LANES) === lane) keys.push(key);
+  }
+  return keys;
+}
+
+export const PLATFORM_FAULTS: readonly Fault[] = [
+  {
+    name: 'killed',
+    what: 'a process is killed and started again',
+    alerts: [],
+    inject: ({ slots }) => slots.kill('a'),
+    action: 'none: the other takes its lanes over; the orchestrator starts it again',
+    act: ({ slots }) => slots.start(['a']),
+  },
+  {
+    name: 'frozen',
+    what: `a process stands still for ${FROZEN_MS / 1_000} s (SIGSTOP)`,
+    alerts: [],
+    inject: async ({ slots }) => {
+      slots.of('b').freeze();
+      await delay(FROZEN_MS);
+    },
+    action: 'none: the other takes its lanes over; it wakes and joins again',
+    act: async ({ slots }) => slots.of('b').thaw(),
+  },
+  {
+    name: 'stalled',
+    what: 'by a bug a process asks for no more of a topic, its lanes being open',
+    alerts: ['PaymentsLaneStalled'],
+    inject: (scene) => scene.stall(scene.slots.slotOf(POLLING_LANE), scene.stack.topics.commands['transfer-in']),
+    action: 'lag; its pod is deleted; another takes the lanes over',
+    look: (scene) => scene.cli('lag'),
+    act: async (scene) => {
+      const slot = scene.slots.slotOf(POLLING_LANE);
+      await scene.endStall(slot);
+      await scene.slots.kill(slot);
+      await scene.slots.start([slot]);
+    },
+  },
+  {
+    name: 'registry down',
+    what: 'the registry is down, and commands come in with a schema that no process has seen',
+    alerts: ['PaymentsRegistryNotAnswering', 'PaymentsMemberNotReady'],
+    inject: async ({ engine, stack }) => {
+      const encode = await unseenSchemaEncoder(stack);
+      await engine.registry.kill();
+      for (let lane = 0; lane < LANES; lane += 1) {
+        const [key = ''] = keysOfLane('unseen-schema', lane, 1);
+        const value = await encode('transfer-in', transferInOf(key));
+        await stack.publishRaw('transfer-in', { key, value });
+      }
+    },
+    action: '/api/state: registry; the registry is started with its data; schemas check',
+    look: (scene) => scene.stateNames('registry'),
+    act: async (scene) => {
+      await scene.engine.registry.start();
+      await scene.cli('schemas', 'check');
+    },
+  },
+  {
+    name: 'open transaction',
+    what: 'a publisher leaves a transaction open, and commands behind it reach nobody',
+    alerts: ['PaymentsCommandsHeldBack'],
+    inject: async (scene) => {
+      const producer = scene.stack.kafka.producer({ transactionalId: OPEN_TRANSACTION, idempotent: true });
+      await producer.connect();
+      const transaction = await producer.transaction();
+      const topic = scene.stack.topics.commands['create-quote'];
+      await transaction.send({ topic, messages: [{ partition: POLLING_LANE, value: 'never committed' }] });
+      scene.left.set(OPEN_TRANSACTION, async () => {
+        await transaction.abort();
+        await producer.disconnect();
+      });
+    },
+    action: 'lag; the publisher ends its transaction',
+    look: (scene) => scene.cli('lag'),
+    act: (scene) => scene.putRight(OPEN_TRANSACTION),
+  },
+  {
+    name: 'Kafka down',
+    what: 'all brokers are down',
+    alerts: ['PaymentsKafkaNotAnswering', 'PaymentsGroupNotConfirmed', 'PaymentsLanesNotOpen'],
+    inject: ({ engine }) => engine.broker(0).kill(),
+    action: 'doctor; the brokers are started',
+    look: (scene) => scene.doctorFinds(/kafka/i),
+    act: ({ engine }) => engine.broker(0).start(),
+  },
+  {
+    name: 'absent',
+    what: 'all processes are stopped',
+    alerts: ['PaymentsAbsent'],
+    inject: ({ slots }) => slots.stop(...USUAL_SLOTS),
+    action: 'the processes are started',
+    act: ({ slots }) => slots.start(USUAL_SLOTS),
+  },
+  // The last: its prefix is over, as the runbook says.
+  {
+    name: 'commands deleted',
+    what: `commands of lane ${POLLING_LANE} are deleted from their topic before they were admitted`,
+    alerts: ['PaymentsLaneStopped', 'PaymentsLanesNotOpen', 'PaymentsPollerStopped'],
+    inject: async ({ load, slots, stack }) => {
+      await load.settled();
+      await slots.stop(...USUAL_SLOTS);
+      const keys = keysOfLane('deleted', POLLING_LANE, DELETED_COMMANDS);
+      for (const key of keys) await stack.publisher.publish('transfer-in', key, transferInOf(key));
+      const topic = stack.topics.commands['transfer-in'];
+      await deleteRecords(stack.kafka, topic, POLLING_LANE);
+      await slots.spawn(USUAL_SLOTS);
+    },
+    action:
+      'doctor; a new prefix: topics create, schemas register; processes on it; the lost commands are published there',
+    look: (scene) => scene.doctorFinds(/deleted by retention/),
+    act: async (scene) => {
+      const { KAFKA_GROUP_ID: group = '', TOPIC_PREFIX: prefix = '' } = scene.stack.environment;
+      const moved = {
+        TOPIC_PREFIX: `${prefix}${NEW_PREFIX_ENDING}`,
+        KAFKA_GROUP_ID: `${group}${NEW_PREFIX_ENDING}`,
+      };
+      await scene.cliWith(moved, 'topics', 'create', '--replication-factor', '1');
+      await scene.cliWith(moved, 'schemas', 'register');
+      await scene.slots.stop(...USUAL_SLOTS);
+      await scene.slots.start(USUAL_SLOTS, moved);
+      for (const key of keysOfLane('deleted', POLLING_LANE, DELETED_COMMANDS)) {
+        const fields = { ...transferInOf(key), amount: 100 };
+        await scene.cliWith(
+          moved,
+          'publish',
+          'transfer-in',
+          '--key',
+          key,
+          '--value',
+          JSON.stringify(fields),
+          '--await',
+        );
+      }
+    },
+  },
+];

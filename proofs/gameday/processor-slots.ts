@@ -1,0 +1,105 @@
+/**
+ * The processors of a game day: each slot has a name and a port that stay when its process is replaced, as a pod's do, so
+ * that Prometheus finds it again.
+ *
+ *   empty -> (start) running -> (stop, kill) empty; the logs of all that ever ran are written by `close`
+ */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from '../../dev/engine/ports.ts';
+import { RunningProcessor } from '../../test/support/processor.ts';
+
+type Environment = Readonly<Record<string, string>>;
+
+export class ProcessorSlots {
+  /** Port of each slot. */
+  readonly ports: ReadonlyMap<string, number>;
+  readonly environmentOf: (slot: string) => Environment;
+  readonly #logDirectory: string;
+  readonly #running = new Map<string, RunningProcessor>();
+  readonly #all: { slot: string; processor: RunningProcessor }[] = [];
+
+  private constructor(
+    ports: ReadonlyMap<string, number>,
+    environmentOf: (slot: string) => Environment,
+    logDirectory: string,
+  ) {
+    this.ports = ports;
+    this.environmentOf = environmentOf;
+    this.#logDirectory = logDirectory;
+  }
+
+  static async open(
+    slots: readonly string[],
+    environmentOf: (slot: string) => Environment,
+    logDirectory: string,
+  ): Promise<ProcessorSlots> {
+    const ports = new Map<string, number>();
+    for (const slot of slots) ports.set(slot, await freePort());
+    return new ProcessorSlots(ports, environmentOf, logDirectory);
+  }
+
+  /** Starts a process in each of the slots, and waits until their lanes are open. */
+  async start(slots: readonly string[], overrides: Environment = {}): Promise<void> {
+    await this.spawn(slots, overrides);
+    // Once more: a starved machine may need longer than a test does.
+    const ready = (slot: string): Promise<void> => this.of(slot).ready();
+    await Promise.all(slots.map((slot) => ready(slot).catch(() => ready(slot))));
+  }
+
+  /** As start, without waiting. */
+  async spawn(slots: readonly string[], overrides: Environment = {}): Promise<void> {
+    for (const slot of slots) {
+      const port = this.ports.get(slot);
+      if (port === undefined || this.#running.has(slot)) throw new Error(`slot ${slot} is not free`);
+      const processor = new RunningProcessor({ ...this.environmentOf(slot), ...overrides }, port);
+      this.#running.set(slot, processor);
+      this.#all.push({ slot, processor });
+    }
+  }
+
+  of(slot: string): RunningProcessor {
+    const processor = this.#running.get(slot);
+    if (processor === undefined) throw new Error(`no processor runs in slot ${slot}`);
+    return processor;
+  }
+
+  all(): RunningProcessor[] {
+    return [...this.#running.values()];
+  }
+
+  async stop(...slots: string[]): Promise<void> {
+    await Promise.all(slots.map((slot) => this.of(slot).stop()));
+    for (const slot of slots) this.#running.delete(slot);
+  }
+
+  async kill(slot: string): Promise<void> {
+    await this.of(slot).kill9();
+    this.#running.delete(slot);
+  }
+
+  /** One after the other, each ready before the next is stopped. */
+  async restart(slots: readonly string[], overrides: Environment = {}): Promise<void> {
+    for (const slot of slots) {
+      await this.stop(slot);
+      await this.start([slot], overrides);
+    }
+  }
+
+  /** The slot whose process has the lane, by its log. */
+  slotOf(lane: number): string {
+    for (const [slot, processor] of this.#running) {
+      const assigned = processor.log().findLast(({ event }) => event === 'lanes-assigned');
+      if (assigned?.lanes?.includes(lane) === true) return slot;
+    }
+    throw new Error(`no process has lane ${lane}`);
+  }
+
+  /** Ends what is left, in any way. */
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map(({ processor }) => processor.end()));
+    for (const [index, { processor, slot }] of this.#all.entries()) {
+      await writeFile(join(this.#logDirectory, `${slot}-${index + 1}.log`), `${processor.lines.join('\n')}\n`);
+    }
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * The deployment of a game day: one broker, registry, sandbox, two processors, a spare slot for a third, and commands that
+ * come in evenly. `close` ends everything but the engine.
+ */
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Engine } from '../../dev/engine/start.ts';
+import { ServiceLink } from '../chaos/service-link.ts';
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import type { NotAdmittedCause } from '../../src/ops/lag.ts';
+import type { ProcessorState } from '../../src/ops/processor-state.ts';
+import { runCli, type CliRun } from '../../test/cli/run-cli.ts';
+import { CLIENT_SECRET, TOKEN_ID } from '../../test/support/sandbox-control.ts';
+import { faultyFor, Stack } from '../../test/support/stack.ts';
+import { ProcessorSlots } from './processor-slots.ts';
+import { SteadyLoad } from './steady-load.ts';
+
+/** The slots that are occupied on an ordinary day. */
+export const USUAL_SLOTS = ['a', 'b'] as const;
+export const SPARE_SLOT = 'c';
+/** The command with this key brings out a bug of our own. */
+export const FAULTY_KEY = 'game-day-bug';
+
+/** A process that is killed is replaced well before PaymentsLanesNotOpen fires, which is after 15 s at the usual scale. */
+const SESSION_TIMEOUT_MS = 4_000;
+const API_TIMEOUT_MS = 3_000;
+const COMMANDS_PER_SECOND = 2;
+/** With calls of SLOW_CALL_MS two processors make about ten a second: half of the wave. */
+const WAVE_PER_SECOND = 20;
+export const SLOW_CALL_MS = 1_000;
+const MAX_CONCURRENCY = 5;
+/** More than a process's intents (four per call slot) in one lane: a slow service is `no-slot`, a full lane something else. */
+export const MAX_UNFINISHED_PER_LANE = 40;
+const STALLED_INBOX = new URL('stalled-inbox.ts', import.meta.url).href;
+
+export class Scene {
+  readonly engine: Engine;
+  readonly stack: Stack;
+  readonly link: ServiceLink;
+  readonly slots: ProcessorSlots;
+  readonly load: SteadyLoad;
+  /** Begun by a fault: more than the service takes. */
+  readonly wave: SteadyLoad;
+  readonly onProgress: (line: string) => void;
+  /** What faults have left behind, by name, and how it is put right. */
+  readonly left = new Map<string, () => Promise<unknown>>();
+  readonly #directory: string;
+
+  private constructor(parts: Pick<Scene, 'engine' | 'stack' | 'link' | 'slots' | 'onProgress'>, directory: string) {
+    this.engine = parts.engine;
+    this.stack = parts.stack;
+    this.link = parts.link;
+    this.slots = parts.slots;
+    this.onProgress = parts.onProgress;
+    this.load = new SteadyLoad(parts.stack, 'ordinary', COMMANDS_PER_SECOND);
+    this.wave = new SteadyLoad(parts.stack, 'wave', WAVE_PER_SECOND);
+    this.#directory = directory;
+  }
+
+  static async open(engine: Engine, directory: string, onProgress: (line: string) => void): Promise<Scene> {
+    const logDirectory = join(directory, 'logs');
+    await mkdir(logDirectory, { recursive: true });
+    const stack = await Stack.open({
+      name: 'game-day',
+      kafkaBrokers: engine.brokers,
+      schemaRegistryUrl: engine.registryUrl,
+      sandbox: { settleMs: 2_000, tokenId: TOKEN_ID, clientSecret: CLIENT_SECRET },
+      settings: {
+        KAFKA_SESSION_TIMEOUT_MS: String(SESSION_TIMEOUT_MS),
+        KAFKA_HEARTBEAT_INTERVAL_MS: '500',
+        API_TIMEOUT_MS: String(API_TIMEOUT_MS),
+        API_MAX_CONCURRENCY: String(MAX_CONCURRENCY),
+        MAX_UNFINISHED_PER_LANE: String(MAX_UNFINISHED_PER_LANE),
+        STATE_DIR: join(directory, 'state'),
+        // Read from the file at each start, as a mounted Secret is.
+        API_CLIENT_SECRET: '',
+        API_CLIENT_SECRET_FILE: secretFileIn(directory),
+      },
+    });
+    await writeFile(secretFileIn(directory), CLIENT_SECRET);
+    const link = await ServiceLink.open(stack.sandbox.port, API_TIMEOUT_MS);
+    const faulty = faultyFor(FAULTY_KEY);
+    const environmentOf = (slot: string): Record<string, string> => ({
+      ...stack.environment,
+      ...faulty,
+      API_BASE_URL: stack.sandbox.baseUrl.replace(`:${stack.sandbox.port}`, `:${link.port}`),
+      NODE_OPTIONS: `${faulty['NODE_OPTIONS'] ?? ''} --import ${STALLED_INBOX}`,
+      STALL_FILE: stallFileIn(directory, slot),
+    });
+    const slots = await ProcessorSlots.open([...USUAL_SLOTS, SPARE_SLOT], environmentOf, logDirectory);
+    const scene = new Scene({ engine, stack, link, slots, onProgress }, directory);
+    try {
+      await slots.start(USUAL_SLOTS);
+    } catch (error) {
+      await scene.close();
+      throw error;
+    }
+    scene.load.begin();
+    return scene;
+  }
+
+  /** What the next starts of processors read as their secret. */
+  async putSecret(secret: string): Promise<void> {
+    await writeFile(secretFileIn(this.#directory), secret);
+  }
+
+  /** From now on the process of the slot asks for nothing more of the topic. */
+  async stall(slot: string, topic: string): Promise<void> {
+    await writeFile(stallFileIn(this.#directory, slot), topic);
+  }
+
+  async endStall(slot: string): Promise<void> {
+    await rm(stallFileIn(this.#directory, slot), { force: true });
+  }
+
+  /** Runs a command of a runbook with the processors' settings. @throws Error unless it ends with 0 */
+  async cli(...parameters: string[]): Promise<CliRun> {
+    return this.cliWith({}, ...parameters);
+  }
+
+  async cliWith(settings: Readonly<Record<string, string>>, ...parameters: string[]): Promise<CliRun> {
+    const run = await this.#runCli(settings, parameters);
+    if (run.code !== EXIT_CODES.ok.code)
+      throw new Error(`cli ${parameters.join(' ')} ended with ${run.code}: ${run.stderr.trim()}`);
+    return run;
+  }
+
+  /** `cli doctor`, which must name what is wrong. */
+  async doctorFinds(what: RegExp): Promise<void> {
+    const { stdout } = await this.#runCli({}, ['doctor']);
+    const problems = stdout.split('\n').filter((line) => !line.startsWith('ok '));
+    for (const line of problems) if (line !== '') this.onProgress(`      ${line}`);
+    if (!problems.some((line) => what.test(line))) throw new Error(`cli doctor does not name ${what.source}`);
+  }
+
+  /** What is not admitted, by cause, as `/api/state` of the processes says it. */
+  async causes(): Promise<Set<string>> {
+    const causes = new Set<string>();
+    for (const { httpUrl } of this.slots.all()) {
+      const state = (await (await fetch(`${httpUrl}/api/state`)).json()) as ProcessorState;
+      for (const { inputs } of state.lanes) for (const { cause } of inputs) if (cause !== null) causes.add(cause);
+    }
+    this.onProgress(`    $ curl /api/state: not admitted for ${[...causes].join(', ') || 'no cause'}`);
+    return causes;
+  }
+
+  async stateNames(cause: NotAdmittedCause): Promise<void> {
+    if (!(await this.causes()).has(cause)) throw new Error(`/api/state does not name the cause ${cause}`);
+  }
+
+  async putRight(name: string): Promise<void> {
+    await this.left.get(name)?.();
+    this.left.delete(name);
+  }
+
+  async close(): Promise<void> {
+    for (const name of this.left.keys()) await this.putRight(name).catch(() => undefined);
+    await Promise.all([this.load.pause(), this.wave.pause()]);
+    await this.slots.close();
+    await this.link.close();
+    await this.stack.close();
+  }
+
+  async #runCli(settings: Readonly<Record<string, string>>, parameters: string[]): Promise<CliRun> {
+    const shown = parameters.map((parameter) => (/^[\w/:.=-]+$/.test(parameter) ? parameter : `'${parameter}'`));
+    this.onProgress(`    $ cli ${shown.join(' ')}`);
+    const [firstSlot] = USUAL_SLOTS;
+    const environment = { ...this.slots.environmentOf(firstSlot), NODE_OPTIONS: '' };
+    const HTTP_PORT = String(this.slots.ports.get(firstSlot));
+    return runCli({ ...environment, HTTP_PORT, ...settings }, ...parameters);
+  }
+}
+
+function secretFileIn(directory: string): string {
+  return join(directory, 'client-secret');
+}
+
+function stallFileIn(directory: string, slot: string): string {
+  return join(directory, `stalled-${slot}`);
+}

@@ -1,0 +1,133 @@
+/** What the payment service does, or what is between it and us. */
+import { CLIENT_SECRET, type Fault as ServiceFault } from '../../test/support/sandbox-control.ts';
+import { executionOf, transferInOf } from '../../test/support/commands.ts';
+import { LANES } from '../../test/support/stack.ts';
+import type { Fault } from './fault.ts';
+import { MAX_UNFINISHED_PER_LANE, SLOW_CALL_MS, SPARE_SLOT, USUAL_SLOTS } from './scene.ts';
+
+/** Longer than the objective's 30 s, which is a bound of a histogram and passes no faster than real time. */
+const TOLD_TO_WAIT_SECONDS = 32;
+/** More than the lanes may have unfinished, so that the rest waits in Kafka. */
+const TOLD_TO_WAIT_COMMANDS = LANES * MAX_UNFINISHED_PER_LANE * 2;
+const CHANGES = ['transfer-in', 'create-quote', 'execute-quote', 'reject-transaction', 'simulate-uma-receive'] as const;
+
+function onChanges(httpStatus: number): ServiceFault[] {
+  return CHANGES.map((operation) => ({ kind: 'status', operation, httpStatus }));
+}
+
+export const SERVICE_FAULTS: readonly Fault[] = [
+  {
+    name: 'told to wait',
+    what: `the service answers 429 and lets each of many commands wait ${TOLD_TO_WAIT_SECONDS} s`,
+    alerts: [
+      'PaymentsOldestUnansweredTooOld',
+      'PaymentsLaneFull',
+      'PaymentsObjectiveMissedFast',
+      'PaymentsObjectiveMissedSlow',
+    ],
+    clearsLater: ['PaymentsObjectiveMissedFast', 'PaymentsObjectiveMissedSlow'],
+    inject: async ({ stack }) => {
+      const count = LANES * MAX_UNFINISHED_PER_LANE;
+      const rule = {
+        kind: 'status',
+        operation: 'transfer-in',
+        httpStatus: 429,
+        retryAfter: TOLD_TO_WAIT_SECONDS,
+        count,
+      };
+      await stack.service.addFaults(rule);
+      const keys = Array.from({ length: TOLD_TO_WAIT_COMMANDS }, (_, index) => `told-to-wait-${index + 1}`);
+      await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
+    },
+    action: '/api/state: lane-full; lag; the service takes calls again',
+    look: async (scene) => {
+      await scene.cli('lag');
+    },
+    act: ({ stack }) => stack.service.clearFaults(),
+  },
+  {
+    name: 'no list',
+    what: 'GET /transactions answers 500, and the answer to an execution is lost',
+    alerts: ['PaymentsDoubtNotSettled', 'PaymentsPollerFailing'],
+    inject: async ({ stack }) => {
+      const execution = await executionOf(stack, 'in-doubt');
+      await stack.service.addFaults(
+        { kind: 'status', operation: 'list-transactions', httpStatus: 500 },
+        { kind: 'drop-after', operation: 'execute-quote', count: 1 },
+      );
+      await stack.publisher.publish('execute-quote', 'in-doubt', execution);
+    },
+    action: 'ledger show; the service lists again; transactions list',
+    look: (scene) => scene.cli('ledger', 'show', 'in-doubt'),
+    act: async (scene) => {
+      await scene.stack.service.clearFaults();
+      await scene.cli('transactions', 'list');
+    },
+  },
+  {
+    name: 'behind',
+    what: `each call takes ${SLOW_CALL_MS} ms, and more commands come in than calls fit`,
+    alerts: ['PaymentsBehindAndGrowing'],
+    inject: async ({ stack, wave }) => {
+      await stack.service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: SLOW_CALL_MS });
+      wave.begin();
+    },
+    action: '/api/state: no-slot; lag; a third process; the wave ends; the service is quick again',
+    look: async (scene) => {
+      await scene.cli('lag');
+      await scene.stateNames('no-slot');
+    },
+    act: async (scene) => {
+      try {
+        await scene.slots.start([SPARE_SLOT]);
+      } finally {
+        await scene.wave.pause();
+        await scene.stack.service.clearFaults();
+      }
+      await scene.wave.settled();
+      await scene.slots.stop(SPARE_SLOT);
+    },
+  },
+  {
+    name: 'only POST broken',
+    what: 'changes are answered 500, GET works',
+    alerts: ['PaymentsBreakerOpen'],
+    inject: ({ stack }) => stack.service.addFaults(...onChanges(500)),
+    action: '/api/state: breaker; the service mends its endpoint; it is found by itself',
+    look: (scene) => scene.stateNames('breaker'),
+    act: ({ stack }) => stack.service.clearFaults(),
+  },
+  {
+    name: 'service down',
+    what: 'the service refuses connections',
+    alerts: ['PaymentsBreakerOpen'],
+    inject: ({ link }) => link.cut(),
+    action: 'doctor; the service is back; it is found by itself',
+    look: (scene) => scene.doctorFinds(/payment service/),
+    act: ({ link }) => link.restore(),
+  },
+  {
+    name: 'revoked',
+    what: 'the service answers 401 to everything',
+    alerts: ['PaymentsServiceHeld', 'PaymentsCredentialsRefused'],
+    inject: ({ stack }) => stack.service.addFaults({ kind: 'status', httpStatus: 401 }),
+    action: 'doctor; the token is made valid again at the service; no restart',
+    look: (scene) => scene.doctorFinds(/401/),
+    act: ({ stack }) => stack.service.clearFaults(),
+  },
+  {
+    name: 'wrong secret',
+    what: 'a Secret is rolled out that the service does not know',
+    alerts: ['PaymentsServiceHeld', 'PaymentsCredentialsRefused'],
+    inject: async (scene) => {
+      await scene.putSecret('not-the-secret');
+      await scene.slots.restart(USUAL_SLOTS);
+    },
+    action: 'doctor; the right pair into the Secret, rolling restart',
+    look: (scene) => scene.doctorFinds(/401/),
+    act: async (scene) => {
+      await scene.putSecret(CLIENT_SECRET);
+      await scene.slots.restart(USUAL_SLOTS);
+    },
+  },
+];

@@ -1,0 +1,102 @@
+/**
+ * Judges the commands on which persons decided: each decision is carried out or refused, each makes one revision, and no
+ * revision says what was not true when it was said, unless a person had said so.
+ */
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import type { ChaosCommand, ChaosMessage } from '../chaos/chaos-commands.ts';
+import type { ResultEvent } from '../../test/support/journal.ts';
+import type { GivenDecision } from './operators.ts';
+import { effectsOf } from './service-effects.ts';
+import type { Effect, ServiceState } from './service-state.ts';
+
+const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
+
+/** Decisions without the dead letter of a refused one. */
+export function carriedOut(given: readonly GivenDecision[], deadLetters: readonly TopicRecord[]): GivenDecision[] {
+  const refused = new Set(
+    deadLetters
+      .filter(({ headers }) => headers['dlq-reason'] === 'REFUSED_DECISION')
+      .map(({ headers }) => `${headers['dlq-partition']}/${headers['dlq-offset']}`),
+  );
+  return given.filter(({ offset, partition }) => !refused.has(`${partition}/${offset}`));
+}
+
+/** Decisions that are neither refused nor followed by a result. */
+export function unsettled(
+  given: readonly GivenDecision[],
+  { deadLetters, results }: { deadLetters: readonly TopicRecord[]; results: readonly ResultEvent[] },
+): GivenDecision[] {
+  return carriedOut(given, deadLetters).filter(
+    ({ expectedRevision, key }) =>
+      !results.some((result) => result.key === key && result.value.revision > expectedRevision),
+  );
+}
+
+export function judgeDecided(
+  command: ChaosCommand,
+  decisions: readonly GivenDecision[],
+  results: readonly ResultEvent[],
+  service: ServiceState,
+): string[] {
+  const { key, type } = command;
+  const own = results.filter((result) => result.key === key && result.value.outcome !== 'CONFLICT');
+  const revisions = own.filter(({ headers }) => headers['replayed'] !== 'true');
+  const effects = effectsOf(service, command);
+  const wrong: string[] = [];
+  const numbers = revisions.map(({ value }) => value.revision);
+  const wanted = Array.from({ length: decisions.length + 1 }, (_, index) => index + 1);
+  if (numbers.join() !== wanted.join())
+    wrong.push(`${key}: revisions ${numbers.join()} after ${decisions.length} decisions that were carried out`);
+  decisions.forEach(({ decision, expectedRevision }, index) => {
+    if (expectedRevision !== index + 1)
+      wrong.push(`${key}: ${decision} of revision ${expectedRevision} was carried out`);
+  });
+  for (const replay of own.filter(({ headers }) => headers['replayed'] === 'true'))
+    if (!revisions.some(({ id }) => id === replay.id)) wrong.push(`${key}: a copy was answered with ${replay.id}`);
+  // A quote that nobody executed moves nothing, and a simulated payment is the sandbox's own.
+  const isHarmless = type === 'create-quote' || type === 'simulate-uma-receive';
+  if (effects.length > 1 && !isHarmless && !hasLied(decisions, effects))
+    wrong.push(`${key}: took effect ${effects.length} times, after ${decisions.map(said).join()}`);
+  if (type !== 'create-quote')
+    for (const result of revisions)
+      wrong.push(...judgeTruth(result, decisions, effects).map((line) => `${key}: ${line}`));
+  return wrong;
+}
+
+/** All messages of a command have an answer. */
+export function judgeAnswered(messages: readonly ChaosMessage[], results: readonly ResultEvent[]): string[] {
+  const answered = new Set(results.map(({ headers }) => headers['in-reply-to']));
+  return messages
+    .filter(({ id }) => !answered.has(id))
+    .map(({ command, id, kind }) => `${command.key}: its ${kind} message ${id} was not answered`);
+}
+
+/** What a result says of effects, held against the books of its time: a call that was under way counts as well. */
+function judgeTruth(
+  { timestampMs, value: { outcome, revision } }: ResultEvent,
+  decisions: readonly GivenDecision[],
+  effects: readonly Effect[],
+): string[] {
+  const before = decisions.slice(0, revision - 1);
+  const decided = before.at(-1)?.decision;
+  if (decided === 'EXECUTED') return outcome === 'ACCEPTED' ? [] : [`decided EXECUTED, and ${outcome}`];
+  if (decided === 'NOT_EXECUTED') return outcome === 'EXPIRED' ? [] : [`decided NOT_EXECUTED, and ${outcome}`];
+  const isSaidBefore = hasLied(before, effects);
+  const sent = effects.filter(({ sentMs }) => sentMs <= timestampMs);
+  if (MOVES_NOTHING.includes(outcome) && sent.length > 0 && !isSaidBefore)
+    return [`revision ${revision} is ${outcome}, but it took effect`];
+  if (outcome === 'ACCEPTED' && !effects.some(({ atMs }) => atMs <= timestampMs))
+    return [`revision ${revision} is ACCEPTED, without an effect`];
+  return [];
+}
+
+/** Whether a person said of a call that took effect, then or later, that it did not. */
+function hasLied(decisions: readonly GivenDecision[], effects: readonly Effect[]): boolean {
+  return decisions.some(
+    ({ atMs, decision }) => decision === 'NOT_EXECUTED' && effects.some(({ sentMs }) => sentMs <= atMs),
+  );
+}
+
+function said({ decision, expectedRevision }: GivenDecision): string {
+  return `${decision} of ${expectedRevision}`;
+}

@@ -1,0 +1,232 @@
+/** Direct checks of what is decided on entries, and of what is remembered of them. */
+import { LaneMemory } from '../../src/lanes/memory.ts';
+import { LaneRetention } from '../../src/lanes/retention.ts';
+import { LaneTransaction } from '../../src/lanes/transaction.ts';
+import { decide } from '../../src/ledger/decide.ts';
+import type { Decision } from '../../src/ledger/decision.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import { ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
+import { decideByOperator } from '../../src/ledger/operator.ts';
+import { planOf } from '../../src/ledger/plan.ts';
+import { QUOTES_ANEW_MAX, quoteAgainOf } from '../../src/ledger/quote-again.ts';
+import { verdictOf } from '../../src/ledger/verdict.ts';
+import { takenUp } from '../../src/ledger/wrong-clocks.ts';
+import { aPolicy, aTransaction, doneWith, doubtful, entryAt, inDoubt } from '../../test/ledger/entries.ts';
+import type { DirectCheck } from './direct-checks.ts';
+import { MemoryIndex } from './memory-index.ts';
+
+const NOW_MS = 2_000;
+const HOUR_MS = 3_600_000;
+const LARGE_BYTES = 5 * 1024 * 1024;
+const policy = aPolicy();
+
+function answered(entry: Entry, reading: Parameters<typeof verdictOf>[0], attemptId = 'attempt'): Decision {
+  return decide(entry, { kind: 'answered', attemptId, reading, beganMs: NOW_MS, nowMs: NOW_MS }, policy);
+}
+
+function doneEntry(): Entry {
+  return doneWith(entryAt('transfer-in'), 'ACCEPTED');
+}
+
+/** The command's present call has the quote, which ran out at once. */
+function quoteRanOut(): Entry {
+  const quoted = {
+    quoteId: 'Quote:1',
+    transactionId: 'Transaction:1',
+    customerId: null,
+    expiresAtMs: NOW_MS,
+    receivedMs: NOW_MS,
+    sourceAccountId: null,
+    destinationAccountId: null,
+    receivingAmount: null,
+    receivingCurrencyCode: null,
+  };
+  return { ...entryAt('create-quote'), immediate: true, step: 'EXECUTE', quoted, quotesRunOut: QUOTES_ANEW_MAX };
+}
+
+const retry = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'a person', reason: 'tried' };
+
+export const ENTRY_CHECKS: readonly DirectCheck[] = [
+  {
+    wrong: 'an answer to an earlier attempt changes an entry',
+    holds: () =>
+      answered(entryAt('transfer-in'), { kind: 'never-sent', reason: 'refused' }, 'an earlier one').kind ===
+      'unchanged',
+  },
+  {
+    wrong: 'a refusal after a call that was turned away is taken for the word on that call',
+    holds: () => {
+      const error = { code: 'CONFLICT', message: 'was executed before', details: null };
+      const reading = { kind: 'conflict' as const, httpStatus: 409, error, rawResponse: '' };
+      return answered({ ...entryAt('execute-quote'), turnedAway: 1 }, reading).kind === 'next';
+    },
+  },
+  {
+    wrong: 'an answer about another transaction settles a rejection',
+    holds: () => {
+      const transaction = aTransaction({ id: 'Transaction:another' });
+      const success = { httpStatus: 200, quote: null, transaction, rawResponse: null, warnings: [] };
+      const reading = { kind: 'accepted' as const, ...success };
+      return answered(entryAt('reject-transaction'), reading).kind === 'next';
+    },
+  },
+  {
+    wrong: 'a commit of another owner makes a lane forget its own',
+    holds: () => {
+      const memory = new LaneMemory(new MemoryIndex(1), 0, 'own');
+      memory.putEntry(doneEntry(), 1);
+      memory.applied('of another owner', 1);
+      return memory.entry(doneEntry().key) !== undefined;
+    },
+  },
+  {
+    wrong: 'a key is forgotten that the lane has just used again',
+    holds: () => {
+      const index = new MemoryIndex(1);
+      const memory = new LaneMemory(index, 0, 'own');
+      memory.putEntry(entryAt('transfer-in'), 1);
+      const expired = {
+        checkpoint: () => ({ nextOffset: 0n, timestampMs: NOW_MS, appliedMs: NOW_MS }),
+        expired: () => [ENTRY_PREFIX + entryAt('transfer-in').key],
+      };
+      const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
+      const parts = {
+        lane: 0,
+        index: Object.assign(index, expired),
+        clock,
+        retention: { doneMs: 1, transactionMs: 1 },
+      };
+      const transaction = new LaneTransaction({
+        commit: 1,
+        lane: 0,
+        ledgerTopic: 'ledger',
+        inputTopics: new Set(),
+        unitsMax: Infinity,
+      });
+      new LaneRetention(parts, memory).gather(transaction);
+      return transaction.isEmpty();
+    },
+  },
+  {
+    wrong: 'a transaction takes more than a batch may have',
+    holds: () => {
+      const options = { lane: 0, commit: 1, ledgerTopic: 'ledger', inputTopics: new Set<string>(), unitsMax: Infinity };
+      const transaction = new LaneTransaction(options);
+      transaction.add({ topic: 'ledger', partition: 0, key: 'key', value: Buffer.alloc(LARGE_BYTES), headers: {} });
+      return transaction.isFull();
+    },
+  },
+  {
+    wrong: 'a look-up that finds another payment settles the doubt',
+    holds: () => {
+      const finding = { kind: 'found' as const, transaction: aTransaction({ type: 'OUTGOING', status: 'REJECTED' }) };
+      const event = { kind: 'looked-up' as const, attempts: 1, finding, nowMs: NOW_MS };
+      const decision = decide(doubtful(entryAt('reject-transaction')), event, policy);
+      return decision.kind === 'finish' && decision.result.outcome === 'UNKNOWN';
+    },
+  },
+  {
+    wrong: 'a transaction is looked up before the settling time is over',
+    holds: () => planOf(doubtful(entryAt('execute-quote')), 1_000, policy).kind === 'doubt',
+  },
+  {
+    wrong: 'a command whose expires-at could not be read is retried',
+    holds: () => {
+      const entry = doneWith({ ...entryAt('transfer-in'), isExpiryUnreadable: true }, 'INVALID');
+      return decideByOperator(entry, retry, NOW_MS, policy).kind === 'refused';
+    },
+  },
+  {
+    wrong: 'a 409 after doubt does not lead to a look-up where the key is honoured',
+    holds: () => {
+      const error = { code: 'CONFLICT', message: '', details: null };
+      const reading = { kind: 'conflict' as const, httpStatus: 409, error, rawResponse: '' };
+      return (
+        verdictOf(reading, 'SAME_KEY', { inDoubt: true, mayBeUnderWay: false, canBeLookedUp: true }).kind === 'look-up'
+      );
+    },
+  },
+  {
+    wrong: 'a look-up that was asked for before the latest attempt settles it',
+    holds: () => {
+      const finding = { kind: 'found' as const, transaction: aTransaction() };
+      const event = { kind: 'looked-up' as const, attempts: 1, finding, nowMs: NOW_MS };
+      return decide({ ...doubtful(entryAt('execute-quote')), attempts: 2 }, event, policy).kind === 'unchanged';
+    },
+  },
+  {
+    wrong: 'a page of a proxy refuses a command',
+    holds: () => {
+      const error = { code: null, message: '', details: null };
+      const reading = { kind: 'not-here' as const, httpStatus: 404, serviceFails: false, error, rawResponse: '' };
+      return (
+        verdictOf(reading, 'SAME_KEY', { inDoubt: false, mayBeUnderWay: false, canBeLookedUp: false }).kind === 'doubt'
+      );
+    },
+  },
+  {
+    wrong: 'a page of a proxy is taken for the answer to the first call',
+    holds: () => {
+      const error = { code: null, message: '', details: null };
+      const reading = { kind: 'refused' as const, httpStatus: 400, error, rawResponse: '' };
+      return (
+        verdictOf(reading, 'SAME_KEY', { inDoubt: true, mayBeUnderWay: false, canBeLookedUp: false }).kind === 'wait'
+      );
+    },
+  },
+  {
+    wrong: 'a refusal is taken for the answer of a first call that may still be under way',
+    holds: () => {
+      const error = { code: 'IN_PROGRESS', message: '', details: null };
+      const reading = { kind: 'refused' as const, httpStatus: 422, error, rawResponse: '' };
+      return answered({ ...inDoubt(entryAt('transfer-in')), lastEndedMs: NOW_MS - 1 }, reading).kind === 'next';
+    },
+  },
+  {
+    wrong: 'the settling time of a call that was cut off counts from then, not from its deadline',
+    holds: () => {
+      const lost = { kind: 'doubt' as const, httpStatus: null, reason: 'lost', rawResponse: null };
+      const decision = answered(entryAt('execute-quote'), lost);
+      const endsMs = NOW_MS + policy.apiTimeoutMs;
+      return decision.kind === 'next' && decision.entry.lastEndedMs === endsMs;
+    },
+  },
+  {
+    wrong: 'a key is used when the call may arrive after the service forgot it',
+    holds: () => {
+      const entry = { ...doubtful(entryAt('transfer-in')), deadlineMs: Infinity };
+      return planOf(entry, policy.idempotencyRetentionMs, policy).kind === 'give-up';
+    },
+  },
+  {
+    wrong: 'another quote is paid on a look-up from before the first ran out',
+    holds: () => {
+      const unexecuted = { by: 'LOOK_UP' as const, attempts: 1 };
+      return planOf({ ...inDoubt(quoteRanOut()), unexecuted, quotesRunOut: 0 }, NOW_MS, policy).kind === 'doubt';
+    },
+  },
+  {
+    wrong: 'quotes that have run out when they come are made anew without end',
+    holds: () => quoteAgainOf(quoteRanOut(), NOW_MS)?.kind === 'expire',
+  },
+  {
+    wrong: 'a service that says Retry-After: 0 is called again at once',
+    holds: () => {
+      const told = { kind: 'told-to-wait' as const, httpStatus: 429, retryAfterMs: 0, reason: 'HTTP 429' };
+      const decision = answered(entryAt('transfer-in'), told);
+      return (
+        decision.kind === 'next' && decision.entry.phase.state === 'PARKED' && decision.entry.phase.untilMs > NOW_MS
+      );
+    },
+  },
+  {
+    wrong: 'a doubt that a slow clock wrote is settled at once by the next owner',
+    holds: () =>
+      planOf(takenUp(doubtful(entryAt('execute-quote')), HOUR_MS - 1, policy), HOUR_MS - 1, policy).kind === 'doubt',
+  },
+  {
+    wrong: 'a first sending in the future makes a key trusted for longer',
+    holds: () =>
+      takenUp({ ...doubtful(entryAt('transfer-in')), firstSentMs: HOUR_MS }, NOW_MS, policy).firstSentMs === NOW_MS,
+  },
+];

@@ -1,0 +1,169 @@
+/** Direct checks of what comes in from Kafka, and of how calls share the slots. */
+import avsc from 'avsc';
+import { CallScheduler } from '../../src/lanes/call-scheduler.ts';
+import { CarefulReading } from '../../src/lanes/careful-reading.ts';
+import { ClaimLimits } from '../../src/lanes/claim-limits.ts';
+import { readMessage } from '../../src/consumers/command-intake.ts';
+import { forcedJumpOf } from '../../src/lanes/forced-jumps.ts';
+import { inputMessage } from '../../src/consumers/input-message.ts';
+import { LaneInbox } from '../../src/consumers/inbox.ts';
+import { readCommandFields } from '../../src/records/command-fields.ts';
+import { JsonMeaningError, parseUnambiguous, stringifyLossless } from '../../src/records/lossless-json.ts';
+import { loadSchema } from '../../src/records/schemas.ts';
+import { readerRecord, writerSchema } from '../../src/records/writer-schema.ts';
+import { createQuoteOf, transferInOf } from '../../test/support/commands.ts';
+import type { DirectCheck } from './direct-checks.ts';
+
+const SLOTS = 4;
+const NOW = { nowMs: 1_000, intervalMs: 0 };
+const MANY = 200;
+const DEEP = 1_000_000;
+const silence = (): void => undefined;
+
+/** The batch that a broker sends where something else was asked for. */
+const otherBatch = { topic: 'topic', lane: 0, messages: [], fetchedOffset: 50n, lastOffset: 60n, highWatermark: 60n };
+
+/** As the patched client hands over a batch that it cannot read. */
+const unreadable = {
+  offset: '9',
+  timestamp: '0',
+  key: null,
+  value: null,
+  headers: {},
+  attributes: 0,
+  unreadableBatch: { firstOffset: '5', records: Buffer.from('bytes'), error: new Error('cannot be expanded') },
+};
+
+/** A publisher's schema with a field that ours does not have, and a value of it. */
+function withUnknownField(): unknown {
+  const ours = loadSchema('TransferIn') as { fields: readonly object[] };
+  const schema = { ...ours, fields: [...ours.fields, { name: 'ammount', type: 'long' }] };
+  const type = avsc.Type.forSchema(schema as avsc.Schema);
+  const account = { accountId: 'InternalAccount:1' };
+  const bytes = type.toBuffer({ source: account, destination: account, amount: null, ammount: 1_000 });
+  return writerSchema([JSON.stringify(schema)], readerRecord('TransferIn', true)).read(bytes);
+}
+
+export const INPUT_CHECKS: readonly DirectCheck[] = [
+  {
+    wrong: 'a class of work is idle as long as others have enough to do',
+    holds: () => {
+      const scheduler = new CallScheduler(SLOTS);
+      for (let index = 0; index < MANY; index += 1) scheduler.queue(`execution-${index}`, 'execution', 0);
+      while (scheduler.next(NOW) !== null);
+      scheduler.queue('transfer', 'transfer', 0);
+      for (let index = 0; index < SLOTS; index += 1) {
+        scheduler.free('execution');
+        const step = scheduler.next(NOW);
+        if (step?.kind === 'begin' && step.attemptId === 'transfer') return true;
+      }
+      return false;
+    },
+  },
+  {
+    wrong: 'the slot of an intent that was not committed is lost',
+    holds: () => {
+      const scheduler = new CallScheduler(1);
+      scheduler.ask('execution', 0, 1, NOW.nowMs);
+      scheduler.next(NOW);
+      if (!scheduler.take('execution', 'execution', 0, NOW.nowMs)) return false;
+      scheduler.cancel('execution');
+      scheduler.queue('transfer', 'transfer', 0);
+      return scheduler.next(NOW)?.kind === 'begin';
+    },
+  },
+  {
+    wrong: 'two-step quotes are made, however many wait for their execution',
+    holds: () => {
+      const api = { closure: () => null, allowance: () => Infinity };
+      const limits = new ClaimLimits({ api, slots: SLOTS, isConfirmed: () => true });
+      const claim = { operation: 'create-quote' as const, workClass: 'quote-to-execute' as const, lane: 0 };
+      return limits.refusal({ ...claim, quotesOpen: MANY }) === 'no-slot';
+    },
+  },
+  {
+    wrong: 'those who wait for their turn when careful reading is over wait for ever',
+    holds: async () => {
+      const careful = new CarefulReading(null, async () => undefined);
+      for (let offset = 0n; !careful.isOver(); offset += 1n) {
+        await careful.before('one', offset);
+        careful.committed(new Map([['one', offset + 1n]]));
+      }
+      // Nobody tells it of commits any more.
+      await careful.before('one', 1_000n);
+      const next = careful.before('two', 0n).then(() => true);
+      return Promise.race([next, new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 20))]);
+    },
+  },
+  {
+    wrong: 'a topic that ends before where its lane stands is read on',
+    holds: () => {
+      const place = { topic: 'topic', lane: 0, boundId: undefined, offsetBefore: 9n, offsetAfter: 9n };
+      return forcedJumpOf(place, { lowOffset: 0n, highOffset: 5n, topicId: null })?.kind === 'ends-before';
+    },
+  },
+  {
+    wrong: 'a lane that gets nothing of what it asks for asks without a pause',
+    holds: () => {
+      let seeks = 0;
+      const inbox = new LaneInbox({
+        topic: 'topic',
+        lane: 0,
+        read: async () => ({ kind: 'item', item: null }),
+        setAside: () => null,
+        failed: () => true,
+        beforeReading: async () => ({ kind: 'read' }),
+        seek: () => void (seeks += 1),
+        resume: silence,
+        onRedelivered: silence,
+        wake: silence,
+      });
+      inbox.open(5n);
+      for (let index = 0; index < MANY; index += 1) inbox.offer(otherBatch);
+      return seeks < MANY;
+    },
+  },
+  {
+    wrong: 'a batch that cannot be read is taken for a message',
+    holds: async () => {
+      const options = { registry: { decode: () => Promise.reject(new Error('asked')) }, laneCount: 1, maxAgeMs: null };
+      const place = { topic: 'topic', lane: 0, commandType: 'transfer-in' as const };
+      const read = await readMessage(options as never, place, inputMessage(unreadable), 0);
+      return read.kind === 'dead-letter' && read.letter.reason === 'UNREADABLE_BATCH';
+    },
+  },
+  {
+    wrong: 'a name that cannot be passed on is left out without a word',
+    holds: () => {
+      const text = stringifyLossless(createQuoteOf('key')).replace(/}$/, ',"senderCustomerInfo":{"__proto__":"x"}}');
+      return !readCommandFields('create-quote', parseUnambiguous(text)).ok;
+    },
+  },
+  {
+    wrong: 'a publisher’s field that our schema does not have is dropped without a word',
+    holds: () => !readCommandFields('transfer-in', withUnknownField()).ok,
+  },
+  {
+    wrong: 'JSON that is nested beyond any stack ends its parser',
+    holds: () => {
+      try {
+        parseUnambiguous('['.repeat(DEEP) + ']'.repeat(DEEP));
+      } catch (error) {
+        return error instanceof JsonMeaningError;
+      }
+      return false;
+    },
+  },
+  {
+    wrong: 'a result tells of any number of problems',
+    holds: () => {
+      const unknown = Array.from({ length: MANY }, (_, index) => [`f${index}`, null]);
+      const read = readCommandFields('transfer-in', { ...transferInOf('key'), ...Object.fromEntries(unknown) });
+      return !read.ok && read.problems.length < MANY;
+    },
+  },
+  {
+    wrong: 'a whole command is refused',
+    holds: () => readCommandFields('transfer-in', parseUnambiguous(stringifyLossless(transferInOf('key')))).ok,
+  },
+];

@@ -1,0 +1,304 @@
+/**
+ * Judges a history by what any reader finds in the topics and by the service's own books: the promises of a chaos run
+ * (proofs/chaos/chaos-judgement.ts), and those that only the whole of the ledger shows.
+ */
+import type { CommandType } from '../../src/records/commands.ts';
+import {
+  decodeEntry,
+  decodeOwner,
+  decodePosition,
+  ENTRY_PREFIX,
+  OWNER_KEY,
+  POSITION_KEY,
+} from '../../src/ledger/ledger-records.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import { recordOfTopic, type TopicNames } from '../../src/records/topics.ts';
+import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
+import { judgeChaos } from '../chaos/chaos-judgement.ts';
+import { underWayAtKills } from '../chaos/under-way.ts';
+import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
+import type { Disturbance } from './disturbances.ts';
+import { carriedOut, judgeAnswered, judgeDecided, unsettled } from './decided-judgement.ts';
+import type { GivenDecision } from './operators.ts';
+import { lanesOf } from './publishers.ts';
+import { POISON_PREFIX, type Poison } from './poison.ts';
+import type { SimulatedBroker } from './simulated-broker.ts';
+import type { StoredRecord } from './simulated-log.ts';
+import { eventValue } from './simulated-registry.ts';
+import type { Sending, SimulatedService } from './simulated-service.ts';
+
+export interface ReadHistory {
+  readonly results: readonly ResultEvent[];
+  readonly transactionEvents: readonly TransactionEvent[];
+  readonly quoteEvents: readonly QuoteEvent[];
+  readonly deadLetters: readonly TopicRecord[];
+  readonly ledger: readonly TopicRecord[];
+}
+
+export interface JudgedHistory {
+  readonly topics: TopicNames;
+  readonly plan: Plan;
+  readonly read: ReadHistory;
+  readonly decisions: readonly GivenDecision[];
+  readonly service: SimulatedService;
+  readonly sendings: readonly Sending[];
+  readonly laneCount: number;
+  readonly honourKeys: readonly CommandType[];
+  readonly disturbed: ReadonlySet<Disturbance>;
+  /** When all processors left for longer than states of transactions are remembered; Infinity: never. */
+  readonly absentFromMs: number;
+  /** What was published. */
+  readonly poison: readonly Poison[];
+  /** Lanes that wait for a person in the end, and why. */
+  readonly stoppedLanes: ReadonlyMap<number, string>;
+  /** Lanes of which an administrator removed messages. */
+  readonly jumpedLanes: ReadonlySet<number>;
+  /** What processes said of themselves. */
+  readonly failures: readonly string[];
+}
+
+/** A member that was counted out may begin calls until its last heartbeat is older than the session time-out. */
+const SESSION_TIMEOUT_MS = 6_000;
+/** From the writing of an owner record until it can be read. */
+const MARKER_MS = 2_000;
+
+export function readHistory(broker: SimulatedBroker, topics: TopicNames): ReadHistory {
+  const records = (topic: string): TopicRecord[] =>
+    broker
+      .logs(topic)
+      .flatMap((log, partition) => log.committed().map((record) => topicRecord(topic, partition, record)));
+  const schemas = recordOfTopic(topics);
+  const events = (topic: string, kind: string): unknown[] =>
+    records(topic).map(({ headers, key, offset, partition, timestampMs, value }) => ({
+      kind,
+      topic,
+      partition,
+      offset,
+      timestampMs,
+      key: key?.toString() ?? '',
+      id: headers['ce_id'] ?? null,
+      headers,
+      value: eventValue(schemas, topic, value ?? Buffer.alloc(0)),
+    }));
+  return {
+    results: events(topics.results, 'result') as ResultEvent[],
+    transactionEvents: events(topics.transactionStatusChanged, 'transaction-status') as TransactionEvent[],
+    quoteEvents: events(topics.quoteStatusChanged, 'quote-status') as QuoteEvent[],
+    deadLetters: records(topics.deadLetters),
+    ledger: records(topics.ledger),
+  };
+}
+
+export function judgeHistory(history: JudgedHistory): {
+  wrong: string[];
+  outcomes: Record<string, number>;
+} {
+  const { failures, honourKeys, poison, service } = history;
+  const { decisions, plan, read } = withoutExcused(history);
+  const carried = carriedOut(decisions, read.deadLetters);
+  const decided = Map.groupBy(carried, ({ key }) => key);
+  const isDecided = ({ key }: { key: string }): boolean => decided.has(key);
+  const { wrong, outcomes } = judgeChaos({
+    ...read,
+    results: read.results.filter((result) => !isDecided(result)),
+    // What was forgotten may be announced anew, where a poller goes over the last minutes again.
+    transactionEvents: read.transactionEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
+    quoteEvents: read.quoteEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
+    deadLetters: read.deadLetters.filter(
+      ({ headers, key }) => headers['dlq-reason'] !== 'REFUSED_DECISION' && !decided.has(key?.toString() ?? ''),
+    ),
+    plan: {
+      commands: plan.commands.filter((command) => !isDecided(command)).map((command) => withAge(command, history)),
+      messages: plan.messages.filter(({ command }) => !isDecided(command)),
+    },
+    honourKeys,
+    unreadableEvents: 0,
+    effects: service.state.effects(),
+    books: service.state.books(),
+    underWayAtKills: underWayAtKills(read.ledger),
+    unclearKeys: service.unclearCommandKeys(),
+    wasCutAround: () => false,
+    // A look-up goes by the clock of whoever sent the call.
+    mayBeUnfound: history.disturbed.has('unfound') || history.disturbed.has('clocks'),
+    residentBytesMax: new Map(),
+    badStops: [],
+  });
+  const ofDecided = plan.commands
+    .filter(isDecided)
+    .flatMap((command) => judgeDecided(command, decided.get(command.key) ?? [], read.results, service.state));
+  const messages = plan.messages.filter(({ command }) => isDecided(command));
+  return {
+    wrong: [
+      ...wrong,
+      ...ofDecided,
+      ...judgeAnswered(messages, read.results),
+      ...judgePoison(history),
+      ...judgeStops(history),
+      // Poison may make our own code fail: the message is set aside.
+      ...(poison.length > 0 ? [] : failures),
+      ...judgeLedger(read.ledger),
+      ...judgeCalls(history),
+    ],
+    outcomes,
+  };
+}
+
+/** Without poison, and without what has no answer in lanes that wait for a person. */
+function withoutExcused({
+  decisions,
+  laneCount,
+  plan,
+  read,
+  stoppedLanes,
+  topics,
+}: JudgedHistory): Pick<JudgedHistory, 'decisions' | 'plan' | 'read'> {
+  const answered = new Set(read.results.map(({ headers }) => headers['in-reply-to']));
+  const excused = new Set(
+    plan.messages
+      .filter(
+        ({ id, ...message }) => !answered.has(id) && lanesOf(message, laneCount).some((lane) => stoppedLanes.has(lane)),
+      )
+      .map(({ command }) => command.key),
+  );
+  const isJudged = (key: string): boolean => !excused.has(key) && !key.startsWith(POISON_PREFIX);
+  const taken = decisions.filter(
+    ({ offset, partition }) =>
+      !stoppedLanes.has(partition) || offset < takenUpTo(read.ledger, partition, topics.operatorDecisions),
+  );
+  const left = unsettled(taken, read);
+  return {
+    decisions: taken.filter((decision) => !stoppedLanes.has(decision.partition) || !left.includes(decision)),
+    plan: {
+      commands: plan.commands.filter(({ key }) => isJudged(key)),
+      messages: plan.messages.filter(({ command }) => isJudged(command.key)),
+    },
+    read: {
+      ...read,
+      results: read.results.filter(({ key }) => isJudged(key)),
+      deadLetters: read.deadLetters.filter(({ key }) => isJudged(key?.toString() ?? '')),
+    },
+  };
+}
+
+/** Of a lane's part of a topic, by its last position. */
+function takenUpTo(ledger: readonly TopicRecord[], lane: number, topic: string): bigint {
+  const isPosition = ({ key, partition, value }: TopicRecord): boolean =>
+    partition === lane && key?.toString() === POSITION_KEY && value !== null;
+  const value = ledger.findLast(isPosition)?.value ?? null;
+  return (value === null ? undefined : decodePosition(value).next[topic]) ?? 0n;
+}
+
+/** A lane waits for a person only where something was taken from it. */
+function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
+  return [...stoppedLanes]
+    .filter(([lane]) => !jumpedLanes.has(lane))
+    .map(([lane, reason]) => `lane ${lane} stopped without need: ${reason}`);
+}
+
+/** Each is answered as it should be, but in lanes that wait for a person. */
+function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): string[] {
+  const first = new Map(read.results.filter(({ value }) => value.revision === 1).map(({ key, value }) => [key, value]));
+  // One that is to be moved lies in another lane first; any that is stopped may be it.
+  const isInStoppedLane = (key: string): boolean =>
+    key.includes('-moved') ? stoppedLanes.size > 0 : stoppedLanes.has(laneOf(key, laneCount));
+  return poison
+    .filter(({ key }) => first.has(key) || !isInStoppedLane(key))
+    .flatMap(({ allowed, key }) => {
+      const outcome = first.get(key)?.outcome ?? null;
+      if (allowed.some((one) => one === outcome)) return [];
+      return [`${key}: ${outcome ?? 'not answered'}, not ${allowed.join(' or ')}`];
+    });
+}
+
+/**
+ * Doubt that is settled by calling again is not, where the service answers HTTP 409 from then on, as for a quote that
+ * expired meanwhile: such a command waits until it is too old. By a clock that is wrong any may be, and when the service
+ * tells all to wait.
+ */
+function withAge(command: ChaosCommand, { disturbed, honourKeys }: JudgedHistory): ChaosCommand {
+  if (disturbed.has('clocks') || disturbed.has('masses'))
+    return { ...command, hasExpiry: true, allowed: [...command.allowed, 'EXPIRED'] };
+  const operation = command.type === 'immediate-quote' ? 'execute-quote' : command.commandType;
+  const isOneShot = operation === 'execute-quote' || operation === 'reject-transaction';
+  return isOneShot && honourKeys.includes(operation) ? { ...command, hasExpiry: true } : command;
+}
+
+/** From an owner's record on to its last commit only it commits, and positions never step back. */
+function judgeLedger(ledger: readonly TopicRecord[]): string[] {
+  const wrong = [...Map.groupBy(ledger, ({ partition }) => partition)].flatMap(([lane, records]) =>
+    judgeOwners(lane, records),
+  );
+  const positions = new Map<string, bigint>();
+  for (const { key, offset, partition, value } of ledger) {
+    if (value === null || key?.toString() !== POSITION_KEY) continue;
+    const { next } = decodePosition(value);
+    for (const [topic, position] of Object.entries(next)) {
+      const name = `${topic}/${partition}`;
+      if (position < (positions.get(name) ?? 0n))
+        wrong.push(`${name}: the position steps back to ${position} at ${offset}`);
+      positions.set(name, position);
+    }
+  }
+  return wrong;
+}
+
+/** An owner that did not open the lane, for it had to fence another first, has no commits. */
+function judgeOwners(lane: number, records: readonly TopicRecord[]): string[] {
+  const began = new Map<string, bigint>();
+  const commits: { token: string; offset: bigint }[] = [];
+  for (const { key, offset, value } of records) {
+    if (value === null) continue;
+    if (key?.toString() === OWNER_KEY) began.set(decodeOwner(value).token, offset);
+    if (key?.toString() === POSITION_KEY) commits.push({ token: decodePosition(value).token, offset });
+  }
+  return commits.flatMap(({ offset, token }) => {
+    const from = began.get(token);
+    if (from === undefined) return [`lane ${lane}: a commit of nobody's at ${offset}`];
+    const other = commits.find((commit) => commit.token !== token && commit.offset > from && commit.offset < offset);
+    return other === undefined ? [] : [`lane ${lane}: a commit of a former owner at ${other.offset}`];
+  });
+}
+
+/** A call is sent from a committed intent of its process, and by nobody whose lane has long been another's. */
+function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHistory): string[] {
+  const owners = new Map<number, { processId: string; atMs: number }[]>();
+  const intents = new Map<string, { processId: string; atMs: number }[]>();
+  for (const { key, partition, timestampMs, value } of read.ledger) {
+    if (key === null || value === null) continue;
+    const name = key.toString();
+    if (name === OWNER_KEY) {
+      const { processId } = decodeOwner(value);
+      owners.set(partition, [...(owners.get(partition) ?? []), { processId, atMs: timestampMs }]);
+    } else if (name.startsWith(ENTRY_PREFIX)) {
+      const { key: command, phase } = decodeEntry(value);
+      if (phase.state !== 'INTENT') continue;
+      intents.set(command, [...(intents.get(command) ?? []), { processId: phase.processId, atMs: timestampMs }]);
+    }
+  }
+  // An operator's word that nothing took effect may be wrong.
+  const decidedKeys = new Set(decisions.map(({ key }) => key));
+  const overlaps = service.overlaps.filter((key) => !decidedKeys.has(key));
+  const wrong = overlaps.map((key) => `${key}: called while an earlier call of it was on its way`);
+  for (const { atMs, key, processId } of sendings) {
+    const isIntended =
+      intents.get(key)?.some((intent) => intent.processId === processId && intent.atMs <= atMs) ?? false;
+    if (!isIntended) wrong.push(`${key}: called without a committed intent`);
+    const taken = owners.get(laneOf(key, laneCount)) ?? [];
+    const ownIndex = taken.findLastIndex((owner) => owner.processId === processId && owner.atMs <= atMs);
+    const next = taken[ownIndex + 1];
+    if (next !== undefined && next.atMs + SESSION_TIMEOUT_MS + MARKER_MS < atMs)
+      wrong.push(`${key}: called ${Math.round(atMs - next.atMs)} ms after the lane was taken over`);
+  }
+  return wrong;
+}
+
+function topicRecord(
+  topic: string,
+  partition: number,
+  { headers, key, offset, value, writtenMs }: StoredRecord,
+): TopicRecord {
+  const texts = headers.map(([name, bytes]): [string, string] => [name, bytes?.toString() ?? '']);
+  const headerTexts = Object.fromEntries(texts);
+  return { topic, partition, offset: BigInt(offset), timestampMs: writtenMs, key, value, headers: headerTexts };
+}

@@ -1,0 +1,139 @@
+/**
+ * Persons who decide: at any instant in some histories, on what they find in the results and in the service's books just
+ * then; and at the end of every one, when they look up what is UNKNOWN.
+ */
+import { laneOf } from '../../src/records/keys.ts';
+import type { TopicNames } from '../../src/records/topics.ts';
+import type { CommandResult } from '../../src/records/types.ts';
+import type { ResultEvent } from '../../test/support/journal.ts';
+import type { Draws } from './draws.ts';
+import { jsonHeaders, type Publishers } from './publishers.ts';
+import type { Scenario } from './scenario.ts';
+import { effectsOf } from './service-effects.ts';
+import type { ServiceState } from './service-state.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+export interface GivenDecision {
+  readonly key: string;
+  readonly decision: string;
+  readonly expectedRevision: number;
+  /** Where it was written in the topic of decisions. */
+  readonly partition: number;
+  readonly offset: number;
+  readonly atMs: number;
+}
+
+export interface OperatorsOptions {
+  readonly scenario: Scenario;
+  readonly time: VirtualTime;
+  readonly draws: Draws;
+  readonly publishers: Publishers;
+  readonly topics: TopicNames;
+  readonly service: ServiceState;
+  readonly results: () => readonly ResultEvent[];
+  readonly log: (line: string) => void;
+}
+
+const BETWEEN_MS_MAX = 4_000;
+const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
+const RETRIABLE = ['EXPIRED', 'INVALID', 'FAILED'];
+/** Of those that are looked at in the end. */
+const DECIDED_SHARE = 0.8;
+const TOO_LATE_SHARE = 0.4;
+const TOO_LATE_MS_MAX = 4_000;
+
+export class Operators {
+  readonly given: GivenDecision[] = [];
+  readonly #options: OperatorsOptions;
+
+  constructor(options: OperatorsOptions) {
+    this.#options = options;
+  }
+
+  /** Until all heals, as any other trouble. */
+  start(isTroubled: () => boolean): void {
+    const { draws, scenario, time } = this.#options;
+    if (!scenario.disturbed.has('operators')) return;
+    time.after(draws.between(1, BETWEEN_MS_MAX), null, () => {
+      if (!isTroubled()) return;
+      this.#decideAnything();
+      this.start(isTroubled);
+    });
+  }
+
+  /** Looks each UNKNOWN up at the service, and decides what is true. */
+  decideUnknown(): void {
+    const { draws, time } = this.#options;
+    for (const { key, value } of this.#latest().values()) {
+      if (value.outcome !== 'UNKNOWN' || !draws.chance(DECIDED_SHARE)) continue;
+      const { revision } = value;
+      this.#decide(key, this.#trueDecision(key), revision);
+      // Another person saw the same revision, and comes too late.
+      if (draws.chance(TOO_LATE_SHARE))
+        time.after(draws.between(0, TOO_LATE_MS_MAX), null, () => this.#decide(key, 'RETRY', revision));
+    }
+  }
+
+  #decideAnything(): void {
+    const { draws } = this.#options;
+    const latest = [...this.#latest().values()];
+    const among = (isMeant: (result: CommandResult) => boolean): ResultEvent | null => {
+      const meant = latest.filter(({ value }) => isMeant(value));
+      return meant.length === 0 ? null : draws.pick(meant);
+    };
+    const kind = draws.pick(['unknown', 'unknown', 'unknown', 'retry', 'retry', 'any', 'stale', 'unfinished'] as const);
+    switch (kind) {
+      case 'unknown': {
+        const found = among(({ outcome }) => outcome === 'UNKNOWN');
+        if (found !== null) this.#decide(found.key, this.#trueDecision(found.key), found.value.revision);
+        return;
+      }
+      case 'retry': {
+        const found = among(({ outcome }) => RETRIABLE.includes(outcome) || outcome === 'UNKNOWN');
+        if (found !== null) this.#decide(found.key, 'RETRY', found.value.revision);
+        return;
+      }
+      case 'any': {
+        const found = among(() => true);
+        if (found !== null) this.#decide(found.key, draws.pick(DECISIONS), found.value.revision);
+        return;
+      }
+      case 'stale': {
+        const found = among(() => true);
+        const revision = (found?.value.revision ?? 1) + draws.pick([-1, 1]);
+        if (found !== null) this.#decide(found.key, draws.pick(DECISIONS), Math.max(1, revision));
+        return;
+      }
+      case 'unfinished': {
+        const message = draws.pick(this.#options.publishers.plan().messages);
+        this.#decide(message.command.key, draws.pick(DECISIONS), 1);
+      }
+    }
+  }
+
+  #trueDecision(key: string): string {
+    const { draws, publishers, service } = this.#options;
+    const command = publishers.command(key);
+    const isExecuted = command !== undefined && effectsOf(service, command).length > 0;
+    return isExecuted ? 'EXECUTED' : draws.pick(['NOT_EXECUTED', 'RETRY']);
+  }
+
+  #decide(key: string, decision: string, expectedRevision: number): void {
+    const { log, publishers, scenario, time, topics } = this.#options;
+    const partition = laneOf(key, scenario.laneCount);
+    const order = { decision, expectedRevision, transactionId: null, operator: 'a person', reason: 'looked up' };
+    const value = Buffer.from(JSON.stringify(order));
+    const offset = publishers.append(topics.operatorDecisions, partition, key, value, jsonHeaders({}));
+    if (offset === null) return;
+    this.given.push({ key, decision, expectedRevision, partition, offset, atMs: time.nowMs });
+    log(`a person decides ${decision} of ${key}, revision ${expectedRevision}`);
+  }
+
+  /** Of each key, the result with the highest revision. */
+  #latest(): Map<string, ResultEvent> {
+    const latest = new Map<string, ResultEvent>();
+    for (const result of this.#options.results())
+      if (result.value.revision > (latest.get(result.key)?.value.revision ?? 0)) latest.set(result.key, result);
+    return latest;
+  }
+}

@@ -1,0 +1,169 @@
+/** Messages that no publisher of ours would write, and any client can: what may stop a lane or end a process. */
+import type { Outcome } from '../../src/records/commands.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import type { TopicNames } from '../../src/records/topics.ts';
+import { createQuoteOf, transferInOf } from '../../test/support/commands.ts';
+import { stringifyLossless } from '../../src/records/lossless-json.ts';
+import { POISON_KINDS, type PoisonKind } from './disturbances.ts';
+import { BUG } from './simulated-registry.ts';
+import type { Draws } from './draws.ts';
+import { jsonHeaders, type Publishers } from './publishers.ts';
+import type { Scenario } from './scenario.ts';
+import type { SimulatedBroker } from './simulated-broker.ts';
+import type { StoredHeaders } from './simulated-log.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+export interface Poison {
+  readonly key: string;
+  /** Its first result has one of these. */
+  readonly allowed: readonly Outcome[];
+}
+
+export interface PoisonOptions {
+  readonly scenario: Scenario;
+  readonly time: VirtualTime;
+  readonly draws: Draws;
+  readonly publishers: Publishers;
+  readonly broker: SimulatedBroker;
+  readonly topics: TopicNames;
+  readonly log: (line: string) => void;
+}
+
+interface Dose {
+  readonly command: 'create-quote' | 'transfer-in';
+  readonly value: string;
+  readonly allowed: readonly Outcome[];
+  readonly headers?: StoredHeaders;
+  /** Else it is JSON. */
+  readonly isAvro?: boolean;
+  /** On another partition than its key's, where there is one. */
+  readonly isMisrouted?: boolean;
+}
+
+/** Begins the keys of all of them. */
+export const POISON_PREFIX = 'poison-';
+const PER_KIND_MAX = 2;
+const DEEP = 5_000;
+const UNKNOWN_FIELDS = 8_281;
+const LARGE_BYTES = 5 * 1024 * 1024;
+const MISROUTED_BYTES = 1_258_291;
+const REFUSED_TEXT = 'no broker takes this';
+const UNREADABLE = '{"this is not';
+/** Of a text that brokers refuse; a reference to a message does not reach so far into it. */
+const REFUSED_FROM = 2_000;
+const INVALID: readonly Outcome[] = ['INVALID'];
+/** Nothing is wrong with the command: whatever the service says, and time. */
+const AS_ANY: readonly Outcome[] = ['ACCEPTED', 'REFUSED', 'EXPIRED', 'UNKNOWN'];
+/** It was set aside. */
+const FAILED: readonly Outcome[] = ['FAILED'];
+
+/** Puts the poison of the scenario among the commands. @returns what has been published so far */
+export function publishPoison(options: PoisonOptions): readonly Poison[] {
+  const published: Poison[] = [];
+  const { broker, draws, log, publishers, scenario, time, topics } = options;
+  broker.refuse(REFUSED_TEXT);
+  for (const kind of POISON_KINDS) {
+    if (!scenario.disturbed.has(kind)) continue;
+    const count = 1 + draws.below(PER_KIND_MAX);
+    for (let index = 0; index < count; index += 1) {
+      const key = `${kind}-${index}`;
+      time.after(draws.between(0, scenario.durationMs), null, () => {
+        const {
+          allowed,
+          command,
+          headers = [],
+          isAvro = false,
+          isMisrouted = false,
+          value,
+        } = doseOf(kind, key, time.nowMs);
+        const lane = (laneOf(key, scenario.laneCount) + (isMisrouted ? 1 : 0)) % scenario.laneCount;
+        log(`published ${key}`);
+        const ownHeaders: StoredHeaders = isAvro ? [['ce_id', Buffer.from(key)]] : jsonHeaders({ ce_id: key });
+        const offset = publishers.append(topics.commands[command], lane, key, Buffer.from(value), [
+          ...ownHeaders,
+          ...headers,
+        ]);
+        if (offset !== null) published.push({ key, allowed });
+      });
+    }
+  }
+  return published;
+}
+
+function doseOf(kind: PoisonKind, key: string, nowMs: number): Dose {
+  const transfer = transferInOf(key, 5n);
+  const nested = '['.repeat(DEEP) + ']'.repeat(DEEP);
+  const broken = { command: 'transfer-in' as const, value: UNREADABLE, allowed: INVALID };
+  const moved = {
+    command: 'transfer-in' as const,
+    value: stringifyLossless(transfer),
+    isMisrouted: true,
+    allowed: AS_ANY,
+  };
+  switch (kind) {
+    case 'poison-others': {
+      const fields = createQuoteOf(key, 5n);
+      const source = { ...fields.source, otherFieldsJson: 'hello' };
+      const value = stringifyLossless({ ...fields, immediatelyExecute: false, source });
+      return { command: 'create-quote', value, allowed: INVALID };
+    }
+    case 'poison-deep-others': {
+      // There it is a name like any other.
+      const fields = { ...createQuoteOf(key, 5n), senderCustomerInfo: { otherFieldsJson: nested } };
+      return { command: 'create-quote', value: stringifyLossless(fields), allowed: AS_ANY };
+    }
+    case 'poison-unknown-others':
+      return {
+        command: 'transfer-in',
+        value: stringifyLossless({ ...transfer, otherFieldsJson: 'hello' }),
+        allowed: INVALID,
+      };
+    case 'poison-deep': {
+      const value = stringifyLossless(transfer).replace(/}$/, `,"deep":${nested}}`);
+      return { command: 'transfer-in', value, allowed: INVALID };
+    }
+    case 'poison-many-fields': {
+      const unknown = Array.from({ length: UNKNOWN_FIELDS }, (_, index) => [`f${index}`, 0]);
+      return {
+        command: 'transfer-in',
+        value: stringifyLossless({ ...transfer, ...Object.fromEntries(unknown) }),
+        allowed: INVALID,
+      };
+    }
+    case 'poison-null-header':
+      return { ...broken, headers: [['x', null]] };
+    case 'poison-null-header-moved':
+      return { ...moved, headers: [['x', null]] };
+    case 'poison-object-header':
+      return { ...broken, headers: ['constructor', '__proto__'].map((name) => [name, Buffer.from('x')]) };
+    case 'poison-object-header-moved':
+      return { ...moved, headers: ['constructor', '__proto__'].map((name) => [name, Buffer.from('x')]) };
+    case 'poison-moved-partition': {
+      const texts = {
+        'moved-partition': '4294967296',
+        'moved-offset': '1',
+        'moved-timestamp': String(Math.floor(nowMs)),
+      };
+      return {
+        ...moved,
+        isMisrouted: false,
+        headers: Object.entries(texts).map(([name, text]) => [name, Buffer.from(text)]),
+      };
+    }
+    case 'poison-large':
+      return { command: 'transfer-in', value: `"${'x'.repeat(LARGE_BYTES)}"`, allowed: INVALID };
+    case 'poison-large-moved':
+      return { command: 'transfer-in', value: `"${'x'.repeat(MISROUTED_BYTES)}"`, isMisrouted: true, allowed: INVALID };
+    case 'poison-twice': {
+      const value = stringifyLossless(transfer).replace(/^{/, '{"amount":1000000,');
+      return { command: 'transfer-in', value, allowed: INVALID };
+    }
+    case 'poison-bug':
+      return { command: 'transfer-in', value: BUG, isAvro: true, allowed: FAILED };
+    case 'poison-refused': {
+      const description = 'x'.repeat(REFUSED_FROM) + REFUSED_TEXT;
+      const fields = { ...createQuoteOf(key, 5n), immediatelyExecute: false, description };
+      return { command: 'create-quote', value: stringifyLossless(fields), allowed: FAILED };
+    }
+  }
+}

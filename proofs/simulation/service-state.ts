@@ -1,0 +1,124 @@
+/** The state of a simulated payment service: the sandbox's state machine and books on virtual time, and when what took effect. */
+import { perform } from '../../dev/sandbox/perform.ts';
+import { routeOf, VERSION_SEGMENT, type Operation } from '../../dev/sandbox/operations.ts';
+import { DEFAULT_SETTINGS } from '../../dev/sandbox/settings.ts';
+import { createWorld, type World } from '../../dev/sandbox/state.ts';
+import type { HttpRequest } from '../../src/api/client.ts';
+import type { Answer } from '../../src/api/types.ts';
+import type { CommandType } from '../../src/records/commands.ts';
+import { EXECUTE_SUFFIX } from '../../src/records/keys.ts';
+import type {
+  BooksReport,
+  EffectsReport,
+  SandboxControl,
+  SandboxQuote,
+  SandboxTransaction,
+} from '../../test/support/sandbox-control.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+/** A change of the service's state. */
+export interface Effect {
+  /** Of the command. */
+  readonly key: string;
+  readonly operation: Operation;
+  /** When the call that made it was sent. */
+  readonly sentMs: number;
+  readonly atMs: number;
+}
+
+const QUOTE_AMOUNT = 1_000;
+const PAYMENT_AMOUNT = 700;
+
+export class ServiceState {
+  /** In order. */
+  readonly effectLog: Effect[] = [];
+  readonly #time: VirtualTime;
+  readonly #world: World;
+  /** When the call was sent that is being performed. */
+  #sentMs = 0;
+
+  constructor(time: VirtualTime, honourKeys: readonly CommandType[]) {
+    this.#time = time;
+    this.#world = createWorld(
+      { ...DEFAULT_SETTINGS, honourKeys: [...honourKeys], settleMs: 2_000 },
+      {
+        nowMs: () => Math.floor(time.nowMs),
+        wakeAt: (instantMs, wake) => time.after(instantMs - time.nowMs, null, wake).cancel,
+      },
+    );
+    const { effects } = this.#world;
+    const countEffect = effects.countEffect.bind(effects);
+    effects.countEffect = (operation, key, transactionId) => {
+      countEffect(operation, key, transactionId);
+      if (key === null) return;
+      const { nowMs } = time;
+      this.effectLog.push({ key: commandKeyOf(key), operation, sentMs: this.#sentMs, atMs: nowMs });
+    };
+  }
+
+  /** What the plan of a run asks beside the processor. */
+  control(): Pick<SandboxControl, 'createQuote' | 'simulateUmaReceive' | 'set'> {
+    const ask = (path: string, body: object): unknown => {
+      const request = { method: 'POST' as const, path, body: JSON.stringify(body), headers: {}, maxBodyBytes: 1e6 };
+      return JSON.parse(this.performed(request, this.#time.nowMs).body);
+    };
+    return {
+      createQuote: async (accountId, amount) =>
+        ask('/quotes', {
+          source: { sourceType: 'ACCOUNT', accountId },
+          destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:payee-x' },
+          lockedCurrencySide: 'SENDING',
+          lockedCurrencyAmount: amount ?? QUOTE_AMOUNT,
+        }) as SandboxQuote,
+      simulateUmaReceive: async (customerId, amount) =>
+        ask('/sandbox/uma/receive', {
+          senderUmaAddress: '$sender@example.com',
+          receivingCurrencyCode: 'USD',
+          receivingCurrencyAmount: amount ?? PAYMENT_AMOUNT,
+          customerId,
+        }) as SandboxTransaction,
+      set: async (settings) => void Object.assign(this.#world.settings, settings),
+    };
+  }
+
+  effects(): EffectsReport {
+    return this.#world.effects.report() as EffectsReport;
+  }
+
+  books(): BooksReport {
+    const totals = [...this.#world.books.totals()];
+    return {
+      balanced: totals.every(([, total]) => total === 0n),
+      entries: this.#world.books.entries,
+      totals: Object.fromEntries(totals.map(([currency, total]) => [currency, String(total)])),
+      balances: this.#world.books.balances().map((line) => ({ ...line, balance: String(line.balance) })),
+      transactions: this.#world.transactions.size,
+      scheduledSteps: this.#world.scheduler.size,
+    };
+  }
+
+  /** @param sentMs when the call was sent */
+  performed({ body, headers, method, path }: HttpRequest, sentMs: number): Extract<Answer, { kind: 'response' }> {
+    const [place = '', query = ''] = path.split('?');
+    const route = routeOf(method, `/${VERSION_SEGMENT}${place}`);
+    if (route.kind !== 'operation') throw new Error(`${method} ${path} is no call of the interface`);
+    const idempotencyKey = headers['idempotency-key'] ?? null;
+    this.#sentMs = sentMs;
+    this.#world.effects.countCall(route.operation, idempotencyKey);
+    const call = { ...route, query, bodyText: body ?? '', idempotencyKey, client: 'simulation' };
+    const reply = perform(this.#world, call);
+    return {
+      kind: 'response',
+      httpStatus: reply.status,
+      retryAfter: null,
+      location: null,
+      body: reply.bodyText,
+      cut: false,
+    };
+  }
+}
+
+/** Of an idempotency key; the execution of a quote has one of its own. */
+export function commandKeyOf(key: string): string {
+  return key.endsWith(EXECUTE_SUFFIX) ? key.slice(0, -EXECUTE_SUFFIX.length) : key;
+}
