@@ -1,0 +1,82 @@
+/** The processor, and what it is held against: each started as a process of its own on topics of its own. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Stack } from '../../../test/support/stack.ts';
+
+export const CONTESTANTS = ['processor', 'each-batch', 'each-message'] as const;
+export type Contestant = (typeof CONTESTANTS)[number];
+
+export interface Running {
+  readonly pid: number;
+  readonly resultTopic: string;
+  stop(): Promise<void>;
+}
+
+/** Of the kernel's clock of processes. */
+const TICKS_PER_SECOND = 100;
+
+export async function start(
+  contestant: Contestant,
+  stack: Stack,
+  { apiBaseUrl, lanes, slots }: { apiBaseUrl: string; lanes: number; slots: number },
+): Promise<Running> {
+  if (contestant === 'processor') {
+    const processor = await stack.startProcessor({ API_BASE_URL: apiBaseUrl, API_MAX_CONCURRENCY: String(slots) });
+    const stop = async (): Promise<void> => {
+      await processor.stop();
+    };
+    return { pid: processor.pid, resultTopic: stack.topics.results, stop };
+  }
+  const resultTopic = `${stack.settings.TOPIC_PREFIX}.peer-results`;
+  const admin = stack.kafka.admin();
+  await admin.connect();
+  await admin.createTopics({ topics: [{ topic: resultTopic, numPartitions: lanes }] });
+  await admin.disconnect();
+  const { child } = await startScript('peer.ts', {
+    PEER: contestant,
+    KAFKA_BROKERS: stack.settings.KAFKA_BROKERS.join(','),
+    GROUP_ID: `${stack.settings.TOPIC_PREFIX}-peer`,
+    COMMAND_TOPIC: stack.topics.commands['transfer-in'],
+    RESULT_TOPIC: resultTopic,
+    API_BASE_URL: apiBaseUrl,
+    SLOTS: String(slots),
+    PARTITIONS: String(lanes),
+  });
+  return { pid: child.pid ?? 0, resultTopic, stop: () => stopped(child) };
+}
+
+/** A script of this folder, once it has printed its first line. */
+export async function startScript(
+  name: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<{ child: ChildProcess; line: string }> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(name, import.meta.url))], {
+    env: { PATH: process.env['PATH'] ?? '', NODE_NO_WARNINGS: '1', ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close').then(() => Promise.reject(new Error(`${name} ended`)));
+  ended.catch(() => undefined);
+  const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [string];
+  return { child, line };
+}
+
+export async function stopped(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const closed = once(child, 'close');
+  child.kill('SIGTERM');
+  await closed;
+}
+
+/** Time on processors so far, its threads' included, ms. */
+export function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name, in parentheses, may have blanks.
+  const [userTicks, systemTicks] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
+  return ((Number(userTicks) + Number(systemTicks)) * 1000) / TICKS_PER_SECOND;
+}
