@@ -27,13 +27,42 @@ const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
 
 /**
+ * Finds a number that the platform would write otherwise than it stands, or may: anything but integers of up to 15 digits
+ * and decimals of up to 9 and 6 without a zero at the end. The like of it within a text is found as well, and does no harm.
+ */
+const NUMBER_TO_KEEP =
+  /(?:^|[[:,])\s*(?!(?:0|-?[1-9]\d{0,14}|-?(?:0|[1-9]\d{0,8})\.\d{0,5}[1-9])(?:[\s,}\]]|$))-?\d[\d.eE+-]*(?:[\s,}\]]|$)/;
+/** Deeper than any answer; what is nested more is left to the platform, which knows its own bounds. */
+const WALKED_NESTING_MAX = 100;
+
+/**
  * Parses JSON text without loss.
  * @throws SyntaxError for text that is not JSON, RangeError for nesting beyond the stack.
  */
 export function parseLossless(text: string): JsonValue {
+  // Being asked for every value costs the platform several times the parsing itself.
+  if (NUMBER_TO_KEEP.test(text)) return parseNumberByNumber(text);
+  const holder = { value: JSON.parse(text) as unknown };
+  return keepNumbers(holder, WALKED_NESTING_MAX) ? (holder.value as JsonValue) : parseNumberByNumber(text);
+}
+
+function parseNumberByNumber(text: string): JsonValue {
   return platformJson.parse(text, (_name, value, context) =>
     typeof value === 'number' && context.source !== undefined ? platformJson.rawJSON(context.source) : value,
   ) as JsonValue;
+}
+
+/** Puts raw numbers in the place of those that are written as they stood; false where it is nested too deeply for that. */
+function keepNumbers(parent: object, nestingLeft: number): boolean {
+  const members = parent as Record<string, unknown>;
+  for (const name of Object.keys(members)) {
+    const member = members[name];
+    if (typeof member === 'number') members[name] = platformJson.rawJSON(String(member));
+    else if (typeof member === 'object' && member !== null) {
+      if (nestingLeft === 0 || !keepNumbers(member, nestingLeft - 1)) return false;
+    }
+  }
+  return true;
 }
 
 /** JSON that can be read in more than one way, or is nested too deeply; the message says what and where. */

@@ -1,0 +1,292 @@
+/**
+ * Records and their batches are written into one buffer each, at a fraction of the cost, and byte for byte as they are
+ * without the mend: held against that for whatever may be written, and read back from a broker.
+ */
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import kafkajs, { type Message } from 'kafkajs';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { registerCompressionCodecs } from '../../src/consumers/compression-codecs.ts';
+import { connectKafka, createTopic, readCommitted } from './local-kafka.ts';
+import { copyWithout, loadMended, type Load } from './without-mend.ts';
+
+interface Encoder {
+  readonly buffer: Buffer;
+}
+
+/** What encodes in a kafkajs, mended or not. */
+interface Encoding {
+  readonly record: (record: object) => Encoder;
+  readonly batch: (batch: object) => Promise<Encoder>;
+  readonly produce: (request: object) => object;
+  readonly request: (framed: object) => Promise<Encoder>;
+  readonly crc: (bytes: Buffer) => number;
+  readonly codecs: Record<number, () => unknown>;
+}
+
+const DIFFERENTIAL_RUNS = 4_000;
+const CODECS = [0, 1, 2, 3, 4];
+
+const mended = encodingOf(loadMended);
+const without = copyWithout('009+record-encoding');
+const original = encodingOf(without.load);
+
+beforeAll(() => {
+  registerCompressionCodecs();
+  Object.assign(original.codecs, mended.codecs);
+});
+afterAll(without.remove);
+
+function encodingOf(load: Load): Encoding {
+  return {
+    record: load('src/protocol/recordBatch/record/v0') as Encoding['record'],
+    batch: (load('src/protocol/recordBatch/v0') as { RecordBatch: Encoding['batch'] }).RecordBatch,
+    produce: load('src/protocol/requests/produce/v7/request') as Encoding['produce'],
+    request: load('src/protocol/request') as Encoding['request'],
+    crc: load('src/protocol/recordBatch/crc32C') as Encoding['crc'],
+    codecs: (load('src/protocol/message/compression') as { Codecs: Encoding['codecs'] }).Codecs,
+  };
+}
+
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  // Halves of surrogate pairs, lengths on both sides of a longer varint, and names that objects have of themselves.
+  fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)), maxLength: 5 }),
+  fc.constantFrom('', 'x'.repeat(63), 'x'.repeat(64), 'é'.repeat(40), '\0', '\u{1f4b6}'),
+);
+const name = fc.oneof(text, fc.constantFrom('__proto__', 'constructor', 'toString', 'length', '0'));
+const bytes = fc.uint8Array({ maxLength: 80 }).map((array) => Buffer.from(array));
+const content = fc.oneof(text, bytes, fc.constant(null), fc.constant(undefined));
+const headers = fc
+  .array(fc.tuple(name, fc.oneof(content, fc.array(content, { maxLength: 4 }))), { maxLength: 12 })
+  .map((entries) => Object.fromEntries(entries));
+const int32 = fc.oneof(
+  fc.constantFrom(0, -1, 1, 63, 64, -64, -65, 2 ** 31 - 1, -(2 ** 31)),
+  fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+);
+const int64 = fc.oneof(
+  int32,
+  fc.constantFrom(-0, 2 ** 31, -(2 ** 31) - 1, 2 ** 32, 2 ** 53, -(2 ** 53)),
+  fc.constantFrom((2n ** 63n - 1n).toString(), (-(2n ** 63n)).toString(), 2n ** 63n - 1n, -(2n ** 63n)),
+  fc.maxSafeInteger(),
+);
+const int16 = fc.integer({ min: -(2 ** 15), max: 2 ** 15 - 1 });
+const codec = fc.oneof({ weight: 6, arbitrary: fc.constant(0) }, fc.constantFrom(...CODECS));
+
+const record = fc.record(
+  { offsetDelta: int32, timestampDelta: int64, key: content, value: content, headers },
+  { requiredKeys: [] },
+);
+const batch = fc.record({
+  records: fc.array(record, { maxLength: 6 }),
+  compression: codec,
+  transactional: fc.boolean(),
+  firstOffset: int64,
+  firstTimestamp: int64,
+  maxTimestamp: int64,
+  producerId: int64,
+  producerEpoch: int16,
+  firstSequence: int32,
+  partitionLeaderEpoch: int32,
+  lastOffsetDelta: int32,
+});
+const message = fc.record(
+  { key: content, value: content, headers, timestamp: fc.bigInt({ min: 0n, max: 2n ** 53n }).map(String) },
+  { requiredKeys: ['value'] },
+);
+const request = fc.record({
+  acks: fc.constantFrom(-1, 0, 1),
+  timeout: int32,
+  transactionalId: fc.option(text),
+  producerId: int64,
+  producerEpoch: int16,
+  compression: codec,
+  topicData: fc.array(
+    fc.record({
+      topic: text,
+      partitions: fc.array(
+        fc.record({ partition: int32, firstSequence: int32, messages: fc.array(message, { maxLength: 4 }) }),
+        { maxLength: 3 },
+      ),
+    }),
+    { maxLength: 3 },
+  ),
+});
+
+type Batch = { readonly records: readonly object[] } & object;
+
+async function encodedBatch({ record: encode, batch: encodeBatch }: Encoding, from: Batch): Promise<string> {
+  return outcome(encodeBatch({ ...from, records: from.records.map((each) => encode(each)) }));
+}
+
+/** The bytes, or the error in its words. */
+async function outcome(encoder: Promise<Encoder>): Promise<string> {
+  return encoder.then(
+    ({ buffer }) => buffer.toString('hex'),
+    (error: unknown) => String(error),
+  );
+}
+
+describe('byte for byte as without the mend', () => {
+  test('batches of whatever records', async () => {
+    const property = fc.asyncProperty(batch, async (from) => {
+      expect(await encodedBatch(mended, from)).toBe(await encodedBatch(original, from));
+    });
+    await fc.assert(property, { numRuns: DIFFERENTIAL_RUNS });
+  });
+
+  test('requests of whatever batches', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const property = fc.asyncProperty(request, int32, fc.option(text), async (from, correlationId, clientId) => {
+      const [ours, theirs] = await Promise.all(
+        [mended, original].map(({ produce, request: frame }) =>
+          outcome(frame({ correlationId, clientId, request: produce(from) })),
+        ),
+      );
+      expect(ours).toBe(theirs);
+    });
+    await fc.assert(property, { numRuns: DIFFERENTIAL_RUNS });
+  });
+
+  test.each(CODECS)('no, one and 5,000 records, and values of 1 MiB, with codec %i', async (compression) => {
+    const large = randomBytes(2 ** 20);
+    const five = Array.from({ length: 5_000 }, (_, offsetDelta) => ({
+      offsetDelta,
+      timestampDelta: offsetDelta * 1_000_000,
+      key: `key ${offsetDelta}`,
+      value: large.subarray(0, offsetDelta % 300),
+      headers: { number: String(offsetDelta) },
+    }));
+    const some = [[], five.slice(0, 1), five, [{ value: large }, { key: large, value: large.toString('latin1') }]];
+    for (const records of some) {
+      const from = { records, compression, firstTimestamp: 0, maxTimestamp: 1, lastOffsetDelta: records.length - 1 };
+      expect(await encodedBatch(mended, from)).toBe(await encodedBatch(original, from));
+    }
+  });
+
+  test('a record with 70,000 headers, of one name and of many', () => {
+    const values = Array.from({ length: 70_000 }, (_, index) => String(index));
+    for (const many of [{ name: values }, Object.fromEntries(values.map((value) => [value, value]))]) {
+      expect(mended.record({ value: 'v', headers: many }).buffer).toEqual(
+        original.record({ value: 'v', headers: many }).buffer,
+      );
+    }
+  });
+
+  test('what is no text nor bytes is refused, or written, alike', async () => {
+    for (const odd of [5, 5n, true, {}, [], [['x']], Symbol('x'), new Uint8Array([1, 2]), new ArrayBuffer(3)]) {
+      for (const from of [{ key: odd }, { value: odd }, { headers: { name: odd } }, { headers: odd }]) {
+        const [ours, theirs] = [mended, original].map((encoding) => outcome(recordOf(encoding, from)));
+        expect(await ours).toBe(await theirs);
+      }
+    }
+    async function recordOf({ record: encode }: Encoding, from: object): Promise<Encoder> {
+      return Promise.resolve().then(() => encode(from));
+    }
+  });
+
+  test('checksums of every length up to 100 bytes, and the one that the standard gives', () => {
+    for (let length = 0; length <= 100; length += 1) {
+      const some = randomBytes(length);
+      expect(mended.crc(some)).toBe(original.crc(some));
+      expect(mended.crc(Buffer.alloc(length, 0xff))).toBe(original.crc(Buffer.alloc(length, 0xff)));
+    }
+    expect(mended.crc(Buffer.from('123456789'))).toBe(0xe3069283);
+  });
+});
+
+describe('at a fraction of the cost', () => {
+  const from = {
+    value: Buffer.alloc(1000),
+    headers: Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`header ${index}`, 'its value'])),
+  };
+
+  test('a record is written into one buffer, a batch and a request into few', async () => {
+    const allocated = vi.spyOn(Buffer, 'alloc');
+    onTestFinished(() => allocated.mockRestore());
+    mended.record(from);
+    expect(allocated).toHaveBeenCalledTimes(1);
+
+    allocated.mockClear();
+    const messages = Array.from({ length: 100 }, () => ({ ...from, timestamp: '0' }));
+    const topicData = [{ topic: 'topic', partitions: [{ partition: 0, firstSequence: 0, messages }] }];
+    const produce = mended.produce({ acks: -1, timeout: 0, producerId: 0, compression: 0, topicData });
+    await mended.request({ correlationId: 0, clientId: 'client', request: produce });
+    // One for each record; a batch of this size doubles its buffer some eight times.
+    expect(allocated.mock.calls.length).toBeLessThan(100 + 20);
+  });
+
+  test('a checksum takes less than two thirds of the time', () => {
+    const some = randomBytes(2 ** 16);
+    const best = { mended: Infinity, original: Infinity };
+    for (let round = 0; round < 100; round += 1) {
+      best.mended = Math.min(best.mended, elapsed(mended.crc));
+      best.original = Math.min(best.original, elapsed(original.crc));
+    }
+    expect(best.mended / best.original).toBeLessThan(2 / 3);
+
+    function elapsed(crc: Encoding['crc']): number {
+      const start = performance.now();
+      crc(some);
+      return performance.now() - start;
+    }
+  });
+});
+
+describe('a broker takes it and gives it back', () => {
+  const { GZIP, None, ZSTD } = kafkajs.CompressionTypes;
+
+  test.each([
+    { written: 'plain', compression: None, transactional: false },
+    { written: 'in a transaction', compression: None, transactional: true },
+    { written: 'gzip, in a transaction', compression: GZIP, transactional: true },
+    { written: 'zstd', compression: ZSTD, transactional: false },
+  ])('$written', async ({ compression, transactional }) => {
+    const messages: Message[] = [
+      { key: null, value: null },
+      { key: Buffer.alloc(0), value: Buffer.alloc(0), headers: { '': Buffer.alloc(0), none: undefined } },
+      {
+        key: Buffer.from('clé'),
+        value: randomBytes(900_000),
+        headers: { twice: [Buffer.from('1'), Buffer.from('2')] },
+      },
+      ...Array.from({ length: 500 }, (_, index) => ({
+        key: Buffer.from(`key ${index}`),
+        value: randomBytes(index),
+        timestamp: String(1_700_000_000_000 + index),
+        headers: Object.fromEntries([
+          ['__proto__', Buffer.from('p')],
+          [`name ${index}`, Buffer.from('v')],
+        ]),
+      })),
+      { key: Buffer.from('last'), value: Buffer.from('last') },
+    ];
+    const kafka = connectKafka();
+    const topic = await createTopic(kafka, [{ name: 'max.message.bytes', value: '4000000' }]);
+    const producer = kafka.producer(
+      transactional ? { transactionalId: topic, idempotent: true, maxInFlightRequests: 1 } : {},
+    );
+    await producer.connect();
+    if (transactional) {
+      const transaction = await producer.transaction();
+      await transaction.send({ topic, messages, compression });
+      await transaction.commit();
+    } else {
+      await producer.send({ topic, messages, compression });
+    }
+    await producer.disconnect();
+
+    const read = await readCommitted(kafka, topic, Buffer.from('last'));
+
+    const shown = ({ key, value, headers: some }: Pick<Message, 'key' | 'value' | 'headers'>): unknown => ({
+      key,
+      value,
+      headers: Object.entries(some ?? {}).map(([each, values]) => [each, values ?? null]),
+    });
+    expect(read.map(shown)).toEqual(messages.map(shown));
+    expect(read.slice(3, -1).map(({ timestamp }) => timestamp)).toEqual(
+      messages.slice(3, -1).map(({ timestamp }) => timestamp),
+    );
+  });
+});
