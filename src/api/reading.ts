@@ -17,6 +17,11 @@ const MONTHS = 'Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec';
 /** The one date format that RFC 9110 lets senders use. */
 const HTTP_DATE = new RegExp(`^[A-Z][a-z]{2}, \\d{2} (${MONTHS}) \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$`);
 
+/** Those that name another place for the same request. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** 408 of whoever waited for the request, 460 and 499 of proxies whose client had hung up. */
+const GIVEN_UP: ReadonlySet<number> = new Set([408, 460, 499]);
+
 type Response = Extract<Answer, { kind: 'response' }>;
 
 /**
@@ -37,8 +42,7 @@ export function readAnswer(operation: CommandType, answer: Answer, nowMs: number
 function readResponse(operation: CommandType, answer: Response, nowMs: number): Reading {
   const { httpStatus, body, cut } = answer;
   if (httpStatus >= 200 && httpStatus <= 299) return readSuccess(operation, answer);
-  // 1xx is no answer at all and nothing here asks for one; like 3xx it comes from something that is not the service.
-  if (httpStatus < 400) return { kind: 'redirected', httpStatus, reason: redirectReason(answer) };
+  if (REDIRECTS.has(httpStatus)) return { kind: 'redirected', httpStatus, reason: redirectReason(answer) };
   if (isInfrastructureStatus(httpStatus)) {
     return { kind: 'doubt', httpStatus, reason: `HTTP ${httpStatus}`, rawResponse: rawResponseOf(body) };
   }
@@ -83,9 +87,12 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
   };
 }
 
-/** Statuses that say nothing of whether the request took effect. 501 does: the service does not know the operation. */
+/**
+ * Statuses that say nothing of whether the request took effect: those that nothing here asks for (1xx, 3xx that lead nowhere),
+ * and what proxies say when they gave up waiting. 501 does: the service does not know the operation.
+ */
 export function isInfrastructureStatus(httpStatus: number): boolean {
-  return httpStatus === 408 || (httpStatus >= 500 && httpStatus !== 501);
+  return httpStatus < 400 || GIVEN_UP.has(httpStatus) || (httpStatus >= 500 && httpStatus !== 501);
 }
 
 /** Where a redirect points, without what may be secret in it (credentials, query), or that there is none. */

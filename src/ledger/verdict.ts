@@ -23,8 +23,8 @@ export type Verdict =
   /** Nothing can settle it. */
   | { kind: 'undecidable'; reason: string };
 
-/** Not answers to what the first call asked for: rights, routes and locks are looked at before the key, and who hangs up is 499. */
-const NOT_OF_THE_FIRST_CALL: ReadonlySet<number> = new Set([403, 405, 423, 499]);
+/** Not answers to what the first call asked for: rights, routes and locks are looked at before the key. */
+const NOT_OF_THE_FIRST_CALL: ReadonlySet<number> = new Set([403, 405, 423]);
 
 export interface Doubt {
   /** An earlier attempt of this step may have taken effect. */
