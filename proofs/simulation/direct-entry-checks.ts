@@ -120,7 +120,7 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     wrong: 'a look-up that finds another payment settles the doubt',
     holds: () => {
       const finding = { kind: 'found' as const, transaction: aTransaction({ type: 'OUTGOING', status: 'REJECTED' }) };
-      const event = { kind: 'looked-up' as const, attempts: 1, finding, nowMs: NOW_MS };
+      const event = { kind: 'looked-up' as const, attempts: 1, finding, effectStatus: null, nowMs: NOW_MS };
       const decision = decide(doubtful(entryAt('reject-transaction')), event, policy);
       return decision.kind === 'finish' && decision.result.outcome === 'UNKNOWN';
     },
@@ -150,7 +150,7 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     wrong: 'a look-up that was asked for before the latest attempt settles it',
     holds: () => {
       const finding = { kind: 'found' as const, transaction: aTransaction() };
-      const event = { kind: 'looked-up' as const, attempts: 1, finding, nowMs: NOW_MS };
+      const event = { kind: 'looked-up' as const, attempts: 1, finding, effectStatus: null, nowMs: NOW_MS };
       return decide({ ...doubtful(entryAt('execute-quote')), attempts: 2 }, event, policy).kind === 'unchanged';
     },
   },
@@ -172,6 +172,14 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
       return (
         verdictOf(reading, 'SAME_KEY', { inDoubt: true, mayBeUnderWay: false, canBeLookedUp: false }).kind === 'wait'
       );
+    },
+  },
+  {
+    wrong: 'a transaction that was seen SENT, and is PENDING now, proves that nothing took effect',
+    holds: () => {
+      const finding = { kind: 'found' as const, transaction: aTransaction() };
+      const event = { kind: 'looked-up' as const, attempts: 1, finding, effectStatus: 'SENT', nowMs: NOW_MS };
+      return decide(doubtful(entryAt('execute-quote')), event, policy).kind === 'finish';
     },
   },
   {

@@ -10,8 +10,11 @@
  */
 import { callOf } from '../ledger/call-of.ts';
 import type { Entry } from '../ledger/entry.ts';
+import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { operationOf } from '../ledger/settlement.ts';
+import { laneOf } from '../records/keys.ts';
+import { recordEffectStatus } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
 import type { LaneParts } from './parts.ts';
@@ -74,8 +77,16 @@ export class LaneCalls {
     const { clock, lookUps } = this.#parts;
     const { outcome, beganMs, endedMs } = await lookUps.find(query);
     const { attempts } = query;
-    const event = { kind: 'looked-up' as const, attempts, finding: outcome, nowMs: clock.nowMs() };
+    const effectStatus = outcome.kind === 'found' ? this.#effectStatusOf(outcome.transaction.id) : null;
+    const event = { kind: 'looked-up' as const, attempts, finding: outcome, effectStatus, nowMs: clock.nowMs() };
     this.#happened({ key, event, call: { beganMs, endedMs } });
+  }
+
+  /** By what any lane has reduced so far. */
+  #effectStatusOf(id: string): string | null {
+    const { index, laneCount } = this.#parts;
+    const state = index.value(laneOf(id, laneCount), TRANSACTION_PREFIX + id);
+    return state === undefined ? null : recordEffectStatus(state);
   }
 
   #ownerOf(entry: Entry): CallOwner {

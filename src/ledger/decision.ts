@@ -14,7 +14,14 @@ export type LedgerEvent =
   /** It is certain that the call of the present INTENT was not begun, and it will not be by this intent. */
   | { kind: 'not-begun'; attemptId: string; nowMs: number; reason: string }
   /** The transaction was looked for, in a scan that was asked for after the settling time of so many attempts. */
-  | { kind: 'looked-up'; attempts: number; finding: LookUpOutcome; nowMs: number }
+  | {
+      kind: 'looked-up';
+      attempts: number;
+      finding: LookUpOutcome;
+      /** A status of the transaction that was seen before and shows an effect; null: none was. */
+      effectStatus: string | null;
+      nowMs: number;
+    }
   /** Another message with this key and content. */
   | { kind: 'copied'; copy: Copy }
   /** Handling this entry made our own code fail. */

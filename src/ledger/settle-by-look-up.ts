@@ -34,7 +34,18 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
     return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs));
   }
   const seen: Seen = { quote: null, transaction };
-  switch (OPERATIONS[operationOf(entry)].lookUp?.finding(transaction) ?? 'UNCLEAR') {
+  const findingOf = OPERATIONS[operationOf(entry)].lookUp?.finding ?? ((): 'UNCLEAR' => 'UNCLEAR');
+  const found = findingOf(transaction);
+  const { effectStatus } = event;
+  if (found !== 'EXECUTED' && effectStatus !== null) {
+    // What the service showed once and takes back now proves nothing.
+    if (findingOf({ status: effectStatus, failureReason: null }) === 'EXECUTED') {
+      const status = transaction.status ?? 'without a status';
+      const problem = `its transaction is ${status} now, but was seen ${effectStatus} before`;
+      return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs), seen);
+    }
+  }
+  switch (found) {
     case 'EXECUTED':
       return finish(entry, foundExecutedResult(entry, transaction, nowMs), seen);
     case 'REFUSED':

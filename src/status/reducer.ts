@@ -8,7 +8,7 @@
 import type { QuoteStatusChanged, TransactionStatusChanged } from '../records/types.ts';
 import type { Observation } from './observation.ts';
 import { deriveQuote, reduceOwnQuote } from './quote-status.ts';
-import { instantOf, isTerminal, unseenState, type TransactionState } from './transaction-state.ts';
+import { instantOf, isTerminal, showsEffect, unseenState, type TransactionState } from './transaction-state.ts';
 
 export interface Reduction {
   readonly state: TransactionState;
@@ -47,6 +47,7 @@ function reduceTransaction(
     ...state,
     ...horizonOf(state, observation),
     status: transaction.status,
+    effectStatus: showsEffect(transaction.status) ? transaction.status : state.effectStatus,
     terminalSinceMs: isTerminal(transaction.status) ? observation.requestEndedMs : null,
     changes: state.changes + 1,
   };

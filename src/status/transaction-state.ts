@@ -8,6 +8,8 @@ export interface TransactionState {
   readonly id: string;
   readonly status: string | null;
   readonly updatedAt: string | null;
+  /** The last status seen that shows that a payment was carried out, or rejected: also where the service takes it back. */
+  readonly effectStatus: string | null;
   /** As the service says; where the poller looks for it. */
   readonly createdAt: string | null;
   /** When a terminal status was first observed; null while it is open. Another terminal status begins anew. */
@@ -34,6 +36,7 @@ export function unseenState(id: string): TransactionState {
     id,
     status: null,
     updatedAt: null,
+    effectStatus: null,
     createdAt: null,
     terminalSinceMs: null,
     unclearSinceMs: null,
@@ -61,6 +64,7 @@ const stateRecord: z.ZodType<TransactionState> = z.object({
   id: z.string(),
   status: text.default(null),
   updatedAt: text.default(null),
+  effectStatus: text.default(null),
   createdAt: text.default(null),
   terminalSinceMs: instantMs.nullable().default(null),
   unclearSinceMs: instantMs.nullable().default(null),
@@ -79,7 +83,10 @@ const stateRecord: z.ZodType<TransactionState> = z.object({
 /** @throws LedgerFormatError for what is no state of a transaction */
 export function decodeTransactionState(value: Buffer): TransactionState {
   try {
-    return stateRecord.parse(decodePlain(value));
+    const state = stateRecord.parse(decodePlain(value));
+    // What an earlier release saw last is known.
+    const last = state.status !== null && showsEffect(state.status) ? state.status : null;
+    return { ...state, effectStatus: state.effectStatus ?? last };
   } catch (error) {
     if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
     throw new LedgerFormatError('a ledger record of a transaction cannot be read');
@@ -87,6 +94,13 @@ export function decodeTransactionState(value: Buffer): TransactionState {
 }
 
 const TERMINAL_STATUSES: ReadonlySet<string> = new Set(['COMPLETED', 'REJECTED', 'FAILED', 'REFUNDED', 'EXPIRED']);
+
+const EFFECT_STATUSES: ReadonlySet<string> = new Set(['PROCESSING', 'SENT', 'COMPLETED', 'REJECTED']);
+
+/** Whether a transaction is in this status only once somebody executed or rejected it. */
+export function showsEffect(status: string): boolean {
+  return EFFECT_STATUSES.has(status);
+}
 
 /** Whether a payment usually ends there. It may change all the same: a refund, a return by the bank. */
 export function isTerminal(status: string | null): boolean {
@@ -104,8 +118,18 @@ export function restingSinceMs(state: TransactionState): number | null {
 
 /** The same of a record of the ledger; null, too, for one that cannot be read: it is kept, and whoever asks for it learns so. */
 export function recordRestingSinceMs(value: Buffer): number | null {
+  const state = readableState(value);
+  return state === null ? null : restingSinceMs(state);
+}
+
+/** Of a record of the ledger; null, too, for one that cannot be read. */
+export function recordEffectStatus(value: Buffer): string | null {
+  return readableState(value)?.effectStatus ?? null;
+}
+
+function readableState(value: Buffer): TransactionState | null {
   try {
-    return restingSinceMs(decodeTransactionState(value));
+    return decodeTransactionState(value);
   } catch (error) {
     if (error instanceof LedgerFormatError) return null;
     throw error;

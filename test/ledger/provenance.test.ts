@@ -44,7 +44,7 @@ function due(entry: Entry, nowMs: number, by = policy): Decision {
 }
 
 function found(entry: Entry, finding: LookUpOutcome, nowMs = 10_000, attempts = entry.attempts): Decision {
-  return decide(entry, { kind: 'looked-up', attempts, finding, nowMs }, policy);
+  return decide(entry, { kind: 'looked-up', attempts, finding, effectStatus: null, nowMs }, policy);
 }
 
 const shown = (changes: Partial<Transaction> = {}): LookUpOutcome => ({
@@ -256,6 +256,26 @@ describe('a look-up', () => {
   ])('of a rejection that finds %s: %s', (status, outcome) => {
     const finding = shown({ status, type: 'INCOMING' });
     expect(resultOf(found(doubtful(entryAt('reject-transaction')), finding)).outcome).toBe(outcome);
+  });
+});
+
+describe('a status that showed an effect, and that the service takes back', () => {
+  const taken = (entry: Entry, effectStatus: string, status: string): Decision =>
+    decide(entry, { kind: 'looked-up', attempts: 1, finding: shown({ status }), effectStatus, nowMs: 10_000 }, policy);
+
+  test.each(['PROCESSING', 'SENT', 'COMPLETED'])('%s, then PENDING or EXPIRED: UNKNOWN, and why', (effectStatus) => {
+    for (const status of ['PENDING', 'CREATED', 'EXPIRED']) {
+      const result = resultOf(taken(doubtful(entryAt('execute-quote')), effectStatus, status));
+      expect(result.outcome).toBe('UNKNOWN');
+      expect(result.error?.message).toContain(`is ${status} now, but was seen ${effectStatus} before`);
+    }
+  });
+
+  test('a rejection that was seen, and is no more, is UNKNOWN; a payment that goes on cannot be rejected', () => {
+    const rejection = doubtful(entryAt('reject-transaction'));
+    expect(resultOf(taken(rejection, 'REJECTED', 'PENDING')).outcome).toBe('UNKNOWN');
+    expect(resultOf(taken(rejection, 'PROCESSING', 'COMPLETED')).outcome).toBe('REFUSED');
+    expect(resultOf(taken(rejection, 'REJECTED', 'REJECTED')).outcome).toBe('ACCEPTED');
   });
 });
 

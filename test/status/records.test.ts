@@ -53,7 +53,7 @@ describe('an observation', () => {
 describe("a transaction's state", () => {
   test('lacks in earlier releases what a transaction that was never seen has not', () => {
     expect(decodeTransactionState(Buffer.from('{"id":"Transaction:1"}'))).toEqual(unseenState('Transaction:1'));
-    const state = { ...unseenState('Transaction:1'), status: 'SENT', changes: 2 };
+    const state = { ...unseenState('Transaction:1'), status: 'SENT', effectStatus: 'SENT', changes: 2 };
     expect(decodeTransactionState(encodeTransactionState(state))).toEqual(state);
   });
 

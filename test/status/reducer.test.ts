@@ -106,6 +106,16 @@ describe('which observation is newer', () => {
     ]);
   });
 
+  test('a status that showed an effect is remembered, also where the service takes it back', () => {
+    const effectOf = (...statuses: string[]): string | null =>
+      fold(...statuses.map((status, index) => ({ status, began: index * 10_000, ended: index * 10_000 + 1 }))).state
+        .effectStatus;
+    expect(effectOf('CREATED', 'PENDING')).toBeNull();
+    expect(effectOf('PENDING', 'PROCESSING', 'PENDING')).toBe('PROCESSING');
+    expect(effectOf('SENT', 'COMPLETED', 'REFUNDED')).toBe('COMPLETED');
+    expect(effectOf('PENDING', 'EXPIRED')).toBeNull();
+  });
+
   test('a terminal status that changes again is a change, and is watched anew', () => {
     const { state, transaction } = fold(
       { status: 'COMPLETED', updatedMs: 50, began: 100, ended: 200 },

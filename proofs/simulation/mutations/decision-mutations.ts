@@ -102,6 +102,13 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'an effect that the service takes back was none',
+    file: 'ledger/settle-by-look-up.ts',
+    find: "found !== 'EXECUTED' && effectStatus !== null",
+    replace: 'Number.isNaN(0)',
+    isToldDirectly: true,
+  },
+  {
     name: 'a refusal answers for a first call that is still under way',
     file: 'ledger/verdict.ts',
     find: 'mayBeUnderWay || reading',
