@@ -179,7 +179,8 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     holds: () => {
       const finding = { kind: 'found' as const, transaction: aTransaction() };
       const event = { kind: 'looked-up' as const, attempts: 1, finding, effectStatus: 'SENT', nowMs: NOW_MS };
-      return decide(doubtful(entryAt('execute-quote')), event, policy).kind === 'finish';
+      const decision = decide(doubtful(entryAt('execute-quote')), event, policy);
+      return decision.kind === 'next' && decision.entry.phase.state === 'DOUBTFUL';
     },
   },
   {

@@ -1,8 +1,9 @@
 /**
- * The group's committed offsets, told now and then for tools that show lag; nobody reads them back. Best effort: what could
- * not be told is told the next time.
+ * The group's committed offsets, told now and then for tools that show lag. Best effort: what could not be told is told
+ * the next time.
  *
- *   told    positions that changed, every second, and once more at the end
+ *   told    positions that changed, every second, and once more at the end; where the group has not been told of any
+ *           progress yet, at once: an offset without a position in the ledger shows that the ledger was lost
  */
 import type { GroupOffset } from './group-member.ts';
 
@@ -17,7 +18,8 @@ export interface OffsetReportsOptions {
 
 export class OffsetReports {
   readonly #options: OffsetReportsOptions;
-  readonly #told = new Map<string, bigint>();
+  readonly #told = new Map<string, { readonly offset: bigint; readonly isProgress: boolean }>();
+  #isTelling = false;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: OffsetReportsOptions) {
@@ -37,18 +39,34 @@ export class OffsetReports {
     this.#timer = null;
   }
 
+  /** Something was committed. */
+  committed(): void {
+    if (!this.#isTelling && this.#changed().some((position) => this.#told.get(nameOf(position))?.isProgress !== true))
+      void this.tell();
+  }
+
   /** Never rejects. */
   async tell(): Promise<void> {
-    const changed = this.#options
-      .positions()
-      .filter((position) => this.#told.get(nameOf(position)) !== position.offset);
+    const changed = this.#changed();
     if (changed.length === 0) return;
-    try {
-      await this.#options.commit(changed);
-      for (const position of changed) this.#told.set(nameOf(position), position.offset);
-    } catch {
-      // Between two generations of the group, or without a coordinator.
+    this.#isTelling = true;
+    // Between two generations of the group, or without a coordinator, it takes none.
+    const isTold = await this.#options.commit(changed).then(
+      () => true,
+      () => false,
+    );
+    this.#isTelling = false;
+    if (!isTold) return;
+    for (const position of changed) {
+      const name = nameOf(position);
+      this.#told.set(name, { offset: position.offset, isProgress: this.#told.has(name) });
     }
+    // Of what was committed meanwhile.
+    this.committed();
+  }
+
+  #changed(): GroupOffset[] {
+    return this.#options.positions().filter((position) => this.#told.get(nameOf(position))?.offset !== position.offset);
   }
 }
 

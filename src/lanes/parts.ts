@@ -41,4 +41,5 @@ export interface LaneParts extends LaneSettings {
   /** The last heartbeat that the group confirmed was sent less than the session time-out ago. */
   readonly isConfirmed: () => boolean;
   readonly onStageChange: () => void;
+  readonly onCommitted: () => void;
 }

@@ -38,12 +38,8 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const found = findingOf(transaction);
   const { effectStatus } = event;
   if (found !== 'EXECUTED' && effectStatus !== null) {
-    // What the service showed once and takes back now proves nothing.
-    if (findingOf({ status: effectStatus, failureReason: null }) === 'EXECUTED') {
-      const status = transaction.status ?? 'without a status';
-      const problem = `its transaction is ${status} now, but was seen ${effectStatus} before`;
-      return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs), seen);
-    }
+    if (findingOf({ status: effectStatus, failureReason: null }) === 'EXECUTED')
+      return takenBack(entry, effectStatus, seen, nowMs);
   }
   switch (found) {
     case 'EXECUTED':
@@ -63,6 +59,16 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
         seen,
       );
   }
+}
+
+/** What the service showed once, and shows no more, proves nothing: it is looked at again until the time limit. */
+function takenBack(entry: Entry, effectStatus: string, seen: Seen, nowMs: number): Decision {
+  const { phase } = entry;
+  const problem = `its transaction is ${seen.transaction?.status ?? 'without a status'} now, but was seen ${effectStatus} before`;
+  if (phase.state !== 'DOUBTFUL' || nowMs >= entry.deadlineMs)
+    return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs), seen);
+  const againMs = nowMs + backOffMs(entry.key, entry.waits);
+  return { kind: 'next', seen, entry: doubtful(entry, phase.reason, againMs, phase.refusal) };
 }
 
 /** No call of it took effect so far: it may be called again, or, where its quote ran out, get another. */

@@ -260,20 +260,25 @@ describe('a look-up', () => {
 });
 
 describe('a status that showed an effect, and that the service takes back', () => {
-  const taken = (entry: Entry, effectStatus: string, status: string): Decision =>
-    decide(entry, { kind: 'looked-up', attempts: 1, finding: shown({ status }), effectStatus, nowMs: 10_000 }, policy);
+  const taken = (entry: Entry, effectStatus: string, status: string, nowMs = 10_000): Decision =>
+    decide(entry, { kind: 'looked-up', attempts: 1, finding: shown({ status }), effectStatus, nowMs }, policy);
 
-  test.each(['PROCESSING', 'SENT', 'COMPLETED'])('%s, then PENDING or EXPIRED: UNKNOWN, and why', (effectStatus) => {
-    for (const status of ['PENDING', 'CREATED', 'EXPIRED']) {
-      const result = resultOf(taken(doubtful(entryAt('execute-quote')), effectStatus, status));
-      expect(result.outcome).toBe('UNKNOWN');
-      expect(result.error?.message).toContain(`is ${status} now, but was seen ${effectStatus} before`);
-    }
-  });
+  test.each(['PROCESSING', 'SENT', 'COMPLETED'])(
+    '%s, then no more: looked at again, at last UNKNOWN',
+    (effectStatus) => {
+      for (const status of ['PENDING', 'CREATED', 'EXPIRED']) {
+        const again = entryOf(taken(doubtful(entryAt('execute-quote')), effectStatus, status));
+        expect(again).toMatchObject({ phase: { state: 'DOUBTFUL' }, unexecuted: null });
+        const result = resultOf(taken(again, effectStatus, status, 2 * HOUR_MS));
+        expect(result.outcome).toBe('UNKNOWN');
+        expect(result.error?.message).toContain(`is ${status} now, but was seen ${effectStatus} before`);
+      }
+    },
+  );
 
   test('a rejection that was seen, and is no more, is UNKNOWN; a payment that goes on cannot be rejected', () => {
     const rejection = doubtful(entryAt('reject-transaction'));
-    expect(resultOf(taken(rejection, 'REJECTED', 'PENDING')).outcome).toBe('UNKNOWN');
+    expect(resultOf(taken(rejection, 'REJECTED', 'PENDING', 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
     expect(resultOf(taken(rejection, 'PROCESSING', 'COMPLETED')).outcome).toBe('REFUSED');
     expect(resultOf(taken(rejection, 'REJECTED', 'REJECTED')).outcome).toBe('ACCEPTED');
   });

@@ -8,8 +8,8 @@ import { useStack } from '../support/test-stack.ts';
 /** Who does not say that it leaves is a member until its session is over, or another time-out of the broker's. */
 const SESSION_MS = 60_000;
 /** A member notices at its next heartbeat that another joins; until then the other's join is under way. */
-const HEARTBEAT_MS = 3_000;
-const GROUP_MS_MAX = 20_000;
+const HEARTBEAT_MS = 6_000;
+const GROUP_MS_MAX = 30_000;
 
 const stack = useStack({
   name: 'rebalance',
