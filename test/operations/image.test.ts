@@ -152,12 +152,16 @@ describe('the image', () => {
   });
 
   it('has the patches of kafkajs applied', async () => {
-    const patches = await readdir(join(ROOT, 'patches'));
+    // In one go and the last one first: a patch may change what an earlier one wrote.
+    const patches = (await readdir(join(ROOT, 'patches'))).sort().reverse();
     expect(patches.length).toBeGreaterThan(0);
+    const folder = await mkdtemp(join(tmpdir(), 'patched-'));
+    await cp(join(image, 'node_modules/kafkajs'), join(folder, 'node_modules/kafkajs'), { recursive: true });
     for (const patch of patches) {
       const path = join(ROOT, 'patches', patch);
-      await expect(run('git', ['apply', '--check', '--reverse', path], { cwd: image })).resolves.toBeDefined();
+      await expect(run('git', ['apply', '--reverse', path], { cwd: folder })).resolves.toBeDefined();
     }
+    await rm(folder, { recursive: true });
   });
 
   it('has nothing of development and tests', async () => {

@@ -228,7 +228,7 @@ describe('the page tells the state of the processor', () => {
     await processor.live(12);
     const opened = await shown();
     const text = await opened.text();
-    expect(text).toMatch(/60 messages of create-quote, .+ cannot be read, for 55 s by now/);
+    expect(text).toMatch(/72 messages of create-quote, .+, operator-decision cannot be read, for 55 s by now/);
     expect(text).toContain('1 lane has committed nothing for 55 s: 4');
     expect(text).toContain('30,000 records of the ledger are not in the local store yet');
     await expectClean(opened);

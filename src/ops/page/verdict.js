@@ -228,7 +228,7 @@ function heldBack({ lanes }) {
   if (inputs.length === 0) return [];
   const messages = inputs.reduce((sum, input) => sum + input.heldBackMessages, 0);
   const oldest = Math.max(...inputs.map((input) => input.heldBackSeconds ?? 0));
-  const commands = [...new Set(inputs.map(({ command }) => command))].join(', ');
+  const commands = [...new Set(inputs.map(({ name }) => name))].join(', ');
   const text = `${counted(messages, 'message', 'messages')} of ${commands} cannot be read, for ${duration(oldest)} by now`;
   const advice =
     'A publisher has left a transaction open, and Kafka gives readers nothing behind it: find the publisher.';
