@@ -1,6 +1,6 @@
 /** Records of a ledger as lanes write them, for measuring: entries and transaction states of the usual sizes. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { Entry, Phase } from '../../src/ledger/entry.ts';
+import { UNTOUCHED, type Entry, type Phase } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import {
   encodeEntry,
@@ -45,17 +45,8 @@ export function entryOf(key: string, phase: Phase, atMs: number, fieldsJson: str
     isExpiryUnreadable: false,
     step: 'SINGLE',
     immediate: false,
-    waits: 0,
+    ...UNTOUCHED,
     attempts: 1,
-    turnedAway: 0,
-    firstSentMs: null,
-    lastEndedMs: null,
-    unexecuted: null,
-    quoted: null,
-    quotesRunOut: 0,
-    copies: [],
-    drops: 0,
-    audit: [],
     phase,
   };
 }

@@ -9,6 +9,7 @@
  *
  * Names of scenes, or parts of them, choose among them.
  */
+import { spreadOf } from '../spread.ts';
 import { SimulatedService, PLAIN_MANNER, type Change, type Payment } from '../../test/status/simulated-service.ts';
 import { PollerWorld, SETTINGS } from '../../test/status/poller-world.ts';
 
@@ -174,22 +175,19 @@ async function measure(scene: Scene): Promise<Figures> {
       .filter(({ atMs }) => atMs >= measuredFromMs && atMs <= measuredToMs)
       .map(({ atMs, status }) => ({ atMs, key: `${id} ${status}` })),
   );
-  const delays = changes
-    .flatMap(({ atMs, key }) => {
-      const seen = seenMs.get(key);
-      return seen === undefined ? [] : [seen - atMs];
-    })
-    .sort((left, right) => left - right);
+  const delays = changes.flatMap(({ atMs, key }) => {
+    const seen = seenMs.get(key);
+    return seen === undefined ? [] : [seen - atMs];
+  });
+  const delay = spreadOf(delays);
   const calls = world.callTimes.filter((atMs) => atMs >= measuredFromMs);
-  const at = (share: number): number =>
-    (delays[Math.min(delays.length - 1, Math.floor(delays.length * share))] ?? 0) / 1000;
   return {
     scene: scene.name,
     changes: changes.length,
     unseen: changes.length - delays.length,
-    delayP50Seconds: at(0.5),
-    delayP99Seconds: at(0.99),
-    delayMaxSeconds: at(1),
+    delayP50Seconds: delay.p50 / 1000,
+    delayP99Seconds: delay.p99 / 1000,
+    delayMaxSeconds: delay.max / 1000,
     callsPerMinute: Math.round((calls.length / scene.measuredMs) * MINUTE_MS * 10) / 10,
     callsInAnyMinuteMax: mostInAMinute(world.callTimes),
     cpuSecondsPerHour: Math.round(((cpu.user + cpu.system) / 1e6 / scene.measuredMs) * 3_600_000),

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { eventId, eventIdNames } from '../../src/records/cloud-events.ts';
 import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { PaymentHistory } from '../../test/support/sandbox-control.ts';
-import { judgeStatusHistory, spreadOf, type StatusEvidence } from './status-history.ts';
+import { spreadOf } from '../spread.ts';
+import { judgeStatusHistory, type StatusEvidence } from './status-history.ts';
 
 const PREFIX = 'payments';
 const ID = 'Transaction:1';

@@ -164,17 +164,3 @@ function tellingQuote({ id, timestampMs, value }: QuoteEvent): TellingEvent {
 function count(counts: Record<string, number>, name: string): void {
   counts[name] = (counts[name] ?? 0) + 1;
 }
-
-export interface Spread {
-  count: number;
-  p50: number;
-  p99: number;
-  max: number;
-}
-
-/** Of milliseconds, all 0 where there is none. */
-export function spreadOf(durations: readonly number[]): Spread {
-  const sorted = [...durations].sort((left, right) => left - right);
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return { count: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
-}

@@ -1,5 +1,6 @@
 /** The figures of a status run, as a record and as text. */
-import { spreadOf, type Spread, type StatusJudgement, type ToldChange } from './status-history.ts';
+import { spreadOf, type Spread } from '../spread.ts';
+import type { StatusJudgement, ToldChange } from './status-history.ts';
 import type { StatusRunEvidence, StatusRunOptions } from './status-scenario.ts';
 
 /** Problems listed at most; a thousand of the same help nobody. */

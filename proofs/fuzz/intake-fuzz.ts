@@ -36,13 +36,7 @@ export async function fuzzIntake(options: { seed: number; first: number; inputs:
   const registry = simulatedRegistry(recordOfTopic(TOPICS));
   const avro = await goodAvro(registry);
   const intake: IntakeOptions = {
-    registry: {
-      // As the real one: bytes that do not fit are unreadable.
-      decode: (topic, bytes) =>
-        registry
-          .decode(topic, bytes)
-          .catch((error: unknown) => ({ kind: 'unreadable' as const, problem: String(error) })),
-    },
+    registry,
     laneCount: LANES,
     maxAgeMs: Object.fromEntries(COMMAND_TYPES.map((type) => [type, HOUR_MS])) as Record<CommandType, number>,
   };

@@ -48,7 +48,7 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     },
     ledgerTopicId: () => null,
     isConfirmed: () => true,
-    onCommitted: silence,
+    onMoved: silence,
     onStageChange: () => resolve(undefined),
   };
   const lane = new Lane(parts as unknown as LaneParts);

@@ -1,31 +1,45 @@
 /** The schema registry of a simulation: every schema is there, each topic's under a number of its own. */
-import type avsc from 'avsc';
 import type { RecordRegistry } from '../../src/records/registry.ts';
-import { loadType } from '../../src/records/schemas.ts';
+import { loadSchema } from '../../src/records/schemas.ts';
+import { readerRecord, writerSchema, type ReaderRecord, type WriterSchema } from '../../src/records/writer-schema.ts';
 
 const WIRE_HEADER_BYTES = 5;
 /** A value on which our code fails. */
 export const BUG = 'a bug of ours';
 
+interface RecordTypes {
+  readonly own: ReaderRecord;
+  /** The same schema as that of whoever wrote. */
+  readonly writer: WriterSchema;
+}
+
 /** Types are costly to make, and the same in every history. */
-const types = new Map<string, avsc.Type>();
+const types = new Map<string, RecordTypes>();
+
+function typesOf(name: string): RecordTypes {
+  const known = types.get(name);
+  if (known !== undefined) return known;
+  const own = readerRecord(name, true);
+  const made = { own, writer: writerSchema([JSON.stringify(loadSchema(name))], own) };
+  types.set(name, made);
+  return made;
+}
 
 export function simulatedRegistry(records: ReadonlyMap<string, string>): RecordRegistry {
-  const typeOf = (topic: string): avsc.Type => {
-    const name = records.get(topic) ?? '';
-    const type = types.get(name) ?? loadType(name);
-    types.set(name, type);
-    return type;
-  };
+  const of = (topic: string): RecordTypes => typesOf(records.get(topic) ?? '');
   const registry: Pick<RecordRegistry, 'encode' | 'decode'> = {
     encode: async (topic, value) => {
       const header = Buffer.alloc(WIRE_HEADER_BYTES);
       header.writeInt32BE([...records.keys()].indexOf(topic) + 1, 1);
-      return Buffer.concat([header, typeOf(topic).toBuffer(value)]);
+      return Buffer.concat([header, of(topic).own.type.toBuffer(value)]);
     },
     decode: async (topic, bytes) => {
       if (bytes.toString() === BUG) throw new TypeError(BUG);
-      return { kind: 'record', value: valueOf(typeOf(topic), bytes) };
+      try {
+        return { kind: 'record', value: of(topic).writer.read(bytes.subarray(WIRE_HEADER_BYTES)) };
+      } catch (error) {
+        return { kind: 'unreadable', problem: String(error) };
+      }
     },
   };
   return registry as RecordRegistry;
@@ -33,11 +47,5 @@ export function simulatedRegistry(records: ReadonlyMap<string, string>): RecordR
 
 /** Reads an event as its subscribers would. */
 export function eventValue(records: ReadonlyMap<string, string>, topic: string, bytes: Buffer): unknown {
-  const type = types.get(records.get(topic) ?? '');
-  if (type === undefined) throw new Error(`nothing was written to ${topic}`);
-  return valueOf(type, bytes);
-}
-
-function valueOf(type: avsc.Type, bytes: Buffer): unknown {
-  return type.fromBuffer(bytes.subarray(WIRE_HEADER_BYTES)) as unknown;
+  return typesOf(records.get(topic) ?? '').writer.read(bytes.subarray(WIRE_HEADER_BYTES));
 }

@@ -39,9 +39,9 @@ export class OffsetReports {
     this.#timer = null;
   }
 
-  /** Something was committed. */
-  committed(): void {
-    if (!this.#isTelling && this.#changed().some((position) => this.#told.get(nameOf(position))?.isProgress !== true))
+  /** These moved on. */
+  moved(positions: readonly GroupOffset[]): void {
+    if (!this.#isTelling && positions.some((position) => this.#told.get(nameOf(position))?.isProgress !== true))
       void this.tell();
   }
 
@@ -61,8 +61,7 @@ export class OffsetReports {
       const name = nameOf(position);
       this.#told.set(name, { offset: position.offset, isProgress: this.#told.has(name) });
     }
-    // Of what was committed meanwhile.
-    this.committed();
+    this.moved(this.#changed());
   }
 
   #changed(): GroupOffset[] {

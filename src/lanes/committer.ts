@@ -69,9 +69,9 @@ export class Committer {
     return this.#writer;
   }
 
-  /** Transactional ids that this process has fenced by now. */
+  /** Transactional ids that this process has fenced; the set changes as it fences more. */
   fenced(): ReadonlySet<string> {
-    return new Set(this.#fenced);
+    return this.#fenced;
   }
 
   /**
@@ -186,11 +186,12 @@ export class Writer {
   #take(): Waiting[] {
     const together: Waiting[] = [];
     const shares = new Map<string, number>();
+    const isApart = this.#hooks.isApart();
     let bytes = 0;
     while (this.#waiting[0] !== undefined) {
       const { commit } = this.#waiting[0];
       const isTooMuch =
-        this.#hooks.isApart() ||
+        isApart ||
         bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
         [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
       if (together.length > 0 && isTooMuch) break;

@@ -178,7 +178,7 @@ export class LaneSet {
       ledgerTopicId: () => this.#ledgerTopicId,
       isConfirmed: () => this.#isConfirmed(),
       onStageChange: () => this.#stageChanged(),
-      onCommitted: () => this.#offsetReports.committed(),
+      onMoved: (positions) => this.#offsetReports.moved(positions),
     };
     for (let lane = 0; lane < laneCount; lane += 1) {
       this.#lanes.push(new Lane({ ...shared, lane, failures: new MessageFailures() }));

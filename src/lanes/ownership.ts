@@ -57,27 +57,24 @@ async function take(
   const seen = reader.seen(lane, token, RESTORE_DEADLINE_MS);
   // Handled below; until then the commit may fail first.
   seen.catch(() => undefined);
-  const fenced = committer.fenced();
+  const fenced = new Set(committer.fenced());
   await writer.own({ token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) });
   return { token, between: await seen, fenced };
 }
 
 /** The owner before, where it may still write. */
-function toBeFenced(
-  { committer, index, lane, ...parts }: LaneParts,
-  { transactionalId }: LaneWriter,
-): OwnerRecord | null {
-  const last = index.owner(lane);
-  if (last === undefined || isReleased({ index, lane }, last)) return null;
-  const id = idOf({ ...parts, lane }, last);
-  return id === transactionalId || committer.fenced().has(id) ? null : last;
+function toBeFenced(parts: LaneParts, { transactionalId }: LaneWriter): OwnerRecord | null {
+  const last = parts.index.owner(parts.lane);
+  if (last === undefined || isReleased(parts, last)) return null;
+  const id = idOf(parts, last);
+  return id === transactionalId || parts.committer.fenced().has(id) ? null : last;
 }
 
 async function fence(parts: LaneParts, owner: OwnerRecord): Promise<void> {
   const { committer, groupId, lane, log, processId } = parts;
   const transactionalId = idOf(parts, owner);
   const named = { lane, transactionalId };
-  const isOfGroup = [idPrefixOf(groupId), `${groupId}-lane-`].some((prefix) => transactionalId.startsWith(prefix));
+  const isOfGroup = [idPrefixOf(groupId), laneIdPrefixOf(groupId)].some((prefix) => transactionalId.startsWith(prefix));
   if (!isOfGroup)
     log.error({ event: 'lane-of-another-group', ...named }, 'a process of another group owned the lane: it is fenced');
   else if (owner.processId !== processId)
@@ -85,12 +82,16 @@ async function fence(parts: LaneParts, owner: OwnerRecord): Promise<void> {
   await committer.fence(transactionalId);
 }
 
-/** Earlier releases had a producer for each lane, and did not name it. */
-function idOf({ groupId, lane }: Pick<LaneParts, 'groupId' | 'lane'>, { transactionalId }: OwnerRecord): string {
-  return transactionalId ?? `${groupId}-lane-${lane}`;
+function idOf({ groupId, lane }: LaneParts, { transactionalId }: OwnerRecord): string {
+  return transactionalId ?? `${laneIdPrefixOf(groupId)}${lane}`;
 }
 
-function isReleased({ index, lane }: Pick<LaneParts, 'index' | 'lane'>, { token }: OwnerRecord): boolean {
+/** Earlier releases had a producer for each lane, and did not name it. */
+function laneIdPrefixOf(groupId: string): string {
+  return `${groupId}-lane-`;
+}
+
+function isReleased({ index, lane }: LaneParts, { token }: OwnerRecord): boolean {
   const released = index.value(lane, RELEASED_KEY);
   return released !== undefined && decodeReleased(released) === token;
 }

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { IntakeOptions } from '../consumers/command-intake.ts';
-import type { GroupMember } from '../consumers/group-member.ts';
+import type { GroupMember, GroupOffset } from '../consumers/group-member.ts';
 import type { MessageFailures } from '../consumers/message-failures.ts';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
@@ -41,5 +41,6 @@ export interface LaneParts extends LaneSettings {
   /** The last heartbeat that the group confirmed was sent less than the session time-out ago. */
   readonly isConfirmed: () => boolean;
   readonly onStageChange: () => void;
-  readonly onCommitted: () => void;
+  /** What the lane has read up to, now that the ledger says so. */
+  readonly onMoved: (positions: readonly GroupOffset[]) => void;
 }

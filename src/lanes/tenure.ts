@@ -259,7 +259,7 @@ export class LaneTenure {
   }
 
   #committed(transaction: LaneTransaction): void {
-    const { calls, clock, onCommitted, reports } = this.#parts;
+    const { calls, clock, lane, onMoved, reports } = this.#parts;
     this.#commit = transaction.commit;
     this.#committedMs = clock.nowMs();
     this.#inputs.moved(transaction.positions());
@@ -271,7 +271,7 @@ export class LaneTenure {
       else this.#alarms.set(entry);
     }
     reports.committed();
-    onCommitted();
+    onMoved([...transaction.positions()].map(([topic, offset]) => ({ topic, lane, offset })));
   }
 
   /** Asked after every wait: it may have changed meanwhile. */

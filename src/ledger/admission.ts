@@ -2,7 +2,7 @@
 import type { FieldProblem } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { CommandResult } from '../records/types.ts';
-import type { Carried, Entry, Origin, UnphasedEntry } from './entry.ts';
+import { UNTOUCHED, type Carried, type Entry, type Origin, type UnphasedEntry } from './entry.ts';
 import { conflictResult, expiredResult, invalidResult, unreadableResult } from './result-record.ts';
 import { firstCallOf, type LedgerPolicy } from './settlement.ts';
 
@@ -105,16 +105,6 @@ export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry 
     expiresAtMs: arrival.expiresAtMs,
     isExpiryUnreadable: content.kind === 'invalid' && content.problems.some(({ path }) => path === EXPIRES_AT_PATH),
     ...firstCallOf(fields, policy),
-    waits: 0,
-    attempts: 0,
-    turnedAway: 0,
-    firstSentMs: null,
-    lastEndedMs: null,
-    unexecuted: null,
-    quoted: null,
-    quotesRunOut: 0,
-    copies: [],
-    drops: 0,
-    audit: [],
+    ...UNTOUCHED,
   };
 }

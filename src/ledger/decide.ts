@@ -129,13 +129,11 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
       return finish(sent, refusedResult(sent, verdict, isDecided ? 'OPERATOR' : 'ANSWER', nowMs));
     case 'wait': {
       const waiting = verdict.sent ? { ...sent, turnedAway: entry.turnedAway + 1 } : entry;
-      // This call took no effect either; but a conflict may say that an earlier one did.
-      const stillHolds = proof !== null && event.reading.kind !== 'conflict';
       const leftMs = Math.max(entry.deadlineMs - nowMs, 0);
       return next({
         ...waiting,
         waits: entry.waits + 1,
-        unexecuted: stillHolds ? { ...proof, attempts: waiting.attempts } : null,
+        unexecuted: proof === null ? null : { ...proof, attempts: waiting.attempts },
         phase: {
           state: 'PARKED',
           // Not longer than there may be a call: the publisher is told in time.

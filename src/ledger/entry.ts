@@ -152,6 +152,18 @@ export type UnphasedEntry = Omit<Entry, 'phase'>;
 /** Of a step none of whose calls was made yet. */
 export const NO_CALLS = { turnedAway: 0, firstSentMs: null, lastEndedMs: null, unexecuted: null } as const;
 
+/** Of an entry that nothing has happened to yet. */
+export const UNTOUCHED = {
+  waits: 0,
+  attempts: 0,
+  ...NO_CALLS,
+  quoted: null,
+  quotesRunOut: 0,
+  copies: [],
+  drops: 0,
+  audit: [],
+} as const;
+
 /** From where it is certain that nothing took effect, although a call was in doubt; null: it is not. */
 export function proofOf(entry: UnphasedEntry): Unexecuted | null {
   return entry.unexecuted?.attempts === entry.attempts ? entry.unexecuted : null;

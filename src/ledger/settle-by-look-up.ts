@@ -37,9 +37,11 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const findingOf = OPERATIONS[operationOf(entry)].lookUp?.finding ?? ((): 'UNCLEAR' => 'UNCLEAR');
   const found = findingOf(transaction);
   const { effectStatus } = event;
-  if (found !== 'EXECUTED' && effectStatus !== null) {
-    if (findingOf({ status: effectStatus, failureReason: null }) === 'EXECUTED')
-      return takenBack(entry, effectStatus, seen, nowMs);
+  const wasExecuted = effectStatus !== null && findingOf({ status: effectStatus, failureReason: null }) === 'EXECUTED';
+  if (wasExecuted && found !== 'EXECUTED') {
+    // What the service showed once, and shows no more, proves nothing.
+    const problem = `its transaction is ${shownStatus(seen)} now, but was seen ${effectStatus} before`;
+    return lookAgain(entry, problem, seen, nowMs);
   }
   switch (found) {
     case 'EXECUTED':
@@ -55,16 +57,15 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
     case 'UNCLEAR':
       return finish(
         entry,
-        unknownResult(entry, reasonOf(entry, `its transaction is ${transaction.status ?? 'without a status'}`), nowMs),
+        unknownResult(entry, reasonOf(entry, `its transaction is ${shownStatus(seen)}`), nowMs),
         seen,
       );
   }
 }
 
-/** What the service showed once, and shows no more, proves nothing: it is looked at again until the time limit. */
-function takenBack(entry: Entry, effectStatus: string, seen: Seen, nowMs: number): Decision {
+/** It stays in doubt until the time limit, and is UNKNOWN then. */
+function lookAgain(entry: Entry, problem: string, seen: Seen, nowMs: number): Decision {
   const { phase } = entry;
-  const problem = `its transaction is ${seen.transaction?.status ?? 'without a status'} now, but was seen ${effectStatus} before`;
   if (phase.state !== 'DOUBTFUL' || nowMs >= entry.deadlineMs)
     return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs), seen);
   const againMs = nowMs + backOffMs(entry.key, entry.waits);
@@ -93,10 +94,9 @@ function notTaken(entry: Entry, seen: Seen, nowMs: number): Decision {
 function refusedInDoubt(entry: Entry, refusal: HeldRefusal, seen: Seen, nowMs: number): Decision {
   if (refusal.httpStatus !== HTTP_CONFLICT) return finish(entry, refusedResult(entry, refusal, 'LOOKUP', nowMs), seen);
   // A conflict may say that the first call was taken, before the transaction's status shows it.
-  if (nowMs >= entry.deadlineMs) {
-    const reason = reasonOf(entry, `its transaction is still ${seen.transaction?.status ?? 'without a status'}`);
-    return finish(entry, unknownResult(entry, reason, nowMs), seen);
-  }
-  const again = doubtful(entry, 'HTTP 409 after doubt', nowMs + backOffMs(entry.key, entry.waits), refusal);
-  return { kind: 'next', entry: again, seen };
+  return lookAgain(entry, `its transaction is still ${shownStatus(seen)}`, seen, nowMs);
+}
+
+function shownStatus({ transaction }: Seen): string {
+  return transaction?.status ?? 'without a status';
 }

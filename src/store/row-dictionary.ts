@@ -2,7 +2,7 @@
  * What rows have in common, for the store's compression (LZ4 looks back into it). A change makes stores of earlier
  * releases unreadable: STORE_FORMAT in lmdb-ledger-index.ts goes up with it.
  */
-import type { Entry } from '../ledger/entry.ts';
+import { UNTOUCHED, type Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { CommandType, Outcome } from '../records/commands.ts';
 import { encodePlain } from '../records/plain-json.ts';
@@ -87,17 +87,8 @@ function sampleEntry(commandType: CommandType, outcome: Outcome, value: Buffer):
     isExpiryUnreadable: false,
     step: 'SINGLE',
     immediate: false,
-    waits: 0,
+    ...UNTOUCHED,
     attempts: 1,
-    turnedAway: 0,
-    firstSentMs: null,
-    lastEndedMs: null,
-    unexecuted: null,
-    quoted: null,
-    quotesRunOut: 0,
-    copies: [],
-    drops: 0,
-    audit: [],
     phase: {
       state: 'DONE',
       outcome,

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Entry, Phase } from '../../src/ledger/entry.ts';
+import { UNTOUCHED, type Entry, type Phase } from '../../src/ledger/entry.ts';
 import { encodeEntry, ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { topicNames } from '../../src/records/topics.ts';
@@ -23,17 +23,10 @@ function entry(key: string, phase: Phase): Buffer {
     isExpiryUnreadable: false,
     step: 'SINGLE',
     immediate: false,
-    waits: 0,
+    ...UNTOUCHED,
     attempts: 1,
-    turnedAway: 0,
     firstSentMs: 0,
-    quoted: null,
-    copies: [],
-    drops: 0,
-    audit: [],
     lastEndedMs: 0,
-    unexecuted: null,
-    quotesRunOut: 0,
     phase,
   };
   return encodeEntry(complete);

@@ -19,7 +19,7 @@ export interface Script {
   readonly ended: Promise<number | string>;
 }
 
-/** @param file relative to this folder */
+/** @param file relative to this folder, or a file's URL */
 export function runScript(file: string, words: readonly string[] = [], environment: NodeJS.ProcessEnv = {}): Script {
   const path = fileURLToPath(new URL(file, import.meta.url));
   const child = spawn(process.execPath, [path, ...words], {

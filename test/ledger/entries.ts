@@ -2,7 +2,7 @@
 import { canonicalJson } from '../../src/records/command-fields.ts';
 import type { CommandType, Outcome } from '../../src/records/commands.ts';
 import type { Transaction } from '../../src/records/types.ts';
-import type { Entry } from '../../src/ledger/entry.ts';
+import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
 import type { LedgerPolicy } from '../../src/ledger/settlement.ts';
 
 const HOUR_MS = 3_600_000;
@@ -65,17 +65,7 @@ export function entryAt(commandType: CommandType): Entry {
     isExpiryUnreadable: false,
     step: 'SINGLE',
     immediate: false,
-    waits: 0,
-    attempts: 0,
-    turnedAway: 0,
-    firstSentMs: null,
-    lastEndedMs: null,
-    unexecuted: null,
-    quoted: null,
-    quotesRunOut: 0,
-    copies: [],
-    drops: 0,
-    audit: [],
+    ...UNTOUCHED,
     phase: { state: 'INTENT', attemptId: 'attempt', processId: 'process', atMs: 1_000, timeoutMs: 1_000 },
   };
 }

@@ -4,7 +4,7 @@ import type { InputStatus, LaneSetStatus, LaneStatus } from '../../src/lanes/lan
 import type { LedgerStatus } from '../../src/store/ledger-view.ts';
 import type { GroupProcess } from '../../src/consumers/group-processes.ts';
 import type { PartitionOffsets } from '../../src/consumers/partition-offsets.ts';
-import type { Entry } from '../../src/ledger/entry.ts';
+import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
 import { Activity } from '../../src/ops/activity.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
@@ -125,17 +125,7 @@ export function entry(commandType: Entry['commandType'], timestampMs: number, ph
     isExpiryUnreadable: false,
     step: 'SINGLE',
     immediate: false,
-    waits: 0,
-    attempts: 0,
-    turnedAway: 0,
-    firstSentMs: null,
-    lastEndedMs: null,
-    unexecuted: null,
-    quoted: null,
-    quotesRunOut: 0,
-    copies: [],
-    drops: 0,
-    audit: [],
+    ...UNTOUCHED,
     phase,
   };
 }

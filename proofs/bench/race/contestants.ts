@@ -1,9 +1,6 @@
 /** The processor, and what it is held against: each started as a process of its own on topics of its own. */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { runScript } from '../../../test/engine/processes.ts';
 import type { Stack } from '../../../test/support/stack.ts';
 
 export const CONTESTANTS = ['processor', 'each-batch', 'each-message'] as const;
@@ -35,7 +32,7 @@ export async function start(
   await admin.connect();
   await admin.createTopics({ topics: [{ topic: resultTopic, numPartitions: lanes }] });
   await admin.disconnect();
-  const { child } = await startScript('peer.ts', {
+  const { pid, stop } = await startScript('peer.ts', {
     PEER: contestant,
     KAFKA_BROKERS: stack.settings.KAFKA_BROKERS.join(','),
     GROUP_ID: `${stack.settings.TOPIC_PREFIX}-peer`,
@@ -45,29 +42,22 @@ export async function start(
     SLOTS: String(slots),
     PARTITIONS: String(lanes),
   });
-  return { pid: child.pid ?? 0, resultTopic, stop: () => stopped(child) };
+  return { pid, resultTopic, stop };
 }
 
 /** A script of this folder, once it has printed its first line. */
 export async function startScript(
   name: string,
   environment: Readonly<Record<string, string>>,
-): Promise<{ child: ChildProcess; line: string }> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(name, import.meta.url))], {
-    env: { PATH: process.env['PATH'] ?? '', NODE_NO_WARNINGS: '1', ...environment },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = once(child, 'close').then(() => Promise.reject(new Error(`${name} ended`)));
-  ended.catch(() => undefined);
-  const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [string];
-  return { child, line };
-}
-
-export async function stopped(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const closed = once(child, 'close');
-  child.kill('SIGTERM');
-  await closed;
+): Promise<{ pid: number; line: string; stop: () => Promise<void> }> {
+  const script = runScript(new URL(name, import.meta.url).href, [], environment);
+  const first = await script.lines.next();
+  if (first.done === true) throw new Error(`${name} ended: ${script.errorText()}`);
+  const stop = async (): Promise<void> => {
+    script.child.kill('SIGTERM');
+    await script.ended;
+  };
+  return { pid: script.child.pid ?? 0, line: first.value, stop };
 }
 
 /** Time on processors so far, its threads' included, ms. */

@@ -9,11 +9,13 @@
  * a result and a call for each command, no more. Exit code 1 where it is not so.
  */
 import { cpus } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startEngine } from '../../../dev/engine/start.ts';
 import { Stack } from '../../../test/support/stack.ts';
+import { spreadOf } from '../../spread.ts';
 import { memoryOf } from '../process-memory.ts';
-import { CONTESTANTS, cpuMs, start, startScript, stopped, type Contestant } from './contestants.ts';
+import { CONTESTANTS, cpuMs, start, startScript, type Contestant } from './contestants.ts';
 import { ResultTimes } from './result-times.ts';
 
 const { values } = parseArgs({
@@ -75,8 +77,8 @@ async function measured(contestant: Contestant): Promise<Run> {
     // As in operation: the tests' are short.
     settings: { KAFKA_SESSION_TIMEOUT_MS: '6000', KAFKA_HEARTBEAT_INTERVAL_MS: '1000', API_TIMEOUT_MS: '10000' },
   });
-  const { child: service, line: port } = await startScript('service-stub.ts', { SERVICE_MS: String(SERVICE_MS) });
-  const serviceUrl = `http://127.0.0.1:${port}`;
+  const service = await startScript('service-stub.ts', { SERVICE_MS: String(SERVICE_MS) });
+  const serviceUrl = `http://127.0.0.1:${service.line}`;
   try {
     for (let first = 0; first < commands; first += PUBLISHED_TOGETHER)
       await publish(stack, first, Math.min(PUBLISHED_TOGETHER, commands - first));
@@ -94,8 +96,9 @@ async function measured(contestant: Contestant): Promise<Run> {
       for (const rate of rates) {
         const latencies = await latenciesAt(rate, stack, results, published);
         published += latencies.published;
-        figures[`p50 ms at ${rate}/s`] = quantile(latencies.ms, 0.5);
-        figures[`p99 ms at ${rate}/s`] = quantile(latencies.ms, 0.99);
+        const latency = spreadOf(latencies.ms);
+        figures[`p50 ms at ${rate}/s`] = latency.p50;
+        figures[`p99 ms at ${rate}/s`] = latency.p99;
       }
       const idleFromMs = cpuMs(running.pid);
       await sleep(IDLE_MS);
@@ -112,7 +115,7 @@ async function measured(contestant: Contestant): Promise<Run> {
       await Promise.all([running.stop(), results.close()]);
     }
   } finally {
-    await stopped(service);
+    await service.stop();
     await stack.close();
   }
 }
@@ -172,21 +175,12 @@ function tableOf(runs: readonly Run[]): string {
     name,
     ...chosen.map((contestant) => {
       const found = runs.flatMap((run) => (run.contestant === contestant ? [run.figures[name] ?? NaN] : []));
-      return `${rounded(quantile(found, 0.5))} (${rounded(Math.min(...found))} to ${rounded(Math.max(...found))})`;
+      return `${rounded(spreadOf(found).p50)} (${rounded(Math.min(...found))} to ${rounded(Math.max(...found))})`;
     }),
   ]);
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-function quantile(numbers: readonly number[], share: number): number {
-  const sorted = [...numbers].sort((left, right) => left - right);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
-}
-
 function rounded(number: number): string {
   return number >= 10 ? String(Math.round(number)) : number.toPrecision(2);
-}
-
-async function sleep(ms: number): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -104,7 +104,7 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   {
     name: 'an effect that the service takes back was none',
     file: 'ledger/settle-by-look-up.ts',
-    find: "found !== 'EXECUTED' && effectStatus !== null",
+    find: "wasExecuted && found !== 'EXECUTED'",
     replace: 'Number.isNaN(0)',
     isToldDirectly: true,
   },
