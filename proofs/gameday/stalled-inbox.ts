@@ -4,13 +4,13 @@
  */
 import { readFileSync } from 'node:fs';
 import type { BatchReply, FetchedBatch } from '../../src/consumers/group-member.ts';
-import { LaneInbox } from '../../src/consumers/inbox.ts';
+import { Inbox } from '../../src/consumers/inbox.ts';
 
 type Offer = (this: unknown, batch: FetchedBatch) => BatchReply;
 
-const offer = Object.getOwnPropertyDescriptor(LaneInbox.prototype, 'offer')?.value as Offer;
+const offer = Object.getOwnPropertyDescriptor(Inbox.prototype, 'offer')?.value as Offer;
 
-LaneInbox.prototype.offer = function (batch: FetchedBatch): BatchReply {
+Inbox.prototype.offer = function (batch: FetchedBatch): BatchReply {
   return stalledTopic() === batch.topic ? 'not-now' : offer.call(this, batch);
 };
 

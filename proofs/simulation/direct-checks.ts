@@ -3,7 +3,7 @@
  * each is told of directly, by real code of the unit. They are kept because what stands before them may change.
  *
  * An answer of an attempt that is not the present one: a lane hears of a call only while the call's intent is the entry's
- * phase (LaneCalls gives each call one owner, and an intent is left by the end of its call alone).
+ * phase (Attempts gives each call one owner, and an intent is left by the end of its call alone).
  *
  * Commits of another owner: the reader tells a lane of them only after a later OWNER record, and from then on nothing
  * that the lane knows can be committed.

@@ -1,6 +1,6 @@
 /** Direct checks of what is decided on entries, and of what is remembered of them. */
-import { LaneMemory } from '../../src/lanes/memory.ts';
-import { LaneRetention } from '../../src/lanes/retention.ts';
+import { Memory } from '../../src/lanes/memory.ts';
+import { Retention } from '../../src/lanes/retention.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
@@ -73,7 +73,7 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a commit of another owner makes a lane forget its own',
     holds: () => {
-      const memory = new LaneMemory(new MemoryIndex(1), 0, 'own');
+      const memory = new Memory(new MemoryIndex(1), 0, 'own');
       memory.putEntry(doneEntry(), 1);
       memory.applied('of another owner', 1);
       return memory.entry(doneEntry().key) !== undefined;
@@ -83,7 +83,7 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     wrong: 'a key is forgotten that the lane has just used again',
     holds: () => {
       const index = new MemoryIndex(1);
-      const memory = new LaneMemory(index, 0, 'own');
+      const memory = new Memory(index, 0, 'own');
       memory.putEntry(entryAt('transfer-in'), 1);
       const expired = {
         checkpoint: () => ({ nextOffset: 0n, timestampMs: NOW_MS, appliedMs: NOW_MS }),
@@ -103,7 +103,7 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
         inputTopics: new Set(),
         unitsMax: Infinity,
       });
-      new LaneRetention(parts, memory).gather(transaction);
+      new Retention(parts, memory).gather(transaction);
       return transaction.isEmpty();
     },
   },

@@ -6,7 +6,7 @@ import { ClaimLimits } from '../../src/lanes/claim-limits.ts';
 import { readMessage } from '../../src/consumers/command-intake.ts';
 import { forcedJumpOf } from '../../src/lanes/forced-jumps.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
-import { LaneInbox } from '../../src/consumers/inbox.ts';
+import { Inbox } from '../../src/consumers/inbox.ts';
 import { readCommandFields } from '../../src/records/command-fields.ts';
 import { JsonMeaningError, parseUnambiguous, stringifyLossless } from '../../src/records/lossless-json.ts';
 import { loadSchema } from '../../src/records/schemas.ts';
@@ -106,7 +106,7 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
     wrong: 'a lane that gets nothing of what it asks for asks without a pause',
     holds: () => {
       let seeks = 0;
-      const inbox = new LaneInbox({
+      const inbox = new Inbox({
         topic: 'topic',
         lane: 0,
         read: async () => ({ kind: 'item', item: null }),

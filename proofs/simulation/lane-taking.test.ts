@@ -49,7 +49,9 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     ledgerTopicId: () => null,
     isConfirmed: () => true,
     onMoved: silence,
-    onStageChange: () => resolve(undefined),
+    onStageChange: () => {
+      if (lane.stage() !== 'acquiring') resolve(undefined);
+    },
   };
   const lane = new Lane(parts as unknown as LaneParts);
   lane.assigned(true);

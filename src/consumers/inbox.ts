@@ -64,7 +64,7 @@ const SEEK_AGAIN_MS = 5_000;
 /** Wait before the registry is asked again. */
 const UNAVAILABLE_WAIT_MS = 1_000;
 
-export class LaneInbox<Item> {
+export class Inbox<Item> {
   readonly #options: InboxOptions<Item>;
   readonly #raw: InputMessage[] = [];
   #ready: Ready<Item>[] = [];
@@ -73,7 +73,7 @@ export class LaneInbox<Item> {
   #expected: bigint | null = null;
   #isPaused = true;
   #isPumping = false;
-  #generation = 0;
+  #epoch = 0;
   #problem: string | null = null;
   #highWatermark = 0n;
   /** Since the last batch that was taken. */
@@ -102,7 +102,7 @@ export class LaneInbox<Item> {
   }
 
   close(): void {
-    this.#generation += 1;
+    this.#epoch += 1;
     this.#expected = null;
     this.#raw.length = 0;
     this.#ready = [];
@@ -198,11 +198,11 @@ export class LaneInbox<Item> {
   async #pump(): Promise<void> {
     if (this.#isPumping) return;
     this.#isPumping = true;
-    const generation = this.#generation;
+    const epoch = this.#epoch;
     while (this.#raw[0] !== undefined) {
       const message = this.#raw[0];
       const read = await this.#readOne(message);
-      if (generation !== this.#generation) return;
+      if (epoch !== this.#epoch) return;
       if (read.kind === 'item') {
         this.#problem = null;
         this.#raw.shift();
@@ -215,7 +215,7 @@ export class LaneInbox<Item> {
         this.#options.wake();
       }
       await sleep(read.kind === 'unavailable' ? UNAVAILABLE_WAIT_MS : FAILED_WAIT_MS);
-      if (generation !== this.#generation) return;
+      if (epoch !== this.#epoch) return;
     }
     this.#isPumping = false;
   }
@@ -241,9 +241,9 @@ export class LaneInbox<Item> {
       return 'sought';
     }
     this.#isPaused = true;
-    const generation = this.#generation;
+    const epoch = this.#epoch;
     setTimeout(() => {
-      if (generation === this.#generation) this.rejoin();
+      if (epoch === this.#epoch) this.rejoin();
     }, SEEK_AGAIN_MS).unref();
     return 'not-now';
   }

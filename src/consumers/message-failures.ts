@@ -1,4 +1,4 @@
-/** Counts how often messages made our own code fail, until each is set aside (invariant I6). Outlives tenures. */
+/** Counts how often messages made our own code fail, until each is set aside (invariant I6). Outlives the lane's being lost. */
 import { DROPS_MAX } from '../ledger/decide.ts';
 
 /** Places remembered at once: more than a lane can be stuck on, for each stops its topic. */

@@ -29,7 +29,7 @@ export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
 /** Fields of unfinished commands in memory: few of them may be at the limit of their size at once. */
 const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
 
-export class LaneAdmission implements InputHandler<CommandItem, AdmissionCause, CommandPlace> {
+export class CommandAdmission implements InputHandler<CommandItem, AdmissionCause, CommandPlace> {
   readonly name = 'admission';
   readonly #parts: DeskParts;
 

@@ -1,4 +1,4 @@
-/** What happens to the entries of a lane: answers of their calls, look-ups, and alarms that have come (invariant I6). */
+/** What happens to the entries of a lane: answers of their calls, look-ups, and timers that have run out (invariant I6). */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { decide } from '../ledger/decide.ts';
@@ -10,9 +10,9 @@ import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { Calls } from './calls.ts';
 import type { CallTimes, CommandTraces } from './command-traces.ts';
 import { claimOf } from './entry-claim.ts';
-import type { LaneMemory } from './memory.ts';
-import type { LaneOutcomes } from './outcomes.ts';
-import type { DeskReports } from './reports.ts';
+import type { Memory } from './memory.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { LaneReports } from './reports.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** Something that happened to an entry. */
@@ -28,16 +28,16 @@ export type DueReply = { kind: 'handled' } | { kind: 'waits' } | { kind: 'look-u
 export interface EntryParts {
   readonly lane: number;
   readonly processId: string;
-  readonly memory: LaneMemory;
-  readonly outcomes: LaneOutcomes;
+  readonly memory: Memory;
+  readonly outcomes: Outcomes;
   readonly calls: Pick<Calls, 'claim' | 'settle'>;
   readonly policy: LedgerPolicy;
   readonly clock: Clock;
-  readonly reports: DeskReports;
+  readonly reports: LaneReports;
   readonly traces: Pick<CommandTraces, 'lookedUp'>;
 }
 
-export class LaneEntries {
+export class Answers {
   readonly #parts: EntryParts;
 
   constructor(parts: EntryParts) {

@@ -29,7 +29,7 @@ export interface Acquisition {
   wake: () => void;
 }
 
-export class LaneCalls {
+export class Attempts {
   readonly #parts: LaneParts;
   readonly #acquisition: Acquisition;
   readonly #events: EntryEvent[] = [];
@@ -72,7 +72,7 @@ export class LaneCalls {
     this.#parts.calls.begin(order, this.#ownerOf(entry));
   }
 
-  /** The entry stays in doubt, without an alarm, until the scan has ended. */
+  /** The entry stays in doubt, without a timer, until the scan has ended. */
   async lookUp(key: string, query: LookUpQuery): Promise<void> {
     const { clock, lookUps } = this.#parts;
     const { outcome, beganMs, endedMs } = await lookUps.find(query);

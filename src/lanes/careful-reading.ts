@@ -6,7 +6,7 @@
  *   marked    its place is committed, with how often it was marked in a row
  *   over      it was committed, alone, or has to wait for another reason: the mark is cleared, the next has its turn
  *
- * Owned by a tenure. A message that was marked too often is set aside unread.
+ * Owned by an open lane. A message that was marked too often is set aside unread.
  */
 import type { ReadingOrder } from '../consumers/inbox.ts';
 import type { Suspect } from '../ledger/ledger-records.ts';

@@ -7,7 +7,7 @@ import type { LaneTransaction } from './transaction.ts';
 
 export type DecisionItem = Exclude<DecisionIntake, { kind: 'unavailable' }>;
 
-export class LaneDecisions implements InputHandler<DecisionItem, never> {
+export class Decisions implements InputHandler<DecisionItem, never> {
   readonly name = 'decision';
   readonly #parts: DeskParts;
   readonly setAside: InputHandler<DecisionItem, never>['setAside'] = (...message) =>

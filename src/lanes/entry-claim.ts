@@ -2,12 +2,12 @@
 import type { Entry } from '../ledger/entry.ts';
 import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
 import type { Claim } from './claim-limits.ts';
-import type { LaneMemory } from './memory.ts';
+import type { Memory } from './memory.ts';
 import { workClassOf } from './work-classes.ts';
 
 export interface ClaimingLane {
   readonly lane: number;
-  readonly memory: Pick<LaneMemory, 'quotesOpen'>;
+  readonly memory: Pick<Memory, 'quotesOpen'>;
   readonly policy: LedgerPolicy;
 }
 

@@ -7,7 +7,7 @@
 import { readMessage, setAside, type CommandPlace } from '../consumers/command-intake.ts';
 import { readDecision } from '../consumers/decision-intake.ts';
 import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
-import { LaneInbox, type ReadResult } from '../consumers/inbox.ts';
+import { Inbox, type ReadResult } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { letterAside, originalMessage, type Aside, type Place } from '../consumers/message-origin.ts';
 import { sleep } from '../consumers/signal.ts';
@@ -36,7 +36,7 @@ export interface InputHandlers {
   readonly observations: InputHandler<ObservationItem, never>;
 }
 
-export class LaneInputs {
+export class Inputs {
   readonly #parts: LaneParts;
   readonly #commands: Input<CommandItem, CommandPlace>[];
   readonly #decisions: Input<DecisionItem>;
@@ -60,7 +60,7 @@ export class LaneInputs {
       aside: (message: InputMessage, aside: Aside) => Item,
     ): Input<Item, At> => {
       const { topic } = place;
-      const inbox = new LaneInbox({
+      const inbox = new Inbox({
         topic,
         lane,
         read,
@@ -271,7 +271,7 @@ export class LaneInputs {
   #all(): {
     topic: string;
     name: InputName;
-    inbox: LaneInbox<CommandItem> | LaneInbox<DecisionItem> | LaneInbox<ObservationItem>;
+    inbox: Inbox<CommandItem> | Inbox<DecisionItem> | Inbox<ObservationItem>;
   }[] {
     return [
       ...this.#commands.map(({ inbox, place }) => ({ topic: place.topic, name: place.commandType, inbox })),

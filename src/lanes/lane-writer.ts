@@ -1,16 +1,17 @@
 /**
- * What a lane writes through, from its OWNER record on: the process's writer of that time.
+ * What one attempt at a lane writes through: the process's writer of the time when it is first asked for.
  *
  *   open    commits of the lane, in the order in which they are handed over
  *   ended   nothing more is taken; behind all that was, the ledger says that the owner has released its lane
  */
 import { encodeOwner, encodeReleased, OWNER_KEY, RELEASED_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
-import type { LaneCommit, Writer } from './committer.ts';
+import type { Committer, LaneCommit, Writer } from './committer.ts';
 
 export class LaneWriter {
-  readonly #writer: Writer;
+  readonly #committer: Pick<Committer, 'writer'>;
   readonly #ledger: { readonly topic: string; readonly partition: number };
+  #picked: Writer | null = null;
   readonly #unlisten: (() => void)[] = [];
   /** Of the OWNER record handed over last. */
   #token: string | null = null;
@@ -18,13 +19,13 @@ export class LaneWriter {
   #last: LaneCommit | null = null;
   #ended: Promise<void> | null = null;
 
-  constructor(writer: Writer, ledger: { topic: string; partition: number }) {
-    this.#writer = writer;
+  constructor(committer: Pick<Committer, 'writer'>, ledger: { topic: string; partition: number }) {
+    this.#committer = committer;
     this.#ledger = ledger;
   }
 
   get transactionalId(): string {
-    return this.#writer.transactionalId;
+    return this.#writer().transactionalId;
   }
 
   /** @throws as `commit` does */
@@ -38,16 +39,16 @@ export class LaneWriter {
   async commit(commit: LaneCommit): Promise<void> {
     if (this.#ended !== null) throw new Error('the lane has released its writer');
     this.#last = commit;
-    await this.#writer.commit(commit);
+    await this.#writer().commit(commit);
   }
 
   /** @throws LostWithOthersError where the writer broke, though the lane had nothing to commit */
   assertWhole(): void {
-    this.#writer.assertWhole();
+    this.#writer().assertWhole();
   }
 
   onBroken(listener: () => void): void {
-    this.#unlisten.push(this.#writer.onBroken(listener));
+    this.#unlisten.push(this.#writer().onBroken(listener));
   }
 
   /** @returns once the ledger says so, or the next owner has to find out for itself; never rejects */
@@ -58,11 +59,16 @@ export class LaneWriter {
 
   async #end(): Promise<void> {
     for (const unlisten of this.#unlisten) unlisten();
-    if (this.#last !== null) this.#writer.cancel(this.#last);
-    const token = this.#token;
-    if (token === null || this.#writer.isBroken()) return;
+    const [last, token, writer] = [this.#last, this.#token, this.#picked];
+    if (last !== null) writer?.cancel(last);
+    if (token === null || writer === null || writer.isBroken()) return;
     const released = ofRecord({ ...this.#ledger, key: RELEASED_KEY, value: encodeReleased(token) });
-    await this.#writer.commit(released).catch(() => undefined);
+    await writer.commit(released).catch(() => undefined);
+  }
+
+  #writer(): Writer {
+    this.#picked ??= this.#committer.writer();
+    return this.#picked;
   }
 }
 

@@ -4,53 +4,58 @@
  *   closed      not ours, or not yet
  *   acquiring   starts of the inputs asked for -> courtesy wait, earlier owners fenced -> OWNER committed -> ledger read to
  *               that record -> inputs sought
- *   open        a tenure: transactions one after the other, each with all that has gathered (group commit)
+ *   open        transactions one after the other, each with all that has gathered (group commit)
  *   releasing   handed over or shutting down: nothing is admitted, calls end, their answers are committed
  *   stopped     cannot go on without a person; says why
  *
  * Ownership is the last OWNER record in the ledger, once every earlier owner has released the lane or is fenced; the group
- * only decides who tries. The lane is crash-only: on any doubt its tenure is
- * thrown away and the lane is acquired again, once the group has confirmed this process afresh (else a woken process and
- * the true owner would fence each other in turn). It owns its inputs and, while it has one, its tenure.
+ * only decides who tries. The lane is crash-only: on any doubt what it has in memory is thrown away and the lane is
+ * acquired again, once the group has confirmed this process afresh (else a woken process and the true owner would fence
+ * each other in turn). It owns its inputs and what its state carries; a new state ends what the last one carried alone.
  */
 import type { BatchReply, FetchedBatch, GroupOffset } from '../consumers/group-member.ts';
 import { errorText } from '../consumers/message-failures.ts';
 import { sleep } from '../consumers/signal.ts';
 import { decodeSuspect, LedgerFormatError, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
-import { LaneInputs } from './inputs.ts';
+import { Inputs } from './inputs.ts';
 import { LaneStoppedError, type LaneStage, type LaneStatus } from './lane-status.ts';
 import { LaneWriter } from './lane-writer.ts';
 import { acquireOwnership, RELEASE_MARGIN_MS } from './ownership.ts';
 import type { LaneParts } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
-import { LaneTenure, type Ownership } from './tenure.ts';
-import { type Attempted, type LaneLoss, LaneTroubles, lossOf } from './troubles.ts';
+import { OpenLane, type Ownership } from './open-lane.ts';
+import { type Attempted, type LaneLoss, Troubles, lossOf } from './troubles.ts';
 
 /** Between looks at what is waited for. */
 const STEP_MS = 50;
 /** Between attempts to acquire. */
 const ACQUIRE_AGAIN_MS = 300;
 
+/** Each attempt at the lane has a writer of its own: what belongs to another than the state's is void. */
+type State =
+  | { readonly stage: 'closed' }
+  | { readonly stage: 'acquiring'; readonly writer: LaneWriter }
+  | { readonly stage: 'open'; readonly writer: LaneWriter; readonly openLane: OpenLane; readonly openedMs: number }
+  | {
+      readonly stage: 'releasing';
+      readonly writer: LaneWriter;
+      readonly openLane: OpenLane;
+      /** Why it is to be stopped then. */
+      readonly stopFor: string | null;
+    }
+  | { readonly stage: 'stopped'; readonly reason: string };
+
 export class Lane {
   readonly #parts: LaneParts;
-  readonly #inputs: LaneInputs;
-  #stage: LaneStage = 'closed';
-  /** Counts attempts at the lane; what belongs to an earlier one is void. */
-  #generation = 0;
-  /** Of an acquisition under way, then of the tenure. */
-  #writer: LaneWriter | null = null;
-  #tenure: LaneTenure | null = null;
-  #stoppedReason: string | null = null;
-  readonly #troubles = new LaneTroubles();
-  /** Why it is to be stopped once it is released. */
-  #stopFor: string | null = null;
-  #openedMs = 0;
+  readonly #inputs: Inputs;
+  readonly #troubles = new Troubles();
+  #state: State = { stage: 'closed' };
 
   constructor(parts: LaneParts) {
     this.#parts = parts;
-    const wake = (): void => this.#tenure?.wake();
-    this.#inputs = new LaneInputs(parts, wake);
+    const wake = (): void => this.#openLane()?.wake();
+    this.#inputs = new Inputs(parts, wake);
     parts.calls.onSpace(wake);
   }
 
@@ -59,71 +64,78 @@ export class Lane {
    * @param isNewMember whether it may have been another's since: then what we hold of it is worth nothing
    */
   assigned(isNewMember: boolean): void {
-    if (this.#stage === 'open' && !isNewMember) this.#inputs.rejoin();
-    else if (this.#stage === 'open' || this.#stage === 'releasing') {
-      if (this.#stage === 'open') this.#parts.reports.laneLost('counted-out');
-      this.#close();
-      this.#start();
-    } else if (this.#stage === 'closed') this.#start();
+    switch (this.#state.stage) {
+      case 'open':
+        if (!isNewMember) {
+          this.#inputs.rejoin();
+          return;
+        }
+        this.#parts.reports.laneLost('counted-out');
+        void this.#acquire();
+        return;
+      case 'closed':
+      case 'releasing':
+        void this.#acquire();
+        return;
+      case 'acquiring':
+      case 'stopped':
+    }
   }
 
   /** The group gave it to another member: commit what is under way as long as the new owner lets us. */
   async revoked(): Promise<void> {
+    const state = this.#state;
+    if (state.stage === 'open') await this.release();
     // Whoever has it next finds out anew whether it must stop.
-    this.#stopFor = null;
-    if (this.#stage === 'open') await this.release();
-    else if (this.#stage !== 'releasing') this.#close();
+    else if (state.stage === 'releasing') this.#state = { ...state, stopFor: null };
+    else this.#enter({ stage: 'closed' });
   }
 
   /** An open lane ends in order, and is stopped then. Bounded as `release` is. */
   async stopInOrder(reason: string): Promise<void> {
-    if (this.#stage !== 'open') return;
-    this.#stopFor = reason;
-    await this.release();
+    if (this.#state.stage === 'open') await this.release(reason);
   }
 
   /** Ends the lane in order; bounded by the deadline of a call. */
-  async release(): Promise<void> {
-    const tenure = this.#tenure;
-    if (this.#stage !== 'open' || tenure === null) {
-      this.#close();
+  async release(stopFor: string | null = null): Promise<void> {
+    const state = this.#state;
+    if (state.stage !== 'open') {
+      this.#enter({ stage: 'closed' });
       return;
     }
-    this.#stage = 'releasing';
+    const { openLane, writer } = state;
     this.#inputs.close();
-    tenure.drain();
-    this.#parts.onStageChange();
-    const generation = this.#generation;
+    openLane.drain();
+    this.#enter({ stage: 'releasing', writer, openLane, stopFor });
     const { clock, policy } = this.#parts;
     const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
-    while (this.#isCurrent(generation) && clock.monotonicMs() < untilMs && tenure.isBusy()) await sleep(STEP_MS);
-    const writer = this.#writer;
-    if (this.#isCurrent(generation)) this.#released();
+    while (this.#isCurrent(writer) && clock.monotonicMs() < untilMs && openLane.isBusy()) await sleep(STEP_MS);
+    if (this.#isCurrent(writer)) this.#released();
     // The next owner waits for it to be said.
-    await writer?.end();
+    await writer.end();
   }
 
   /** Where an open lane reads the topic next, and the topic's id that this is bound to. */
-  reading(topic: string): ReturnType<LaneInputs['reading']> {
-    return this.#stage === 'open' ? this.#inputs.reading(topic) : null;
+  reading(topic: string): ReturnType<Inputs['reading']> {
+    return this.#state.stage === 'open' ? this.#inputs.reading(topic) : null;
   }
 
   /** How far the inputs are in the ledger: of a lane that is open, or was released last. */
   committedOffsets(): GroupOffset[] {
     const { lane } = this.#parts;
-    if (this.#stage === 'acquiring') return [];
+    if (this.#state.stage === 'acquiring') return [];
     return [...this.#inputs.positions()].map(([topic, offset]) => ({ topic, lane, offset }));
   }
 
   /** Commits records with the lane's next transaction. Rejects when the lane is not open, or lost before it is certain. */
   submit(records: readonly OutgoingRecord[]): Promise<void> {
-    if (this.#stage !== 'open' || this.#tenure === null)
-      return Promise.reject(new SubmissionError('the lane is not open'));
-    return this.#tenure.submit(records);
+    const state = this.#state;
+    if (state.stage !== 'open') return Promise.reject(new SubmissionError('the lane is not open'));
+    return state.openLane.submit(records);
   }
 
   offer(batch: FetchedBatch): BatchReply {
-    return this.#stage === 'open' ? this.#inputs.offer(batch) : 'not-now';
+    return this.#state.stage === 'open' ? this.#inputs.offer(batch) : 'not-now';
   }
 
   filtered(topic: string, firstOffset: bigint, lastOffset: bigint): void {
@@ -132,43 +144,49 @@ export class Lane {
 
   /** The index shows our ledger up to this commit. */
   commitApplied(token: string, commit: number): void {
-    this.#tenure?.commitApplied(token, commit);
+    this.#openLane()?.commitApplied(token, commit);
   }
 
   stage(): LaneStage {
-    return this.#stage;
+    return this.#state.stage;
   }
 
   status(): LaneStatus {
+    const state = this.#state;
+    const openLane = this.#openLane();
     return {
-      stage: this.#stage,
-      stoppedReason: this.#stoppedReason,
+      stage: state.stage,
+      stoppedReason: state.stage === 'stopped' ? state.reason : null,
       trouble: this.#troubles.now(this.#parts.clock.nowMs()),
-      openedMs: this.#openedMs,
-      isIdle: this.#tenure?.isIdle() ?? true,
-      committedMs: this.#tenure?.committedMs() ?? 0,
-      entries: this.#tenure?.entries() ?? [],
-      inputs: this.#inputs.status(this.#tenure?.causes() ?? new Map()),
+      openedMs: state.stage === 'open' ? state.openedMs : 0,
+      isIdle: openLane?.isIdle() ?? true,
+      committedMs: openLane?.committedMs() ?? 0,
+      entries: openLane?.entries() ?? [],
+      inputs: this.#inputs.status(openLane?.causes() ?? new Map()),
     };
   }
 
-  #start(): void {
-    this.#stage = 'acquiring';
-    void this.#acquire();
-  }
-
-  async #acquire(): Promise<void> {
-    const { clock, lane, log } = this.#parts;
-    let generation = this.#generation;
-    while (this.#isCurrent(generation)) {
-      const beganMs = clock.monotonicMs();
+  /**
+   * Until the lane is open, stopped, or taken from us.
+   * @param lostMs of the monotonic clock: the group must have confirmed this process since; null: it just did
+   */
+  async #acquire(lostMs: number | null = null): Promise<void> {
+    const { clock, committer, lane, log, topics } = this.#parts;
+    let confirmedFromMs = lostMs;
+    let pauseMs = 0;
+    for (;;) {
+      const writer = new LaneWriter(committer, { topic: topics.ledger, partition: lane });
+      this.#enter({ stage: 'acquiring', writer });
+      if (confirmedFromMs !== null) await this.#confirmedSince(confirmedFromMs, writer);
+      if (pauseMs > 0) await sleep(pauseMs);
+      if (!this.#isCurrent(writer)) return;
+      confirmedFromMs = clock.monotonicMs();
+      pauseMs = ACQUIRE_AGAIN_MS;
       try {
-        await this.#acquireOnce(generation);
+        await this.#acquireWith(writer);
         return;
       } catch (error) {
-        if (!this.#isCurrent(generation)) return;
-        this.#discard();
-        generation = this.#generation;
+        if (!this.#isCurrent(writer)) return;
         if (error instanceof LaneStoppedError || error instanceof LedgerFormatError) {
           this.#stop(error.message);
           return;
@@ -176,66 +194,47 @@ export class Lane {
         log.warn({ event: 'lane-acquire-failed', lane, err: error });
         this.#parts.reports.laneLost('not-acquired');
         this.#troubled('not-acquired', error, null);
-        await this.#untilConfirmedSince(generation, beganMs);
-        await sleep(ACQUIRE_AGAIN_MS);
       }
     }
   }
 
-  async #acquireOnce(generation: number): Promise<void> {
-    const { clock, committer, index, lane, log, topics } = this.#parts;
+  async #acquireWith(writer: LaneWriter): Promise<void> {
+    const { clock, index, lane, log } = this.#parts;
     const beganMs = clock.monotonicMs();
-    const writer = new LaneWriter(committer.writer(), { topic: topics.ledger, partition: lane });
-    this.#writer = writer;
+    const isWanted = (): boolean => this.#isCurrent(writer);
     // First: asked after the lane was taken, it could be the next owner's progress, and look like a ledger that was lost.
     const starts = await this.#inputs.starts();
-    const token = await acquireOwnership(this.#parts, writer, () => this.#isCurrent(generation));
-    if (!this.#isCurrent(generation)) return;
-    const isWanted = (): boolean => this.#isCurrent(generation);
+    const token = await acquireOwnership(this.#parts, writer, isWanted);
+    if (!isWanted()) return;
     const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
-    if (!this.#isCurrent(generation)) return;
+    if (!isWanted()) return;
     const careful = this.#carefulFrom(positions);
-    const tenure = new LaneTenure(this.#parts, this.#inputs, { writer, token, careful });
-    this.#tenure = tenure;
-    this.#stage = 'open';
-    this.#openedMs = clock.nowMs();
-    this.#inputs.open(positions, tenure.careful());
+    const openLane = new OpenLane(this.#parts, this.#inputs, { writer, token, careful });
+    this.#enter({ stage: 'open', writer, openLane, openedMs: clock.nowMs() });
+    this.#inputs.open(positions, openLane.careful());
     const durationMs = Math.round(clock.monotonicMs() - beganMs);
-    log.info({ event: 'lane-open', lane, durationMs, unfinished: tenure.entries().length });
+    log.info({ event: 'lane-open', lane, durationMs, unfinished: openLane.entries().length });
     if (careful !== null) log.warn({ event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) });
-    this.#parts.onStageChange();
-    void this.#hold(tenure, generation);
+    void this.#hold(openLane, writer);
   }
 
-  async #hold(tenure: LaneTenure, generation: number): Promise<void> {
+  async #hold(openLane: OpenLane, writer: LaneWriter): Promise<void> {
+    const { clock, lane, log, reports } = this.#parts;
     try {
-      await tenure.run();
+      await openLane.run();
     } catch (error) {
-      if (!this.#isCurrent(generation)) return;
+      if (!this.#isCurrent(writer)) return;
       const reason = lossOf(error);
-      this.#parts.log.warn({ event: 'lane-lost', lane: this.#parts.lane, reason, err: error });
-      this.#parts.reports.laneLost(reason);
-      this.#troubled(reason, error, tenure.attempted());
-      await this.#lost();
+      log.warn({ event: 'lane-lost', lane, reason, err: error });
+      reports.laneLost(reason);
+      this.#troubled(reason, error, openLane.attempted());
+      if (this.#state.stage === 'releasing') this.#released();
+      else void this.#acquire(clock.monotonicMs());
     }
   }
 
-  async #lost(): Promise<void> {
-    if (this.#stage === 'releasing') {
-      this.#released();
-      return;
-    }
-    const lostMs = this.#parts.clock.monotonicMs();
-    this.#discard();
-    const generation = this.#generation;
-    this.#stage = 'acquiring';
-    this.#parts.onStageChange();
-    await this.#untilConfirmedSince(generation, lostMs);
-    if (this.#isCurrent(generation)) this.#start();
-  }
-
-  async #untilConfirmedSince(generation: number, monotonicMs: number): Promise<void> {
-    while (this.#isCurrent(generation) && !this.#parts.member.isConfirmedSinceMs(monotonicMs)) await sleep(STEP_MS);
+  async #confirmedSince(monotonicMs: number, writer: LaneWriter): Promise<void> {
+    while (this.#isCurrent(writer) && !this.#parts.member.isConfirmedSinceMs(monotonicMs)) await sleep(STEP_MS);
   }
 
   #troubled(reason: LaneLoss, error: unknown, attempted: Attempted | null): void {
@@ -255,39 +254,34 @@ export class Lane {
   }
 
   #released(): void {
-    const reason = this.#stopFor;
-    this.#close();
-    if (reason !== null) this.#stop(reason);
+    const state = this.#state;
+    if (state.stage === 'releasing' && state.stopFor !== null) this.#stop(state.stopFor);
+    else this.#enter({ stage: 'closed' });
   }
 
   #stop(reason: string): void {
-    this.#stage = 'stopped';
-    this.#stoppedReason = reason;
+    this.#enter({ stage: 'stopped', reason });
     this.#parts.log.error({ event: 'lane-stopped', lane: this.#parts.lane, problem: reason });
+  }
+
+  #enter(next: State): void {
+    const before = this.#state;
+    this.#state = next;
+    if ('writer' in before && !this.#isCurrent(before.writer)) {
+      if ('openLane' in before) before.openLane.end();
+      void before.writer.end();
+      this.#inputs.close();
+      this.#parts.calls.drop(this.#parts.lane);
+    }
     this.#parts.onStageChange();
   }
 
-  #close(): void {
-    this.#discard();
-    this.#stage = 'closed';
-    this.#stoppedReason = null;
-    this.#stopFor = null;
-    this.#parts.onStageChange();
+  #openLane(): OpenLane | null {
+    return 'openLane' in this.#state ? this.#state.openLane : null;
   }
 
-  /** Throws away everything that an attempt at the lane made. */
-  #discard(): void {
-    this.#generation += 1;
-    this.#tenure?.end();
-    this.#tenure = null;
-    void this.#writer?.end();
-    this.#writer = null;
-    this.#inputs.close();
-    this.#parts.calls.drop(this.#parts.lane);
-  }
-
-  #isCurrent(generation: number): boolean {
-    return generation === this.#generation;
+  #isCurrent(writer: LaneWriter): boolean {
+    return 'writer' in this.#state && this.#state.writer === writer;
   }
 }
 

@@ -13,7 +13,7 @@ interface Recent<Value> {
   readonly commit: number;
 }
 
-export class LaneMemory {
+export class Memory {
   readonly #index: LedgerIndex;
   readonly #lane: number;
   readonly #token: string;

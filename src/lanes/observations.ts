@@ -12,7 +12,7 @@ export type ObservationItem =
   /** Nobody but the processor writes to the topic: what is none of ours is somebody's error, and kept. */
   | { readonly kind: 'dead-letter'; readonly letter: DeadLetter };
 
-export class LaneStatusChanges implements InputHandler<ObservationItem, never> {
+export class Observations implements InputHandler<ObservationItem, never> {
   readonly name = 'observation';
   readonly #parts: DeskParts;
   readonly setAside: InputHandler<ObservationItem, never>['setAside'] = (...message) =>

@@ -17,20 +17,20 @@ import { laneOf } from '../records/keys.ts';
 import type { CommandResult } from '../records/types.ts';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
 import type { CallTimes } from './command-traces.ts';
-import type { LaneMemory } from './memory.ts';
+import type { Memory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** What the handlers of an open lane share. */
 export interface DeskParts extends LaneParts {
-  readonly memory: LaneMemory;
-  readonly outcomes: LaneOutcomes;
+  readonly memory: Memory;
+  readonly outcomes: Outcomes;
 }
 
 /** Of the answers to one entry's copies together: each is a whole result again. */
 const REPLAYS_BYTES_MAX = 1024 * 1024;
 
-export class LaneOutcomes {
+export class Outcomes {
   readonly #parts: Omit<DeskParts, 'outcomes'>;
 
   constructor(parts: Omit<DeskParts, 'outcomes'>) {

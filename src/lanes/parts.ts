@@ -19,7 +19,7 @@ export interface LaneParts extends LaneSettings {
   readonly lane: number;
   readonly processId: string;
   readonly intake: IntakeOptions;
-  /** Of messages of this lane; outlives its tenures. */
+  /** Of messages of this lane; kept when it is lost. */
   readonly failures: MessageFailures;
   readonly writer: ResultWriter;
   readonly index: LedgerIndex;

@@ -4,8 +4,7 @@ import type { DeadLetter } from '../producers/dead-letters.ts';
 import type { CommandResult, OperatorDecision } from '../records/types.ts';
 import type { LaneLoss } from './troubles.ts';
 
-/** What becomes of that which passes through an open lane. */
-export interface DeskReports {
+export interface LaneReports {
   resulted(lane: number, result: CommandResult): void;
   replayed(lane: number): void;
   deadLettered(lane: number, letter: DeadLetter): void;
@@ -16,9 +15,6 @@ export interface DeskReports {
   /** A person's decision was carried out, or refused. */
   decided(lane: number, decision: OperatorDecision, isCarriedOut: boolean): void;
   failed(lane: number, where: string, error: unknown): void;
-}
-
-export interface LaneReports extends DeskReports {
   committed(): void;
   laneLost(reason: LaneLoss): void;
   /** Messages came again that the lane has had; they were passed over. */

@@ -9,7 +9,7 @@
  * The index may lag behind what the lane has committed: what the lane's memory knows more of stays.
  */
 import type { LedgerTimes } from '../store/ledger-index.ts';
-import type { LaneMemory } from './memory.ts';
+import type { Memory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
 import type { LaneTransaction } from './transaction.ts';
 
@@ -23,13 +23,13 @@ const LOOKS_PER_RETENTION = 10;
 /** While there is more: what was forgotten has left the index by then, as a rule. With the above, 2,500 keys a second. */
 const LOOK_ON_MS = 200;
 
-export class LaneRetention {
+export class Retention {
   readonly #parts: RetentionParts;
-  readonly #memory: LaneMemory;
+  readonly #memory: Memory;
   readonly #lookMs: number;
   #nextLookMs = 0;
 
-  constructor(parts: RetentionParts, memory: LaneMemory) {
+  constructor(parts: RetentionParts, memory: Memory) {
     this.#parts = parts;
     this.#memory = memory;
     this.#lookMs = Math.min(LOOK_MS_MAX, parts.retention.doneMs / LOOKS_PER_RETENTION);

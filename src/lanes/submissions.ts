@@ -21,7 +21,7 @@ const WAITING_MAX = 32;
 /** The lane is not open, or was lost before the records were known to be committed. */
 export class SubmissionError extends Error {}
 
-export class LaneSubmissions {
+export class Submissions {
   #waiting: Submission[] = [];
   #taken: Submission[] = [];
 

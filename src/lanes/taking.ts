@@ -2,11 +2,11 @@
  * Taking from an inbox into a lane's transaction: oldest first, the position moving with each message that is handled. A
  * message that makes our own code fail is tried again with later transactions, then set aside (invariant I6).
  */
-import { ITEMS_MAX, type LaneInbox } from '../consumers/inbox.ts';
+import { ITEMS_MAX, type Inbox } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
 import type { Place } from '../consumers/message-origin.ts';
-import type { DeskReports } from './reports.ts';
+import type { LaneReports } from './reports.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** What an open lane does with the messages of an input. */
@@ -22,12 +22,12 @@ export interface InputHandler<Item, Stop, At extends Place = Place> {
 /** An inbox, and where it stands. */
 export interface Input<Item, At extends Place = Place> {
   readonly place: At;
-  readonly inbox: LaneInbox<Item>;
+  readonly inbox: Inbox<Item>;
 }
 
 /** @returns what stopped it before the end, or null */
 export async function takeFrom<Item, Stop, At extends Place>(
-  { failures, reports }: { failures: MessageFailures; reports: Pick<DeskReports, 'failed'> },
+  { failures, reports }: { failures: MessageFailures; reports: Pick<LaneReports, 'failed'> },
   transaction: LaneTransaction,
   { inbox, place }: Input<Item, At>,
   handler: InputHandler<Item, Stop, At>,

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import { wakeAtMs, type Entry } from '../ledger/entry.ts';
 
-export class LaneAlarms {
+export class Timers {
   readonly #clock: Clock;
   readonly #waitMaxMs: number;
   readonly #wake: () => void;
@@ -17,7 +17,7 @@ export class LaneAlarms {
     this.#wake = wake;
   }
 
-  /** Sets the entry's alarm by its phase, in place of an earlier one. */
+  /** Sets the entry's timer by its phase, in place of an earlier one. */
   set(entry: Entry): void {
     clearTimeout(this.#timers.get(entry.key));
     this.due.delete(entry.key);

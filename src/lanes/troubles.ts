@@ -1,5 +1,5 @@
 /**
- * How a lane was lost, in a few words that can be counted; how often of late, over its tenures in this process; and whether
+ * How a lane was lost, in a few words that can be counted; how often of late, over all its openings in this process; and whether
  * a message is to blame. Pure, but for what it remembers. Owned by the lane.
  */
 import type { Suspect } from '../ledger/ledger-records.ts';
@@ -66,7 +66,7 @@ export interface Attempted {
 /** The process's producer broke at the commit of another lane, or at one of several that no lane's messages need explain. */
 export class LostWithOthersError extends Error {}
 
-export class LaneTroubles {
+export class Troubles {
   #trouble: Trouble | null = null;
   #refusedFrom: ReadonlyMap<string, bigint> = new Map();
   #refusals = 0;

@@ -1,8 +1,8 @@
 /** Forgetting: what is done for longer than the retention gets a tombstone, what may still matter does not. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Outcome } from '../../src/records/commands.ts';
-import { LaneMemory } from '../../src/lanes/memory.ts';
-import { LaneRetention } from '../../src/lanes/retention.ts';
+import { Memory } from '../../src/lanes/memory.ts';
+import { Retention } from '../../src/lanes/retention.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
@@ -49,15 +49,15 @@ const entry = (of: Entry, writtenMs = 0): LedgerRecord => entryRecord(of, 0n, wr
 /** A commit of the lane, for the time that the broker gives to it. */
 const brokerSays = (timeMs: number): void => apply(positionRecord('token', 1, 0n, timeMs));
 
-function retentionOf(memory: LaneMemory): LaneRetention {
-  return new LaneRetention({ lane: 0, index: opened.index, clock, retention: RETENTION }, memory);
+function retentionOf(memory: Memory): Retention {
+  return new Retention({ lane: 0, index: opened.index, clock, retention: RETENTION }, memory);
 }
 
 /** Keys of the tombstones that a transaction writes. */
-function tombstonesOf(retention: LaneRetention): string[] {
+function tombstonesOf(retention: Retention): string[] {
   return tombstonesIn(gathered(retention));
 }
-function gathered(retention: LaneRetention): LaneTransaction {
+function gathered(retention: Retention): LaneTransaction {
   const transaction = new LaneTransaction({
     commit: 1,
     lane: 0,
@@ -87,7 +87,7 @@ test('entries that are done and transactions at rest are forgotten when they are
     state('spare-quote', { quoteStatus: 'PENDING', quoteSeenEndedMs: OLD_MS }),
   );
   brokerSays(NOW_MS);
-  const forgotten = tombstonesOf(retentionOf(new LaneMemory(opened.index, 0, 'token')));
+  const forgotten = tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')));
   expect(forgotten).toEqual(['c:old', 'c:refused', 't:completed', 't:spare-quote']);
 });
 
@@ -98,7 +98,7 @@ test('what the lane has committed since counts, though the index does not show i
     state('refunded', { status: 'COMPLETED', seenEndedMs: OLD_MS }),
   );
   brokerSays(NOW_MS);
-  const memory = new LaneMemory(opened.index, 0, 'token');
+  const memory = new Memory(opened.index, 0, 'token');
   memory.putEntry(entryOf('retried', intentPhase(NOW_MS), NOW_MS), 1);
   memory.putEntry(done('done-again', NOW_MS), 1);
   memory.putTransaction({ ...unseenState('refunded'), status: 'REFUNDED', seenEndedMs: NOW_MS }, 1);
@@ -109,7 +109,7 @@ test('many are forgotten in bounded numbers, one transaction after the other, un
   const count = 1_200;
   apply(...Array.from({ length: count }, (_, each) => entry(done(`key-${each}`, OLD_MS + each))));
   brokerSays(NOW_MS);
-  const retention = retentionOf(new LaneMemory(opened.index, 0, 'token'));
+  const retention = retentionOf(new Memory(opened.index, 0, 'token'));
   const forgotten = new Set<string>();
   for (let look = 0; look < 10; look += 1) {
     const keys = tombstonesOf(retention);
@@ -142,25 +142,25 @@ describe('a clock that is wrong by a week, either way, forgets nothing early', (
     apply({ ...state('young', { status: 'COMPLETED', seenEndedMs: completed }), timestampMs: DONE_MS });
     brokerSays(broker);
     clockMs = ours;
-    expect(tombstonesOf(retentionOf(new LaneMemory(opened.index, 0, 'token')))).toEqual([]);
+    expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual([]);
   });
 
   test('where all clocks are right, it is forgotten when it is due', () => {
     apply(entry(done('due', DONE_MS), DONE_MS));
     brokerSays(DUE_MS);
     clockMs = DUE_MS;
-    expect(tombstonesOf(retentionOf(new LaneMemory(opened.index, 0, 'token')))).toEqual(['c:due']);
+    expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual(['c:due']);
   });
 
   test('while no broker has told the time, nothing is forgotten', () => {
     apply(entry(done('due', DONE_MS)));
     clockMs = DUE_MS + WEEK_MS;
-    expect(tombstonesOf(retentionOf(new LaneMemory(opened.index, 0, 'token')))).toEqual([]);
+    expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual([]);
   });
 
   test('an idle lane commits its position alone to hear of the broker’s time, once for each look', () => {
     apply(entry(done('due', DONE_MS), DONE_MS));
-    const retention = retentionOf(new LaneMemory(opened.index, 0, 'token'));
+    const retention = retentionOf(new Memory(opened.index, 0, 'token'));
     clockMs = YOUNG_MS;
     expect(gathered(retention).isEmpty()).toBe(true);
     clockMs = DUE_MS + 60_000;

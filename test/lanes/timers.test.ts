@@ -1,6 +1,6 @@
-/** Alarms of entries: whatever the wall clock does, a lane does not wait for longer than it may (I5). */
+/** Timers of entries: whatever the wall clock does, a lane does not wait for longer than it may (I5). */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { LaneAlarms } from '../../src/lanes/timers.ts';
+import { Timers } from '../../src/lanes/timers.ts';
 import { entryAt } from '../ledger/entries.ts';
 
 const WAIT_MAX_MS = 60_000;
@@ -14,30 +14,30 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-function parkedFor(waitMs: number): LaneAlarms {
-  const alarms = new LaneAlarms(clock, WAIT_MAX_MS, () => undefined);
+function parkedFor(waitMs: number): Timers {
+  const timers = new Timers(clock, WAIT_MAX_MS, () => undefined);
   const phase = { state: 'PARKED' as const, untilMs: clock.nowMs() + waitMs, reason: 'told to wait' };
-  alarms.set({ ...entryAt('transfer-in'), phase });
-  return alarms;
+  timers.set({ ...entryAt('transfer-in'), phase });
+  return timers;
 }
 
 test('an entry is due when its instant has come', () => {
-  const alarms = parkedFor(5_000);
+  const timers = parkedFor(5_000);
   vi.advanceTimersByTime(4_999);
-  expect(alarms.due.size).toBe(0);
+  expect(timers.due.size).toBe(0);
   vi.advanceTimersByTime(1);
-  expect(alarms.due.size).toBe(1);
+  expect(timers.due.size).toBe(1);
 });
 
 test('an entry whose instant a wrong clock wrote is due after the longest wait', () => {
-  const alarms = parkedFor(WEEK_MS);
+  const timers = parkedFor(WEEK_MS);
   vi.advanceTimersByTime(WAIT_MAX_MS);
-  expect(alarms.due.size).toBe(1);
+  expect(timers.due.size).toBe(1);
 });
 
 test('an entry that waits when the clock is set back is due as if it had not been', () => {
-  const alarms = parkedFor(5_000);
+  const timers = parkedFor(5_000);
   aheadMs = -WEEK_MS;
   vi.advanceTimersByTime(5_000);
-  expect(alarms.due.size).toBe(1);
+  expect(timers.due.size).toBe(1);
 });

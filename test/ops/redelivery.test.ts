@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { KafkaMessage } from 'kafkajs';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
-import { LaneInbox } from '../../src/consumers/inbox.ts';
+import { Inbox } from '../../src/consumers/inbox.ts';
 
 function batch(firstOffset: number, lastOffset: number): FetchedBatch {
   const messages = Array.from({ length: lastOffset - firstOffset + 1 }, (_, index): KafkaMessage => {
@@ -18,7 +18,7 @@ function batch(firstOffset: number, lastOffset: number): FetchedBatch {
 test('a fetch that begins too early is taken from where the lane stands; one that ends too early is sought again', () => {
   const redelivered: number[] = [];
   const sought: bigint[] = [];
-  const inbox = new LaneInbox<string>({
+  const inbox = new Inbox<string>({
     topic: 'commands',
     lane: 0,
     read: async ({ value }) => ({ kind: 'item', item: String(value) }),

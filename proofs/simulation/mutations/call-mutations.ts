@@ -110,10 +110,10 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a call begins before its intent is committed',
-    file: 'lanes/tenure.ts',
+    file: 'lanes/open-lane.ts',
     find: 'const { token, writer } = this.#ownership;',
     replace:
-      "const { token, writer } = this.#ownership; for (const entry of transaction.entries()) if (entry.phase.state === 'INTENT') this.#laneCalls.begin(entry);",
+      "const { token, writer } = this.#ownership; for (const entry of transaction.entries()) if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);",
   },
   {
     name: 'each attempt has a key of its own',

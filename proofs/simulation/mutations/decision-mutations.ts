@@ -186,7 +186,7 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
-    name: 'alarms wait for whatever the ledger says',
+    name: 'timers wait for whatever the ledger says',
     file: 'lanes/timers.ts',
     find: 'Math.min(atMs - this.#clock.nowMs(), this.#waitMaxMs)',
     replace: 'atMs - this.#clock.nowMs()',

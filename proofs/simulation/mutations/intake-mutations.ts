@@ -92,7 +92,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what is due goes on without asking whether it is full',
-    file: 'lanes/tenure.ts',
+    file: 'lanes/open-lane.ts',
     find: `      if (transaction.isFull()) return;
 `,
     replace: '',

@@ -5,7 +5,7 @@
  *   draining    the lane is given away: what has happened is still committed, nothing else begins
  *   over        ended or lost; whatever is still under way finds itself outdated
  *
- * Owns the memory of unfinished entries, alarms, submissions and events; the inputs and the writer are the lane's, which
+ * Owns the memory of unfinished entries, timers, submissions and events; the inputs and the writer are the lane's, which
  * opens and ends them.
  */
 import { Signal } from '../consumers/signal.ts';
@@ -13,26 +13,26 @@ import type { Entry } from '../ledger/entry.ts';
 import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
-import { LaneAdmission, type AdmissionCause } from './admission.ts';
-import { LaneEntries } from './answers.ts';
-import { LaneCalls } from './attempts.ts';
+import { CommandAdmission, type AdmissionCause } from './admission.ts';
+import { Answers } from './answers.ts';
+import { Attempts } from './attempts.ts';
 import { CarefulReading } from './careful-reading.ts';
-import { LaneDecisions } from './decisions.ts';
-import type { InputHandlers, LaneInputs } from './inputs.ts';
+import { Decisions } from './decisions.ts';
+import type { InputHandlers, Inputs } from './inputs.ts';
 import type { LaneWriter } from './lane-writer.ts';
-import { LaneMemory } from './memory.ts';
-import { LaneStatusChanges } from './observations.ts';
-import { LaneOutcomes } from './outcomes.ts';
+import { Memory } from './memory.ts';
+import { Observations } from './observations.ts';
+import { Outcomes } from './outcomes.ts';
 import type { LaneParts } from './parts.ts';
-import { LaneRetention } from './retention.ts';
-import { LaneSubmissions } from './submissions.ts';
-import { LaneAlarms } from './timers.ts';
+import { Retention } from './retention.ts';
+import { Submissions } from './submissions.ts';
+import { Timers } from './timers.ts';
 import { LaneTransaction } from './transaction.ts';
 import type { Attempted } from './troubles.ts';
 
 /** An idle lane looks again, for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;
-/** A tenure that has lasted so long is no loss for its lane, though it had nothing to commit: it commits its position. */
+/** One that has lasted so long is no loss for its lane, though it had nothing to commit: it commits its position. */
 const STEADY_MS = 30_000;
 
 export interface Ownership {
@@ -43,18 +43,18 @@ export interface Ownership {
   careful: { readonly suspect: Suspect | null } | null;
 }
 
-export class LaneTenure {
+export class OpenLane {
   readonly #parts: LaneParts;
-  readonly #inputs: LaneInputs;
+  readonly #inputs: Inputs;
   readonly #ownership: Ownership;
   readonly #signal = new Signal();
-  readonly #memory: LaneMemory;
-  readonly #entries: LaneEntries;
+  readonly #memory: Memory;
+  readonly #answers: Answers;
   readonly #handlers: InputHandlers;
-  readonly #retention: LaneRetention;
-  readonly #alarms: LaneAlarms;
-  readonly #laneCalls: LaneCalls;
-  readonly #submissions = new LaneSubmissions();
+  readonly #retention: Retention;
+  readonly #timers: Timers;
+  readonly #attempts: Attempts;
+  readonly #submissions = new Submissions();
   #stage: 'admitting' | 'draining' | 'over' = 'admitting';
   /** Of the transaction that was committed last. */
   #commit = 0;
@@ -69,7 +69,7 @@ export class LaneTenure {
   /** What the transaction under way would admit. */
   #attempted: Attempted | null = null;
 
-  constructor(parts: LaneParts, inputs: LaneInputs, ownership: Ownership) {
+  constructor(parts: LaneParts, inputs: Inputs, ownership: Ownership) {
     this.#parts = parts;
     this.#inputs = inputs;
     this.#ownership = ownership;
@@ -81,20 +81,20 @@ export class LaneTenure {
       ownership.careful === null
         ? null
         : new CarefulReading(ownership.careful.suspect, (suspect) => this.submit([this.#markOf(suspect)]));
-    this.#memory = new LaneMemory(parts.index, parts.lane, ownership.token);
-    const outcomes = new LaneOutcomes({ ...parts, memory: this.#memory });
+    this.#memory = new Memory(parts.index, parts.lane, ownership.token);
+    const outcomes = new Outcomes({ ...parts, memory: this.#memory });
     const shared = { ...parts, memory: this.#memory, outcomes };
-    this.#entries = new LaneEntries(shared);
+    this.#answers = new Answers(shared);
     this.#handlers = {
-      commands: new LaneAdmission(shared),
-      decisions: new LaneDecisions(shared),
-      observations: new LaneStatusChanges(shared),
+      commands: new CommandAdmission(shared),
+      decisions: new Decisions(shared),
+      observations: new Observations(shared),
     };
-    this.#retention = new LaneRetention(parts, this.#memory);
+    this.#retention = new Retention(parts, this.#memory);
     const wake = (): void => this.wake();
     ownership.writer.onBroken(wake);
-    this.#alarms = new LaneAlarms(parts.clock, longestWaitMs(parts.policy), wake);
-    this.#laneCalls = new LaneCalls(parts, {
+    this.#timers = new Timers(parts.clock, longestWaitMs(parts.policy), wake);
+    this.#attempts = new Attempts(parts, {
       isCurrent: () => this.#stage !== 'over',
       isOpen: () => this.#stage === 'admitting',
       wake,
@@ -102,8 +102,8 @@ export class LaneTenure {
     for (const known of this.entries()) {
       const entry = takenUp(known, parts.clock.nowMs(), parts.policy);
       this.#memory.putEntry(entry, this.#commit);
-      if (entry.phase.state === 'INTENT') this.#laneCalls.takeUp(entry);
-      else this.#alarms.set(entry);
+      if (entry.phase.state === 'INTENT') this.#attempts.takeUp(entry);
+      else this.#timers.set(entry);
     }
   }
 
@@ -152,7 +152,7 @@ export class LaneTenure {
     if (this.#stage !== 'admitting') return;
     this.#stage = 'draining';
     this.#submissions.reject('the lane is given away');
-    this.#alarms.clear();
+    this.#timers.clear();
     this.#careful?.drain();
     if (this.#commit === 0 || this.#careful?.isMarkStale() === true) this.#isIdle = false;
     this.wake();
@@ -161,7 +161,7 @@ export class LaneTenure {
   end(): void {
     this.#stage = 'over';
     this.#submissions.reject('the lane was lost');
-    this.#alarms.clear();
+    this.#timers.clear();
     this.wake();
   }
 
@@ -188,7 +188,7 @@ export class LaneTenure {
 
   /** A call is on its way, or what follows from one is not committed yet. */
   isBusy(): boolean {
-    if (!this.#isIdle || this.#laneCalls.waitingEvents > 0) return true;
+    if (!this.#isIdle || this.#attempts.waitingEvents > 0) return true;
     return this.entries().some(({ phase }) => phase.state === 'INTENT');
   }
 
@@ -213,9 +213,9 @@ export class LaneTenure {
     });
     if (this.#careful?.isMarkStale() === true) transaction.add(this.#markOf(null));
     while (!transaction.isFull()) {
-      const happened = this.#laneCalls.takeEvent();
+      const happened = this.#attempts.takeEvent();
       if (happened === undefined) break;
-      await this.#entries.handleEvent(transaction, happened);
+      await this.#answers.handleEvent(transaction, happened);
       transaction.unitDone();
     }
     if (this.#isBarren(clock.monotonicMs())) transaction.want();
@@ -232,14 +232,14 @@ export class LaneTenure {
   }
 
   async #handleDue(transaction: LaneTransaction): Promise<void> {
-    for (const key of [...this.#alarms.due]) {
+    for (const key of [...this.#timers.due]) {
       if (transaction.isFull()) return;
       const entry = this.#memory.unfinished.get(key);
-      const reply = entry === undefined ? null : await this.#entries.handleDue(transaction, entry);
+      const reply = entry === undefined ? null : await this.#answers.handleDue(transaction, entry);
       if (reply?.kind === 'waits') continue;
-      this.#alarms.due.delete(key);
+      this.#timers.due.delete(key);
       transaction.unitDone();
-      if (reply?.kind === 'look-up') void this.#laneCalls.lookUp(key, reply.query);
+      if (reply?.kind === 'look-up') void this.#attempts.lookUp(key, reply.query);
     }
   }
 
@@ -267,8 +267,8 @@ export class LaneTenure {
     for (const report of transaction.reports) report();
     for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
     for (const entry of transaction.entries()) {
-      if (entry.phase.state === 'INTENT') this.#laneCalls.begin(entry);
-      else this.#alarms.set(entry);
+      if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);
+      else this.#timers.set(entry);
     }
     reports.committed();
     onMoved([...transaction.positions()].map(([topic, offset]) => ({ topic, lane, offset })));
