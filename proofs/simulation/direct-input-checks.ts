@@ -5,11 +5,15 @@ import { CarefulReading } from '../../src/lanes/careful-reading.ts';
 import { ClaimLimits } from '../../src/lanes/claim-limits.ts';
 import { readMessage } from '../../src/consumers/command-intake.ts';
 import { forcedJumpOf } from '../../src/lanes/forced-jumps.ts';
+import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
+import type { LaneParts } from '../../src/lanes/parts.ts';
+import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
 import { Inbox } from '../../src/consumers/inbox.ts';
 import { readCommandFields } from '../../src/records/command-fields.ts';
 import { JsonMeaningError, parseUnambiguous, stringifyLossless } from '../../src/records/lossless-json.ts';
 import { loadSchema } from '../../src/records/schemas.ts';
+import { topicNames } from '../../src/records/topics.ts';
 import { readerRecord, writerSchema } from '../../src/records/writer-schema.ts';
 import { createQuoteOf, transferInOf } from '../../test/support/commands.ts';
 import type { DirectCheck } from './direct-checks.ts';
@@ -42,6 +46,28 @@ function withUnknownField(): unknown {
   const account = { accountId: 'InternalAccount:1' };
   const bytes = type.toBuffer({ source: account, destination: account, amount: null, ammount: 1_000 });
   return writerSchema([JSON.stringify(schema)], readerRecord('TransferIn', true)).read(bytes);
+}
+
+/** A lane's inputs, one of which has passed five records that are for no reader. */
+async function passedOver(): Promise<{ next: bigint | undefined; wanted: number }> {
+  let nowMs = 0;
+  let wanted = 0;
+  const topics = topicNames('test');
+  const topic = topics.commands['transfer-in'];
+  const parts = {
+    lane: 0,
+    topics,
+    commandTypes: ['transfer-in'],
+    member: { seek: silence, resume: silence },
+    clock: { monotonicMs: () => nowMs },
+  };
+  const inputs = new Inputs(parts as unknown as LaneParts, silence);
+  inputs.open(new Map([topic, topics.operatorDecisions, topics.observations].map((name) => [name, 0n])), null);
+  inputs.moved(inputs.next(new Map()));
+  inputs.passFiltered(topic, 0n, 4n);
+  const transaction = { isFull: () => false, want: () => (wanted += 1) } as unknown as LaneTransaction;
+  for (; nowMs <= 60_000; nowMs += 1_000) await inputs.admit({} as InputHandlers, transaction);
+  return { next: inputs.next(new Map()).get(topic), wanted };
 }
 
 export const INPUT_CHECKS: readonly DirectCheck[] = [
@@ -94,6 +120,14 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
       const next = careful.before('two', 0n).then(() => true);
       return Promise.race([next, new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 20))]);
     },
+  },
+  {
+    wrong: 'records that are for no reader stay in front of what the ledger says of a lane',
+    holds: async () => (await passedOver()).next === 5n,
+  },
+  {
+    wrong: 'the ledger is told of records that are for no reader only with the next command',
+    holds: async () => (await passedOver()).wanted > 0,
   },
   {
     wrong: 'a topic that ends before where its lane stands is read on',

@@ -36,6 +36,9 @@ export interface InputHandlers {
   readonly observations: InputHandler<ObservationItem, never>;
 }
 
+/** After this time records that are for no reader are stepped over in the ledger, too, though nothing else is to commit. */
+const PASSED_MS_MAX = 10_000;
+
 export class Inputs {
   readonly #parts: LaneParts;
   readonly #commands: Input<CommandItem, CommandPlace>[];
@@ -48,6 +51,8 @@ export class Inputs {
   #topicIds: Readonly<Record<string, string>> = {};
   /** The ledger has them, too. */
   #isBound = true;
+  /** Since when, by the monotonic clock, an input stands further than the ledger says; null: none does. */
+  #passedSinceMs: number | null = null;
   /** Which command topic is admitted from first: each in turn, so that none starves the others. */
   #turn = 0;
 
@@ -194,6 +199,7 @@ export class Inputs {
   /** @param careful null: messages are read as they come */
   open(positions: Map<string, bigint>, careful: CarefulReading | null): void {
     this.#positions = positions;
+    this.#passedSinceMs = null;
     this.#careful = careful;
     for (const { topic, inbox } of this.#all()) inbox.open(positions.get(topic) ?? 0n);
   }
@@ -224,7 +230,7 @@ export class Inputs {
   async admit(handlers: InputHandlers, transaction: LaneTransaction): Promise<Map<string, AdmissionCause>> {
     const causes = new Map<string, AdmissionCause>();
     // Until then a topic that is made again could not be told from the one that was read.
-    if (!this.#isBound) transaction.want();
+    if (!this.#isBound || this.#hasPassedForLong()) transaction.want();
     await takeFrom(this.#parts, transaction, this.#decisions, handlers.decisions);
     this.#decisions.inbox.makeRoom();
     await takeFrom(this.#parts, transaction, this.#observations, handlers.observations);
@@ -247,9 +253,27 @@ export class Inputs {
     return this.#positions;
   }
 
+  /**
+   * Offsets of all inputs behind a transaction. They go past records that are for no reader (aborted ones, marks of Kafka's),
+   * else their retention would look like the loss of messages.
+   * @param handled behind the messages of the transaction
+   */
+  next(handled: ReadonlyMap<string, bigint>): ReadonlyMap<string, bigint> {
+    const passed = this.#all().flatMap(({ inbox, topic }) => {
+      const position = inbox.position();
+      return position === null ? [] : [[topic, position] as const];
+    });
+    const next = new Map(this.#positions);
+    for (const [topic, position] of [...handled, ...passed])
+      if (position > (next.get(topic) ?? -1n)) next.set(topic, position);
+    return next;
+  }
+
+  /** @param positions as they are in the ledger now */
   moved(positions: ReadonlyMap<string, bigint>): void {
     this.#isBound = true;
-    for (const [topic, position] of positions) this.#positions.set(topic, position);
+    this.#passedSinceMs = null;
+    this.#positions = new Map(positions);
     this.#careful?.committed(this.#positions);
     if (this.#careful?.isOver() === true) this.#careful = null;
   }
@@ -262,6 +286,15 @@ export class Inputs {
       const position = inbox.position();
       return { topic, name, held, oldestTimestampMs, position, highWatermark, cause, problem };
     });
+  }
+
+  #hasPassedForLong(): boolean {
+    const hasPassed = this.#all().some(
+      ({ inbox, topic }) => (inbox.position() ?? 0n) > (this.#positions.get(topic) ?? 0n),
+    );
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#passedSinceMs = hasPassed ? (this.#passedSinceMs ?? nowMs) : null;
+    return this.#passedSinceMs !== null && nowMs - this.#passedSinceMs >= PASSED_MS_MAX;
   }
 
   #topics(): string[] {

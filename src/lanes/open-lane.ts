@@ -127,9 +127,10 @@ export class OpenLane {
       }
       const { token, writer } = this.#ownership;
       this.#attempted = this.#attemptOf(transaction);
-      await writer.commit(transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, this.#inputs.positions()));
+      const next = this.#inputs.next(transaction.positions());
+      await writer.commit(transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, next));
       if (this.#isOver()) return;
-      this.#committed(transaction);
+      this.#committed(transaction, next);
     }
   }
 
@@ -258,11 +259,11 @@ export class OpenLane {
     return { topic: topics.ledger, partition: lane, key: SUSPECT_KEY, value: encodeSuspect(suspect), headers: {} };
   }
 
-  #committed(transaction: LaneTransaction): void {
+  #committed(transaction: LaneTransaction, next: ReadonlyMap<string, bigint>): void {
     const { calls, clock, lane, onMoved, reports } = this.#parts;
     this.#commit = transaction.commit;
     this.#committedMs = clock.nowMs();
-    this.#inputs.moved(transaction.positions());
+    this.#inputs.moved(next);
     this.#submissions.committed();
     for (const report of transaction.reports) report();
     for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
@@ -271,7 +272,7 @@ export class OpenLane {
       else this.#timers.set(entry);
     }
     reports.committed();
-    onMoved([...transaction.positions()].map(([topic, offset]) => ({ topic, lane, offset })));
+    onMoved([...next].map(([topic, offset]) => ({ topic, lane, offset })));
   }
 
   /** Asked after every wait: it may have changed meanwhile. */

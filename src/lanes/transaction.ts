@@ -139,11 +139,11 @@ export class LaneTransaction {
 
   /**
    * Everything to be written; the position record last, so that whoever has read it has read the commit.
-   * @param next offsets of all input topics before this transaction
+   * @param next offsets of all input topics behind this transaction
    */
   toCommit(owner: Pick<PositionRecord, 'token' | 'topicIds'>, next: ReadonlyMap<string, bigint>): LaneCommit {
     const { commit } = this.#options;
-    const position = encodePosition({ ...owner, commit, next: Object.fromEntries([...next, ...this.#positions]) });
+    const position = encodePosition({ ...owner, commit, next: Object.fromEntries(next) });
     const records = [
       ...this.#records,
       ...[...this.#entries.values()].map(({ record }) => record),
@@ -154,6 +154,7 @@ export class LaneTransaction {
     return { records, shares: this.#shares, bytes: this.#bytes };
   }
 
+  /** Offsets behind the messages that it is about, by topic. */
   positions(): ReadonlyMap<string, bigint> {
     return this.#positions;
   }

@@ -4,10 +4,10 @@
  * Each event is about one phase; an event that does not fit the phase (an answer to an attempt that is no longer the
  * present one) changes nothing. Invariants I1, I2, I3, I5 and I10 are decided here.
  */
-import { backOffMs } from './back-off.ts';
+import { tryAgainAtMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import { COPIES_MAX, NO_CALLS, proofOf, type Entry } from './entry.ts';
-import { otherThanAsked, quotedOf } from './found-payment.ts';
+import { otherThanAsked, quotedOf, shownOtherwise } from './found-payment.ts';
 import { OPERATIONS } from './operations.ts';
 import { planOf } from './plan.ts';
 import { quotedAnew } from './quote-again.ts';
@@ -129,15 +129,13 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
       return finish(sent, refusedResult(sent, verdict, isDecided ? 'OPERATOR' : 'ANSWER', nowMs));
     case 'wait': {
       const waiting = verdict.sent ? { ...sent, turnedAway: entry.turnedAway + 1 } : entry;
-      const leftMs = Math.max(entry.deadlineMs - nowMs, 0);
       return next({
         ...waiting,
         waits: entry.waits + 1,
         unexecuted: proof === null ? null : { ...proof, attempts: waiting.attempts },
         phase: {
           state: 'PARKED',
-          // Not longer than there may be a call: the publisher is told in time.
-          untilMs: nowMs + Math.max(Math.min(verdict.afterMs ?? 0, leftMs), backOffMs(entry.key, entry.waits)),
+          untilMs: tryAgainAtMs(entry, nowMs, verdict.afterMs ?? 0),
           reason: verdict.reason,
         },
       });
@@ -166,8 +164,7 @@ function doubt(
     const lost = possiblySent(entry, sentMs, endedMs);
     return finish(lost, unknownResult(lost, reason, nowMs));
   }
-  const againMs = nowMs + backOffMs(entry.key, entry.waits);
-  return next(inDoubt(entry, sentMs, reason, endedMs, againMs, policy));
+  return next(inDoubt(entry, sentMs, reason, endedMs, tryAgainAtMs(entry, nowMs), policy));
 }
 
 function accepted(
@@ -177,12 +174,15 @@ function accepted(
   nowMs: number,
 ): Decision {
   const seen: Seen = { quote: verdict.quote, transaction: verdict.transaction };
-  if (entry.step !== 'CREATE') return finish(entry, acceptedResult(entry, verdict, 'ANSWER', nowMs), seen);
+  if (entry.step !== 'CREATE') {
+    const warnings = [...verdict.warnings, ...shownOtherwise(entry, verdict.transaction)];
+    return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
+  }
   const { quote } = verdict;
   if (quote?.transactionId == null) {
     // Without the transaction's id a lost answer to the execution could not be settled: ask again before any money moves.
     const again = { ...entry, firstSentMs: entry.firstSentMs ?? sentMs, lastEndedMs: nowMs };
-    const settleAtMs = nowMs + backOffMs(entry.key, entry.waits);
+    const settleAtMs = tryAgainAtMs(entry, nowMs);
     return { kind: 'next', entry: doubtful(again, 'the quote came without a transactionId', settleAtMs), seen };
   }
   if (quote.id === entry.quoted?.quoteId) {

@@ -23,16 +23,42 @@ export function differencesFrom(entry: Entry, transaction: Transaction): string[
   ]);
 }
 
-/** @returns of what else than the command is about an answer speaks; null: of nothing else, as far as it shows */
+/**
+ * @returns of what else than the command is about an answer speaks; null: of nothing else, as far as it shows. Accounts that
+ *   differ are another payment's: an order of it would move the wrong money.
+ */
 export function otherThanAsked(
   entry: Entry,
   { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
-): 'quote' | 'transaction' | null {
+): 'payment' | 'quote' | 'transaction' | null {
+  if (entry.commandType === 'create-quote' && entry.step !== 'EXECUTE')
+    return quote !== null && isOfOtherAccounts(entry, quote) ? 'payment' : null;
   const lookUp = OPERATIONS[operationOf(entry)].lookUp;
   const asked = entry.quoted ?? lookUp?.subject(entry) ?? null;
   if (lookUp === null || asked === null) return null;
   if (quote !== null && asked.quoteId !== null && quote.id !== asked.quoteId) return 'quote';
   return transaction !== null && transaction.id !== asked.transactionId ? 'transaction' : null;
+}
+
+function isOfOtherAccounts(entry: Entry, { destination, source }: Quote): boolean {
+  const fields = keptFields('create-quote', entry);
+  const differences = differing([
+    ['source account', fields?.source.accountId, source?.accountId],
+    ['destination account', fields?.destination.accountId, destination?.accountId],
+  ]);
+  return differences.length > 0;
+}
+
+/** @returns warnings: where the answer to a transfer-in shows the payment otherwise than it was asked for */
+export function shownOtherwise(entry: Entry, transaction: Transaction | null): string[] {
+  const fields = entry.commandType === 'transfer-in' ? keptFields('transfer-in', entry) : null;
+  if (fields === null || transaction === null) return [];
+  const differences = differing([
+    ['source account', fields.source.accountId, transaction.source?.accountId],
+    ['destination account', fields.destination.accountId, transaction.destination?.accountId],
+    ['amount', fields.amount?.toString(), transaction.receivedAmount?.amount?.toString()],
+  ]);
+  return differences.map((name) => `the answer shows another ${name} than the command`);
 }
 
 type Shown = string | null | undefined;

@@ -62,6 +62,7 @@ function answered(entry: Entry, reading: Reading, by = policy): Decision {
 }
 
 const LOST: Reading = { kind: 'doubt', httpStatus: null, reason: 'connection lost', rawResponse: null };
+const ACCEPTED = { kind: 'accepted' as const, httpStatus: 200, rawResponse: null, warnings: [] };
 const TOLD_TO_WAIT: Reading = { kind: 'told-to-wait', httpStatus: 429, retryAfterMs: null, reason: 'HTTP 429' };
 const error = { code: 'NO', message: 'no', details: null };
 const REFUSED: Reading = { kind: 'refused', httpStatus: 400, error, rawResponse: '' };
@@ -422,15 +423,53 @@ describe('an answer that need not be the service\u2019s word', () => {
   });
 
   test('an answer about another quote or transaction is doubt', () => {
-    const accepted = { kind: 'accepted' as const, httpStatus: 200, rawResponse: null, warnings: [] };
     const quote = readQuote({ id: 'Quote:another' })?.value ?? null;
     const transaction = aTransaction({ id: 'Transaction:another' });
-    const execution = answered(entryAt('execute-quote'), { ...accepted, quote, transaction: null });
-    const rejection = answered(entryAt('reject-transaction'), { ...accepted, quote: null, transaction });
+    const execution = answered(entryAt('execute-quote'), { ...ACCEPTED, quote, transaction: null });
+    const rejection = answered(entryAt('reject-transaction'), { ...ACCEPTED, quote: null, transaction });
     for (const decision of [execution, rejection]) {
       expect(decision).toMatchObject({ kind: 'next', seen: null, entry: { phase: { state: 'DOUBTFUL' } } });
       expect(entryOf(decision).firstSentMs).toBe(1_000);
     }
+  });
+
+  test('a quote of other accounts than the command\u2019s is not executed: it is asked for again', () => {
+    const creating = { ...entryAt('create-quote'), immediate: true, step: 'CREATE' as const };
+    const quoteOf = (accountId: string) => ({
+      id: 'Quote:1',
+      transactionId: 'Transaction:1',
+      source: { sourceType: 'ACCOUNT', accountId },
+      destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:2' },
+    });
+    const answer = (accountId: string): Decision => {
+      const quote = readQuote(quoteOf(accountId))?.value ?? null;
+      return answered(creating, { ...ACCEPTED, quote, transaction: null });
+    };
+    expect(entryOf(answer('InternalAccount:1'))).toMatchObject({ step: 'EXECUTE', phase: { state: 'QUOTED' } });
+    const others = entryOf(answer('InternalAccount:7'));
+    expect(others).toMatchObject({ step: 'CREATE', quoted: null, phase: { state: 'DOUBTFUL' } });
+    expect(entryOf(due(others, 20_000))).toMatchObject({ step: 'CREATE', phase: { state: 'INTENT' } });
+    expect(resultOf(due(others, 2 * HOUR_MS))).toMatchObject({ outcome: 'EXPIRED', settledBy: 'PROCESSOR' });
+  });
+
+  test('an answer that shows a transfer-in otherwise than it was asked for is passed on with a warning', () => {
+    const shownAs = (amount: bigint): string[] => {
+      const transaction = aTransaction({ receivedAmount: { amount, currency: null, otherFieldsJson: null } });
+      const decision = answered(entryAt('transfer-in'), { ...ACCEPTED, quote: null, transaction });
+      return resultOf(decision).warnings;
+    };
+    expect(shownAs(5n)).toEqual([]);
+    expect(shownAs(777n)).toEqual(['the answer shows another amount than the command']);
+  });
+
+  test('a call in doubt is repeated once more before its time limit, and given up at the limit, not after it', () => {
+    const late = { ...inDoubt(entryAt('transfer-in')), waits: 9, deadlineMs: 15_000 };
+    const lastTry = entryOf(answered(late, LOST));
+    expect(lastTry.phase).toMatchObject({ state: 'DOUBTFUL', settleAtMs: 14_000 });
+    expect(entryOf(due(lastTry, 14_000)).phase.state).toBe('INTENT');
+    const tooLate = entryOf(answered({ ...late, deadlineMs: 12_500 }, LOST));
+    expect(tooLate.phase).toMatchObject({ state: 'DOUBTFUL', settleAtMs: 12_500 });
+    expect(resultOf(due(tooLate, 12_500)).outcome).toBe('UNKNOWN');
   });
 
   test('an incoming payment is no finding for an execution', () => {

@@ -3,7 +3,7 @@
  * published afterwards for redeliveries.
  */
 import { expect, inject, test as base } from 'vitest';
-import { decodePosition, encodePosition, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
+import { decodePosition, encodePosition, POSITION_KEY, type PositionRecord } from '../../src/ledger/ledger-records.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 import { createTopics } from '../../src/producers/outside/topic-creation.ts';
 import { readSomeSettings } from '../../src/config.ts';
@@ -57,6 +57,14 @@ async function stoppedLanes(processor: RunningProcessor, count = 2): Promise<str
   return reasons.filter(saysStopped);
 }
 const saysStopped = (reason: string): boolean => reason.includes('is stopped');
+
+/** By lane, the last in the ledger. */
+async function positionsOf(stack: Stack): Promise<Map<number, PositionRecord>> {
+  const records = (await stack.readLedger()).flatMap(({ key, partition, value }) =>
+    key?.toString() === POSITION_KEY && value !== null ? [[partition, decodePosition(value)] as const] : [],
+  );
+  return new Map(records);
+}
 
 async function answeredBefore(stack: Stack): Promise<void> {
   const processor = await stack.startProcessor();
@@ -136,22 +144,48 @@ test('a command topic that ends before what the lane has read stops it', async (
   }
 });
 
+test('what a publisher took back stops no lane, though retention deletes it behind idle lanes', async ({ stack }) => {
+  const processor = await stack.startProcessor();
+  await stack.journal.resultsOfAll(await publish(stack, 'before', 20));
+  const topic = stack.topics.commands['reject-transaction'];
+  const publisher = stack.kafka.producer({ transactionalId: `${stack.settings.TOPIC_PREFIX}-publisher` });
+  await publisher.connect();
+  const transaction = await publisher.transaction();
+  await transaction.send({
+    topic,
+    messages: [0, 1].map((partition) => ({ key: 'taken-back', value: '{}', partition })),
+  });
+  await transaction.abort();
+  await publisher.disconnect();
+  // The message, and Kafka's mark that it was taken back.
+  await eventually(
+    () => positionsOf(stack),
+    (positions) => [0, 1].every((lane) => positions.get(lane)?.next[topic] === 2n),
+    'lanes that say in the ledger what they have stepped over',
+    STOPPED_MS_MAX,
+  );
+  await processor.stop();
+  await withAdmin(stack.kafka, async (admin) => {
+    await admin.fetchTopicOffsets(topic);
+    await admin.deleteTopicRecords({ topic, partitions: [0, 1].map((partition) => ({ partition, offset: '2' })) });
+  });
+  const next = await stack.startProcessor();
+  expect(next.openedLanes()).toEqual([0, 1]);
+  await stack.journal.resultsOfAll(await publish(stack, 'after', 4));
+});
+
 test('positions of an earlier release, which are bound to no topic, are gone on from and bound', async ({ stack }) => {
   await answeredBefore(stack);
-  const positions = async () =>
-    (await stack.readLedger()).flatMap(({ key, partition, value }) =>
-      key?.toString() === POSITION_KEY && value !== null ? [{ partition, ...decodePosition(value) }] : [],
-    );
-  const before = (await positions()).filter(({ partition }) => partition === 0).at(-1)!;
-  const { partition, topicIds, ...unbound } = before;
+  const before = (await positionsOf(stack)).get(0)!;
+  const { topicIds, ...unbound } = before;
   const value = encodePosition({ ...unbound, topicIds: {} });
   const producer = stack.kafka.producer();
   await producer.connect();
-  await producer.send({ topic: stack.topics.ledger, messages: [{ key: POSITION_KEY, value, partition }] });
+  await producer.send({ topic: stack.topics.ledger, messages: [{ key: POSITION_KEY, value, partition: 0 }] });
   await producer.disconnect();
   const processor = await stack.startProcessor();
   const after = await eventually(
-    async () => (await positions()).filter((position) => position.partition === 0).at(-1),
+    async () => (await positionsOf(stack)).get(0),
     (position) => position?.token !== before.token,
     'a position of the new owner',
   );

@@ -102,6 +102,13 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'a quote of other accounts is executed',
+    file: 'ledger/found-payment.ts',
+    find: 'return differences.length > 0;',
+    replace: 'return Number.isNaN(0);',
+    isToldDirectly: true,
+  },
+  {
     name: 'an effect that the service takes back was none',
     file: 'ledger/settle-by-look-up.ts',
     find: "wasExecuted && found !== 'EXECUTED'",
@@ -145,9 +152,9 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a service that says Retry-After 0 is called without a pause',
-    file: 'ledger/decide.ts',
-    find: 'Math.max(Math.min(verdict.afterMs ?? 0, leftMs), backOffMs(entry.key, entry.waits))',
-    replace: '(verdict.afterMs ?? backOffMs(entry.key, entry.waits))',
+    file: 'ledger/back-off.ts',
+    find: 'Math.max(askedMs, backOffMs(key, waits))',
+    replace: 'askedMs',
     isToldDirectly: true,
   },
   {

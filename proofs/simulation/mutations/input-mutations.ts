@@ -57,6 +57,20 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
     among: ['leaders'],
   },
   {
+    name: 'records that are for no reader are not stepped over in the ledger',
+    file: 'lanes/inputs.ts',
+    find: '[...handled, ...passed]',
+    replace: 'handled',
+    isToldDirectly: true,
+  },
+  {
+    name: 'an idle lane does not tell the ledger what it has stepped over',
+    file: 'lanes/inputs.ts',
+    find: '!this.#isBound || this.#hasPassedForLong()',
+    replace: '!this.#isBound',
+    isToldDirectly: true,
+  },
+  {
     name: 'a lane seeks without end',
     file: 'consumers/inbox.ts',
     find: 'return this.#seeks >= FRUITLESS_SEEKS_MAX;',
