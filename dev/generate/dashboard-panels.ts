@@ -198,11 +198,11 @@ export const ROWS: readonly Row[] = [
     ],
   },
   {
-    title: 'Needs a person',
+    title: 'Needs an operator',
     panels: [
       {
         title: 'UNKNOWN, not resolved',
-        description: 'By command. A person must look at each.',
+        description: 'By command. An operator must look at each.',
         kind: 'timeseries',
         unit: 'short',
         redFrom: 1,

@@ -1,4 +1,4 @@
-/** Deletes records as retention does, or a person with Kafka's tool. */
+/** Deletes records as retention does, or an operator with Kafka's tool. */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 

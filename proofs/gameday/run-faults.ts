@@ -31,7 +31,7 @@ export interface RunOptions {
   readonly watch: AlertWatch;
   readonly faults: readonly Fault[];
   readonly timeScale: number;
-  /** Alerts that wake a person. */
+  /** Alerts that wake an operator. */
   readonly pages: ReadonlySet<string>;
   readonly onProgress: (line: string) => void;
 }

@@ -1,6 +1,6 @@
 /**
- * Judges the commands on which persons decided: each decision is carried out or refused, each makes one revision, and no
- * revision says what was not true when it was said, unless a person had said so.
+ * Judges the commands on which operators decided: each decision is carried out or refused, each makes one revision, and no
+ * revision says what was not true when it was said, unless an operator had said so.
  */
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ChaosCommand, ChaosMessage } from '../chaos/chaos-commands.ts';
@@ -90,7 +90,7 @@ function judgeTruth(
   return [];
 }
 
-/** Whether a person said of a call that took effect, then or later, that it did not. */
+/** Whether an operator said of a call that took effect, then or later, that it did not. */
 function hasLied(decisions: readonly GivenDecision[], effects: readonly Effect[]): boolean {
   return decisions.some(
     ({ atMs, decision }) => decision === 'NOT_EXECUTED' && effects.some(({ sentMs }) => sentMs <= atMs),

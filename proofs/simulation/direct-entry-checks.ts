@@ -45,7 +45,7 @@ function quoteRanOut(): Entry {
   return { ...entryAt('create-quote'), immediate: true, step: 'EXECUTE', quoted, quotesRunOut: QUOTES_ANEW_MAX };
 }
 
-const retry = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'a person', reason: 'tried' };
+const retry = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'an operator', reason: 'tried' };
 
 export const ENTRY_CHECKS: readonly DirectCheck[] = [
   {

@@ -11,7 +11,7 @@ const SHARES = {
   'slow-service': 0.25,
   /** Lists of transactions leave some out: a look-up may not find what is there. */
   unfound: 0.2,
-  /** Persons decide at any instant, rightly, too late, on anything, and now and then wrongly. */
+  /** Operators decide at any instant, rightly, too late, on anything, and now and then wrongly. */
   operators: 0.4,
   /** Each process has a wall clock of its own, which is set now and then; by up to a week. */
   clocks: 0.15,

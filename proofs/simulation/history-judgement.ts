@@ -50,7 +50,7 @@ export interface JudgedHistory {
   readonly absentFromMs: number;
   /** What was published. */
   readonly poison: readonly Poison[];
-  /** Lanes that wait for a person in the end, and why. */
+  /** Lanes that wait for an operator in the end, and why. */
   readonly stoppedLanes: ReadonlyMap<number, string>;
   /** Lanes of which an administrator removed messages. */
   readonly jumpedLanes: ReadonlySet<number>;
@@ -144,7 +144,7 @@ export function judgeHistory(history: JudgedHistory): {
   };
 }
 
-/** Without poison, and without what has no answer in lanes that wait for a person. */
+/** Without poison, and without what has no answer in lanes that wait for an operator. */
 function withoutExcused({
   decisions,
   laneCount,
@@ -189,14 +189,14 @@ function takenUpTo(ledger: readonly TopicRecord[], lane: number, topic: string):
   return (value === null ? undefined : decodePosition(value).next[topic]) ?? 0n;
 }
 
-/** A lane waits for a person only where something was taken from it. */
+/** A lane waits for an operator only where something was taken from it. */
 function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
   return [...stoppedLanes]
     .filter(([lane]) => !jumpedLanes.has(lane))
     .map(([lane, reason]) => `lane ${lane} stopped without need: ${reason}`);
 }
 
-/** Each is answered as it should be, but in lanes that wait for a person. */
+/** Each is answered as it should be, but in lanes that wait for an operator. */
 function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): string[] {
   const first = new Map(read.results.filter(({ value }) => value.revision === 1).map(({ key, value }) => [key, value]));
   // One that is to be moved lies in another lane first; any that is stopped may be it.

@@ -1,7 +1,7 @@
 /**
  * One history: processes over simulated Kafka, service and time, all of it decided by a seed.
  *
- *   commands are published and processes disturbed -> all heals -> every message is answered -> persons decide what is
+ *   commands are published and processes disturbed -> all heals -> every message is answered -> operators decide what is
  *   UNKNOWN -> at rest -> judged
  */
 import { createHash } from 'node:crypto';
@@ -191,7 +191,7 @@ class World {
     };
   }
 
-  /** Messages without an answer, but in lanes that wait for a person. */
+  /** Messages without an answer, but in lanes that wait for an operator. */
   #awaited(): ChaosMessage[] {
     const unanswered = this.#publishers.unanswered();
     if (unanswered.length === 0) return unanswered;
@@ -230,7 +230,7 @@ class World {
     await this.#until(() => this.#awaited().length === 0);
   }
 
-  /** Persons look each UNKNOWN up at the service, and decide what is true. */
+  /** Operators look each UNKNOWN up at the service, and decide what is true. */
   async #decide(): Promise<void> {
     const { given } = this.#operators;
     const isSettled = (): boolean => {

@@ -25,7 +25,7 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     retention: { doneMs: 1e9, transactionMs: 1e9 },
     index: new MemoryIndex(1),
     reader: { seen: async () => [] },
-    calls: { onSpace: silence, drop: silence },
+    calls: { onSpace: silence, release: silence },
     clock: systemClock,
     log: { info: silence, warn: silence, error: silence },
     reports: { laneLost: silence },

@@ -1,5 +1,5 @@
 /**
- * Persons who decide: at any instant in some histories, on what they find in the results and in the service's books just
+ * Operators who decide: at any instant in some histories, on what they find in the results and in the service's books just
  * then; and at the end of every one, when they look up what is UNKNOWN.
  */
 import { laneOf } from '../../src/records/keys.ts';
@@ -68,7 +68,7 @@ export class Operators {
       if (value.outcome !== 'UNKNOWN' || !draws.chance(DECIDED_SHARE)) continue;
       const { revision } = value;
       this.#decide(key, this.#trueDecision(key), revision);
-      // Another person saw the same revision, and comes too late.
+      // Another operator saw the same revision, and comes too late.
       if (draws.chance(TOO_LATE_SHARE))
         time.after(draws.between(0, TOO_LATE_MS_MAX), null, () => this.#decide(key, 'RETRY', revision));
     }
@@ -121,12 +121,12 @@ export class Operators {
   #decide(key: string, decision: string, expectedRevision: number): void {
     const { log, publishers, scenario, time, topics } = this.#options;
     const partition = laneOf(key, scenario.laneCount);
-    const order = { decision, expectedRevision, transactionId: null, operator: 'a person', reason: 'looked up' };
+    const order = { decision, expectedRevision, transactionId: null, operator: 'an operator', reason: 'looked up' };
     const value = Buffer.from(JSON.stringify(order));
     const offset = publishers.append(topics.operatorDecisions, partition, key, value, jsonHeaders({}));
     if (offset === null) return;
     this.given.push({ key, decision, expectedRevision, partition, offset, atMs: time.nowMs });
-    log(`a person decides ${decision} of ${key}, revision ${expectedRevision}`);
+    log(`an operator decides ${decision} of ${key}, revision ${expectedRevision}`);
   }
 
   /** Of each key, the result with the highest revision. */

@@ -33,7 +33,7 @@ export interface PublishersOptions {
 const BURST_SHARE = 0.05;
 const PUBLISHED_AGAIN_SHARE = 0.15;
 const PUBLISHED_AGAIN_MS_MAX = 3_000;
-/** Commands with an `expires-at`, where persons have them tried again. */
+/** Commands with an `expires-at`, where operators have them tried again. */
 const EXPIRY_SHARE = 0.3;
 const EXPIRY_MS_MAX = 12_000;
 const QUOTE_LIFETIME_MS = 20_000;
@@ -212,7 +212,7 @@ export class Publishers {
   }
 }
 
-/** A person's retry must not outlive the publisher's word. */
+/** An operator's retry must not outlive the publisher's word. */
 function withMoreExpiries({ commands, messages }: Plan, drawExpiry: () => number | null): Plan {
   const expiries = new Map(
     commands

@@ -74,7 +74,7 @@ export class SimulatedFleet implements Disturber {
     return this.#processes.every((process) => process?.isFrozen === false);
   }
 
-  /** Lanes that wait for a person, and why. */
+  /** Lanes that wait for an operator, and why. */
   stoppedLanes(): Map<number, string> {
     return new Map(this.#processes.flatMap((process) => [...(process?.stoppedLanes() ?? [])]));
   }

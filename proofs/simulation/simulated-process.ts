@@ -67,7 +67,7 @@ export class SimulatedProcess implements Caller {
     return this.#lanes?.status().processId ?? '';
   }
 
-  /** Lanes that cannot go on without a person, and why. */
+  /** Lanes that cannot go on without an operator, and why. */
   stoppedLanes(): Map<number, string> {
     const lanes = [...(this.#lanes?.status().lanes ?? [])].filter(([, { stage }]) => stage === 'stopped');
     return new Map(lanes.map(([lane, { stoppedReason }]) => [lane, stoppedReason ?? '']));

@@ -140,7 +140,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
   };
 }
 
-/** What a check's answer means, in words for the person who can put it right. */
+/** What a check's answer means, in words for the operator who can put it right. */
 function verdictOf(reading: ListReading, baseUrl: string): Verdict {
   if (reading.kind === 'page') return { kind: 'serving' };
   const { cause, reason } = reading;

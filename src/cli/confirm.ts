@@ -1,4 +1,4 @@
-/** Asks a person at a terminal before something is sent. */
+/** Asks an operator at a terminal before something is sent. */
 import { createInterface } from 'node:readline/promises';
 import { CliFailure } from './exit-codes.ts';
 

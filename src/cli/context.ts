@@ -6,7 +6,7 @@ import { createKafka, type KafkaSettings } from '../producers/kafka-client.ts';
 import { CliFailure } from './exit-codes.ts';
 import { createOutput, type Output, type OutputFormat } from './output.ts';
 
-/** A person waits: about eight seconds of trying, then the broker's absence is told. */
+/** An operator waits: about eight seconds of trying, then the broker's absence is told. */
 export const CLI_RETRY = { initialRetryTime: 50, maxRetryTime: 1_500, retries: 10, factor: 0.2, multiplier: 1.6 };
 
 export function cliKafka(settings: KafkaSettings): ReturnType<typeof createKafka> {

@@ -1,5 +1,5 @@
 /**
- * The transaction that a person decides a command by, looked at in the service before the decision is published: whether
+ * The transaction that an operator decides a command by, looked at in the service before the decision is published: whether
  * it is there, and whether it is the payment that the command asked for, as far as both say.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
@@ -33,7 +33,7 @@ export async function lookAtTransaction(
     quoteId: null,
     attempts: entry.attempts,
     firstSentMs: sentMsOf(entry),
-    // A person may have found one that is older than what the processor looks for.
+    // An operator may have found one that is older than what the processor looks for.
     mayBeOlder: true,
   };
   const { outcome } = await new LookUps(api, systemClock).find(query);

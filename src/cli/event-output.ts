@@ -1,4 +1,4 @@
-/** Results and status events, as a JSON document with all digits or as a line for a person. */
+/** Results and status events, as a JSON document with all digits or as a line for an operator. */
 import type { PaymentEvent } from '../client/subscription.ts';
 import type { CommandResult } from '../records/types.ts';
 

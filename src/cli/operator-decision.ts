@@ -1,5 +1,5 @@
 /**
- * Publishes a person's decision on a result and waits for what the processor makes of it: the next revision, or a dead
+ * Publishes an operator's decision on a result and waits for what the processor makes of it: the next revision, or a dead
  * letter that says why it was refused.
  *
  * Stages: both readers have their place -> the decision is published -> the result or the refusal comes, or the time is
@@ -30,7 +30,7 @@ export interface SubmitOptions {
 }
 
 /**
- * The next revision may be another person's, whose decision came first: then the refusal of this one was written before
+ * The next revision may be another operator's, whose decision came first: then the refusal of this one was written before
  * or with it, and is read within this time.
  */
 const REFUSAL_GRACE_MS = 2_000;

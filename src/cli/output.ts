@@ -5,9 +5,9 @@ export type OutputFormat = 'text' | 'json';
 
 export interface Output {
   readonly format: OutputFormat;
-  /** One document: a line of JSON, int64 with all digits, or its text for a person. */
+  /** One document: a line of JSON, int64 with all digits, or its text for an operator. */
   document(value: object, text: string): void;
-  /** For a person alone: progress, warnings and hints. */
+  /** For an operator alone: progress, warnings and hints. */
   note(text: string): void;
 }
 

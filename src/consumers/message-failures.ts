@@ -1,5 +1,5 @@
 /** Counts how often messages made our own code fail, until each is set aside (invariant I6). Outlives the lane's being lost. */
-import { DROPS_MAX } from '../ledger/decide.ts';
+import { FAILURES_MAX } from '../ledger/decide.ts';
 
 /** Places remembered at once: more than a lane can be stuck on, for each stops its topic. */
 const PLACES_MAX = 100;
@@ -12,7 +12,7 @@ export class MessageFailures {
     const place = `${topic}@${offset}`;
     const failures = (this.#counts.get(place) ?? 0) + 1;
     if (this.#counts.size >= PLACES_MAX) this.#counts.clear();
-    if (failures < DROPS_MAX) {
+    if (failures < FAILURES_MAX) {
       this.#counts.set(place, failures);
       return false;
     }

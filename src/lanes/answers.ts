@@ -97,7 +97,7 @@ export class Answers {
     const { clock, lane, policy, reports } = this.#parts;
     reports.failed(lane, 'entry', error);
     const problem = error instanceof Error ? error.message : String(error);
-    const decision = decide(entry, { kind: 'dropped', nowMs: clock.nowMs(), problem }, policy);
+    const decision = decide(entry, { kind: 'failed', nowMs: clock.nowMs(), problem }, policy);
     await this.#parts.outcomes.apply(transaction, entry, decision, null);
   }
 }

@@ -183,7 +183,7 @@ export class CallScheduler {
   }
 
   /** Forgets all of a lane that has not begun. */
-  drop(lane: number): void {
+  release(lane: number): void {
     for (const state of this.#states) {
       state.waiting.delete(lane);
       state.held -= state.asking.get(lane)?.kept ?? 0;

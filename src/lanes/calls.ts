@@ -46,7 +46,7 @@ interface Attempt extends Claimed {
   order: CallOrder | null;
   owner: CallOwner | null;
   end: CallEnd | null;
-  /** Whether it counts against the limits; a dropped lane's does not. */
+  /** Whether it counts against the limits; that of a lane that was given up does not. */
   holdsClaim: boolean;
 }
 
@@ -58,8 +58,8 @@ export type Adoption =
   /** Too much was forgotten to be sure: treat it as another process's. */
   | 'unknown';
 
-/** Begun attempts remembered for lanes that were dropped; an owner elsewhere settles theirs within minutes. */
-const DROPPED_MAX = 20_000;
+/** Begun attempts remembered for lanes that were given up; an owner elsewhere settles theirs within minutes. */
+const RELEASED_MAX = 20_000;
 
 export interface CallsOptions {
   readonly api: Pick<PaymentApi, 'perform' | 'closure' | 'allowance' | 'onChange'>;
@@ -79,7 +79,7 @@ export class Calls {
   readonly #limits: ClaimLimits;
   readonly #spaceListeners = new Set<() => void>();
   #running = 0;
-  #dropped = 0;
+  #released = 0;
   #hasForgotten = false;
   #timer: NodeJS.Timeout | null = null;
 
@@ -144,14 +144,14 @@ export class Calls {
   }
 
   /** The lane's working state is thrown away, with whatever its last transaction may or may not have committed. */
-  drop(lane: number): void {
+  release(lane: number): void {
     for (const [attemptId, attempt] of this.#attempts) {
       if (attempt.lane !== lane || !attempt.holdsClaim) continue;
       attempt.owner = null;
       if (wasBegun(attempt)) this.#remember(attempt);
       else this.#forget(attemptId, attempt);
     }
-    this.#scheduler.drop(lane);
+    this.#scheduler.release(lane);
     this.#pump();
     this.#announceSpace();
   }
@@ -196,14 +196,14 @@ export class Calls {
   #forget(attemptId: string, attempt: Attempt): void {
     this.#attempts.delete(attemptId);
     if (attempt.holdsClaim) this.#limits.givenBack(attempt);
-    else this.#dropped -= 1;
+    else this.#released -= 1;
   }
 
   #remember(attempt: Attempt): void {
     attempt.holdsClaim = false;
     this.#limits.givenBack(attempt);
-    this.#dropped += 1;
-    if (this.#dropped <= DROPPED_MAX) return;
+    this.#released += 1;
+    if (this.#released <= RELEASED_MAX) return;
     for (const [attemptId, other] of this.#attempts) {
       if (other.holdsClaim || other.stage === 'running') continue;
       this.#hasForgotten = true;
@@ -237,7 +237,7 @@ export class Calls {
     const { api, clock, traces } = this.#options;
     const closure = api.closure(attempt.operation);
     const reason =
-      closure === null ? (attempt.owner === null ? 'its lane was dropped' : attempt.owner.gate()) : closure.reason;
+      closure === null ? (attempt.owner === null ? 'its lane was given up' : attempt.owner.gate()) : closure.reason;
     if (reason !== null) {
       this.#end(attemptId, attempt, { kind: 'not-begun', reason });
       return;
@@ -247,7 +247,8 @@ export class Calls {
     this.#scheduler.began(this.#moment());
     const beganMs = clock.nowMs();
     // Asked again at the socket: a connection may have had to be made first.
-    const beforeSending = (): string | null => (attempt.owner === null ? 'its lane was dropped' : attempt.owner.gate());
+    const beforeSending = (): string | null =>
+      attempt.owner === null ? 'its lane was given up' : attempt.owner.gate();
     void api.perform(order.request, { idempotencyKey: order.idempotencyKey, beforeSending }).then((reading) => {
       this.#running -= 1;
       const endedMs = clock.nowMs();

@@ -11,7 +11,7 @@ export interface Claim {
   readonly lane: number;
   /** Number of the transaction that the intent is for. */
   readonly commit: number;
-  /** Whether the intent may wait for its call; not where doubt would need a look-up or a person. */
+  /** Whether the intent may wait for its call; not where doubt would need a look-up or an operator. */
   readonly mayWait: boolean;
   /** For a new two-step quote: those of the lane that are being made or wait for their execution; else 0. */
   readonly quotesOpen: number;

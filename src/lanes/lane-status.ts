@@ -6,7 +6,7 @@ import type { Trouble } from './troubles.ts';
 
 export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped';
 
-/** A lane must not go on; only a person can mend it. */
+/** A lane must not go on; only an operator can mend it. */
 export class LaneStoppedError extends Error {}
 
 /** What comes in by a lane's inputs. */

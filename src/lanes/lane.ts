@@ -6,7 +6,7 @@
  *               that record -> inputs sought
  *   open        transactions one after the other, each with all that has gathered (group commit)
  *   releasing   handed over or shutting down: nothing is admitted, calls end, their answers are committed
- *   stopped     cannot go on without a person; says why
+ *   stopped     cannot go on without an operator; says why
  *
  * Ownership is the last OWNER record in the ledger, once every earlier owner has released the lane or is fenced; the group
  * only decides who tries. The lane is crash-only: on any doubt what it has in memory is thrown away and the lane is
@@ -271,7 +271,7 @@ export class Lane {
       if ('openLane' in before) before.openLane.end();
       void before.writer.end();
       this.#inputs.close();
-      this.#parts.calls.drop(this.#parts.lane);
+      this.#parts.calls.release(this.#parts.lane);
     }
     this.#parts.onStageChange();
   }

@@ -12,7 +12,7 @@ export interface LaneReports {
   /** A two-step quote ran out before its execution was sent. */
   quoteRanOut(lane: number, quote: QuoteRunOut): void;
   statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
-  /** A person's decision was carried out, or refused. */
+  /** An operator's decision was carried out, or refused. */
   decided(lane: number, decision: OperatorDecision, isCarriedOut: boolean): void;
   failed(lane: number, where: string, error: unknown): void;
   committed(): void;

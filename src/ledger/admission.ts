@@ -24,7 +24,7 @@ export interface Arrival {
   readonly expiresAtMs: number | null;
   readonly content:
     | { kind: 'valid'; fieldsJson: string; fields: object }
-    /** Kept for a person who has it tried again, once the rules or the release have changed. */
+    /** Kept for an operator who has it tried again, once the rules or the release have changed. */
     | { kind: 'invalid'; fieldsJson: string; problems: readonly FieldProblem[] }
     /** The bytes could not be read; they go to the dead letters as well. */
     | { kind: 'unreadable'; problem: string };

@@ -19,7 +19,7 @@ import { verdictOf, type Verdict } from './verdict.ts';
 import { withinReach } from './wrong-clocks.ts';
 
 /** After how many failures of our own code an entry is set aside (invariant I6). */
-export const DROPS_MAX = 3;
+export const FAILURES_MAX = 3;
 
 const UNCHANGED: Decision = { kind: 'unchanged' };
 
@@ -49,8 +49,8 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
     case 'copied':
       if (entry.phase.state === 'DONE' || entry.copies.length >= COPIES_MAX) return UNCHANGED;
       return next({ ...entry, copies: [...entry.copies, event.copy] });
-    case 'dropped':
-      return dropped(entry, event, policy);
+    case 'failed':
+      return failed(entry, event, policy);
   }
 }
 
@@ -97,7 +97,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const { phase } = entry;
   if (phase.state !== 'INTENT' || phase.attemptId !== event.attemptId) return UNCHANGED;
   const settlement = settlementOf(entry, policy);
-  // On a person's word nothing is in doubt, where nothing else could tell.
+  // On an operator's word nothing is in doubt, where nothing else could tell.
   const proof = proofOf(entry);
   const isDecided = settlement === 'NONE' && proof?.by === 'OPERATOR';
   const isLookedUp = OPERATIONS[operationOf(entry)].lookUp !== null;
@@ -205,7 +205,7 @@ function accepted(
   };
 }
 
-function dropped(entry: Entry, event: Extract<LedgerEvent, { kind: 'dropped' }>, policy: LedgerPolicy): Decision {
+function failed(entry: Entry, event: Extract<LedgerEvent, { kind: 'failed' }>, policy: LedgerPolicy): Decision {
   const { phase } = entry;
   if (phase.state === 'DONE') return UNCHANGED;
   const drops = entry.drops + 1;
@@ -213,12 +213,12 @@ function dropped(entry: Entry, event: Extract<LedgerEvent, { kind: 'dropped' }>,
   if (phase.state === 'INTENT') {
     // What the call's answer said is lost with the failure.
     const endedMs = nowMs + phase.timeoutMs;
-    if (drops < DROPS_MAX) return next({ ...inDoubt(entry, phase.atMs, problem, endedMs, endedMs, policy), drops });
+    if (drops < FAILURES_MAX) return next({ ...inDoubt(entry, phase.atMs, problem, endedMs, endedMs, policy), drops });
     const aside = { ...possiblySent(entry, phase.atMs, endedMs), drops };
     return finish(aside, unknownResult(aside, `it was set aside: ${problem}`, nowMs));
   }
   const aside = { ...entry, drops };
-  if (drops < DROPS_MAX) return next(aside);
+  if (drops < FAILURES_MAX) return next(aside);
   return entry.firstSentMs === null
     ? finish(aside, failedResult(aside, problem, nowMs))
     : finish(aside, unknownResult(aside, `it was set aside: ${problem}`, nowMs));

@@ -25,7 +25,7 @@ export type LedgerEvent =
   /** Another message with this key and content. */
   | { kind: 'copied'; copy: Copy }
   /** Handling this entry made our own code fail. */
-  | { kind: 'dropped'; nowMs: number; problem: string };
+  | { kind: 'failed'; nowMs: number; problem: string };
 
 /** What an answer showed, to be observed by the status part. */
 export interface Seen {

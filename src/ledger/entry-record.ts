@@ -138,7 +138,7 @@ function outcomeOf({ phase: written }: Certain): Outcome | null {
   return written.state === 'DONE' ? written.outcome : null;
 }
 
-/** EXPIRED on a person's word, of which an earlier release kept nothing but the note. */
+/** EXPIRED on an operator's word, of which an earlier release kept nothing but the note. */
 function isDecidedUnexecuted(entry: Certain): boolean {
   const decision = `NOT_EXECUTED on revision ${entry.revision - 1} `;
   return outcomeOf(entry) === 'EXPIRED' && entry.audit.at(-1)?.startsWith(decision) === true;

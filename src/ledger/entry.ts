@@ -96,7 +96,7 @@ export interface Quoted {
 export type Unexecuted =
   /** A look-up, asked for after the settling time of the last of them. */
   | { readonly by: 'LOOK_UP'; readonly attempts: number }
-  /** A person decided NOT_EXECUTED, which made this revision of the result. */
+  /** An operator decided NOT_EXECUTED, which made this revision of the result. */
   | { readonly by: 'OPERATOR'; readonly attempts: number; readonly revision: number };
 
 export interface Entry {
@@ -113,7 +113,7 @@ export interface Entry {
   readonly carried: Carried;
   /** The instant after which no call may start: the publisher's, or when the command is too old. */
   readonly deadlineMs: number;
-  /** The publisher's alone (`expires-at`); it holds for a person's retry too. */
+  /** The publisher's alone (`expires-at`); it holds for an operator's retry too. */
   readonly expiresAtMs: number | null;
   /** The publisher's could not be read: nobody knows until when a call may start. */
   readonly isExpiryUnreadable: boolean;
@@ -141,7 +141,7 @@ export interface Entry {
   readonly copies: readonly Copy[];
   /** How often this entry made our own code fail (invariant I6). */
   readonly drops: number;
-  /** Persons' decisions so far, who and why; they go with every result that follows. */
+  /** Operators' decisions so far, who and why; they go with every result that follows. */
   readonly audit: readonly string[];
   readonly phase: Phase;
 }

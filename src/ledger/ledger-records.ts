@@ -1,5 +1,5 @@
 /**
- * The records of the ledger topic: JSON, so that a person can read them with any tool. Partition p is lane p's.
+ * The records of the ledger topic: JSON, so that they can be read with any tool. Partition p is lane p's.
  *
  *   key             value
  *   c:<key>         the entry of a command

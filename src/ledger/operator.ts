@@ -116,7 +116,7 @@ function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): C
   return { ...acceptedResult(entry, verdict, 'OPERATOR', nowMs), httpStatus: null };
 }
 
-/** All that a person said of it. */
+/** All that an operator said of it. */
 function transactionNamed(id: string): Transaction {
   return {
     id,

@@ -40,7 +40,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   const mayRepeat = isKeyTrusted(firstSentMs, nowMs, policy);
   const proof = proofOf(entry);
   if (proof !== null) {
-    // A person can be wrong: then it is the key that protects.
+    // An operator can be wrong: then it is the key that protects.
     const mayCall = proof.by === 'LOOK_UP' || mayRepeat;
     if (mayCall && !isTooLate) {
       const again = quoteAgainOf(entry, nowMs);

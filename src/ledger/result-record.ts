@@ -28,7 +28,7 @@ export function acceptedResult(
   };
 }
 
-/** @param settledBy OPERATOR: the answer refuses the last call, and that no earlier one took effect is a person's word */
+/** @param settledBy OPERATOR: the answer refuses the last call, and that no earlier one took effect is an operator's word */
 export function refusedResult(
   entry: ResultSubject,
   refusal: HeldRefusal,
@@ -91,7 +91,7 @@ export function failedResult(entry: ResultSubject, message: string, nowMs: numbe
   return failure(entry, 'FAILED', nowMs, { code: 'SET_ASIDE', message, details: null });
 }
 
-/** @param reason why it cannot be known, so that a person can act on it */
+/** @param reason why it cannot be known, so that an operator can act on it */
 export function unknownResult(entry: ResultSubject, reason: string, nowMs: number): CommandResult {
   return failure(entry, 'UNKNOWN', nowMs, {
     code: 'UNDECIDABLE',

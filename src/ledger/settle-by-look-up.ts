@@ -30,7 +30,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const { transaction } = finding;
   const differences = differencesFrom(entry, transaction);
   if (differences.length > 0) {
-    const problem = `the transaction that was found is of another payment, for it differs in: ${differences.join(', ')}`;
+    const problem = `the transaction that was found belongs to another payment: it differs in: ${differences.join(', ')}`;
     return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs));
   }
   const seen: Seen = { quote: null, transaction };

@@ -50,7 +50,7 @@ export function idempotencyKeyOf(entry: Pick<Entry, 'key' | 'step'>): string {
   return entry.step === 'EXECUTE' ? `${entry.key}${EXECUTE_SUFFIX}` : entry.key;
 }
 
-/** Whether an intent may wait for its call: not where its doubt would need a look-up or a person. */
+/** Whether an intent may wait for its call: not where its doubt would need a look-up or an operator. */
 export function mayIntentWait(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>, policy: LedgerPolicy): boolean {
   const settlement = settlementOf(entry, policy);
   return settlement !== 'LOOK_UP' && settlement !== 'NONE';

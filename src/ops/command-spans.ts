@@ -45,7 +45,7 @@ export interface SpanPlan {
   readonly isError: boolean;
 }
 
-/** Results that want a person: a search for errors finds their traces. */
+/** Results that want an operator: a search for errors finds their traces. */
 /** From here on a status of HTTP is an error for a client. */
 const ERROR_STATUS_MIN = 400;
 

@@ -106,7 +106,7 @@ export const METRICS = {
   unknownResults: {
     name: 'payments_unknown_results',
     type: 'gauge',
-    help: "Results UNKNOWN in the ledger that wait for a person's decision, of the lanes of this process.",
+    help: "Results UNKNOWN in the ledger that wait for an operator's decision, of the lanes of this process.",
     labels: { command: COMMANDS },
   },
   unknownOldestSeconds: {
@@ -142,7 +142,7 @@ export const METRICS = {
   decisions: {
     name: 'payments_operator_decisions_total',
     type: 'counter',
-    help: "Persons' decisions on results, by whether they were carried out.",
+    help: "Operators' decisions on results, by whether they were carried out.",
     labels: { carried_out: ['true', 'false'] },
   },
   ...STATUS_METRICS,

@@ -1,7 +1,7 @@
 /**
  * Where the inputs' partitions end, asked of the broker now and then and remembered.
  *
- * Stages of an asking: begun -> answered, failed, or given up. One is under way at a time; a scrape waits for it up to a
+ * Stages of a request: begun -> answered, failed, or given up. One is under way at a time; a scrape waits for it up to a
  * deadline and is served what was known last, so that a Kafka that hangs never hangs a scrape.
  */
 import type { Clock } from '../clock.ts';

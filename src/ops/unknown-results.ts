@@ -1,5 +1,5 @@
 /**
- * Results UNKNOWN that wait for a person's decision, as the ledger has them: of this process's lanes for the metrics, so
+ * Results UNKNOWN that wait for an operator's decision, as the ledger has them: of this process's lanes for the metrics, so
  * that sums over all processes are right, and of all lanes for people, for any member knows them all. Pure. Keys are
  * shown as hashes alone (invariant I9).
  */

@@ -30,7 +30,7 @@ export const COMMAND_ANSWERS: Readonly<Record<CommandType, 'quote' | 'transactio
 interface OutcomeRow {
   /** An operator may have the command tried again, for which its fields are kept. */
   readonly isRetriable: boolean;
-  /** A person should look at it. */
+  /** An operator should look at it. */
   readonly isAmiss: boolean;
 }
 

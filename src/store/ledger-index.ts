@@ -34,7 +34,7 @@ export interface LedgerTimes {
   readonly transactionMs: number;
 }
 
-/** Results UNKNOWN of one command in one lane, which wait for a person's decision. */
+/** Results UNKNOWN of one command in one lane, which wait for an operator's decision. */
 export interface UnknownResults {
   readonly command: CommandType;
   readonly count: number;

@@ -201,7 +201,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
       const found = heads.get(IDENTITY_KEY)?.toString();
       if (found !== undefined && found !== wanted) {
         await database.close();
-        return `it is of another ledger: ${found}, not ${wanted}`;
+        return `it belongs to another ledger: ${found}, not ${wanted}`;
       }
       if (found === undefined) heads.putSync(IDENTITY_KEY, Buffer.from(wanted));
       const compression = { threshold: COMPRESSION_BYTES_MIN, dictionary: rowDictionary() };

@@ -38,7 +38,7 @@ describe('results', () => {
     expect(run.stdout).toContain('"offset":9007199254740993');
   });
 
-  test('of one key alone, as a line for a person', async () => {
+  test('of one key alone, as a line for an operator', async () => {
     const run = await runCli(environment, 'results', '--key', 'two');
     expect(run.stdout).toMatch(/REFUSED {3}transfer-in {2}two/);
     expect(run.stdout.trim().split('\n')).toHaveLength(1);

@@ -4,7 +4,7 @@ import { transferInOf } from '../support/commands.ts';
 import { useStack } from '../support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 
-// The service does not honour the key of a transfer-in: without a clear answer only a person can tell.
+// The service does not honour the key of a transfer-in: without a clear answer only an operator can tell.
 const stack = useStack({
   name: 'resolve',
   sandbox: { honourKeys: [] },

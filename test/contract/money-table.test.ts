@@ -236,7 +236,7 @@ describe('UNKNOWN: perhaps', () => {
     }
   });
 
-  test('a transfer in whose key can no longer be trusted is left to a person, not repeated', async () => {
+  test('a transfer in whose key can no longer be trusted is left to an operator, not repeated', async () => {
     await stack().endProcessors();
     await stack().startProcessor({ API_IDEMPOTENT_OPERATIONS: '', IMMEDIATE_EXECUTION: 'native' });
     await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'unkeyed', count: 1 });
@@ -248,7 +248,7 @@ describe('UNKNOWN: perhaps', () => {
     expect(await moved('unkeyed')).toBe(100n);
   });
 
-  test('a quote that the service is asked to execute at once is left to a person where its answer is lost', async () => {
+  test('a quote that the service is asked to execute at once is left to an operator where its answer is lost', async () => {
     const fields = { ...createQuoteOf('native-lost'), immediatelyExecute: true };
     await stack().service.addFaults({ kind: 'drop-after', operation: 'create-quote', count: 1 });
     await stack().publisher.publish('create-quote', 'native-lost', fields);

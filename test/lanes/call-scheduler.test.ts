@@ -66,10 +66,10 @@ class Shop {
     this.pump();
   }
 
-  drop(lane: number): void {
+  release(lane: number): void {
     for (const attempts of [this.waiting, this.reserved])
       for (const [attemptId, attempt] of attempts) if (attempt.lane === lane) attempts.delete(attemptId);
-    this.scheduler.drop(lane);
+    this.scheduler.release(lane);
     this.pump();
   }
 
@@ -252,11 +252,11 @@ describe('intents that may not wait', () => {
     expect(new Set(shop.told).size).toBe(shop.told.length);
   });
 
-  test('what is dropped with its lane gives everything back', () => {
+  test('what is released with its lane gives everything back', () => {
     const shop = new Shop(2);
     shop.reserve('execution', 7);
     shop.commit(shop.reserve('execution', 7) ?? '');
-    shop.drop(7);
+    shop.release(7);
     shop.queue('transfer', 0, 5);
     expect(shop.running.size).toBe(2);
   });
@@ -363,7 +363,7 @@ function perform(shop: Shop, what: Act): void {
       shop.end(nth(shop.running, what.which));
       return;
     case 'drop':
-      shop.drop(what.lane);
+      shop.release(what.lane);
       return;
     case 'pass':
       shop.pass(what.ms);

@@ -88,11 +88,11 @@ test('a call that its gate turned away, and one whose intent was not made, give 
   for (const attemptId of ['d', 'e']) expect(underWay.claim(claim(attemptId, 1, false))).toBeNull();
 });
 
-test('a lane that is dropped gives back the slots of calls that never began, and keeps those of calls that did', () => {
+test('a lane that is given up gives back the slots of calls that never began, and keeps those of calls that did', () => {
   const underWay = callsOf(() => new Promise(() => undefined), { slots: 3 });
   for (const attemptId of ['a', 'b', 'c']) expect(underWay.claim(claim(attemptId, 0, false))).toBeNull();
   underWay.begin(orderOf('a'), open);
-  underWay.drop(0);
+  underWay.release(0);
   for (const attemptId of ['d', 'e']) expect(underWay.claim(claim(attemptId, 1, false))).toBeNull();
   expect(underWay.claim(claim('f', 1, false))).toBe('no-slot');
 });

@@ -37,7 +37,7 @@ describe('an entry', () => {
     expect(decodeEntry(written(entry))).toMatchObject({ firstSentMs: 40, lastEndedMs: 2_000, unexecuted: null });
   });
 
-  test('of the release before that a person decided NOT_EXECUTED is EXPIRED on that word', () => {
+  test('of the release before that an operator decided NOT_EXECUTED is EXPIRED on that word', () => {
     const decided = doneWith({ ...entryAt('transfer-in'), attempts: 1, revision: 2 }, 'EXPIRED');
     const entry = { ...decided, audit: ['NOT_EXECUTED on revision 1 by ada: looked'] };
     expect(decodeEntry(written(entry)).unexecuted).toEqual({ by: 'OPERATOR', attempts: 1, revision: 2 });

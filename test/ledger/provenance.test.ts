@@ -1,6 +1,6 @@
 /**
  * From where it is known that nothing took effect: from never having sent, from a look-up of the very attempt, or from a
- * person's word, and then the result says so. Nothing else ends a doubt as EXPIRED or REFUSED.
+ * operator's word, and then the result says so. Nothing else ends a doubt as EXPIRED or REFUSED.
  */
 import { describe, expect, test } from 'vitest';
 import type { Reading } from '../../src/api/types.ts';
@@ -366,8 +366,8 @@ describe('EXPIRED says what is certain', () => {
     expect(result.error?.message).not.toContain('anything was sent');
   });
 
-  test('a call whose answer was dropped by a fault of our own is in doubt, for a person as well', () => {
-    const drop = { kind: 'dropped' as const, nowMs: 3_000, problem: 'a bug' };
+  test('a call whose answer was dropped by a fault of our own is in doubt, for an operator as well', () => {
+    const drop = { kind: 'failed' as const, nowMs: 3_000, problem: 'a bug' };
     const dropped = decide({ ...entryAt('transfer-in'), drops: 2 }, drop, policy);
     expect(resultOf(dropped)).toMatchObject({ outcome: 'UNKNOWN', attempts: 1 });
     if (dropped.kind !== 'finish') return;
@@ -375,7 +375,7 @@ describe('EXPIRED says what is certain', () => {
     expect(resultOf(due({ ...retried(entry, 4_000), deadlineMs: 4_000 }, 5_000)).outcome).toBe('UNKNOWN');
   });
 
-  test('a call of which no answer came where nothing can settle it is in doubt, for a person as well', () => {
+  test('a call of which no answer came where nothing can settle it is in doubt, for an operator as well', () => {
     const lost = answered(entryAt('transfer-in'), LOST, nothingHonoured);
     if (lost.kind !== 'finish') throw new Error(lost.kind);
     expect(lost.entry.firstSentMs).toBe(1_000);

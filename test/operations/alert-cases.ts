@@ -90,7 +90,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsResultsUnknown'],
   },
   {
-    when: 'a person has resolved what was UNKNOWN',
+    when: 'an operator has resolved what was UNKNOWN',
     minutes: 20,
     changes: [
       { metric: 'unknownResults', labels: transferIn, instance: 'a', course: () => '1x28 0x20' },

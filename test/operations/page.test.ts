@@ -180,7 +180,7 @@ describe('the page tells the state of the processor', () => {
     await processor.live(1);
     const opened = await shown();
     const text = await opened.text();
-    expect(text).toContain('2 results are UNKNOWN and want a person, for 2 h 5 min by now');
+    expect(text).toContain('2 results are UNKNOWN and want an operator, for 2 h 5 min by now');
     expect(text).toContain('1 execute-quote is in doubt');
     expect(text).toContain('1 execute-quote in doubt, being settled; 1 transfer-in to be tried again later.');
     expect(await opened.page.locator('#unknown tbody tr').count()).toBe(2);
@@ -250,7 +250,7 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('starting');
   });
 
-  it('a stopped lane: that it needs a person, with its reason as text and never as markup', async () => {
+  it('a stopped lane: that it needs an operator, with its reason as text and never as markup', async () => {
     processor = healthy();
     await processor.live(13);
     const stoppedReason = 'offset 7 is gone <img src="x" onerror="document.title=1"><b>bold</b>';

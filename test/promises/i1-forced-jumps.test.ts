@@ -33,7 +33,7 @@ async function publish(stack: Stack, prefix: string, count: number): Promise<str
   return keys;
 }
 
-/** Deletes a topic and makes it again, as a person would who repairs something. */
+/** Deletes a topic and makes it again, as an operator would who repairs something. */
 async function makeAgain(stack: Stack, topic: string): Promise<void> {
   await withAdmin(stack.kafka, (admin) => admin.deleteTopics({ topics: [topic] }));
   await eventually(

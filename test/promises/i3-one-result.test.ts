@@ -5,7 +5,7 @@ import { eventId, eventIdNames } from '../../src/records/cloud-events.ts';
 import type { ResultEvent } from '../support/journal.ts';
 import { useStack } from '../support/test-stack.ts';
 
-// No key can be trusted: a lost answer of a transfer in is left to a person.
+// No key can be trusted: a lost answer of a transfer in is left to an operator.
 const stack = useStack({ name: 'one-result', settings: { API_IDEMPOTENT_OPERATIONS: '' } });
 
 beforeAll(async () => {
@@ -142,7 +142,7 @@ test('the id of a result follows from its key and revision alone', async () => {
   expect(id?.[14]).toBe('5');
 });
 
-describe('a decision of a person', () => {
+describe('a decision of an operator', () => {
   const by = { operator: 'A. Person', reason: 'seen at the service' };
 
   async function unknown(key: string, kind: 'drop-after' | 'drop-before'): Promise<ResultEvent> {

@@ -1,4 +1,4 @@
-/** A person's decision on a result makes the next revision, once and for good; one that does not fit is refused and seen. */
+/** An operator's decision on a result makes the next revision, once and for good; one that does not fit is refused and seen. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createRegistry } from '../../src/client/settings.ts';
@@ -11,7 +11,7 @@ import type { ResultEvent } from '../support/journal.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
 
-// The service does not honour the key of a transfer-in: without a clear answer only a person can tell.
+// The service does not honour the key of a transfer-in: without a clear answer only an operator can tell.
 const stack = useStack({
   name: 'decisions',
   sandbox: { honourKeys: [] },

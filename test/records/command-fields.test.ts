@@ -128,7 +128,7 @@ describe('the intake of a command', () => {
     expect(intake('create-quote', quote(',"__proto__":2')).fingerprint).not.toBe(one);
   });
 
-  test('keeps what is wrong when a person has an INVALID command tried again', () => {
+  test('keeps what is wrong when an operator has an INVALID command tried again', () => {
     for (const more of [',"senderCustomerInfo":{"__proto__":"x"}', ',"__proto__":1', ',"amont":1']) {
       const { canonical } = intake('create-quote', quote(more));
       expect(readCommandFields('create-quote', parseLossless(canonical)).ok).toBe(false);

@@ -134,7 +134,7 @@ export class Stack {
     await this.#raw.send({ topic: this.topics.commands[type], messages: messages.map((message) => ({ ...message })) });
   }
 
-  /** Publishes a person's decision on the result of the key. */
+  /** Publishes an operator's decision on the result of the key. */
   async publishDecision(key: string, decision: object): Promise<void> {
     const headers = { 'content-type': 'application/json' };
     const messages = [{ key, value: JSON.stringify(decision), headers }];

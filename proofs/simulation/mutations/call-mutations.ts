@@ -129,9 +129,9 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
     replace: '',
   },
   {
-    name: 'calls that wait are not dropped with their lane',
+    name: 'calls that wait are not released with their lane',
     file: 'lanes/calls.ts',
-    find: `    this.#scheduler.drop(lane);
+    find: `    this.#scheduler.release(lane);
 `,
     replace: '',
     among: ['handovers', 'slow-service'],

@@ -1,4 +1,4 @@
-/** Of decisions on entries: what is proven, what is found, what persons may say, how long is waited. */
+/** Of decisions on entries: what is proven, what is found, what operators may say, how long is waited. */
 import type { Mutation } from '../mutations.ts';
 
 export const DECISION_MUTATIONS: readonly Mutation[] = [

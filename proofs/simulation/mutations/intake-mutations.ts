@@ -51,7 +51,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a message that our code fails on is read for ever',
     file: 'consumers/message-failures.ts',
-    find: 'if (failures < DROPS_MAX) {',
+    find: 'if (failures < FAILURES_MAX) {',
     replace: 'if (!Number.isNaN(0)) {',
     among: ['poison-bug'],
   },

@@ -1,4 +1,4 @@
-/** `resolve KEY`: a person's decision on a command's result, which makes the next revision. */
+/** `resolve KEY`: an operator's decision on a command's result, which makes the next revision. */
 import { Option, type Command } from 'commander';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from '../../client/settings.ts';
 import { readSomeSettings } from '../../config.ts';
@@ -43,7 +43,9 @@ export function addResolveCommand(program: Command): void {
     .description("decide on a command's result, after looking the payment up at the service; makes the next revision")
     .argument('<key>', "the command's key")
     .addOption(
-      new Option('--decision <decision>', 'what a person found out, or wants').choices(DECISIONS).makeOptionMandatory(),
+      new Option('--decision <decision>', 'what an operator found out, or wants')
+        .choices(DECISIONS)
+        .makeOptionMandatory(),
     )
     .requiredOption('--reason <text>', 'why; kept with the decision')
     .option('--operator <name>', 'who decides; the name of the operating system user if not given')
@@ -147,7 +149,7 @@ async function presentResult(settings: ClientSettings, key: string): Promise<{ e
   return { entry, result: decoded.value as CommandResult };
 }
 
-/** @throws CliFailure unless the transaction is the command's payment, or the person takes it on themselves */
+/** @throws CliFailure unless the transaction is the command's payment, or the operator takes it on themselves */
 async function verify(output: Output, transactionId: string, entry: Entry, unverified: boolean): Promise<void> {
   const doubt = doubtOf(transactionId, await lookedAt(transactionId, entry));
   if (doubt === null) {

@@ -3,7 +3,7 @@
  *
  *   asking -> answered -> (2 s) -> asking
  *   asking -> away -> (2 s, doubled up to 30 s) -> asking
- *   asking -> token wanted -> (a person gives it) -> asking
+ *   asking -> token wanted -> (an operator gives it) -> asking
  *
  * Owns the one timer and the token, which is kept in the tab's session storage. While the page is hidden nothing is
  * asked.

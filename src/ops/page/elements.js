@@ -42,7 +42,7 @@ export function drawn(name, attributes, text) {
 }
 
 /**
- * Only where it differs, so that what a person has selected stays so.
+ * Only where it differs, so that what an operator has selected stays so.
  * @param {Element} target
  * @param {string} text
  */

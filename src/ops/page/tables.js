@@ -1,4 +1,4 @@
-/** The lower part of the page: by command and lane, and what waits for a person. */
+/** The lower part of the page: by command and lane, and what waits for an operator. */
 import { byId, fillTable, marked, setText } from './elements.js';
 import { causesInWords, isLagKnown, waitingByCause } from './verdict.js';
 import {
@@ -21,7 +21,7 @@ import {
 const OTHER_INPUTS = ['operator-decision', 'observation'];
 
 /**
- * Whether a person should look at those that ended so.
+ * Whether an operator should look at those that ended so.
  * @type {Record<import('../../records/commands.ts').Outcome, boolean>}
  */
 const OUTCOME_IS_AMISS = {
@@ -177,7 +177,7 @@ function showUnknown({ unknownResults }) {
     'Lane',
     'Age',
   ];
-  fillTable('unknown', headings, rows, 'None waits for a person.');
+  fillTable('unknown', headings, rows, 'None waits for an operator.');
 }
 
 /** @param {ProcessorState} state */

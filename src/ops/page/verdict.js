@@ -185,7 +185,7 @@ function peopleWanted({ activity, unknownResults }) {
     const oldest = unknownResults.oldestSeconds ?? 0;
     const results = counted(unknownResults.waiting, 'result is UNKNOWN and wants', 'results are UNKNOWN and want');
     const advice = 'Find out at the payment service whether money moved, then tell with the command line: resolve KEY.';
-    findings.push(finding(`${results} a person, for ${duration(oldest)} by now`, advice, false));
+    findings.push(finding(`${results} an operator, for ${duration(oldest)} by now`, advice, false));
   }
   if (ownFailures > 0) {
     const text = `Our own code failed ${counted(ownFailures, 'time')} since the start`;

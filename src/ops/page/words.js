@@ -152,7 +152,7 @@ const ADVICE = /** @type {const} */ ([
   ['group not confirmed', 'Look at the brokers and the network. Another member may take over; nothing is paid twice.'],
   ['acquiring', 'A takeover passes within seconds; longer after a crash or with a large ledger.'],
   ['releasing', 'The lanes go to another member within seconds.'],
-  ['lane', 'It stops rather than guess and needs a person: see the log and the runbook. The other lanes go on.'],
+  ['lane', 'It stops rather than guess and needs an operator: see the log and the runbook. The other lanes go on.'],
   ['keeps being lost', 'It is tried again; a message that is to blame is set aside after a few times. See the log.'],
   [
     'the schema registry',
