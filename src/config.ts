@@ -93,18 +93,31 @@ function operationList(value: string): CommandType[] {
   });
 }
 
-const DEFAULT_MAX_AGE = 'create-quote=15m,execute-quote=15m,transfer-in=24h,reject-transaction=24h';
+const DEFAULT_MAX_AGES = {
+  'create-quote': '15m',
+  'execute-quote': '15m',
+  'transfer-in': '24h',
+  'reject-transaction': '24h',
+  'simulate-uma-receive': '15m',
+} as const satisfies Record<CommandType, string>;
+
+/** As it is set; a sandbox's command need not be named. */
+const DEFAULT_MAX_AGE = Object.entries(DEFAULT_MAX_AGES)
+  .filter(([type]) => type !== 'simulate-uma-receive')
+  .map(([type, age]) => `${type}=${age}`)
+  .join(',');
 
 function maxAges(value: string): MaxAgeMs {
-  const parsed = (list: string): [CommandType, number][] =>
-    list.split(',').map((part) => {
+  const given = new Map(
+    value.split(',').map((part) => {
       const [name = '', duration = ''] = part.trim().split('=');
       if (!isCommandType(name))
         throw new SettingProblem(`names ${JSON.stringify(name)}, which is not one of ${COMMAND_TYPES.join(', ')}`);
       return [name, parseDurationMs(duration)];
-    });
-  const defaults = { 'simulate-uma-receive': parseDurationMs('15m'), ...Object.fromEntries(parsed(DEFAULT_MAX_AGE)) };
-  return { ...defaults, ...Object.fromEntries(parsed(value)) } as MaxAgeMs;
+    }),
+  );
+  const ages = COMMAND_TYPES.map((type) => [type, given.get(type) ?? parseDurationMs(DEFAULT_MAX_AGES[type])]);
+  return Object.fromEntries(ages) as MaxAgeMs;
 }
 
 function instant(value: string): number {
