@@ -21,15 +21,18 @@ export function carriedOut(given: readonly GivenDecision[], deadLetters: readonl
   return given.filter(({ offset, partition }) => !refused.has(`${partition}/${offset}`));
 }
 
-/** Decisions that are neither refused nor followed by a result. */
+/** Decisions that are neither refused nor followed by a result of their own: one of those on the same revision has that. */
 export function unsettled(
   given: readonly GivenDecision[],
   { deadLetters, results }: { deadLetters: readonly TopicRecord[]; results: readonly ResultEvent[] },
 ): GivenDecision[] {
-  return carriedOut(given, deadLetters).filter(
-    ({ expectedRevision, key }) =>
-      !results.some((result) => result.key === key && result.value.revision > expectedRevision),
-  );
+  const followed = new Set<string>();
+  return carriedOut(given, deadLetters).filter(({ expectedRevision, key }) => {
+    const revision = `${key} ${expectedRevision}`;
+    const isFirst = !followed.has(revision);
+    followed.add(revision);
+    return !isFirst || !results.some((result) => result.key === key && result.value.revision > expectedRevision);
+  });
 }
 
 export function judgeDecided(

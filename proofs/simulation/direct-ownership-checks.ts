@@ -3,10 +3,13 @@ import type { LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { acquireOwnership } from '../../src/lanes/ownership.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import {
+  CLAIM_PREFIX,
+  encodeClaim,
   encodeOwner,
   encodeReleased,
   OWNER_KEY,
   RELEASED_KEY,
+  type Claimant,
   type OwnerRecord,
 } from '../../src/ledger/ledger-records.ts';
 import type { DirectCheck } from './direct-checks.ts';
@@ -19,12 +22,16 @@ function ownerOf(token: string): OwnerRecord {
   return { token, processId: 'other', transactionalId: 'group-process-other', atMs: 0, barren: 0 };
 }
 
-/** The lane before it is taken: its last owner, and which ownership was released. */
-function indexWith(owner: OwnerRecord, released: string | null): MemoryIndex {
+/** The lane before it is taken: its last owner, which ownership was released, and who has claimed it. */
+function indexWith(owner: OwnerRecord, released: string | null, claimants: readonly Claimant[] = []): MemoryIndex {
   const index = new MemoryIndex(1);
   const written = { state: null, timestampMs: 0 };
   const records = [{ key: OWNER_KEY, value: encodeOwner(owner), offset: 0n, ...written }];
   if (released !== null) records.push({ key: RELEASED_KEY, value: encodeReleased(released), offset: 1n, ...written });
+  for (const claimant of claimants) {
+    const key = `${CLAIM_PREFIX}${claimant.transactionalId}`;
+    records.push({ key, value: encodeClaim(claimant), offset: BigInt(records.length), ...written });
+  }
   index.applyBatch(0, records, BigInt(records.length));
   return index;
 }
@@ -33,14 +40,15 @@ function indexWith(owner: OwnerRecord, released: string | null): MemoryIndex {
  * Takes a lane.
  * @param between owners that are read before our record, at each taking
  * @param onOwned called while our record is being written, with what fences an id
- * @returns what was fenced, and how often our record was written
+ * @returns what was fenced, how often our record was written, and which claims it took away
  */
 async function taken(
   index: MemoryIndex,
   between: readonly (readonly OwnerRecord[])[],
   onOwned: (fence: (id: string) => void) => void = silence,
-): Promise<{ fences: string[]; takings: number }> {
+): Promise<{ fences: string[]; takings: number; withdrawals: string[] }> {
   const fences: string[] = [];
+  const withdrawals: string[] = [];
   const fenced = new Set<string>();
   let takings = 0;
   const parts = {
@@ -63,16 +71,25 @@ async function taken(
   };
   const writer = {
     transactionalId: 'group-process-own',
-    own: async () => {
+    own: async (_owner: OwnerRecord, withdrawn: readonly string[]) => {
       takings += 1;
+      withdrawals.push(...withdrawn);
       onOwned((id) => fenced.add(id));
     },
   };
   await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, () => true);
-  return { fences, takings };
+  return { fences, takings, withdrawals };
 }
 
 export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
+  {
+    wrong: 'who claimed a lane before its last owner, and was fenced by nobody, may go on writing',
+    holds: async () => {
+      const frozen = { token: 'earlier', processId: 'frozen', transactionalId: 'group-process-frozen' };
+      const { fences, withdrawals } = await taken(indexWith(ownerOf('last'), 'last', [frozen]), []);
+      return [...fences, ...withdrawals].join() === 'group-process-frozen,group-process-frozen';
+    },
+  },
   {
     wrong: 'the release of an earlier ownership is taken for the last one’s',
     holds: async () => (await taken(indexWith(ownerOf('last'), 'earlier'), [])).fences.length === 1,

@@ -262,14 +262,19 @@ function judgeOwners(lane: number, records: readonly TopicRecord[]): string[] {
 
 /** A call is sent from a committed intent of its process, and by nobody whose lane has long been another's. */
 function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHistory): string[] {
-  const owners = new Map<number, { processId: string; atMs: number }[]>();
+  const owners = new Map<number, { processId: string; token: string; atMs: number }[]>();
+  /** When the owner with the token first committed: until then those before it may go on. */
+  const workingFromMs = new Map<string, number>();
   const intents = new Map<string, { processId: string; atMs: number }[]>();
   for (const { key, partition, timestampMs, value } of read.ledger) {
     if (key === null || value === null) continue;
     const name = key.toString();
     if (name === OWNER_KEY) {
-      const { processId } = decodeOwner(value);
-      owners.set(partition, [...(owners.get(partition) ?? []), { processId, atMs: timestampMs }]);
+      const { processId, token } = decodeOwner(value);
+      owners.set(partition, [...(owners.get(partition) ?? []), { processId, token, atMs: timestampMs }]);
+    } else if (name === POSITION_KEY) {
+      const { token } = decodePosition(value);
+      if (!workingFromMs.has(token)) workingFromMs.set(token, timestampMs);
     } else if (name.startsWith(ENTRY_PREFIX)) {
       const { key: command, phase } = decodeEntry(value);
       if (phase.state !== 'INTENT') continue;
@@ -286,9 +291,9 @@ function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHis
     if (!isIntended) wrong.push(`${key}: called without a committed intent`);
     const taken = owners.get(laneOf(key, laneCount)) ?? [];
     const ownIndex = taken.findLastIndex((owner) => owner.processId === processId && owner.atMs <= atMs);
-    const next = taken[ownIndex + 1];
-    if (next !== undefined && next.atMs + SESSION_TIMEOUT_MS + MARKER_MS < atMs)
-      wrong.push(`${key}: called ${Math.round(atMs - next.atMs)} ms after the lane was taken over`);
+    const takenMs = workingFromMs.get(taken[ownIndex + 1]?.token ?? '') ?? Infinity;
+    if (takenMs + SESSION_TIMEOUT_MS + MARKER_MS < atMs)
+      wrong.push(`${key}: called ${Math.round(atMs - takenMs)} ms after the lane was taken over`);
   }
   return wrong;
 }

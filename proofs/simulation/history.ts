@@ -242,6 +242,8 @@ class World {
     this.#operators.decideUnknown();
     await this.#until(isSettled);
     await this.#rest();
+    // Others may have decided meanwhile, and a leader kept that from being read.
+    await this.#until(isSettled);
   }
 
   async #until(isOver: () => boolean): Promise<void> {

@@ -10,6 +10,8 @@ import type {
 import { youngerMs } from '../../src/store/lane-store.ts';
 import type { LmdbLedgerIndex, OpenedStore } from '../../src/store/lmdb-ledger-index.ts';
 import {
+  CLAIM_PREFIX,
+  decodeClaim,
   decodeEntry,
   decodeOwner,
   decodePosition,
@@ -17,6 +19,7 @@ import {
   OWNER_KEY,
   POSITION_KEY,
   TRANSACTION_PREFIX,
+  type Claimant,
   type OwnerRecord,
   type PositionRecord,
 } from '../../src/ledger/ledger-records.ts';
@@ -104,6 +107,12 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
   owner(lane: number): OwnerRecord | undefined {
     const value = this.value(lane, OWNER_KEY);
     return value === undefined ? undefined : decodeOwner(value);
+  }
+
+  claims(lane: number): Claimant[] {
+    return [...this.#lane(lane).values]
+      .filter(([key]) => key.startsWith(CLAIM_PREFIX))
+      .map(([key, value]) => decodeClaim(key, value));
   }
 
   position(lane: number): PositionRecord | undefined {

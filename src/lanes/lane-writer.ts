@@ -4,7 +4,15 @@
  *   open    commits of the lane, in the order in which they are handed over
  *   ended   nothing more is taken; behind all that was, the ledger says that the owner has released its lane
  */
-import { encodeOwner, encodeReleased, OWNER_KEY, RELEASED_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
+import {
+  CLAIM_PREFIX,
+  encodeClaim,
+  encodeOwner,
+  encodeReleased,
+  OWNER_KEY,
+  RELEASED_KEY,
+  type OwnerRecord,
+} from '../ledger/ledger-records.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import type { Committer, LaneCommit, Writer } from './committer.ts';
 
@@ -28,11 +36,18 @@ export class LaneWriter {
     return this.#writer().transactionalId;
   }
 
-  /** @throws as `commit` does */
-  async own(owner: Omit<OwnerRecord, 'transactionalId'>): Promise<void> {
+  /**
+   * @param fenced transactional ids whose claims on the lane are void
+   * @throws as `commit` does
+   */
+  async own(owner: Omit<OwnerRecord, 'transactionalId'>, fenced: readonly string[]): Promise<void> {
     this.#token = owner.token;
     const { transactionalId } = this;
-    await this.commit(ofRecord({ ...this.#ledger, key: OWNER_KEY, value: encodeOwner({ ...owner, transactionalId }) }));
+    const record = { ...owner, transactionalId };
+    const withdrawn = fenced.map((id) => this.#record(CLAIM_PREFIX + id, null));
+    const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim(record));
+    // The last: whoever has read it has read the others.
+    await this.commit(commitOf([...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]));
   }
 
   /** @throws when it is not certain that it was committed: then the lane is lost */
@@ -62,8 +77,13 @@ export class LaneWriter {
     const [last, token, writer] = [this.#last, this.#token, this.#picked];
     if (last !== null) writer?.cancel(last);
     if (token === null || writer === null || writer.isBroken()) return;
-    const released = ofRecord({ ...this.#ledger, key: RELEASED_KEY, value: encodeReleased(token) });
-    await writer.commit(released).catch(() => undefined);
+    const claim = this.#record(CLAIM_PREFIX + writer.transactionalId, null);
+    const released = this.#record(RELEASED_KEY, encodeReleased(token));
+    await writer.commit(commitOf([claim, released])).catch(() => undefined);
+  }
+
+  #record(key: string, value: Buffer | null): OutgoingRecord {
+    return { ...this.#ledger, key, value, headers: {} };
   }
 
   #writer(): Writer {
@@ -72,6 +92,6 @@ export class LaneWriter {
   }
 }
 
-function ofRecord(record: Omit<OutgoingRecord, 'headers'>): LaneCommit {
-  return { records: [{ ...record, headers: {} }], shares: new Map(), bytes: 0 };
+function commitOf(records: readonly OutgoingRecord[]): LaneCommit {
+  return { records, shares: new Map(), bytes: 0 };
 }

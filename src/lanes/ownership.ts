@@ -1,18 +1,19 @@
 /**
- * Taking a lane over: courtesy -> every owner that may still write is fenced -> OWNER committed -> ledger read until that
- * record is seen -> the lane is ours, unless another owner turned up in between: then it is fenced and the lane is taken
- * again.
+ * Taking a lane over: courtesy -> every claimant that may still write is fenced -> claim and OWNER committed -> ledger read
+ * until that record is seen -> the lane is ours, unless another claimed it in between: then it is fenced and the lane is
+ * taken again.
  *
- * An owner may still write if it has not released the lane, behind all that it wrote. Its OWNER record names its
- * transactional id; fencing that ends its open transaction and has all later ones refused. Nobody writes to a lane
- * before opening it, so that when it opens, each earlier writer is fenced or has released, and each later one sees this
- * OWNER record before its own, and fences before it opens. Whoever fences a live process takes all its lanes from it, so one
- * that is a member of the group gets time to release. Groups that use the same topics take lanes from each other, and never
- * both own one.
+ * Whoever has claimed a lane may write to it until it has released it, behind all that it wrote, or is fenced: that ends its
+ * open transaction and has all later ones refused. A claim is a record of its own, which only its owner's release takes away,
+ * or whoever has fenced its transactional id. So it outlasts compaction, and those who gave up before they had fenced it.
+ * Nobody writes to a lane before opening it, so that when it opens, each earlier claimant is fenced or has released, and each
+ * later one sees this claim before its own, and fences before it opens. Whoever fences a live process takes all its lanes from
+ * it, so one that is a member of the group gets time to release. Groups that use the same topics take lanes from each other,
+ * and never both own one.
  */
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../consumers/signal.ts';
-import { decodeReleased, RELEASED_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
+import { decodeReleased, RELEASED_KEY, type Claimant, type OwnerRecord } from '../ledger/ledger-records.ts';
 import { idPrefixOf } from './committer.ts';
 import type { LaneWriter } from './lane-writer.ts';
 import type { LaneParts } from './parts.ts';
@@ -32,7 +33,7 @@ const TAKINGS_MAX = 3;
  * @throws when the lane could not be acquired; it may be tried again with a new writer
  */
 export async function acquireOwnership(parts: LaneParts, writer: LaneWriter, isWanted: () => boolean): Promise<string> {
-  await courtesy(parts, isWanted);
+  await courtesy(parts, writer, isWanted);
   for (let taking = 0; taking < TAKINGS_MAX; taking += 1) {
     const { between, fenced, token } = await take(parts, writer);
     // Of one that was fenced before our record, nothing can have come since.
@@ -45,32 +46,43 @@ export async function acquireOwnership(parts: LaneParts, writer: LaneWriter, isW
   throw new Error('others owned the lane again and again');
 }
 
-/** @returns owners that came between the one before and us and have not released, and who was fenced before our record */
+/** @returns who claimed the lane between our last look and our record, and who was fenced before our record */
 async function take(
   parts: LaneParts,
   writer: LaneWriter,
-): Promise<{ token: string; between: readonly OwnerRecord[]; fenced: ReadonlySet<string> }> {
-  const { clock, committer, lane, processId, reader } = parts;
-  for (let before = toBeFenced(parts, writer); before !== null; before = toBeFenced(parts, writer))
+): Promise<{ token: string; between: readonly Claimant[]; fenced: ReadonlySet<string> }> {
+  const { clock, committer, index, lane, processId, reader } = parts;
+  for (let [before] = mayWrite(parts, writer); before !== undefined; [before] = mayWrite(parts, writer))
     await fence(parts, before);
   const token = randomUUID();
   const seen = reader.seen(lane, token, RESTORE_DEADLINE_MS);
   // Handled below; until then the commit may fail first.
   seen.catch(() => undefined);
   const fenced = new Set(committer.fenced());
-  await writer.own({ token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) });
+  const owner = { token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) };
+  await writer.own(
+    owner,
+    index
+      .claims(lane)
+      .map((claim) => idOf(parts, claim))
+      .filter((id) => fenced.has(id)),
+  );
   return { token, between: await seen, fenced };
 }
 
-/** The owner before, where it may still write. */
-function toBeFenced(parts: LaneParts, { transactionalId }: LaneWriter): OwnerRecord | null {
-  const last = parts.index.owner(parts.lane);
-  if (last === undefined || isReleased(parts, last)) return null;
-  const id = idOf(parts, last);
-  return id === transactionalId || parts.committer.fenced().has(id) ? null : last;
+/** Others that may write to the lane, as far as the ledger has been read. */
+function mayWrite(parts: LaneParts, { transactionalId }: LaneWriter): Claimant[] {
+  const { committer, index, lane } = parts;
+  // Owners of earlier releases claim nothing.
+  const last = index.owner(lane);
+  const claimants = [...index.claims(lane), ...(last === undefined || isReleased(parts, last) ? [] : [last])];
+  return claimants.filter((claimant) => {
+    const id = idOf(parts, claimant);
+    return id !== transactionalId && !committer.fenced().has(id);
+  });
 }
 
-async function fence(parts: LaneParts, owner: OwnerRecord): Promise<void> {
+async function fence(parts: LaneParts, owner: Claimant): Promise<void> {
   const { committer, groupId, lane, log, processId } = parts;
   const transactionalId = idOf(parts, owner);
   const named = { lane, transactionalId };
@@ -82,7 +94,7 @@ async function fence(parts: LaneParts, owner: OwnerRecord): Promise<void> {
   await committer.fence(transactionalId);
 }
 
-function idOf({ groupId, lane }: LaneParts, { transactionalId }: OwnerRecord): string {
+function idOf({ groupId, lane }: LaneParts, { transactionalId }: Claimant): string {
   return transactionalId ?? `${laneIdPrefixOf(groupId)}${lane}`;
 }
 
@@ -104,13 +116,15 @@ function barrenBefore({ index, lane }: LaneParts): number {
 }
 
 /** An owner that lives commits the answers of its calls first, and then releases: fenced, it would lose all its lanes. */
-async function courtesy(parts: LaneParts, isWanted: () => boolean): Promise<void> {
-  const { clock, index, isMember, lane, policy, processId } = parts;
+async function courtesy(parts: LaneParts, writer: LaneWriter, isWanted: () => boolean): Promise<void> {
+  const { clock, policy } = parts;
   const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
-  while (isWanted() && clock.monotonicMs() < untilMs) {
-    const last = index.owner(lane);
-    if (last === undefined || last.processId === processId || isReleased(parts, last)) return;
-    if (!(await isMember(last.processId))) return;
+  while (isWanted() && clock.monotonicMs() < untilMs && (await mayRelease(parts, writer)))
     await sleep(COURTESY_STEP_MS);
-  }
+}
+
+async function mayRelease(parts: LaneParts, writer: LaneWriter): Promise<boolean> {
+  for (const { processId } of mayWrite(parts, writer))
+    if (processId !== parts.processId && (await parts.isMember(processId))) return true;
+  return false;
 }

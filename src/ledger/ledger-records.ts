@@ -4,7 +4,8 @@
  *   key             value
  *   c:<key>         the entry of a command
  *   t:<id>          the state of a transaction (src/status)
- *   !owner          who owns the lane since when; its token marks the end of a restore
+ *   !owner          who took the lane last, and when; its token marks the end of a restore
+ *   !claim:<id>     a transactional id that may write to the lane, until whoever has fenced it, or its owner, takes it away
  *   !released       the owner's token, behind all that it wrote: it writes to the lane no more
  *   !position       the next offset of each input topic, the topics' ids, and the number of the owner's commit
  *   !suspect        the message that the owner reads alone, for the lane was lost over and over; or none
@@ -19,17 +20,22 @@ import type { Entry } from './entry.ts';
 export const ENTRY_PREFIX = 'c:';
 export const TRANSACTION_PREFIX = 't:';
 export const OWNER_KEY = '!owner';
+export const CLAIM_PREFIX = '!claim:';
 export const RELEASED_KEY = '!released';
 export const POSITION_KEY = '!position';
 export const SUSPECT_KEY = '!suspect';
 
 const FORMAT_VERSION = 1;
 
-export interface OwnerRecord {
+/** Whoever has taken a lane, and may write to it until it is fenced or has released the lane. */
+export interface Claimant {
   readonly token: string;
   readonly processId: string;
   /** Of its producer, for the next owner to fence; null in records of earlier releases. */
   readonly transactionalId: string | null;
+}
+
+export interface OwnerRecord extends Claimant {
   readonly atMs: number;
   /** Owners in a row before this one that committed nothing but their own record. */
   readonly barren: number;
@@ -99,6 +105,7 @@ const ownerRecord: z.ZodType<OwnerRecord> = z.object({
   atMs: z.number(),
   barren: count.default(0),
 });
+const claimRecord = z.object({ token: text, processId: text });
 const positionRecord: z.ZodType<PositionRecord> = z.object({
   token: text,
   commit: count,
@@ -109,6 +116,18 @@ const positionRecord: z.ZodType<PositionRecord> = z.object({
 /** @throws LedgerFormatError for what is no such record */
 export function decodeOwner(value: Buffer): OwnerRecord {
   return readAs(ownerRecord, decode(value), OWNER_KEY);
+}
+
+export function encodeClaim({ processId, token }: Claimant): Buffer {
+  return encode({ processId, token });
+}
+
+/**
+ * @param key with the prefix
+ * @throws LedgerFormatError for what is no such record
+ */
+export function decodeClaim(key: string, value: Buffer): Claimant {
+  return { ...readAs(claimRecord, decode(value), key), transactionalId: key.slice(CLAIM_PREFIX.length) };
 }
 
 /** @param token of the owner that writes to the lane no more */

@@ -4,7 +4,7 @@
  *   unfinished  ledger key -> row: entries that are not done; in memory, too, bounded by MAX_UNFINISHED_PER_LANE
  *   rows        place -> row: every other record, in the order in which it may be forgotten (stored-row.ts)
  *   places      hash of the ledger key -> place
- *   head        the offset up to which the ledger has been applied, owner, position; in a table of all lanes
+ *   head        the offset up to which the ledger has been applied, owner, claims, position; in a table of all lanes
  *
  * Everything is written inside a transaction of the caller. When one fails, memory is ahead of the tables: the store
  * must not be used any more.
@@ -13,6 +13,7 @@ import { hash } from 'node:crypto';
 import type { Database } from 'lmdb';
 import type { Entry } from '../ledger/entry.ts';
 import {
+  CLAIM_PREFIX,
   decodeEntry,
   ENTRY_PREFIX,
   LedgerFormatError,
@@ -59,6 +60,8 @@ interface Head {
   /** Results UNKNOWN among them; a command without any is left out. */
   readonly unknown: UnknownCounts;
   readonly owner: string | null;
+  /** Records by their keys. */
+  readonly claims: readonly (readonly [key: string, value: string])[];
   readonly position: string | null;
 }
 
@@ -71,6 +74,7 @@ const EMPTY_HEAD: Head = {
   commands: 0,
   unknown: {},
   owner: null,
+  claims: [],
   position: null,
 };
 /** Half of a SHA-256: two keys of one lane never meet. */
@@ -110,18 +114,19 @@ export class LaneStore {
 
   /** Applies records in the order of the ledger; only the last of each key counts. */
   apply(records: readonly LedgerRecord[], nextOffset: bigint, appliedMs: number): void {
-    let { owner, position, timestampMs, commands } = this.#head;
+    let { claims, owner, position, timestampMs, commands } = this.#head;
     const last = new Map<string, LedgerRecord>();
     for (const record of records) {
       timestampMs = Math.max(timestampMs, record.timestampMs);
       if (record.key === OWNER_KEY) owner = record.value?.toString() ?? null;
       else if (record.key === POSITION_KEY) position = record.value?.toString() ?? null;
+      else if (record.key.startsWith(CLAIM_PREFIX)) claims = claimsAfter(claims, record);
       else last.set(record.key, record);
     }
     this.#unknown = new Map(Object.entries(this.#head.unknown) as [CommandType, number][]);
     for (const record of last.values()) commands += this.#put(record);
     const unknown: UnknownCounts = Object.fromEntries([...this.#unknown].filter(([, count]) => count > 0));
-    this.#head = { next: nextOffset, timestampMs, appliedMs, commands, unknown, owner, position };
+    this.#head = { next: nextOffset, timestampMs, appliedMs, commands, unknown, owner, claims, position };
     this.#tables.heads.putSync(this.#headKey, encodeHead(this.#head));
   }
 
@@ -288,6 +293,11 @@ function hashOf(ledgerKey: string): Buffer {
 
 function rangeOf(rowClass: RowClass): { start: Buffer; end: Buffer } {
   return { start: Buffer.of(rowClass), end: Buffer.of(rowClass + 1) };
+}
+
+function claimsAfter(claims: Head['claims'], { key, value }: LedgerRecord): Head['claims'] {
+  const others = claims.filter(([known]) => known !== key);
+  return value === null ? others : [...others, [key, value.toString()]];
 }
 
 /** Null for an entry of another release: whoever asks for it learns so. */

@@ -8,18 +8,10 @@
  */
 import type { Clock } from '../clock.ts';
 import { TopicTail, type TailedRecord } from '../consumers/topic-tail.ts';
-import {
-  decodeOwner,
-  decodePosition,
-  decodeReleased,
-  OWNER_KEY,
-  POSITION_KEY,
-  RELEASED_KEY,
-  TRANSACTION_PREFIX,
-  type OwnerRecord,
-} from '../ledger/ledger-records.ts';
+import { decodePosition, POSITION_KEY, TRANSACTION_PREFIX, type Claimant } from '../ledger/ledger-records.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
+import { ClaimWatch } from './claim-watch.ts';
 import type { LedgerRecord } from './ledger-index.ts';
 import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
@@ -44,12 +36,6 @@ export interface LedgerReaderOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-interface OwnerWait {
-  readonly token: string;
-  earlier: OwnerRecord[];
-  readonly resolve: (earlier: readonly OwnerRecord[]) => void;
-}
-
 export class LedgerReader {
   readonly #options: LedgerReaderOptions;
   readonly #tail: TopicTail;
@@ -58,7 +44,7 @@ export class LedgerReader {
   /** The same, with control records that lie behind the last record: those reach nobody, but the position is past them. */
   readonly #passed: bigint[];
   /** Acquisitions that wait for their owner record, by lane. */
-  readonly #waiting = new Map<number, OwnerWait>();
+  readonly #waiting = new Map<number, ClaimWatch>();
   #recordsApplied = 0;
   #lastFetch: { wallMs: number; monotonicMs: number } | null = null;
   #awayMsMax = Infinity;
@@ -97,11 +83,11 @@ export class LedgerReader {
 
   /**
    * Resolves when the owner record with the token has been applied; rejects after the deadline.
-   * @returns owners that were applied since this was asked for, before that one, and have not released the lane by then
+   * @returns whose claims were applied since this was asked for, before that one, and still stood then
    */
-  async seen(lane: number, token: string, deadlineMs: number): Promise<readonly OwnerRecord[]> {
-    const { promise, reject, resolve } = Promise.withResolvers<readonly OwnerRecord[]>();
-    const wait: OwnerWait = { token, earlier: [], resolve };
+  async seen(lane: number, token: string, deadlineMs: number): Promise<readonly Claimant[]> {
+    const { promise, reject, resolve } = Promise.withResolvers<readonly Claimant[]>();
+    const wait = new ClaimWatch(token, resolve);
     const timer = setTimeout(() => {
       reject(new Error(`the ledger was not read to its end within ${deadlineMs} ms`));
     }, deadlineMs);
@@ -164,20 +150,12 @@ export class LedgerReader {
   }
 
   #tell(lane: number, { key, value }: LedgerRecord): void {
+    this.#waiting.get(lane)?.apply(key, value);
     if (value === null) return;
     if (key.startsWith(TRANSACTION_PREFIX)) this.#options.onTransactionState(value);
     else if (key === POSITION_KEY) {
       const { token, commit } = decodePosition(value);
       this.#options.onCommitApplied(lane, token, commit);
-    } else if (key === OWNER_KEY) {
-      const owner = decodeOwner(value);
-      const wait = this.#waiting.get(lane);
-      if (wait?.token === owner.token) wait.resolve(wait.earlier);
-      else wait?.earlier.push(owner);
-    } else if (key === RELEASED_KEY) {
-      const wait = this.#waiting.get(lane);
-      const released = decodeReleased(value);
-      if (wait !== undefined) wait.earlier = wait.earlier.filter(({ token }) => token !== released);
     }
   }
 }

@@ -12,9 +12,11 @@ import { statfsSync } from 'node:fs';
 import { open, type RootDatabase } from 'lmdb';
 import type { Entry } from '../ledger/entry.ts';
 import {
+  decodeClaim,
   decodeOwner,
   decodePosition,
   LedgerFormatError,
+  type Claimant,
   type OwnerRecord,
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
@@ -57,7 +59,7 @@ export interface LmdbLedgerIndexOptions {
 }
 
 /** Goes up with every change of tables, rows or dictionary. */
-export const STORE_FORMAT = 4;
+export const STORE_FORMAT = 5;
 /**
  * Address space for the file, about 60 million keys; it takes neither memory nor disk. Where the map has to grow, LMDB's
  * binding keeps the smaller ones as well, and each shows the same pages as resident again.
@@ -166,6 +168,11 @@ export class LmdbLedgerIndex implements LedgerIndex {
   owner(lane: number): OwnerRecord | undefined {
     const { owner } = this.#guarded(lane, (store) => store.head());
     return owner === null ? undefined : decodeOwner(Buffer.from(owner));
+  }
+
+  claims(lane: number): Claimant[] {
+    const { claims } = this.#guarded(lane, (store) => store.head());
+    return claims.map(([key, value]) => decodeClaim(key, Buffer.from(value)));
   }
 
   position(lane: number): PositionRecord | undefined {

@@ -50,6 +50,13 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'the last owner alone is fenced, not all who have claimed the lane',
+    file: 'lanes/ownership.ts',
+    find: '[...index.claims(lane), ...',
+    replace: '[...',
+    isToldDirectly: true,
+  },
+  {
     name: 'a new owner does not read the ledger to its end',
     file: 'lanes/ownership.ts',
     find: 'between: await seen, fenced }',
