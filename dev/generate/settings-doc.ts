@@ -64,7 +64,8 @@ a copy, and can be deleted while no process runs.
   process has no lanes meanwhile.
 - Disk: commands per second x \`LEDGER_RETENTION\` in seconds x 1.2 KB, states of transactions included. 10 commands per second
   for 7 days are 6 million keys, 7.3 GB. A full disk ends the process with exit code 1.
-- \`LEDGER_RETENTION\` after its result, by our clock and the brokers', a key is forgotten, by a tombstone in the ledger; while
+- \`LEDGER_RETENTION\` after its result, by our clock and the brokers', a key is forgotten, by a tombstone in the ledger,
+  once all that was published to the lane until then is in the ledger, too; while
   its result is UNKNOWN, never. The state of a transaction goes the longer of \`LEDGER_RETENTION\` and \`POLL_TERMINAL_FOR\` after its last change; that
   of an open one, never.
 

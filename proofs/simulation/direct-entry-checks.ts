@@ -25,6 +25,25 @@ function answered(entry: Entry, reading: Parameters<typeof verdictOf>[0], attemp
   return decide(entry, { kind: 'answered', attemptId, reading, beganMs: NOW_MS, nowMs: NOW_MS }, policy);
 }
 
+/** Of one key that was done at the instant 1, with a retention of 1 ms. */
+function nothingForgotten(memory: Memory, admitted: { upToMs: () => number }): boolean {
+  const expired = {
+    checkpoint: () => ({ nextOffset: 0n, timestampMs: NOW_MS, appliedMs: NOW_MS }),
+    expired: (_lane: number, before: { doneMs: number }) =>
+      before.doneMs > 1 ? [ENTRY_PREFIX + entryAt('transfer-in').key] : [],
+  };
+  const parts = {
+    lane: 0,
+    index: Object.assign(new MemoryIndex(1), expired),
+    clock: { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS },
+    retention: { doneMs: 1, transactionMs: 1 },
+  };
+  const options = { commit: 1, lane: 0, ledgerTopic: 'ledger', inputTopics: new Set<string>(), unitsMax: Infinity };
+  const transaction = new LaneTransaction(options);
+  new Retention(parts, memory, admitted).gather(transaction);
+  return transaction.toCommit({ token: 'own', topicIds: {} }, new Map()).records.every(({ value }) => value !== null);
+}
+
 function doneEntry(): Entry {
   return doneWith(entryAt('transfer-in'), 'ACCEPTED');
 }
@@ -83,30 +102,14 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a key is forgotten that the lane has just used again',
     holds: () => {
-      const index = new MemoryIndex(1);
-      const memory = new Memory(index, 0, 'own');
+      const memory = new Memory(new MemoryIndex(1), 0, 'own');
       memory.putEntry(entryAt('transfer-in'), 1);
-      const expired = {
-        checkpoint: () => ({ nextOffset: 0n, timestampMs: NOW_MS, appliedMs: NOW_MS }),
-        expired: () => [ENTRY_PREFIX + entryAt('transfer-in').key],
-      };
-      const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
-      const parts = {
-        lane: 0,
-        index: Object.assign(index, expired),
-        clock,
-        retention: { doneMs: 1, transactionMs: 1 },
-      };
-      const transaction = new LaneTransaction({
-        commit: 1,
-        lane: 0,
-        ledgerTopic: 'ledger',
-        inputTopics: new Set(),
-        unitsMax: Infinity,
-      });
-      new Retention(parts, memory).gather(transaction);
-      return transaction.isEmpty();
+      return nothingForgotten(memory, { upToMs: () => Infinity });
     },
+  },
+  {
+    wrong: 'a key is forgotten while copies that were published in its time wait to be admitted',
+    holds: () => nothingForgotten(new Memory(new MemoryIndex(1), 0, 'own'), { upToMs: () => 1 }),
   },
   {
     wrong: 'a transaction takes more than a batch may have',

@@ -44,7 +44,7 @@ const KEY_BYTES_MAX = 64 * 1024;
 const BEGINNING_BYTES = 1024;
 /** Kept of the headers of one that is larger, unless they are long themselves: answers carry them on. */
 const ANSWER_HEADERS = ['ce_id', 'traceparent', 'tracestate', 'correlation-id'];
-/** What lies in a larger piece of memory is copied out of it, so that it does not keep all of that. */
+/** Bytes in a larger buffer are copied out of it, so that they do not keep all of it in memory. */
 const SHARED_BYTES_MAX = 1024 * 1024;
 
 export function inputMessage(message: ClientMessage): InputMessage {

@@ -24,6 +24,13 @@ export interface TopicStart extends InputBounds {
   readonly committedOffset: bigint | null;
 }
 
+/** All that was published before the instant lies before the ends. */
+export interface WrittenTopic {
+  readonly atMs: number;
+  /** By partition. */
+  readonly ends: ReadonlyMap<number, bigint>;
+}
+
 /** A member of the group. */
 export interface MemberDescription {
   readonly clientId: string;
@@ -44,6 +51,7 @@ export class TopicOffsets {
   readonly #groupId: string;
   readonly #clock: Clock;
   readonly #ends = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
+  readonly #written = new Map<string, { askedMs: number; answer: Promise<WrittenTopic> }>();
   readonly #ids = new Map<string, { askedMs: number; answer: Promise<string | null> }>();
   readonly #members = new Map<string, { askedMs: number; answer: Promise<MemberDescription[]> }>();
   readonly #committedAnswers = new Map<string, { askedMs: number; answer: Promise<Map<number, bigint>> }>();
@@ -70,6 +78,14 @@ export class TopicOffsets {
   async highWatermarks(topic: string): Promise<Map<number, bigint>> {
     const offsets = await this.#ask((admin) => admin.fetchTopicOffsets(topic, { isolationLevel: READ_UNCOMMITTED }));
     return new Map(offsets.map(({ partition, high }) => [partition, BigInt(high)]));
+  }
+
+  /** How far the topic was written at an instant of our clock. */
+  written(topic: string): Promise<WrittenTopic> {
+    return this.#shared(this.#written, topic, async () => {
+      const atMs = this.#clock.nowMs();
+      return { atMs, ends: await this.highWatermarks(topic) };
+    });
   }
 
   /** Of the group, those that have yet to join again included. */

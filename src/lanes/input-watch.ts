@@ -1,5 +1,5 @@
 /**
- * Looks from time to time whether the broker still has what is read, and stops those under whom a topic
+ * Checks now and then that the broker still has what is read, and stops readers whose topic
  * was forced to jump (forced-jumps.ts). Commits do not wait for it.
  *
  *   started -> looks, one after the other: where readers stand -> brokers asked, once per topic -> compared -> stopped
@@ -33,7 +33,7 @@ type Findings = Map<string, { kind: ForcedJump['kind']; sinceMs: number }>;
 
 /** Between looks; each costs a few requests per topic, whatever the number of lanes. */
 const LOOK_MS = 5_000;
-/** A process that was frozen has not looked meanwhile, and an answer of before that tells of before that. */
+/** A frozen process has not looked meanwhile, and an earlier answer tells only of the time before. */
 const LOOK_GAP_MS_MAX = 2 * LOOK_MS;
 
 export class InputWatch {

@@ -32,7 +32,7 @@ const STEP_MS = 50;
 /** Between attempts to acquire. */
 const ACQUIRE_AGAIN_MS = 300;
 
-/** Each attempt at the lane has a writer of its own: what belongs to another than the state's is void. */
+/** Each attempt at the lane has its own writer: what belongs to any but the state's writer is void. */
 type State =
   | { readonly stage: 'closed' }
   | { readonly stage: 'acquiring'; readonly writer: LaneWriter }

@@ -36,7 +36,7 @@ interface Window {
 }
 
 /**
- * Where is looked, one window after the other; they overlap by a minute, so that nothing falls between them by a rounded
+ * Windows, searched one after the other; they overlap by a minute, so that nothing falls between them by a rounded
  * time. A quote's transaction is as old as the quote, which lives minutes; an hour to either side leaves room for clocks
  * that differ. Each has an end: a look-up of long ago must not page through everything since.
  */

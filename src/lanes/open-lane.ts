@@ -13,6 +13,7 @@ import type { Entry } from '../ledger/entry.ts';
 import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import { AdmittedTime } from './admitted-time.ts';
 import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';
 import { Attempts } from './attempts.ts';
@@ -90,7 +91,12 @@ export class OpenLane {
       decisions: new Decisions(shared),
       observations: new Observations(shared),
     };
-    this.#retention = new Retention(parts, this.#memory);
+    const admitted = new AdmittedTime({
+      ...parts,
+      topics: parts.commandTypes.map((type) => parts.topics.commands[type]),
+      positions: () => this.#inputs.positions(),
+    });
+    this.#retention = new Retention(parts, this.#memory, admitted);
     const wake = (): void => this.wake();
     ownership.writer.onBroken(wake);
     this.#timers = new Timers(parts.clock, longestWaitMs(parts.policy), wake);

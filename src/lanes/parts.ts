@@ -33,7 +33,7 @@ export interface LaneParts extends LaneSettings {
   readonly groupId: string;
   readonly committer: Pick<Committer, 'writer' | 'fence' | 'fenced'>;
   readonly member: Pick<GroupMember, 'seek' | 'resume' | 'isConfirmedSinceMs'>;
-  readonly offsets: Pick<TopicOffsets, 'startOf'>;
+  readonly offsets: Pick<TopicOffsets, 'startOf' | 'written'>;
   /** Whether the process is a member of the group, as Kafka knows it. */
   readonly isMember: (processId: string) => Promise<boolean>;
   /** Of the topic that the index was made from; null: brokers do not know ids. */

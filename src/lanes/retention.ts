@@ -6,9 +6,12 @@
  * alone. Rows are as young as the younger of two clocks says, that of the process which wrote them and the broker's
  * (lane-store.ts); and now is the earlier of our wall clock and the latest time that a broker gave to a record of the lane.
  *
+ * A key is kept, too, while a copy that was published in its time may still wait to be admitted (admitted-time.ts).
+ *
  * The index may lag behind what the lane has committed: what the lane's memory knows more of stays.
  */
 import type { LedgerTimes } from '../store/ledger-index.ts';
+import type { AdmittedTime } from './admitted-time.ts';
 import type { Memory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
 import type { LaneTransaction } from './transaction.ts';
@@ -26,12 +29,14 @@ const LOOK_ON_MS = 200;
 export class Retention {
   readonly #parts: RetentionParts;
   readonly #memory: Memory;
+  readonly #admitted: Pick<AdmittedTime, 'upToMs'>;
   readonly #lookMs: number;
   #nextLookMs = 0;
 
-  constructor(parts: RetentionParts, memory: Memory) {
+  constructor(parts: RetentionParts, memory: Memory, admitted: Pick<AdmittedTime, 'upToMs'>) {
     this.#parts = parts;
     this.#memory = memory;
+    this.#admitted = admitted;
     this.#lookMs = Math.min(LOOK_MS_MAX, parts.retention.doneMs / LOOKS_PER_RETENTION);
   }
 
@@ -40,16 +45,18 @@ export class Retention {
     const { clock, index, lane } = this.#parts;
     if (clock.monotonicMs() < this.#nextLookMs || transaction.isFull()) return;
     const wallMs = clock.nowMs();
+    const isAnyOld = index.expired(lane, this.#before(wallMs, wallMs), 1).length > 0;
     const nowMs = Math.min(wallMs, index.checkpoint(lane).timestampMs);
-    const keys = index.expired(lane, this.#before(nowMs), TOMBSTONES_MAX);
+    const before = isAnyOld ? this.#before(nowMs, Math.min(nowMs, this.#admitted.upToMs())) : null;
+    const keys = before === null ? [] : index.expired(lane, before, TOMBSTONES_MAX);
     for (const key of keys) if (!this.#memory.isAhead(key)) transaction.forget(key);
     // A lane that is idle hears of the broker's time by a record of its own.
-    if (keys.length === 0 && index.expired(lane, this.#before(wallMs), 1).length > 0) transaction.want();
+    if (isAnyOld && keys.length === 0) transaction.want();
     this.#nextLookMs = clock.monotonicMs() + (keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_ON_MS);
   }
 
-  #before(nowMs: number): LedgerTimes {
+  #before(nowMs: number, admittedMs: number): LedgerTimes {
     const { doneMs, transactionMs } = this.#parts.retention;
-    return { doneMs: nowMs - doneMs, transactionMs: nowMs - transactionMs };
+    return { doneMs: admittedMs - doneMs, transactionMs: nowMs - transactionMs };
   }
 }

@@ -15,7 +15,7 @@ interface Submission {
   readonly settle: { resolve: () => void; reject: (error: Error) => void };
 }
 
-/** Who submits awaits the commit; more at once than this is a fault of the submitter. */
+/** A submitter awaits the commit; more at once than this is the submitter's fault. */
 const WAITING_MAX = 32;
 
 /** The lane is not open, or was lost before the records were known to be committed. */

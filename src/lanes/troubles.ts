@@ -63,7 +63,7 @@ export interface Attempted {
   readonly soleMessage: { readonly topic: string; readonly offset: bigint } | null;
 }
 
-/** The process's producer broke at the commit of another lane, or at one of several that no lane's messages need explain. */
+/** The process's producer broke at the commit of another lane, or of several, where no lane need be to blame. */
 export class LostWithOthersError extends Error {}
 
 export class Troubles {

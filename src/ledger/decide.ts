@@ -175,7 +175,7 @@ function accepted(
 ): Decision {
   const seen: Seen = { quote: verdict.quote, transaction: verdict.transaction };
   if (entry.step !== 'CREATE') {
-    const warnings = [...verdict.warnings, ...shownOtherwise(entry, verdict.transaction)];
+    const warnings = [...verdict.warnings, ...shownOtherwise(entry, verdict)];
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
   }
   const { quote } = verdict;

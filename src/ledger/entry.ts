@@ -27,7 +27,7 @@ export type Phase =
     }
   /** To be tried at `untilMs`. */
   | { readonly state: 'PARKED'; readonly untilMs: number; readonly reason: string }
-  /** Took effect or not: acted on not before `settleAtMs`. */
+  /** Took effect or not; not acted on before `settleAtMs`. */
   | {
       readonly state: 'DOUBTFUL';
       readonly settleAtMs: number;

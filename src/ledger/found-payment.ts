@@ -24,8 +24,8 @@ export function differencesFrom(entry: Entry, transaction: Transaction): string[
 }
 
 /**
- * @returns of what else than the command is about an answer speaks; null: of nothing else, as far as it shows. Accounts that
- *   differ are another payment's: an order of it would move the wrong money.
+ * @returns what an answer is about, where not what was asked for; null: nothing else, as far as it shows. Accounts that
+ *   differ are another payment's: executing it would move the wrong money.
  */
 export function otherThanAsked(
   entry: Entry,
@@ -49,14 +49,18 @@ function isOfOtherAccounts(entry: Entry, { destination, source }: Quote): boolea
   return differences.length > 0;
 }
 
-/** @returns warnings: where the answer to a transfer-in shows the payment otherwise than it was asked for */
-export function shownOtherwise(entry: Entry, transaction: Transaction | null): string[] {
+/** @returns warnings: where the answer shows what was paid, or executed, otherwise than it was asked for */
+export function shownOtherwise(
+  entry: Entry,
+  { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
+): string[] {
   const fields = entry.commandType === 'transfer-in' ? keptFields('transfer-in', entry) : null;
-  if (fields === null || transaction === null) return [];
+  const asked = entry.quoted ?? OPERATIONS[operationOf(entry)].lookUp?.subject(entry);
   const differences = differing([
-    ['source account', fields.source.accountId, transaction.source?.accountId],
-    ['destination account', fields.destination.accountId, transaction.destination?.accountId],
-    ['amount', fields.amount?.toString(), transaction.receivedAmount?.amount?.toString()],
+    ['source account', fields?.source.accountId, transaction?.source?.accountId],
+    ['destination account', fields?.destination.accountId, transaction?.destination?.accountId],
+    ['amount', fields?.amount?.toString(), transaction?.receivedAmount?.amount?.toString()],
+    ['transaction', asked?.transactionId, quote?.transactionId],
   ]);
   return differences.map((name) => `the answer shows another ${name} than the command`);
 }

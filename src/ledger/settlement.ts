@@ -30,7 +30,7 @@ export function settlementOf(
   return OPERATIONS[operation].settlement(policy.idempotentOperations.has(operation), isImmediate);
 }
 
-/** From when on a look-up shows what became of a call that was over by `endedMs`: it must have had its time to happen. */
+/** The earliest time at which a look-up shows what became of a call over by `endedMs`: it needs time to happen. */
 export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settlingTimeMs'>): number {
   return endedMs + policy.settlingTimeMs;
 }

@@ -15,7 +15,7 @@ export type DeadLetterReason =
   /** A whole record batch, which cannot be decompressed or decoded. */
   | 'UNREADABLE_BATCH';
 
-/** The bytes that only the beginning of was kept of. */
+/** Bytes of which only the beginning was kept. */
 export interface CutBytes {
   readonly bytes: number;
   /** Lower-case hex. */

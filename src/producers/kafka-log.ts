@@ -16,7 +16,7 @@ const { logLevel } = kafkajs;
 
 /** Characters of a reason: kafkajs takes some from what others answered. */
 const PROBLEM_CHARACTERS_MAX = 500;
-/** How a group tells its members that it changes, or a coordinator that it is another; kafkajs joins again by itself. */
+/** How a group announces a rebalance, or that its coordinator is another; kafkajs joins again by itself. */
 const GROUP_CHANGES: readonly string[] = [
   'REBALANCE_IN_PROGRESS',
   'UNKNOWN_MEMBER_ID',

@@ -28,9 +28,12 @@ export interface Observation {
 /** Of a transaction or quote: longer ones are none, and could not be keys of the ledger. */
 export const ID_LENGTH_MAX = 1024;
 
-/** Key of the observation; null when there is nothing to observe. */
+/**
+ * Key of the observation, its transaction's id; null when there is nothing to observe. A quote that does not name its
+ * transaction is told of with that one: known by two names, its changes would be counted twice.
+ */
 export function observationKey(seen: { transaction: Transaction | null; quote: Quote | null }): string | null {
-  const id = seen.transaction?.id ?? seen.quote?.transactionId ?? seen.quote?.id ?? null;
+  const id = seen.transaction?.id ?? seen.quote?.transactionId ?? null;
   return id === null || id === '' || id.length > ID_LENGTH_MAX ? null : id;
 }
 

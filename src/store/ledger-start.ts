@@ -30,7 +30,7 @@ export interface OpenedLedger {
   readonly awayMsMax: number;
 }
 
-/** The rest is for reading on to the end, and for what clocks run apart. */
+/** The rest is for reading on to the end, and for clock drift. */
 const DELETIONS_SEEN_SHARE = 0.9;
 /** A shorter pause is no sign of anything, however the topic is configured: machines are busy. */
 const AWAY_MS_MIN = 5_000;

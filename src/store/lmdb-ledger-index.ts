@@ -160,7 +160,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return this.#guarded(lane, (store) => store.unknown());
   }
 
-  /** Those of the lane that were given first, at most as many as given, oldest first. */
+  /** The oldest of the lane, at most `limit`, oldest first. */
   oldestUnknown(lane: number, limit: number): UnknownResult[] {
     return this.#guarded(lane, (store) => store.oldestUnknown(limit));
   }

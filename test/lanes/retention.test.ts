@@ -1,6 +1,7 @@
 /** Forgetting: what is done for longer than the retention gets a tombstone, what may still matter does not. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Outcome } from '../../src/records/commands.ts';
+import { AdmittedTime } from '../../src/lanes/admitted-time.ts';
 import { Memory } from '../../src/lanes/memory.ts';
 import { Retention } from '../../src/lanes/retention.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
@@ -18,11 +19,14 @@ const RETENTION = { doneMs: 500_000, transactionMs: 500_000 };
 let directory: string;
 let opened: OpenIndex;
 let clockMs = NOW_MS;
+/** Up to when all that was published is in the ledger. */
+let admittedMs = Infinity;
 const clock = { nowMs: () => clockMs, monotonicMs: () => clockMs };
 beforeEach(async () => {
   directory = temporaryDirectory();
   opened = await openIndex(directory);
   clockMs = NOW_MS;
+  admittedMs = Infinity;
 });
 afterEach(async () => {
   await opened.index.close();
@@ -50,7 +54,9 @@ const entry = (of: Entry, writtenMs = 0): LedgerRecord => entryRecord(of, 0n, wr
 const brokerSays = (timeMs: number): void => apply(positionRecord('token', 1, 0n, timeMs));
 
 function retentionOf(memory: Memory): Retention {
-  return new Retention({ lane: 0, index: opened.index, clock, retention: RETENTION }, memory);
+  return new Retention({ lane: 0, index: opened.index, clock, retention: RETENTION }, memory, {
+    upToMs: () => admittedMs,
+  });
 }
 
 /** Keys of the tombstones that a transaction writes. */
@@ -89,6 +95,38 @@ test('entries that are done and transactions at rest are forgotten when they are
   brokerSays(NOW_MS);
   const forgotten = tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')));
   expect(forgotten).toEqual(['c:old', 'c:refused', 't:completed', 't:spare-quote']);
+});
+
+test('a key is kept while a copy that was published in its time may wait to be admitted', async () => {
+  apply(entry(done('paid', OLD_MS)), state('completed', { status: 'COMPLETED', seenEndedMs: OLD_MS }));
+  brokerSays(NOW_MS);
+  admittedMs = OLD_MS + RETENTION.doneMs;
+  expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual(['t:completed']);
+  admittedMs += 1;
+  expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual(['c:paid', 't:completed']);
+});
+
+test('all is admitted up to an instant once the lane has committed what was written by then', async () => {
+  let positions = new Map([
+    ['one', 5n],
+    ['two', 7n],
+  ]);
+  let asked = 0;
+  const offsets = {
+    written: async (topic: string) => {
+      asked += 1;
+      return { atMs: NOW_MS, ends: new Map([[0, topic === 'one' ? 5n : 9n]]) };
+    },
+  };
+  const parts = { lane: 0, topics: ['one', 'two'], offsets, positions: () => positions, clock };
+  const admitted = new AdmittedTime(parts);
+  expect(admitted.upToMs()).toBe(-Infinity);
+  await new Promise(setImmediate);
+  expect(admitted.upToMs()).toBe(-Infinity);
+  positions = new Map([...positions, ['two', 9n]]);
+  expect(admitted.upToMs()).toBe(NOW_MS);
+  // The next instant is asked for by then, and not before.
+  expect(asked).toBe(3);
 });
 
 test('what the lane has committed since counts, though the index does not show it yet', () => {

@@ -462,6 +462,16 @@ describe('an answer that need not be the service\u2019s word', () => {
     expect(shownAs(777n)).toEqual(['the answer shows another amount than the command']);
   });
 
+  test('an answer that names another transaction than the execution of its quote is passed on with a warning', () => {
+    const warningsFor = (transactionId: string): string[] => {
+      const quote = readQuote({ id: 'Quote:1', transactionId })?.value ?? null;
+      const decision = answered(entryAt('execute-quote'), { ...ACCEPTED, quote, transaction: null });
+      return resultOf(decision).warnings;
+    };
+    expect(warningsFor('Transaction:1')).toEqual([]);
+    expect(warningsFor('Transaction:7')).toEqual(['the answer shows another transaction than the command']);
+  });
+
   test('a call in doubt is repeated once more before its time limit, and given up at the limit, not after it', () => {
     const late = { ...inDoubt(entryAt('transfer-in')), waits: 9, deadlineMs: 15_000 };
     const lastTry = entryOf(answered(late, LOST));

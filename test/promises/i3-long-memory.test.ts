@@ -1,4 +1,5 @@
 /** Invariant I3 over long times: a key stays known as long as promised, whatever clocks say and however old a store is. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
 import { expect, inject, test as base } from 'vitest';
 import { readSomeSettings } from '../../src/config.ts';
@@ -10,6 +11,7 @@ import {
   topicDefinitions,
   type TopicDefinition,
 } from '../../src/producers/topic-definitions.ts';
+import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import { transferInOf } from '../support/commands.ts';
 import { Stack } from '../support/stack.ts';
 import { eventually } from '../support/watch.ts';
@@ -84,6 +86,51 @@ test('a process whose clock is eight days fast makes no key forgotten: a copy ge
   const copy = stack.journal.results('kept')[1];
   expect(copy?.headers['replayed']).toBe('true');
   expect(copy?.value).toEqual(value);
+});
+
+test('a copy that was published in time is answered as one, however long it could not be read', async () => {
+  const [kafkaBrokers, schemaRegistryUrl] = [inject('kafkaBrokers'), inject('schemaRegistryUrl')];
+  const ages = COMMAND_TYPES.map((type) => `${type}=7s`).join(',');
+  const settings = { LEDGER_RETENTION: '8s', API_IDEMPOTENCY_RETENTION: '8s', COMMAND_MAX_AGE: ages };
+  const stack = await Stack.open({ name: 'waiting', kafkaBrokers, schemaRegistryUrl, lanes: 1, settings });
+  const isCommands = ({ topic }: TopicDefinition): boolean => Object.values(stack.topics.commands).includes(topic);
+  try {
+    // Looked at when a process starts; then they are kept long enough for this test.
+    await configure(stack, { 'retention.ms': '8000' }, isCommands);
+    await stack.startProcessor();
+    await configure(stack, { 'retention.ms': String(DAY_MS) }, isCommands);
+    await publish(stack, 'paid');
+    await stack.journal.result('paid');
+    // Readers get nothing behind a transaction that its publisher leaves open.
+    const publisher = stack.kafka.producer({ transactionalId: `${stack.settings.TOPIC_PREFIX}-publisher` });
+    await publisher.connect();
+    const transaction = await publisher.transaction();
+    const topic = stack.topics.commands['transfer-in'];
+    await transaction.send({ topic, messages: [{ key: 'taken-back', value: '{}', partition: 0 }] });
+    await publish(stack, 'paid');
+    // The lane goes on with other commands, so that it hears how late it is.
+    for (let second = 0; second < 14; second += 1) {
+      await stack.publisher.publish('reject-transaction', `other-${second}`, { transactionId: 'Transaction:none' });
+      await stack.journal.result(`other-${second}`);
+      await sleep(1_000);
+    }
+    await transaction.abort();
+    await publisher.disconnect();
+    await stack.journal.until(
+      () => stack.journal.results('paid').length === 2,
+      () => 'the answer to the copy',
+    );
+    expect(stack.journal.results('paid')[1]?.headers['replayed']).toBe('true');
+    expect((await stack.service.effects()).operations['transfer-in']['paid']).toMatchObject({ calls: 1, effects: 1 });
+    // In its own time it is forgotten.
+    await eventually(
+      async () => (await stack.readLedger()).filter(({ key, value }) => key?.toString() === 'c:paid' && value === null),
+      (tombstones) => tombstones.length > 0,
+      'the key to be forgotten',
+    );
+  } finally {
+    await stack.close();
+  }
 });
 
 test(

@@ -214,6 +214,13 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     among: ['clocks'],
   },
   {
+    name: 'a key is forgotten while its copies wait',
+    file: 'lanes/retention.ts',
+    find: 'Math.min(nowMs, this.#admitted.upToMs())',
+    replace: 'nowMs',
+    isToldDirectly: true,
+  },
+  {
     name: 'what the index does not show yet is forgotten',
     file: 'lanes/retention.ts',
     find: 'if (!this.#memory.isAhead(key)) ',

@@ -112,7 +112,7 @@ export function placeName({ topic, partition }: { topic: string; partition: numb
   return `${topic}/${partition}`;
 }
 
-/** A header without a value is kept as an empty one; one named as what every object has is not what kafkajs' types say. */
+/** A header without a value is kept as an empty one; one named like a member of every object defies kafkajs' types. */
 function headersOf(given: object): Record<string, Buffer[]> {
   return Object.fromEntries(
     Object.entries(given).map(([name, value]: [string, unknown]) => {

@@ -114,7 +114,7 @@ class RunningReader implements TopicReader {
     this.#options = options;
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     this.ended = promise;
-    // Who does not look at `ended` must not be ended by it.
+    // Callers that ignore `ended` must not be ended by it.
     this.ended.catch(() => undefined);
     this.#settle = { resolve: () => resolve(undefined), reject };
     for (const { topic, partition, low, high } of bounds) {
