@@ -6,6 +6,7 @@ import { ClaimLimits } from '../../src/lanes/claim-limits.ts';
 import { readMessage } from '../../src/consumers/command-intake.ts';
 import { forcedJumpOf } from '../../src/lanes/forced-jumps.ts';
 import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
+import type { PositionRecord } from '../../src/ledger/ledger-records.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
@@ -48,20 +49,38 @@ function withUnknownField(): unknown {
   return writerSchema([JSON.stringify(schema)], readerRecord('TransferIn', true)).read(bytes);
 }
 
-/** A lane's inputs, one of which has passed five records that are for no reader. */
-async function passedOver(): Promise<{ next: bigint | undefined; wanted: number }> {
-  let nowMs = 0;
-  let wanted = 0;
-  const topics = topicNames('test');
-  const topic = topics.commands['transfer-in'];
+const topics = topicNames('test');
+const TRANSFERS = topics.commands['transfer-in'];
+
+function inputsOf(monotonicMs: () => number): Inputs {
   const parts = {
     lane: 0,
     topics,
     commandTypes: ['transfer-in'],
     member: { seek: silence, resume: silence },
-    clock: { monotonicMs: () => nowMs },
+    clock: { monotonicMs },
+    ledgerTopicId: () => 'new',
   };
-  const inputs = new Inputs(parts as unknown as LaneParts, silence);
+  return new Inputs(parts as unknown as LaneParts, silence);
+}
+
+/** Whether a lane begins with this position in the ledger, of which the group has read five commands. */
+async function begins(known: PositionRecord | undefined): Promise<boolean> {
+  const start = { lowOffset: 0n, highOffset: 9n, topicId: null, committedOffset: 5n };
+  return inputsOf(() => 0)
+    .startPositions(new Map([[TRANSFERS, start]]), known, () => true)
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
+/** A lane's inputs, one of which has passed five records that are for no reader. */
+async function passedOver(): Promise<{ next: bigint | undefined; wanted: number }> {
+  let nowMs = 0;
+  let wanted = 0;
+  const topic = TRANSFERS;
+  const inputs = inputsOf(() => nowMs);
   inputs.open(new Map([topic, topics.operatorDecisions, topics.observations].map((name) => [name, 0n])), null);
   inputs.moved(inputs.next(new Map()));
   inputs.passFiltered(topic, 0n, 4n);
@@ -120,6 +139,18 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
       const next = careful.before('two', 0n).then(() => true);
       return Promise.race([next, new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 20))]);
     },
+  },
+  {
+    wrong: 'a lane goes on with a ledger that was made again',
+    holds: async () => {
+      const known = { token: 'token', commit: 1, next: { [TRANSFERS]: 5n } };
+      const isSameRead = await begins({ ...known, topicIds: { [topics.ledger]: 'new' } });
+      return isSameRead && !(await begins({ ...known, topicIds: { [topics.ledger]: 'former' } }));
+    },
+  },
+  {
+    wrong: 'a lane begins anew where the group has read on, for the ledger has no position',
+    holds: async () => !(await begins(undefined)),
   },
   {
     wrong: 'records that are for no reader stay in front of what the ledger says of a lane',

@@ -57,6 +57,20 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
     among: ['leaders'],
   },
   {
+    name: 'a ledger that was made again is used',
+    file: 'lanes/inputs.ts',
+    find: 'knownLedgerId !== undefined && knownLedgerId !== ledgerId',
+    replace: 'Number.isNaN(0)',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a ledger without a position is begun anew',
+    file: 'lanes/inputs.ts',
+    find: 'position === undefined && committedOffset !== null && committedOffset > lowOffset',
+    replace: 'Number.isNaN(0)',
+    isToldDirectly: true,
+  },
+  {
     name: 'records that are for no reader are not stepped over in the ledger',
     file: 'lanes/inputs.ts',
     find: '[...handled, ...passed]',
