@@ -57,7 +57,7 @@ async function taken(
     processId: 'own',
     policy: { apiTimeoutMs: 0 },
     index,
-    reader: { seen: async () => between[takings] ?? [] },
+    reader: { seen: async () => between[takings] ?? [], position: () => 0n },
     clock: { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS },
     log: { warn: silence, error: silence },
     isMember: async () => false,
@@ -81,7 +81,36 @@ async function taken(
   return { fences, takings, withdrawals };
 }
 
+/** Takes a lane whose ledger, read to its end, does not have our record. */
+async function takenUnseen(): Promise<unknown> {
+  const parts = {
+    lane: 0,
+    groupId: 'group',
+    processId: 'own',
+    policy: { apiTimeoutMs: 0 },
+    topics: { ledger: 'ledger' },
+    index: new MemoryIndex(1),
+    reader: { seen: () => new Promise(silence), position: () => 9n },
+    offsets: { written: async () => ({ atMs: NOW_MS, ends: new Map([[0, 9n]]) }) },
+    clock: { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS },
+    committer: { fenced: () => new Set() },
+  };
+  const writer = { transactionalId: 'group-process-own', own: silence };
+  return acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, () => true);
+}
+
 export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
+  {
+    wrong: 'a lane waits for a record of its own that compaction has taken away',
+    holds: async () => {
+      const late = new Promise<string>((resolve) => setTimeout(() => resolve('late'), 5_000).unref());
+      const ended = takenUnseen().then(
+        () => 'taken',
+        () => 'tried again',
+      );
+      return (await Promise.race([ended, late])) === 'tried again';
+    },
+  },
   {
     wrong: 'who claimed a lane before its last owner, and was fenced by nobody, may go on writing',
     holds: async () => {

@@ -158,6 +158,7 @@ class World {
     await this.#askAgain();
     await this.#decide();
     if (this.#scenario.disturbed.has('absence')) await this.#absence();
+    await this.#until(() => !this.#fleet.isTakingLanes());
     const stoppedLanes = this.#fleet.stoppedLanes();
     this.#fleet.end();
     await this.#rest();

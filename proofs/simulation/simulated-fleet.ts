@@ -79,6 +79,11 @@ export class SimulatedFleet implements Disturber {
     return new Map(this.#processes.flatMap((process) => [...(process?.stoppedLanes() ?? [])]));
   }
 
+  /** Lanes of which nobody knows yet whether they wait for an operator. */
+  isTakingLanes(): boolean {
+    return this.#processes.some((process) => process?.isTakingLanes() ?? false);
+  }
+
   /** All processes are gone, and none comes. */
   leave(): void {
     this.#isAway = true;

@@ -73,6 +73,11 @@ export class SimulatedProcess implements Caller {
     return new Map(lanes.map(([lane, { stoppedReason }]) => [lane, stoppedReason ?? '']));
   }
 
+  /** A lane of it is neither open nor stopped yet. */
+  isTakingLanes(): boolean {
+    return [...(this.#lanes?.status().lanes.values() ?? [])].some(({ stage }) => stage === 'acquiring');
+  }
+
   /** Ends in order, as on SIGTERM. */
   end(whenEnded: () => void): void {
     this.isStopping = true;

@@ -23,6 +23,8 @@ export const RELEASE_MARGIN_MS = 2_000;
 const COURTESY_STEP_MS = 50;
 /** Longest restore, a store that was lost included: some ten thousand keys a second are read. */
 const RESTORE_DEADLINE_MS = 600_000;
+/** A record that is not seen by then may be gone. Longer than an answer of the brokers is shared, for it must not be older. */
+const SUPERSEDED_AFTER_MS = 1_000;
 /** Takings in a row at which other owners turned up. */
 const TAKINGS_MAX = 3;
 
@@ -67,7 +69,29 @@ async function take(
       .map((claim) => idOf(parts, claim))
       .filter((id) => fenced.has(id)),
   );
-  return { token, between: await seen, fenced };
+  return { token, between: await seenUnlessSuperseded(parts, seen), fenced };
+}
+
+/** Our record may never be seen: where others took the lane after us, compaction leaves theirs alone. */
+async function seenUnlessSuperseded(
+  { lane, offsets, reader, topics }: LaneParts,
+  seen: Promise<readonly Claimant[]>,
+): Promise<readonly Claimant[]> {
+  let isOver = false;
+  const superseded = async (): Promise<readonly Claimant[]> => {
+    await sleep(SUPERSEDED_AFTER_MS);
+    const written = isOver ? null : await offsets.written(topics.ledger).catch(() => null);
+    const end = written?.ends.get(lane);
+    if (end === undefined) return seen;
+    while (!isOver && reader.position(lane) < end) await sleep(COURTESY_STEP_MS);
+    if (isOver) return seen;
+    throw new Error('others have taken the lane since');
+  };
+  try {
+    return await Promise.race([seen, superseded()]);
+  } finally {
+    isOver = true;
+  }
 }
 
 /** Others that may write to the lane, as far as the ledger has been read. */

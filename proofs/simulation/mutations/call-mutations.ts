@@ -38,8 +38,15 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'an owner that was fenced after our record counts as fenced before it',
     file: 'lanes/ownership.ts',
-    find: 'between: await seen, fenced }',
-    replace: 'between: await seen, fenced: committer.fenced() }',
+    find: 'between: await seenUnlessSuperseded(parts, seen), fenced }',
+    replace: 'between: await seenUnlessSuperseded(parts, seen), fenced: committer.fenced() }',
+    isToldDirectly: true,
+  },
+  {
+    name: 'an owner waits for its record, though others came later and compaction took it away',
+    file: 'lanes/ownership.ts',
+    find: "throw new Error('others have taken the lane since');",
+    replace: 'return seen;',
     isToldDirectly: true,
   },
   {
@@ -59,7 +66,7 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a new owner does not read the ledger to its end',
     file: 'lanes/ownership.ts',
-    find: 'between: await seen, fenced }',
+    find: 'between: await seenUnlessSuperseded(parts, seen), fenced }',
     replace: 'between: [], fenced }',
   },
   {
