@@ -1,0 +1,90 @@
+/** What a command that arrives becomes, by what is known of its key. */
+import { describe, expect, test } from 'vitest';
+import { admit, intentOf, newEntry, type Admission, type Arrival } from '../../src/ledger/admission.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import { aPolicy, doneWith, entryAt } from './entries.ts';
+
+const policy = aPolicy();
+const place = { topic: 'topic', partition: 0, offset: 9n, timestampMs: 0 };
+const FIELDS = { quoteId: 'Quote:1', transactionId: null };
+
+function anArrival(changes: Partial<Arrival> = {}): Arrival {
+  return {
+    key: 'key-1',
+    commandType: 'execute-quote',
+    fingerprint: 'fingerprint',
+    commandId: 'id',
+    origin: place,
+    place,
+    carried: {},
+    deadlineMs: 10_000,
+    expiresAtMs: null,
+    content: { kind: 'valid', fieldsJson: '{"quoteId":"Quote:1"}', fields: FIELDS },
+    ...changes,
+  };
+}
+
+const unreadable = anArrival({ content: { kind: 'unreadable', problem: 'no JSON' } });
+const known = entryAt('execute-quote');
+
+function outcomeOf(admission: Admission): string | undefined {
+  return 'result' in admission ? admission.result.outcome : undefined;
+}
+
+describe('a key that is not known', () => {
+  test('is called for, when its command is valid and in time', () => {
+    const admission = admit(anArrival(), undefined, 9_999, policy);
+    if (admission.kind !== 'call') throw new Error(admission.kind);
+    const attempt = { attemptId: 'first', processId: 'process', nowMs: 9_999 };
+    expect(intentOf(admission.entry, attempt, policy)).toMatchObject({
+      attempts: 0,
+      firstSentMs: null,
+      phase: { state: 'INTENT', attemptId: 'first', atMs: 9_999, timeoutMs: policy.apiTimeoutMs },
+    });
+  });
+
+  test('is EXPIRED at its time limit, before anything is sent', () => {
+    const admission = admit(anArrival(), undefined, 10_000, policy);
+    if (admission.kind !== 'finish') throw new Error(admission.kind);
+    expect(admission.result).toMatchObject({ outcome: 'EXPIRED', attempts: 0, settledBy: 'PROCESSOR' });
+  });
+
+  test('is INVALID when its fields are wrong or its message cannot be read; the fields of the first are kept', () => {
+    const problems = [{ path: 'quoteId', message: 'is required' }];
+    const invalid = anArrival({ content: { kind: 'invalid', fieldsJson: '{}', problems } });
+    for (const arrival of [invalid, unreadable])
+      expect(outcomeOf(admit(arrival, undefined, 0, policy))).toBe('INVALID');
+    expect(newEntry(invalid, policy).fieldsJson).toBe('{}');
+    expect(newEntry(unreadable, policy).fieldsJson).toBeNull();
+  });
+
+  test('keeps in mind that its expires-at could not be read: nobody may have it tried again', () => {
+    const problems = [{ path: 'headers.expires-at', message: 'is no instant' }];
+    const invalid = anArrival({ content: { kind: 'invalid', fieldsJson: '{}', problems } });
+    expect(newEntry(invalid, policy).isExpiryUnreadable).toBe(true);
+    expect(newEntry(anArrival(), policy).isExpiryUnreadable).toBe(false);
+  });
+});
+
+describe('a key that is known', () => {
+  const states: [string, Entry][] = [
+    ['under way', known],
+    ['done', doneWith(known, 'ACCEPTED')],
+    ['not known to have been paid', doneWith(known, 'UNKNOWN')],
+  ];
+
+  test.each(states)('and %s: the same content is a copy, even after its time limit', (_state, entry) => {
+    expect(admit(anArrival(), entry, 99_999, policy)).toEqual({ kind: 'copy' });
+  });
+
+  test.each(states)('and %s: other content is a CONFLICT, which names no revision of the key', (_state, entry) => {
+    const admission = admit(anArrival({ fingerprint: 'other' }), entry, 0, policy);
+    if (admission.kind !== 'conflict') throw new Error(admission.kind);
+    expect(admission.result).toMatchObject({ outcome: 'CONFLICT', revision: 0 });
+  });
+
+  test('is never copied by what cannot be read, whatever its bytes', () => {
+    const admission = admit({ ...unreadable, fingerprint: known.fingerprint }, known, 0, policy);
+    expect(outcomeOf(admission)).toBe('CONFLICT');
+  });
+});
