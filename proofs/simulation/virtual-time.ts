@@ -12,6 +12,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import timersPromises from 'node:timers/promises';
 import type { Clock } from '../../src/clock.ts';
 import type { Draws } from './draws.ts';
+import { TimeQueue } from './time-queue.ts';
 
 /** A simulated process, as far as time is concerned. */
 export interface Owner {
@@ -25,9 +26,7 @@ export interface Owner {
 }
 
 interface Event {
-  atMs: number;
-  sequence: number;
-  owner: Owner | null;
+  readonly owner: Owner | null;
   /** Null: cancelled. */
   run: (() => void) | null;
 }
@@ -42,12 +41,11 @@ export class VirtualTime {
   /** Whose step runs. */
   current: Owner | null = null;
   events = 0;
-  readonly #heap: Event[] = [];
-  #sequence = 0;
+  readonly #queue = new TimeQueue<Event>();
 
   after(delayMs: number, owner: Owner | null, run: () => void): { cancel: () => void } {
-    const event: Event = { atMs: this.nowMs + Math.max(0, delayMs), sequence: (this.#sequence += 1), owner, run };
-    this.#push(event);
+    const event: Event = { owner, run };
+    this.#queue.put(this.nowMs + Math.max(0, delayMs), event);
     return { cancel: () => void (event.run = null) };
   }
 
@@ -71,13 +69,13 @@ export class VirtualTime {
   }
 
   /** The next event that anything comes of; what came due for a frozen owner is put by. */
-  #next(untilMs: number): (Event & { run: () => void }) | null {
+  #next(untilMs: number): { atMs: number; owner: Owner | null; run: () => void } | null {
     for (;;) {
-      const event = this.#pop(untilMs);
-      if (event === null) return null;
-      const { owner, run } = event;
+      const due = this.#queue.take(untilMs);
+      if (due === null) return null;
+      const { owner, run } = due.item;
       if (run === null || owner?.isAlive === false) continue;
-      if (owner?.isFrozen !== true) return { ...event, run };
+      if (owner?.isFrozen !== true) return { atMs: due.atMs, owner, run };
       owner.held.push(run);
     }
   }
@@ -125,37 +123,6 @@ export class VirtualTime {
       crypto.randomBytes = randomBytes;
       syncBuiltinESMExports();
     };
-  }
-
-  #push(event: Event): void {
-    const heap = this.#heap;
-    let index = heap.length;
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (isBefore(heap[parent]!, event)) break;
-      heap[index] = heap[parent]!;
-      index = parent;
-    }
-    heap[index] = event;
-  }
-
-  #pop(untilMs: number): Event | null {
-    const heap = this.#heap;
-    const first = heap[0];
-    if (first === undefined || first.atMs > untilMs) return null;
-    const last = heap.pop()!;
-    if (heap.length === 0) return first;
-    let index = 0;
-    for (;;) {
-      const left = 2 * index + 1;
-      if (left >= heap.length) break;
-      const child = left + 1 < heap.length && isBefore(heap[left + 1]!, heap[left]!) ? left + 1 : left;
-      if (isBefore(last, heap[child]!)) break;
-      heap[index] = heap[child]!;
-      index = child;
-    }
-    heap[index] = last;
-    return first;
   }
 }
 
@@ -213,10 +180,6 @@ function pick({
   clearImmediate,
 }: typeof globalThis) {
   return { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate };
-}
-
-function isBefore(left: Event, right: Event): boolean {
-  return left.atMs < right.atMs || (left.atMs === right.atMs && left.sequence < right.sequence);
 }
 
 function bytesOf(draws: Draws, size: number): Buffer {

@@ -1,16 +1,10 @@
 /** Time that passes only when everybody waits: a clock and its waits for code that takes them as arguments. */
+import { TimeQueue } from '../../proofs/simulation/time-queue.ts';
 import type { Clock } from '../../src/clock.ts';
-
-interface Waiting {
-  atMs: number;
-  sequence: number;
-  wake: () => void;
-}
 
 export class VirtualTime implements Clock {
   #nowMs: number;
-  #sequence = 0;
-  #waiting: Waiting[] = [];
+  readonly #waiting = new TimeQueue<() => void>();
 
   constructor(startMs: number) {
     this.#nowMs = startMs;
@@ -25,15 +19,7 @@ export class VirtualTime implements Clock {
   }
 
   at(atMs: number, wake: () => void): void {
-    const waiting = { atMs: Math.max(atMs, this.#nowMs), sequence: (this.#sequence += 1), wake };
-    let low = 0;
-    let high = this.#waiting.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (isBefore(waiting, this.#waiting[middle]!)) high = middle;
-      else low = middle + 1;
-    }
-    this.#waiting.splice(low, 0, waiting);
+    this.#waiting.put(Math.max(atMs, this.#nowMs), wake);
   }
 
   wait(ms: number): Promise<void> {
@@ -45,16 +31,11 @@ export class VirtualTime implements Clock {
     for (;;) {
       // Whatever can go on without time passing does so first.
       await new Promise((resolve) => setImmediate(resolve));
-      const next = this.#waiting[0];
-      if (next === undefined || next.atMs > untilMs) break;
-      this.#waiting.shift();
+      const next = this.#waiting.take(untilMs);
+      if (next === null) break;
       this.#nowMs = next.atMs;
-      next.wake();
+      next.item();
     }
     this.#nowMs = untilMs;
   }
-}
-
-function isBefore(left: Waiting, right: Waiting): boolean {
-  return left.atMs < right.atMs || (left.atMs === right.atMs && left.sequence < right.sequence);
 }
