@@ -62,12 +62,10 @@ async function take(
   seen.catch(() => undefined);
   const fenced = new Set(committer.fenced());
   const owner = { token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) };
+  const claimants = index.claims(lane).map((claim) => idOf(parts, claim));
   await writer.own(
     owner,
-    index
-      .claims(lane)
-      .map((claim) => idOf(parts, claim))
-      .filter((id) => fenced.has(id)),
+    claimants.filter((id) => fenced.has(id)),
   );
   return { token, between: await seenUnlessSuperseded(parts, seen), fenced };
 }
