@@ -1,22 +1,9 @@
 /**
- * The commands of the demo: their keys and fields, and the accounts they name. Account ids avoid the last three digits
- * to which the sandbox gives a meaning. Amounts are in the smallest unit of their currency.
+ * The fields of the demo's commands, and the accounts they name. Account ids avoid the last three digits to which the
+ * sandbox gives a meaning. Amounts are in the smallest unit of their currency.
  */
 import type { CommandInput } from '../../src/client/command-input.ts';
 import type { AccountSeed } from '../sandbox/state.ts';
-
-/** What each step of the demo sends under; two copies and a misuse share the key of the transfer-in. */
-export const KEYS = {
-  quote: 'quote-1',
-  execution: 'execution-1',
-  immediate: 'immediate-1',
-  transferIn: 'transfer-in-1',
-  payment: 'uma-payment-1',
-  rejection: 'rejection-1',
-  shortQuote: 'short-quote-1',
-  lateExecution: 'late-execution-1',
-  unreadable: 'unreadable-1',
-} as const;
 
 const ALICE = 'InternalAccount:alice';
 const BOB = 'ExternalAccount:bob';
@@ -38,8 +25,8 @@ export const QUOTE: CommandInput<'create-quote'> = {
   destination: { destinationType: 'ACCOUNT', accountId: BOB },
   lockedCurrencySide: 'SENDING',
   lockedCurrencyAmount: 25_000n,
-  description: 'Demo: a quote that is executed',
 };
+export const SHORT_QUOTE: CommandInput<'create-quote'> = { ...QUOTE, lockedCurrencyAmount: 1_000n };
 
 export const IMMEDIATE_QUOTE: CommandInput<'create-quote'> = {
   source: { sourceType: 'ACCOUNT', accountId: ALICE },
@@ -47,7 +34,6 @@ export const IMMEDIATE_QUOTE: CommandInput<'create-quote'> = {
   lockedCurrencySide: 'RECEIVING',
   lockedCurrencyAmount: 12_345n,
   immediatelyExecute: true,
-  description: 'Demo: quoted and executed by one command',
 };
 
 export const TRANSFER_IN: CommandInput<'transfer-in'> = {
@@ -55,7 +41,6 @@ export const TRANSFER_IN: CommandInput<'transfer-in'> = {
   destination: { accountId: ALICE },
   amount: 40_000n,
 };
-
 export const OTHER_TRANSFER_IN: CommandInput<'transfer-in'> = { ...TRANSFER_IN, amount: 99_999n };
 
 export const UMA_PAYMENT: CommandInput<'simulate-uma-receive'> = {
@@ -63,12 +48,6 @@ export const UMA_PAYMENT: CommandInput<'simulate-uma-receive'> = {
   receivingCurrencyCode: 'USD',
   receivingCurrencyAmount: 7_500n,
   customerId: 'Customer:alice',
-};
-
-export const SHORT_QUOTE: CommandInput<'create-quote'> = {
-  ...QUOTE,
-  lockedCurrencyAmount: 1_000n,
-  description: 'Demo: a quote that expires before it is executed',
 };
 
 /** Neither Avro in the registry's framing nor JSON. */

@@ -1,71 +1,46 @@
-/**
- * All that arrives during the demo, in the order of arrival: what the table shows is what the checks judge.
- *
- * Stages: open -> (end) no wait goes on. Waits look at what has arrived already, too; each has a limit, and all of them
- * end at once when the journal ends (the processor died, Ctrl-C, the demo's own time is over).
- */
-import type { PaymentEvent } from '../../src/client/index.ts';
+/** All that is published and arrives during the demo, in its order: what the table shows is what the checks judge. */
+import { EventEmitter, once } from 'node:events';
+import type { CommandType, PaymentEvent } from '../../src/client/index.ts';
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 
-export type Arrival = PaymentEvent | { kind: 'dead-letter'; record: TopicRecord };
+export type JournalEntry =
+  | PaymentEvent
+  | { kind: 'command'; key: string; type: CommandType; note: string }
+  | ({ kind: 'dead-letter'; key: string } & Pick<TopicRecord, 'headers' | 'value'>);
 
-export type Waited<Value> = { kind: 'seen'; value: Value } | { kind: 'missing'; reason: string };
+type EntryOf<Kind> = Extract<JournalEntry, { kind: Kind }>;
 
-interface Wait {
-  look: (arrival: Arrival) => void;
-  giveUp: (reason: string) => void;
-}
+export class Journal extends EventEmitter<{ entry: [JournalEntry] }> {
+  readonly #entries: JournalEntry[] = [];
+  readonly #end = new AbortController();
 
-export class Journal {
-  readonly #arrivals: Arrival[] = [];
-  readonly #waits = new Set<Wait>();
-  readonly #onArrival: (arrival: Arrival) => void;
-  #endedBecause: string | null = null;
-
-  /** @param onArrival called for each arrival, before the waits look at it */
-  constructor(onArrival: (arrival: Arrival) => void) {
-    this.#onArrival = onArrival;
+  add(entry: JournalEntry): void {
+    this.#entries.push(entry);
+    this.emit('entry', entry);
   }
 
-  get arrivals(): readonly Arrival[] {
-    return this.#arrivals;
+  ofKind<Kind extends JournalEntry['kind']>(kind: Kind): EntryOf<Kind>[] {
+    return this.#entries.filter((entry): entry is EntryOf<Kind> => entry.kind === kind);
   }
 
-  add(arrival: Arrival): void {
-    this.#arrivals.push(arrival);
-    this.#onArrival(arrival);
-    for (const wait of this.#waits) wait.look(arrival);
+  /** No wait goes on after this; the first reason stays. */
+  end(reason: string): void {
+    this.#end.abort(reason);
   }
 
   /**
-   * @param pick what is waited for, or null for an arrival that is something else
-   * @returns the first that is picked, of those that have arrived and those to come; or why there is none
+   * @param find looks for what is awaited, now and after every further entry
+   * @throws an error that says why it did not come: the time is over, or the journal has ended
    */
-  waitFor<Value>(pick: (arrival: Arrival) => Value | null, timeoutMs: number): Promise<Waited<Value>> {
-    for (const arrival of this.#arrivals) {
-      const value = pick(arrival);
-      if (value !== null) return Promise.resolve({ kind: 'seen', value });
+  async waitFor<Value>(find: () => Value | undefined, timeoutMs: number): Promise<Value> {
+    const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(timeoutMs)]);
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      if (this.#end.signal.aborted) throw new Error(String(this.#end.signal.reason));
+      if (signal.aborted) throw new Error(`none came within ${timeoutMs / 1000} s`);
+      // It rejects only for the signal, which is looked at above.
+      await once(this, 'entry', { signal }).catch(() => undefined);
     }
-    if (this.#endedBecause !== null) return Promise.resolve({ kind: 'missing', reason: this.#endedBecause });
-    const { promise, resolve } = Promise.withResolvers<Waited<Value>>();
-    const wait: Wait = {
-      look: (arrival) => {
-        const value = pick(arrival);
-        if (value !== null) resolve({ kind: 'seen', value });
-      },
-      giveUp: (reason) => resolve({ kind: 'missing', reason }),
-    };
-    this.#waits.add(wait);
-    const timer = setTimeout(() => wait.giveUp(`none came within ${timeoutMs / 1000} s`), timeoutMs);
-    return promise.finally(() => {
-      clearTimeout(timer);
-      this.#waits.delete(wait);
-    });
-  }
-
-  /** No further wait goes on; the first reason stays. */
-  end(reason: string): void {
-    this.#endedBecause ??= reason;
-    for (const wait of this.#waits) wait.giveUp(reason);
   }
 }

@@ -8,51 +8,64 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { styleText } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs, styleText } from 'node:util';
+import { z } from 'zod';
+import { EXIT_CODE_FAILED, readWords, stopSignal } from '../command-line.ts';
 import { EngineError } from '../engine/errors.ts';
-import { readArguments, USAGE, type DemoOptions } from './arguments.ts';
-import { checksOf, isOk, type Check } from './expectations.ts';
-import { Journal } from './journal.ts';
-import { addFaults, readSettledBooks, readEffects } from './sandbox-control.ts';
-import { processorLog } from './processor.ts';
-import { SetUpError } from './set-up-error.ts';
-import { setUp, type Stage } from './set-up.ts';
-import { Stops } from './stops.ts';
+import { FAULT_RULE } from '../sandbox/faults.ts';
+import { eventChecks, overallChecks, type Check } from './checks.ts';
+import { booksText, effectsText, serviceChecks, settled } from './service.ts';
+import { PROCESSOR_LOG, setUp, type Stage } from './set-up.ts';
 import { tellStory } from './story.ts';
-import { booksText, checkText, effectsText, rowOf, rowText, TABLE_HEAD } from './table.ts';
+import { rowText, TABLE_HEAD } from './table.ts';
 
-const EXIT_CODE_FAILED = 1;
-const EXIT_CODE_USAGE = 2;
+const USAGE = `Usage: npm run demo -- [options]
+
+Starts Kafka, a schema registry, the sandbox of the payment service and the processor on this machine, publishes each
+kind of command, shows the results and status changes as they arrive, and checks that all came out right.
+With KAFKA_BROKERS and SCHEMA_REGISTRY_URL set, those are used instead, under a topic prefix of the demo's own.
+
+  --keep                  stay up after the checks, until Ctrl-C, and print the settings to use
+  --sandbox-fault JSON    a fault rule of the sandbox, or a list of them (dev/sandbox/README.md), in force before
+                          anything is published; '{"kind":"drop-after","operation":"transfer-in","count":1}' must
+                          still come out right, '{"kind":"status","operation":"transfer-in","httpStatus":400}' cannot
+  --help                  this text
+
+Exit codes: 0 all came out right; 1 something did not, or nothing could be started; 2 wrong options; 130 interrupted.
+`;
+
 /** As a shell tells that SIGINT ended a program. */
 const EXIT_CODE_INTERRUPTED = 130;
 
-/** It takes about ten seconds; with faults, doubts are settled meanwhile. */
-const STORY_MS_MAX = 180_000;
+/** All of it takes one or two seconds; whatever holds it up must not hold up the terminal. */
+const STOP_MS_MAX = 30_000;
 
 const EXAMPLE_VALUE =
   '{"source":{"accountId":"ExternalAccount:alice-bank"},"destination":{"accountId":"InternalAccount:alice"},"amount":100}';
 
-const say = (line: string): void => console.log(line);
+type DemoOptions = NonNullable<ReturnType<typeof parseWords>>;
 
 /** @returns the exit code */
 async function runDemo(options: DemoOptions): Promise<number> {
-  const interrupted = interruption();
+  const interrupted = stopSignal();
   const directory = await mkdtemp(join(tmpdir(), 'payment-processor-demo-'));
-  const stops = new Stops();
+  const stops = new AsyncDisposableStack();
   let code = EXIT_CODE_FAILED;
   try {
-    const checked = await Promise.race([perform(options, directory, stops), interrupted]);
-    if (checked === 'interrupted') code = EXIT_CODE_INTERRUPTED;
+    const performed = await Promise.race([perform(options, directory, stops), interrupted]);
+    if (typeof performed === 'string') code = EXIT_CODE_INTERRUPTED;
     else {
-      code = checked.checks.every(isOk) ? 0 : EXIT_CODE_FAILED;
-      if (options.keep) await stayUp(checked.stage, interrupted);
+      code = performed.checks.every(({ isOk }) => isOk) ? 0 : EXIT_CODE_FAILED;
+      if (options.keep) await stayUp(performed.stage, interrupted);
     }
   } catch (error) {
-    if (!(error instanceof EngineError || error instanceof SetUpError)) throw error;
+    if (!(error instanceof EngineError)) throw error;
     process.stderr.write(`${error.message}\n`);
   } finally {
-    await stops.all();
-    const logFile = processorLog(directory);
+    // What cannot be ended in order, or in time, ends with this process.
+    await Promise.race([stops.disposeAsync().catch(() => undefined), sleep(STOP_MS_MAX)]);
+    const logFile = join(directory, PROCESSOR_LOG);
     // It tells what went wrong.
     if (code === EXIT_CODE_FAILED && existsSync(logFile)) process.stderr.write(`The processor's log is ${logFile}\n`);
     else await rm(directory, { recursive: true, force: true });
@@ -60,56 +73,46 @@ async function runDemo(options: DemoOptions): Promise<number> {
   return code;
 }
 
-async function perform(
-  options: DemoOptions,
-  directory: string,
-  stops: Stops,
-): Promise<{ stage: Stage; checks: readonly Check[] }> {
-  let startedAtMs = performance.now();
-  const sinceStartMs = (): number => performance.now() - startedAtMs;
-  const journal = new Journal((arrival) => say(rowText(sinceStartMs(), rowOf(arrival))));
-  const stage = await setUp(directory, journal, stops, say);
-  say(`Ready after ${(sinceStartMs() / 1000).toFixed(1)} s.`);
-  if (options.faults.length > 0) {
-    await addFaults(stage.sandbox.url, options.faults);
-    say(`Fault rules of the sandbox: ${JSON.stringify(options.faults)}`);
-  }
+async function perform({ faults }: DemoOptions, directory: string, stops: AsyncDisposableStack) {
+  const startedAtMs = performance.now();
+  const stage = await setUp(directory, stops);
+  const { sandbox, journal } = stage;
+  const { world } = sandbox.service;
+  console.log(`Ready after ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s.`);
+  sandbox.service.faults.add(faults);
+  if (faults.length > 0) console.log(`Fault rules of the sandbox: ${JSON.stringify(faults)}`);
 
-  say(`\n${styleText('bold', TABLE_HEAD)}`);
-  startedAtMs = performance.now();
-  void stage.processor.ended.then((code) => journal.end(`the processor ended, with code ${code}`));
-  const timer = setTimeout(() => journal.end(`the demo's ${STORY_MS_MAX / 1000} s were over`), STORY_MS_MAX);
-  const story = await tellStory(stage, journal, (type, key, note) =>
-    say(rowText(sinceStartMs(), { kind: 'command', subject: key, state: type, note })),
-  );
-  clearTimeout(timer);
-
-  const books = await readSettledBooks(stage.sandbox.url);
-  const effects = await readEffects(stage.sandbox.url);
-  say(`\n${styleText('bold', "The service's books (smallest unit of each currency)")}`);
-  booksText(books).forEach(say);
-  say(`\n${styleText('bold', 'Calls and effects by operation and key, as the service counts them')}`);
-  effectsText(effects).forEach(say);
-  const checks = checksOf({ story, arrivals: journal.arrivals, books, effects });
-  tellChecks(checks);
+  const storyStartedAtMs = performance.now();
+  print(TABLE_HEAD, []);
+  journal.on('entry', (entry) => console.log(rowText(performance.now() - storyStartedAtMs, entry)));
+  const answerChecks = await tellStory(stage);
+  await settled(world);
+  print("The service's books (smallest unit of each currency)", booksText(world));
+  print('Calls and effects by operation and key, as the service counts them', effectsText(world));
+  const checks = [...answerChecks, ...eventChecks(journal), ...serviceChecks(world), ...overallChecks(journal)];
+  printChecks(checks);
   return { stage, checks };
 }
 
-function tellChecks(checks: readonly Check[]): void {
-  say(`\n${styleText('bold', 'Checks')}`);
-  for (const check of checks) say(styleText(isOk(check) ? 'green' : 'red', checkText(check)));
-  const wrong = checks.filter((check) => !isOk(check));
-  say(
-    wrong.length === 0
-      ? `\nAll ${checks.length} checks are ok.`
-      : `\n${wrong.length} of ${checks.length} checks are NOT OK: ${wrong.map((check) => check.title).join('; ')}.`,
-  );
+function printChecks(checks: readonly Check[]): void {
+  const lines = checks.map(({ isOk, text }) => styleText(isOk ? 'green' : 'red', text));
+  print('Checks', lines);
+  const wrong = checks.filter(({ isOk }) => !isOk).map(({ title }) => title);
+  if (wrong.length === 0) console.log(`\nAll ${checks.length} checks are ok.`);
+  else console.log(`\n${wrong.length} of ${checks.length} checks are NOT OK: ${wrong.join('; ')}.`);
+}
+
+function print(heading: string, lines: readonly string[]): void {
+  console.log([`\n${styleText('bold', heading)}`, ...lines].join('\n'));
 }
 
 async function stayUp({ exports, processor, sandbox }: Stage, interrupted: Promise<unknown>): Promise<void> {
-  say(`\nStill running. Settings to use in another terminal:\n`);
-  for (const [name, value] of Object.entries(exports)) say(`export ${name}=${value}`);
-  say(`
+  const settings = Object.entries(exports).map(([name, value]) => `export ${name}=${value}`);
+  console.log(`
+Still running. Settings to use in another terminal:
+
+${settings.join('\n')}
+
 The processor is at ${processor.url}, the sandbox at ${sandbox.url} (/control/books, /control/effects).
 Publish with, for example:
 
@@ -117,30 +120,33 @@ npm run cli -- publish transfer-in --key my-key-1 --value '${EXAMPLE_VALUE}'
 npm run cli -- results
 
 Ctrl-C ends all of it.`);
-  const ended = processor.ended.then((code) => say(`The processor ended, with code ${code}.`));
+  const ended = processor.ended.then((code) => console.log(`The processor ended, with code ${code}.`));
   await Promise.race([interrupted, ended]);
 }
 
-/**
- * Resolves at the first signal. The handlers stay: npm passes a Ctrl-C on that the terminal has already delivered, and
- * the second must not cut the end short.
- */
-async function interruption(): Promise<'interrupted'> {
-  return new Promise((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => resolve('interrupted'));
+/** Null where help is asked for. */
+function parseWords(args: string[]) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      help: { type: 'boolean', short: 'h' },
+      keep: { type: 'boolean', default: false },
+      'sandbox-fault': { type: 'string', default: '[]' },
+    },
   });
+  if (values.help === true) return null;
+  const faults = z.array(FAULT_RULE).safeParse([jsonOf(values['sandbox-fault'])].flat());
+  if (!faults.success) throw new RangeError(`--sandbox-fault is not a fault rule: ${z.prettifyError(faults.error)}`);
+  return { keep: values.keep, faults: faults.data };
 }
 
-const read = readArguments(process.argv.slice(2));
-switch (read.kind) {
-  case 'help':
-    process.stdout.write(USAGE);
-    break;
-  case 'wrong':
-    process.stderr.write(`${read.problem}\n\n${USAGE}`);
-    process.exitCode = EXIT_CODE_USAGE;
-    break;
-  case 'run':
-    // A stage that was interrupted half-way may hold sockets; what it started ends with this process.
-    process.exit(await runDemo(read.options));
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new RangeError('--sandbox-fault is not JSON', { cause: error });
+  }
 }
+
+// A stage that was interrupted half-way may hold sockets; what it started ends with this process.
+process.exit(await runDemo(readWords(USAGE, parseWords)));

@@ -1,109 +1,60 @@
-/** The table of what is published and what arrives, one row at a time, and the shorter tables at the end. Pure text. */
-import type { CommandResult, PaymentEvent } from '../../src/client/index.ts';
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+/** The table of what is published and what arrives, one row at a time. Pure text. */
+import type { CommandResult } from '../../src/client/index.ts';
 import type { Currency } from '../../src/records/types.ts';
-import { isOk, keyedEffects, type Check } from './expectations.ts';
-import type { Arrival } from './journal.ts';
-import type { ServiceBooks, ServiceEffects } from './sandbox-control.ts';
+import { changeText } from './checks.ts';
+import type { JournalEntry } from './journal.ts';
 
-export interface Row {
-  readonly kind: string;
-  /** Key of the command, or shortened id. */
-  readonly subject: string;
-  readonly state: string;
-  readonly note: string;
-}
+type Row = readonly [kind: string, subject: string, state: string, note: string];
 
-const WIDTHS = { time: 7, kind: 11, subject: 21, state: 24 };
 const ID_DIGITS_SHOWN = 6;
 
-export const TABLE_HEAD = line('time', {
-  kind: 'what',
-  subject: 'key or id',
-  state: 'outcome or status',
-  note: 'note',
-});
+export const TABLE_HEAD = line('time', ['what', 'key or id', 'outcome or status', 'note']);
 
-/** @param sinceStartMs since the first command */
-export function rowText(sinceStartMs: number, row: Row): string {
-  return line(`${(sinceStartMs / 1000).toFixed(2)} s`, row);
+/** @param sinceStartMs since the story began */
+export function rowText(sinceStartMs: number, entry: JournalEntry): string {
+  return line(`${(sinceStartMs / 1000).toFixed(2)} s`, rowOf(entry));
 }
 
-function line(time: string, row: Row): string {
-  return [
-    time.padStart(WIDTHS.time),
-    row.kind.padEnd(WIDTHS.kind),
-    row.subject.padEnd(WIDTHS.subject),
-    row.state.padEnd(WIDTHS.state),
-    row.note,
-  ]
-    .join('  ')
-    .trimEnd();
+function line(time: string, [kind, subject, state, note]: Row): string {
+  return [time.padStart(7), kind.padEnd(11), subject.padEnd(21), state.padEnd(24), note].join('  ').trimEnd();
 }
 
-export function rowOf(arrival: Arrival): Row {
-  switch (arrival.kind) {
+function rowOf(entry: JournalEntry): Row {
+  switch (entry.kind) {
+    case 'command':
+      return ['command', entry.key, entry.type, entry.note];
     case 'result':
-      return {
-        kind: 'result',
-        subject: arrival.key,
-        state: arrival.value.outcome,
-        note: arrival.headers['replayed'] === 'true' ? 'a copy: same event again' : resultNote(arrival.value),
-      };
+      return ['result', entry.key, entry.value.outcome, resultNote(entry.value, entry.headers['replayed'] === 'true')];
     case 'transaction-status':
-      return {
-        kind: 'transaction',
-        subject: shortened(arrival.value.transactionId),
-        state: change(arrival.value),
-        note: withKey(arrival.value.commandKey, arrival.value.failureReason ?? ''),
-      };
+      return ['transaction', shortened(entry.key), changeText(entry.value), changeNote(entry.value)];
     case 'quote-status':
-      return {
-        kind: 'quote',
-        subject: shortened(arrival.value.quoteId),
-        state: change(arrival.value),
-        note: withKey(arrival.value.commandKey, ''),
-      };
+      return ['quote', shortened(entry.key), changeText(entry.value), changeNote(entry.value)];
     case 'dead-letter':
-      return deadLetterRow(arrival.record);
+      return ['dead letter', entry.key, entry.headers['dlq-reason'] ?? '', entry.headers['dlq-message'] ?? ''];
     case 'unreadable':
-      return unreadableRow(arrival);
+      return ['unreadable', entry.key, entry.topic, entry.problem];
   }
 }
 
-function resultNote(result: CommandResult): string {
-  if (result.error !== null) return `${result.error.code}: ${result.error.message}`;
-  const settled = result.settledBy === 'ANSWER' ? '' : `, settled by ${result.settledBy}`;
-  const { quote, transaction } = result;
+function resultNote({ error, quote, transaction, settledBy }: CommandResult, isCopy: boolean): string {
+  if (isCopy) return 'a copy: same event again';
+  if (error !== null) return `${error.code}: ${error.message}`;
+  const notes: string[] = [];
   if (quote !== null) {
     const sent = money(quote.totalSendingAmount, quote.sendingCurrency);
     const received = money(quote.totalReceivingAmount, quote.receivingCurrency);
-    return `${shortened(quote.id)} ${quote.status ?? ''}: ${sent} for ${received}${settled}`;
+    notes.push(`${shortened(quote.id)} ${quote.status ?? ''}: ${sent} for ${received}`);
+  } else if (transaction !== null) {
+    const received = money(transaction.receivedAmount?.amount, transaction.receivedAmount?.currency);
+    notes.push(`${shortened(transaction.id)} ${transaction.status ?? ''}: ${received}`);
   }
-  if (transaction === null) return settled.slice(2);
-  const amount = money(transaction.receivedAmount?.amount ?? null, transaction.receivedAmount?.currency ?? null);
-  return `${shortened(transaction.id)} ${transaction.status ?? ''}: ${amount}${settled}`;
+  if (settledBy !== 'ANSWER') notes.push(`settled by ${settledBy}`);
+  return notes.join(', ');
 }
 
-function deadLetterRow(record: TopicRecord): Row {
-  return {
-    kind: 'dead letter',
-    subject: record.key?.toString() ?? '(no key)',
-    state: record.headers['dlq-reason'] ?? '',
-    note: record.headers['dlq-message'] ?? '',
-  };
-}
-
-function unreadableRow(event: Extract<PaymentEvent, { kind: 'unreadable' }>): Row {
-  return { kind: 'unreadable', subject: event.key, state: event.topic, note: event.problem };
-}
-
-function change({ previousStatus, status }: { previousStatus: string | null; status: string }): string {
-  return `${previousStatus ?? 'new'} -> ${status}`;
-}
-
-function withKey(commandKey: string | null, note: string): string {
-  return [note, commandKey === null ? 'seen by polling' : `by ${commandKey}`].filter((part) => part !== '').join(', ');
+function changeNote(change: { commandKey: string | null; failureReason?: string | null }): string {
+  const origin = change.commandKey === null ? 'seen by polling' : `by ${change.commandKey}`;
+  return change.failureReason == null ? origin : `${change.failureReason}, ${origin}`;
 }
 
 /** The type and the last digits: `Quote:…3fa9c1`. */
@@ -113,37 +64,10 @@ function shortened(id: string): string {
 }
 
 /** `250.00 USD` for 25000 of a currency with two decimals. */
-function money(amount: bigint | null, currency: Currency | null): string {
-  if (amount === null) return 'an open amount';
+function money(amount?: bigint | null, currency?: Currency | null): string {
+  if (amount == null) return 'an open amount';
   const decimals = currency?.decimals ?? 0;
-  const sign = amount < 0n ? '-' : '';
-  const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, '0');
-  const fraction = decimals === 0 ? '' : `.${digits.slice(-decimals)}`;
-  return `${sign}${digits.slice(0, digits.length - decimals)}${fraction} ${currency?.code ?? ''}`.trimEnd();
-}
-
-/** Balances by currency, in the smallest unit. */
-export function booksText(books: ServiceBooks): string[] {
-  const byCurrency = books.balances.toSorted(
-    (left, right) => left.currency.localeCompare(right.currency) || left.account.localeCompare(right.account),
-  );
-  const lines = byCurrency.map(
-    ({ account, currency, balance }) => `  ${currency.padEnd(5)} ${account.padEnd(32)} ${balance.padStart(12)}`,
-  );
-  const totals = Object.entries(books.totals).map(
-    ([currency, total]) => `  ${currency.padEnd(5)} ${'total'.padEnd(32)} ${total.padStart(12)}`,
-  );
-  return [...lines, ...totals.sort(), `  ${books.entries} entries, ${books.balanced ? 'balanced' : 'NOT BALANCED'}`];
-}
-
-export function effectsText(effects: ServiceEffects): string[] {
-  return keyedEffects(effects).map(
-    ({ operation, key, calls, effects: count }) =>
-      `  ${operation.padEnd(21)} ${key.padEnd(21)} calls ${calls}, effects ${count}`,
-  );
-}
-
-export function checkText(check: Check): string {
-  if (isOk(check)) return `  ok      ${check.title}: ${check.seen}`;
-  return `  NOT OK  ${check.title}: expected ${check.expected}; seen: ${check.seen}`;
+  const format = new Intl.NumberFormat('en', { minimumFractionDigits: decimals, useGrouping: false });
+  // As text, of which Intl keeps all digits.
+  return `${format.format(`${amount}E-${decimals}` as Intl.StringNumericLiteral)} ${currency?.code ?? ''}`.trimEnd();
 }

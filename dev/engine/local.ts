@@ -1,12 +1,10 @@
 /** `npm run local`: Kafka, the schema registry and the payment service's sandbox on this machine, until Ctrl-C. */
 import { parseArgs } from 'node:util';
+import { EXIT_CODE_FAILED, readWords, stopSignal } from '../command-line.ts';
 import { startSandbox } from '../sandbox/start.ts';
 import { EngineError } from './errors.ts';
 import { PORT_MAX, requireFree } from './ports.ts';
 import { BROKERS_MAX, startEngine } from './start.ts';
-
-const EXIT_CODE_FAILED = 1;
-const EXIT_CODE_USAGE = 2;
 
 /** Ending takes well under a second; whatever holds it up must not hold up the terminal. */
 const STOP_MS_MAX = 30_000;
@@ -30,10 +28,8 @@ interface LocalOptions {
   readonly sandboxPort?: number;
 }
 
-type Arguments = { kind: 'run'; options: LocalOptions } | { kind: 'help' } | { kind: 'wrong'; problem: string };
-
-/** @param words the words after the script's name; a leading `--` is passed over, as some package managers hand it on */
-function readArguments(words: readonly string[]): Arguments {
+/** Null where help is asked for. */
+function parseWords(args: string[]): LocalOptions | null {
   const options = {
     brokers: { type: 'string' },
     'kafka-port': { type: 'string' },
@@ -41,22 +37,14 @@ function readArguments(words: readonly string[]): Arguments {
     'sandbox-port': { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   } as const;
-  try {
-    const { values } = parseArgs({ args: words[0] === '--' ? words.slice(1) : [...words], options, strict: true });
-    if (values.help === true) return { kind: 'help' };
-    return {
-      kind: 'run',
-      options: {
-        ...wholeNumber('brokers', '--brokers', values.brokers, BROKERS_MAX),
-        ...wholeNumber('kafkaPort', '--kafka-port', values['kafka-port'], PORT_MAX),
-        ...wholeNumber('registryPort', '--registry-port', values['registry-port'], PORT_MAX),
-        ...wholeNumber('sandboxPort', '--sandbox-port', values['sandbox-port'], PORT_MAX),
-      },
-    };
-  } catch (error) {
-    // parseArgs and wholeNumber tell by throwing.
-    return { kind: 'wrong', problem: error instanceof Error ? error.message : String(error) };
-  }
+  const { values } = parseArgs({ args, options });
+  if (values.help === true) return null;
+  return {
+    ...wholeNumber('brokers', '--brokers', values.brokers, BROKERS_MAX),
+    ...wholeNumber('kafkaPort', '--kafka-port', values['kafka-port'], PORT_MAX),
+    ...wholeNumber('registryPort', '--registry-port', values['registry-port'], PORT_MAX),
+    ...wholeNumber('sandboxPort', '--sandbox-port', values['sandbox-port'], PORT_MAX),
+  };
 }
 
 function wholeNumber<Name extends string>(
@@ -100,28 +88,11 @@ Ctrl-C ends all of it.`);
   say('Stopped.');
 }
 
-/** The handlers stay: npm passes a Ctrl-C on that the terminal has already delivered, and the second must not cut the end short. */
-async function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => resolve());
-  });
-}
-
-const read = readArguments(process.argv.slice(2));
-switch (read.kind) {
-  case 'help':
-    process.stdout.write(USAGE);
-    break;
-  case 'wrong':
-    process.stderr.write(`${read.problem}\n\n${USAGE}`);
-    process.exitCode = EXIT_CODE_USAGE;
-    break;
-  case 'run':
-    try {
-      await runLocal(read.options);
-    } catch (error) {
-      if (!(error instanceof EngineError)) throw error;
-      process.stderr.write(`${error.message}\n`);
-      process.exit(EXIT_CODE_FAILED);
-    }
+const options = readWords(USAGE, parseWords);
+try {
+  await runLocal(options);
+} catch (error) {
+  if (!(error instanceof EngineError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(EXIT_CODE_FAILED);
 }

@@ -1,4 +1,4 @@
-/** Waiting until Kafka and the registry answer. */
+/** Waiting until a server answers: Kafka, the registry, whatever has an address for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { EngineError } from './errors.ts';
@@ -30,7 +30,7 @@ export async function waitUntilReady(server: SupervisedProcess, probe: Probe): P
   }
   throw new EngineError(
     'NOT_READY',
-    `${server.title} did not answer within ${READY_MS_MAX / 1000} s.${await logNote(server)}`,
+    `${server.title} was not ready within ${READY_MS_MAX / 1000} s.${await logNote(server)}`,
   );
 }
 
@@ -62,11 +62,11 @@ export function brokerProbe(port: number, nodeId: number, brokersMin: number): P
   };
 }
 
-/** True when the registry lists its subjects. */
-export function registryProbe(url: string): Probe {
+/** True when a GET of the address succeeds. */
+export function httpProbe(url: string): Probe {
   return async () => {
     try {
-      const response = await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(PROBE_MS_MAX) });
+      const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_MS_MAX) });
       await response.arrayBuffer();
       return response.ok;
     } catch {

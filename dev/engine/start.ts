@@ -14,7 +14,7 @@ import { EngineError } from './errors.ts';
 import { newClusterId, prepareBroker, startBroker, type BrokerNode, type KafkaPlaces } from './kafka.ts';
 import { KAFKA_PIN, REGISTRY_PIN } from './pins.ts';
 import { freePort, LOOPBACK, PORT_MAX, requireFree } from './ports.ts';
-import { brokerProbe, registryProbe } from './readiness.ts';
+import { brokerProbe, httpProbe } from './readiness.ts';
 import { registryUrl, startRegistry } from './registry.ts';
 import { Server, type ServerControl } from './server.ts';
 import { findJava } from './tools.ts';
@@ -82,7 +82,8 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const registry = new Server(
     'Schema registry',
     () => startRegistry(java, registryFolder, directory, registryPort),
-    registryProbe(url),
+    // It is ready when it lists its subjects.
+    httpProbe(`${url}/subjects`),
   );
   const brokers = nodes.map(
     (node) =>

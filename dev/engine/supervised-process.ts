@@ -27,6 +27,8 @@ interface ProcessCommand {
   /** Receives standard output and standard error, appended. */
   readonly logFile: string;
   readonly workingDirectory: string;
+  /** By default this process's own. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 export interface SupervisedProcess {
@@ -47,6 +49,7 @@ export interface SupervisedProcess {
 export async function startProcess(command: ProcessCommand): Promise<SupervisedProcess> {
   const supervisor = spawn('/bin/sh', [SUPERVISOR, command.logFile, command.program, ...command.arguments], {
     cwd: command.workingDirectory,
+    env: command.environment ?? process.env,
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   });

@@ -47,7 +47,7 @@ export class Effects {
   }
 
   /** The body of `GET /control/effects`. */
-  report(): object {
+  report() {
     return {
       operations: Object.fromEntries(
         OPERATIONS.map((operation) => [operation, Object.fromEntries(this.#keyed.get(operation) ?? [])]),

@@ -37,6 +37,8 @@ export interface RunningSandbox {
   /** The same with the version segment: the base URL of the payment service. */
   baseUrl: string;
   port: number;
+  /** What the control endpoints show and change, for those in this process. */
+  service: Sandbox;
   /** Closes every connection and drops what was still to happen. May be called twice. */
   stop(): Promise<void>;
 }
@@ -71,6 +73,7 @@ export async function startSandbox(options: SandboxStartOptions = {}): Promise<R
     url,
     baseUrl: `${url}/${VERSION_SEGMENT}`,
     port,
+    service: sandbox,
     stop() {
       stopped ??= new Promise((resolve) => {
         sandbox.stop();
