@@ -16,6 +16,8 @@ import type { DirectCheck } from './direct-checks.ts';
 import { MemoryIndex } from './memory-index.ts';
 
 const NOW_MS = 1_000;
+/** Well after a lane gives up waiting. */
+const LATE_MS = 5_000;
 const silence = (): void => undefined;
 
 function ownerOf(token: string): OwnerRecord {
@@ -103,12 +105,12 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a lane waits for a record of its own that compaction has taken away',
     holds: async () => {
-      const late = new Promise<string>((resolve) => setTimeout(() => resolve('late'), 5_000).unref());
-      const ended = takenUnseen().then(
-        () => 'taken',
-        () => 'tried again',
-      );
-      return (await Promise.race([ended, late])) === 'tried again';
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const timer = setTimeout(() => resolve(false), LATE_MS);
+      takenUnseen().catch(() => resolve(true));
+      const holds = await promise;
+      clearTimeout(timer);
+      return holds;
     },
   },
   {
