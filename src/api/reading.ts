@@ -77,6 +77,11 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
   const transaction = isQuote ? null : readTransaction(parsed);
   const read = quote ?? transaction;
   if (read === null) return doubt(`HTTP ${httpStatus}, answer without an id`);
+  if (operation === 'execute-quote' && quote?.value.status === 'EXPIRED') {
+    // The quote as it stands, in place of a 409: it was not executed, by this call at least.
+    const error = { code: 'QUOTE_EXPIRED', message: 'the answer shows the quote EXPIRED', details: null };
+    return { kind: 'conflict', httpStatus, error, rawResponse: bounded(body, RAW_RESPONSE_MAX_CHARACTERS) };
+  }
   return {
     kind: 'accepted',
     httpStatus,

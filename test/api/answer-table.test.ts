@@ -151,6 +151,19 @@ describe('425 and 429 are told to wait', () => {
   });
 });
 
+test('an execution that is answered with its quote, EXPIRED, is a conflict; any other status is accepted', () => {
+  const answered = (status: string): Reading =>
+    read(200, { body: JSON.stringify({ id: 'Quote:1', status }), operation: 'execute-quote' });
+  expect(answered('EXPIRED')).toMatchObject({
+    kind: 'conflict',
+    httpStatus: 200,
+    error: { code: 'QUOTE_EXPIRED', message: 'the answer shows the quote EXPIRED' },
+  });
+  for (const status of ['PENDING', 'PROCESSING', 'COMPLETED', 'FAILED']) expect(answered(status).kind).toBe('accepted');
+  const created = read(200, { body: JSON.stringify({ id: 'Quote:1', status: 'EXPIRED' }), operation: 'create-quote' });
+  expect(created.kind).toBe('accepted');
+});
+
 test('409 is a conflict', () => {
   expect(read(409, { body: ERROR_BODY })).toMatchObject({ kind: 'conflict', error: { code: 'INVALID_INPUT' } });
 });
