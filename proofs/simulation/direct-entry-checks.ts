@@ -2,7 +2,6 @@
 import { Memory } from '../../src/lanes/memory.ts';
 import { Retention } from '../../src/lanes/retention.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
-import { readQuote } from '../../src/api/wire.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
@@ -176,20 +175,6 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
       return (
         verdictOf(reading, 'SAME_KEY', { inDoubt: true, mayBeUnderWay: false, canBeLookedUp: false }).kind === 'wait'
       );
-    },
-  },
-  {
-    wrong: 'a quote of other accounts than the command names is executed',
-    holds: () => {
-      const creating: Entry = { ...entryAt('create-quote'), immediate: true, step: 'CREATE' };
-      const read = readQuote({
-        id: 'Quote:1',
-        transactionId: 'Transaction:1',
-        source: { accountId: 'InternalAccount:7' },
-      });
-      const accepted = { kind: 'accepted' as const, httpStatus: 201, rawResponse: null, warnings: [] };
-      const decision = answered(creating, { ...accepted, quote: read?.value ?? null, transaction: null });
-      return decision.kind === 'next' && decision.entry.phase.state === 'DOUBTFUL';
     },
   },
   {

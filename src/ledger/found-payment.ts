@@ -23,16 +23,11 @@ export function differencesFrom(entry: Entry, transaction: Transaction): string[
   ]);
 }
 
-/**
- * @returns what an answer is about, where not what was asked for; null: nothing else, as far as it shows. Accounts that
- *   differ are another payment's: executing it would move the wrong money.
- */
+/** @returns what an answer is about, where not what was asked for; null: nothing else, as far as it shows */
 export function otherThanAsked(
   entry: Entry,
   { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
-): 'payment' | 'quote' | 'transaction' | null {
-  if (entry.commandType === 'create-quote' && entry.step !== 'EXECUTE')
-    return quote !== null && isOfOtherAccounts(entry, quote) ? 'payment' : null;
+): 'quote' | 'transaction' | null {
   const lookUp = OPERATIONS[operationOf(entry)].lookUp;
   const asked = entry.quoted ?? lookUp?.subject(entry) ?? null;
   if (lookUp === null || asked === null) return null;
@@ -40,26 +35,19 @@ export function otherThanAsked(
   return transaction !== null && transaction.id !== asked.transactionId ? 'transaction' : null;
 }
 
-function isOfOtherAccounts(entry: Entry, { destination, source }: Quote): boolean {
-  const fields = keptFields('create-quote', entry);
-  const differences = differing([
-    ['source account', fields?.source.accountId, source?.accountId],
-    ['destination account', fields?.destination.accountId, destination?.accountId],
-  ]);
-  return differences.length > 0;
-}
-
 /** @returns warnings: where the answer shows what was paid, or executed, otherwise than it was asked for */
 export function shownOtherwise(
   entry: Entry,
   { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
 ): string[] {
-  const fields = entry.commandType === 'transfer-in' ? keptFields('transfer-in', entry) : null;
+  const transfer = entry.commandType === 'transfer-in' ? keptFields('transfer-in', entry) : null;
+  const fields = transfer ?? (entry.commandType === 'create-quote' ? keptFields('create-quote', entry) : null);
+  const shown = transaction ?? quote;
   const asked = entry.quoted ?? OPERATIONS[operationOf(entry)].lookUp?.subject(entry);
   const differences = differing([
-    ['source account', fields?.source.accountId, transaction?.source?.accountId],
-    ['destination account', fields?.destination.accountId, transaction?.destination?.accountId],
-    ['amount', fields?.amount?.toString(), transaction?.receivedAmount?.amount?.toString()],
+    ['source account', fields?.source.accountId, shown?.source?.accountId],
+    ['destination account', fields?.destination.accountId, shown?.destination?.accountId],
+    ['amount', transfer?.amount?.toString(), transaction?.receivedAmount?.amount?.toString()],
     ['transaction', asked?.transactionId, quote?.transactionId],
   ]);
   return differences.map((name) => `the answer shows another ${name} than the command`);

@@ -433,23 +433,14 @@ describe('an answer that need not be the service\u2019s word', () => {
     }
   });
 
-  test('a quote of other accounts than the command\u2019s is not executed: it is asked for again', () => {
-    const creating = { ...entryAt('create-quote'), immediate: true, step: 'CREATE' as const };
-    const quoteOf = (accountId: string) => ({
-      id: 'Quote:1',
-      transactionId: 'Transaction:1',
-      source: { sourceType: 'ACCOUNT', accountId },
-      destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:2' },
-    });
-    const answer = (accountId: string): Decision => {
-      const quote = readQuote(quoteOf(accountId))?.value ?? null;
-      return answered(creating, { ...ACCEPTED, quote, transaction: null });
+  test('a quote of other accounts than the command\u2019s is passed on with a warning', () => {
+    const warningsFor = (accountId: string): string[] => {
+      const account = { sourceType: 'ACCOUNT', accountId };
+      const quote = readQuote({ id: 'Quote:1', transactionId: 'Transaction:1', source: account })?.value ?? null;
+      return resultOf(answered(entryAt('create-quote'), { ...ACCEPTED, quote, transaction: null })).warnings;
     };
-    expect(entryOf(answer('InternalAccount:1'))).toMatchObject({ step: 'EXECUTE', phase: { state: 'QUOTED' } });
-    const others = entryOf(answer('InternalAccount:7'));
-    expect(others).toMatchObject({ step: 'CREATE', quoted: null, phase: { state: 'DOUBTFUL' } });
-    expect(entryOf(due(others, 20_000))).toMatchObject({ step: 'CREATE', phase: { state: 'INTENT' } });
-    expect(resultOf(due(others, 2 * HOUR_MS))).toMatchObject({ outcome: 'EXPIRED', settledBy: 'PROCESSOR' });
+    expect(warningsFor('InternalAccount:1')).toEqual([]);
+    expect(warningsFor('InternalAccount:7')).toEqual(['the answer shows another source account than the command']);
   });
 
   test('an answer that shows a transfer-in otherwise than it was asked for is passed on with a warning', () => {

@@ -102,13 +102,6 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
-    name: 'a quote of other accounts is executed',
-    file: 'ledger/found-payment.ts',
-    find: 'return differences.length > 0;',
-    replace: 'return Number.isNaN(0);',
-    isToldDirectly: true,
-  },
-  {
     name: 'an effect that the service takes back was none',
     file: 'ledger/settle-by-look-up.ts',
     find: "wasExecuted && found !== 'EXECUTED'",
