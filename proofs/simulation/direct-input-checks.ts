@@ -11,6 +11,7 @@ import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
 import { Inbox } from '../../src/consumers/inbox.ts';
+import { movedRecord, originalMessage, sizeProblem } from '../../src/consumers/message-origin.ts';
 import { readCommandFields } from '../../src/records/command-fields.ts';
 import { JsonMeaningError, parseUnambiguous, stringifyLossless } from '../../src/records/lossless-json.ts';
 import { loadSchema } from '../../src/records/schemas.ts';
@@ -23,6 +24,8 @@ const SLOTS = 4;
 const NOW = { nowMs: 1_000, intervalMs: 0 };
 const MANY = 200;
 const DEEP = 1_000_000;
+/** Many times what a command may have, and kept whole on its way in. */
+const LARGE_BYTES = 500_000;
 const silence = (): void => undefined;
 
 /** The batch that a broker sends where something else was asked for. */
@@ -138,6 +141,18 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
       await careful.before('one', 1_000n);
       const next = careful.before('two', 0n).then(() => true);
       return Promise.race([next, new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 20))]);
+    },
+  },
+  {
+    wrong: 'a message of any size is moved whole to its lane',
+    holds: () => {
+      const message = inputMessage({
+        ...unreadable,
+        unreadableBatch: undefined,
+        value: Buffer.alloc(LARGE_BYTES),
+      } as never);
+      const original = originalMessage({ topic: TRANSFERS, lane: 0 }, 2, message);
+      return (movedRecord(1, original, sizeProblem(message) !== null).value?.length ?? 0) < LARGE_BYTES / 2;
     },
   },
   {

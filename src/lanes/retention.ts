@@ -25,6 +25,8 @@ const LOOK_MS_MAX = 60_000;
 const LOOKS_PER_RETENTION = 10;
 /** While there is more: what was forgotten has left the index by then, as a rule. With the above, 2,500 keys a second. */
 const LOOK_ON_MS = 200;
+/** While what is old may still be asked for by a copy that waits. */
+const LOOK_ADMITTED_MS = 1_000;
 
 export class Retention {
   readonly #parts: RetentionParts;
@@ -45,14 +47,27 @@ export class Retention {
     const { clock, index, lane } = this.#parts;
     if (clock.monotonicMs() < this.#nextLookMs || transaction.isFull()) return;
     const wallMs = clock.nowMs();
-    const isAnyOld = index.expired(lane, this.#before(wallMs, wallMs), 1).length > 0;
     const nowMs = Math.min(wallMs, index.checkpoint(lane).timestampMs);
-    const before = isAnyOld ? this.#before(nowMs, Math.min(nowMs, this.#admitted.upToMs())) : null;
-    const keys = before === null ? [] : index.expired(lane, before, TOMBSTONES_MAX);
-    for (const key of keys) if (!this.#memory.isAhead(key)) transaction.forget(key);
-    // A lane that is idle hears of the broker's time by a record of its own.
-    if (isAnyOld && keys.length === 0) transaction.want();
-    this.#nextLookMs = clock.monotonicMs() + (keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_ON_MS);
+    if (this.#isAnyOld(nowMs)) {
+      const before = this.#before(nowMs, Math.min(nowMs, this.#admitted.upToMs()));
+      const keys = index.expired(lane, before, TOMBSTONES_MAX);
+      for (const key of keys) if (!this.#memory.isAhead(key)) transaction.forget(key);
+      const isWaiting = keys.length === 0;
+      this.#lookAfter(isWaiting ? LOOK_ADMITTED_MS : keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_ON_MS);
+    } else {
+      // A lane that is idle hears of the broker's time by a record of its own.
+      if (this.#isAnyOld(wallMs)) transaction.want();
+      this.#lookAfter(this.#lookMs);
+    }
+  }
+
+  #lookAfter(waitMs: number): void {
+    this.#nextLookMs = this.#parts.clock.monotonicMs() + waitMs;
+  }
+
+  #isAnyOld(nowMs: number): boolean {
+    const { index, lane } = this.#parts;
+    return index.expired(lane, this.#before(nowMs, nowMs), 1).length > 0;
   }
 
   #before(nowMs: number, admittedMs: number): LedgerTimes {

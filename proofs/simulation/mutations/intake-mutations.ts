@@ -74,7 +74,8 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     file: 'consumers/message-origin.ts',
     find: 'if (!isTooLarge) return',
     replace: 'if (!Number.isNaN(0)) return',
-    among: ['poison-large-moved'],
+    // A lane that cannot commit it finds out, too, by reading carefully.
+    isToldDirectly: true,
   },
   {
     name: 'a header says of what partition a message was, without limit',
