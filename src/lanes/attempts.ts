@@ -76,6 +76,8 @@ export class Attempts {
   async lookUp(key: string, query: LookUpQuery): Promise<void> {
     const { clock, lookUps } = this.#parts;
     const { outcome, beganMs, endedMs } = await lookUps.find(query);
+    // The lane may be over meanwhile, and the store closed.
+    if (!this.#acquisition.isCurrent()) return;
     const { attempts } = query;
     const effectStatus = outcome.kind === 'found' ? this.#effectStatusOf(outcome.transaction.id) : null;
     const event = { kind: 'looked-up' as const, attempts, finding: outcome, effectStatus, nowMs: clock.nowMs() };

@@ -1,0 +1,40 @@
+/** Calls and look-ups of an open lane: what comes back when it is over finds nobody, and touches nothing. */
+import { expect, test } from 'vitest';
+import { Attempts } from '../../src/lanes/attempts.ts';
+import type { LaneParts } from '../../src/lanes/parts.ts';
+import { aTransaction } from '../ledger/entries.ts';
+
+const QUERY = { transactionId: 'Transaction:1', quoteId: null, attempts: 1, firstSentMs: 0, mayBeOlder: false };
+const FOUND = { outcome: { kind: 'found', transaction: aTransaction() }, beganMs: 1, endedMs: 2 };
+
+function attemptsOf(isCurrent: () => boolean): { attempts: Attempts; found: (found: typeof FOUND) => void } {
+  const { promise, resolve } = Promise.withResolvers<typeof FOUND>();
+  const index = {
+    value: () => {
+      if (!isCurrent()) throw new Error('the store is not open');
+      return undefined;
+    },
+  };
+  const clock = { nowMs: () => 3 };
+  const parts = { laneCount: 1, index, clock, lookUps: { find: () => promise } };
+  const acquisition = { isCurrent, isOpen: isCurrent, wake: () => undefined };
+  return { attempts: new Attempts(parts as unknown as LaneParts, acquisition), found: resolve };
+}
+
+test('a look-up that ends after the lane is over is nobody\u2019s, and does not ask a store that is closed', async () => {
+  let isOver = false;
+  const { attempts, found } = attemptsOf(() => !isOver);
+  const lookedUp = attempts.lookUp('key', QUERY);
+  isOver = true;
+  found(FOUND);
+  await expect(lookedUp).resolves.toBeUndefined();
+  expect(attempts.waitingEvents).toBe(0);
+});
+
+test('a look-up that ends while the lane is open is an event of its entry', async () => {
+  const { attempts, found } = attemptsOf(() => true);
+  const lookedUp = attempts.lookUp('key', QUERY);
+  found(FOUND);
+  await lookedUp;
+  expect(attempts.takeEvent()).toMatchObject({ key: 'key', event: { kind: 'looked-up', attempts: 1 } });
+});
