@@ -269,13 +269,18 @@ export class Inputs {
     return next;
   }
 
-  /** @param positions as they are in the ledger now */
-  moved(positions: ReadonlyMap<string, bigint>): void {
+  /**
+   * @param positions as they are in the ledger now
+   * @returns those that differ from what was there before
+   */
+  moved(positions: ReadonlyMap<string, bigint>): [topic: string, position: bigint][] {
+    const moved = [...positions].filter(([topic, position]) => position !== this.#positions.get(topic));
     this.#isBound = true;
     this.#passedSinceMs = null;
     this.#positions = new Map(positions);
     this.#careful?.committed(this.#positions);
     if (this.#careful?.isOver() === true) this.#careful = null;
+    return moved;
   }
 
   status(causes: ReadonlyMap<string, AdmissionCause>): InputStatus[] {

@@ -269,7 +269,7 @@ export class OpenLane {
     const { calls, clock, lane, onMoved, reports } = this.#parts;
     this.#commit = transaction.commit;
     this.#committedMs = clock.nowMs();
-    this.#inputs.moved(next);
+    const moved = this.#inputs.moved(next);
     this.#submissions.committed();
     for (const report of transaction.reports) report();
     for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
@@ -278,7 +278,7 @@ export class OpenLane {
       else this.#timers.set(entry);
     }
     reports.committed();
-    onMoved([...next].map(([topic, offset]) => ({ topic, lane, offset })));
+    onMoved(moved.map(([topic, offset]) => ({ topic, lane, offset })));
   }
 
   /** Asked after every wait: it may have changed meanwhile. */

@@ -20,7 +20,8 @@ import type { LaneParts } from './parts.ts';
 
 /** Beyond a call's own deadline, for the commit of its answer. */
 export const RELEASE_MARGIN_MS = 2_000;
-const COURTESY_STEP_MS = 50;
+/** Between looks at what is waited for. */
+const STEP_MS = 50;
 /** Longest restore, a store that was lost included: some ten thousand keys a second are read. */
 const RESTORE_DEADLINE_MS = 600_000;
 /** A record that is not seen by then may be gone. Longer than an answer of the brokers is shared, for it must not be older. */
@@ -81,7 +82,7 @@ async function seenUnlessSuperseded(
     const written = isOver ? null : await offsets.written(topics.ledger).catch(() => null);
     const end = written?.ends.get(lane);
     if (end === undefined) return seen;
-    while (!isOver && reader.position(lane) < end) await sleep(COURTESY_STEP_MS);
+    while (!isOver && reader.position(lane) < end) await sleep(STEP_MS);
     if (isOver) return seen;
     throw new Error('others have taken the lane since');
   };
@@ -141,8 +142,7 @@ function barrenBefore({ index, lane }: LaneParts): number {
 async function courtesy(parts: LaneParts, writer: LaneWriter, isWanted: () => boolean): Promise<void> {
   const { clock, policy } = parts;
   const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
-  while (isWanted() && clock.monotonicMs() < untilMs && (await mayRelease(parts, writer)))
-    await sleep(COURTESY_STEP_MS);
+  while (isWanted() && clock.monotonicMs() < untilMs && (await mayRelease(parts, writer))) await sleep(STEP_MS);
 }
 
 async function mayRelease(parts: LaneParts, writer: LaneWriter): Promise<boolean> {
