@@ -25,7 +25,7 @@ import { acquireOwnership, RELEASE_MARGIN_MS } from './ownership.ts';
 import type { LaneParts } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
 import { OpenLane, type Ownership } from './open-lane.ts';
-import { type Attempted, type LaneLoss, Troubles, lossOf } from './troubles.ts';
+import { type LaneLoss, type MessagePlace, Troubles, lossOf } from './troubles.ts';
 
 /** Between looks at what is waited for. */
 const STEP_MS = 50;
@@ -227,7 +227,7 @@ export class Lane {
       const reason = lossOf(error);
       log.warn({ event: 'lane-lost', lane, reason, err: error });
       reports.laneLost(reason);
-      this.#troubled(reason, error, openLane.attempted());
+      this.#troubled(reason, error, openLane.soleMessage());
       if (this.#state.stage === 'releasing') this.#released();
       else void this.#acquire(clock.monotonicMs());
     }
@@ -237,8 +237,8 @@ export class Lane {
     while (this.#isCurrent(writer) && !this.#parts.member.isConfirmedSinceMs(monotonicMs)) await sleep(STEP_MS);
   }
 
-  #troubled(reason: LaneLoss, error: unknown, attempted: Attempted | null): void {
-    this.#troubles.lost({ reason, message: errorText(error), nowMs: this.#parts.clock.nowMs() }, attempted);
+  #troubled(reason: LaneLoss, error: unknown, soleMessage: MessagePlace | null): void {
+    this.#troubles.lost({ reason, message: errorText(error), nowMs: this.#parts.clock.nowMs() }, soleMessage);
   }
 
   /** Null: messages are read as they come. */

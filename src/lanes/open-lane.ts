@@ -29,7 +29,7 @@ import { Retention } from './retention.ts';
 import { Submissions } from './submissions.ts';
 import { Timers } from './timers.ts';
 import { LaneTransaction } from './transaction.ts';
-import type { Attempted } from './troubles.ts';
+import type { MessagePlace } from './troubles.ts';
 
 /** An idle lane looks again, for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;
@@ -68,7 +68,7 @@ export class OpenLane {
   readonly #inputTopics: ReadonlySet<string>;
   readonly #careful: CarefulReading | null;
   /** What the transaction under way would admit. */
-  #attempted: Attempted | null = null;
+  #soleMessage: MessagePlace | null = null;
 
   constructor(parts: LaneParts, inputs: Inputs, ownership: Ownership) {
     this.#parts = parts;
@@ -132,7 +132,7 @@ export class OpenLane {
         continue;
       }
       const { token, writer } = this.#ownership;
-      this.#attempted = this.#attemptOf(transaction);
+      this.#soleMessage = transaction.soleMessage();
       const next = this.#inputs.next(transaction.positions());
       await writer.commit(transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, next));
       if (this.#isOver()) return;
@@ -149,9 +149,9 @@ export class OpenLane {
     return this.#careful;
   }
 
-  /** What the last transaction was to admit. */
-  attempted(): Attempted | null {
-    return this.#attempted;
+  /** The one message that the last transaction was about; null where it was about more, or none. */
+  soleMessage(): MessagePlace | null {
+    return this.#soleMessage;
   }
 
   /** Nothing begins any more. */
@@ -252,12 +252,6 @@ export class OpenLane {
 
   #isBarren(monotonicMs: number): boolean {
     return this.#commit === 0 && (this.#stage === 'draining' || monotonicMs - this.#beganMonotonicMs > STEADY_MS);
-  }
-
-  #attemptOf(transaction: LaneTransaction): Attempted {
-    const positions = this.#inputs.positions();
-    const from = [...transaction.positions().keys()].map((topic) => [topic, positions.get(topic) ?? 0n] as const);
-    return { from: new Map(from), soleMessage: transaction.soleMessage() };
   }
 
   #markOf(suspect: Suspect | null): OutgoingRecord {

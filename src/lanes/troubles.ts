@@ -42,8 +42,8 @@ const CAUSES_MAX = 8;
 
 /** Losses with less time than this between them are one trouble. */
 const TROUBLE_MS = 60_000;
-/** Commits refused from the same place after which the lane reads carefully. */
-const REFUSALS_MAX = 2;
+/** Owners in a row that committed nothing, after which the lane is read carefully. */
+const BARREN_MAX = 2;
 
 /** Losses that follow each other. */
 export interface Trouble {
@@ -55,12 +55,10 @@ export interface Trouble {
   readonly message: string;
 }
 
-/** What a transaction that did not go through would have admitted. */
-export interface Attempted {
-  /** Input topics, with the offset that each would have gone on from. */
-  readonly from: ReadonlyMap<string, bigint>;
-  /** The one message that it was about; null where it was about more, or none. */
-  readonly soleMessage: { readonly topic: string; readonly offset: bigint } | null;
+/** Where a message is in its lane. */
+export interface MessagePlace {
+  readonly topic: string;
+  readonly offset: bigint;
 }
 
 /** The process's producer broke at the commit of another lane, or of several, where no lane need be to blame. */
@@ -68,13 +66,14 @@ export class LostWithOthersError extends Error {}
 
 export class Troubles {
   #trouble: Trouble | null = null;
-  #refusedFrom: ReadonlyMap<string, bigint> = new Map();
-  #refusals = 0;
+  /** Something was refused since the lane was opened last. */
+  #wasRefused = false;
   #suspect: Suspect | null = null;
   /** The last loss has a cause that no message has. */
   #isExplained = false;
 
-  lost(loss: { reason: LaneLoss; message: string; nowMs: number }, attempted: Attempted | null): void {
+  /** @param soleMessage what the last transaction was about; null where it was about more, or none */
+  lost(loss: { reason: LaneLoss; message: string; nowMs: number }, soleMessage: MessagePlace | null): void {
     const { message, nowMs, reason } = loss;
     const last = this.now(nowMs);
     this.#trouble = {
@@ -85,11 +84,8 @@ export class Troubles {
       message,
     };
     this.#isExplained = reason !== 'refused' && reason !== 'own-failure';
-    if (reason !== 'refused' || attempted === null) return;
-    const { from, soleMessage } = attempted;
-    const isSamePlace = [...from].some(([topic, offset]) => this.#refusedFrom.get(topic) === offset);
-    this.#refusals = isSamePlace ? this.#refusals + 1 : 1;
-    this.#refusedFrom = from;
+    if (reason !== 'refused') return;
+    this.#wasRefused = true;
     if (soleMessage !== null) this.#suspect = { ...soleMessage, tries: this.#triesOf(soleMessage) + 1 };
   }
 
@@ -99,7 +95,7 @@ export class Troubles {
   }
 
   /**
-   * Whether messages are to be read one at a time, and which of them the lane was lost at.
+   * For a lane that opens: whether messages are to be read one at a time, and which of them the lane was lost at.
    * @param marked in the ledger, for a message that is not admitted
    * @param barren owners in a row that committed nothing
    */
@@ -108,16 +104,15 @@ export class Troubles {
     barren: number,
     isAdmitted: (suspect: Suspect) => boolean,
   ): { isCareful: boolean; suspect: Suspect | null } {
-    if (this.#suspect !== null && isAdmitted(this.#suspect)) {
-      this.#suspect = null;
-      this.#refusals = 0;
-    }
+    if (this.#suspect !== null && isAdmitted(this.#suspect)) this.#suspect = null;
+    const wasRefused = this.#wasRefused;
+    this.#wasRefused = false;
     const excused = marked === null || !this.#isExplained ? marked : { ...marked, tries: marked.tries - 1 };
     const suspect = (this.#suspect?.tries ?? 0) >= (excused?.tries ?? 0) ? this.#suspect : excused;
-    return { isCareful: suspect !== null || this.#refusals >= REFUSALS_MAX || barren >= REFUSALS_MAX, suspect };
+    return { isCareful: suspect !== null || wasRefused || barren >= BARREN_MAX, suspect };
   }
 
-  #triesOf({ offset, topic }: { topic: string; offset: bigint }): number {
+  #triesOf({ offset, topic }: MessagePlace): number {
     const suspect = this.#suspect;
     return suspect?.topic === topic && suspect.offset === offset ? suspect.tries : 0;
   }

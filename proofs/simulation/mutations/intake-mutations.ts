@@ -109,7 +109,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a lane that is lost over and over reads on as ever',
     file: 'lanes/troubles.ts',
-    find: 'isCareful: suspect !== null || this.#refusals >= REFUSALS_MAX || barren >= REFUSALS_MAX',
+    find: 'isCareful: suspect !== null || wasRefused || barren >= BARREN_MAX',
     replace: 'isCareful: Number.isNaN(0)',
     among: ['poison-refused'],
   },
