@@ -4,23 +4,20 @@
  */
 import { COMMAND_ANSWERS, type CommandType } from '../records/commands.ts';
 import { parseLossless, type JsonValue } from '../records/lossless-json.ts';
+import { statusClass } from './http-status.ts';
 import { bounded, readServiceError } from './service-error.ts';
-import type { Answer, Reading } from './types.ts';
+import type { Answer, Reading, ServiceError } from './types.ts';
 import { readQuote, readTransaction } from './wire.ts';
 
 /** Of a body that was not understood or is an error, this much goes into results. */
 export const RAW_RESPONSE_MAX_CHARACTERS = 4096;
 /** A service that asks for longer is asked again after this. */
 export const RETRY_AFTER_MAX_MS = 15 * 60_000;
+export const UNAUTHORIZED = 'HTTP 401: the service does not accept our credentials';
 
 const MONTHS = 'Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec';
 /** The one date format that RFC 9110 lets senders use. */
 const HTTP_DATE = new RegExp(`^[A-Z][a-z]{2}, \\d{2} (${MONTHS}) \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$`);
-
-/** Those that name another place for the same request. */
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** 408 of whoever waited for the request, 460 and 499 of proxies whose client had hung up. */
-const GIVEN_UP: ReadonlySet<number> = new Set([408, 460, 499]);
 
 type Response = Extract<Answer, { kind: 'response' }>;
 
@@ -41,29 +38,31 @@ export function readAnswer(operation: CommandType, answer: Answer, nowMs: number
 
 function readResponse(operation: CommandType, answer: Response, nowMs: number): Reading {
   const { httpStatus, body, cut } = answer;
-  if (httpStatus >= 200 && httpStatus <= 299) return readSuccess(operation, answer);
-  if (REDIRECTS.has(httpStatus)) return { kind: 'redirected', httpStatus, reason: redirectReason(answer) };
-  if (isInfrastructureStatus(httpStatus)) {
-    return { kind: 'doubt', httpStatus, reason: `HTTP ${httpStatus}`, rawResponse: rawResponseOf(body) };
+  const told = (): { error: ServiceError; rawResponse: string } => ({
+    error: readServiceError(httpStatus, body, cut ? undefined : parsedOrUndefined(body), cut),
+    rawResponse: bounded(body, RAW_RESPONSE_MAX_CHARACTERS),
+  });
+  switch (statusClass(httpStatus)) {
+    case 'success':
+      return readSuccess(operation, answer);
+    case 'redirect':
+      return { kind: 'redirected', httpStatus, reason: redirectReason(answer) };
+    case 'says-nothing':
+      return { kind: 'doubt', httpStatus, reason: `HTTP ${httpStatus}`, rawResponse: rawResponseOf(body) };
+    case 'unauthorized':
+      return { kind: 'unauthorized', httpStatus, reason: UNAUTHORIZED };
+    case 'told-to-wait': {
+      const retryAfterMs = retryAfterMsOf(answer.retryAfter, nowMs);
+      return { kind: 'told-to-wait', httpStatus, retryAfterMs, reason: `HTTP ${httpStatus}` };
+    }
+    case 'not-here':
+      // Whether the service as a whole fails takes a call to find out: the caller's part.
+      return { kind: 'not-here', httpStatus, serviceFails: false, ...told() };
+    case 'conflict':
+      return { kind: 'conflict', httpStatus, ...told() };
+    case 'refusal':
+      return { kind: 'refused', httpStatus, ...told() };
   }
-  if (httpStatus === 401)
-    return { kind: 'unauthorized', httpStatus, reason: 'HTTP 401: the service does not accept our credentials' };
-  if (httpStatus === 425 || httpStatus === 429) {
-    return {
-      kind: 'told-to-wait',
-      httpStatus,
-      retryAfterMs: retryAfterMsOf(answer.retryAfter, nowMs),
-      reason: `HTTP ${httpStatus}`,
-    };
-  }
-  const error = readServiceError(httpStatus, body, cut ? undefined : parsedOrUndefined(body), cut);
-  const rawResponse = bounded(body, RAW_RESPONSE_MAX_CHARACTERS);
-  if (httpStatus === 403 || httpStatus === 404 || httpStatus === 405) {
-    // Whether the service as a whole fails takes a call to find out: the caller's part.
-    return { kind: 'not-here', httpStatus, serviceFails: false, error, rawResponse };
-  }
-  if (httpStatus === 409) return { kind: 'conflict', httpStatus, error, rawResponse };
-  return { kind: 'refused', httpStatus, error, rawResponse };
 }
 
 function readSuccess(operation: CommandType, answer: Response): Reading {
@@ -90,14 +89,6 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
     rawResponse: read.warnings.length > 0 ? rawResponseOf(body) : null,
     warnings: read.warnings,
   };
-}
-
-/**
- * Statuses that say nothing of whether the request took effect: those that nothing here asks for (1xx, 3xx that lead nowhere),
- * and what proxies say when they gave up waiting. 501 does: the service does not know the operation.
- */
-export function isInfrastructureStatus(httpStatus: number): boolean {
-  return httpStatus < 400 || GIVEN_UP.has(httpStatus) || (httpStatus >= 500 && httpStatus !== 501);
 }
 
 /** Where a redirect points, without what may be secret in it (credentials, query), or that there is none. */

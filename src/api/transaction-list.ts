@@ -1,7 +1,8 @@
 /** How an answer to GET /transactions is read: a page, or why there is none. */
 import { int64Of, isJsonObject } from '../records/lossless-json.ts';
 import type { Transaction } from '../records/types.ts';
-import { isInfrastructureStatus, parsedOrUndefined, redirectReason, retryAfterMsOf } from './reading.ts';
+import { statusClass } from './http-status.ts';
+import { parsedOrUndefined, redirectReason, retryAfterMsOf, UNAUTHORIZED } from './reading.ts';
 import type { Answer, ListReading } from './types.ts';
 import { readTransaction } from './wire.ts';
 
@@ -21,15 +22,23 @@ export function readTransactionPage(answer: Answer, nowMs: number): ListReading 
 
 function readResponse(answer: Extract<Answer, { kind: 'response' }>, nowMs: number): ListReading {
   const { httpStatus } = answer;
-  if (httpStatus >= 200 && httpStatus <= 299) return readPage(answer);
-  if (httpStatus < 400) return failed('redirected', redirectReason(answer), httpStatus);
-  if (isInfrastructureStatus(httpStatus)) return failed('unreachable', `HTTP ${httpStatus}`, httpStatus);
-  if (httpStatus === 401)
-    return failed('unauthorized', 'HTTP 401: the service does not accept our credentials', httpStatus);
-  if (httpStatus === 425 || httpStatus === 429) {
-    return failed('told-to-wait', `HTTP ${httpStatus}`, httpStatus, retryAfterMsOf(answer.retryAfter, nowMs));
+  const reason = `HTTP ${httpStatus}`;
+  switch (statusClass(httpStatus)) {
+    case 'success':
+      return readPage(answer);
+    case 'redirect':
+      return failed('redirected', redirectReason(answer), httpStatus);
+    case 'says-nothing':
+      return failed('unreachable', reason, httpStatus);
+    case 'unauthorized':
+      return failed('unauthorized', UNAUTHORIZED, httpStatus);
+    case 'told-to-wait':
+      return failed('told-to-wait', reason, httpStatus, retryAfterMsOf(answer.retryAfter, nowMs));
+    case 'not-here':
+    case 'conflict':
+    case 'refusal':
+      return failed('refused', reason, httpStatus);
   }
-  return failed('refused', `HTTP ${httpStatus}`, httpStatus);
 }
 
 function readPage(answer: Extract<Answer, { kind: 'response' }>): ListReading {
