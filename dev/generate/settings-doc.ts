@@ -103,8 +103,7 @@ the young are the likeliest to change, and half to those that have waited longes
 rest of the budget goes to discovery, reversals and the sweep. The filter by status does not help with open ones: which of them
 have left a status is told by no page, and those that have entered one are listed with all that ever did.
 
-The clocks of the service and of the processor may differ by
-5 minutes. Look-ups that settle doubt count against the budget and do not wait for it.
+For the poller the clocks of the service and of the processor may differ by 5 minutes. Look-ups that settle doubt count against the budget and do not wait for it.
 
 \`POLL_START\` may be set to an earlier time later on: what was created since then is announced once.
 `;

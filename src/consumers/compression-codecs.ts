@@ -27,6 +27,14 @@ const LZ4_HEADER_BYTES_MIN = 7;
 /** No sequence of an LZ4 block expands a byte to more than 255. */
 const LZ4_EXPANSION_MAX = 255;
 
+/** The last four bits are anything. */
+const SKIPPABLE_MASK = 0xffff_fff0;
+const SKIPPABLE_FRAME_MAGIC = 0x184d2a50;
+/** The magic and the length. */
+const SKIPPABLE_HEADER_BYTES = 8;
+/** Frames or blocks of a batch: each is a call of a library, and empty ones have a few bytes. */
+const PARTS_MAX = 20_000;
+
 const ZSTD_FRAME_MAGIC = 0xfd2fb528;
 /** Bytes of the dictionary id and of the content size, by their codes in the frame's header. */
 const ZSTD_DICTIONARY_BYTES = [0, 1, 2, 4] as const;
@@ -93,16 +101,43 @@ export function registerCompressionCodecs(): void {
   CompressionCodecs[CompressionTypes.ZSTD] = () => zstdCodec;
 }
 
+/** Frame by frame: Node's zstd takes what follows the first for none. */
 async function decompressZstd(batch: Buffer): Promise<Buffer> {
-  requireWholeZstdFrame(batch);
-  return zstdDecompressAsync(batch, limits);
+  const expanded: Buffer[] = [];
+  let left = DECOMPRESSED_BYTES_MAX;
+  for (const frame of framesOf(batch, zstdFrameBytes)) {
+    if (isSkippable(frame)) continue;
+    const part = await zstdDecompressAsync(frame, { maxOutputLength: Math.max(1, left) });
+    left -= part.length;
+    requireWithinLimit(DECOMPRESSED_BYTES_MAX - left);
+    expanded.push(part);
+  }
+  return joined(expanded);
 }
 
 /**
- * Node's zstd takes a frame that is cut short for a short one, and kafkajs reads records without key and value where
- * bytes are missing: both would go on as if nothing had happened.
+ * Whole frames, one behind the other: decoders take one that is cut short for a short one, and kafkajs reads records
+ * without key and value where bytes are missing. Both would go on as if nothing had happened.
  */
-function requireWholeZstdFrame(frame: Buffer): void {
+function framesOf(batch: Buffer, bytesOf: (rest: Buffer) => number): Buffer[] {
+  const frames: Buffer[] = [];
+  for (let rest = batch; rest.length > 0 || frames.length === 0;) {
+    const bytes = isSkippable(rest) ? SKIPPABLE_HEADER_BYTES + rest.readUInt32LE(4) : bytesOf(rest);
+    if (bytes > rest.length) throw new Error('its last frame is cut short');
+    const frame = rest.subarray(0, bytes);
+    frames.push(frame);
+    requireFewParts(frames.length);
+    rest = rest.subarray(frame.length);
+  }
+  return frames;
+}
+
+/** zstd and lz4 share them: the magic, the length, and bytes for nobody. */
+function isSkippable(frame: Buffer): boolean {
+  return (frame.readUInt32LE(0) & SKIPPABLE_MASK) >>> 0 === SKIPPABLE_FRAME_MAGIC;
+}
+
+function zstdFrameBytes(frame: Buffer): number {
   if (frame.readUInt32LE(0) !== ZSTD_FRAME_MAGIC) throw new Error('it is not a zstd frame');
   const flags = frame.readUInt8(4);
   const isSingleSegment = (flags & 0x20) !== 0;
@@ -118,19 +153,22 @@ function requireWholeZstdFrame(frame: Buffer): void {
     const blockType = (header >> 1) & 0x03;
     offset += 3 + (blockType === ZSTD_REPEATED_BYTE_BLOCK ? 1 : header >> 3);
   }
-  if (offset + (hasContentChecksum ? 4 : 0) !== frame.length) throw new Error('it is not one whole zstd frame');
+  return offset + (hasContentChecksum ? 4 : 0);
 }
 
 async function decompressLz4(batch: Buffer): Promise<Buffer> {
-  requireWithinLimit(lz4ExpandedBytesMax(batch));
-  return decompressFrame(batch);
+  const frames = framesOf(batch, (rest) => lz4FrameOf(rest).bytes).filter((frame) => !isSkippable(frame));
+  requireWithinLimit(frames.reduce((total, frame) => total + lz4FrameOf(frame).expandedBytesMax, 0));
+  const expanded: Buffer[] = [];
+  for (const frame of frames) expanded.push(await decompressFrame(frame));
+  return joined(expanded);
 }
 
 /**
- * The most that an LZ4 frame can expand to, from the sizes of its blocks. The content size in the header is optional and
- * only the writer's word, so it is not asked.
+ * How long a frame is, and the most that it can expand to, from the sizes of its blocks. The content size in the header is
+ * optional and only the writer's word, so it is not asked.
  */
-function lz4ExpandedBytesMax(frame: Buffer): number {
+function lz4FrameOf(frame: Buffer): { bytes: number; expandedBytesMax: number } {
   if (frame.length < LZ4_HEADER_BYTES_MIN || frame.readUInt32LE(0) !== LZ4_FRAME_MAGIC)
     throw new Error('it is not an LZ4 frame');
   const flags = frame.readUInt8(4);
@@ -142,19 +180,17 @@ function lz4ExpandedBytesMax(frame: Buffer): number {
   if (blockSizeCode < 4) throw new Error(`its block size code is ${blockSizeCode}`);
   const blockBytesMax = 2 ** (8 + 2 * blockSizeCode);
 
-  let expandedBytes = 0;
+  let expandedBytesMax = 0;
   let offset = LZ4_HEADER_BYTES_MIN + (hasContentSize ? 8 : 0) + (hasDictionary ? 4 : 0);
   for (;;) {
     const sizeField = frame.readUInt32LE(offset);
     offset += 4;
     if (sizeField === 0) break;
     const blockBytes = sizeField & 0x7fff_ffff;
-    expandedBytes += Math.min(blockBytesMax, blockBytes * LZ4_EXPANSION_MAX);
+    expandedBytesMax += Math.min(blockBytesMax, blockBytes * LZ4_EXPANSION_MAX);
     offset += blockBytes + (hasBlockChecksums ? 4 : 0);
   }
-  // A second frame would escape the count; no Kafka client writes one.
-  if (offset + (hasContentChecksum ? 4 : 0) !== frame.length) throw new Error('bytes follow the LZ4 frame');
-  return expandedBytes;
+  return { bytes: offset + (hasContentChecksum ? 4 : 0), expandedBytesMax };
 }
 
 async function decompressSnappy(batch: Buffer): Promise<Buffer> {
@@ -162,7 +198,11 @@ async function decompressSnappy(batch: Buffer): Promise<Buffer> {
   requireWithinLimit(blocks.reduce((total, block) => total + snappyExpandedBytes(block), 0));
   const expanded: Buffer[] = [];
   for (const block of blocks) expanded.push(await uncompressBlock(block));
-  return expanded.length === 1 && expanded[0] !== undefined ? expanded[0] : Buffer.concat(expanded);
+  return joined(expanded);
+}
+
+function joined(parts: readonly Buffer[]): Buffer {
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
 }
 
 async function uncompressBlock(block: Buffer): Promise<Buffer> {
@@ -170,16 +210,23 @@ async function uncompressBlock(block: Buffer): Promise<Buffer> {
   return typeof expanded === 'string' ? Buffer.from(expanded) : expanded;
 }
 
-/** The blocks of snappy-java's framing (a header, then blocks behind their lengths), or the whole batch as one. */
+/** The blocks of snappy-java's framing (a header, then blocks behind their lengths; it may begin anew), or the whole batch as one. */
 function snappyBlocks(batch: Buffer): Buffer[] {
-  if (!batch.subarray(0, XERIAL_MAGIC.length).equals(XERIAL_MAGIC)) return [batch];
+  const isHeader = (offset: number): boolean =>
+    batch.subarray(offset, offset + XERIAL_MAGIC.length).equals(XERIAL_MAGIC);
+  if (!isHeader(0)) return [batch];
   const blocks: Buffer[] = [];
   let offset = XERIAL_HEADER_BYTES;
   while (offset < batch.length) {
+    if (isHeader(offset)) {
+      offset += XERIAL_HEADER_BYTES;
+      continue;
+    }
     const start = offset + 4;
     const end = start + batch.readInt32BE(offset);
     if (end <= start || end > batch.length) throw new Error('a block of it is cut short');
     blocks.push(batch.subarray(start, end));
+    requireFewParts(blocks.length);
     offset = end;
   }
   return blocks;
@@ -194,6 +241,10 @@ function snappyExpandedBytes(block: Buffer): number {
     if (byte < 0x80) return length;
   }
   throw new Error('its length is not a 32-bit number');
+}
+
+function requireFewParts(count: number): void {
+  if (count > PARTS_MAX) throw new Error(`it has more than ${PARTS_MAX} frames or blocks`);
 }
 
 function requireWithinLimit(expandedBytes: number): void {

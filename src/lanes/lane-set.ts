@@ -132,6 +132,7 @@ export class LaneSet {
       clientId: `${clientId}-ledger`,
       topic: topics.ledger,
       index: this.#index,
+      isOpen: (lane) => this.#lanes[lane]?.stage() === 'open',
       onCommitApplied: (lane, token, commit) => this.#lanes[lane]?.commitApplied(token, commit),
       onPosition: (lane, nextOffset) => this.#restore.reached(lane, nextOffset),
       onTransactionState: (value) => this.#poller.stateChanged(() => decodeTransactionState(value)),

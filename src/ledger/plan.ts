@@ -54,10 +54,15 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   // Where the refusal is a conflict, not even the same key tells.
   if (phase.state === 'DOUBTFUL' && phase.refusal !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
   switch (settlementOf(entry, policy)) {
-    case 'SAME_KEY':
-      if (isTooLate) return giveUp('a call got no clear answer, and its time limit passed before it could be repeated');
-      if (!mayRepeat) return giveUp('a call got no clear answer, and the service may have forgotten the key since');
-      return { kind: 'call' };
+    case 'SAME_KEY': {
+      if (!isTooLate && mayRepeat) return { kind: 'call' };
+      // What may not be called again may still be looked at.
+      if (queryOf(entry, firstSentMs) !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
+      const why = isTooLate
+        ? 'its time limit passed before it could be repeated'
+        : 'the service may have forgotten the key since';
+      return giveUp(`a call got no clear answer, and ${why}`);
+    }
     case 'HARMLESS':
       if (!isTooLate) return { kind: 'call' };
       return {

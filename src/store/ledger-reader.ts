@@ -3,6 +3,11 @@
  *
  * It begins where the index's checkpoints are: what a former process applied is not read again.
  *
+ *   read -> gathered, for a lane that is open here -> applied
+ *
+ * An open lane knows its own commits: its records wait for those that follow soon and replace them, so that the store
+ * takes one of a key. Those of all other lanes are applied as they are read, for takers of a lane look into the index.
+ *
  * The end of a restore is seen by a record of one's own: `seen` resolves when the owner record with the token has been
  * applied, and everything before it.
  */
@@ -25,26 +30,41 @@ export interface LedgerReaderOptions {
   readonly heartbeatIntervalMs: number;
   readonly index: Pick<LmdbLedgerIndex, 'applyBatch' | 'checkpoint'>;
   readonly log: KafkaLog;
+  /** The lane is open in this process. */
+  readonly isOpen: (lane: number) => boolean;
   /** A commit of an owner has been applied, up to and with its number. */
   readonly onCommitApplied: (lane: number, token: string, commit: number) => void;
   /** A new state of a transaction has been applied. */
   readonly onTransactionState: (value: Buffer) => void;
-  /** Everything of the lane below the offset has been applied, or was not for readers. */
+  /** Everything of the lane below the offset has been read, or was not for readers. */
   readonly onPosition: (lane: number, nextOffset: bigint) => void;
   readonly clock: Clock;
   /** It cannot go on: a record cannot be read, it was away for too long, or kafkajs gave up. */
   readonly onFatal: (error: Error) => void;
 }
 
+interface Gathered {
+  readonly records: LedgerRecord[];
+  nextOffset: bigint;
+}
+
+/** Longer than most calls and their two commits take. */
+const GATHER_MS = 250;
+/** Records of a lane; bounds memory. */
+const GATHERED_MAX = 2_000;
+
 export class LedgerReader {
   readonly #options: LedgerReaderOptions;
   readonly #tail: TopicTail;
-  /** Next offset to be applied, by lane. */
+  /** Next offset to be read, by lane. */
   readonly #next: bigint[];
   /** The same, with control records that lie behind the last record: those reach nobody, but the position is past them. */
   readonly #passed: bigint[];
   /** Acquisitions that wait for their owner record, by lane. */
   readonly #waiting = new Map<number, ClaimWatch>();
+  /** Read, and not applied yet, by lane. */
+  readonly #gathered = new Map<number, Gathered>();
+  #applying: NodeJS.Timeout | null = null;
   #recordsApplied = 0;
   #lastFetch: { wallMs: number; monotonicMs: number } | null = null;
   #awayMsMax = Infinity;
@@ -59,7 +79,7 @@ export class LedgerReader {
       groupId: `${options.groupId}-ledger`,
       partitionCount: options.laneCount,
       nextOffset: (lane) => this.#next[lane] ?? 0n,
-      onRecords: (lane, records, nextOffset) => this.#apply(lane, records, nextOffset),
+      onRecords: (lane, records, nextOffset) => this.#read(lane, records, nextOffset),
       onFiltered: (lane, firstOffset, lastOffset) => {
         if (firstOffset <= this.position(lane)) this.#pass(lane, lastOffset + 1n);
       },
@@ -104,27 +124,50 @@ export class LedgerReader {
     return this.#recordsApplied;
   }
 
-  /** Everything of the lane below has been applied, or was not for readers. */
+  /** Everything of the lane below has been read, or was not for readers. */
   position(lane: number): bigint {
     return this.#passed[lane] ?? 0n;
   }
 
-  /** Nothing is applied from here on. */
+  /** What was read is applied, and nothing from here on. */
   async stop(): Promise<void> {
+    this.#applyAll();
     this.#isStopping = true;
     await this.#tail.stop();
   }
 
-  #apply(lane: number, tailed: readonly TailedRecord[], nextOffset: bigint): void {
+  #read(lane: number, tailed: readonly TailedRecord[], nextOffset: bigint): void {
     const next = this.#next[lane] ?? 0n;
-    // After a join and before its seek, records may come that have been applied.
+    // After a join and before its seek, records may come that have been read.
     if (nextOffset <= next || this.#isStopping) return;
-    const records = tailed.filter(({ offset }) => offset >= next).map(recordOf);
-    this.#options.index.applyBatch(lane, records, nextOffset);
+    const gathered = this.#gathered.get(lane) ?? { records: [], nextOffset };
+    for (const record of tailed) if (record.offset >= next) gathered.records.push(recordOf(record));
+    gathered.nextOffset = nextOffset;
+    this.#gathered.set(lane, gathered);
     this.#next[lane] = nextOffset;
-    this.#recordsApplied += records.length;
-    for (const record of records) this.#tell(lane, record);
+    if (!this.#options.isOpen(lane) || gathered.records.length >= GATHERED_MAX) this.#apply(lane);
+    else this.#applying ??= setTimeout(() => this.#applyAll(), GATHER_MS);
     this.#pass(lane, nextOffset);
+  }
+
+  #applyAll(): void {
+    if (this.#applying !== null) clearTimeout(this.#applying);
+    this.#applying = null;
+    try {
+      for (const lane of [...this.#gathered.keys()]) this.#apply(lane);
+    } catch (error) {
+      this.#options.onFatal(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #apply(lane: number): void {
+    const gathered = this.#gathered.get(lane);
+    if (gathered === undefined || this.#isStopping) return;
+    this.#gathered.delete(lane);
+    const { nextOffset, records } = gathered;
+    this.#options.index.applyBatch(lane, records, nextOffset);
+    this.#recordsApplied += records.length;
+    this.#tell(lane, records);
   }
 
   /** Before what was fetched is applied: a process that was frozen or cut off for days must not read on. */
@@ -149,13 +192,18 @@ export class LedgerReader {
     this.#options.onPosition(lane, nextOffset);
   }
 
-  #tell(lane: number, { key, value }: LedgerRecord): void {
-    this.#waiting.get(lane)?.apply(key, value);
-    if (value === null) return;
-    if (key.startsWith(TRANSACTION_PREFIX)) this.#options.onTransactionState(value);
-    else if (key === POSITION_KEY) {
-      const { token, commit } = decodePosition(value);
-      this.#options.onCommitApplied(lane, token, commit);
+  /** Of states and positions the last alone: those before it are no news. */
+  #tell(lane: number, records: readonly LedgerRecord[]): void {
+    const last = new Map<string, Buffer>();
+    for (const { key, value } of records) {
+      this.#waiting.get(lane)?.apply(key, value);
+      if (value !== null && (key === POSITION_KEY || key.startsWith(TRANSACTION_PREFIX))) last.set(key, value);
+    }
+    for (const [key, value] of last) {
+      if (key === POSITION_KEY) {
+        const { token, commit } = decodePosition(value);
+        this.#options.onCommitApplied(lane, token, commit);
+      } else this.#options.onTransactionState(value);
     }
   }
 }

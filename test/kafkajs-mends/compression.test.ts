@@ -70,6 +70,48 @@ describe('layouts that other publishers write', () => {
   });
 });
 
+describe('several frames, one behind the other, as brokers accept them', () => {
+  const content = Buffer.concat(sampleMessages().map(({ value }) => value as Buffer));
+  const [first, second] = [content.subarray(0, 100), content.subarray(100)];
+  const skippable = Buffer.from('572a4d180300000078797a', 'hex');
+  const empty = Buffer.alloc(0);
+
+  test.each<[CodecName, string, Buffer[]]>([
+    ['gzip', 'two members', [gzipSync(first), gzipSync(second)]],
+    ['zstd', 'two frames', [zstdCompressSync(first), zstdCompressSync(second)]],
+    ['zstd', 'an empty frame first', [zstdCompressSync(empty), zstdCompressSync(content)]],
+    ['zstd', 'frames for nobody around it', [skippable, zstdCompressSync(content), skippable]],
+    ['lz4', 'two frames', [compressFrameSync(first), compressFrameSync(second)]],
+    ['lz4', 'frames for nobody around it', [skippable, compressFrameSync(content), skippable]],
+    ['snappy', 'two framed streams', [snappyFrame(first), snappyFrame(second)]],
+  ])('%s: %s', async (name, _layout, frames) => {
+    expect(await codec(name).decompress(Buffer.concat(frames))).toEqual(content);
+  });
+
+  test.each<[CodecName, string, Buffer]>([
+    [
+      'zstd',
+      'the last frame is cut short',
+      Buffer.concat([zstdCompressSync(first), zstdCompressSync(second).subarray(0, 20)]),
+    ],
+    ['zstd', 'a frame for nobody is cut short', Buffer.concat([zstdCompressSync(content), skippable.subarray(0, 10)])],
+    ['zstd', 'bytes follow', Buffer.concat([zstdCompressSync(content), Buffer.from('xyz')])],
+    ['lz4', 'bytes follow', Buffer.concat([compressFrameSync(content), Buffer.from('bytes')])],
+    [
+      'zstd',
+      'a hundred thousand empty frames',
+      Buffer.concat(Array.from({ length: 100_000 }, () => zstdCompressSync(empty))),
+    ],
+    [
+      'zstd',
+      'frames that exceed the limit only together',
+      Buffer.concat([0, 1].map(() => zstdCompressSync(Buffer.alloc(DECOMPRESSED_BYTES_MAX / 2 + 1)))),
+    ],
+  ])('%s, %s: refused', async (name, _what, batch) => {
+    await expect(codec(name).decompress(batch)).rejects.toBeInstanceOf(UnreadableBatchError);
+  });
+});
+
 describe('gzip and zstd are written as well', () => {
   test.each(['gzip', 'zstd'] as const)('%s: what was compressed expands to the same bytes', async (name) => {
     const content = sampleMessages()[0]!.value as Buffer;

@@ -186,6 +186,20 @@ describe('NOT_EXECUTED, and RETRY after it', () => {
   });
 });
 
+test.each(['execute-quote', 'reject-transaction'] as const)(
+  '%s in doubt, its key honoured: past its time limit, or the memory of its key, it is looked up instead',
+  (commandType) => {
+    const honoured = aPolicy({ idempotentOperations: new Set([commandType]) });
+    const entry = doubtful(entryAt(commandType));
+    expect(entryOf(due(entry, 9_000, honoured)).phase.state).toBe('INTENT');
+    expect(due(entry, 2 * HOUR_MS, honoured)).toMatchObject({ kind: 'look-up', query: { attempts: 1 } });
+    const longLived = { ...entry, deadlineMs: 100 * HOUR_MS };
+    expect(resultOf(due(longLived, 25 * HOUR_MS, honoured)).outcome).toBe('UNKNOWN');
+    const nearlyForgotten = 24 * HOUR_MS - 1;
+    expect(due(longLived, nearlyForgotten, honoured)).toMatchObject({ kind: 'look-up' });
+  },
+);
+
 test('RETRY of an INVALID reads it anew, but is refused where its expires-at could not be read', () => {
   const invalid = doneWith(entryAt('transfer-in'), 'INVALID');
   expect(retried(invalid, 9_000).phase.state).toBe('PARKED');

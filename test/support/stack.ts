@@ -31,6 +31,8 @@ export interface StackOptions {
   /** Partitions of every topic; LANES by default. */
   lanes?: number;
   sandbox?: SandboxStartOptions;
+  /** False: the journal stays empty. */
+  isRead?: boolean;
   /** Settings of the processor beside the usual ones. */
   settings?: Readonly<Record<string, string>>;
 }
@@ -109,7 +111,10 @@ export class Stack {
       ...QUICK_SETTINGS,
       ...options.settings,
     };
-    const [publisher, journal] = await Promise.all([PaymentCommandPublisher.connect(settings), Journal.open(settings)]);
+    const [publisher, journal] = await Promise.all([
+      PaymentCommandPublisher.connect(settings),
+      options.isRead === false ? new Journal() : Journal.open(settings),
+    ]);
     const stack = new Stack({ environment, settings, sandbox, publisher, journal, kafka });
     await stack.#raw.connect();
     return stack;

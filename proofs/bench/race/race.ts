@@ -17,6 +17,7 @@ import { spreadOf } from '../../spread.ts';
 import { memoryOf } from '../process-memory.ts';
 import { CONTESTANTS, cpuMs, start, startScript, type Contestant } from './contestants.ts';
 import { ResultTimes } from './result-times.ts';
+import { writtenBytes } from './written-bytes.ts';
 
 const { values } = parseArgs({
   options: {
@@ -74,6 +75,8 @@ async function measured(contestant: Contestant): Promise<Run> {
     kafkaBrokers,
     schemaRegistryUrl,
     lanes,
+    // Whoever measures takes no more of the machine than for other contestants.
+    isRead: false,
     // As in operation: the tests' are short.
     settings: { KAFKA_SESSION_TIMEOUT_MS: '6000', KAFKA_HEARTBEAT_INTERVAL_MS: '1000', API_TIMEOUT_MS: '10000' },
   });
@@ -92,6 +95,7 @@ async function measured(contestant: Contestant): Promise<Run> {
         'commands/s': commands / seconds,
         'CPU ms each': cpuMs(running.pid) / commands,
       };
+      figures['bytes in Kafka each'] = (await writtenBytes(stack.kafka, await topicsOf(stack))) / commands;
       let published = commands;
       for (const rate of rates) {
         const latencies = await latenciesAt(rate, stack, results, published);
@@ -118,6 +122,15 @@ async function measured(contestant: Contestant): Promise<Run> {
     await service.stop();
     await stack.close();
   }
+}
+
+/** All that the contestant may have written to. */
+async function topicsOf({ kafka, settings, topics }: Stack): Promise<string[]> {
+  const admin = kafka.admin();
+  await admin.connect();
+  const all = await admin.listTopics();
+  await admin.disconnect();
+  return all.filter((topic) => topic.startsWith(settings.TOPIC_PREFIX) && topic !== topics.commands['transfer-in']);
 }
 
 interface Tally {
