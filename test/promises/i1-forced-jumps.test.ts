@@ -8,6 +8,8 @@ import { withAdmin } from '../../src/producers/admin-session.ts';
 import { createTopics } from '../../src/producers/outside/topic-creation.ts';
 import { readSomeSettings } from '../../src/config.ts';
 import { TOPIC_SETTING_NAMES } from '../../src/producers/topic-definitions.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import { stringifyLossless } from '../../src/records/lossless-json.ts';
 import { transferInOf } from '../support/commands.ts';
 import type { RunningProcessor } from '../support/processor.ts';
 import { Stack } from '../support/stack.ts';
@@ -110,10 +112,13 @@ test('a topic of observations that was made again between two runs stops the lan
 });
 
 test('retention that overtakes an open lane stops it; the other lane goes on', async ({ stack }) => {
-  // The service is held: what is fetched stays in memory until that is full, the rest in Kafka.
-  const processor = await stack.startProcessor({ API_CLIENT_SECRET: 'wrong' });
-  const padding = 'x'.repeat(60_000);
-  const messages = Array.from({ length: 60 }, (_, index) => ({ key: `long-${index}`, value: padding, partition: 0 }));
+  // The service is held, and its lane full: what is fetched stays in memory until that is full, too, the rest in Kafka.
+  const processor = await stack.startProcessor({ API_CLIENT_SECRET: 'wrong', MAX_UNFINISHED_PER_LANE: '1' });
+  const keys = Array.from({ length: 200 }, (_, index) => `long-${index}`).filter((key) => laneOf(key, 2) === 0);
+  const json = stringifyLossless(transferInOf('long'));
+  const messages = keys.slice(0, 60).map((key) => {
+    return { key, value: json + ' '.repeat(60_000), partition: 0, headers: { 'content-type': 'application/json' } };
+  });
   for (let sent = 0; sent < messages.length; sent += 10)
     await stack.publishRaw('transfer-in', ...messages.slice(sent, sent + 10));
   const topic = stack.topics.commands['transfer-in'];
