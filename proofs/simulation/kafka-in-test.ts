@@ -50,7 +50,12 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
     return { topic: name, groupId: `${name}-group`, id: `${name}-lane` };
   };
   const producerOf = (id: string): TransactionalProducer =>
-    new TransactionalProducer(kafka().settings, { transactionalId: id, clientId: id, log: silent });
+    new TransactionalProducer(kafka().settings, {
+      transactionalId: id,
+      clientId: id,
+      compressedTopics: new Set(),
+      log: silent,
+    });
   const record = (topic: string, value: string, partition = 0): OutgoingRecord => ({
     topic,
     partition,

@@ -72,7 +72,7 @@ export function letterDocument(record: RawRecord): object {
   };
 }
 
-export function letterText(record: RawRecord, redriven: readonly RedriveNote[]): string {
+export function letterText(record: RawRecord, redriven: readonly RedriveNote[]): string[] {
   const letter = summaryOfRaw(record);
   const headers = Object.entries(originalHeaders(record)).flatMap(([name, values]) =>
     values.map((value) => `  ${name}: ${textOf(value) ?? `0x${value.toString('hex')}`}`),
@@ -83,9 +83,10 @@ export function letterText(record: RawRecord, redriven: readonly RedriveNote[]):
     `from         ${sourceText(letter)}, written ${letter.source.timestamp ?? '?'}`,
     `key          ${keyText(letter)}`,
     ...redriven.map((note) => `redriven     ${noteText(note)}`),
-    headers.length === 0 ? 'headers      none' : `headers\n${headers.join('\n')}`,
+    headers.length === 0 ? 'headers      none' : 'headers',
+    ...headers,
     ...valueLines(record.value),
-  ].join('\n');
+  ];
 }
 
 function keyText(letter: LetterSummary): string {

@@ -18,6 +18,7 @@ import { addTopicsCommand } from './commands/topics.ts';
 import { addTransactionsCommand } from './commands/transactions.ts';
 import { CliFailure, EXIT_CODES, exitCodeTable } from './exit-codes.ts';
 import { failureOf } from './failures.ts';
+import { shownLine } from './output.ts';
 
 /** Longest that sockets which are closing may hold the process back once all is written. */
 const EXIT_GRACE_MS = 2_000;
@@ -65,7 +66,7 @@ async function run(): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok.code : EXIT_CODES.usage.code;
     const failure = error instanceof CliFailure ? error : failureOf(error);
-    process.stderr.write(`${failure.message}\n`);
+    process.stderr.write(`${failure.message.split('\n').map(shownLine).join('\n')}\n`);
     return EXIT_CODES[failure.reason].code;
   }
 }

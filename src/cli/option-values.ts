@@ -1,5 +1,6 @@
 /** Values of options, read from their text; what is wrong with one is said by commander beside the option's name. */
 import { InvalidArgumentError } from 'commander';
+import { instantMs } from '../records/instants.ts';
 
 const UNITS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
@@ -11,8 +12,8 @@ export function durationMs(text: string): number {
 }
 
 export function instant(text: string): Date {
-  const ms = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : NaN;
-  if (Number.isNaN(ms)) throw new InvalidArgumentError('It must be ISO 8601, like 2026-01-31T12:00:00Z.');
+  const ms = instantMs(text);
+  if (ms === null) throw new InvalidArgumentError('It must be ISO 8601 with a zone, like 2026-01-31T12:00:00Z.');
   return new Date(ms);
 }
 

@@ -9,6 +9,7 @@ import type { Carried, Origin } from '../ledger/entry.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
+import { instantMs } from '../records/instants.ts';
 import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
 import { laneOf, readKey } from '../records/keys.ts';
@@ -113,7 +114,7 @@ export async function readMessage(
   if (decoded.kind === 'unknown-schema') return unreadable('UNKNOWN_SCHEMA', decoded.problem);
   if (decoded.kind === 'unreadable') return unreadable('UNREADABLE', decoded.problem);
 
-  const expiry = readExpiry(wholeHeader(message, 'expires-at'));
+  const expiry = readExpiry(message);
   const fields = readCommandFields(place.commandType, decoded.value);
   const problems: FieldProblem[] = [...(fields.ok ? [] : fields.problems), ...(expiry.ok ? [] : [expiry.problem])];
   const canonical = canonicalJson(fields.ok ? fields.value : (decoded.value as object));
@@ -191,19 +192,13 @@ export async function decodeValue(
   }
 }
 
-/** The platform takes the 30th of February for the 2nd of March. */
-function isDate(text: string): boolean {
-  const date = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
-}
+const EXPIRES_AT_HEADER = 'expires-at';
 
-function readExpiry(text: string | null): { ok: true; ms: number | null } | { ok: false; problem: FieldProblem } {
-  if (text === null) return { ok: true, ms: null };
-  const ms =
-    isDate(text.slice(0, 10)) && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(text)
-      ? Date.parse(text)
-      : NaN;
-  if (!Number.isNaN(ms)) return { ok: true, ms };
+/** A header without a value says that there is a limit, and not which. */
+function readExpiry(message: InputMessage): { ok: true; ms: number | null } | { ok: false; problem: FieldProblem } {
+  if (!Object.hasOwn(message.headers, EXPIRES_AT_HEADER)) return { ok: true, ms: null };
+  const ms = instantMs(wholeHeader(message, EXPIRES_AT_HEADER) ?? '');
+  if (ms !== null) return { ok: true, ms };
   return {
     ok: false,
     problem: {

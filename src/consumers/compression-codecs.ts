@@ -9,7 +9,7 @@
  * is not retriable: the patched client hands a note of the batch over in its place, so that it can be buried.
  */
 import { promisify } from 'node:util';
-import { gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib';
+import { constants, gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib';
 import kafkajs from 'kafkajs';
 import { decompressFrame } from 'lz4-napi';
 import { uncompress } from 'snappy';
@@ -70,6 +70,13 @@ interface Codec {
   decompress(batch: Buffer): Promise<Buffer>;
 }
 
+/** What is left to gain by the next levels takes several times as long. */
+const ZSTD_QUICK = { [constants.ZSTD_c_compressionLevel]: 1 };
+/** Each chunk is a turn in the thread pool. */
+const CHUNK_BYTES_MAX = 256 * 1024;
+const CHUNK_BYTES_MIN = 1024;
+const EXPANSION_USUAL = 8;
+
 const limits = { maxOutputLength: DECOMPRESSED_BYTES_MAX };
 const gzipAsync = promisify(gzip);
 const gunzipAsync = promisify(gunzip);
@@ -82,7 +89,7 @@ const gzipCodec: Codec = {
 };
 
 const zstdCodec: Codec = {
-  compress: (records) => zstdCompressAsync(records.buffer),
+  compress: ({ buffer }) => zstdCompressAsync(buffer, { params: ZSTD_QUICK, chunkSize: chunkBytesFor(buffer.length) }),
   decompress: readable('zstd', decompressZstd),
 };
 
@@ -107,7 +114,8 @@ async function decompressZstd(batch: Buffer): Promise<Buffer> {
   let left = DECOMPRESSED_BYTES_MAX;
   for (const frame of framesOf(batch, zstdFrameBytes)) {
     if (isSkippable(frame)) continue;
-    const part = await zstdDecompressAsync(frame, { maxOutputLength: Math.max(1, left) });
+    const chunkSize = chunkBytesFor(EXPANSION_USUAL * frame.length);
+    const part = await zstdDecompressAsync(frame, { chunkSize, maxOutputLength: Math.max(1, left) });
     left -= part.length;
     requireWithinLimit(DECOMPRESSED_BYTES_MAX - left);
     expanded.push(part);
@@ -274,6 +282,10 @@ function readable(
 function isMemoryFailure(error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   return code === 'ERR_MEMORY_ALLOCATION_FAILED' || code === 'ENOMEM' || message === 'Array buffer allocation failed';
+}
+
+function chunkBytesFor(bytes: number): number {
+  return Math.min(Math.max(bytes, CHUNK_BYTES_MIN), CHUNK_BYTES_MAX);
 }
 
 function refuseToWrite(codecName: string): () => Promise<never> {

@@ -43,7 +43,7 @@ export interface TailOptions {
 
 /** Of Kafka's protocol. */
 const LOG_APPEND_TIME = 1;
-const FETCH_WAIT_MS = 50;
+const FETCH_WAIT_MS = 250;
 const FETCH_BYTES_MAX = 1024 * 1024;
 const STOP_DEADLINE_MS = 3_000;
 

@@ -122,6 +122,7 @@ export class LaneSet {
         new TransactionalProducer(config, {
           transactionalId,
           clientId: `${clientId}-ledger-writer`,
+          compressedTopics: new Set([topics.ledger, topics.observations]),
           // Retries are part of every transaction; what is lost by one that fails, the lanes say themselves.
           log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
         }),

@@ -9,7 +9,7 @@
  * Any error leaves the outcome of the transaction open, so the producer is never used again after one: lanes read back what
  * was committed.
  */
-import type { IHeaders, Message, Producer } from 'kafkajs';
+import kafkajs, { type IHeaders, type Message, type Producer } from 'kafkajs';
 import { createKafka, LANE_RETRY, type KafkaSettings } from './kafka-client.ts';
 import type { KafkaLog } from './kafka-log.ts';
 
@@ -35,11 +35,31 @@ const COMMIT_DEADLINE_MS = 10_000;
 /** Longest connect and initialisation. */
 const OPEN_DEADLINE_MS = 15_000;
 
+/** Of a topic's batches on average; smaller ones hardly shrink, and each costs a turn in the thread pool. */
+const COMPRESSED_FROM_BYTES = 4 * 1024;
+
+interface TransactionalProducerOptions {
+  readonly transactionalId: string;
+  readonly clientId: string;
+  /** Topics of our own, whose readers know zstd; what others read is written as it is. */
+  readonly compressedTopics: ReadonlySet<string>;
+  readonly log: KafkaLog;
+}
+
+interface TopicMessages {
+  readonly topic: string;
+  readonly messages: Message[];
+  /** Of this topic; a mend of the client. */
+  readonly compression?: number;
+}
+
 export class TransactionalProducer {
   readonly #producer: Producer;
+  readonly #compressedTopics: ReadonlySet<string>;
   #broken = false;
 
-  constructor(settings: KafkaSettings, options: { transactionalId: string; clientId: string; log: KafkaLog }) {
+  constructor(settings: KafkaSettings, options: TransactionalProducerOptions) {
+    this.#compressedTopics = options.compressedTopics;
     this.#producer = createKafka(settings, options.clientId, { retry: LANE_RETRY, log: options.log }).producer({
       transactionalId: options.transactionalId,
       idempotent: true,
@@ -62,7 +82,7 @@ export class TransactionalProducer {
   async commit(records: readonly OutgoingRecord[]): Promise<void> {
     await this.#guarded('commit', COMMIT_DEADLINE_MS, async () => {
       const transaction = await this.#producer.transaction();
-      const topicMessages = byTopic(records);
+      const topicMessages = byTopic(records, this.#compressedTopics);
       const acknowledged = await transaction.sendBatch({ topicMessages });
       const wanted = new Set(records.map((record) => `${record.topic}/${record.partition}`));
       for (const { topicName, partition, errorCode } of acknowledged) {
@@ -121,16 +141,23 @@ export class TransactionalProducer {
   }
 }
 
-function byTopic(records: readonly OutgoingRecord[]): { topic: string; messages: Message[] }[] {
-  const topics = Map.groupBy(records, (record) => record.topic);
-  return [...topics].map(([topic, messages]) => ({
+function byTopic(records: readonly OutgoingRecord[], compressedTopics: ReadonlySet<string>): TopicMessages[] {
+  return [...Map.groupBy(records, (record) => record.topic)].map(([topic, ofTopic]) => ({
     topic,
     // kafkajs writes null headers; its types do not know.
-    messages: messages.map(({ partition, key, value, headers }) => ({
+    messages: ofTopic.map(({ partition, key, value, headers }) => ({
       partition,
       key,
       value,
       headers: headers as IHeaders,
     })),
+    ...(compressedTopics.has(topic) && isWorthCompressing(ofTopic)
+      ? { compression: kafkajs.CompressionTypes.ZSTD }
+      : {}),
   }));
+}
+
+function isWorthCompressing(records: readonly OutgoingRecord[]): boolean {
+  const bytes = records.reduce((sum, { value }) => sum + (value?.length ?? 0), 0);
+  return bytes >= COMPRESSED_FROM_BYTES * new Set(records.map(({ partition }) => partition)).size;
 }

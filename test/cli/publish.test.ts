@@ -78,6 +78,9 @@ describe('publish', () => {
     ['no value', ['--key', 'bad-5'], /--value/],
     ['no key', ['--value', value], /--key/],
     ['a wrong instant', ['--key', 'bad-6', '--value', value, '--expires-at', 'tomorrow'], /ISO 8601/],
+    ['a day that is none', ['--key', 'bad-7', '--value', value, '--expires-at', '2099-02-30T00:00:00Z'], /ISO 8601/],
+    ['an instant without a zone', ['--key', 'bad-8', '--value', value, '--expires-at', '2099-06-01T12:00'], /zone/],
+    ['a member twice', ['--key', 'bad-9', '--value', value.replace('{', '{"amount":1,')], /amount is there twice/],
   ])('refuses %s with exit code 2 and sends nothing', async (_what, args, message) => {
     const run = await runCli(environment, 'publish', 'transfer-in', ...args);
     expect(run.code).toBe(2);

@@ -44,6 +44,14 @@ describe('results', () => {
     expect(run.stdout.trim().split('\n')).toHaveLength(1);
   });
 
+  test('shows no character that a terminal would act on, and no line that a publisher made', async () => {
+    const error = { code: 'INVALID_COMMAND', message: 'no\nACCEPTED  forged\u001b[8m\u202ehidden', details: null };
+    await writer.write(resultOf('forger', { outcome: 'INVALID', error }));
+    const run = await runCli(environment, 'results', '--key', 'forger');
+    expect(run.stdout.trim().split('\n')).toHaveLength(1);
+    expect(run.stdout).toContain('no\\u000aACCEPTED  forged\\u001b[8m\\u202ehidden');
+  });
+
   test('with --follow prints what comes, until it is interrupted', async () => {
     const following = startCli(environment, 'results', '--follow');
     await following.seen('following');

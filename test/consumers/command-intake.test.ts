@@ -81,6 +81,13 @@ describe('a command', () => {
     expect(arrival.content).toMatchObject({ kind: 'invalid', problems: [{ path: 'transactionId' }] });
   });
 
+  test('with a time limit that says nothing is INVALID', async () => {
+    for (const limit of [null, Buffer.alloc(0), Buffer.from('2099-02-30T00:00:00Z'), Buffer.from('2099-01-01T00:00')]) {
+      const { arrival } = await arrived({ headers: { ...JSON_HEADERS, 'expires-at': limit } as Record<string, Buffer> });
+      expect(arrival.content).toMatchObject({ kind: 'invalid', problems: [{ path: 'headers.expires-at' }] });
+    }
+  });
+
   test('that cannot be read is INVALID and a dead letter', async () => {
     for (const value of [Buffer.from('{'), Buffer.alloc(0), null]) {
       const { arrival, buriedAs } = await arrived({ value });

@@ -108,6 +108,19 @@ describe('the intake of a command', () => {
     expect(read.ok ? '' : read.problems[0]?.message).toMatch(message);
   });
 
+  test('refuses otherFieldsJson that contradicts a field beside it, and takes what says the same', () => {
+    const problemsOf = (others: string): unknown => {
+      const source = `{"accountId":"A","otherFieldsJson":${JSON.stringify(others)}}`;
+      const text = `{"source":${source},"destination":{"accountId":"E"},"lockedCurrencySide":"SENDING","lockedCurrencyAmount":1}`;
+      const { read } = intake('create-quote', text);
+      return read.ok ? [] : read.problems.map(({ path }) => path);
+    };
+    expect(problemsOf('{"accountId":"B"}')).toEqual(['source.otherFieldsJson']);
+    expect(problemsOf('{"account\\u0049d":"B"}')).toEqual(['source.otherFieldsJson']);
+    expect(problemsOf('{"sourceType":"UMA_ADDRESS"}')).toEqual(['source.otherFieldsJson']);
+    expect(problemsOf('{"accountId":"A","more":"x"}')).toEqual([]);
+  });
+
   test('never drops a member for its name', () => {
     const names = intake('create-quote', quote(',"senderCustomerInfo":{"constructor":"c","toString":"t"}'));
     expect(names.read).toMatchObject({ ok: true });

@@ -48,7 +48,7 @@ function documentOf({ oldestTimestampMs, ...lane }: AgedLag, nowMs: number): obj
 }
 
 /** One row per topic, one column per lane. */
-function lagTable(lanes: readonly AgedLag[], nowMs: number): string {
+function lagTable(lanes: readonly AgedLag[], nowMs: number): string[] {
   const laneNumbers = [...new Set(lanes.map(({ lane }) => lane))].sort((left, right) => left - right);
   const topics = [...new Set(lanes.map(({ topic }) => topic))];
   const sum = (of: readonly LaneLag[]): string => of.reduce((total, { lag }) => total + lag, 0n).toString();

@@ -6,11 +6,12 @@ import { PaymentCommandPublisher, type PublishedCommand, type PublishOptions } f
 import { ResultAwaiter } from '../../client/result-awaiter.ts';
 import { CLIENT_SETTING_NAMES } from '../../client/settings.ts';
 import { COMMAND_TYPES, type CommandType } from '../../records/commands.ts';
-import { parseLossless, type JsonValue } from '../../records/lossless-json.ts';
+import { JsonMeaningError, parseUnambiguous, type JsonValue } from '../../records/lossless-json.ts';
 import { CLI_RETRY, outputOf, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { durationMs, instant } from '../option-values.ts';
+import { shownLine } from '../output.ts';
 
 interface PublishFlags {
   key: string;
@@ -76,7 +77,7 @@ Examples:
         if (outcome !== 'ACCEPTED') {
           throw new CliFailure(
             'notAccepted',
-            `${flags.key} ended ${outcome}${error === null ? '' : `: ${error.code}: ${error.message}`}`,
+            shownLine(`${flags.key} ended ${outcome}${error === null ? '' : `: ${error.code}: ${error.message}`}`),
           );
         }
       } finally {
@@ -97,9 +98,10 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
     }
   }
   try {
-    return parseLossless(text);
+    return parseUnambiguous(text);
   } catch (error) {
-    throw new CliFailure('usage', `${from} is not JSON: ${(error as Error).message}; nothing was sent`);
+    const what = error instanceof JsonMeaningError ? 'cannot be taken' : 'is not JSON';
+    throw new CliFailure('usage', `${from} ${what}: ${(error as Error).message}; nothing was sent`);
   }
 }
 

@@ -15,7 +15,7 @@ import { readEntry } from '../ledger-entries.ts';
 import { submitDecision } from '../operator-decision.ts';
 import { systemUser } from '../operator-name.ts';
 import { durationMs, wholeNumber } from '../option-values.ts';
-import type { Output } from '../output.ts';
+import { shownLine, type Output } from '../output.ts';
 import { phaseText } from './ledger.ts';
 
 const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
@@ -212,7 +212,7 @@ async function submit(
     case 'refused':
       throw new CliFailure(
         'refused',
-        `the decision was refused, and is a dead letter (${reply.dlqReason}): ${reply.problem}; the result of ${key} stands as it is`,
+        `the decision was refused, and is a dead letter (${reply.dlqReason}): ${shownLine(reply.problem)}; the result of ${key} stands as it is`,
       );
     case 'no-reply':
       throw new CliFailure(

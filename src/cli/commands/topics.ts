@@ -78,12 +78,10 @@ async function report(output: Output, settings: AllTopicSettings): Promise<void>
   if (problems.length > 0) throw new CliFailure('problemsFound', `${problems.length} problems with the topics`);
 }
 
-function creationText(creation: TopicCreation, withConfiguration: boolean): string {
+function creationText(creation: TopicCreation, withConfiguration: boolean): string | string[] {
   if (creation.action === 'exists') return `exists    ${creation.topic}`;
   const made = creation.action === 'created' ? 'created ' : 'to create';
   const line = `${made.padEnd(9)} ${creation.topic} (${creation.partitions} partitions, replication factor ${creation.replicationFactor})`;
   if (!withConfiguration) return line;
-  return [line, ...Object.entries(creation.configuration).map(([name, value]) => `            ${name}=${value}`)].join(
-    '\n',
-  );
+  return [line, ...Object.entries(creation.configuration).map(([name, value]) => `            ${name}=${value}`)];
 }

@@ -105,7 +105,7 @@ function failure({ cause, reason }: Extract<ListReading, { kind: 'failed' }>, ba
   }
 }
 
-function pageText(data: readonly Transaction[]): string {
+function pageText(data: readonly Transaction[]): string[] {
   return textTable(
     ['id', 'status', 'type', 'received', 'customer', 'created', 'failure'],
     data.map((transaction) => [

@@ -26,13 +26,21 @@ const accountRule = {
   path: ['accountId'],
 };
 
+/** What is said twice, and differently, means nothing that we may choose. */
+const othersRule = {
+  message: 'must not contradict the fields beside it: say each in one place',
+  path: ['otherFieldsJson'],
+};
+
 const source = z
   .strictObject({ sourceType: z.string().min(1).default('ACCOUNT'), accountId: optionalText, otherFieldsJson })
-  .refine((value) => value.sourceType !== 'ACCOUNT' || Boolean(value.accountId), accountRule);
+  .refine((value) => value.sourceType !== 'ACCOUNT' || Boolean(value.accountId), accountRule)
+  .refine(agreesWithOthers, othersRule);
 
 const destination = z
   .strictObject({ destinationType: z.string().min(1).default('ACCOUNT'), accountId: optionalText, otherFieldsJson })
-  .refine((value) => value.destinationType !== 'ACCOUNT' || Boolean(value.accountId), accountRule);
+  .refine((value) => value.destinationType !== 'ACCOUNT' || Boolean(value.accountId), accountRule)
+  .refine(agreesWithOthers, othersRule);
 
 export const createQuote: z.ZodType<CreateQuote> = z
   .strictObject({
@@ -59,4 +67,11 @@ export const createQuote: z.ZodType<CreateQuote> = z
 
 function isUmaDestination(value: { destinationType: string; otherFieldsJson: string | null }): boolean {
   return value.destinationType === 'UMA_ADDRESS' || otherField(value.otherFieldsJson, 'umaAddress') !== undefined;
+}
+
+function agreesWithOthers({ otherFieldsJson: others, ...named }: { otherFieldsJson: string | null }): boolean {
+  return Object.entries(named).every(([name, value]) => {
+    const other = otherField(others, name);
+    return value === null || other === undefined || other === value;
+  });
 }
