@@ -83,7 +83,9 @@ describe('a command', () => {
 
   test('with a time limit that says nothing is INVALID', async () => {
     for (const limit of [null, Buffer.alloc(0), Buffer.from('2099-02-30T00:00:00Z'), Buffer.from('2099-01-01T00:00')]) {
-      const { arrival } = await arrived({ headers: { ...JSON_HEADERS, 'expires-at': limit } as Record<string, Buffer> });
+      const { arrival } = await arrived({
+        headers: { ...JSON_HEADERS, 'expires-at': limit } as Record<string, Buffer>,
+      });
       expect(arrival.content).toMatchObject({ kind: 'invalid', problems: [{ path: 'headers.expires-at' }] });
     }
   });
