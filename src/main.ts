@@ -17,6 +17,7 @@ import { History } from './ops/history.ts';
 import { createHttpServer } from './ops/http-server.ts';
 import { createLogger } from './ops/logging.ts';
 import { createMetrics } from './ops/metrics.ts';
+import { withOutcomeLog } from './ops/outcome-log.ts';
 import { operationsRoutes } from './ops/routes.ts';
 import { StateReader } from './ops/state-reader.ts';
 import { openTracing } from './ops/tracing.ts';
@@ -76,30 +77,7 @@ const lanes = new LaneSet({
   registry,
   clock,
   log,
-  reports: {
-    ...activity.reports,
-    decided: (lane, decision, isCarriedOut) => {
-      activity.reports.decided(lane, decision, isCarriedOut);
-      const { operator, reason, expectedRevision } = decision;
-      log.warn({
-        event: 'operator-decision',
-        lane,
-        decision: decision.decision,
-        expectedRevision,
-        operator,
-        reason,
-        isCarriedOut,
-      });
-    },
-    quoteRanOut: (lane, quote) => {
-      activity.reports.quoteRanOut(lane, quote);
-      log.warn({ event: 'quote-ran-out', lane, ...quote });
-    },
-    failed: (lane, where, error) => {
-      activity.reports.failed(lane, where, error);
-      log.error({ event: 'own-failure', lane, where, err: error });
-    },
-  },
+  reports: withOutcomeLog(activity.reports, log),
   traces: tracing.traces,
   // Started again, it restores what it needs; limping on, it would only hold lanes.
   onFatal: (error) => {

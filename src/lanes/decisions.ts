@@ -35,7 +35,7 @@ export class Decisions implements InputHandler<DecisionItem, never> {
         } else {
           await outcomes.apply(transaction, entry ?? null, reply.decision, null);
         }
-        transaction.reports.push(() => reports.decided(lane, item.decision, reply.kind === 'decided'));
+        transaction.reports.push(() => reports.decided(lane, item.key, item.decision, reply.kind === 'decided'));
         return null;
       }
     }

@@ -13,7 +13,7 @@ export interface LaneReports {
   quoteRanOut(lane: number, quote: QuoteRunOut): void;
   statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
   /** An operator's decision was carried out, or refused. */
-  decided(lane: number, decision: OperatorDecision, isCarriedOut: boolean): void;
+  decided(lane: number, key: string, decision: OperatorDecision, isCarriedOut: boolean): void;
   failed(lane: number, where: string, error: unknown): void;
   committed(): void;
   laneLost(reason: LaneLoss): void;

@@ -43,7 +43,7 @@ export function createMetrics(): Metrics {
       moved: () => set.add('moved', {}),
       quoteRanOut: (_lane, { cause, isMadeAnew }) => set.add('quotesRunOut', { cause, made_anew: String(isMadeAnew) }),
       statusChanged: (_lane, kind) => set.add('statusChanges', { kind }),
-      decided: (_lane, _decision, isCarriedOut) => set.add('decisions', { carried_out: String(isCarriedOut) }),
+      decided: (_lane, _key, _decision, isCarriedOut) => set.add('decisions', { carried_out: String(isCarriedOut) }),
       failed: (_lane, where) => set.add('ownFailures', { where }),
       committed: () => set.add('commits', {}),
       laneLost: (reason) => set.add('lanesLost', { reason }),

@@ -1,0 +1,55 @@
+/**
+ * What the log says of single commands: a line for each that somebody may ask about, none for those that went well. Keys
+ * are hashes, and texts that publishers wrote stay out.
+ */
+import type { Logger } from 'pino';
+import type { LaneReports } from '../lanes/reports.ts';
+import { keyHash } from './logging.ts';
+
+/** The others are business, and in the metrics. */
+const TOLD: readonly string[] = ['UNKNOWN', 'FAILED'];
+
+/** @param reports where every report goes on to */
+export function withOutcomeLog<Reports extends LaneReports>(reports: Reports, log: Logger): Reports {
+  return {
+    ...reports,
+    resulted: (lane, result) => {
+      reports.resulted(lane, result);
+      const { commandKey, commandType, error, outcome, revision, settledBy } = result;
+      if (!TOLD.includes(outcome)) return;
+      const code = error?.code ?? null;
+      log.info({
+        event: 'result',
+        lane,
+        keyHash: keyHash(commandKey),
+        commandType,
+        outcome,
+        revision,
+        settledBy,
+        code,
+      });
+    },
+    deadLettered: (lane, letter) => {
+      reports.deadLettered(lane, letter);
+      const { key, lastOffset, offset, partition, reason, topic } = letter;
+      const place = { topic, partition, offset: String(offset) };
+      const batch = lastOffset === null ? {} : { lastOffset: String(lastOffset) };
+      const hash = key === null ? null : keyHash(key.toString());
+      log.info({ event: 'dead-letter', lane, keyHash: hash, reason, ...place, ...batch });
+    },
+    decided: (lane, key, decision, isCarriedOut) => {
+      reports.decided(lane, key, decision, isCarriedOut);
+      const { operator, reason, expectedRevision } = decision;
+      const what = { decision: decision.decision, expectedRevision, operator, reason, isCarriedOut };
+      log.warn({ event: 'operator-decision', lane, keyHash: keyHash(key), ...what });
+    },
+    quoteRanOut: (lane, quote) => {
+      reports.quoteRanOut(lane, quote);
+      log.warn({ event: 'quote-ran-out', lane, ...quote });
+    },
+    failed: (lane, where, error) => {
+      reports.failed(lane, where, error);
+      log.error({ event: 'own-failure', lane, where, err: error });
+    },
+  };
+}

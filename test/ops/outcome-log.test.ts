@@ -1,0 +1,53 @@
+/** The log has a line for each command that somebody may ask about, without its key; none for those that went well. */
+import pino from 'pino';
+import { expect, test } from 'vitest';
+import type { LaneReports } from '../../src/lanes/reports.ts';
+import { keyHash } from '../../src/ops/logging.ts';
+import { withOutcomeLog } from '../../src/ops/outcome-log.ts';
+import { resultOf } from '../client/fixtures.ts';
+
+function logged(tell: (reports: LaneReports) => void): { lines: Record<string, unknown>[]; passedOn: string[] } {
+  const [lines, passedOn]: [Record<string, unknown>[], string[]] = [[], []];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
+  const metrics = new Proxy({} as LaneReports, { get: (_none, name) => () => passedOn.push(String(name)) });
+  const { deadLettered, decided, failed, quoteRanOut, resulted } = metrics;
+  tell(withOutcomeLog({ deadLettered, decided, failed, quoteRanOut, resulted } as LaneReports, log));
+  return { lines, passedOn };
+}
+
+test('of what nobody can know and of what we failed on, by the hash of its key', () => {
+  const { lines, passedOn } = logged(({ resulted }) => {
+    for (const outcome of ['ACCEPTED', 'REFUSED', 'INVALID', 'EXPIRED', 'UNKNOWN', 'FAILED'])
+      resulted(2, resultOf('jane-doe-17', { outcome }));
+  });
+  expect(passedOn).toHaveLength(6);
+  expect(lines.map(({ outcome }) => outcome)).toEqual(['UNKNOWN', 'FAILED']);
+  expect(lines[0]).toMatchObject({ event: 'result', lane: 2, keyHash: keyHash('jane-doe-17'), revision: 1 });
+  expect(JSON.stringify(lines)).not.toContain('jane-doe');
+});
+
+test('of a dead letter, with its place, and of a batch where it ends', () => {
+  const letter = {
+    reason: 'UNREADABLE_BATCH' as const,
+    message: 'what was published',
+    topic: 'commands',
+    partition: 1,
+    offset: 7n,
+    timestampMs: 0,
+    key: null,
+    value: null,
+    headers: {},
+    cut: null,
+    lastOffset: 12n,
+  };
+  const { lines } = logged(({ deadLettered }) => deadLettered(1, letter));
+  const place = { topic: 'commands', partition: 1, offset: '7', lastOffset: '12' };
+  expect(lines).toMatchObject([{ event: 'dead-letter', lane: 1, keyHash: null, reason: 'UNREADABLE_BATCH', ...place }]);
+  expect(JSON.stringify(lines)).not.toContain('what was published');
+});
+
+test('of an operator’s decision, by the hash of its key', () => {
+  const decision = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'ada', reason: 'asked' };
+  const { lines } = logged(({ decided }) => decided(0, 'jane-doe-17', decision as never, true));
+  expect(lines).toMatchObject([{ event: 'operator-decision', keyHash: keyHash('jane-doe-17'), decision: 'RETRY' }]);
+});
