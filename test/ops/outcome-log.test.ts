@@ -48,6 +48,6 @@ test('of a dead letter, with its place, and of a batch where it ends', () => {
 
 test('of an operator’s decision, by the hash of its key', () => {
   const decision = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'ada', reason: 'asked' };
-  const { lines } = logged((reports) => reports.decided(0, 'jane-doe-17', decision as never, true));
+  const { lines } = logged((reports) => reports.decided(0, 'jane-doe-17', decision, true));
   expect(lines).toMatchObject([{ event: 'operator-decision', keyHash: keyHash('jane-doe-17'), decision: 'RETRY' }]);
 });
