@@ -3,7 +3,7 @@
  *
  *   intent committed -> begin -> (gate) call -> event 'answered' or 'not-begun'
  *   doubt due        -> lookUp -> scan       -> event 'looked-up'
- *   intent found     -> takeUp -> adopted, begun, or event 'orphaned'
+ *   intent found     -> takeUp -> adopted, or event 'not-begun' or 'orphaned'
  *
  * `Calls` owns what is under way and outlives the lane; this owns the events. Once the acquisition is over, nothing
  * passes the gate and no event is taken any more.
@@ -12,13 +12,11 @@ import { callOf } from '../ledger/call-of.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
-import { operationOf } from '../ledger/settlement.ts';
 import { laneOf } from '../records/keys.ts';
 import { recordEffectStatus } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
 import type { LaneParts } from './parts.ts';
-import { workClassOf } from './work-classes.ts';
 
 export interface Acquisition {
   /** The lane has not been lost or given away since. */
@@ -47,16 +45,20 @@ export class Attempts {
     return this.#events.shift();
   }
 
-  /** An entry with an intent, found in the ledger: its call is ours and goes on, was never begun, or is in doubt. */
+  /**
+   * An entry with an intent, found in the ledger: its call is ours and goes on, was never begun, or is in doubt. None is
+   * begun here: a process that was frozen while it took the lane may have been fenced since, and learns so by its first commit.
+   */
   takeUp(entry: Entry): void {
-    const { calls, clock, lane, processId, sessionTimeoutMs } = this.#parts;
+    const { calls, clock, processId, sessionTimeoutMs } = this.#parts;
     const { phase } = entry;
     if (phase.state !== 'INTENT') return;
     const adoption = phase.processId === processId ? calls.adopt(phase.attemptId, this.#ownerOf(entry)) : 'unknown';
     if (adoption === 'adopted') return;
     if (adoption === 'never-begun') {
-      calls.claimCommitted(phase.attemptId, { operation: operationOf(entry), workClass: workClassOf(entry), lane });
-      this.begin(entry);
+      const reason = 'the lane was lost before its call began';
+      const event = { kind: 'not-begun' as const, attemptId: phase.attemptId, nowMs: clock.nowMs(), reason };
+      this.#events.push({ key: entry.key, event, call: null });
       return;
     }
     // The former owner may still begin a call until its heartbeat is too old; that call ends within its deadline.

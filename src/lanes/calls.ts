@@ -128,11 +128,6 @@ export class Calls {
     return 'adopted';
   }
 
-  /** Claims without asking, for an intent that is in the ledger already. */
-  claimCommitted(attemptId: string, claimed: Claimed): void {
-    if (!this.#attempts.has(attemptId)) this.#claim(attemptId, claimed);
-  }
-
   /** The lane has committed what follows from the attempt. */
   settle(attemptId: string): void {
     const attempt = this.#attempts.get(attemptId);

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { Attempts } from '../../src/lanes/attempts.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
-import { aTransaction } from '../ledger/entries.ts';
+import { aTransaction, entryAt } from '../ledger/entries.ts';
 
 const QUERY = { transactionId: 'Transaction:1', quoteId: null, attempts: 1, firstSentMs: 0, mayBeOlder: false };
 const FOUND = { outcome: { kind: 'found', transaction: aTransaction() }, beganMs: 1, endedMs: 2 };
@@ -37,4 +37,14 @@ test('a look-up that ends while the lane is open is an event of its entry', asyn
   found(FOUND);
   await lookedUp;
   expect(attempts.takeEvent()).toMatchObject({ key: 'key', event: { kind: 'looked-up', attempts: 1 } });
+});
+
+test('an intent whose call was never begun is not called when its lane opens: a commit comes first, which a fenced owner fails at', () => {
+  const calls = { adopt: () => 'never-begun', begin: () => expect.unreachable('it was called') };
+  const parts = { calls, clock: { nowMs: () => 3 }, processId: 'process', sessionTimeoutMs: 1 };
+  const acquisition = { isCurrent: () => true, isOpen: () => true, wake: () => undefined };
+  const attempts = new Attempts(parts as unknown as LaneParts, acquisition);
+  const phase = { state: 'INTENT', attemptId: 'attempt', processId: 'process', atMs: 0, timeoutMs: 1 } as const;
+  attempts.takeUp({ ...entryAt('transfer-in'), phase });
+  expect(attempts.takeEvent()).toMatchObject({ key: 'key-1', event: { kind: 'not-begun', attemptId: 'attempt' } });
 });
