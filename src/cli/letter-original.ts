@@ -34,7 +34,8 @@ export async function wholeLetter(
   const original = await readAt(kafka, groupPrefix, source).catch((error: unknown) => {
     throw refused(`it cannot be read there (${error instanceof Error ? error.message : String(error)})`);
   });
-  if (original === null) throw refused('it is not there any more, or in a batch that cannot be read; its publisher must send it again');
+  if (original === null)
+    throw refused('it is not there any more, or in a batch that cannot be read; its publisher must send it again');
   const isSame =
     String(original.value?.length ?? 0) === headerOf(letter, VALUE_BYTES) &&
     sha256Of(original.value) === headerOf(letter, VALUE_SHA256);
