@@ -165,10 +165,15 @@ function zstdFrameBytes(frame: Buffer): number {
 }
 
 async function decompressLz4(batch: Buffer): Promise<Buffer> {
-  const frames = framesOf(batch, (rest) => lz4FrameOf(rest).bytes).filter((frame) => !isSkippable(frame));
-  requireWithinLimit(frames.reduce((total, frame) => total + lz4FrameOf(frame).expandedBytesMax, 0));
+  let mostBytes = 0;
+  const frames = framesOf(batch, (rest) => {
+    const { bytes, expandedBytesMax } = lz4FrameOf(rest);
+    mostBytes += expandedBytesMax;
+    return bytes;
+  });
+  requireWithinLimit(mostBytes);
   const expanded: Buffer[] = [];
-  for (const frame of frames) expanded.push(await decompressFrame(frame));
+  for (const frame of frames) if (!isSkippable(frame)) expanded.push(await decompressFrame(frame));
   return joined(expanded);
 }
 

@@ -12,6 +12,7 @@ import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startEngine } from '../../../dev/engine/start.ts';
+import { withAdmin } from '../../../src/producers/admin-session.ts';
 import { Stack } from '../../../test/support/stack.ts';
 import { spreadOf } from '../../spread.ts';
 import { memoryOf } from '../process-memory.ts';
@@ -126,10 +127,7 @@ async function measured(contestant: Contestant): Promise<Run> {
 
 /** All that the contestant may have written to. */
 async function topicsOf({ kafka, settings, topics }: Stack): Promise<string[]> {
-  const admin = kafka.admin();
-  await admin.connect();
-  const all = await admin.listTopics();
-  await admin.disconnect();
+  const all = await withAdmin(kafka, (admin) => admin.listTopics());
   return all.filter((topic) => topic.startsWith(settings.TOPIC_PREFIX) && topic !== topics.commands['transfer-in']);
 }
 

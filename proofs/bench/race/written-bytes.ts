@@ -1,6 +1,7 @@
 /** What lies in Kafka, as the brokers hand it out: a raw consumer is given everything, and its answers are measured. */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
+import { withAdmin } from '../../../src/producers/admin-session.ts';
 
 const STEP_MS = 20;
 /** Without a further record. */
@@ -11,13 +12,12 @@ const STALLED_MS_MAX = 60_000;
  * @throws where the topics cannot be read to their ends
  */
 export async function writtenBytes(kafka: Kafka, topics: readonly string[]): Promise<number> {
-  const admin = kafka.admin();
-  await admin.connect();
   const ends = new Map<string, bigint>();
-  for (const topic of topics)
-    for (const { high, low, partition } of await admin.fetchTopicOffsets(topic))
-      if (BigInt(high) > BigInt(low)) ends.set(`${topic}/${partition}`, BigInt(high));
-  await admin.disconnect();
+  await withAdmin(kafka, async (admin) => {
+    for (const topic of topics)
+      for (const { high, low, partition } of await admin.fetchTopicOffsets(topic))
+        if (BigInt(high) > BigInt(low)) ends.set(`${topic}/${partition}`, BigInt(high));
+  });
   const consumer = kafka.consumer({ groupId: `bytes-${randomUUID()}`, readUncommitted: true, maxWaitTimeInMs: 20 });
   let [bytes, seenMs] = [0, Date.now()];
   consumer.on(consumer.events.REQUEST, ({ payload }) => {
