@@ -19,6 +19,8 @@ import type { VirtualTime } from './virtual-time.ts';
 const { errorCodes } = createRequire(import.meta.url)('kafkajs/src/protocol/error') as {
   errorCodes: readonly (Error & { type: string })[];
 };
+/** In an answer, of a topic under clients' clocks. */
+const NO_TIME = -1;
 const NO_SUCH_ERROR = 'no such error of the protocol: ';
 
 /** What kafkajs throws when a broker answers with an error code. */
@@ -178,7 +180,7 @@ export class SimulatedBroker {
     to: { topic: string; partition: number },
     records: readonly NewRecord[],
     timeoutMs: number,
-  ): number {
+  ): { baseOffset: string; logAppendTime: string } {
     const log = this.log(to.topic, to.partition);
     const { maxMessageBytes, timestampType } = this.config(to.topic);
     const running = this.#runningOf(id, epoch, timeoutMs);
@@ -189,9 +191,10 @@ export class SimulatedBroker {
     if (refused !== null && records.some(({ value }) => value?.includes(refused) === true))
       throw brokerError('INVALID_RECORD');
     const { nowMs } = this.#time;
-    const written = timestampType === 'CreateTime' ? {} : { timestampMs: nowMs };
+    const isCreateTime = timestampType === 'CreateTime';
+    const written = isCreateTime ? {} : { timestampMs: nowMs };
     const [first = 0] = records.map((record) => log.append({ ...record, ...written }, nowMs, running.transaction));
-    return first;
+    return { baseOffset: String(first), logAppendTime: String(isCreateTime ? NO_TIME : nowMs) };
   }
 
   end(id: string, epoch: number, outcome: 'committed' | 'aborted'): void {

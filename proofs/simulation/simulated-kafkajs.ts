@@ -92,10 +92,10 @@ function producerOf(
         parts.map(async ({ topic, partition, given }) => {
           const records = given.map(recordOf);
           written.isAny = true;
-          await request(`produce ${nameOf(topic)}`, () =>
+          const answer = await request(`produce ${nameOf(topic)}`, () =>
             broker.produce(transactionalId, current, { topic, partition }, records, transactionTimeout),
           );
-          return { topicName: topic, partition, errorCode: 0 };
+          return { topicName: topic, partition, errorCode: 0, ...answer };
         }),
       );
     },

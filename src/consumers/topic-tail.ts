@@ -3,6 +3,8 @@
  * cannot read partitions without a group; nothing is committed.
  *
  *   started -> reading -> stopped, after which nothing is handed over any more
+ *
+ * A partition may be paused meanwhile; what was fetched of it by then is handed over all the same.
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, KafkaMessage } from 'kafkajs';
@@ -50,6 +52,7 @@ const STOP_DEADLINE_MS = 3_000;
 export class TopicTail {
   readonly #options: TailOptions;
   readonly #consumer: Consumer;
+  readonly #paused = new Set<number>();
 
   constructor(options: TailOptions) {
     this.#options = options;
@@ -77,6 +80,8 @@ export class TopicTail {
         const offset = nextOffset(partition);
         if (offset > 0n) consumer.seek({ topic, partition, offset: offset.toString() });
       }
+      // The client restarts with a new memory.
+      if (this.#paused.size > 0) consumer.pause([{ topic, partitions: [...this.#paused] }]);
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
       const { batchSize, lastOffset, partition } = payload;
@@ -108,6 +113,20 @@ export class TopicTail {
         }
       },
     });
+  }
+
+  /** Fetches the partition no more, until it is resumed. */
+  pause(partition: number): void {
+    this.#paused.add(partition);
+    this.#consumer.pause([{ topic: this.#options.topic, partitions: [partition] }]);
+  }
+
+  /** Fetches the partition again, from where it is to be read next. */
+  resume(partition: number): void {
+    const { nextOffset, topic } = this.#options;
+    this.#paused.delete(partition);
+    this.#consumer.seek({ topic, partition, offset: nextOffset(partition).toString() });
+    this.#consumer.resume([{ topic, partitions: [partition] }]);
   }
 
   async stop(): Promise<void> {

@@ -15,11 +15,13 @@ import {
   TransactionFailedError,
   type TransactionalProducer,
   type OutgoingRecord,
+  type Written,
 } from '../producers/transactional-producer.ts';
 import { LostWithOthersError, wasRefused } from './troubles.ts';
 
 /** What one lane has gathered. */
 export interface LaneCommit {
+  readonly lane: number;
   readonly records: readonly OutgoingRecord[];
   /** By topic and partition, which share it takes of what a batch there may have. */
   readonly shares: ReadonlyMap<string, number>;
@@ -41,7 +43,7 @@ const FENCED_MAX = 1_000;
 
 interface Waiting {
   readonly commit: LaneCommit;
-  readonly resolve: (value?: undefined) => void;
+  readonly resolve: (written: Written) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -141,11 +143,12 @@ export class Writer {
 
   /**
    * With the next transaction that has room, after all that was handed over before.
+   * @returns where the transaction lies; of the lane's partitions nothing else of this process is in it
    * @throws TransactionFailedError, LostWithOthersError when it is not certain that it was committed; the writer is broken then
    */
-  commit(commit: LaneCommit): Promise<void> {
+  commit(commit: LaneCommit): Promise<Written> {
     if (this.#broken !== null) return Promise.reject(lostWith(this.#broken));
-    const { promise, reject, resolve } = Promise.withResolvers<undefined>();
+    const { promise, reject, resolve } = Promise.withResolvers<Written>();
     this.#waiting.push({ commit, resolve, reject });
     this.#running ??= this.#run();
     return promise;
@@ -172,17 +175,17 @@ export class Writer {
       try {
         if (!this.#isOpen) await this.#producer.open();
         this.#isOpen = true;
-        await this.#producer.commit(together.flatMap(({ commit }) => commit.records));
+        const written = await this.#producer.commit(together.flatMap(({ commit }) => commit.records));
+        for (const { resolve } of together) resolve(written);
       } catch (error) {
         this.#break(error instanceof Error ? error : new Error(String(error)), together);
         break;
       }
-      for (const { resolve } of together) resolve();
     }
     this.#running = null;
   }
 
-  /** Those that waited longest, as far as each partition has room for them; at least one. */
+  /** Those that waited longest, as far as each partition has room for them, one of each lane; at least one. */
   #take(): Waiting[] {
     const together: Waiting[] = [];
     const shares = new Map<string, number>();
@@ -192,6 +195,7 @@ export class Writer {
       const { commit } = this.#waiting[0];
       const isTooMuch =
         isApart ||
+        together.some((other) => other.commit.lane === commit.lane) ||
         bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
         [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
       if (together.length > 0 && isTooMuch) break;

@@ -1,7 +1,8 @@
 /**
  * What one attempt at a lane writes through: the process's writer of the time when it is first asked for.
  *
- *   open    commits of the lane, in the order in which they are handed over
+ *   open    commits of the lane, in the order in which they are handed over; each is told to the ledger's reader, which need
+ *           not read it from Kafka then
  *   ended   nothing more is taken; behind all that was, the ledger says that the owner has released its lane
  */
 import {
@@ -13,13 +14,19 @@ import {
   RELEASED_KEY,
   type OwnerRecord,
 } from '../ledger/ledger-records.ts';
-import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import { batchName, type OutgoingRecord, type Written } from '../producers/transactional-producer.ts';
+import type { OwnCommit } from '../store/own-commits.ts';
 import type { Committer, LaneCommit, Writer } from './committer.ts';
+
+/** At the end of a transaction, in each of its partitions. */
+const CONTROL_RECORDS = 1;
 
 export class LaneWriter {
   readonly #committer: Pick<Committer, 'writer'>;
   readonly #ledger: { readonly topic: string; readonly partition: number };
   #picked: Writer | null = null;
+  /** Behind the records and the control record of what it wrote last; null: not known. */
+  #endOffset: bigint | null = null;
   readonly #unlisten: (() => void)[] = [];
   /** Of the OWNER record handed over last. */
   #token: string | null = null;
@@ -47,14 +54,17 @@ export class LaneWriter {
     const withdrawn = fenced.map((id) => this.#record(CLAIM_PREFIX + id, null));
     const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim(record));
     // The last: whoever has read it has read the others.
-    await this.commit(commitOf([...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]));
+    await this.commit(this.#commitOf([...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]));
   }
 
-  /** @throws when it is not certain that it was committed: then the lane is lost */
-  async commit(commit: LaneCommit): Promise<void> {
+  /**
+   * @returns what of it is in the lane's ledger; null where its brokers do not say where
+   * @throws when it is not certain that it was committed: then the lane is lost
+   */
+  async commit(commit: LaneCommit): Promise<OwnCommit | null> {
     if (this.#ended !== null) throw new Error('the lane has released its writer');
     this.#last = commit;
-    await this.#writer().commit(commit);
+    return this.#placed(commit, await this.#writer().commit(commit));
   }
 
   /** @throws LostWithOthersError where the writer broke, though the lane had nothing to commit */
@@ -79,7 +89,18 @@ export class LaneWriter {
     if (token === null || writer === null || writer.isBroken()) return;
     const claim = this.#record(CLAIM_PREFIX + writer.transactionalId, null);
     const released = this.#record(RELEASED_KEY, encodeReleased(token));
-    await writer.commit(commitOf([claim, released])).catch(() => undefined);
+    await writer.commit(this.#commitOf([claim, released])).catch(() => undefined);
+  }
+
+  #placed({ records }: LaneCommit, written: Written): OwnCommit | null {
+    const { partition, topic } = this.#ledger;
+    const at = written.get(batchName(topic, partition));
+    const followsOffset = this.#endOffset;
+    this.#endOffset = null;
+    if (at === undefined) return null;
+    const ofLedger = records.filter((record) => record.topic === topic);
+    this.#endOffset = at.firstOffset + BigInt(ofLedger.length + CONTROL_RECORDS);
+    return { ...at, isNext: at.firstOffset === followsOffset, records: ofLedger };
   }
 
   #record(key: string, value: Buffer | null): OutgoingRecord {
@@ -90,8 +111,8 @@ export class LaneWriter {
     this.#picked ??= this.#committer.writer();
     return this.#picked;
   }
-}
 
-function commitOf(records: readonly OutgoingRecord[]): LaneCommit {
-  return { records, shares: new Map(), bytes: 0 };
+  #commitOf(records: readonly OutgoingRecord[]): LaneCommit {
+    return { lane: this.#ledger.partition, records, shares: new Map(), bytes: 0 };
+  }
 }

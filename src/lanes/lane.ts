@@ -267,6 +267,8 @@ export class Lane {
   #enter(next: State): void {
     const before = this.#state;
     this.#state = next;
+    // Others may write to its ledger now.
+    if (before.stage === 'open' && next.stage !== 'open') this.#parts.reader.fetchAgain(this.#parts.lane);
     if ('writer' in before && !this.#isCurrent(before.writer)) {
       if ('openLane' in before) before.openLane.end();
       void before.writer.end();

@@ -134,8 +134,9 @@ export class OpenLane {
       const { token, writer } = this.#ownership;
       this.#soleMessage = transaction.soleMessage();
       const next = this.#inputs.next(transaction.positions());
-      await writer.commit(transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, next));
+      const own = await writer.commit(transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, next));
       if (this.#isOver()) return;
+      if (own !== null) this.#parts.reader.ownCommitted(this.#parts.lane, own, transaction.entries());
       this.#committed(transaction, next);
     }
   }

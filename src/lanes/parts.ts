@@ -23,7 +23,7 @@ export interface LaneParts extends LaneSettings {
   readonly failures: MessageFailures;
   readonly writer: ResultWriter;
   readonly index: LedgerIndex;
-  readonly reader: Pick<LedgerReader, 'position' | 'seen'>;
+  readonly reader: Pick<LedgerReader, 'fetchAgain' | 'ownCommitted' | 'position' | 'seen'>;
   readonly calls: Calls;
   readonly lookUps: Pick<LookUps, 'find'>;
   readonly clock: Clock;

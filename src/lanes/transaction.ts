@@ -15,7 +15,7 @@ import {
   TRANSACTION_PREFIX,
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
-import type { MessageHeaders, OutgoingRecord } from '../producers/transactional-producer.ts';
+import { batchName, type MessageHeaders, type OutgoingRecord } from '../producers/transactional-producer.ts';
 import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from '../producers/topic-definitions.ts';
 import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 import type { LaneCommit } from './committer.ts';
@@ -142,7 +142,7 @@ export class LaneTransaction {
    * @param next offsets of all input topics behind this transaction
    */
   toCommit(owner: Pick<PositionRecord, 'token' | 'topicIds'>, next: ReadonlyMap<string, bigint>): LaneCommit {
-    const { commit } = this.#options;
+    const { commit, lane } = this.#options;
     const position = encodePosition({ ...owner, commit, next: Object.fromEntries(next) });
     const records = [
       ...this.#records,
@@ -151,7 +151,7 @@ export class LaneTransaction {
       ...this.#tombstones.values(),
       this.#ledger(POSITION_KEY, position, {}),
     ];
-    return { records, shares: this.#shares, bytes: this.#bytes };
+    return { lane, records, shares: this.#shares, bytes: this.#bytes };
   }
 
   /** Offsets behind the messages that it is about, by topic. */
@@ -163,7 +163,7 @@ export class LaneTransaction {
   #count(record: OutgoingRecord): void {
     const { inputTopics } = this.#options;
     const bytes = recordBytes(record);
-    const batch = `${record.topic}/${record.partition}`;
+    const batch = batchName(record.topic, record.partition);
     const batchBytesMax = inputTopics.has(record.topic) ? COMMAND_BATCH_BYTES_MAX : CARRIER_BYTES_MAX;
     const share = (this.#shares.get(batch) ?? 0) + bytes / batchBytesMax;
     this.#shares.set(batch, share);

@@ -25,6 +25,15 @@ export interface OutgoingRecord {
   readonly headers: MessageHeaders;
 }
 
+/** Where the first record of a transaction lies in one partition; the others follow it, and a control record follows them. */
+export interface WrittenAt {
+  readonly firstOffset: bigint;
+  /** By the broker's clock, milliseconds since 1970; 0: the topic is under clients' clocks. */
+  readonly timestampMs: number;
+}
+/** By `topic/partition`; a partition whose broker does not say so is left out. */
+export type Written = ReadonlyMap<string, WrittenAt>;
+
 /** The lane cannot go on with this producer: fenced, or its last transaction's outcome is open. */
 export class TransactionFailedError extends Error {}
 
@@ -37,6 +46,8 @@ const OPEN_DEADLINE_MS = 15_000;
 
 /** Of a topic's batches on average; smaller ones hardly shrink, and each costs a turn in the thread pool. */
 const COMPRESSED_FROM_BYTES = 4 * 1024;
+/** Where the broker does not say where it wrote. */
+const NOWHERE = -1;
 
 interface TransactionalProducerOptions {
   readonly transactionalId: string;
@@ -79,17 +90,25 @@ export class TransactionalProducer {
    * Commits the records in one transaction. The first commit also initialises the transactional id.
    * @throws TransactionFailedError whenever it is not certain that all was committed
    */
-  async commit(records: readonly OutgoingRecord[]): Promise<void> {
-    await this.#guarded('commit', COMMIT_DEADLINE_MS, async () => {
+  async commit(records: readonly OutgoingRecord[]): Promise<Written> {
+    return this.#guarded('commit', COMMIT_DEADLINE_MS, async () => {
       const transaction = await this.#producer.transaction();
       const topicMessages = byTopic(records, this.#compressedTopics);
       const acknowledged = await transaction.sendBatch({ topicMessages });
-      const wanted = new Set(records.map((record) => `${record.topic}/${record.partition}`));
-      for (const { topicName, partition, errorCode } of acknowledged) {
-        if (errorCode === 0) wanted.delete(`${topicName}/${partition}`);
+      const wanted = new Set(records.map(({ partition, topic }) => batchName(topic, partition)));
+      const written = new Map<string, WrittenAt>();
+      for (const { topicName, partition, errorCode, baseOffset, logAppendTime } of acknowledged) {
+        if (errorCode !== 0) continue;
+        const name = batchName(topicName, partition);
+        wanted.delete(name);
+        const firstOffset = BigInt(baseOffset ?? NOWHERE);
+        // Under clients' clocks the broker says -1.
+        const timestampMs = Math.max(0, Number(logAppendTime ?? 0));
+        if (firstOffset >= 0n) written.set(name, { firstOffset, timestampMs });
       }
       if (wanted.size > 0) throw new Error(`not acknowledged: ${[...wanted].join(', ')}`);
       await transaction.commit();
+      return written;
     });
   }
 
@@ -122,14 +141,14 @@ export class TransactionalProducer {
     await this.#producer.disconnect().catch(() => undefined);
   }
 
-  async #guarded(what: string, deadlineMs: number, work: () => Promise<void>): Promise<void> {
+  async #guarded<Value>(what: string, deadlineMs: number, work: () => Promise<Value>): Promise<Value> {
     if (this.#broken) throw new TransactionFailedError(`${what}: the producer was dropped`);
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => reject(new Error(`not done within ${deadlineMs} ms`)), deadlineMs);
     });
     try {
-      await Promise.race([work(), deadline]);
+      return await Promise.race([work(), deadline]);
     } catch (error) {
       this.#broken = true;
       throw new TransactionFailedError(`${what} failed: ${error instanceof Error ? error.message : String(error)}`, {
@@ -139,6 +158,11 @@ export class TransactionalProducer {
       clearTimeout(timer);
     }
   }
+}
+
+/** Of a partition, as the maps by partition have it. */
+export function batchName(topic: string, partition: number): string {
+  return `${topic}/${partition}`;
 }
 
 function byTopic(records: readonly OutgoingRecord[], compressedTopics: ReadonlySet<string>): TopicMessages[] {

@@ -231,15 +231,15 @@ export class LaneStore {
     return places.removeSync(keyHash);
   }
 
-  #insert({ key, offset, timestampMs }: LedgerRecord, value: Buffer): void {
+  #insert(record: LedgerRecord, value: Buffer): void {
     const { places, rows } = this.#tables;
-    const { rowClass, timeMs, row } = this.#rowOf(key, value, timestampMs);
-    const place = placeOf(rowClass, timeMs, offset);
+    const { rowClass, timeMs, row } = this.#rowOf(record, value);
+    const place = placeOf(rowClass, timeMs, record.offset);
     const append = place.compare(this.#lastPlace) > 0;
     if (append) this.#lastPlace = place;
     this.#countUnknown(place, 1);
     rows.putSync(place, row, { append });
-    places.putSync(hashOf(key), place);
+    places.putSync(hashOf(record.key), place);
   }
 
   #countUnknown(place: Buffer, change: 1 | -1): void {
@@ -252,13 +252,14 @@ export class LaneStore {
     return Array.from(places, (place) => Buffer.from(place));
   }
 
-  #rowOf(key: string, value: Buffer, writtenMs: number): { rowClass: RowClass; timeMs: number; row: Buffer } {
+  #rowOf(record: LedgerRecord, value: Buffer): { rowClass: RowClass; timeMs: number; row: Buffer } {
+    const { key, timestampMs: writtenMs } = record;
     if (key.startsWith(TRANSACTION_PREFIX)) {
       const restingMs = this.#restingSince(value);
       if (restingMs === null) return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
       return { rowClass: ROW_CLASS.transaction, timeMs: youngerMs(restingMs, writtenMs), row: plainRow(key, value) };
     }
-    const entry = isEntry(key) ? readableEntry(value) : null;
+    const entry = isEntry(key) ? (record.entry ?? readableEntry(value)) : null;
     if (entry?.phase.state !== 'DONE') return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
     const { completedMs, outcome } = entry.phase;
     const row = doneRow(key, entry);

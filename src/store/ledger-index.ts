@@ -16,6 +16,8 @@ export interface LedgerRecord {
   readonly offset: bigint;
   /** When the broker wrote it, by its clock; 0: not known, for it was written under a clock of ours. */
   readonly timestampMs: number;
+  /** What the value encodes, where that is an entry of an open lane here: it need not be decoded. */
+  readonly entry?: Entry | undefined;
 }
 
 /** How far a lane's part of the ledger has been applied. */

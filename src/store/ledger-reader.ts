@@ -3,22 +3,25 @@
  *
  * It begins where the index's checkpoints are: what a former process applied is not read again.
  *
- *   read -> gathered, for a lane that is open here -> applied
+ *   read, or told by a lane that is open here -> gathered, for such a lane -> applied
  *
  * An open lane knows its own commits: its records wait for those that follow soon and replace them, so that the store
  * takes one of a key. Those of all other lanes are applied as they are read, for takers of a lane look into the index.
+ * While a lane tells of its commits, its part is not fetched; once it has not for a while, is lost or to be taken, it is.
  *
  * The end of a restore is seen by a record of one's own: `seen` resolves when the owner record with the token has been
  * applied, and everything before it.
  */
 import type { Clock } from '../clock.ts';
 import { TopicTail, type TailedRecord } from '../consumers/topic-tail.ts';
+import type { Entry } from '../ledger/entry.ts';
 import { decodePosition, POSITION_KEY, TRANSACTION_PREFIX, type Claimant } from '../ledger/ledger-records.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
 import { ClaimWatch } from './claim-watch.ts';
 import type { LedgerRecord } from './ledger-index.ts';
 import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
+import { endOffset, ledgerRecords, neededOffset, type OwnCommit } from './own-commits.ts';
 
 export interface LedgerReaderOptions {
   readonly settings: KafkaSettings;
@@ -52,6 +55,8 @@ interface Gathered {
 const GATHER_MS = 250;
 /** Records of a lane; bounds memory. */
 const GATHERED_MAX = 2_000;
+/** A lane that has not committed for so long is read from Kafka again. */
+const SILENT_MS = 2_000;
 
 export class LedgerReader {
   readonly #options: LedgerReaderOptions;
@@ -65,6 +70,9 @@ export class LedgerReader {
   /** Read, and not applied yet, by lane. */
   readonly #gathered = new Map<number, Gathered>();
   #applying: NodeJS.Timeout | null = null;
+  /** Lanes that are not fetched: when they told of a commit last, on the monotonic clock. */
+  readonly #telling = new Map<number, number>();
+  #listening: NodeJS.Timeout | null = null;
   #recordsApplied = 0;
   #lastFetch: { wallMs: number; monotonicMs: number } | null = null;
   #awayMsMax = Infinity;
@@ -79,7 +87,7 @@ export class LedgerReader {
       groupId: `${options.groupId}-ledger`,
       partitionCount: options.laneCount,
       nextOffset: (lane) => this.#next[lane] ?? 0n,
-      onRecords: (lane, records, nextOffset) => this.#read(lane, records, nextOffset),
+      onRecords: (lane, records, nextOffset) => this.#read(lane, records.map(recordOf), nextOffset),
       onFiltered: (lane, firstOffset, lastOffset) => {
         if (firstOffset <= this.position(lane)) this.#pass(lane, lastOffset + 1n);
       },
@@ -112,12 +120,29 @@ export class LedgerReader {
       reject(new Error(`the ledger was not read to its end within ${deadlineMs} ms`));
     }, deadlineMs);
     this.#waiting.set(lane, wait);
+    this.fetchAgain(lane);
     try {
       return await promise;
     } finally {
       clearTimeout(timer);
       if (this.#waiting.get(lane) === wait) this.#waiting.delete(lane);
     }
+  }
+
+  /**
+   * What an open lane here has committed. Where something lies before it that was not read, it is read from Kafka.
+   * In the order of the lane's commits.
+   * @param entries all that it writes
+   */
+  ownCommitted(lane: number, commit: OwnCommit, entries: readonly Entry[]): void {
+    const next = this.#next[lane] ?? 0n;
+    if (this.#isStopping) return;
+    if (next < neededOffset(commit)) {
+      this.fetchAgain(lane);
+      return;
+    }
+    if (this.#options.isOpen(lane)) this.#told(lane);
+    this.#read(lane, ledgerRecords(commit, entries), endOffset(commit));
   }
 
   recordsApplied(): number {
@@ -133,15 +158,16 @@ export class LedgerReader {
   async stop(): Promise<void> {
     this.#applyAll();
     this.#isStopping = true;
+    if (this.#listening !== null) clearTimeout(this.#listening);
     await this.#tail.stop();
   }
 
-  #read(lane: number, tailed: readonly TailedRecord[], nextOffset: bigint): void {
+  #read(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
     const next = this.#next[lane] ?? 0n;
     // After a join and before its seek, records may come that have been read.
     if (nextOffset <= next || this.#isStopping) return;
     const gathered = this.#gathered.get(lane) ?? { records: [], nextOffset };
-    for (const record of tailed) if (record.offset >= next) gathered.records.push(recordOf(record));
+    for (const record of records) if (record.offset >= next) gathered.records.push(record);
     gathered.nextOffset = nextOffset;
     this.#gathered.set(lane, gathered);
     this.#next[lane] = nextOffset;
@@ -168,6 +194,26 @@ export class LedgerReader {
     this.#options.index.applyBatch(lane, records, nextOffset);
     this.#recordsApplied += records.length;
     this.#tell(lane, records);
+  }
+
+  /** Read from Kafka from here on. */
+  fetchAgain(lane: number): void {
+    if (this.#telling.delete(lane)) this.#tail.resume(lane);
+  }
+
+  #told(lane: number): void {
+    if (!this.#telling.has(lane)) this.#tail.pause(lane);
+    this.#telling.set(lane, this.#options.clock.monotonicMs());
+    this.#listening ??= setTimeout(() => this.#listened(), SILENT_MS);
+    // Without fetches there is no other sign that this process was not away.
+    if (this.#telling.size === this.#options.laneCount) this.#fetched();
+  }
+
+  #listened(): void {
+    const { clock } = this.#options;
+    this.#listening = null;
+    for (const [lane, toldMs] of this.#telling) if (clock.monotonicMs() - toldMs >= SILENT_MS) this.fetchAgain(lane);
+    if (this.#telling.size > 0) this.#listening = setTimeout(() => this.#listened(), SILENT_MS);
   }
 
   /** Before what was fetched is applied: a process that was frozen or cut off for days must not read on. */

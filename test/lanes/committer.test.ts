@@ -40,6 +40,7 @@ class Producers {
         await new Promise<void>((resolve) => this.#letThrough.push(resolve));
         if (this.failure !== null) throw this.failure;
         this.committed.push(records.map(({ key }) => String(key)));
+        return new Map();
       },
       drop: () => undefined,
       fence: async () => void this.fenced.push(transactionalId),
@@ -48,9 +49,11 @@ class Producers {
   }
 }
 
+/** Each from a lane of its own. */
 function of(key: string, shares: Record<string, number> = {}, bytes = 1): LaneCommit {
-  const record = { topic: 'ledger', partition: 0, key, value: null, headers: {} };
-  return { records: [record], shares: new Map(Object.entries(shares)), bytes };
+  const lane = key.charCodeAt(0);
+  const record = { topic: 'ledger', partition: lane, key, value: null, headers: {} };
+  return { lane, records: [record], shares: new Map(Object.entries(shares)), bytes };
 }
 
 async function settled(): Promise<void> {
@@ -58,7 +61,7 @@ async function settled(): Promise<void> {
 }
 
 /** How the lane was lost, or that it was not. */
-async function fateOf(commit: Promise<void>): Promise<string> {
+async function fateOf(commit: Promise<unknown>): Promise<string> {
   return commit.then(
     () => 'committed',
     (error: unknown) => lossOf(error),
@@ -110,6 +113,20 @@ test('a lane that ends takes back what is not under way, and nothing else', asyn
   await kafka.next();
   expect(await Promise.all([...first, ...second])).toEqual(['committed', 'with-others']);
   expect(kafka.committed).toEqual([['under way']]);
+});
+
+test('two commits of one lane are never in one transaction: where each lies in its ledger follows from the answer', async () => {
+  const kafka = new Producers();
+  const writer = kafka.committer().writer();
+  const handed = handOver(writer, of('a'), of('b'), of('a'), of('c'));
+  for (const together of [
+    ['a', 'b'],
+    ['a', 'c'],
+  ]) {
+    await kafka.next();
+    expect(kafka.committed.at(-1)).toEqual(together);
+  }
+  expect(await Promise.all(handed)).toEqual(Array(4).fill('committed'));
 });
 
 test('after a failure every lane is lost, and what comes next is written under another transactional id', async () => {

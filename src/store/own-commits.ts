@@ -1,0 +1,47 @@
+/**
+ * What an open lane here has committed to its ledger, as its reader takes it: without reading it back from Kafka.
+ *
+ * It may be taken only where nothing of others lies before it unread. A commit whose first record comes right behind the
+ * control record of the one before is the next: brokers write a transaction's control record before its producer's next
+ * transaction, so in one offset between the two nothing else can be.
+ */
+import type { Entry } from '../ledger/entry.ts';
+import { ENTRY_PREFIX } from '../ledger/ledger-records.ts';
+import type { OutgoingRecord, WrittenAt } from '../producers/transactional-producer.ts';
+import type { LedgerRecord } from './ledger-index.ts';
+
+export interface OwnCommit extends WrittenAt {
+  /** Right behind the one before of the same producer: between the two is its control record alone. */
+  readonly isNext: boolean;
+  /** Of the lane's ledger, in their order. */
+  readonly records: readonly OutgoingRecord[];
+}
+
+/** Below it everything must have been read, for the commit to follow without a gap. */
+export function neededOffset({ firstOffset, isNext }: OwnCommit): bigint {
+  return isNext ? firstOffset - 1n : firstOffset;
+}
+
+/** Behind its last record. */
+export function endOffset({ firstOffset, records }: OwnCommit): bigint {
+  return firstOffset + BigInt(records.length);
+}
+
+/** @param entries all that the commit writes */
+export function ledgerRecords(
+  { firstOffset, records, timestampMs }: OwnCommit,
+  entries: readonly Entry[],
+): LedgerRecord[] {
+  const byKey = new Map(entries.map((entry) => [ENTRY_PREFIX + entry.key, entry]));
+  return records.map(({ headers, key, value }, index) => {
+    const { state } = headers;
+    return {
+      key: String(key),
+      value,
+      state: typeof state === 'string' ? state : null,
+      offset: firstOffset + BigInt(index),
+      timestampMs,
+      entry: byKey.get(String(key)),
+    };
+  });
+}

@@ -1,0 +1,183 @@
+/**
+ * What an open lane has committed is applied without being read back; whatever others wrote between is read from Kafka, and
+ * nothing is passed over or applied twice.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import type { Kafka } from 'kafkajs';
+import { systemClock } from '../../src/clock.ts';
+import { readSomeSettings } from '../../src/config.ts';
+import { TopicTail } from '../../src/consumers/topic-tail.ts';
+import { Committer } from '../../src/lanes/committer.ts';
+import { LaneWriter } from '../../src/lanes/lane-writer.ts';
+import { withAdmin } from '../../src/producers/admin-session.ts';
+import {
+  createKafka,
+  KAFKA_SETTING_NAMES,
+  PATIENT_RETRY,
+  type KafkaSettings,
+} from '../../src/producers/kafka-client.ts';
+import { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
+import type { LedgerRecord } from '../../src/store/ledger-index.ts';
+import { LedgerReader } from '../../src/store/ledger-reader.ts';
+import type { OwnCommit } from '../../src/store/own-commits.ts';
+
+const LANE = 0;
+const silence = (): void => undefined;
+/** Longer than a fetch and the time for which records are gathered take. */
+const LATER = { timeout: 20_000, interval: 50 };
+
+let settings: KafkaSettings;
+let kafka: Kafka;
+let topic: string;
+let applied: LedgerRecord[];
+let fatal: Error[];
+let reader: LedgerReader;
+const readers: LedgerReader[] = [];
+const committers: Committer[] = [];
+
+beforeEach(async () => {
+  const read = readSomeSettings({ KAFKA_BROKERS: inject('kafkaBrokers').join(',') }, KAFKA_SETTING_NAMES);
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  settings = read.config;
+  kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
+  topic = `test-own-commits-${randomUUID()}`;
+  [applied, fatal] = [[], []];
+  const configEntries = [{ name: 'message.timestamp.type', value: 'LogAppendTime' }];
+  await withAdmin(kafka, (admin) =>
+    admin.createTopics({ topics: [{ topic, numPartitions: 1, configEntries }], waitForLeaders: true }),
+  );
+  reader = await startReader(applied);
+});
+afterEach(async () => {
+  await Promise.all(readers.splice(0).map((each) => each.stop()));
+  await Promise.all(committers.splice(0).map((committer) => committer.close()));
+  expect(fatal).toEqual([]);
+});
+
+async function startReader(into: LedgerRecord[]): Promise<LedgerReader> {
+  const made = new LedgerReader({
+    settings,
+    groupId: topic,
+    clientId: topic,
+    topic,
+    laneCount: 1,
+    sessionTimeoutMs: 6_000,
+    heartbeatIntervalMs: 1_000,
+    index: {
+      applyBatch: (_lane, records) => void into.push(...records),
+      checkpoint: () => ({ nextOffset: 0n, timestampMs: 0, appliedMs: 0 }),
+    },
+    log: silence,
+    isOpen: () => true,
+    onCommitApplied: silence,
+    onTransactionState: silence,
+    onPosition: silence,
+    clock: systemClock,
+    onFatal: (error) => void fatal.push(error),
+  });
+  readers.push(made);
+  await made.start(Infinity);
+  return made;
+}
+
+function writer(): LaneWriter {
+  const made = (transactionalId: string): TransactionalProducer =>
+    new TransactionalProducer(settings, {
+      transactionalId,
+      clientId: topic,
+      compressedTopics: new Set(),
+      log: silence,
+    });
+  const committer = new Committer({ groupId: topic, makeProducer: made, clock: systemClock });
+  committers.push(committer);
+  return new LaneWriter(committer, { topic, partition: LANE });
+}
+
+async function commit(own: LaneWriter, ...keys: readonly string[]): Promise<OwnCommit> {
+  const records = keys.map((key) => ({
+    topic,
+    partition: LANE,
+    key,
+    value: Buffer.from(`{"v":1,"is":"${key}"}`),
+    headers: { state: 'DONE' },
+  }));
+  const committed = await own.commit({ lane: LANE, records, shares: new Map(), bytes: 0 });
+  if (committed === null) throw new Error('the broker does not say where it wrote');
+  return committed;
+}
+
+const keys = (): string[] => applied.map(({ key }) => key);
+const placeOf = ({ key, offset, timestampMs, value, state }: LedgerRecord): unknown[] => [
+  key,
+  offset,
+  timestampMs,
+  value?.toString(),
+  state,
+];
+
+/** All that Kafka has, as a reader gets it that is told nothing. */
+async function allOfKafka(count: number): Promise<unknown[][]> {
+  const read: LedgerRecord[] = [];
+  await startReader(read);
+  await vi.waitFor(() => expect(read.length).toBeGreaterThanOrEqual(count), LATER);
+  return read.map(placeOf);
+}
+
+/** A lane that has been taken: what it wrote first has been read. */
+async function openLane(): Promise<LaneWriter> {
+  const own = writer();
+  await commit(own, 'c:first');
+  await vi.waitFor(() => expect(keys()).toEqual(['c:first']), LATER);
+  return own;
+}
+
+test('what follows directly is applied as it lies in Kafka, and is not fetched', async () => {
+  const own = await openLane();
+  const before = vi.spyOn(TopicTail.prototype, 'pause');
+  for (const key of ['c:a', 'c:b', 'c:c']) reader.ownCommitted(LANE, await commit(own, key, `${key}-too`), []);
+  expect(before).toHaveBeenCalledTimes(1);
+  const wanted = ['c:first', 'c:a', 'c:a-too', 'c:b', 'c:b-too', 'c:c', 'c:c-too'];
+  await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
+  expect(applied.map(placeOf)).toEqual(await allOfKafka(wanted.length));
+  before.mockRestore();
+});
+
+test('once it is silent, what others write is read again, each record once', async () => {
+  const own = await openLane();
+  reader.ownCommitted(LANE, await commit(own, 'c:a'), []);
+  await commit(writer(), 'c:other');
+  const wanted = ['c:first', 'c:a', 'c:other'];
+  await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
+  expect(applied.map(placeOf)).toEqual(await allOfKafka(wanted.length));
+});
+
+test('a commit behind something of others waits until that has been read from Kafka', async () => {
+  const own = await openLane();
+  reader.ownCommitted(LANE, await commit(own, 'c:a'), []);
+  await commit(writer(), 'c:other');
+  const behind = await commit(own, 'c:b');
+  expect(behind.isNext).toBe(false);
+  reader.ownCommitted(LANE, behind, []);
+  reader.ownCommitted(LANE, await commit(own, 'c:c'), []);
+  const wanted = ['c:first', 'c:a', 'c:other', 'c:b', 'c:c'];
+  await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
+  expect(applied.map(placeOf)).toEqual(await allOfKafka(wanted.length));
+});
+
+test('a commit that was read from Kafka first is not applied again', async () => {
+  const own = await openLane();
+  const read = await commit(own, 'c:a');
+  await vi.waitFor(() => expect(keys()).toEqual(['c:first', 'c:a']), LATER);
+  reader.ownCommitted(LANE, read, []);
+  reader.ownCommitted(LANE, await commit(own, 'c:b'), []);
+  await vi.waitFor(() => expect(keys()).toEqual(['c:first', 'c:a', 'c:b']), LATER);
+});
+
+test('a lane that is fetched again at once goes on where it told last', async () => {
+  const own = await openLane();
+  reader.ownCommitted(LANE, await commit(own, 'c:a'), []);
+  reader.fetchAgain(LANE);
+  await commit(own, 'c:b');
+  await vi.waitFor(() => expect(keys()).toEqual(['c:first', 'c:a', 'c:b']), LATER);
+});
