@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander';
 import type { PaymentApi } from '../../api/payment-api.ts';
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
 import type { Transaction } from '../../records/types.ts';
+import { currencyAmountText } from '../amount-text.ts';
 import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { instant, wholeNumber } from '../option-values.ts';
@@ -112,7 +113,7 @@ function pageText(data: readonly Transaction[]): string[] {
       transaction.id,
       transaction.status ?? '',
       transaction.type ?? '',
-      `${transaction.receivedAmount?.amount ?? ''} ${transaction.receivedAmount?.currency?.code ?? ''}`.trim(),
+      currencyAmountText(transaction.receivedAmount) ?? '',
       transaction.customerId ?? '',
       transaction.createdAt ?? '',
       transaction.failureReason ?? '',

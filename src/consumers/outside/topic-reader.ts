@@ -41,6 +41,10 @@ export interface TopicReaderOptions {
   untilEnd: boolean;
   /** Reads of each topic the lane of this key alone. Not with a group. */
   laneOfKey?: string;
+  /** Of each partition no more than so many offsets before its end; not with a group. */
+  newest?: number;
+  /** Told of each partition of which `newest` left out so many offsets. */
+  onLeftOut?: (topic: string, partition: number, offsets: bigint) => void;
   /** First part of the name of the reader's own group. */
   groupPrefix: string;
   /** Awaited before the next record; what it throws ends the reader. */
@@ -121,7 +125,9 @@ class RunningReader implements TopicReader {
       const lanes = bounds.filter((bound) => bound.topic === topic).length;
       const skipped = options.laneOfKey !== undefined && laneOf(options.laneOfKey, lanes) !== partition;
       if (skipped) this.#skipped.add(nameOf(topic, partition));
-      const offset = options.start.from === 'now' || skipped ? high : low;
+      const first = skipped ? low : firstOf({ low, high }, options.newest);
+      if (first > low) options.onLeftOut?.(topic, partition, first - low);
+      const offset = options.start.from === 'now' || skipped ? high : first;
       this.#positions.set(nameOf(topic, partition), { topic, partition, offset });
       if (offset < high) this.#unread.set(nameOf(topic, partition), high);
     }
@@ -230,6 +236,12 @@ class RunningReader implements TopicReader {
     this.#stopped = true;
     this.#settle.reject(error instanceof Error ? error : new Error(String(error)));
   }
+}
+
+function firstOf({ high, low }: PartitionOffsets, newest: number | undefined): bigint {
+  if (newest === undefined) return low;
+  const first = high - BigInt(newest);
+  return first > low ? first : low;
 }
 
 function nameOf(topic: string, partition: number): string {
