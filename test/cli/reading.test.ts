@@ -201,6 +201,7 @@ describe('the command line', () => {
     'schemas register',
     'schemas check',
     'publish',
+    'show',
     'results',
     'status',
     'transactions list',
