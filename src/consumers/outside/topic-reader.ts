@@ -15,6 +15,7 @@ import { disconnectWithin } from '../../producers/disconnecting.ts';
 import { laneOf } from '../../records/keys.ts';
 import { registerCompressionCodecs } from '../compression-codecs.ts';
 import { partitionOffsets, type PartitionOffsets } from '../partition-offsets.ts';
+import { rawRecordOf, type RawRecord } from './record-at.ts';
 
 export interface TopicRecord {
   topic: string;
@@ -47,8 +48,11 @@ export interface TopicReaderOptions {
   onLeftOut?: (topic: string, partition: number, offsets: bigint) => void;
   /** First part of the name of the reader's own group. */
   groupPrefix: string;
-  /** Awaited before the next record; what it throws ends the reader. */
-  onRecord: (record: TopicRecord) => Promise<void> | void;
+  /**
+   * Awaited before the next record; what it throws ends the reader.
+   * @param raw the same as its bytes are, each header with all of its values
+   */
+  onRecord: (record: TopicRecord, raw: () => RawRecord) => Promise<void> | void;
 }
 
 export interface TopicReader {
@@ -199,7 +203,9 @@ class RunningReader implements TopicReader {
       if (!ownPosition || offset >= position.offset) {
         try {
           if (!this.#skipped.has(nameOf(batch.topic, batch.partition)))
-            await this.#options.onRecord(recordOf(batch.topic, batch.partition, message));
+            await this.#options.onRecord(recordOf(batch.topic, batch.partition, message), () =>
+              rawRecordOf(batch.topic, batch.partition, message),
+            );
         } catch (error) {
           // An exception must not reach kafkajs: it would try again, or stop for good, by the kind of the exception.
           this.#fail(error);
