@@ -54,7 +54,7 @@ Examples:${texts.examples}`,
     )
     .action(async (flags: ReadFlags, command: Command) => {
       const output = outputOf(command);
-      let isFound = false;
+      let found = 0;
       const subscription = await subscribe(requireSettings(CLIENT_SETTING_NAMES), {
         streams,
         start: { from: flags.follow && !flags.fromBeginning ? 'now' : 'beginning' },
@@ -63,7 +63,7 @@ Examples:${texts.examples}`,
         onRegistryOutage: (problem) => output.note(`waiting for the schema registry: ${problem}`),
         ...(flags.key === undefined ? {} : { key: flags.key }),
         onEvent: (event) => {
-          isFound = true;
+          found += 1;
           output.document(eventDocument(event), eventText(event));
         },
       });
@@ -73,7 +73,7 @@ Examples:${texts.examples}`,
       } finally {
         await subscription.close();
       }
-      if (flags.key !== undefined && !flags.follow && !isFound) {
+      if (flags.key !== undefined && !flags.follow && found === 0) {
         throw new CliFailure('notFound', `nothing was published about ${flags.key}: see \`show ${flags.key}\``);
       }
     });
