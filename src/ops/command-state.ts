@@ -18,6 +18,8 @@ export interface CommandDoubt {
   readonly since: string;
   /** By when the last of them was over. */
   readonly lastCallOver: string | null;
+  /** The command has a result that is not UNKNOWN: the doubt is over. */
+  readonly isSettled: boolean;
   /** Why it is certain that none took effect all the same; null: it is not. */
   readonly ruledOutBy: 'LOOK_UP' | 'OPERATOR' | null;
 }
@@ -122,6 +124,7 @@ function doubtOf(entry: Entry): CommandDoubt | null {
   return {
     since: isoOf(entry.firstSentMs),
     lastCallOver: entry.lastEndedMs === null ? null : isoOf(entry.lastEndedMs),
+    isSettled: entry.phase.state === 'DONE' && entry.phase.outcome !== 'UNKNOWN',
     ruledOutBy: proofOf(entry)?.by ?? null,
   };
 }

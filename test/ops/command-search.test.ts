@@ -41,10 +41,16 @@ test('a key gives its state at every member, whoever owns its lane: a settled do
   for (const processor of processors) {
     await expect
       .poll(() => search(processor, 'looked-up'))
-      .toMatchObject({ found: true, phase: 'DONE', outcome: 'ACCEPTED', attempts: 1, doubt: { ruledOutBy: null } });
+      .toMatchObject({ found: true, phase: 'DONE', outcome: 'ACCEPTED', attempts: 1, doubt: { isSettled: true } });
     await expect
       .poll(() => search(processor, 'lost'))
-      .toMatchObject({ found: true, command: 'transfer-in', outcome: 'UNKNOWN', revision: 1 });
+      .toMatchObject({
+        found: true,
+        command: 'transfer-in',
+        outcome: 'UNKNOWN',
+        revision: 1,
+        doubt: { isSettled: false },
+      });
     // The conflict is about the other message: the key's own command stands.
     await expect
       .poll(() => search(processor, 'twice'))

@@ -13,6 +13,7 @@ import { findKeys, KEYS_MAX } from '../story/find-keys.ts';
 import { readStory } from '../story/read-story.ts';
 import { storyDocument, storyText } from '../story/story-output.ts';
 import { isUnknown } from '../story/story.ts';
+import { within } from '../story/time-box.ts';
 
 const NEWEST_DEFAULT = 1_000_000;
 const NEWEST_MAX = 1_000_000_000;
@@ -93,8 +94,10 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
 }
 
 async function showPayment(settings: ClientSettings, id: string, options: ShowOptions, output: Output): Promise<void> {
-  const changes = await readStatusHistory(settings, id, output);
-  const { cuts, keys } = await findKeys(settings, idsOf(id, changes), changes, options.newest);
+  const history = readStatusHistory(settings, id, output);
+  const changes = await inTime(options.readForMs, 'the topics of status changes', history);
+  const finding = findKeys(settings, idsOf(id, changes), changes, options.newest);
+  const { cuts, keys } = await inTime(options.readForMs, 'results and ledger', finding);
   for (const cut of cuts) output.note(`not read: ${cut}`);
   if (keys.length === 0) {
     if (changes.length === 0) {
@@ -112,6 +115,13 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
   }
   output.note(`${id}: ${keys.length === 1 ? 'the command' : `${keys.length} commands,`} ${keys.join(', ')}`);
   for (const key of keys) await showKey(settings, key, options, output);
+}
+
+/** @throws CliFailure when the time is up: half of the keys would be taken for all of them */
+async function inTime<Value>(forMs: number, what: string, reading: Promise<Value>): Promise<Value> {
+  const boxed = await within(forMs, what, reading);
+  if (boxed.kind === 'read') return boxed.value;
+  throw new CliFailure('failed', `${boxed.sentence}: give it more time`);
 }
 
 /** The transaction and the quote of one payment. */

@@ -21,6 +21,7 @@ import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
 import type { Output } from '../output.ts';
 import { letterName, noteOf, type RedriveNote } from '../redrive-notes.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
+import { within } from './time-box.ts';
 import type {
   PublishedDecision,
   PublishedMessage,
@@ -52,7 +53,7 @@ export async function readStory(
   const found = new Found(settings, key);
   const entries: EntryRecord[] = [];
   let leftOut = 0;
-  const cuts = await Promise.all([
+  const boxed = await Promise.all([
     within(limits.readForMs, 'the topics of commands, decisions, results and dead letters', found.read(limits.newest)),
     within(
       limits.readForMs,
@@ -67,7 +68,7 @@ export async function readStory(
       changes = events.slice(-RECORDS_MAX);
       leftOut += events.length - changes.length;
     });
-    cuts.push(await within(limits.readForMs, 'the topics of status changes', reading));
+    boxed.push(await within(limits.readForMs, 'the topics of status changes', reading));
   }
   const { decisions, messages, results } = found;
   return {
@@ -78,7 +79,11 @@ export async function readStory(
     decisions,
     letters: found.letters(),
     changes,
-    cuts: [...found.cuts, ...cuts.flat(), ...leftOutText(leftOut + found.leftOut)],
+    cuts: [
+      ...found.cuts,
+      ...boxed.flatMap((box) => (box.kind === 'cut' ? [box.sentence] : [])),
+      ...leftOutText(leftOut + found.leftOut),
+    ],
   };
 }
 
@@ -86,20 +91,6 @@ function leftOutText(count: number): string[] {
   return count === 0
     ? []
     : [`${count} records of the key are not shown: of each kind there are at most ${RECORDS_MAX}`];
-}
-
-/** Reads on behind the story's back when the time is up; the process ends soon. */
-async function within(forMs: number, what: string, reading: Promise<void>): Promise<string[]> {
-  const up = Promise.withResolvers<string[]>();
-  const timer = setTimeout(
-    () => up.resolve([`${what}: not read to their end within ${forMs} ms (--read-for); what follows is not shown`]),
-    forMs,
-  );
-  try {
-    return await Promise.race([reading.then((): string[] => []), up.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** What the lane's topics hold of the key, as it is found. */

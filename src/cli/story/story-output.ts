@@ -1,5 +1,6 @@
 /** The story of a key as text for an operator and as one JSON document; masked unless asked otherwise. Pure. */
 import type { Entry } from '../../ledger/entry.ts';
+import { timeLimitInWords } from '../../ledger/time-limit.ts';
 import { parseLossless, stringifyLossless } from '../../records/lossless-json.ts';
 import { eventDocument, isoOf } from '../event-output.ts';
 import { phaseText } from '../ledger-text.ts';
@@ -20,7 +21,7 @@ export function storyText(story: Story, isUnmasked: boolean): string[] {
     heading('state', mask(stateText(story, entry))),
     ...(command === undefined ? [] : commandLines(command, isUnmasked, mask)),
     ...(entry === null ? [] : limitLines(entry).map(mask)),
-    heading('history', `${story.messages.length} messages, ${callsOf(story).length} calls shown`),
+    heading('history', `messages: ${story.messages.length}, calls of which the ledger tells: ${callsOf(story).length}`),
     ...timelineOf(story).map((line) => mask(`  ${line}`)),
     ...notKept(story).map((text) => heading('not kept', text)),
     ...story.cuts.map((text) => heading('not read', text)),
@@ -95,12 +96,11 @@ function commandLines(message: PublishedMessage, isUnmasked: boolean, mask: (tex
 }
 
 function limitLines(entry: Entry): string[] {
-  const { carried, copies, deadlineMs, expiresAtMs, quoted } = entry;
-  const publisher = expiresAtMs === null ? '' : ` (the publisher's expires-at is ${isoOf(expiresAtMs)})`;
+  const { carried, copies, quoted } = entry;
   const correlation = carried['correlation-id'];
   return [
     heading('admitted', `from ${placeText(entry.origin)}`),
-    heading('time limit', `no call starts after ${isoOf(deadlineMs)}${publisher}`),
+    heading('time limit', `no call starts after it: ${timeLimitInWords(entry)}`),
     ...(quoted === null ? [] : [heading('quote', `${quoted.quoteId} of ${quoted.transactionId}`)]),
     ...(correlation === undefined ? [] : [heading('correlation', correlation)]),
     ...(copies.length === 0 ? [] : [heading('copies', `${copies.length} wait for the result`)]),

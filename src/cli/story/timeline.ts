@@ -88,8 +88,10 @@ function entryLine({ entry, offset, timestampMs }: EntryRecord): Line {
   return { atMs: timestampMs, what: 'ledger', text: `${entry.phase.state.padEnd(8)}  ${notes.join('; ')}` };
 }
 
-function doubtNotes({ firstSentMs, lastEndedMs, unexecuted }: NonNullable<EntryRecord['entry']>): string[] {
-  const sent = firstSentMs === null ? [] : [`may have taken effect since ${isoOf(firstSentMs)}`];
+function doubtNotes({ firstSentMs, lastEndedMs, phase, unexecuted }: NonNullable<EntryRecord['entry']>): string[] {
+  const isSettled = phase.state === 'DONE' && phase.outcome !== 'UNKNOWN';
+  const words = isSettled ? 'was in doubt since' : 'may have taken effect since';
+  const sent = firstSentMs === null ? [] : [`${words} ${isoOf(firstSentMs)}`];
   const ended = lastEndedMs === null ? [] : [`last such call over by ${isoOf(lastEndedMs)}`];
   if (unexecuted === null) return [...sent, ...ended];
   const by = unexecuted.by === 'LOOK_UP' ? 'a look-up' : "an operator's word";

@@ -75,7 +75,7 @@ function rowsOf(state) {
     ['What it waits for', detail],
     ['Lane', owner === null ? `${lane}` : `${lane}, with ${owner}`],
     ['Calls that may have been sent', String(attempts)],
-    ['Doubt', doubt === null ? 'none' : doubtText(doubt), ...kindOf(doubt !== null && outcome === null, 'warning')],
+    ['Doubt', doubt === null ? 'none' : doubtText(doubt), ...kindOf(doubt?.isSettled === false, 'warning')],
     ['Published', published],
     ['No call starts after', deadline],
     ['Completed', completed],
@@ -100,8 +100,9 @@ function kindOf(isSo, kind) {
 }
 
 /** @param {import('../command-state.ts').CommandDoubt} doubt */
-function doubtText({ lastCallOver, ruledOutBy, since }) {
+function doubtText({ isSettled, lastCallOver, ruledOutBy, since }) {
   const over = lastCallOver === null ? '' : `, the last call over by ${lastCallOver}`;
   const ruledOut = ruledOutBy === 'LOOK_UP' ? 'a look-up' : "an operator's word";
-  return `a call since ${since} may have taken effect${over}${ruledOutBy === null ? '' : `; ruled out by ${ruledOut}`}`;
+  const words = isSettled ? `settled: in doubt since ${since}` : `a call since ${since} may have taken effect`;
+  return `${words}${over}${ruledOutBy === null ? '' : `; ruled out by ${ruledOut}`}`;
 }
