@@ -61,7 +61,17 @@ export function readCommandFields<Type extends CommandType>(
 ): FieldsResult<CommandFields[Type]> {
   const read = FIELD_SCHEMAS[type].safeParse(value, { reportInput: true });
   if (read.success) return { ok: true, value: read.data };
-  return { ok: false, problems: shownProblems(read.error.issues.flatMap(problemsOf)) };
+  return { ok: false, problems: shownProblems(allProblems(read.error.issues)) };
+}
+
+/** A number in the place of an object is one problem: to zod it is an object with a member. */
+function allProblems(issues: readonly z.core.$ZodIssue[]): FieldProblem[] {
+  const numbers = issues.filter(({ code, input }) => code === 'unrecognized_keys' && isRawNumber(input));
+  const misplaced = numbers.map(({ path }) => path.map(String).join('.'));
+  return [
+    ...misplaced.map((path) => ({ path, message: 'must be an object' })),
+    ...issues.flatMap(problemsOf).filter(({ path }) => !misplaced.some((of) => path.startsWith(`${of}.`))),
+  ];
 }
 
 /** Of the types that fields have. */

@@ -83,7 +83,7 @@ describe('the page finds one command by its key', () => {
       await opened.page.getByRole('button', { name: 'Look it up' }).click();
     };
     await lookUp(SECRET_KEY);
-    await opened.page.locator('#search-result td').first().waitFor();
+    await opened.page.locator('#search-result dd').first().waitFor();
     const found = await opened.page.locator('#search-result').innerText();
     expect(found).toMatch(/Phase\s+DOUBTFUL/);
     expect(found).toMatch(/Calls that may have been sent\s+2/);
@@ -91,7 +91,7 @@ describe('the page finds one command by its key', () => {
     await opened.shoot('search');
     await lookUp('nobody-knows');
     await opened.page.getByText(/^Not found: .*has no such key/).waitFor();
-    expect(await opened.page.locator('#search-result').isHidden()).toBe(true);
+    expect(await opened.page.locator('#search-result').innerText()).toBe('');
     await lookUp('a.execute');
     await opened.page.getByText(/^Not answered: it answers HTTP 400/).waitFor();
     expect(asked.filter((url) => url.endsWith('/api/command'))).toHaveLength(3);
@@ -364,6 +364,10 @@ describe('the page is for everyone', () => {
     expect(await page.locator(':focus').innerText()).toBe('Skip to the state');
     await page.keyboard.press('Enter');
     expect(await page.locator(':focus').getAttribute('id')).toBe('content');
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').getAttribute('id')).toBe('search-key');
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').innerText()).toBe('Look it up');
     await page.keyboard.press('Tab');
     const chart = page.locator(':focus');
     expect(await chart.getAttribute('aria-label')).toBe('Results per second, last 15 minutes');

@@ -219,6 +219,12 @@ test('a field that is not there is said to be required, one of another type what
     source: 'must be an object',
     'destination.accountId': 'must be text',
   });
+  expect(problems('transfer-in', '{"source":5,"destination":{"accountId":"I"}}')).toEqual({
+    source: 'must be an object',
+  });
+  expect(problems('create-quote', quote(',"senderCustomerInfo":5'))).toEqual({
+    senderCustomerInfo: 'must be an object',
+  });
   expect(problems('create-quote', quote(',"immediatelyExecute":"yes"'))).toEqual({
     immediatelyExecute: 'must be true or false',
   });

@@ -1,8 +1,8 @@
 /** The search for one command by its key: asked once, when somebody asks for it. Keys are kept nowhere. */
-import { byId, fillTable, setText } from './elements.js';
+import { byId, element, fillChildren, setText } from './elements.js';
 
 /** @typedef {import('../command-state.ts').CommandState} CommandState */
-/** @typedef {import('./elements.js').Cell} Cell */
+/** @typedef {{ what: string, text: string, kind?: 'warning' | 'bad' }} Fact */
 /** @typedef {CommandState | { problem: string } | null} Answer */
 
 /** What a command's key consists of; a header takes nothing else. */
@@ -45,29 +45,39 @@ export class Search {
     if (asked !== this.#asked || answer === null) return;
     if ('problem' in answer) this.#show(`Not answered: ${answer.problem}`, []);
     else if (!answer.found) this.#show(`Not found: ${answer.reason}`, []);
-    else this.#show('', rowsOf(answer));
+    else this.#show('', factsOf(answer));
   }
 
   /**
    * @param {string} text
-   * @param {readonly (readonly Cell[])[]} rows
+   * @param {readonly Fact[]} facts
    */
-  #show(text, rows) {
+  #show(text, facts) {
     setText(byId('search-answer'), text);
-    byId('search-result').hidden = rows.length === 0;
-    fillTable('search-result', ['What', 'State'], rows, '');
+    fillChildren(
+      byId('search-result'),
+      facts,
+      () => element('div', {}, element('dt'), element('dd')),
+      (part, { kind, text: fact, what }) => {
+        const [name, value] = part.children;
+        if (name === undefined || value === undefined) return;
+        setText(name, what);
+        setText(value, fact);
+        value.className = kind ?? '';
+      },
+    );
   }
 }
 
 /**
  * @param {Extract<CommandState, { found: true }>} state
- * @returns {Cell[][]}
+ * @returns {Fact[]}
  */
-function rowsOf(state) {
+function factsOf(state) {
   const { attempts, command, completed, copiesWaiting, deadline, decisions, detail, doubt, lane, outcome, owner } =
     state;
   const { phase, published, quoteId, revision, step, transactionId } = state;
-  /** @type {[string, string | null, Cell['kind']?][]} */
+  /** @type {[string, string | null, Fact['kind']?][]} */
   const rows = [
     ['Command', command],
     ['Phase', step === 'SINGLE' ? phase : `${phase} (step ${step})`, ...kindOf(phase === 'DOUBTFUL', 'warning')],
@@ -86,7 +96,7 @@ function rowsOf(state) {
     ["Operators' decisions", decisions === 0 ? null : String(decisions)],
   ];
   return rows.flatMap(([what, text, kind]) => {
-    return text === null ? [] : [[{ text: what }, { text, ...(kind === undefined ? {} : { kind }) }]];
+    return text === null ? [] : [{ what, text, ...(kind === undefined ? {} : { kind }) }];
   });
 }
 
