@@ -106,7 +106,7 @@ const http = createHttpServer({
   host: config.HTTP_HOST,
   port: config.HTTP_PORT,
   authToken: config.HTTP_AUTH_TOKEN,
-  routes: operationsRoutes({ state, metrics, history }),
+  routes: operationsRoutes({ state, metrics, history, command: (key) => lanes.command(key) }),
   onError: (path, error) => log.error({ event: 'endpoint-failed', path, err: error }),
 });
 

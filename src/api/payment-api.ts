@@ -206,6 +206,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
           reason: closed ? 'the client is closed' : reason,
           httpStatus: null,
           retryAfterMs: null,
+          serviceSays: null,
         };
       }
       const reading = await list(filter, options.timeoutMs);

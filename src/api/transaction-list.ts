@@ -3,6 +3,7 @@ import { int64Of, isJsonObject } from '../records/lossless-json.ts';
 import type { Transaction } from '../records/types.ts';
 import { statusClass } from './http-status.ts';
 import { parsedOrUndefined, redirectReason, retryAfterMsOf, UNAUTHORIZED } from './reading.ts';
+import { readServiceError } from './service-error.ts';
 import type { Answer, ListReading } from './types.ts';
 import { readTransaction } from './wire.ts';
 
@@ -37,7 +38,7 @@ function readResponse(answer: Extract<Answer, { kind: 'response' }>, nowMs: numb
     case 'not-here':
     case 'conflict':
     case 'refusal':
-      return failed('refused', reason, httpStatus);
+      return { ...failed('refused', reason, httpStatus), serviceSays: refusalOf(answer) };
   }
 }
 
@@ -79,6 +80,11 @@ function failed(
   reason: string,
   httpStatus: number | null = null,
   retryAfterMs: number | null = null,
-): ListReading {
-  return { kind: 'failed', cause, reason, httpStatus, retryAfterMs };
+): Extract<ListReading, { kind: 'failed' }> {
+  return { kind: 'failed', cause, reason, httpStatus, retryAfterMs, serviceSays: null };
+}
+
+function refusalOf({ body, cut, httpStatus }: Extract<Answer, { kind: 'response' }>): string {
+  const { code, message } = readServiceError(httpStatus, body, parsedOrUndefined(body), cut);
+  return code === null ? message : `${code}: ${message}`;
 }

@@ -105,7 +105,15 @@ export type ListReading =
       totalCount: bigint | null;
       warnings: string[];
     }
-  | { kind: 'failed'; cause: ListFailure; reason: string; httpStatus: number | null; retryAfterMs: number | null };
+  | {
+      kind: 'failed';
+      cause: ListFailure;
+      reason: string;
+      httpStatus: number | null;
+      retryAfterMs: number | null;
+      /** The service's own code and message with a refusal: what a person asked for may be in it, so no log has it. */
+      serviceSays: string | null;
+    };
 
 export type ListFailure =
   /** No call was made: the service is held. */

@@ -53,14 +53,16 @@ export const decimal: Field<string> = scalar(
 /** Readers of Avro maps leave a member of this name out without a word. */
 const LOST_NAME = '__proto__';
 
-/** An object of texts; members of another type, and one that would be lost, are kept aside. */
+/** An object of texts; members of another type, null, and one that would be lost, are kept aside. */
 export const textMap: Field<Record<string, string>> = (value, path, warnings) => {
   if (!isJsonObject(value)) return misfit(value, path, 'an object', warnings);
   const isText = (entry: [string, JsonValue]): entry is [string, string] =>
     typeof entry[1] === 'string' && entry[0] !== LOST_NAME;
-  const members = Object.entries(value).filter(([, member]) => member !== null);
+  const members = Object.entries(value);
   const rest = members.filter((member) => !isText(member));
-  if (rest.length > 0) warn(warnings, `${path} holds members that are not text, or named ${LOST_NAME}`);
+  // Null says that the service has none, and is no fault of its.
+  if (rest.some(([, member]) => member !== null))
+    warn(warnings, `${path} holds members that are not text, or named ${LOST_NAME}`);
   return {
     value: Object.fromEntries(members.filter(isText)),
     ...(rest.length > 0 ? { rest: Object.fromEntries(rest) } : {}),

@@ -1,6 +1,7 @@
 /** Results and status events, as a JSON document with all digits or as a line for an operator. */
 import type { PaymentEvent } from '../client/subscription.ts';
-import type { CommandResult } from '../records/types.ts';
+import type { CommandResult, Quote, Transaction } from '../records/types.ts';
+import { amountText, currencyAmountText } from './amount-text.ts';
 
 /** The document of an event: where it lies, its headers and its value. */
 export function eventDocument(event: PaymentEvent): object {
@@ -18,19 +19,24 @@ export function eventText(event: PaymentEvent): string {
       const copy = event.headers['replayed'] === 'true' ? '  a copy' : '';
       return `${at}  ${resultText(event.value)}${copy}`;
     }
-    case 'transaction-status': {
-      const { previousStatus, status, observedBy, failureReason } = event.value;
-      const reason = failureReason === null ? '' : `  ${failureReason}`;
-      return `${at}  ${event.key}  ${previousStatus ?? '(new)'} -> ${status}${reason}  seen by ${observedBy}`;
-    }
-    case 'quote-status': {
-      const { previousStatus, status, derivedFromTransaction } = event.value;
-      const derived = derivedFromTransaction ? '  from its transaction' : '';
-      return `${at}  ${event.key}  ${previousStatus ?? '(new)'} -> ${status}${derived}`;
-    }
+    case 'transaction-status':
+    case 'quote-status':
+      return `${at}  ${event.key}  ${statusChangeText(event)}`;
     case 'unreadable':
       return `${at}  cannot be read: ${event.topic}, partition ${event.partition}, offset ${event.offset}: ${event.problem}`;
   }
+}
+
+/** From which status to which, why, and who saw it. */
+export function statusChangeText(
+  event: Extract<PaymentEvent, { kind: 'transaction-status' | 'quote-status' }>,
+): string {
+  const { previousStatus, status } = event.value;
+  const change = `${previousStatus ?? '(new)'} -> ${status}`;
+  if (event.kind === 'quote-status')
+    return `${change}${event.value.derivedFromTransaction ? '  from its transaction' : ''}`;
+  const { failureReason, observedBy } = event.value;
+  return `${change}${failureReason === null ? '' : `  ${failureReason}`}  seen by ${observedBy}`;
 }
 
 /** What a result says, on one line. */
@@ -38,11 +44,29 @@ export function resultText(result: CommandResult): string {
   const { commandKey, commandType, outcome, revision, settledBy, error, quote, transaction, warnings } = result;
   return [
     `${outcome.padEnd(8)}  ${commandType}  ${commandKey}  revision ${revision}, by ${settledBy}`,
-    ...(quote === null ? [] : [`${quote.id} ${quote.status ?? ''}`.trim()]),
-    ...(transaction === null ? [] : [`${transaction.id} ${transaction.status ?? ''}`.trim()]),
+    ...(quote === null ? [] : [quoteText(quote)]),
+    ...(transaction === null ? [] : [transactionText(transaction)]),
     ...(error === null ? [] : [`${error.code}: ${error.message}`]),
     ...(warnings.length === 0 ? [] : [`${warnings.length} warnings`]),
   ].join('  ');
+}
+
+function quoteText({
+  id,
+  receivingCurrency,
+  sendingCurrency,
+  status,
+  totalReceivingAmount,
+  totalSendingAmount,
+}: Quote): string {
+  const sent = amountText(totalSendingAmount, sendingCurrency);
+  const received = amountText(totalReceivingAmount, receivingCurrency);
+  const amounts = [sent, received].filter((text) => text !== null).join(' -> ');
+  return [id, status ?? '', amounts].filter((text) => text !== '').join(' ');
+}
+
+function transactionText({ id, receivedAmount, status }: Transaction): string {
+  return [id, status ?? '', currencyAmountText(receivedAmount) ?? ''].filter((text) => text !== '').join(' ');
 }
 
 export function isoOf(ms: number): string {

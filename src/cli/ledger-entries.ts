@@ -46,6 +46,32 @@ export async function readEntryRecords(
   }
 }
 
+/** The present entries of many keys, by key; all lanes are read. None for a key that the ledger does not have. */
+export async function readEntries(settings: LedgerSettings, keys: ReadonlySet<string>): Promise<Map<string, Entry>> {
+  const entries = new Map<string, Entry>();
+  const reader = await openTopicReader(cliKafka(settings), {
+    topics: [topicNames(settings.TOPIC_PREFIX).ledger],
+    start: { from: 'beginning' },
+    untilEnd: true,
+    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
+    onRecord: (record) => {
+      const name = record.key?.toString() ?? '';
+      const key = name.slice(ENTRY_PREFIX.length);
+      if (!name.startsWith(ENTRY_PREFIX) || !keys.has(key)) return;
+      const { entry } = entryRecordOf(record);
+      if (entry === null) entries.delete(key);
+      else entries.set(key, entry);
+    },
+  });
+  try {
+    // Whole or not at all, as above.
+    await reader.ended;
+  } finally {
+    await reader.close();
+  }
+  return entries;
+}
+
 /** The present entry of a key, or null when the ledger does not have it. */
 export async function readEntry(settings: LedgerSettings, key: string): Promise<Entry | null> {
   let entry: Entry | null = null;

@@ -13,6 +13,7 @@ import { addPublishCommand } from './commands/publish.ts';
 import { addResolveCommand } from './commands/resolve.ts';
 import { addResultsCommand } from './commands/results.ts';
 import { addSchemasCommand } from './commands/schemas.ts';
+import { addShowCommand } from './commands/show.ts';
 import { addStatusShowCommand } from './commands/status-show.ts';
 import { addTopicsCommand } from './commands/topics.ts';
 import { addTransactionsCommand } from './commands/transactions.ts';
@@ -40,6 +41,7 @@ ${exitCodeTable()}`,
   addTopicsCommand(program);
   addSchemasCommand(program);
   addPublishCommand(program);
+  addShowCommand(program);
   addResultsCommand(program);
   addStatusShowCommand(program);
   addTransactionsCommand(program);

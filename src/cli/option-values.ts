@@ -1,14 +1,19 @@
 /** Values of options, read from their text; what is wrong with one is said by commander beside the option's name. */
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { instantMs } from '../records/instants.ts';
 
 const UNITS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-export function durationMs(text: string): number {
+function durationMs(text: string): number {
   const match = /^(\d{1,9})(ms|s|m|h)$/.exec(text);
   const unitMs = UNITS_MS[match?.[2] ?? ''];
   if (match === null || unitMs === undefined) throw new InvalidArgumentError('It must be like 500ms, 30s, 15m or 1h.');
   return Number(match[1]) * unitMs;
+}
+
+/** An option whose help shows its default as it is given: `30s`, not a number of milliseconds. */
+export function durationOption(flags: string, description: string, byDefault: string): Option {
+  return new Option(flags, description).argParser(durationMs).default(durationMs(byDefault), byDefault);
 }
 
 export function instant(text: string): Date {

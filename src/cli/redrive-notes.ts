@@ -31,6 +31,8 @@ export interface RedriveNote {
   /** Of the dead letter. */
   readonly partition: number;
   readonly letterOffset: bigint;
+  /** The dead letter's own key; null: it had none. */
+  readonly letterKey: string | null;
   /** Under which it was to be published. */
   readonly key: string;
   readonly operator: string;
@@ -39,13 +41,14 @@ export interface RedriveNote {
 }
 
 /** Null: the record is a dead letter. */
-export function noteOf(record: Pick<TopicRecord, 'headers' | 'partition' | 'timestampMs'>): RedriveNote | null {
+export function noteOf(record: Pick<TopicRecord, 'headers' | 'key' | 'partition' | 'timestampMs'>): RedriveNote | null {
   const { headers, partition, timestampMs } = record;
   const offset = headers[HEADERS.offset] ?? '';
   if (headers['dlq-reason'] !== REDRIVEN || !/^\d{1,18}$/.test(offset)) return null;
   return {
     partition,
     letterOffset: BigInt(offset),
+    letterKey: record.key?.toString('latin1') ?? null,
     key: headers[HEADERS.key] ?? '',
     operator: headers[HEADERS.operator] ?? '',
     timestamp: isoOf(timestampMs),
@@ -85,17 +88,28 @@ export function noteText({ key, operator, timestamp }: RedriveNote): string {
   return `redriven as ${key} by ${operator} at ${timestamp}`;
 }
 
+/** A dead letter that somebody wants to redrive. */
+export interface RedriveClaim {
+  readonly letter: { topic: string; partition: number; offset: bigint; key: Buffer | null };
+  /** Under which it is to be published. */
+  readonly key: string;
+  readonly knownNotes: readonly RedriveNote[];
+}
+
+/** Null: the claim was first. Else who was. */
+export type ClaimedBy = RedriveNote | null;
+
 /**
- * Writes a note, and finds out whether it is the first after those that are known.
- * @throws CliFailure when it is not: then somebody else redrives the message
+ * Writes a note for each, and finds out which of them are the first after those that are known.
+ * @returns in the order of the claims
+ * @throws CliFailure when the notes cannot be read in time: then nothing may be sent
  */
-export async function claimRedrive(
+export async function claimRedrives(
   settings: NoteSettings,
-  letter: { topic: string; partition: number; offset: bigint; key: Buffer | null },
-  redrive: { key: string; operator: string; knownNotes: readonly RedriveNote[] },
-): Promise<void> {
-  const { key, operator, knownNotes } = redrive;
-  const id = randomUUID();
+  operator: string,
+  claims: readonly RedriveClaim[],
+): Promise<ClaimedBy[]> {
+  const ids = claims.map(() => randomUUID());
   const producer = cliKafka(settings).producer({
     idempotent: true,
     maxInFlightRequests: 1,
@@ -103,30 +117,20 @@ export async function claimRedrive(
   });
   await producer.connect();
   try {
-    const headers = {
-      'dlq-reason': REDRIVEN,
-      'dlq-message': `redriven as ${key} by ${operator}`,
-      [HEADERS.partition]: String(letter.partition),
-      [HEADERS.offset]: letter.offset.toString(),
-      [HEADERS.key]: key,
-      [HEADERS.operator]: operator,
-      [HEADERS.id]: id,
-    };
-    const messages = [{ key: letter.key, value: null, partition: letter.partition, headers }];
-    await producer.send({ topic: letter.topic, acks: -1, messages });
+    for (const [index, claim] of claims.entries()) {
+      await producer.send({
+        topic: claim.letter.topic,
+        acks: -1,
+        messages: [noteMessage(claim, operator, ids[index] ?? '')],
+      });
+    }
   } finally {
     await producer.disconnect();
   }
   for (let tries = 0; tries < OWN_NOTE_TRIES_MAX; tries += 1) {
-    const notes = (await readNotes(settings)).get(letterName(letter)) ?? [];
-    if (notes.some((note) => note.id === id)) {
-      const [first] = notes.filter((note) => !knownNotes.some((known) => known.id === note.id));
-      if (first?.id === id) return;
-      throw new CliFailure(
-        'refused',
-        `somebody else was first: it was ${first === undefined ? 'redriven' : noteText(first)}; nothing was sent`,
-      );
-    }
+    const notes = await readNotes(settings);
+    const found = claims.map((claim, index) => firstAfter(notes, claim, ids[index] ?? ''));
+    if (found.every((first) => first !== 'not-there-yet')) return found;
     await delay(OWN_NOTE_PAUSE_MS);
   }
   throw new CliFailure(
@@ -134,4 +138,28 @@ export async function claimRedrive(
     'the note of this redrive was written and cannot be read yet, for a transaction on its partition stays open; nothing was sent. ' +
       'Try again when it is over, with --again-may-pay-twice if the note of nobody else is shown by `dead-letters show`',
   );
+}
+
+function firstAfter(
+  notes: ReadonlyMap<string, RedriveNote[]>,
+  { knownNotes, letter }: RedriveClaim,
+  id: string,
+): ClaimedBy | 'not-there-yet' {
+  const ofLetter = notes.get(letterName(letter)) ?? [];
+  if (!ofLetter.some((note) => note.id === id)) return 'not-there-yet';
+  const [first] = ofLetter.filter((note) => !knownNotes.some((known) => known.id === note.id));
+  return first === undefined || first.id === id ? null : first;
+}
+
+function noteMessage({ key, letter }: RedriveClaim, operator: string, id: string) {
+  const headers = {
+    'dlq-reason': REDRIVEN,
+    'dlq-message': `redriven as ${key} by ${operator}`,
+    [HEADERS.partition]: String(letter.partition),
+    [HEADERS.offset]: letter.offset.toString(),
+    [HEADERS.key]: key,
+    [HEADERS.operator]: operator,
+    [HEADERS.id]: id,
+  };
+  return { key: letter.key, value: null, partition: letter.partition, headers };
 }

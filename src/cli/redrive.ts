@@ -95,48 +95,68 @@ export function foresight(
   ];
 }
 
-/**
- * Publishes the message; once, idempotently.
- * @returns where it lies
- * @throws CliFailure when it is not known whether it lies there: the dead letter is marked already
- */
-export async function republish(
-  kafka: ReturnType<typeof cliKafka>,
-  letter: RawRecord,
-  target: RedriveTarget,
-): Promise<{ partition: number; offset: bigint }> {
-  try {
-    return await publish(kafka, letter, target);
-  } catch (error) {
-    throw new CliFailure(
-      'failed',
-      `the dead letter is marked as redriven, and it is not known whether its message was published (${error instanceof Error ? error.message : String(error)}): ` +
-        `look with \`results --key ${target.key}\` and \`ledger show ${target.key}\`; if it is not there, redrive it under the same key with --again-may-pay-twice`,
-    );
-  }
+/** Headers that are set, or take the place of all of their name. */
+export type HeaderChanges = ReadonlyMap<string, string>;
+
+/** The letter as if its message had been published with these headers. */
+export function withHeaders(letter: RawRecord, changes: HeaderChanges): RawRecord {
+  const changed = [...changes].map(([name, value]) => [name, [Buffer.from(value)]] as const);
+  return { ...letter, headers: { ...letter.headers, ...Object.fromEntries(changed) } };
 }
 
-async function publish(
-  kafka: ReturnType<typeof cliKafka>,
-  letter: RawRecord,
-  target: RedriveTarget,
-): Promise<{ partition: number; offset: bigint }> {
-  const lanes = await withAdmin(kafka, async (admin) => {
-    const { topics } = await admin.fetchTopicMetadata({ topics: [target.topic] });
-    return topics[0]?.partitions.length ?? 0;
-  });
-  const partition = laneOf(target.key, lanes);
-  const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false });
-  await producer.connect();
-  try {
-    const [written] = await producer.send({
-      topic: target.topic,
-      acks: -1,
-      messages: [{ key: target.key, value: letter.value, headers: headersFor(letter, target.key), partition }],
+/** Publishes letters' messages again, one at a time; owns its producer from `open` to `close`. */
+export class Republisher {
+  readonly #kafka: ReturnType<typeof cliKafka>;
+  readonly #producer: ReturnType<ReturnType<typeof cliKafka>['producer']>;
+  readonly #lanes = new Map<string, number>();
+
+  private constructor(kafka: ReturnType<typeof cliKafka>) {
+    this.#kafka = kafka;
+    this.#producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false });
+  }
+
+  static async open(kafka: ReturnType<typeof cliKafka>): Promise<Republisher> {
+    const publisher = new Republisher(kafka);
+    await publisher.#producer.connect();
+    return publisher;
+  }
+
+  /**
+   * Publishes the message; once, idempotently.
+   * @returns where it lies
+   * @throws CliFailure when it is not known whether it lies there: the dead letter is marked already
+   */
+  async publish(letter: RawRecord, target: RedriveTarget): Promise<{ partition: number; offset: bigint }> {
+    try {
+      const partition = laneOf(target.key, await this.#lanesOf(target.topic));
+      const [written] = await this.#producer.send({
+        topic: target.topic,
+        acks: -1,
+        messages: [{ key: target.key, value: letter.value, headers: headersFor(letter, target.key), partition }],
+      });
+      return { partition, offset: BigInt(written?.baseOffset ?? '-1') };
+    } catch (error) {
+      throw new CliFailure(
+        'failed',
+        `the dead letter is marked as redriven, and it is not known whether its message was published (${error instanceof Error ? error.message : String(error)}): ` +
+          `look with \`show ${target.key}\`; if it is not there, redrive it under the same key with --again-may-pay-twice`,
+      );
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#producer.disconnect();
+  }
+
+  async #lanesOf(topic: string): Promise<number> {
+    const known = this.#lanes.get(topic);
+    if (known !== undefined) return known;
+    const lanes = await withAdmin(this.#kafka, async (admin) => {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+      return topics[0]?.partitions.length ?? 0;
     });
-    return { partition, offset: BigInt(written?.baseOffset ?? '-1') };
-  } finally {
-    await producer.disconnect();
+    this.#lanes.set(topic, lanes);
+    return lanes;
   }
 }
 

@@ -175,9 +175,9 @@ type Decoded = Awaited<ReturnType<RecordRegistry['decode']>>;
 
 /** Avro, unless the message's content type says JSON. */
 export async function decodeValue(
-  options: IntakeOptions,
+  options: Pick<IntakeOptions, 'registry'>,
   topic: string,
-  message: InputMessage,
+  message: Pick<InputMessage, 'headers'>,
   value: Buffer,
 ): Promise<Decoded> {
   const contentType = shortHeader(message, 'content-type')?.split(';')[0]?.trim().toLowerCase();

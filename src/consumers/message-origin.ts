@@ -134,13 +134,13 @@ export function carriedOf(message: InputMessage): Carried {
 }
 
 /** A header that is carried on or compared; one that is too long counts as absent. */
-export function shortHeader(message: InputMessage, name: string): string | null {
+export function shortHeader(message: Pick<InputMessage, 'headers'>, name: string): string | null {
   const text = wholeHeader(message, name);
   return text === null || text.length > HEADER_LENGTH_MAX ? null : text.toWellFormed();
 }
 
 /** The first of the name, as text. */
-export function wholeHeader({ headers }: InputMessage, name: string): string | null {
+export function wholeHeader({ headers }: Pick<InputMessage, 'headers'>, name: string): string | null {
   if (!Object.hasOwn(headers, name)) return null;
   const given = headers[name];
   const first = Array.isArray(given) ? (given as readonly (string | Buffer | null)[])[0] : given;

@@ -24,6 +24,7 @@ import { decodeTransactionState, recordRestingSinceMs } from '../status/transact
 import { LedgerReader } from '../store/ledger-reader.ts';
 import { LedgerRestore } from '../store/ledger-restore.ts';
 import { openLedgerStore } from '../store/ledger-start.ts';
+import { commandView, type CommandView } from '../store/command-view.ts';
 import { ledgerStatus, type LedgerStatus } from '../store/ledger-view.ts';
 import { LmdbLedgerIndex } from '../store/lmdb-ledger-index.ts';
 import { Calls } from './calls.ts';
@@ -277,6 +278,11 @@ export class LaneSet {
       reader: this.#reader,
       restore: this.#restore,
     });
+  }
+
+  /** What the ledger says of one command, of whichever lane. */
+  command(key: string): CommandView {
+    return commandView({ laneCount: this.#lanes.length, index: this.#index, reader: this.#reader }, key);
   }
 
   #assign(lanes: readonly number[], isNewMember: boolean): void {

@@ -5,6 +5,7 @@ import type { CommandResult } from '../records/types.ts';
 import { UNTOUCHED, type Carried, type Entry, type Origin, type UnphasedEntry } from './entry.ts';
 import { conflictResult, expiredResult, invalidResult, unreadableResult } from './result-record.ts';
 import { firstCallOf, type LedgerPolicy } from './settlement.ts';
+import { timeLimitInWords } from './time-limit.ts';
 
 /** Where a problem with the publisher's time limit is, in a list of problems. */
 export const EXPIRES_AT_PATH = 'headers.expires-at';
@@ -63,7 +64,12 @@ export function admit(arrival: Arrival, known: Entry | undefined, nowMs: number,
         return {
           kind: 'finish',
           entry: entry,
-          result: expiredResult(entry, 'its time limit passed before anything was sent', 'PROCESSOR', nowMs),
+          result: expiredResult(
+            entry,
+            `its time limit (${timeLimitInWords(entry)}) passed before anything was sent`,
+            'PROCESSOR',
+            nowMs,
+          ),
         };
       }
       return { kind: 'call', entry };

@@ -186,8 +186,8 @@ function accepted(
     return { kind: 'next', entry: doubtful(again, 'the quote came without a transactionId', settleAtMs), seen };
   }
   if (quote.id === entry.quoted?.quoteId) {
-    const reason =
-      'its quote expired before the service took an execution of it, and the service repeats that quote for this key';
+    const limit = quote.expiresAt === null ? 'its quote expired' : `its quote's expiresAt, ${quote.expiresAt}, passed`;
+    const reason = `${limit} before the service took an execution of it, and the service repeats that quote for this key`;
     return finish(entry, expiredResult(entry, reason, 'PROCESSOR', nowMs), seen);
   }
   const quoted = quotedOf(entry, { ...quote, transactionId: quote.transactionId }, nowMs);

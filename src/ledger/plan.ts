@@ -5,6 +5,7 @@ import { proofOf, type Entry, type Unexecuted } from './entry.ts';
 import { OPERATIONS } from './operations.ts';
 import { quoteAgainOf, type QuoteAgain } from './quote-again.ts';
 import { isKeyTrusted, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { timeLimitInWords } from './time-limit.ts';
 
 /** Which transaction tells whether the call took effect: by its own id, else by a quoteId that the service may show. */
 export interface LookUpQuery {
@@ -48,7 +49,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
       if (again !== null && proof.by === 'LOOK_UP') return lookFirst(entry, nowMs, policy);
       return again ?? { kind: 'call' };
     }
-    const why = isTooLate ? 'its time limit passed' : 'the service may have forgotten its key since';
+    const why = isTooLate ? limitPassed(entry) : 'the service may have forgotten its key since';
     return { kind: 'expire', ...proofInWords(proof, why) };
   }
   // Where the refusal is a conflict, not even the same key tells.
@@ -59,7 +60,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
       // What may not be called again may still be looked at.
       if (queryOf(entry, firstSentMs) !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
       const why = isTooLate
-        ? 'its time limit passed before it could be repeated'
+        ? `${limitPassed(entry)} before it could be repeated`
         : 'the service may have forgotten the key since';
       return giveUp(`a call got no clear answer, and ${why}`);
     }
@@ -67,11 +68,11 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
       if (!isTooLate) return { kind: 'call' };
       return {
         kind: 'expire',
-        reason: 'its time limit passed before a usable quote came; a quote alone moves nothing',
+        reason: `${limitPassed(entry)} before a usable quote came; a quote alone moves nothing`,
         settledBy: 'PROCESSOR',
       };
     case 'SANDBOX':
-      return isTooLate ? giveUp('a call got no clear answer, and its time limit passed') : { kind: 'call' };
+      return isTooLate ? giveUp(`a call got no clear answer, and ${limitPassed(entry)}`) : { kind: 'call' };
     case 'LOOK_UP':
       return lookUpPlan(entry, firstSentMs, nowMs, policy);
     case 'NONE':
@@ -89,9 +90,15 @@ function lookFirst(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
 
 /** Of an entry none of whose calls may have taken effect, by their own answers. */
 function neverTakenInWords(entry: Entry): string {
-  if (entry.attempts === 0) return 'its time limit passed before anything was sent';
-  if (entry.quoted !== null) return 'its time limit passed before the service took an execution of its quote';
-  return 'its time limit passed before the service took it: every call was turned away';
+  const passed = limitPassed(entry);
+  if (entry.attempts === 0) return `${passed} before anything was sent`;
+  if (entry.quoted !== null) return `${passed} before the service took an execution of its quote`;
+  return `${passed} before the service took it: every call was turned away`;
+}
+
+/** Which limit it was decides what its publisher or its operator can do. */
+function limitPassed(entry: Entry): string {
+  return `its time limit (${timeLimitInWords(entry)}) passed`;
 }
 
 function proofInWords(proof: Unexecuted, why: string): { reason: string; settledBy: SettledBy } {

@@ -2,6 +2,7 @@
 import type { SettledBy } from '../records/commands.ts';
 import { backOffMs } from './back-off.ts';
 import { NO_CALLS, type Entry, type UnphasedEntry } from './entry.ts';
+import { instantInWords } from './time-limit.ts';
 
 /** A quote that lives shorter than this after its answer came, by our clock, had no chance: its service lives minutes. */
 const QUOTE_LIFE_MIN_MS = 5_000;
@@ -26,7 +27,8 @@ export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
     kind: 'expire',
     reason:
       `each of ${quotesRunOut} quotes in a row had run out when it came, or was about to, by the processor's clock ` +
-      "(is it right, and is the service's?); the service took no execution of any of them",
+      `(is it right, and is the service's?): expiresAt of the last was ${instantInWords(quoted.expiresAtMs)}; ` +
+      'the service took no execution of any of them',
     settledBy: 'PROCESSOR',
     quotesRunOut,
   };

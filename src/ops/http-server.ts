@@ -8,7 +8,13 @@
  * takes too long is 503.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
 const HEADERS_MAX_BYTES = 8 * 1024;
@@ -31,11 +37,13 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+export type RequestHeaders = Readonly<IncomingHttpHeaders>;
+
 export interface Route {
   readonly path: string;
   /** Whether it wants the token, if one is set. */
   readonly isProtected: boolean;
-  readonly answer: () => Reply | Promise<Reply>;
+  readonly answer: (headers: RequestHeaders) => Reply | Promise<Reply>;
 }
 
 export interface HttpServerOptions {
@@ -112,17 +120,21 @@ async function respond(options: HttpServerOptions, request: IncomingMessage, res
     response.setHeader('www-authenticate', 'Bearer');
     send(request, response, jsonReply(401, { error: 'this wants the header Authorization: Bearer <HTTP_AUTH_TOKEN>' }));
   } else {
-    send(request, response, await answerInTime(route, options.onError));
+    send(request, response, await answerInTime(route, request.headers, options.onError));
   }
 }
 
-async function answerInTime(route: Route, onError: HttpServerOptions['onError']): Promise<Reply> {
+async function answerInTime(
+  route: Route,
+  headers: RequestHeaders,
+  onError: HttpServerOptions['onError'],
+): Promise<Reply> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Reply>((resolve) => {
     timer = setTimeout(() => resolve(jsonReply(503, { error: 'no answer in time' })), ANSWER_TIMEOUT_MS);
   });
   const answer = Promise.resolve()
-    .then(() => route.answer())
+    .then(() => route.answer(headers))
     .catch((error: unknown) => {
       onError(route.path, error);
       return jsonReply(500, { error: 'internal error; see the log' });

@@ -6,21 +6,19 @@
  *   errors   become name, code, message and causes; fields of their own (bodies, requests, configurations) are left out
  *   lines    the values of our own secrets are struck out wherever they appear
  */
+import { comparableName, isPersonalName, maskPersonalIn } from '../records/personal-data.ts';
 
 export const REDACTED = '[redacted]';
 
-/** Fields whose values are never logged; compared without case, hyphens and underscores. */
+/** Fields whose values are never logged, beside personal ones; compared without case, hyphens and underscores. */
 const SENSITIVE_NAMES = new Set(
   [
     ...['authorization', 'proxyAuthorization', 'cookie', 'setCookie', 'headers', 'token', 'authToken', 'accessToken'],
     ...['clientSecret', 'secret', 'tokenId', 'password', 'passphrase', 'credentials', 'sasl', 'auth', 'privateKey'],
     ...['apiTokenId', 'apiClientSecret', 'kafkaSaslPassword', 'schemaRegistryPassword', 'httpAuthToken'],
-    ...['accountId', 'accountNumber', 'accountIdentifier', 'iban', 'clabe', 'pixKey', 'upiId', 'umaAddress'],
-    ...['senderUmaAddress', 'receiverUmaAddress', 'senderAccountIdentifier', 'receiverAccountIdentifier'],
-    ...['senderCustomerInfo', 'counterpartyInformation', 'customerInfo', 'email', 'phoneNumber', 'fullName'],
-    ...['body', 'rawBody', 'rawResponse', 'requestBody', 'responseBody', 'payload', 'fields', 'fieldsJson', 'value'],
-    ...['commandKey', 'idempotencyKey', 'key', 'messageValue', 'messageKey', 'details', 'description', 'config'],
-  ].map(comparable),
+    ...['body', 'rawBody', 'requestBody', 'responseBody', 'payload', 'fields', 'fieldsJson', 'value'],
+    ...['commandKey', 'idempotencyKey', 'key', 'messageValue', 'messageKey', 'config'],
+  ].map(comparableName),
 );
 
 /** Deeper or wider fields than these are no log fields; the limits bound the work of a line. */
@@ -80,7 +78,7 @@ export function maskText(text: string): string {
   // Cut between words: half a secret would be struck out by nobody.
   const cut =
     text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX).replace(/\S*$/, '')}[cut]` : text;
-  return PERSONAL_PATTERNS.reduce((masked, pattern) => masked.replace(pattern, REDACTED), cut);
+  return maskPersonalIn(cut, REDACTED);
 }
 
 /** Basic credentials are the secret of two secrets. */
@@ -91,13 +89,6 @@ export function basicCredentials(user: string, password: string): string {
 const CREDENTIALS_OF_HEADERS = /\b(Basic|Bearer) +[A-Za-z0-9+/=._~-]{8,}/gi;
 const CREDENTIALS_OF_URLS = /\/\/[^\s/@"\\]+:[^\s/@"\\]*@/g;
 
-/** Accounts and addresses as they look in the texts of others; dates, ports and short offsets stay readable. */
-const PERSONAL_PATTERNS = [
-  // A value quoted after a sensitive name, as in a piece of JSON.
-  /(?<=(?:account|iban|clabe|secret|password|token|email|phone|name)[A-Za-z]*\\?["']?\s*[:=]\s*)\\?["']?[^\s"'\\,;}]+/gi,
-  /[^\s"'<>@]+@[^\s"'<>@]+/g,
-  /\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b/g,
-];
 /** In the messages of errors only: our own texts have offsets of any length. */
 const LONG_NUMBERS = /\d{9,}/g;
 
@@ -108,7 +99,7 @@ function maskPersonal(text: string): string {
 function redactObject(object: Record<string, unknown>, depth: number): Record<string, unknown> {
   const pairs = Object.entries(object)
     .slice(0, ITEMS_MAX)
-    .map(([name, value]) => [name, SENSITIVE_NAMES.has(comparable(name)) ? REDACTED : redactValue(value, depth + 1)]);
+    .map(([name, value]) => [name, isSensitive(name) ? REDACTED : redactValue(value, depth + 1)]);
   return Object.fromEntries(pairs) as Record<string, unknown>;
 }
 
@@ -132,6 +123,6 @@ function formsOf(secret: string): string[] {
   return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), base64, base64.replace(/=+$/, '')];
 }
 
-function comparable(name: string): string {
-  return name.toLowerCase().replace(/[-_]/g, '');
+function isSensitive(name: string): boolean {
+  return SENSITIVE_NAMES.has(comparableName(name)) || isPersonalName(name);
 }

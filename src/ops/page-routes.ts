@@ -17,6 +17,7 @@ const FILES = {
   '/page/connection.js': 'connection.js',
   '/page/elements.js': 'elements.js',
   '/page/overview.js': 'overview.js',
+  '/page/search.js': 'search.js',
   '/page/tables.js': 'tables.js',
   '/page/verdict.js': 'verdict.js',
   '/page/words.js': 'words.js',

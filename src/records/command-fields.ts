@@ -59,10 +59,28 @@ export function readCommandFields<Type extends CommandType>(
   type: Type,
   value: unknown,
 ): FieldsResult<CommandFields[Type]> {
-  const read = FIELD_SCHEMAS[type].safeParse(value);
+  const read = FIELD_SCHEMAS[type].safeParse(value, { reportInput: true });
   if (read.success) return { ok: true, value: read.data };
-  return { ok: false, problems: shownProblems(read.error.issues.flatMap(problemsOf)) };
+  return { ok: false, problems: shownProblems(allProblems(read.error.issues)) };
 }
+
+/** A number in the place of an object is one problem: to zod it is an object with a member. */
+function allProblems(issues: readonly z.core.$ZodIssue[]): FieldProblem[] {
+  const numbers = issues.filter(({ code, input }) => code === 'unrecognized_keys' && isRawNumber(input));
+  const misplaced = numbers.map(({ path }) => path.map(String).join('.'));
+  return [
+    ...misplaced.map((path) => ({ path, message: 'must be an object' })),
+    ...issues.flatMap(problemsOf).filter(({ path }) => !misplaced.some((of) => path.startsWith(`${of}.`))),
+  ];
+}
+
+/** Of the types that fields have. */
+const EXPECTED_IN_WORDS: Readonly<Partial<Record<string, string>>> = {
+  object: 'an object',
+  record: 'an object',
+  string: 'text',
+  boolean: 'true or false',
+};
 
 function problemsOf(issue: z.core.$ZodIssue): FieldProblem[] {
   const path = issue.path.map(String);
@@ -73,7 +91,9 @@ function problemsOf(issue: z.core.$ZodIssue): FieldProblem[] {
     }));
   }
   if (issue.code === 'invalid_type') {
-    return [{ path: path.join('.'), message: `must be ${issue.expected}` }];
+    const expected = EXPECTED_IN_WORDS[issue.expected] ?? issue.expected;
+    const message = issue.input === undefined ? `is required: ${expected}` : `must be ${expected}`;
+    return [{ path: path.join('.'), message }];
   }
   return [{ path: path.join('.'), message: issue.message }];
 }

@@ -9,6 +9,7 @@ const failed = (cause: 'unreachable' | 'told-to-wait', retryAfterMs: number | nu
   cause,
   reason: 'r',
   httpStatus: null,
+  serviceSays: null,
   retryAfterMs,
 });
 

@@ -200,7 +200,7 @@ describe('what the service adds or changes', () => {
       transaction('{"id":"T","counterpartyInformation":{"FULL_NAME":"A","AGE":30,"X":null}}')?.value,
     ).toMatchObject({
       counterpartyInformation: { FULL_NAME: 'A' },
-      otherFieldsJson: '{"counterpartyInformation":{"AGE":30}}',
+      otherFieldsJson: '{"counterpartyInformation":{"AGE":30,"X":null}}',
     });
   });
 
@@ -282,4 +282,13 @@ test('a member of counterpartyInformation keeps its name and value, whatever the
   );
   expect(read?.value.counterpartyInformation).toEqual({ constructor: 'c', toString: 't', $int64: '5' });
   expect(read?.value.otherFieldsJson).toBe('{"counterpartyInformation":{"__proto__":"p"}}');
+});
+
+test('a member of counterpartyInformation that is null is kept, which no map of texts can do', () => {
+  const read = transaction('{"id": "t", "counterpartyInformation": {"FULL_NAME": "A", "NATIONALITY": null}}');
+  expect(read?.value).toMatchObject({
+    counterpartyInformation: { FULL_NAME: 'A' },
+    otherFieldsJson: '{"counterpartyInformation":{"NATIONALITY":null}}',
+  });
+  expect(read?.warnings.filter((warning) => warning.includes('counterparty'))).toEqual([]);
 });

@@ -1,9 +1,11 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSandbox, type RunningSandbox } from '../../dev/sandbox/start.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import { environmentOf, freshPrefix, kafkaOf, LANES, prepare, resultOf, ResultWriter } from '../client/fixtures.ts';
-import { runCli, startCli } from './run-cli.ts';
+import { runCli, startCli, type CliRun } from './run-cli.ts';
 
 const prefix = freshPrefix('reading');
 const names = topicNames(prefix);
@@ -61,6 +63,16 @@ describe('results', () => {
     const run = await following.ended;
     expect(run.code).toBe(0);
     expect(run.stdout).not.toContain('one');
+  });
+
+  test('of a key that nothing is known of exits with 3, as status show does of an id', async () => {
+    for (const args of [
+      ['results', '--key', 'none'],
+      ['status', '--key', 'none'],
+      ['status', 'show', 'none'],
+    ]) {
+      expect(await runCli(environment, ...args), args.join(' ')).toMatchObject({ code: 3, stdout: '' });
+    }
   });
 
   test('of topics that do not exist says what to do', async () => {
@@ -158,6 +170,38 @@ describe('transactions list', () => {
     expect(all.stdout).toContain('"amount":9007199254740993');
   });
 
+  test('shows amounts in the unit of their currency', async () => {
+    const page = await runCli(credentials, 'transactions', 'list', '--limit', '1');
+    expect(page.stdout).toContain('90071992547409.93 USD');
+  });
+
+  test('ends with --all at a cursor that comes again, and shows what the service says of a refusal', async () => {
+    const transactions = '[{"id":"Transaction:1","status":"PENDING"}]';
+    const service = createServer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '/', 'http://service');
+      const isRefused = searchParams.get('status') === 'NO_SUCH';
+      response.writeHead(isRefused ? 400 : 200, { 'content-type': 'application/json' });
+      const page = `{"data":${transactions},"hasMore":true,"nextCursor":"again"}`;
+      response.end(isRefused ? '{"code":"INVALID_INPUT","message":"status is not one that there is"}' : page);
+    });
+    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+    const { port } = service.address() as AddressInfo;
+    const list = (...args: string[]): Promise<CliRun> =>
+      runCli({ ...credentials, API_BASE_URL: `http://127.0.0.1:${port}/2025-10-13` }, 'transactions', 'list', ...args);
+    try {
+      const endless = await list('--all');
+      expect(endless.code).toBe(1);
+      expect(endless.stderr).toContain('the service gave the cursor again a second time');
+      expect(endless.stdout.match(/Transaction:1/g)).toHaveLength(2);
+      const refused = await list('--status', 'NO_SUCH');
+      expect(refused.code).toBe(1);
+      expect(refused.stderr).toContain('HTTP 400, INVALID_INPUT: status is not one that there is');
+    } finally {
+      service.closeAllConnections();
+      service.close();
+    }
+  });
+
   test('sends each filter', async () => {
     const count = async (...filter: string[]): Promise<number> => {
       const run = await runCli(credentials, '--output', 'json', 'transactions', 'list', ...filter);
@@ -201,6 +245,7 @@ describe('the command line', () => {
     'schemas register',
     'schemas check',
     'publish',
+    'show',
     'results',
     'status',
     'transactions list',
@@ -215,6 +260,11 @@ describe('the command line', () => {
     const run = await runCli({}, ...command.split(' '), '--help');
     expect(run.code).toBe(0);
     expect(run.stdout).toContain('Examples:');
+  });
+
+  test('shows the defaults of durations as they are given', async () => {
+    expect((await runCli({}, 'publish', '--help')).stdout).toMatch(/--await-for[^]*default: 60s\)/);
+    expect((await runCli({}, 'resolve', '--help')).stdout).toMatch(/--wait-for[^]*default: 60s\)/);
   });
 
   test('lists its exit codes, and exits with 2 for a command that it does not know', async () => {

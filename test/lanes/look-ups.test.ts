@@ -59,7 +59,7 @@ function transactionOf({ id, quoteId }: Stored): Transaction {
 }
 
 function failure(cause: 'unreachable' | 'unauthorized'): ListReading {
-  return { kind: 'failed', cause, reason: cause, httpStatus: null, retryAfterMs: null };
+  return { kind: 'failed', cause, reason: cause, httpStatus: null, retryAfterMs: null, serviceSays: null };
 }
 
 function query(transactionId: string | null, other: Partial<LookUpQuery> = {}): LookUpQuery {

@@ -49,6 +49,28 @@ describe('a key that is not known', () => {
     expect(admission.result).toMatchObject({ outcome: 'EXPIRED', attempts: 0, settledBy: 'PROCESSOR' });
   });
 
+  test.each([
+    [
+      "the publisher's, by its header",
+      { expiresAtMs: 10_000 },
+      /time limit \(expires-at 1970-01-01T00:00:10.000Z\) passed/,
+    ],
+    [
+      'the maximum age, by its setting',
+      { expiresAtMs: null },
+      /COMMAND_MAX_AGE of [a-z-]+, until 1970-01-01T00:00:10.000Z/,
+    ],
+    ['the maximum age where that is over first', { expiresAtMs: 60_000 }, /COMMAND_MAX_AGE of/],
+    ['an instant beyond all dates', { deadlineMs: -9e15, expiresAtMs: null }, /until -9000000000000000 ms since 1970/],
+  ])('is EXPIRED with the limit that it was: %s', (_what, change, message) => {
+    const admission = admit(anArrival({ deadlineMs: 10_000, ...change }), undefined, 10_000, policy);
+    if (admission.kind !== 'finish') throw new Error(admission.kind);
+    expect(admission.result.error).toMatchObject({
+      code: 'TOO_OLD',
+      message: expect.stringMatching(message) as string,
+    });
+  });
+
   test('is INVALID when its fields are wrong or its message cannot be read; the fields of the first are kept', () => {
     const problems = [{ path: 'quoteId', message: 'is required' }];
     const invalid = anArrival({ content: { kind: 'invalid', fieldsJson: '{}', problems } });

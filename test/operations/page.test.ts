@@ -64,6 +64,42 @@ async function worked(made: ShownProcessor): Promise<void> {
   });
 }
 
+describe('the page finds one command by its key', () => {
+  it('shows phase, calls and doubt, keeps the key out of the address, and says what it does not know', async () => {
+    processor = healthy();
+    const { nowMs } = processor;
+    const doubtful = entry('transfer-in', nowMs - 60_000, {
+      state: 'DOUBTFUL',
+      settleAtMs: nowMs + 5_000,
+      reason: 'no answer came',
+      refusal: null,
+    });
+    processor.commands.set(SECRET_KEY, { ...doubtful, attempts: 2, firstSentMs: nowMs - 30_000, lastEndedMs: nowMs });
+    const opened = await shown();
+    const asked: string[] = [];
+    opened.page.on('request', (request) => asked.push(request.url()));
+    const lookUp = async (key: string): Promise<void> => {
+      await opened.page.getByLabel('Key', { exact: true }).fill(key);
+      await opened.page.getByRole('button', { name: 'Look it up' }).click();
+    };
+    await lookUp(SECRET_KEY);
+    await opened.page.locator('#search-result dd').first().waitFor();
+    const found = await opened.page.locator('#search-result').innerText();
+    expect(found).toMatch(/Phase\s+DOUBTFUL/);
+    expect(found).toMatch(/Calls that may have been sent\s+2/);
+    expect(found).toMatch(/Doubt\s+a call since 2026-03-01T11:59:30.000Z may have taken effect/);
+    await opened.shoot('search');
+    await lookUp('nobody-knows');
+    await opened.page.getByText(/^Not found: .*has no such key/).waitFor();
+    expect(await opened.page.locator('#search-result').innerText()).toBe('');
+    await lookUp('a.execute');
+    await opened.page.getByText(/^Not answered: it answers HTTP 400/).waitFor();
+    expect(asked.filter((url) => url.endsWith('/api/command'))).toHaveLength(3);
+    expect(asked.join(' ')).not.toContain(SECRET_KEY);
+    expect(opened.errors()).toEqual([]);
+  });
+});
+
 describe('the page tells the state of the processor', () => {
   it('healthy: says so, with the pace of the last minute', async () => {
     processor = healthy();
@@ -328,6 +364,10 @@ describe('the page is for everyone', () => {
     expect(await page.locator(':focus').innerText()).toBe('Skip to the state');
     await page.keyboard.press('Enter');
     expect(await page.locator(':focus').getAttribute('id')).toBe('content');
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').getAttribute('id')).toBe('search-key');
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').innerText()).toBe('Look it up');
     await page.keyboard.press('Tab');
     const chart = page.locator(':focus');
     expect(await chart.getAttribute('aria-label')).toBe('Results per second, last 15 minutes');

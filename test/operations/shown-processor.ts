@@ -111,7 +111,12 @@ export class ShownProcessor extends FakeProcessor {
       host: '127.0.0.1',
       port,
       authToken,
-      routes: operationsRoutes({ state: this.#reader, metrics: createMetrics(), history: this.#history }),
+      routes: operationsRoutes({
+        state: this.#reader,
+        metrics: createMetrics(),
+        history: this.#history,
+        command: (key) => this.command(key),
+      }),
       onError: (_path, error) => this.errors.push(error),
     });
     return `http://127.0.0.1:${(await this.#server.start()).port}/`;

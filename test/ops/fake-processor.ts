@@ -1,6 +1,7 @@
 /** What the lanes and the payment API tell of themselves, as plain data that a test changes. */
 import type { PaymentApiSnapshot } from '../../src/api/payment-api.ts';
 import type { InputStatus, LaneSetStatus, LaneStatus } from '../../src/lanes/lane-status.ts';
+import type { CommandView } from '../../src/store/command-view.ts';
 import type { LedgerStatus } from '../../src/store/ledger-view.ts';
 import type { GroupProcess } from '../../src/consumers/group-processes.ts';
 import type { PartitionOffsets } from '../../src/consumers/partition-offsets.ts';
@@ -29,6 +30,8 @@ export class FakeProcessor {
   };
   /** Of all lanes, as the ledger has it. */
   ledger: Changeable<LedgerStatus> = { lanes: [], oldestUnknown: [], restore: null };
+  /** Commands that the ledger has, by key, all of lane 0. */
+  readonly commands = new Map<string, Entry>();
   members: () => Promise<GroupProcess[]> = async () => [];
   highWatermarks: (topic: string) => Promise<Map<number, bigint>> = async () => new Map();
   api: PaymentApiSnapshot = servingApi();
@@ -37,6 +40,13 @@ export class FakeProcessor {
 
   readonly activity = new Activity(createMetrics(), () => this.nowMs);
   readonly clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
+
+  /** As the routes want it. */
+  command(key: string): CommandView {
+    const known = this.commands.get(key);
+    if (known === undefined) return { kind: 'unknown', lane: 0, nextOffset: 7n };
+    return { kind: 'known', lane: 0, entry: known, owner: null };
+  }
 
   /** As StateReader wants it. */
   sources() {

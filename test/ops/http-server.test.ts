@@ -35,6 +35,7 @@ function routesOf(processor: FakeProcessor): Route[] {
     state: new StateReader(processor.sources()),
     metrics: createMetrics(),
     history: { samples: () => [] },
+    command: (key) => processor.command(key),
   });
 }
 
@@ -56,6 +57,50 @@ describe('health over HTTP', () => {
     const draining = await fetch(`${url}/health/ready`);
     expect(draining.status).toBe(503);
     expect(await draining.json()).toEqual({ ready: false, reasons: ['draining: the process is shutting down'] });
+  });
+});
+
+describe('one command over HTTP', () => {
+  const ask = (url: string, headers: Record<string, string>): Promise<Response> =>
+    fetch(`${url}/api/command`, { headers });
+
+  it('wants the token, and the key in a header', async () => {
+    const url = await serve(routesOf(new FakeProcessor()), TOKEN);
+    const authorization = `Bearer ${TOKEN}`;
+    expect((await ask(url, { 'command-key': 'order-1' })).status).toBe(401);
+    expect((await ask(url, { authorization })).status).toBe(400);
+    expect((await ask(url, { authorization, 'command-key': 'a.execute' })).status).toBe(400);
+    expect((await ask(url, { authorization, 'command-key': 'x'.repeat(201) })).status).toBe(400);
+    const unknown = await ask(url, { authorization, 'command-key': 'order-1' });
+    expect([unknown.status, await unknown.json()]).toEqual([
+      200,
+      { found: false, lane: 0, reason: expect.stringMatching(/has no such key.*not admitted yet/) as string },
+    ]);
+  });
+
+  it('tells phase, calls and doubt, and neither the key nor fields nor accounts', async () => {
+    const processor = new FakeProcessor();
+    const { nowMs } = processor;
+    const reason = 'no answer for "accountId": "ACCOUNT-OF-JANE" of jane@example.org';
+    const doubtful = entry('transfer-in', nowMs - 60_000, {
+      state: 'DOUBTFUL',
+      settleAtMs: nowMs + 5_000,
+      reason,
+      refusal: null,
+    });
+    processor.commands.set(SECRET_KEY, { ...doubtful, attempts: 2, firstSentMs: nowMs - 30_000, lastEndedMs: nowMs });
+    const answer = await ask(await serve(routesOf(processor)), { 'command-key': SECRET_KEY });
+    const text = await answer.text();
+    expect(JSON.parse(text)).toMatchObject({
+      found: true,
+      lane: 0,
+      phase: 'DOUBTFUL',
+      outcome: null,
+      attempts: 2,
+      doubt: { since: '2026-03-01T11:59:30.000Z', lastCallOver: '2026-03-01T12:00:00.000Z', ruledOutBy: null },
+    });
+    expect(text).toContain('to be settled from 2026-03-01T12:00:05.000Z: no answer');
+    for (const secret of [SECRET_KEY, 'JANE', 'jane@']) expect(text).not.toContain(secret);
   });
 });
 

@@ -204,3 +204,29 @@ describe('private records', () => {
     });
   });
 });
+
+test('a field that is not there is said to be required, one of another type what it must be', () => {
+  const problems = (type: CommandType, text: string): Record<string, string> => {
+    const { read } = intake(type, text);
+    if (read.ok) throw new Error('it is valid');
+    return Object.fromEntries(read.problems.map(({ path, message }) => [path, message]));
+  };
+  expect(problems('transfer-in', '{"source":{}}')).toEqual({
+    'source.accountId': 'is required: text',
+    destination: 'is required: an object',
+  });
+  expect(problems('transfer-in', '{"source":"5","destination":{"accountId":null}}')).toEqual({
+    source: 'must be an object',
+    'destination.accountId': 'must be text',
+  });
+  expect(problems('transfer-in', '{"source":5,"destination":{"accountId":"I"}}')).toEqual({
+    source: 'must be an object',
+  });
+  expect(problems('create-quote', quote(',"senderCustomerInfo":5'))).toEqual({
+    senderCustomerInfo: 'must be an object',
+  });
+  expect(problems('create-quote', quote(',"immediatelyExecute":"yes"'))).toEqual({
+    immediatelyExecute: 'must be true or false',
+  });
+  expect(problems('create-quote', '{}')['lockedCurrencySide']).toBe('is required: text');
+});

@@ -28,6 +28,7 @@ const failed = (
   reason: 'for the test',
   httpStatus: 400,
   retryAfterMs,
+  serviceSays: null,
 });
 
 describe('the budget', () => {

@@ -8,6 +8,7 @@ import { outputOf, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
+import { phaseText } from '../ledger-text.ts';
 
 export function addLedgerCommand(program: Command): void {
   const ledger = program.command('ledger').description('look into the ledger of commands');
@@ -58,20 +59,4 @@ function recordText({ offset, timestampMs, entry }: EntryRecord): string {
   const timestamp = isoOf(timestampMs);
   if (entry === null) return `${timestamp}  offset ${offset}  (forgotten)`;
   return `${timestamp}  offset ${offset}  ${entry.phase.state.padEnd(8)}  ${entry.commandType}  ${phaseText(entry)}`.trimEnd();
-}
-
-/** What an entry is doing, or what it came to. */
-export function phaseText({ phase, waits }: Entry): string {
-  switch (phase.state) {
-    case 'INTENT':
-      return `attempt ${phase.attemptId} since ${isoOf(phase.atMs)}, deadline ${phase.timeoutMs} ms`;
-    case 'PARKED':
-      return `until ${isoOf(phase.untilMs)}, wait ${waits}: ${phase.reason}`;
-    case 'DOUBTFUL':
-      return `to be settled from ${isoOf(phase.settleAtMs)}: ${phase.reason}`;
-    case 'QUOTED':
-      return 'the quote is recorded, its execution follows';
-    case 'DONE':
-      return phase.outcome;
-  }
 }

@@ -10,7 +10,7 @@ import { JsonMeaningError, parseUnambiguous, type JsonValue } from '../../record
 import { CLI_RETRY, outputOf, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { durationMs, instant } from '../option-values.ts';
+import { durationOption, instant } from '../option-values.ts';
 import { shownLine } from '../output.ts';
 
 interface PublishFlags {
@@ -43,7 +43,7 @@ export function addPublishCommand(program: Command): void {
     .option('--traceparent <text>', 'W3C trace context, carried to the results and events')
     .option('--source <uri>', 'ce_source: who publishes', SOURCE)
     .option('--await', 'wait for the result and print it', false)
-    .option('--await-for <duration>', 'longest wait for the result', durationMs, durationMs(AWAIT_DEFAULT))
+    .addOption(durationOption('--await-for <duration>', 'longest wait for the result', AWAIT_DEFAULT))
     .addHelpText(
       'after',
       `

@@ -12,11 +12,11 @@ import { lookAtTransaction, type LookedAt } from '../decided-transaction.ts';
 import { eventDocument, eventText, resultText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { readEntry } from '../ledger-entries.ts';
+import { phaseText } from '../ledger-text.ts';
 import { submitDecision } from '../operator-decision.ts';
 import { systemUser } from '../operator-name.ts';
-import { durationMs, wholeNumber } from '../option-values.ts';
+import { durationOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
-import { phaseText } from './ledger.ts';
 
 const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 type DecisionName = (typeof DECISIONS)[number];
@@ -60,7 +60,7 @@ export function addResolveCommand(program: Command): void {
       'the revision that the decision is about; the present one if not given',
       wholeNumber(1, REVISION_MAX),
     )
-    .option('--wait-for <duration>', 'longest wait for the result', durationMs, durationMs(REPLY_DEFAULT))
+    .addOption(durationOption('--wait-for <duration>', 'longest wait for the result', REPLY_DEFAULT))
     .option('--yes', 'do not ask at a terminal', false)
     .addHelpText(
       'after',

@@ -4,6 +4,7 @@ import { CLIENT_SETTING_NAMES } from '../../client/settings.ts';
 import { subscribe, type Stream } from '../../client/subscription.ts';
 import { CLI_RETRY, outputOf, requireSettings, untilInterrupted } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
+import { CliFailure } from '../exit-codes.ts';
 
 interface ReadFlags {
   follow: boolean;
@@ -47,11 +48,13 @@ function addReader(
       'after',
       `
 Without --follow everything that the topic still holds is printed. Only committed records are shown; nothing is committed.
+With --key and without --follow it exits with 3 when there is nothing of the key.
 
 Examples:${texts.examples}`,
     )
     .action(async (flags: ReadFlags, command: Command) => {
       const output = outputOf(command);
+      let found = 0;
       const subscription = await subscribe(requireSettings(CLIENT_SETTING_NAMES), {
         streams,
         start: { from: flags.follow && !flags.fromBeginning ? 'now' : 'beginning' },
@@ -59,13 +62,19 @@ Examples:${texts.examples}`,
         retry: CLI_RETRY,
         onRegistryOutage: (problem) => output.note(`waiting for the schema registry: ${problem}`),
         ...(flags.key === undefined ? {} : { key: flags.key }),
-        onEvent: (event) => output.document(eventDocument(event), eventText(event)),
+        onEvent: (event) => {
+          found += 1;
+          output.document(eventDocument(event), eventText(event));
+        },
       });
       if (flags.follow) output.note('following; Ctrl-C ends');
       try {
         await untilInterrupted(subscription.ended);
       } finally {
         await subscription.close();
+      }
+      if (flags.key !== undefined && !flags.follow && found === 0) {
+        throw new CliFailure('notFound', `nothing was published about ${flags.key}: see \`show ${flags.key}\``);
       }
     });
 }

@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander';
 import type { PaymentApi } from '../../api/payment-api.ts';
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
 import type { Transaction } from '../../records/types.ts';
+import { currencyAmountText } from '../amount-text.ts';
 import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { instant, wholeNumber } from '../option-values.ts';
@@ -63,6 +64,7 @@ async function listPages(
   baseUrl: string,
 ): Promise<void> {
   let next: TransactionFilter = filter;
+  const seen = new Set(filter.cursor === undefined ? [] : [filter.cursor]);
   for (let page = 1; page <= pagesMax; page += 1) {
     const reading = await api.listTransactions(next);
     if (reading.kind === 'failed') throw failure(reading, baseUrl);
@@ -81,12 +83,22 @@ async function listPages(
         'the service says that there are more transactions and gives no cursor to reach them',
       );
     }
+    if (pagesMax > 1 && seen.has(nextCursor)) {
+      throw new CliFailure(
+        'failed',
+        `the service gave the cursor ${nextCursor} a second time: its list would have no end; what was printed may not be all`,
+      );
+    }
+    seen.add(nextCursor);
     next = { ...filter, cursor: nextCursor };
   }
   output.note(`there are more: --cursor ${next.cursor ?? ''}`);
 }
 
-function failure({ cause, reason }: Extract<ListReading, { kind: 'failed' }>, baseUrl: string): CliFailure {
+function failure(
+  { cause, reason, serviceSays }: Extract<ListReading, { kind: 'failed' }>,
+  baseUrl: string,
+): CliFailure {
   const message = `transactions cannot be listed at ${baseUrl}: ${reason}`;
   switch (cause) {
     case 'held':
@@ -95,7 +107,10 @@ function failure({ cause, reason }: Extract<ListReading, { kind: 'failed' }>, ba
     case 'unauthorized':
       return new CliFailure('failed', `${message}: check API_TOKEN_ID and API_CLIENT_SECRET`);
     case 'refused':
-      return new CliFailure('failed', `${message}: check the filters and the cursor`);
+      return new CliFailure(
+        'failed',
+        `${message}${serviceSays === null ? '' : `, ${serviceSays}`}: check the filters and the cursor`,
+      );
     case 'redirected':
     case 'not-understood':
     case 'unreachable':
@@ -112,7 +127,7 @@ function pageText(data: readonly Transaction[]): string[] {
       transaction.id,
       transaction.status ?? '',
       transaction.type ?? '',
-      `${transaction.receivedAmount?.amount ?? ''} ${transaction.receivedAmount?.currency?.code ?? ''}`.trim(),
+      currencyAmountText(transaction.receivedAmount) ?? '',
       transaction.customerId ?? '',
       transaction.createdAt ?? '',
       transaction.failureReason ?? '',

@@ -88,15 +88,7 @@ export async function firstRecordsFrom(
         const place = open.get(placeName(batch));
         const message = batch.messages.find(({ offset }) => place !== undefined && BigInt(offset) >= place.offset);
         if (place === undefined || message === undefined) return;
-        found.set(placeName(place), {
-          topic: place.topic,
-          partition: place.partition,
-          offset: BigInt(message.offset),
-          timestampMs: Number(message.timestamp),
-          key: message.key,
-          value: message.value,
-          headers: headersOf(message.headers ?? {}),
-        });
+        found.set(placeName(place), rawRecordOf(place.topic, place.partition, message));
         answered(place);
       },
     });
@@ -110,6 +102,17 @@ export async function firstRecordsFrom(
 
 export function placeName({ topic, partition }: { topic: string; partition: number }): string {
   return `${topic}/${partition}`;
+}
+
+/** A message as its bytes are, where it lies. */
+export function rawRecordOf(
+  topic: string,
+  partition: number,
+  message: { offset: string; timestamp: string; key: Buffer | null; value: Buffer | null; headers?: object },
+): RawRecord {
+  const { headers = {}, key, offset, timestamp, value } = message;
+  const place = { topic, partition, offset: BigInt(offset), timestampMs: Number(timestamp) };
+  return { ...place, key, value, headers: headersOf(headers) };
 }
 
 /** A header without a value is kept as an empty one; one named like a member of every object defies kafkajs' types. */

@@ -15,6 +15,7 @@ import { disconnectWithin } from '../../producers/disconnecting.ts';
 import { laneOf } from '../../records/keys.ts';
 import { registerCompressionCodecs } from '../compression-codecs.ts';
 import { partitionOffsets, type PartitionOffsets } from '../partition-offsets.ts';
+import { rawRecordOf, type RawRecord } from './record-at.ts';
 
 export interface TopicRecord {
   topic: string;
@@ -41,10 +42,17 @@ export interface TopicReaderOptions {
   untilEnd: boolean;
   /** Reads of each topic the lane of this key alone. Not with a group. */
   laneOfKey?: string;
+  /** Of each partition no more than so many offsets before its end; not with a group. */
+  newest?: number;
+  /** Told of each partition of which `newest` left out so many offsets. */
+  onLeftOut?: (topic: string, partition: number, offsets: bigint) => void;
   /** First part of the name of the reader's own group. */
   groupPrefix: string;
-  /** Awaited before the next record; what it throws ends the reader. */
-  onRecord: (record: TopicRecord) => Promise<void> | void;
+  /**
+   * Awaited before the next record; what it throws ends the reader.
+   * @param raw the same as its bytes are, each header with all of its values
+   */
+  onRecord: (record: TopicRecord, raw: () => RawRecord) => Promise<void> | void;
 }
 
 export interface TopicReader {
@@ -121,7 +129,9 @@ class RunningReader implements TopicReader {
       const lanes = bounds.filter((bound) => bound.topic === topic).length;
       const skipped = options.laneOfKey !== undefined && laneOf(options.laneOfKey, lanes) !== partition;
       if (skipped) this.#skipped.add(nameOf(topic, partition));
-      const offset = options.start.from === 'now' || skipped ? high : low;
+      const first = skipped ? low : firstOf({ low, high }, options.newest);
+      if (first > low) options.onLeftOut?.(topic, partition, first - low);
+      const offset = options.start.from === 'now' || skipped ? high : first;
       this.#positions.set(nameOf(topic, partition), { topic, partition, offset });
       if (offset < high) this.#unread.set(nameOf(topic, partition), high);
     }
@@ -193,7 +203,9 @@ class RunningReader implements TopicReader {
       if (!ownPosition || offset >= position.offset) {
         try {
           if (!this.#skipped.has(nameOf(batch.topic, batch.partition)))
-            await this.#options.onRecord(recordOf(batch.topic, batch.partition, message));
+            await this.#options.onRecord(recordOf(batch.topic, batch.partition, message), () =>
+              rawRecordOf(batch.topic, batch.partition, message),
+            );
         } catch (error) {
           // An exception must not reach kafkajs: it would try again, or stop for good, by the kind of the exception.
           this.#fail(error);
@@ -230,6 +242,12 @@ class RunningReader implements TopicReader {
     this.#stopped = true;
     this.#settle.reject(error instanceof Error ? error : new Error(String(error)));
   }
+}
+
+function firstOf({ high, low }: PartitionOffsets, newest: number | undefined): bigint {
+  if (newest === undefined) return low;
+  const first = high - BigInt(newest);
+  return first > low ? first : low;
 }
 
 function nameOf(topic: string, partition: number): string {

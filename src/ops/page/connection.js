@@ -10,6 +10,7 @@
  */
 
 /** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
+/** @typedef {import('../command-state.ts').CommandState} CommandState */
 /** @typedef {import('../history.ts').Sample} Sample */
 /** @typedef {{ sinceMs: number, problem: string }} Absence */
 /**
@@ -64,6 +65,21 @@ export class Connection {
   forgetToken() {
     sessionStorage.removeItem(TOKEN_NAME);
     this.#askNow();
+  }
+
+  /**
+   * Asks for one command. The key goes in a header: addresses are logged on the way.
+   * @param {string} key
+   * @returns {Promise<CommandState | { problem: string } | null>} null: the token is wanted first, and is asked for
+   */
+  async command(key) {
+    try {
+      return /** @type {CommandState} */ (await this.#get('/api/command', { 'command-key': key }));
+    } catch (error) {
+      if (!(error instanceof TokenWanted)) return { problem: problemOf(error) };
+      this.#failed(error);
+      return null;
+    }
   }
 
   #askNow() {
@@ -121,12 +137,13 @@ export class Connection {
 
   /**
    * @param {string} path
+   * @param {Readonly<Record<string, string>>} [headers]
    * @returns {Promise<unknown>}
    */
-  async #get(path) {
+  async #get(path, headers = {}) {
     const token = sessionStorage.getItem(TOKEN_NAME);
     const response = await fetch(path, {
-      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      headers: token === null ? headers : { ...headers, authorization: `Bearer ${token}` },
       cache: 'no-store',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

@@ -4,6 +4,7 @@
 import { Connection } from './connection.js';
 import { byId, clearAll, setText } from './elements.js';
 import { showAbsence, showOverview } from './overview.js';
+import { Search } from './search.js';
 import { showTables } from './tables.js';
 import { duration, timeOfDay } from './words.js';
 
@@ -43,6 +44,7 @@ const connection = new Connection({
     absence = null;
     document.body.classList.remove('away');
     clearAll();
+    search.forget();
     document.title = 'Payment processor';
     setText(freshness, '');
     forgetToken.hidden = true;
@@ -52,6 +54,8 @@ const connection = new Connection({
     if (isNew || wasRefused) tokenInput.focus();
   },
 });
+
+const search = new Search((key) => connection.command(key));
 
 setInterval(tellAbsence, TICK_MS);
 forgetToken.addEventListener('click', () => connection.forgetToken());

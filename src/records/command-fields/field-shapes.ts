@@ -1,6 +1,13 @@
 /** Shapes that several commands share. Each reads a decoded Avro value and lossless JSON alike. */
 import { z } from 'zod';
-import { int64Of, isJsonObject, JsonMeaningError, parseUnambiguous, type JsonObject } from '../lossless-json.ts';
+import {
+  int64Of,
+  isJsonObject,
+  isRawNumber,
+  JsonMeaningError,
+  parseUnambiguous,
+  type JsonObject,
+} from '../lossless-json.ts';
 
 const INT64 = 'an integer within int64, written in digits alone (no fraction, exponent or quotes)';
 
@@ -49,6 +56,8 @@ export const optionalTextMap = z
   .unknown()
   .optional()
   .superRefine((value, context) => {
+    // To zod a raw number is an object with a member.
+    if (isRawNumber(value)) context.addIssue({ code: 'custom', message: 'must be an object' });
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, LOST_NAME)) return;
     context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be passed on' });
   })

@@ -1,0 +1,137 @@
+/** The story of a key as lines in the order of time. Pure; texts of others are as they were, unless masked by the caller. */
+import type { EntryRecord } from '../ledger-entries.ts';
+import { isoOf, resultText, statusChangeText } from '../event-output.ts';
+import { noteText } from '../redrive-notes.ts';
+import { observedMs } from '../status-history.ts';
+import { phaseText } from '../ledger-text.ts';
+import {
+  roleOf,
+  type MessageRole,
+  type PublishedDecision,
+  type PublishedMessage,
+  type PublishedResult,
+  type RecordPlace,
+  type Story,
+} from './story.ts';
+
+/** Where records have one time, what causes comes before what follows. */
+interface Line {
+  readonly atMs: number;
+  readonly what: string;
+  readonly text: string;
+}
+
+const WHAT_WIDTH = 'dead letter'.length;
+
+const ROLES: Readonly<Record<MessageRole, string>> = {
+  command: 'the command',
+  copy: 'a copy: the same content',
+  'other-content': 'other content under the same key: a CONFLICT',
+  'not-admitted': 'not admitted yet, or forgotten since LEDGER_RETENTION',
+  unread: 'it cannot be told here whether it is a copy',
+};
+
+/** @returns one line per record, oldest first */
+export function timelineOf(story: Story): string[] {
+  const lines: Line[] = [
+    ...story.messages.map((message) => messageLine(message, story)),
+    ...story.entries.map(entryLine),
+    ...story.decisions.map((decision) => decisionLine(decision, story)),
+    ...story.results.map(resultLine),
+    ...story.letters.map(({ letter, redriven }) => ({
+      atMs: Date.parse(letter.timestamp),
+      what: 'dead letter',
+      text: [
+        `${letter.partition}/${letter.offset}  ${letter.reason ?? '?'}: ${letter.message ?? ''}`,
+        ...redriven.map((note) => `(${noteText(note)})`),
+      ].join('  '),
+    })),
+    ...story.changes.map((event) => ({
+      atMs: observedMs(event),
+      what: event.kind === 'quote-status' ? 'quote' : 'transaction',
+      text: statusChangeText(event),
+    })),
+  ];
+  return lines
+    .sort((left, right) => left.atMs - right.atMs)
+    .map(({ atMs, what, text }) => `${isoOf(atMs)}  ${what.padEnd(WHAT_WIDTH)}  ${text}`.trimEnd());
+}
+
+export function placeText({ offset, partition, topic }: RecordPlace): string {
+  return `${topic}, partition ${partition}, offset ${offset}`;
+}
+
+function messageLine(message: PublishedMessage, story: Story): Line {
+  const { commandType, content, headers, movedFrom, timestampMs } = message;
+  const parts = [
+    commandType,
+    ROLES[roleOf(message, story)],
+    `(${placeText(message)})`,
+    ...(headers['ce_id'] === undefined ? [] : [`id ${headers['ce_id']}`]),
+    ...(movedFrom === null ? [] : [`moved from partition ${movedFrom.partition}, offset ${movedFrom.offset}`]),
+    ...(content.kind === 'unread' ? [`cannot be read: ${content.problem}`] : []),
+  ];
+  return { atMs: timestampMs, what: 'published', text: parts.join('  ') };
+}
+
+function entryLine({ entry, offset, timestampMs }: EntryRecord): Line {
+  if (entry === null) return { atMs: timestampMs, what: 'ledger', text: `forgotten  (offset ${offset})` };
+  const call = entry.phase.state === 'INTENT' ? [`call ${entry.attempts + 1}, step ${entry.step}`] : [];
+  const notes = [
+    ...call,
+    phaseText(entry),
+    ...(entry.attempts > 0 ? [`calls so far: ${entry.attempts}`] : []),
+    ...(entry.copies.length > 0 ? [`copies that wait for the result: ${entry.copies.length}`] : []),
+    ...doubtNotes(entry),
+    ...(entry.drops > 0 ? [`failures of our own code: ${entry.drops}`] : []),
+  ];
+  return { atMs: timestampMs, what: 'ledger', text: `${entry.phase.state.padEnd(8)}  ${notes.join('; ')}` };
+}
+
+function doubtNotes({ firstSentMs, lastEndedMs, phase, unexecuted }: NonNullable<EntryRecord['entry']>): string[] {
+  const isSettled = phase.state === 'DONE' && phase.outcome !== 'UNKNOWN';
+  const words = isSettled ? 'was in doubt since' : 'may have taken effect since';
+  const sent = firstSentMs === null ? [] : [`${words} ${isoOf(firstSentMs)}`];
+  const ended = lastEndedMs === null ? [] : [`last such call over by ${isoOf(lastEndedMs)}`];
+  if (unexecuted === null) return [...sent, ...ended];
+  const by = unexecuted.by === 'LOOK_UP' ? 'a look-up' : "an operator's word";
+  return [...sent, ...ended, `none of ${unexecuted.attempts} took effect, by ${by}`];
+}
+
+function resultLine({ content, headers, timestampMs, ...place }: PublishedResult): Line {
+  const at = { ...place, timestampMs };
+  if (content.kind === 'unread') {
+    return { atMs: timestampMs, what: 'result', text: `cannot be read: ${content.problem}  (${placeText(at)})` };
+  }
+  const { completedAt, httpStatus, warnings } = content.result;
+  const parts = [
+    resultText(content.result),
+    ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
+    `completed ${isoOf(Number(completedAt))}`,
+    ...(headers['replayed'] === 'true' ? [`for a copy${repliedTo(headers)}`] : []),
+    ...warnings.map((warning) => `warning: ${warning}`),
+  ];
+  return { atMs: timestampMs, what: 'result', text: parts.join('  ') };
+}
+
+function repliedTo(headers: Readonly<Record<string, string>>): string {
+  return headers['in-reply-to'] === undefined ? '' : ` (in reply to ${headers['in-reply-to']})`;
+}
+
+function decisionLine({ content, timestampMs, ...place }: PublishedDecision, story: Story): Line {
+  const at = { ...place, timestampMs };
+  if (content.kind === 'unread') {
+    return { atMs: timestampMs, what: 'decision', text: `cannot be read: ${content.problem}  (${placeText(at)})` };
+  }
+  const { decision, expectedRevision, operator, reason, transactionId } = content.decision;
+  const words = `${decision} on revision ${expectedRevision} by ${operator}: ${reason}`;
+  const refusal = story.letters.find(
+    ({ letter: { source } }) =>
+      source.topic === at.topic && source.partition === String(at.partition) && source.offset === at.offset.toString(),
+  );
+  const isInForce = story.entries.some(({ entry }) => entry?.audit.includes(words) === true);
+  const became =
+    refusal === undefined ? (isInForce ? 'carried out' : 'not judged yet, as far as the ledger tells') : 'refused';
+  const of = transactionId === null ? '' : `  ${transactionId}`;
+  return { atMs: timestampMs, what: 'decision', text: `${words}${of}  ${became}  (${placeText(at)})` };
+}

@@ -1,0 +1,136 @@
+/**
+ * One command for a person who has its key: phase, lane, calls, outcome, doubt. Pure. Nothing of its fields, and of texts of
+ * others what maskText leaves (invariant I9); the key itself is not repeated.
+ */
+import type { EntryState, Entry } from '../ledger/entry.ts';
+import { proofOf } from '../ledger/entry.ts';
+import type { CommandType, Outcome } from '../records/commands.ts';
+import { keyProblem } from '../records/keys.ts';
+import type { CommandView } from '../store/command-view.ts';
+import { jsonReply, type Reply, type RequestHeaders } from './http-server.ts';
+import { maskText } from './log-redaction.ts';
+
+/** Carries the key, which is no part of the address: addresses are logged on the way. */
+export const KEY_HEADER = 'command-key';
+
+export interface CommandDoubt {
+  /** When the first call was sent that may have taken effect. */
+  readonly since: string;
+  /** By when the last of them was over. */
+  readonly lastCallOver: string | null;
+  /** The command has a result that is not UNKNOWN: the doubt is over. */
+  readonly isSettled: boolean;
+  /** Why it is certain that none took effect all the same; null: it is not. */
+  readonly ruledOutBy: 'LOOK_UP' | 'OPERATOR' | null;
+}
+
+export type CommandState =
+  | { readonly found: false; readonly lane: number | null; readonly reason: string }
+  | {
+      readonly found: true;
+      readonly lane: number;
+      /** Process id of the lane's owner, by the ledger; null: nobody, or not known. */
+      readonly owner: string | null;
+      readonly command: CommandType;
+      readonly phase: EntryState;
+      readonly step: Entry['step'];
+      /** What it is waiting for, or since when it is called. */
+      readonly detail: string | null;
+      /** Null: without a result. */
+      readonly outcome: Outcome | null;
+      readonly completed: string | null;
+      readonly revision: number;
+      /** Calls that may have been sent, without the one that is under way. */
+      readonly attempts: number;
+      readonly published: string;
+      /** No call starts after it. */
+      readonly deadline: string;
+      readonly quoteId: string | null;
+      readonly transactionId: string | null;
+      readonly copiesWaiting: number;
+      readonly decisions: number;
+      readonly doubt: CommandDoubt | null;
+    };
+
+/** The answer to a request that names a key in its header. */
+export function commandReply(headers: RequestHeaders, lookUp: (key: string) => CommandView): Reply {
+  const given = headers[KEY_HEADER];
+  if (typeof given !== 'string') return jsonReply(400, { error: `name the key in the header ${KEY_HEADER}` });
+  const problem = keyProblem(given);
+  return problem === null ? jsonReply(200, commandState(lookUp(given))) : jsonReply(400, { error: problem });
+}
+
+export function commandState(view: CommandView): CommandState {
+  switch (view.kind) {
+    case 'not-open':
+      return { found: false, lane: null, reason: 'the local store is not open: the process is starting or ending' };
+    case 'unreadable':
+      return { found: false, lane: view.lane, reason: view.problem };
+    case 'unknown':
+      return {
+        found: false,
+        lane: view.lane,
+        reason:
+          `the ledger of lane ${view.lane}, read up to offset ${view.nextOffset}, has no such key: never published, not ` +
+          'admitted yet, or forgotten since LEDGER_RETENTION',
+      };
+    case 'known':
+      return stateOf(view);
+  }
+}
+
+function stateOf({ entry, lane, owner }: Extract<CommandView, { kind: 'known' }>): CommandState {
+  const { phase, quoted } = entry;
+  const isDone = phase.state === 'DONE';
+  return {
+    found: true,
+    lane,
+    owner: owner?.processId ?? null,
+    command: entry.commandType,
+    phase: phase.state,
+    step: entry.step,
+    detail: detailOf(entry),
+    outcome: isDone ? phase.outcome : null,
+    completed: isDone ? isoOf(phase.completedMs) : null,
+    revision: entry.revision,
+    attempts: entry.attempts,
+    published: isoOf(entry.origin.timestampMs),
+    deadline: isoOf(entry.deadlineMs),
+    quoteId: quoted?.quoteId ?? null,
+    transactionId: quoted?.transactionId ?? null,
+    copiesWaiting: entry.copies.length,
+    decisions: entry.audit.length,
+    doubt: doubtOf(entry),
+  };
+}
+
+function detailOf({ phase }: Entry): string | null {
+  switch (phase.state) {
+    case 'INTENT':
+      return `a call may be under way since ${isoOf(phase.atMs)}, for ${phase.timeoutMs} ms at most`;
+    case 'PARKED':
+      return `to be tried at ${isoOf(phase.untilMs)}: ${maskText(phase.reason)}`;
+    case 'DOUBTFUL':
+      return `to be settled from ${isoOf(phase.settleAtMs)}: ${maskText(phase.reason)}`;
+    case 'QUOTED':
+      return 'the quote is recorded, its execution follows';
+    case 'DONE':
+      return null;
+  }
+}
+
+function doubtOf(entry: Entry): CommandDoubt | null {
+  if (entry.firstSentMs === null) return null;
+  return {
+    since: isoOf(entry.firstSentMs),
+    lastCallOver: entry.lastEndedMs === null ? null : isoOf(entry.lastEndedMs),
+    isSettled: entry.phase.state === 'DONE' && entry.phase.outcome !== 'UNKNOWN',
+    ruledOutBy: proofOf(entry)?.by ?? null,
+  };
+}
+
+/** A publisher's clock may be beyond what a date can say. */
+function isoOf(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? `${ms} ms since 1970` : date.toISOString();
+}

@@ -1,0 +1,118 @@
+/** The search for one command by its key: asked once, when somebody asks for it. Keys are kept nowhere. */
+import { byId, element, fillChildren, setText } from './elements.js';
+
+/** @typedef {import('../command-state.ts').CommandState} CommandState */
+/** @typedef {{ what: string, text: string, kind?: 'warning' | 'bad' }} Fact */
+/** @typedef {CommandState | { problem: string } | null} Answer */
+
+/** What a command's key consists of; a header takes nothing else. */
+const KEY_PATTERN = /^[\x21-\x7e]{1,200}$/;
+const AMISS = ['UNKNOWN', 'FAILED'];
+
+export class Search {
+  /** @type {(key: string) => Promise<Answer>} */
+  #ask;
+  #input = /** @type {HTMLInputElement} */ (byId('search-key'));
+  /** Counts the questions: an answer that a later question overtook is not shown. */
+  #asked = 0;
+
+  /** @param {(key: string) => Promise<Answer>} ask */
+  constructor(ask) {
+    this.#ask = ask;
+    byId('search-form').addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.#lookUp(this.#input.value.trim());
+    });
+  }
+
+  /** The token went: what was found goes with it. */
+  forget() {
+    this.#asked += 1;
+    this.#input.value = '';
+    this.#show('', []);
+  }
+
+  /** @param {string} key */
+  async #lookUp(key) {
+    this.#asked += 1;
+    const asked = this.#asked;
+    if (!KEY_PATTERN.test(key)) {
+      this.#show('A key has 1 to 200 characters, no blanks and no letters beyond ASCII.', []);
+      return;
+    }
+    this.#show('Looking.', []);
+    const answer = await this.#ask(key);
+    if (asked !== this.#asked || answer === null) return;
+    if ('problem' in answer) this.#show(`Not answered: ${answer.problem}`, []);
+    else if (!answer.found) this.#show(`Not found: ${answer.reason}`, []);
+    else this.#show('', factsOf(answer));
+  }
+
+  /**
+   * @param {string} text
+   * @param {readonly Fact[]} facts
+   */
+  #show(text, facts) {
+    setText(byId('search-answer'), text);
+    fillChildren(
+      byId('search-result'),
+      facts,
+      () => element('div', {}, element('dt'), element('dd')),
+      (part, { kind, text: fact, what }) => {
+        const [name, value] = part.children;
+        if (name === undefined || value === undefined) return;
+        setText(name, what);
+        setText(value, fact);
+        value.className = kind ?? '';
+      },
+    );
+  }
+}
+
+/**
+ * @param {Extract<CommandState, { found: true }>} state
+ * @returns {Fact[]}
+ */
+function factsOf(state) {
+  const { attempts, command, completed, copiesWaiting, deadline, decisions, detail, doubt, lane, outcome, owner } =
+    state;
+  const { phase, published, quoteId, revision, step, transactionId } = state;
+  /** @type {[string, string | null, Fact['kind']?][]} */
+  const rows = [
+    ['Command', command],
+    ['Phase', step === 'SINGLE' ? phase : `${phase} (step ${step})`, ...kindOf(phase === 'DOUBTFUL', 'warning')],
+    ['Outcome', outcome ?? 'none yet', ...kindOf(outcome !== null && AMISS.includes(outcome), 'bad')],
+    ['What it waits for', detail],
+    ['Lane', owner === null ? `${lane}` : `${lane}, with ${owner}`],
+    ['Calls that may have been sent', String(attempts)],
+    ['Doubt', doubt === null ? 'none' : doubtText(doubt), ...kindOf(doubt?.isSettled === false, 'warning')],
+    ['Published', published],
+    ['No call starts after', deadline],
+    ['Completed', completed],
+    ['Revision', String(revision)],
+    ['Quote', quoteId],
+    ['Transaction', transactionId],
+    ['Copies that wait', copiesWaiting === 0 ? null : String(copiesWaiting)],
+    ["Operators' decisions", decisions === 0 ? null : String(decisions)],
+  ];
+  return rows.flatMap(([what, text, kind]) => {
+    return text === null ? [] : [{ what, text, ...(kind === undefined ? {} : { kind }) }];
+  });
+}
+
+/**
+ * @param {boolean} isSo
+ * @param {'warning' | 'bad'} kind
+ * @returns {['warning' | 'bad'] | []}
+ */
+function kindOf(isSo, kind) {
+  return isSo ? [kind] : [];
+}
+
+/** @param {import('../command-state.ts').CommandDoubt} doubt */
+function doubtText({ isSettled, lastCallOver, ruledOutBy, since }) {
+  const over = lastCallOver === null ? '' : `, the last call over by ${lastCallOver}`;
+  const ruledOut = ruledOutBy === 'LOOK_UP' ? 'a look-up' : "an operator's word";
+  const words = isSettled ? `settled: in doubt since ${since}` : `a call since ${since} may have taken effect`;
+  return `${words}${over}${ruledOutBy === null ? '' : `; ruled out by ${ruledOut}`}`;
+}

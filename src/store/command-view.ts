@@ -1,0 +1,40 @@
+/** What the ledger says of one command, as far as this process has read it, whoever owns its lane. One row is read. */
+import type { Entry } from '../ledger/entry.ts';
+import { LedgerFormatError, type OwnerRecord } from '../ledger/ledger-records.ts';
+import { laneOf } from '../records/keys.ts';
+import type { LedgerReader } from './ledger-reader.ts';
+import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
+
+export type CommandView =
+  /** The local store is not open: the process starts or ends. */
+  | { readonly kind: 'not-open' }
+  /** Written by a release whose records this one cannot read. */
+  | { readonly kind: 'unreadable'; readonly lane: number; readonly problem: string }
+  | { readonly kind: 'unknown'; readonly lane: number; readonly nextOffset: bigint }
+  | {
+      readonly kind: 'known';
+      readonly lane: number;
+      /** Of the lane; null where nobody has taken it, or another release's record says who. */
+      readonly owner: OwnerRecord | null;
+      readonly entry: Entry;
+    };
+
+export interface CommandViewParts {
+  readonly laneCount: number;
+  readonly index: Pick<LmdbLedgerIndex, 'isOpen' | 'entry' | 'owner'>;
+  readonly reader: Pick<LedgerReader, 'position'>;
+}
+
+/** @param key of a command, without the prefix of the ledger */
+export function commandView({ index, laneCount, reader }: CommandViewParts, key: string): CommandView {
+  if (!index.isOpen()) return { kind: 'not-open' };
+  const lane = laneOf(key, laneCount);
+  try {
+    const entry = index.entry(lane, key);
+    if (entry === undefined) return { kind: 'unknown', lane, nextOffset: reader.position(lane) };
+    return { kind: 'known', lane, entry, owner: index.owner(lane) ?? null };
+  } catch (error) {
+    if (error instanceof LedgerFormatError) return { kind: 'unreadable', lane, problem: error.message };
+    throw error;
+  }
+}
