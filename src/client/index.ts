@@ -4,8 +4,10 @@ export { COMMAND_TYPES, type CommandType, type Outcome } from '../records/comman
 export type { FieldProblem } from '../records/command-fields.ts';
 export { keyProblem } from '../records/keys.ts';
 export { RegistryError } from '../records/registry.ts';
-export type { CommandResult, QuoteStatusChanged, TransactionStatusChanged } from '../records/types.ts';
+export type { QuoteStatusChanged, TransactionStatusChanged } from '../records/types.ts';
 export type { CommandInput } from './command-input.ts';
+export type { CommandError, CommandResult, Envelope, PaymentEvent, Stream } from './events.ts';
+export { HandlingTimeoutError, type HandlerOptions, type HandlerRetry } from './handling.ts';
 export {
   InvalidCommandError,
   PaymentCommandPublisher,
@@ -15,11 +17,4 @@ export {
 } from './publisher.ts';
 export { ResultAwaiter, ResultTimeoutError, type AwaitedResult, type ExpectOptions } from './result-awaiter.ts';
 export { readClientSettings, type ClientSettings } from './settings.ts';
-export {
-  subscribe,
-  type Envelope,
-  type PaymentEvent,
-  type Stream,
-  type Subscription,
-  type SubscriptionOptions,
-} from './subscription.ts';
+export { subscribe, type Subscription, type SubscriptionOptions } from './subscription.ts';

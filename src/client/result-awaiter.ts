@@ -9,9 +9,9 @@
  * It owns one subscription, shared by all that is awaited, until it is closed.
  */
 import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
-import type { CommandResult } from '../records/types.ts';
+import type { CommandResult, Envelope } from './events.ts';
 import type { ClientSettings } from './settings.ts';
-import { subscribe, type Envelope, type Subscription } from './subscription.ts';
+import { subscribe, type Subscription } from './subscription.ts';
 
 export type AwaitedResult = Envelope & { kind: 'result'; value: CommandResult };
 

@@ -2,9 +2,10 @@ import { text as textOf } from 'node:stream/consumers';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PaymentEvent } from '../../src/client/events.ts';
 import { PaymentCommandPublisher } from '../../src/client/publisher.ts';
 import { ResultAwaiter, ResultTimeoutError } from '../../src/client/result-awaiter.ts';
-import { subscribe, type PaymentEvent, type SubscriptionOptions } from '../../src/client/subscription.ts';
+import { subscribe, type SubscriptionOptions } from '../../src/client/subscription.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import { freshPrefix, kafkaOf, prepare, resultOf, ResultWriter, settingsOf, startAnswering } from './fixtures.ts';
 

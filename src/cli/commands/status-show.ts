@@ -1,7 +1,8 @@
 /** `status show`: the history of one payment, its transaction's changes and its quote's in one list. */
 import type { Command } from 'commander';
+import type { PaymentEvent, Stream } from '../../client/events.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from '../../client/settings.ts';
-import { subscribe, type PaymentEvent, type Stream } from '../../client/subscription.ts';
+import { subscribe } from '../../client/subscription.ts';
 import { CLI_RETRY, outputOf, requireSettings, untilInterrupted } from '../context.ts';
 import { eventDocument, isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';

@@ -49,10 +49,10 @@ export interface TopicReaderOptions {
   groupPrefix: string;
   /** Awaited before the next record; what it throws ends the reader. */
   onRecord: (record: TopicRecord) => Promise<void> | void;
-  limits?: Partial<ReaderLimits>;
+  limits?: ReaderLimits;
 }
 
-export interface ReaderLimits {
+interface ReaderLimits {
   /** A member of which the group has heard nothing for this long is counted out. */
   sessionTimeoutMs: number;
   /** How long a rebalance waits for this member to be done with its record; then the group goes on without it. */
@@ -145,7 +145,7 @@ class RunningReader implements TopicReader {
 
   constructor(kafka: Kafka, options: TopicReaderOptions, bounds: readonly Bounds[]) {
     this.#options = options;
-    this.#limits = { ...LIMITS_DEFAULT, ...options.limits };
+    this.#limits = options.limits ?? LIMITS_DEFAULT;
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     this.ended = promise;
     // Callers that ignore `ended` must not be ended by it.
