@@ -24,10 +24,15 @@ export interface ExpectOptions {
   timeoutMs: number;
 }
 
-/** No result came in time. The command may still be under way: its key tells, and publishing it again is safe. */
+/**
+ * No result came in time, and nothing is known: the command may be under way, done, or never have arrived. To ask again,
+ * publish the same command with the same key: it is executed once, and each copy is answered.
+ */
 export class ResultTimeoutError extends Error {
   constructor(key: string, timeoutMs: number) {
-    super(`no result of ${key} came within ${timeoutMs} ms; one may still come, and publishing it again is safe`);
+    super(
+      `no result of ${key} came within ${timeoutMs} ms: nothing is known of it; to ask again, publish the same command with the same key`,
+    );
     this.name = 'ResultTimeoutError';
   }
 }
@@ -68,15 +73,19 @@ export class ResultAwaiter {
     return awaiter;
   }
 
+  /** Why nothing can be awaited now: it has ended, or too much is awaited already; null if something can. */
+  refusal(): Error | null {
+    if (this.#ended !== null || this.#count < EXPECTATIONS_MAX) return this.#ended;
+    return new Error(`${EXPECTATIONS_MAX} results are awaited already: await some of them first`);
+  }
+
   /**
    * @returns the first terminal result of the key from now on
    * @throws ResultTimeoutError; an Error when the subscription ends first
    */
   expect(key: string, options: ExpectOptions): Promise<AwaitedResult> {
-    if (this.#ended !== null) return Promise.reject(this.#ended);
-    if (this.#count >= EXPECTATIONS_MAX) {
-      return Promise.reject(new Error(`${EXPECTATIONS_MAX} results are awaited already: await some of them first`));
-    }
+    const refusal = this.refusal();
+    if (refusal !== null) return Promise.reject(refusal);
     const { promise, resolve, reject } = Promise.withResolvers<AwaitedResult>();
     const expectation: Expectation = { key, commandId: options.commandId, resolve, reject };
     this.#add(expectation);
