@@ -5,7 +5,7 @@
  * result. So whoever does not know whether a publication arrived publishes it again.
  */
 import { randomUUID } from 'node:crypto';
-import { createKafka, PATIENT_RETRY } from '../producers/kafka-client.ts';
+import { PATIENT_RETRY } from '../producers/kafka-client.ts';
 import { RecordPublisher } from '../producers/outside/record-publisher.ts';
 import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { readCommandFields, type FieldProblem } from '../records/command-fields.ts';
@@ -17,6 +17,7 @@ import { RECORD_NAMESPACE } from '../records/schemas.ts';
 import { topicNames, type TopicNames } from '../records/topics.ts';
 import { withBigints } from './amounts.ts';
 import type { CommandInput } from './command-input.ts';
+import { clientKafka } from './connection.ts';
 import { registryOf, type PublisherSettings } from './settings.ts';
 
 export interface PublishOptions {
@@ -80,7 +81,7 @@ export class PaymentCommandPublisher {
   static async connect(settings: PublisherSettings, options: PublisherOptions = {}): Promise<PaymentCommandPublisher> {
     const retry = options.retry ?? PATIENT_RETRY;
     const topics = topicNames(settings.TOPIC_PREFIX);
-    const kafka = createKafka(settings, 'payment-command-publisher', { retry });
+    const kafka = clientKafka(settings, 'payment-command-publisher', retry);
     const records = await RecordPublisher.connect(kafka, Object.values(topics.commands), retry);
     return new PaymentCommandPublisher(topics, registryOf(settings), records);
   }

@@ -8,8 +8,9 @@
  * subscription is closed. A record that cannot be read at all is handed over as such, so that nothing passes unseen.
  */
 import { openTopicReader, type ReaderStart, type TopicReader } from '../consumers/outside/topic-reader.ts';
-import { createKafka, PATIENT_RETRY } from '../producers/kafka-client.ts';
+import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
 import { topicNames } from '../records/topics.ts';
+import { clientKafka } from './connection.ts';
 import { readEvent, topicOf, type Stream } from './events.ts';
 import {
   checkHandlerOptions,
@@ -64,7 +65,7 @@ export async function subscribe(settings: ClientSettings, options: SubscriptionO
   const names = topicNames(settings.TOPIC_PREFIX);
   const registry = createRegistry(settings);
   const recent = options.deduplicate === true ? new RecentIds() : null;
-  const kafka = createKafka(settings, 'payment-events-subscriber', { retry: options.retry ?? PATIENT_RETRY });
+  const kafka = clientKafka(settings, 'payment-events-subscriber', options.retry);
   const closing = new AbortController();
   const streams = new Map(options.streams.map((stream) => [topicOf(stream, names), stream]));
   const reader = await openTopicReader(kafka, {

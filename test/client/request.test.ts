@@ -41,11 +41,13 @@ describe('a request', () => {
       kind: 'status',
       operation: 'transfer-in',
       key: 'refused',
-      status: 400,
-      code: 'INSUFFICIENT_BALANCE',
+      httpStatus: 400,
     });
     const answer = await client.request('transfer-in', 'refused', transferInOf('refused'), WAIT);
-    expect(answer).toMatchObject({ kind: 'result', result: { value: { outcome: 'REFUSED' } } });
+    expect(answer).toMatchObject({
+      kind: 'result',
+      result: { value: { outcome: 'REFUSED', httpStatus: 400, error: { code: expect.any(String) as string } } },
+    });
   });
 
   test('with the key of other fields is a conflict, with the result that stands', async () => {
@@ -120,8 +122,7 @@ describe('creating a quote and executing it', () => {
       kind: 'status',
       operation: 'create-quote',
       key: 'q-1',
-      status: 400,
-      code: 'INVALID_INPUT',
+      httpStatus: 400,
     });
     const keys = { create: 'q-1', execute: 'x-1' };
     const answer = await client.createAndExecute('ignored', createQuoteOf('given'), { ...WAIT, keys });
