@@ -1,12 +1,11 @@
 /** What a request came to, and what is known of a key. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
 import type { Outcome } from '../records/commands.ts';
 import type { Quote } from '../records/types.ts';
 import type { CommandResult, Envelope } from './events.ts';
 import type { AwaitedResult } from './result-awaiter.ts';
-import type { ClientSettings } from './settings.ts';
-import { subscribe } from './subscription.ts';
+import type { PublisherSettings } from './settings.ts';
+import { subscribe, type ConnectionOptions } from './subscription.ts';
 
 /** The result of the command itself: the table of outcomes says what it lets one conclude. */
 export type CommandAnswer = Envelope & {
@@ -59,18 +58,17 @@ export type CreateAndExecuteAnswer =
  * @throws as subscribe
  */
 export async function readResult(
-  settings: ClientSettings,
+  settings: PublisherSettings,
   key: string,
-  options: { timeoutMs: number; retry?: typeof PATIENT_RETRY },
+  { timeoutMs, ...connection }: ConnectionOptions & { timeoutMs: number },
 ): Promise<StandingResult> {
   let latest: CommandAnswer | null = null;
-  const { timeoutMs, retry } = options;
   const subscription = await subscribe(settings, {
+    ...connection,
     streams: ['results'],
     start: { from: 'beginning' },
     untilEnd: true,
     key,
-    ...(retry === undefined ? {} : { retry }),
     onEvent: (event) => {
       if (event.kind !== 'result' || !isOfKey(event)) return;
       if (latest === null || event.value.revision >= latest.value.revision) latest = event;

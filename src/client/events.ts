@@ -10,8 +10,10 @@ import {
   type ProcessorErrorCode,
   type SettledBy,
 } from '../records/commands.ts';
-import type { RecordRegistry } from '../records/registry.ts';
-import type { TopicNames } from '../records/topics.ts';
+import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
+import { readJsonRecord } from '../records/json-record.ts';
+import type { DecodeResult, RecordRegistry } from '../records/registry.ts';
+import { recordOfTopic, UNREADABLE_HEADER, type TopicNames } from '../records/topics.ts';
 import type {
   CommandError as CommandErrorRecord,
   CommandResult as CommandResultRecord,
@@ -71,6 +73,25 @@ export function topicOf(stream: Stream, names: TopicNames): string {
   }
 }
 
+/** Reads values of the original topics: Avro by the registry, or JSON out of a copy, without one. */
+export type Decoder = (record: TopicRecord & { value: Buffer }) => Promise<DecodeResult> | DecodeResult;
+
+export function avroDecoder(registry: RecordRegistry): Decoder {
+  return ({ topic, value }) => registry.decode(topic, value);
+}
+
+/** @param originalOf the topic that a copy is of */
+export function jsonDecoder(names: TopicNames, originalOf: (topic: string) => string): Decoder {
+  const records = recordOfTopic(names);
+  return ({ topic, value, headers }) => {
+    const problem = headers[UNREADABLE_HEADER];
+    if (problem !== undefined) return { kind: 'unreadable', problem };
+    if (headers['content-type'] !== JSON_CONTENT_TYPE) return { kind: 'unreadable', problem: 'not marked as JSON' };
+    const read = readJsonRecord(records.get(originalOf(topic)) ?? '', value.toString());
+    return read.ok ? { kind: 'record', value: read.value } : { kind: 'unreadable', problem: read.problem };
+  };
+}
+
 /**
  * Reads a record of the stream's topic, for as long as the registry cannot be asked.
  * @returns the event; null: closed while the registry did not answer
@@ -78,7 +99,7 @@ export function topicOf(stream: Stream, names: TopicNames): string {
 export async function readEvent(
   record: TopicRecord,
   stream: Stream,
-  registry: RecordRegistry,
+  decode: Decoder,
   closing: AbortSignal,
   onRegistryOutage: ((problem: string) => void) | undefined,
 ): Promise<PaymentEvent | null> {
@@ -99,7 +120,7 @@ export async function readEvent(
   });
   if (record.value === null) return unreadable('the record has no value');
   while (!closing.aborted) {
-    const decoded = await registry.decode(record.topic, record.value);
+    const decoded = await decode({ ...record, value: record.value });
     switch (decoded.kind) {
       case 'record':
         return eventOf(stream, envelope, decoded.value) ?? unreadable(beyondUs(decoded.value as CommandResultRecord));

@@ -28,4 +28,4 @@ export {
 } from './publisher.ts';
 export { ResultAwaiter, ResultTimeoutError, type AwaitedResult, type ExpectOptions } from './result-awaiter.ts';
 export { readClientSettings, readPublisherSettings, type ClientSettings, type PublisherSettings } from './settings.ts';
-export { subscribe, type Subscription, type SubscriptionOptions } from './subscription.ts';
+export { subscribe, type ConnectionOptions, type Subscription, type SubscriptionOptions } from './subscription.ts';

@@ -11,7 +11,6 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { PublishError } from '../producers/outside/record-publisher.ts';
-import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
 import { eventId } from '../records/cloud-events.ts';
 import { canonicalJson, commandFingerprint } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
@@ -20,7 +19,8 @@ import { isOfKey, readResult, type Answer, type CreateAndExecuteAnswer, type Sta
 import type { CommandInput } from './command-input.ts';
 import { checkCommand, PaymentCommandPublisher, type PublishOptions } from './publisher.ts';
 import { ResultAwaiter, ResultTimeoutError, type AwaitedResult } from './result-awaiter.ts';
-import type { ClientSettings } from './settings.ts';
+import type { PublisherSettings } from './settings.ts';
+import type { ConnectionOptions } from './subscription.ts';
 
 export interface RequestOptions extends Omit<PublishOptions, 'commandId'> {
   /** How long the answer is awaited, publishing included; of `createAndExecute` for each of its commands. */
@@ -40,31 +40,28 @@ const STANDING_TIMEOUT_MS = 30_000;
 const PUBLISH_PAUSE_MS = 250;
 
 export class PaymentClient {
-  readonly #settings: ClientSettings;
-  readonly #retry: typeof PATIENT_RETRY | undefined;
+  readonly #settings: PublisherSettings;
+  readonly #options: ConnectionOptions;
   readonly #publisher: PaymentCommandPublisher;
   readonly #results: ResultAwaiter;
 
   private constructor(
-    settings: ClientSettings,
-    retry: typeof PATIENT_RETRY | undefined,
+    settings: PublisherSettings,
+    options: ConnectionOptions,
     publisher: PaymentCommandPublisher,
     results: ResultAwaiter,
   ) {
     this.#settings = settings;
-    this.#retry = retry;
+    this.#options = options;
     this.#publisher = publisher;
     this.#results = results;
   }
 
   /** @throws the Kafka client's error when no broker answers; an Error naming the topics that do not exist */
-  static async connect(
-    settings: ClientSettings,
-    options: { retry?: typeof PATIENT_RETRY } = {},
-  ): Promise<PaymentClient> {
+  static async connect(settings: PublisherSettings, options: ConnectionOptions = {}): Promise<PaymentClient> {
     const publisher = await PaymentCommandPublisher.connect(settings, options);
     try {
-      return new PaymentClient(settings, options.retry, publisher, await ResultAwaiter.open(settings, options));
+      return new PaymentClient(settings, options, publisher, await ResultAwaiter.open(settings, options));
     } catch (error) {
       await publisher.close();
       throw error;
@@ -93,14 +90,12 @@ export class PaymentClient {
     try {
       return await this.#answerOf(await Promise.race([awaited, published.then(() => awaited)]));
     } catch (error) {
-      if (error instanceof ResultTimeoutError) return unanswered(key, commandId, error.message);
+      if (error instanceof ResultTimeoutError) {
+        return unanswered(key, commandId, `no result came within ${options.timeoutMs} ms`);
+      }
       const ended = this.#results.refusal();
       if (ended === null || ended !== error) throw error;
-      return unanswered(
-        key,
-        commandId,
-        `the answer cannot be awaited any more (${ended.message}): nothing is known of it`,
-      );
+      return unanswered(key, commandId, `the answer cannot be awaited any more (${ended.message})`);
     }
   }
 
@@ -133,7 +128,7 @@ export class PaymentClient {
    * @throws as subscribe
    */
   async readResult(key: string, options: { timeoutMs: number }): Promise<StandingResult> {
-    return readResult(this.#settings, key, this.#retry === undefined ? options : { ...options, retry: this.#retry });
+    return readResult(this.#settings, key, { ...this.#options, ...options });
   }
 
   /** What is still awaited is answered `unanswered`. */
@@ -170,7 +165,12 @@ export class PaymentClient {
 }
 
 function unanswered(key: string, commandId: string, problem: string): Answer {
-  return { kind: 'unanswered', key, commandId, problem: `${problem}; to ask again, make the same request` };
+  return {
+    kind: 'unanswered',
+    key,
+    commandId,
+    problem: `${problem}: nothing is known; to ask again, make the same request`,
+  };
 }
 
 /** Copies of one command have one id, wherever they are published from. */

@@ -8,10 +8,9 @@
  *
  * It owns one subscription, shared by all that is awaited, until it is closed.
  */
-import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
 import type { CommandResult, Envelope } from './events.ts';
-import type { ClientSettings } from './settings.ts';
-import { subscribe, type Subscription } from './subscription.ts';
+import type { PublisherSettings } from './settings.ts';
+import { subscribe, type ConnectionOptions, type Subscription } from './subscription.ts';
 
 export type AwaitedResult = Envelope & { kind: 'result'; value: CommandResult };
 
@@ -57,7 +56,7 @@ export class ResultAwaiter {
    * @returns once every result that is published from here on will be seen
    * @throws as subscribe
    */
-  static async open(settings: ClientSettings, options: { retry?: typeof PATIENT_RETRY } = {}): Promise<ResultAwaiter> {
+  static async open(settings: PublisherSettings, options: ConnectionOptions = {}): Promise<ResultAwaiter> {
     const awaiter = new ResultAwaiter();
     awaiter.#subscription = await subscribe(settings, {
       ...options,

@@ -9,9 +9,10 @@
  */
 import { openTopicReader, type ReaderStart, type TopicReader } from '../consumers/outside/topic-reader.ts';
 import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
-import { topicNames } from '../records/topics.ts';
+import { RegistryError } from '../records/registry.ts';
+import { jsonCopyOf, recordOfTopic, topicNames, type TopicNames } from '../records/topics.ts';
 import { clientKafka } from './connection.ts';
-import { readEvent, topicOf, type Stream } from './events.ts';
+import { avroDecoder, jsonDecoder, readEvent, topicOf, type Decoder, type Stream } from './events.ts';
 import {
   checkHandlerOptions,
   handleEvent,
@@ -21,9 +22,19 @@ import {
   type HandlerOptions,
 } from './handling.ts';
 import { RecentIds } from './recent-ids.ts';
-import { createRegistry, type ClientSettings } from './settings.ts';
+import { registryOf, type PublisherSettings } from './settings.ts';
 
-export interface SubscriptionOptions extends HandlerOptions {
+export interface ConnectionOptions {
+  /**
+   * `avro` (if not given): the topics themselves, which needs SCHEMA_REGISTRY_URL. `json`: their copies, which need no
+   * registry; whoever runs the processor also runs its `mirror`.
+   */
+  format?: 'avro' | 'json';
+  /** How patient the connection is; half a minute if not given. */
+  retry?: typeof PATIENT_RETRY;
+}
+
+export interface SubscriptionOptions extends ConnectionOptions, HandlerOptions {
   streams: readonly Stream[];
   start: ReaderStart;
   /** True: ends after what was there when it began. */
@@ -43,8 +54,6 @@ export interface SubscriptionOptions extends HandlerOptions {
   fetchBytesMax?: number;
   /** How long `close` waits for a handler that is under way; 30,000 if not given. */
   closeTimeoutMs?: number;
-  /** How patient the connection is; half a minute if not given. */
-  retry?: typeof PATIENT_RETRY;
 }
 
 export type Subscription = TopicReader;
@@ -60,14 +69,14 @@ const REBALANCE_SLACK_MS = GIVE_UP_TIMEOUT_MS + 10_000;
  * @throws RangeError for an option out of its bounds; the Kafka client's error when no broker answers; an Error naming the
  *   topics that do not exist
  */
-export async function subscribe(settings: ClientSettings, options: SubscriptionOptions): Promise<Subscription> {
+export async function subscribe(settings: PublisherSettings, options: SubscriptionOptions): Promise<Subscription> {
   const limits = limitsOf(options);
   const names = topicNames(settings.TOPIC_PREFIX);
-  const registry = createRegistry(settings);
+  const { decode, nameOf } = sourceOf(settings, names, options.format ?? 'avro');
   const recent = options.deduplicate === true ? new RecentIds() : null;
   const kafka = clientKafka(settings, 'payment-events-subscriber', options.retry);
   const closing = new AbortController();
-  const streams = new Map(options.streams.map((stream) => [topicOf(stream, names), stream]));
+  const streams = new Map(options.streams.map((stream) => [nameOf(topicOf(stream, names)), stream]));
   const reader = await openTopicReader(kafka, {
     topics: [...streams.keys()],
     start: options.start,
@@ -79,7 +88,7 @@ export async function subscribe(settings: ClientSettings, options: SubscriptionO
       const stream = streams.get(record.topic);
       if (stream === undefined) return;
       if (options.key !== undefined && options.key !== record.key?.toString()) return;
-      const event = await readEvent(record, stream, registry, closing.signal, options.onRegistryOutage);
+      const event = await readEvent(record, stream, decode, closing.signal, options.onRegistryOutage);
       if (event === null) throw new Error('the subscription was closed before this record could be read');
       if (event.id !== null && recent?.isCopy(event.id) === true) return;
       await handleEvent(event, options, closing.signal);
@@ -93,6 +102,23 @@ export async function subscribe(settings: ClientSettings, options: SubscriptionO
       await reader.close();
     },
   };
+}
+
+/** How values are read, and from which topic instead of the original. */
+function sourceOf(
+  settings: PublisherSettings,
+  names: TopicNames,
+  format: 'avro' | 'json',
+): { decode: Decoder; nameOf: (topic: string) => string } {
+  if (format === 'json') {
+    const originals = new Map([...recordOfTopic(names).keys()].map((topic) => [jsonCopyOf(topic), topic]));
+    return { decode: jsonDecoder(names, (topic) => originals.get(topic) ?? topic), nameOf: jsonCopyOf };
+  }
+  const registry = registryOf(settings);
+  if (registry !== null) return { decode: avroDecoder(registry), nameOf: (topic) => topic };
+  throw new RegistryError("reading needs SCHEMA_REGISTRY_URL: set it, or ask for format 'json' where a mirror runs", {
+    missing: true,
+  });
 }
 
 function limitsOf(options: SubscriptionOptions): {
