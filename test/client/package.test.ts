@@ -60,6 +60,16 @@ export const wrong = (client: PaymentClient) => client.request('transfer-in', 'k
 declare const console: { log(...values: unknown[]): void };
 `;
 
+/** Examples of the docs, by page: each is a program of its own. */
+const EXAMPLES = ['README.md', 'docs/client.md', 'packages/client/README.md'].flatMap((page) =>
+  [...readFileSync(page, 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ''], index) => ({
+    name: `${page}, example ${index + 1}`,
+    text,
+  })),
+);
+/** Subscriptions go on until they are told to end. */
+const EXAMPLE_MS_MAX = 5_000;
+
 const stack = useStack({ name: 'package', isRead: false });
 let project: InstalledClient;
 
@@ -120,5 +130,12 @@ describe('the packed client', () => {
     writeFileSync(requests, mended);
     expect(ended.code).toBe(1);
     expect(ended.stderr).toContain('kafkajs is installed without its mends');
+  });
+
+  test.each(EXAMPLES)('runs what the docs show: $name', async ({ text }) => {
+    await project.write('example.ts', text);
+    const run = await project.run(process.execPath, ['example.ts'], { ...stack().environment }, EXAMPLE_MS_MAX);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout).toContain(text.includes('publisher.publish') ? '.commands.transfer-in.v1' : 'ACCEPTED');
   });
 });
