@@ -62,7 +62,7 @@ export async function readResult(
   key: string,
   { timeoutMs, ...connection }: ConnectionOptions & { timeoutMs: number },
 ): Promise<StandingResult> {
-  let latest: CommandAnswer | null = null;
+  const found: CommandAnswer[] = [];
   const subscription = await subscribe(settings, {
     ...connection,
     streams: ['results'],
@@ -71,7 +71,9 @@ export async function readResult(
     key,
     onEvent: (event) => {
       if (event.kind !== 'result' || !isOfKey(event)) return;
-      if (latest === null || event.value.revision >= latest.value.revision) latest = event;
+      // One at the most is kept, however many copies there are.
+      const [latest] = found;
+      if (latest === undefined || event.value.revision >= latest.value.revision) found[0] = event;
     },
   });
   const timer = new AbortController();
@@ -84,7 +86,8 @@ export async function readResult(
         problem: `the results of its lane could not be read to their end within ${timeoutMs} ms`,
       };
     }
-    return latest === null ? { kind: 'none' } : { kind: 'result', result: latest };
+    const [latest] = found;
+    return latest === undefined ? { kind: 'none' } : { kind: 'result', result: latest };
   } finally {
     timer.abort();
     await subscription.close();

@@ -48,7 +48,7 @@ async function eventsIn(format: 'avro' | 'json', settings: PublisherSettings): P
 /** What is said, wherever it lies, in the order of each key. */
 function saidBy(events: readonly PaymentEvent[]): unknown[] {
   const said = events.map((event) => {
-    const { 'content-type': _format, unreadable: _problem, ...headers } = event.headers;
+    const headers = Object.entries(event.headers).filter(([name]) => !['content-type', 'unreadable'].includes(name));
     const what = event.kind === 'unreadable' ? { bytes: event.bytes } : { value: event.value };
     return { kind: event.kind, key: event.key, id: event.id, headers, ...what };
   });

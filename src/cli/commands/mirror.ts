@@ -39,7 +39,9 @@ Examples:
           streams: STREAMS,
           start: { from: 'group', groupId: flags.group ?? `${settings.TOPIC_PREFIX}-json-mirror` },
           onRegistryOutage: (problem) => output.note(`waiting for the schema registry: ${problem}`),
-          onEvent: async (event) => void (await records.publish(jsonRecordOf(event))),
+          onEvent: async (event) => {
+            await records.publish(jsonRecordOf(event));
+          },
         });
         output.note('copying; Ctrl-C ends');
         try {
