@@ -14,6 +14,7 @@ import { PublishError } from '../producers/outside/record-publisher.ts';
 import { eventId } from '../records/cloud-events.ts';
 import { canonicalJson, commandFingerprint } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
+import { messageOf } from '../records/registry-http.ts';
 import type { Quote } from '../records/types.ts';
 import { isOfKey, readResult, type Answer, type CreateAndExecuteAnswer, type StandingResult } from './answers.ts';
 import type { CommandInput } from './command-input.ts';
@@ -85,18 +86,14 @@ export class PaymentClient {
     const refusal = this.#results.refusal();
     if (refusal !== null) throw refusal;
     const deadlineMs = performance.now() + options.timeoutMs;
-    const awaited = this.#results.expect(key, { commandId, timeoutMs: options.timeoutMs });
+    const awaited = this.#results.expect(key, { commandId, timeoutMs: options.timeoutMs }).then(
+      (result) => ({ kind: 'came' as const, result }),
+      (error: unknown) => ({ kind: 'did-not-come' as const, error }),
+    );
     const published = this.#publish(type, key, fields, { ...options, commandId }, deadlineMs);
-    try {
-      return await this.#answerOf(await Promise.race([awaited, published.then(() => awaited)]));
-    } catch (error) {
-      if (error instanceof ResultTimeoutError) {
-        return unanswered(key, commandId, `no result came within ${options.timeoutMs} ms`);
-      }
-      const ended = this.#results.refusal();
-      if (ended === null || ended !== error) throw error;
-      return unanswered(key, commandId, `the answer cannot be awaited any more (${ended.message})`);
-    }
+    const end = await Promise.race([awaited, published.then(() => awaited)]);
+    if (end.kind === 'came') return this.#answerOf(end.result);
+    return unanswered(key, commandId, end.error, options.timeoutMs);
   }
 
   /**
@@ -158,18 +155,19 @@ export class PaymentClient {
   async #answerOf(result: AwaitedResult): Promise<Answer> {
     if (isOfKey(result)) return { kind: 'result', result, isReplayed: result.headers['replayed'] === 'true' };
     const standing = await this.readResult(result.key, { timeoutMs: STANDING_TIMEOUT_MS }).catch(
-      (error: unknown): StandingResult => ({ kind: 'not-read', problem: String(error) }),
+      (error: unknown): StandingResult => ({ kind: 'not-read', problem: messageOf(error) }),
     );
     return { kind: 'conflict', conflict: result, standing };
   }
 }
 
-function unanswered(key: string, commandId: string, problem: string): Answer {
+function unanswered(key: string, commandId: string, error: unknown, timeoutMs: number): Answer {
+  const reason = error instanceof ResultTimeoutError ? `no result came within ${timeoutMs} ms` : messageOf(error);
   return {
     kind: 'unanswered',
     key,
     commandId,
-    problem: `${problem}: nothing is known; to ask again, make the same request`,
+    problem: `${reason}: nothing is known; to ask again, make the same request`,
   };
 }
 

@@ -64,6 +64,7 @@ export class ResultAwaiter {
       start: { from: 'now' },
       onEvent: (event) => {
         if (event.kind === 'result') awaiter.#take(event);
+        else if (event.kind === 'unreadable') awaiter.#refuse(event);
       },
     });
     awaiter.#subscription.ended.catch((error: unknown) => {
@@ -80,7 +81,7 @@ export class ResultAwaiter {
 
   /**
    * @returns the first terminal result of the key from now on
-   * @throws ResultTimeoutError; an Error when the subscription ends first
+   * @throws ResultTimeoutError; an Error when the subscription ends first, or the answer cannot be read
    */
   expect(key: string, options: ExpectOptions): Promise<AwaitedResult> {
     const refusal = this.refusal();
@@ -107,6 +108,14 @@ export class ResultAwaiter {
   #take(result: AwaitedResult): void {
     for (const expectation of this.#expectations.get(result.value.commandKey) ?? []) {
       if (answers(result, expectation.commandId)) expectation.resolve(result);
+    }
+  }
+
+  /** It is known to be the answer by its header alone. */
+  #refuse({ key, headers, problem }: Envelope & { problem: string }): void {
+    for (const expectation of this.#expectations.get(key) ?? []) {
+      if (expectation.commandId === undefined || expectation.commandId !== headers['in-reply-to']) continue;
+      expectation.reject(new Error(`the result of ${key} came, and cannot be read (${problem})`));
     }
   }
 

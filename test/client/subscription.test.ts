@@ -219,6 +219,10 @@ describe('an awaited result', () => {
     await expect(publishAndAwait('silent-1', 'id-4', 300)).rejects.toThrow(ResultTimeoutError);
   });
 
+  test('that comes and cannot be read is an error that says so', async () => {
+    await expect(publishAndAwait('postponed-1', 'id-5')).rejects.toThrow(/postponed-1 came, and cannot be read/);
+  });
+
   test('that nobody looks at does not end the process', async () => {
     const other = await ResultAwaiter.open(settingsOf(prefix));
     const unhandled: unknown[] = [];
