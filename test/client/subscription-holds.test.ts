@@ -86,6 +86,8 @@ describe('a handler that takes longer than the session', () => {
     const first = await open(groupId, { onEvent: slow('first') });
     while (calls.length === 0) await delay(50);
     const second = await open(groupId, { onEvent: slow('second') });
+    // It is let in once the event under way is handled, not only after all that was fetched.
+    expect(handled.size).toBe(1);
     await Promise.race([done.promise, first.ended, second.ended]);
     expect(await membersOf(groupId)).toBe(2);
     await Promise.all([first.close(), second.close()]);
@@ -222,7 +224,7 @@ describe('close', () => {
   }
 
   test('waits for the handler that is under way, and what it handled does not come again', async () => {
-    const { groupId, subscription, isDone } = await openAndBegin('under-way', 2_000, 30_000);
+    const { groupId, subscription, isDone } = await openAndBegin('under-way', 7_000, 30_000);
     await subscription.close();
     expect(isDone()).toBe(true);
     expect(await membersOf(groupId)).toBe(0);

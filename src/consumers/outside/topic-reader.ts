@@ -234,43 +234,37 @@ class RunningReader implements TopicReader {
     for (const message of batch.messages) {
       if (this.#stopped || !payload.isRunning() || payload.isStale()) return;
       const offset = BigInt(message.offset);
-      let heartbeatProblem: unknown = null;
+      // What one fetch brought is handed over before kafkajs joins again, however long that takes; so it is asked here, and
+      // throws in a rebalance. kafkajs then commits what was handled, which the coordinator still takes, and joins.
+      await payload.heartbeat();
       // A seek that took effect late delivers what was read already.
       const isNew = grouped || position === undefined || offset >= position.offset;
       if (isNew && !this.#skipped.has(nameOf(batch.topic, batch.partition))) {
-        const handled = await this.#handle(payload, recordOf(batch.topic, batch.partition, message));
-        if (!handled.ok) return;
-        heartbeatProblem = handled.heartbeatProblem;
+        if (!(await this.#handle(payload, recordOf(batch.topic, batch.partition, message)))) return;
       }
       if (!grouped && isNew && position !== undefined) position.offset = offset + 1n;
       payload.resolveOffset(message.offset);
-      // In a rebalance the coordinator still takes the offset, which kafkajs commits on its way to joining again.
-      if (heartbeatProblem !== null) throw heartbeatProblem as Error;
       if (grouped) await payload.commitOffsetsIfNecessary();
-      await payload.heartbeat();
     }
     // The control record that ends a transaction counts as read with the last record before it.
     payload.resolveOffset(batch.lastOffset());
     this.#passed(batch.topic, batch.partition, BigInt(batch.lastOffset()) + 1n);
   }
 
-  /** Not ok: the handler failed, and the reader ends. An exception of its own must not reach kafkajs, which would try again. */
-  async #handle(
-    payload: EachBatchPayload,
-    record: TopicRecord,
-  ): Promise<{ ok: true; heartbeatProblem: unknown } | { ok: false }> {
+  /** False: the handler failed, and the reader ends. Its exception must not reach kafkajs, which would try again. */
+  async #handle(payload: EachBatchPayload, record: TopicRecord): Promise<boolean> {
     const heartbeats = startHeartbeats(() => payload.heartbeat(), this.#heartbeatIntervalMs);
     const handling = (async () => this.#options.onRecord(record))();
     this.#heartbeats = heartbeats;
     this.#handling = handling.catch(() => undefined);
     try {
       await handling;
-      return { ok: true, heartbeatProblem: heartbeats.stop() };
+      return true;
     } catch (error) {
-      heartbeats.stop();
       this.#fail(error);
-      return { ok: false };
+      return false;
     } finally {
+      heartbeats.stop();
       this.#handling = null;
     }
   }
