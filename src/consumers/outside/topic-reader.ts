@@ -12,13 +12,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
-import { withAdmin } from '../../producers/admin-session.ts';
 import { disconnectWithin } from '../../producers/disconnecting.ts';
 import { settledWithin } from '../../producers/settled-within.ts';
 import { laneOf } from '../../records/keys.ts';
 import { registerCompressionCodecs } from '../compression-codecs.ts';
-import { partitionOffsets, type PartitionOffsets } from '../partition-offsets.ts';
 import { startHeartbeats, type Heartbeats } from './steady-heartbeats.ts';
+import { readBounds, type Bounds } from './topic-bounds.ts';
 
 export interface TopicRecord {
   topic: string;
@@ -97,30 +96,6 @@ export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions)
   const reader = new RunningReader(kafka, options, bounds);
   await reader.open();
   return reader;
-}
-
-interface Bounds extends PartitionOffsets {
-  readonly topic: string;
-  readonly partition: number;
-}
-
-async function readBounds(kafka: Kafka, topics: readonly string[]): Promise<Bounds[]> {
-  return withAdmin(kafka, async (admin) => {
-    const listed = new Set(await admin.listTopics());
-    const missing = topics.filter((topic) => !listed.has(topic));
-    if (missing.length > 0) {
-      throw new Error(
-        `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX`,
-      );
-    }
-    const bounds: Bounds[] = [];
-    for (const topic of topics) {
-      for (const [partition, offsets] of await partitionOffsets(admin, topic)) {
-        bounds.push({ topic, partition, ...offsets });
-      }
-    }
-    return bounds;
-  });
 }
 
 class RunningReader implements TopicReader {
