@@ -35,25 +35,26 @@ export class InstalledClient {
     return new InstalledClient(folder);
   }
 
-  /** Runs a program of the project to its end. @param stopAfterMs when it is sent SIGTERM */
+  /** Runs a program of the project to its end. @param stopAt text of its output at which it is sent SIGTERM */
   async run(
     program: string,
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {},
-    stopAfterMs: number = RUN_MS_MAX,
+    stopAt?: string,
   ): Promise<Ended> {
     const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment };
     const child = spawn(program, args, { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const stop = setTimeout(() => child.kill('SIGTERM'), stopAfterMs);
-    const kill = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX + stopAfterMs);
+    const kill = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX);
     const ended = { code: null as number | null, stdout: '', stderr: '' };
-    child.stdout.on('data', (part: Buffer) => (ended.stdout += part.toString()));
+    child.stdout.on('data', (part: Buffer) => {
+      ended.stdout += part.toString();
+      if (stopAt !== undefined && ended.stdout.includes(stopAt)) child.kill('SIGTERM');
+    });
     child.stderr.on('data', (part: Buffer) => (ended.stderr += part.toString()));
     ended.code = await new Promise((resolve, reject) => {
       child.once('error', reject);
       child.once('close', resolve);
     });
-    clearTimeout(stop);
     clearTimeout(kill);
     return ended;
   }
