@@ -7,7 +7,7 @@ export const CONTESTANTS = ['processor', 'each-batch', 'each-message'] as const;
 export type Contestant = (typeof CONTESTANTS)[number];
 
 export interface Running {
-  readonly pid: number;
+  readonly pids: readonly number[];
   readonly resultTopic: string;
   stop(): Promise<void>;
 }
@@ -18,14 +18,15 @@ const TICKS_PER_SECOND = 100;
 export async function start(
   contestant: Contestant,
   stack: Stack,
-  { apiBaseUrl, lanes, slots }: { apiBaseUrl: string; lanes: number; slots: number },
+  { apiBaseUrl, lanes, slots, processes }: { apiBaseUrl: string; lanes: number; slots: number; processes: number },
 ): Promise<Running> {
   if (contestant === 'processor') {
-    const processor = await stack.startProcessor({ API_BASE_URL: apiBaseUrl, API_MAX_CONCURRENCY: String(slots) });
+    const each = { API_BASE_URL: apiBaseUrl, API_MAX_CONCURRENCY: String(Math.floor(slots / processes)) };
+    const running = await Promise.all(Array.from({ length: processes }, () => stack.startProcessor(each)));
     const stop = async (): Promise<void> => {
-      await processor.stop();
+      await Promise.all(running.map((processor) => processor.stop()));
     };
-    return { pid: processor.pid, resultTopic: stack.topics.results, stop };
+    return { pids: running.map(({ pid }) => pid), resultTopic: stack.topics.results, stop };
   }
   const resultTopic = `${stack.settings.TOPIC_PREFIX}.peer-results`;
   const admin = stack.kafka.admin();
@@ -42,7 +43,7 @@ export async function start(
     SLOTS: String(slots),
     PARTITIONS: String(lanes),
   });
-  return { pid, resultTopic, stop };
+  return { pids: [pid], resultTopic, stop };
 }
 
 /** A script of this folder, once it has printed its first line. */
@@ -60,8 +61,12 @@ export async function startScript(
   return { pid: script.child.pid ?? 0, line: first.value, stop };
 }
 
-/** Time on processors so far, its threads' included, ms. */
-export function cpuMs(pid: number): number {
+/** Time on processors so far of all of them, their threads' included, ms. */
+export function cpuMs(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
+}
+
+function cpuMsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The name, in parentheses, may have blanks.
   const [userTicks, systemTicks] = stat

@@ -1,6 +1,6 @@
 /**
  * The processor beside plain consumers, interleaved: `node proofs/bench/race/race.ts [--commands 20000] [--rounds 3]
- * [--rates 200,500] [--lanes 6] [--only processor,each-batch] [--json]`. Uses KAFKA_BROKERS and SCHEMA_REGISTRY_URL if set,
+ * [--rates 200,500] [--lanes 6] [--processes 1] [--only processor,each-batch] [--json]`. Uses KAFKA_BROKERS and SCHEMA_REGISTRY_URL if set,
  * else an engine of its own.
  *
  * Full speed: all commands are there when the contestant starts; from the first call to the last result that a reader of
@@ -26,6 +26,8 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     rates: { type: 'string', default: '200,500' },
     lanes: { type: 'string', default: '6' },
+    // Of the processor; the slots are shared out among them.
+    processes: { type: 'string', default: '1' },
     only: { type: 'string', default: CONTESTANTS.join(',') },
     json: { type: 'boolean', default: false },
   },
@@ -36,6 +38,7 @@ const SERVICE_MS = 5;
 const WARM_UP_MS = 10_000;
 const STEADY_MS = 20_000;
 const IDLE_MS = 20_000;
+const MEMORY_EVERY_MS = 250;
 const PUBLISHED_TOGETHER = 1_000;
 
 interface Run {
@@ -86,15 +89,24 @@ async function measured(contestant: Contestant): Promise<Run> {
   try {
     for (let first = 0; first < commands; first += PUBLISHED_TOGETHER)
       await publish(stack, first, Math.min(PUBLISHED_TOGETHER, commands - first));
-    const running = await start(contestant, stack, { apiBaseUrl: serviceUrl, lanes, slots: SLOTS });
+    const running = await start(contestant, stack, {
+      apiBaseUrl: serviceUrl,
+      lanes,
+      slots: SLOTS,
+      processes: Number(values.processes),
+    });
     const results = await ResultTimes.open(stack.kafka, running.resultTopic);
+    let ownMiB = 0;
+    const memory = setInterval(() => {
+      ownMiB = Math.max(ownMiB, ...running.pids.map((pid) => memoryOf(pid).anonymous));
+    }, MEMORY_EVERY_MS);
     try {
       await results.until(commands);
       const tally = (await (await fetch(`${serviceUrl}/tally`)).json()) as Tally;
       const seconds = (results.lastMs() - (tally.firstCallMs ?? NaN)) / 1000;
       const figures: Record<string, number> = {
         'commands/s': commands / seconds,
-        'CPU ms each': cpuMs(running.pid) / commands,
+        'CPU ms each': cpuMs(running.pids) / commands,
       };
       figures['bytes in Kafka each'] = (await writtenBytes(stack.kafka, await topicsOf(stack))) / commands;
       let published = commands;
@@ -105,10 +117,11 @@ async function measured(contestant: Contestant): Promise<Run> {
         figures[`p50 ms at ${rate}/s`] = latency.p50;
         figures[`p99 ms at ${rate}/s`] = latency.p99;
       }
-      const idleFromMs = cpuMs(running.pid);
+      const idleFromMs = cpuMs(running.pids);
       await sleep(IDLE_MS);
-      figures['idle % of a core'] = (100 * (cpuMs(running.pid) - idleFromMs)) / IDLE_MS;
-      figures['MiB at most'] = memoryOf(running.pid).residentMax;
+      figures['idle % of a core'] = (100 * (cpuMs(running.pids) - idleFromMs)) / IDLE_MS;
+      figures['MiB at most'] = Math.max(...running.pids.map((pid) => memoryOf(pid).residentMax));
+      figures['MiB without mapped files'] = ownMiB;
       const last = (await (await fetch(`${serviceUrl}/tally`)).json()) as Tally;
       const wrong = [
         ...(last.keys === published ? [] : [`${last.keys} of ${published} commands were called`]),
@@ -117,6 +130,7 @@ async function measured(contestant: Contestant): Promise<Run> {
       ];
       return { contestant, figures, wrong };
     } finally {
+      clearInterval(memory);
       await Promise.all([running.stop(), results.close()]);
     }
   } finally {
