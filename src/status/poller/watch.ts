@@ -1,6 +1,7 @@
 /**
- * Transactions that are looked at one by one: open ones, and those whose last change a pass over recent ones would not
- * come by. No I/O; fed by the states of the index. All others are watched by the passes of the agenda.
+ * Transactions that are looked at one by one: open ones, those of executed quotes that no page has shown yet, and those
+ * whose last change a pass over recent ones would not come by. No I/O; fed by the states of the index. All others are
+ * watched by the passes of the agenda.
  */
 import { instantOf, isTerminal, type TransactionState } from '../transaction-state.ts';
 import type { Window } from './scan.ts';
@@ -22,6 +23,10 @@ interface Watched {
   /** Creation time, and how far it may be from that. */
   readonly createdMs: number;
   readonly marginMs: number;
+  /** When it was made, changed, or touched by a command, whichever came last: from there its age counts while it is open. */
+  readonly touchedMs: number;
+  /** Known by its quote alone. */
+  readonly isUnseen: boolean;
   readonly terminalSinceMs: number | null;
   readonly isUnclear: boolean;
   lookedMs: number;
@@ -29,7 +34,7 @@ interface Watched {
   misses: number;
 }
 
-/** A change is seen after a fraction of the transaction's age. */
+/** A change is seen after a fraction of the transaction's age, which begins anew when it is touched. */
 const LOOKS_PER_AGE = 60;
 const OPEN_INTERVAL_MAX_MS = 15 * 60_000;
 /** Terminal ones rarely change: the same rule, in coarser steps. */
@@ -42,6 +47,8 @@ export const LATE_AFTER_MS = 3_600_000;
 const WATCHED_MAX = 200_000;
 /** Where the service does not say when it was created: around when we first saw it. */
 const GUESS_MARGIN_MS = 5 * 60_000;
+/** A transaction is made with its quote. */
+const QUOTE_MARGIN_MS = 5_000;
 /** Taken at a time, so that what becomes due meanwhile has its turn. */
 const DUE_MAX = 2_000;
 /** Of one window: ten pages, with room for its neighbours at the edges, who would make an eleventh. */
@@ -67,17 +74,9 @@ export class PollWatch {
 
   /** Takes in the present state of a transaction. */
   update(state: TransactionState, nowMs: number): void {
-    const createdMs = instantOf(state.createdAt);
-    const watched: Watched = {
-      createdMs: createdMs ?? state.seenBeganMs,
-      marginMs: createdMs === null ? GUESS_MARGIN_MS : 0,
-      terminalSinceMs: isTerminal(state.status) ? (state.terminalSinceMs ?? state.seenEndedMs) : null,
-      isUnclear: state.unclearSinceMs !== null,
-      lookedMs: Math.min(nowMs, state.seenEndedMs),
-      misses: 0,
-    };
+    const watched = watchedOf(state, nowMs);
     const before = this.#watched.get(state.id);
-    if (state.status === null || !this.#isToWatch(watched, nowMs)) this.#watched.delete(state.id);
+    if (watched === null || !this.#isToWatch(watched, nowMs)) this.#watched.delete(state.id);
     else if (before !== undefined) {
       this.#watched.set(state.id, { ...watched, lookedMs: Math.max(before.lookedMs, watched.lookedMs) });
     } else if (this.#watched.size < WATCHED_MAX) this.#watched.set(state.id, watched);
@@ -132,18 +131,20 @@ export class PollWatch {
     return taken.map(({ fromMs, ids, toMs }) => ({ ids, window: { fromMs, toMs, status: null } }));
   }
 
-  #isToWatch({ createdMs, isUnclear, terminalSinceMs }: Watched, nowMs: number): boolean {
+  #isToWatch({ createdMs, isUnclear, isUnseen, terminalSinceMs, touchedMs }: Watched, nowMs: number): boolean {
+    // The list may never show it.
+    if (isUnseen) return nowMs - touchedMs < this.#options.terminalForMs;
     if (terminalSinceMs === null || isUnclear) return true;
     const isLate = terminalSinceMs - createdMs > LATE_AFTER_MS;
     return isLate && nowMs - terminalSinceMs < this.#options.terminalForMs;
   }
 
-  #intervalMs({ createdMs, isUnclear, misses, terminalSinceMs }: Watched, nowMs: number): number {
+  #intervalMs({ isUnclear, misses, terminalSinceMs, touchedMs }: Watched, nowMs: number): number {
     const { intervalMs } = this.#options;
     if (isUnclear) return intervalMs;
     const usualMs =
       terminalSinceMs === null
-        ? clamped((nowMs - createdMs) / LOOKS_PER_AGE, intervalMs, OPEN_INTERVAL_MAX_MS)
+        ? clamped((nowMs - touchedMs) / LOOKS_PER_AGE, intervalMs, OPEN_INTERVAL_MAX_MS)
         : clamped(
             (nowMs - terminalSinceMs) / LOOKS_PER_TERMINAL_AGE,
             intervalMs * TERMINAL_INTERVALS_MIN,
@@ -151,6 +152,43 @@ export class PollWatch {
           );
     return misses === 0 ? usualMs : Math.max(usualMs, Math.min(usualMs * 2 ** misses, INTERVAL_MAX_MS));
   }
+}
+
+/** Null for a quote that was not executed, and one whose transaction may be anywhere: others come by what becomes of it. */
+function watchedOf(state: TransactionState, nowMs: number): Watched | null {
+  const createdMs = instantOf(state.createdAt);
+  const isUnseen = state.status === null;
+  if (isUnseen && (createdMs === null || !wasExecuted(state))) return null;
+  const placeMs = createdMs ?? state.seenBeganMs;
+  return {
+    createdMs: placeMs,
+    marginMs: createdMs === null ? GUESS_MARGIN_MS : isUnseen ? QUOTE_MARGIN_MS : 0,
+    // A clock that is ahead must not keep it young for longer than others.
+    touchedMs: Math.min(nowMs, Math.max(placeMs, ...touchesOf(state))),
+    isUnseen,
+    terminalSinceMs: isTerminal(state.status) ? (state.terminalSinceMs ?? state.seenEndedMs) : null,
+    isUnclear: state.unclearSinceMs !== null,
+    lookedMs: Math.min(nowMs, isUnseen ? state.quoteSeenEndedMs : state.seenEndedMs),
+    misses: 0,
+  };
+}
+
+/** What the answer to a command said of a quote; a status that follows from the transaction's says nothing of its own. */
+function wasExecuted({ quoteIsDerived, quoteStatus }: TransactionState): boolean {
+  return !quoteIsDerived && quoteStatus !== null && quoteStatus !== 'PENDING';
+}
+
+/**
+ * Instants of the last change and the last command. First sight is no touch: all that is caught up with would be young at
+ * once, and what really is would wait.
+ */
+function touchesOf(state: TransactionState): number[] {
+  const updatedMs = instantOf(state.updatedAt);
+  return [
+    ...(updatedMs === null ? [] : [updatedMs]),
+    ...(state.changes > 1 ? [state.seenEndedMs] : []),
+    ...(state.quoteIsDerived ? [] : [state.quoteSeenEndedMs]),
+  ];
 }
 
 interface Due {
