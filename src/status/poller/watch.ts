@@ -4,19 +4,13 @@
  * watched by the passes of the agenda.
  */
 import { instantOf, isTerminal, type TransactionState } from '../transaction-state.ts';
-import type { Window } from './scan.ts';
+import { inTurn, type Cluster, type Due } from './turns.ts';
 
 export interface WatchOptions {
   /** Time between looks at a young transaction. */
   readonly intervalMs: number;
   /** How long a terminal transaction is watched. */
   readonly terminalForMs: number;
-}
-
-/** Transactions that one pass over a window is to show. */
-export interface Cluster {
-  readonly window: Window;
-  readonly ids: readonly string[];
 }
 
 interface Watched {
@@ -49,10 +43,6 @@ const WATCHED_MAX = 200_000;
 const GUESS_MARGIN_MS = 5 * 60_000;
 /** A transaction is made with its quote. */
 const QUOTE_MARGIN_MS = 5_000;
-/** Taken at a time, so that what becomes due meanwhile has its turn. */
-const DUE_MAX = 2_000;
-/** Of one window: ten pages, with room for its neighbours at the edges, who would make an eleventh. */
-const CLUSTER_MAX = 960;
 
 export class PollWatch {
   readonly #options: WatchOptions;
@@ -105,30 +95,25 @@ export class PollWatch {
   }
 
   /**
-   * What is due, as windows that hold neighbours together. Where the budget is too small for all, half of it goes to those
-   * that are the most overdue for their age, who are the likeliest to have changed, and half to those that have waited
-   * longest, so that nobody waits for more than twice the time that all of them take.
+   * What is due, in turn.
    * @param mergeGapMs a gap in creation time that costs less to read through than a call of its own
+   * @param callsMax about so many calls' worth is taken, so that what becomes due meanwhile has its turn
    */
-  due(nowMs: number, mergeGapMs: number): Cluster[] {
+  due(nowMs: number, mergeGapMs: number, callsMax: number): Cluster[] {
     const due: Due[] = [];
     for (const [id, watched] of this.#watched) {
-      const waitedMs = nowMs - watched.lookedMs;
-      const lateness = waitedMs / this.#intervalMs(watched, nowMs);
-      if (lateness < 1) continue;
-      const { createdMs, marginMs } = watched;
-      if (!this.#isToWatch(watched, nowMs)) this.#watched.delete(id);
-      else due.push({ id, lateness, waitedMs, fromMs: createdMs - marginMs, toMs: createdMs + marginMs });
+      const { createdMs, lookedMs, marginMs, touchedMs } = watched;
+      const waitedMs = nowMs - lookedMs;
+      const touchLateness = waitedMs / this.#intervalMs(watched, nowMs - touchedMs, nowMs);
+      if (touchLateness < 1) continue;
+      if (!this.#isToWatch(watched, nowMs)) {
+        this.#watched.delete(id);
+        continue;
+      }
+      const lateness = waitedMs / this.#intervalMs(watched, nowMs - createdMs, nowMs);
+      due.push({ id, lateness, touchLateness, waitedMs, fromMs: createdMs - marginMs, toMs: createdMs + marginMs });
     }
-    due.sort((left, right) => left.fromMs - right.fromMs);
-    const clusters = clustersOf(due, mergeGapMs);
-    const inTurn = alternately(
-      clusters.toSorted((left, right) => right.lateness - left.lateness),
-      clusters.toSorted((left, right) => right.waitedMs - left.waitedMs),
-    );
-    let count = 0;
-    const taken = inTurn.filter(({ ids }) => (count += ids.length) - ids.length < DUE_MAX);
-    return taken.map(({ fromMs, ids, toMs }) => ({ ids, window: { fromMs, toMs, status: null } }));
+    return inTurn(due, mergeGapMs, callsMax);
   }
 
   #isToWatch({ createdMs, isUnclear, isUnseen, terminalSinceMs, touchedMs }: Watched, nowMs: number): boolean {
@@ -139,12 +124,13 @@ export class PollWatch {
     return isLate && nowMs - terminalSinceMs < this.#options.terminalForMs;
   }
 
-  #intervalMs({ isUnclear, misses, terminalSinceMs, touchedMs }: Watched, nowMs: number): number {
+  /** @param ageMs of one that is open */
+  #intervalMs({ isUnclear, misses, terminalSinceMs }: Watched, ageMs: number, nowMs: number): number {
     const { intervalMs } = this.#options;
     if (isUnclear) return intervalMs;
     const usualMs =
       terminalSinceMs === null
-        ? clamped((nowMs - touchedMs) / LOOKS_PER_AGE, intervalMs, OPEN_INTERVAL_MAX_MS)
+        ? clamped(ageMs / LOOKS_PER_AGE, intervalMs, OPEN_INTERVAL_MAX_MS)
         : clamped(
             (nowMs - terminalSinceMs) / LOOKS_PER_TERMINAL_AGE,
             intervalMs * TERMINAL_INTERVALS_MIN,
@@ -189,44 +175,6 @@ function touchesOf(state: TransactionState): number[] {
     ...(state.changes > 1 ? [state.seenEndedMs] : []),
     ...(state.quoteIsDerived ? [] : [state.quoteSeenEndedMs]),
   ];
-}
-
-interface Due {
-  readonly id: string;
-  readonly fromMs: number;
-  readonly toMs: number;
-  /** Intervals that have passed. */
-  readonly lateness: number;
-  readonly waitedMs: number;
-}
-
-interface DueCluster {
-  fromMs: number;
-  toMs: number;
-  /** The most of any of them. */
-  lateness: number;
-  waitedMs: number;
-  readonly ids: string[];
-}
-
-/** @param sorted by where they begin */
-function clustersOf(sorted: readonly Due[], mergeGapMs: number): DueCluster[] {
-  const clusters: DueCluster[] = [];
-  for (const { fromMs, id, lateness, toMs, waitedMs } of sorted) {
-    const last = clusters.at(-1);
-    if (last !== undefined && fromMs - last.toMs <= mergeGapMs && last.ids.length < CLUSTER_MAX) {
-      last.toMs = Math.max(last.toMs, toMs);
-      last.lateness = Math.max(last.lateness, lateness);
-      last.waitedMs = Math.max(last.waitedMs, waitedMs);
-      last.ids.push(id);
-    } else clusters.push({ fromMs, toMs, lateness, waitedMs, ids: [id] });
-  }
-  return clusters;
-}
-
-/** The first of the one order, the first of the other, and so on, each once. */
-function alternately<Item>(one: readonly Item[], other: readonly Item[]): Item[] {
-  return [...new Set(one.flatMap((item, place) => [item, other[place] ?? item]))];
 }
 
 function clamped(value: number, min: number, max: number): number {
