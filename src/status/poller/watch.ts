@@ -4,7 +4,7 @@
  * watched by the passes of the agenda.
  */
 import { instantOf, isTerminal, type TransactionState } from '../transaction-state.ts';
-import { inTurn, type Cluster, type Due } from './turns.ts';
+import { PollTurns, type Cluster, type Due } from './turns.ts';
 
 export interface WatchOptions {
   /** Time between looks at a young transaction. */
@@ -47,6 +47,7 @@ const QUOTE_MARGIN_MS = 5_000;
 export class PollWatch {
   readonly #options: WatchOptions;
   readonly #watched = new Map<string, Watched>();
+  readonly #turns = new PollTurns();
   #unwatched = 0;
 
   constructor(options: WatchOptions) {
@@ -113,7 +114,7 @@ export class PollWatch {
       const lateness = waitedMs / this.#intervalMs(watched, nowMs - createdMs, nowMs);
       due.push({ id, lateness, touchLateness, waitedMs, fromMs: createdMs - marginMs, toMs: createdMs + marginMs });
     }
-    return inTurn(due, mergeGapMs, callsMax);
+    return this.#turns.take(due, mergeGapMs, callsMax);
   }
 
   #isToWatch({ createdMs, isUnclear, isUnseen, terminalSinceMs, touchedMs }: Watched, nowMs: number): boolean {
