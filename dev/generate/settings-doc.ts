@@ -88,18 +88,18 @@ touched long after its creation, an old quote that is executed, shares its page 
 own until it has ended, or up to 60 intervals. With less, all is seen later, and \`payments_poll_budget_wait_seconds_total\` rises by close to a second per second. In no minute are
 more calls made than the budget, look-ups apart. In virtual time, with the default interval, from a change to its observation:
 
-| Open transactions                                          | Budget | 99th percentile | Longest |
-| ---------------------------------------------------------- | ------ | --------------- | ------- |
-| 1,000 of the last minute, which stay open                  | 120    | 9.3 s           | 11.4 s  |
-| 1,000 coming and going, each open for a minute             | 120    | 17.1 s          | 23.9 s  |
-| the same                                                   | 180    | 11.3 s          | 16.6 s  |
-| the same                                                   | 240    | 9.1 s           | 12.7 s  |
-| 10,000 of the last minute, which stay open                 | 120    | 125 s           | 146 s   |
-| the same                                                   | 1,200  | 9.6 s           | 12.1 s  |
-| 100,000 of the last 24 hours                               | 120    | 1,421 s         | 1,776 s |
-| quotes of the last 6 hours, 1 executed a minute            | 120    | 4.2 s           | 4.2 s   |
-| the same, 10 a minute, beside 500 of the last minute       | 120    | 29 s            | 29 s    |
-| the 500 beside them                                        | 120    | 15.5 s          | 23.8 s  |
+| Open transactions                                    | Budget | 99th percentile | Longest |
+| ---------------------------------------------------- | ------ | --------------- | ------- |
+| 1,000 of the last minute, which stay open            | 120    | 9.3 s           | 11.4 s  |
+| 1,000 coming and going, each open for a minute       | 120    | 17.1 s          | 23.9 s  |
+| the same                                             | 180    | 11.3 s          | 16.6 s  |
+| the same                                             | 240    | 9.1 s           | 12.7 s  |
+| 10,000 of the last minute, which stay open           | 120    | 125 s           | 146 s   |
+| the same                                             | 1,200  | 9.6 s           | 12.1 s  |
+| 100,000 of the last 24 hours                         | 120    | 1,421 s         | 1,776 s |
+| quotes of the last 6 hours, 1 executed a minute      | 120    | 4.2 s           | 4.2 s   |
+| the same, 10 a minute, beside 500 of the last minute | 120    | 29 s            | 29 s    |
+| the 500 beside them                                  | 120    | 15.5 s          | 23.8 s  |
 
 What limits it is that a page shows 100 transactions, and that the interface has no filter by the time of a change: whether an
 open transaction has changed is only seen by listing it. 100,000 take 1,000 pages, 520 s of the default budget if it had nothing
