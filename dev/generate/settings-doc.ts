@@ -76,30 +76,36 @@ and more are looked up per second.
 ## The poller
 
 One process polls for the whole group, the owner of lane 0. [What it tells, and when](events.md#what-the-poller-tells-and-when).
-So that changes of young transactions (less than 60 intervals old) are seen within about two intervals, the budget is, in calls
+So that changes of young transactions (touched less than 60 intervals ago) are seen within about two intervals, the budget is, in calls
 per minute,
 
 \`\`\`
 POLL_MAX_CALLS_PER_MINUTE = young open transactions / 100 x 60,000 / POLL_INTERVAL_MS + 20 %
 \`\`\`
 
-or + 50 % where transactions come and go all the time, for those that have ended are read beside the open ones. With less, all is seen later, and \`payments_poll_budget_wait_seconds_total\` rises by close to a second per second. In no minute are
+or + 50 % where transactions come and go all the time, for those that have ended are read beside the open ones. One that was
+touched long after its creation, an old quote that is executed, shares its page with nobody: it takes a call per interval of its
+own until it has ended, or up to 60 intervals. With less, all is seen later, and \`payments_poll_budget_wait_seconds_total\` rises by close to a second per second. In no minute are
 more calls made than the budget, look-ups apart. In virtual time, with the default interval, from a change to its observation:
 
-| Open transactions                              | Budget | 99th percentile | Longest |
-| ---------------------------------------------- | ------ | --------------- | ------- |
-| 1,000 of the last minute, which stay open      | 120    | 8.7 s           | 9.9 s   |
-| 1,000 coming and going, each open for a minute | 120    | 16.7 s          | 23.8 s  |
-| the same                                       | 180    | 10.9 s          | 17.9 s  |
-| the same                                       | 240    | 9.4 s           | 12.5 s  |
-| 10,000 of the last minute, which stay open     | 120    | 127 s           | 149 s   |
-| the same                                       | 1,200  | 9.5 s           | 12.0 s  |
-| 100,000 of the last 24 hours                   | 120    | 1,164 s         | 1,300 s |
+| Open transactions                                    | Budget | 99th percentile | Longest |
+| ---------------------------------------------------- | ------ | --------------- | ------- |
+| 1,000 of the last minute, which stay open            | 120    | 9.3 s           | 11.4 s  |
+| 1,000 coming and going, each open for a minute       | 120    | 17.1 s          | 23.9 s  |
+| the same                                             | 180    | 11.3 s          | 16.6 s  |
+| the same                                             | 240    | 9.1 s           | 12.7 s  |
+| 10,000 of the last minute, which stay open           | 120    | 125 s           | 146 s   |
+| the same                                             | 1,200  | 9.6 s           | 12.1 s  |
+| 100,000 of the last 24 hours                         | 120    | 1,421 s         | 1,776 s |
+| quotes of the last 6 hours, 1 executed a minute      | 120    | 4.2 s           | 4.2 s   |
+| the same, 10 a minute, beside 500 of the last minute | 120    | 29 s            | 29 s    |
+| the 500 beside them                                  | 120    | 15.5 s          | 23.8 s  |
 
 What limits it is that a page shows 100 transactions, and that the interface has no filter by the time of a change: whether an
 open transaction has changed is only seen by listing it. 100,000 take 1,000 pages, 520 s of the default budget if it had nothing
-else to do. Where the budget is too small for all, half of the revisits go to those that are the most overdue for their age, for
-the young are the likeliest to change, and half to those that have waited longest, so that the old do not wait without end; the
+else to do. Where the budget is too small for all, half of the revisits go to those that have waited longest, so that the old do
+not wait without end, a quarter to those that are the most overdue for their age, for the young are the likeliest to change, and a
+quarter to those that are the most overdue since they were touched; the
 rest of the budget goes to discovery, reversals and the sweep. The filter by status does not help with open ones: which of them
 have left a status is told by no page, and those that have entered one are listed with all that ever did.
 

@@ -28,6 +28,8 @@ const DURATION_MAX_MS = 1e12;
 const durationMs = z.number().min(0).max(DURATION_MAX_MS);
 const SETTINGS = z.strictObject({
   honourKeys: z.array(z.enum(COMMAND_TYPES)).optional(),
+  refuseReusedKeys: z.boolean().optional(),
+  writePointZero: z.boolean().optional(),
   quoteLifetimeMs: durationMs.optional(),
   settleMs: durationMs.optional(),
   approvalMs: durationMs.optional(),

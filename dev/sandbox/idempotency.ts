@@ -2,7 +2,13 @@
  * Answers kept by Idempotency-Key. A key belongs to one operation of one client. Looking up, performing and storing
  * happen in one turn of the event loop, so that two requests with one key can never both take effect.
  */
-import { isJsonObject, parseLossless, stringifyLossless, type JsonValue } from '../../src/records/lossless-json.ts';
+import {
+  int64ValueOf,
+  isJsonObject,
+  parseLossless,
+  stringifyLossless,
+  type JsonValue,
+} from '../../src/records/lossless-json.ts';
 import type { Reply } from './replies.ts';
 
 interface StoredReply {
@@ -12,7 +18,7 @@ interface StoredReply {
   storedAtMs: number;
 }
 
-export type Recall = { kind: 'new' } | { kind: 'stored'; reply: Reply } | { kind: 'other-request' };
+export type Recall = { kind: 'new' } | { kind: 'stored'; reply: Reply } | { kind: 'other-request'; reply: Reply };
 
 export class IdempotencyStore {
   /** In the order of storing, so that the oldest is first to go. */
@@ -25,7 +31,7 @@ export class IdempotencyStore {
     }
     const stored = this.#stored.get(key);
     if (stored === undefined) return { kind: 'new' };
-    return isSameRequest(stored.request, request) ? { kind: 'stored', reply: stored.reply } : { kind: 'other-request' };
+    return { kind: isSameRequest(stored.request, request) ? 'stored' : 'other-request', reply: stored.reply };
   }
 
   /** Keeps 2xx and 4xx answers; a 5xx is no answer to keep. */
@@ -34,7 +40,7 @@ export class IdempotencyStore {
   }
 }
 
-/** The same text, or the same JSON but for the order of fields and blanks. */
+/** The same text, or the same JSON but for the order of fields, blanks, and how integers are written. */
 function isSameRequest(left: string, right: string): boolean {
   if (left === right) return true;
   try {
@@ -49,9 +55,9 @@ function canonicalText(request: string): string {
   return request.slice(0, bodyAt) + stringifyLossless(sorted(parseLossless(request.slice(bodyAt))));
 }
 
-function sorted(value: JsonValue): JsonValue {
+function sorted(value: JsonValue): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (!isJsonObject(value)) return value;
+  if (!isJsonObject(value)) return int64ValueOf(value) ?? value;
   const names = Object.keys(value).sort();
   return Object.fromEntries(names.map((name) => [name, sorted(value[name] ?? null)]));
 }

@@ -14,6 +14,8 @@ const HELP = `The payment service's sandbox, on 127.0.0.1.
   --honour-keys LIST            operations whose Idempotency-Key is honoured, comma-separated (default: transfer-in);
                                 of ${COMMAND_TYPES.join(', ')};
                                 '' for none
+  --refuse-reused-keys          answer 409 to a known key with another request (default: as the first was answered)
+  --write-point-zero            write integers as 1000.0
   --quote-lifetime-ms MS        until a quote expires (default: 60000)
   --settle-ms MS                from execution to COMPLETED (default: 5000)
   --approval-ms MS              how long a simulated incoming payment waits PENDING (default: 5000)
@@ -49,7 +51,7 @@ async function main(): Promise<void> {
 function readOptions(): SandboxStartOptions | null {
   const values = parsedFlags();
   if (values.help === true) return null;
-  const numbers = {
+  const options = {
     port: wholeNumber('--port', values.port, 65_535),
     quoteLifetimeMs: wholeNumber('--quote-lifetime-ms', values['quote-lifetime-ms'], 1e12),
     settleMs: wholeNumber('--settle-ms', values['settle-ms'], 1e12),
@@ -60,9 +62,11 @@ function readOptions(): SandboxStartOptions | null {
     tokenId: notEmpty('--token-id', values['token-id']),
     clientSecret: notEmpty('--client-secret', values['client-secret']),
     honourKeys: values['honour-keys'] === undefined ? undefined : operations(values['honour-keys']),
+    refuseReusedKeys: values['refuse-reused-keys'],
+    writePointZero: values['write-point-zero'],
     log: values.log === true ? (line: string) => process.stdout.write(`${line}\n`) : undefined,
   };
-  return Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 function parsedFlags() {
@@ -74,6 +78,8 @@ function parsedFlags() {
         'token-id': { type: 'string' },
         'client-secret': { type: 'string' },
         'honour-keys': { type: 'string' },
+        'refuse-reused-keys': { type: 'boolean' },
+        'write-point-zero': { type: 'boolean' },
         'quote-lifetime-ms': { type: 'string' },
         'settle-ms': { type: 'string' },
         'approval-ms': { type: 'string' },

@@ -2,7 +2,7 @@
 import { parseLossless } from '../../src/records/lossless-json.ts';
 import type { Operation } from './operations.ts';
 import { readQuery } from './query.ts';
-import { errorReply, invalidInput, unchanged, type Outcome, type Reply } from './replies.ts';
+import { errorReply, invalidInput, unchanged, withPointZero, type Outcome, type Reply } from './replies.ts';
 import { createQuote } from './routes/create-quote.ts';
 import { executeQuoteById } from './routes/execute-quote.ts';
 import { listTransactions } from './routes/list-transactions.ts';
@@ -39,6 +39,7 @@ export function perform(world: World, call: Call): Reply {
     case 'stored':
       return recall.reply;
     case 'other-request':
+      if (!world.settings.refuseReusedKeys) return recall.reply;
       return errorReply(409, 'IDEMPOTENCY_KEY_REUSED', 'the Idempotency-Key was used before for another request');
     case 'new': {
       const reply = performOnce(world, call);
@@ -53,7 +54,7 @@ function performOnce(world: World, call: Call): Reply {
   if (outcome.effect !== null) {
     world.effects.countEffect(call.operation, call.idempotencyKey, outcome.effect.transactionId);
   }
-  return outcome.reply;
+  return world.settings.writePointZero ? withPointZero(outcome.reply) : outcome.reply;
 }
 
 function outcomeOf(world: World, call: Call): Outcome {

@@ -4,6 +4,10 @@ import type { CommandType } from '../../src/records/commands.ts';
 export interface Settings {
   /** Operations whose Idempotency-Key is honoured. */
   honourKeys: CommandType[];
+  /** A known Idempotency-Key with another request is answered 409; else as the first request was, as the interface says. */
+  refuseReusedKeys: boolean;
+  /** Integers of answers are written as `1000.0`, which JSON Schema takes for integers. */
+  writePointZero: boolean;
   /** From the creation of a quote to its expiry. */
   quoteLifetimeMs: number;
   /** From the execution of a quote, or from a transfer-in, to COMPLETED. */
@@ -18,6 +22,8 @@ export interface Settings {
 
 export const DEFAULT_SETTINGS: Settings = {
   honourKeys: ['transfer-in'],
+  refuseReusedKeys: false,
+  writePointZero: false,
   quoteLifetimeMs: 60_000,
   settleMs: 5000,
   approvalMs: 5000,

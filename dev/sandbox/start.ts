@@ -16,6 +16,10 @@ export interface SandboxStartOptions {
   clientSecret?: string;
   /** Operations whose Idempotency-Key is honoured; transfer-in alone by default. */
   honourKeys?: readonly CommandType[];
+  /** A known key with another request is answered 409; by default as the first request was. */
+  refuseReusedKeys?: boolean;
+  /** Integers of answers are written as `1000.0`. */
+  writePointZero?: boolean;
   quoteLifetimeMs?: number;
   settleMs?: number;
   approvalMs?: number;
@@ -50,6 +54,8 @@ export async function startSandbox(options: SandboxStartOptions = {}): Promise<R
   const sandbox = new Sandbox({
     settings: {
       honourKeys: [...(options.honourKeys ?? DEFAULT_SETTINGS.honourKeys)],
+      refuseReusedKeys: options.refuseReusedKeys ?? DEFAULT_SETTINGS.refuseReusedKeys,
+      writePointZero: options.writePointZero ?? DEFAULT_SETTINGS.writePointZero,
       quoteLifetimeMs: options.quoteLifetimeMs ?? DEFAULT_SETTINGS.quoteLifetimeMs,
       settleMs: options.settleMs ?? DEFAULT_SETTINGS.settleMs,
       approvalMs: options.approvalMs ?? DEFAULT_SETTINGS.approvalMs,

@@ -1,6 +1,6 @@
 /** The shapes of request bodies' fields, as strict as the interface: every problem is listed, nothing is converted. */
 import { z } from 'zod';
-import { int64Of, isJsonObject } from '../../src/records/lossless-json.ts';
+import { int64ValueOf, isJsonObject } from '../../src/records/lossless-json.ts';
 import { isCurrencyCode } from './currencies.ts';
 import type { Problem } from './replies.ts';
 
@@ -24,9 +24,9 @@ export function check<Value>(schema: z.ZodType<Value>, body: unknown): Checked<V
 const MESSAGE_MAX_LENGTH = 200;
 const ID_MAX_LENGTH = 200;
 
-/** An int64 as a JSON integer: no fraction, no exponent. */
+/** An int64 as JSON Schema reads integers: `1000.0` and `1e3` are 1000. */
 const int64 = z.unknown().transform((value, context) => {
-  const integer = int64Of(value);
+  const integer = int64ValueOf(value);
   if (integer !== null) return integer;
   context.addIssue({ code: 'custom', message: 'must be an integer that fits 64 bits' });
   return z.NEVER;

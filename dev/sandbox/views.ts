@@ -53,13 +53,20 @@ export function transactionView(transaction: Transaction): object {
       ? {}
       : { counterpartyInformation: transaction.counterpartyInformation }),
     ...(status === 'CREATED' ? {} : { reconciliationInstructions: { reference: transaction.reference } }),
-    ...(price === null
-      ? {}
-      : { exchangeRate: decimal(price.exchangeRate), fees: price.fees, rateDetails: transactionRateDetails(price) }),
+    ...(price === null ? {} : { exchangeRate: decimal(price.exchangeRate), fees: price.fees }),
+    rateDetails: price === null ? INCOMING_RATE_DETAILS : transactionRateDetails(price),
     ...(transaction.quoteId === null ? {} : { quoteId: transaction.quoteId }),
     ...(transaction.failureReason === null ? {} : { failureReason: transaction.failureReason }),
   };
 }
+
+/** Incoming payments arrive as they were sent, without a fee. */
+const INCOMING_RATE_DETAILS = {
+  serviceApiMultiplier: 1,
+  serviceApiFixedFee: 0,
+  serviceApiVariableFeeRate: 0,
+  serviceApiVariableFeeAmount: 0,
+};
 
 function transactionRateDetails(price: Price): object {
   return {

@@ -5,12 +5,14 @@
  *   node proofs/bench/poller.ts [--json]
  *
  * The transactions are open all the time, created over the last minutes or hours, and change at random instants; or they
- * come and go, a quarter of them made by others, so that as many are open at any time.
+ * come and go, a quarter of them made by others, so that as many are open at any time. Where some are executed, those are of
+ * the hours before the measurement, and their delay is that from COMPLETED, ten seconds after the execution.
  *
  * Names of scenes, or parts of them, choose among them.
  */
 import { spreadOf } from '../spread.ts';
 import { SimulatedService, PLAIN_MANNER, type Change, type Payment } from '../../test/status/simulated-service.ts';
+import type { Observation } from '../../src/status/observation.ts';
 import { PollerWorld, SETTINGS } from '../../test/status/poller-world.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
@@ -30,10 +32,24 @@ interface Scene {
   callsPerMinuteMax: number;
   /** They come and go, each open for so long. */
   lifeMs?: number;
+  /** So many quotes a minute, created over the hours before, are executed by commands. */
+  executedPerMinute?: number;
 }
+
+/** Of those that are executed: created over so long, and COMPLETED after so long. */
+const EXECUTED_CREATED_OVER_MS = 360 * MINUTE_MS;
+const EXECUTED_SETTLE_MS = 10_000;
 
 const SCENES: Scene[] = [
   { name: '100 young', open: 100, createdOverMs: MINUTE_MS, measuredMs: 10 * MINUTE_MS, callsPerMinuteMax: 120 },
+  ...[1, 10, 60].map((executedPerMinute) => ({
+    name: `500 young, ${executedPerMinute} old executed a minute`,
+    open: 500,
+    createdOverMs: MINUTE_MS,
+    measuredMs: 10 * MINUTE_MS,
+    callsPerMinuteMax: 120,
+    executedPerMinute,
+  })),
   { name: '1,000 young', open: 1_000, createdOverMs: MINUTE_MS, measuredMs: 5 * MINUTE_MS, callsPerMinuteMax: 120 },
   ...[120, 180, 240, 300].map((callsPerMinuteMax) => ({
     name: `1,000 coming and going, ${callsPerMinuteMax} calls`,
@@ -88,6 +104,9 @@ interface Figures {
   delayP50Seconds: number;
   delayP99Seconds: number;
   delayMaxSeconds: number;
+  executedP50Seconds: number;
+  executedP99Seconds: number;
+  executedMaxSeconds: number;
   callsPerMinute: number;
   callsInAnyMinuteMax: number;
   cpuSecondsPerHour: number;
@@ -100,6 +119,24 @@ function standing({ createdOverMs, measuredMs, open }: Scene, measuredFromMs: nu
     const changedMs = measuredFromMs + Math.floor(random() * measuredMs * SEEN_SHARE);
     const changes: [Change, ...Change[]] = [change(createdMs, 'PENDING'), change(changedMs, 'PROCESSING')];
     return { id: `Transaction:${index}`, changes };
+  });
+}
+
+/** Old ones, each executed at some instant of the measurement. */
+function executed(
+  { executedPerMinute = 0, measuredMs }: Scene,
+  measuredFromMs: number,
+  random: () => number,
+): Payment[] {
+  return Array.from({ length: Math.floor((executedPerMinute * measuredMs) / MINUTE_MS) }, (_, index) => {
+    const createdMs = START_MS - Math.floor(random() * EXECUTED_CREATED_OVER_MS);
+    const executedMs = measuredFromMs + Math.floor(random() * measuredMs * SEEN_SHARE);
+    const changes: [Change, ...Change[]] = [
+      change(createdMs, 'PENDING'),
+      change(executedMs, 'PROCESSING'),
+      change(executedMs + EXECUTED_SETTLE_MS, 'COMPLETED'),
+    ];
+    return { id: `Transaction:executed-${index}`, changes };
   });
 }
 
@@ -130,7 +167,8 @@ async function measure(scene: Scene): Promise<Figures> {
   const payments = isStanding
     ? standing(scene, measuredFromMs, random)
     : comingAndGoing(scene.open, lifeMs, endMs, random);
-  const service = new SimulatedService(payments, PLAIN_MANNER);
+  const old = executed(scene, measuredFromMs, random);
+  const service = new SimulatedService([...payments, ...old], PLAIN_MANNER);
   const world = new PollerWorld({
     settings: { ...SETTINGS, callsPerMinuteMax: scene.callsPerMinuteMax },
     startMs: START_MS,
@@ -138,21 +176,28 @@ async function measure(scene: Scene): Promise<Figures> {
   });
   // What the answers of our own commands show.
   const isOurs = (index: number): boolean => isStanding || index % OTHERS_EVERY !== 0;
-  for (const [index, payment] of payments.entries()) {
-    if (!isOurs(index)) continue;
-    const createdMs = payment.changes[0].atMs;
-    world.time.at(createdMs + 50, () => {
+  const commanded = (atMs: number, key: string, seen: Pick<Observation, 'transaction' | 'quote'>): void =>
+    world.time.at(atMs + 50, () => {
       world.commit({
-        transaction: service.view(payment, createdMs),
-        quote: null,
-        requestBeganMs: createdMs - 20,
-        requestEndedMs: createdMs + 20,
+        ...seen,
+        requestBeganMs: atMs - 20,
+        requestEndedMs: atMs + 20,
         observedBy: 'COMMAND',
         observer: 'lanes',
-        commandKey: payment.id,
+        commandKey: key,
         carried: {},
       });
     });
+  for (const [index, payment] of payments.entries()) {
+    const createdMs = payment.changes[0].atMs;
+    if (isOurs(index)) commanded(createdMs, payment.id, { transaction: service.view(payment, createdMs), quote: null });
+  }
+  for (const payment of old) {
+    const [created, began] = payment.changes;
+    commanded(created.atMs, payment.id, { transaction: service.view(payment, created.atMs), quote: null });
+    if (began !== undefined) {
+      commanded(began.atMs, `${payment.id}.execute`, { transaction: null, quote: service.executedQuote(payment) });
+    }
   }
   // Long enough to be at its usual pace; the hours before it would show nothing else.
   await world.time.runUntil(Math.max(START_MS, measuredFromMs - WARM_UP_MS));
@@ -168,6 +213,14 @@ async function measure(scene: Scene): Promise<Figures> {
       Number(observedAt),
     ]),
   );
+  const delaysOf = (changes: readonly { atMs: number; key: string }[]): number[] =>
+    changes.flatMap(({ atMs, key }) => {
+      const seen = seenMs.get(key);
+      return seen === undefined ? [] : [seen - atMs];
+    });
+  const executedDelay = spreadOf(
+    delaysOf(old.map(({ changes, id }) => ({ atMs: changes.at(-1)!.atMs, key: `${id} COMPLETED` }))),
+  );
   const measuredToMs = measuredFromMs + scene.measuredMs * SEEN_SHARE;
   const changes = payments.flatMap(({ changes, id }, index) =>
     changes
@@ -175,10 +228,7 @@ async function measure(scene: Scene): Promise<Figures> {
       .filter(({ atMs }) => atMs >= measuredFromMs && atMs <= measuredToMs)
       .map(({ atMs, status }) => ({ atMs, key: `${id} ${status}` })),
   );
-  const delays = changes.flatMap(({ atMs, key }) => {
-    const seen = seenMs.get(key);
-    return seen === undefined ? [] : [seen - atMs];
-  });
+  const delays = delaysOf(changes);
   const delay = spreadOf(delays);
   const calls = world.callTimes.filter((atMs) => atMs >= measuredFromMs);
   return {
@@ -188,6 +238,9 @@ async function measure(scene: Scene): Promise<Figures> {
     delayP50Seconds: delay.p50 / 1000,
     delayP99Seconds: delay.p99 / 1000,
     delayMaxSeconds: delay.max / 1000,
+    executedP50Seconds: executedDelay.p50 / 1000,
+    executedP99Seconds: executedDelay.p99 / 1000,
+    executedMaxSeconds: executedDelay.max / 1000,
     callsPerMinute: Math.round((calls.length / scene.measuredMs) * MINUTE_MS * 10) / 10,
     callsInAnyMinuteMax: mostInAMinute(world.callTimes),
     cpuSecondsPerHour: Math.round(((cpu.user + cpu.system) / 1e6 / scene.measuredMs) * 3_600_000),
@@ -224,6 +277,9 @@ for (const scene of SCENES) {
   else {
     console.log(
       `${figures.scene.padEnd(34)} delay p50 ${figures.delayP50Seconds} s, p99 ${figures.delayP99Seconds} s, max ${figures.delayMaxSeconds} s; ` +
+        (scene.executedPerMinute === undefined
+          ? ''
+          : `executed p50 ${figures.executedP50Seconds} s, p99 ${figures.executedP99Seconds} s, max ${figures.executedMaxSeconds} s; `) +
         `unseen ${figures.unseen}; ${figures.callsPerMinute} calls a minute, most ${figures.callsInAnyMinuteMax}; CPU ${figures.cpuSecondsPerHour} s an hour`,
     );
   }

@@ -1,5 +1,5 @@
 /** How an answer to GET /transactions is read: a page, or why there is none. */
-import { int64Of, isJsonObject } from '../records/lossless-json.ts';
+import { int64ValueOf, isJsonObject } from '../records/lossless-json.ts';
 import type { Transaction } from '../records/types.ts';
 import { statusClass } from './http-status.ts';
 import { parsedOrUndefined, redirectReason, retryAfterMsOf, UNAUTHORIZED } from './reading.ts';
@@ -70,7 +70,7 @@ function readPage(answer: Extract<Answer, { kind: 'response' }>): ListReading {
     data,
     hasMore,
     nextCursor,
-    totalCount: int64Of(page['totalCount']),
+    totalCount: int64ValueOf(page['totalCount']),
     warnings: warnings.slice(0, PAGE_WARNINGS_MAX),
   };
 }

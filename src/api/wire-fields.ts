@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import {
-  int64Of,
+  int64ValueOf,
   isJsonObject,
   isRawNumber,
   stringifyLossless,
@@ -34,9 +34,9 @@ const WARNINGS_MAX = 20;
 const number = z.custom<RawNumber>(isRawNumber);
 
 export const text: Field<string> = scalar(z.string(), 'text');
-/** bigint. */
+/** bigint; a service may write integers as `1000.0`. */
 export const int64: Field<bigint> = scalar(
-  number.transform(int64Of).refine((value) => value !== null),
+  number.transform(int64ValueOf).refine((value) => value !== null),
   'a 64-bit integer',
 );
 /** A double that is a 32-bit integer. */

@@ -25,6 +25,7 @@ const platformJson = JSON as unknown as {
 
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
+const INT64_DIGITS_MAX = 19;
 
 /**
  * Finds a number that the platform would write otherwise than it stands, or may: anything but integers of up to 15 digits
@@ -98,9 +99,28 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
-/** The int64 that a JSON number stands for, or null if it has a fraction, an exponent or too many digits. */
+/** The int64 that a JSON number is written as; null if it has a fraction, an exponent or too many digits. */
 export function int64Of(value: unknown): bigint | null {
   if (!isRawNumber(value) || !/^-?\d{1,19}$/.test(value.rawJSON)) return null;
   const integer = BigInt(value.rawJSON);
   return integer >= INT64_MIN && integer <= INT64_MAX ? integer : null;
+}
+
+/** Longer numbers are nobody's amounts. */
+const NUMBER_LENGTH_MAX = 100;
+
+/** The int64 that is a JSON number's value, however it is written, as JSON Schema reads integers: `1000.0` and `1e3` are 1000. */
+export function int64ValueOf(value: unknown): bigint | null {
+  if (!isRawNumber(value) || value.rawJSON.length > NUMBER_LENGTH_MAX) return null;
+  const plain = int64Of(value);
+  if (plain !== null) return plain;
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(value.rawJSON) ?? [];
+  const digits = `${whole}${fraction}`.replace(/^0+/, '').replace(/0+$/, '');
+  if (digits === '') return whole === '' ? null : 0n;
+  // What was cut off at the end belongs to the places of the number.
+  const endingZeros = /0*$/.exec(`${whole}${fraction}`)?.[0].length ?? 0;
+  const places = Number(exponent) - fraction.length + endingZeros;
+  if (places < 0 || digits.length + places > INT64_DIGITS_MAX) return null;
+  return int64Of(platformJson.rawJSON(`${sign}${digits}${'0'.repeat(places)}`));
 }

@@ -35,7 +35,7 @@ const UNKNOWN_PROGRESS = 1;
 /** What the answer says of the quote itself. `state` is that before the observation's transaction is taken in. */
 export function reduceOwnQuote(state: TransactionState, observation: Observation): QuoteReduction {
   const { quote } = observation;
-  const known = withQuoteId(state, observation);
+  const known = withQuote(state, observation);
   if (quote?.status == null || quote.status === known.quoteStatus) return { state: known, events: [] };
   const step = progressOf(quote.status) - progressOf(known.quoteStatus);
   const isNews = known.quoteIsDerived
@@ -80,7 +80,9 @@ function changeQuote(
 }
 
 /** The quote's id comes with the quote, or among the fields that the service adds to an outgoing transaction. */
-function withQuoteId(state: TransactionState, { quote, transaction }: Observation): TransactionState {
+function withQuote(before: TransactionState, { quote, transaction }: Observation): TransactionState {
+  // The two are made together: it tells where to look for the transaction until that has been seen.
+  const state = { ...before, createdAt: before.createdAt ?? quote?.createdAt ?? null };
   const quoteId = quote?.id ?? state.quoteId ?? quoteIdAmong(transaction?.otherFieldsJson ?? null);
   const quoteExpiresAt = quote?.expiresAt ?? state.quoteExpiresAt;
   if (state.quoteId === null || quoteId === state.quoteId) return { ...state, quoteId, quoteExpiresAt };

@@ -93,10 +93,15 @@ function orderOf(state: TransactionState, observation: Observation): 'newer' | '
 function horizonOf(state: TransactionState, observation: Observation): Partial<TransactionState> {
   return {
     updatedAt: observation.transaction?.updatedAt ?? state.updatedAt,
-    createdAt: state.createdAt ?? observation.transaction?.createdAt ?? null,
+    createdAt: createdAtOf(state, observation.transaction?.createdAt ?? null),
     seenBeganMs: Math.max(observation.requestBeganMs, state.seenBeganMs),
     seenEndedMs: Math.max(observation.requestEndedMs, state.seenEndedMs),
     seenBy: observation.observer,
     unclearSinceMs: null,
   };
+}
+
+/** As first shown by the transaction itself; before, its quote's. */
+function createdAtOf(state: TransactionState, own: string | null): string | null {
+  return state.status === null ? (own ?? state.createdAt) : (state.createdAt ?? own);
 }

@@ -10,7 +10,7 @@ export interface TransactionState {
   readonly updatedAt: string | null;
   /** The last status seen that shows that a payment was carried out, or rejected: also where the service takes it back. */
   readonly effectStatus: string | null;
-  /** As the service says; where the poller looks for it. */
+  /** As the service says, of its quote until the transaction has been seen; where the poller looks for it. */
   readonly createdAt: string | null;
   /** When a terminal status was first observed; null while it is open. Another terminal status begins anew. */
   readonly terminalSinceMs: number | null;

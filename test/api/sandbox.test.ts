@@ -207,3 +207,21 @@ describe('what a reading lets one conclude about effects', () => {
     expect(await effectsOf('late')).toMatchObject({ calls: 2, effects: 1 });
   });
 });
+
+test('a service that writes integers as 1000.0 is read as one that writes 1000', async () => {
+  await control('settings', { writePointZero: true });
+  const transfer = await perform(transferIn);
+  expect(transfer).toMatchObject({
+    kind: 'accepted',
+    warnings: [],
+    transaction: {
+      receivedAmount: { amount: 12_345n, currency: { decimals: 2, otherFieldsJson: null }, otherFieldsJson: null },
+    },
+  });
+  expect(await perform(createQuote)).toMatchObject({
+    kind: 'accepted',
+    warnings: [],
+    quote: { totalSendingAmount: expect.any(BigInt) as bigint, feesIncluded: expect.any(BigInt) as bigint },
+  });
+  expect(await api.listTransactions({})).toMatchObject({ kind: 'page', warnings: [], totalCount: 2n });
+});

@@ -153,6 +153,20 @@ describe('what the service adds or changes', () => {
     });
   });
 
+  test('integers are read however they are written', () => {
+    const read = quote(
+      '{"id":"Q","totalSendingAmount":9223372036854775807.0,"totalReceivingAmount":1e3,"feesIncluded":-0.0,"sendingCurrency":{"decimals":2.0}}',
+    );
+    expect(read?.value).toMatchObject({
+      totalSendingAmount: 9223372036854775807n,
+      totalReceivingAmount: 1000n,
+      feesIncluded: 0n,
+      sendingCurrency: { decimals: 2, otherFieldsJson: null },
+      otherFieldsJson: null,
+    });
+    expect(read?.warnings.join()).not.toContain('integer');
+  });
+
   test('a field of the wrong type is null, kept as received, and named by its path', () => {
     const read = quote(
       '{"id":"Q","status":5,"totalSendingAmount":"12","feesIncluded":1.5,"exchangeRate":{"n":1},"source":"x","sendingCurrency":{"decimals":2.5},"paymentInstructions":{}}',

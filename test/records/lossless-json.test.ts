@@ -1,7 +1,13 @@
-/** Parsing is the same with and without asking the platform for each number. */
+/** Parsing is the same with and without asking the platform for each number; and what an integer is. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { JsonMeaningError, parseLossless, parseUnambiguous } from '../../src/records/lossless-json.ts';
+import {
+  int64Of,
+  int64ValueOf,
+  JsonMeaningError,
+  parseLossless,
+  parseUnambiguous,
+} from '../../src/records/lossless-json.ts';
 
 const platformJson = JSON as unknown as {
   rawJSON(text: string): object;
@@ -144,4 +150,38 @@ test('text of many delimiters, digits and spaces takes time in proportion', () =
     parseLossless(from);
     expect(performance.now() - start).toBeLessThan(2_000);
   }
+});
+
+test.each([
+  ['1000', 1000n],
+  ['1000.0', 1000n],
+  ['-1000.000', -1000n],
+  ['1e3', 1000n],
+  ['1.5E+1', 15n],
+  ['1200e-2', 12n],
+  ['0.0', 0n],
+  ['-0', 0n],
+  ['0e400', 0n],
+  ['9223372036854775807.0', 9223372036854775807n],
+  ['-9223372036854775808.0', -9223372036854775808n],
+])('%s has the value of an integer', (text, value) => {
+  expect(int64ValueOf(parseLossless(text))).toBe(value);
+});
+
+test.each([
+  '1000.5',
+  '0.1',
+  '1e-1',
+  '9223372036854775808.0',
+  '1e19',
+  '1e400',
+  '1e99999999999999999999',
+  `1.${'0'.repeat(99)}`,
+])('%s does not', (text) => {
+  expect(int64ValueOf(parseLossless(text))).toBeNull();
+});
+
+test('what is no number has no value of an integer, and what is not written as an integer is none for commands', () => {
+  for (const text of ['"5"', 'null', 'true', '[]', '{}']) expect(int64ValueOf(parseLossless(text))).toBeNull();
+  for (const text of ['1000.0', '1e3']) expect(int64Of(parseLossless(text))).toBeNull();
 });

@@ -48,6 +48,8 @@ describe('the command line', () => {
         '100',
         '--honour-keys',
         'create-quote,execute-quote',
+        '--refuse-reused-keys',
+        '--write-point-zero',
       );
       const baseUrl = await baseUrlOf(sandbox);
       expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/2025-10-13$/);
@@ -62,6 +64,8 @@ describe('the command line', () => {
         settleMs: 100,
         honourKeys: ['create-quote', 'execute-quote'],
         quoteLifetimeMs: 60_000,
+        refuseReusedKeys: true,
+        writePointZero: true,
       });
       sandbox.child.kill(signal);
       expect(await sandbox.ended).toBe(0);

@@ -218,3 +218,18 @@ describe('failures on demand', () => {
     );
   });
 });
+
+test('every incoming payment shows the rate details of a transaction', async () => {
+  const sandbox = await sandboxForTest();
+  const rateDetails = {
+    serviceApiMultiplier: 1,
+    serviceApiFixedFee: 0,
+    serviceApiVariableFeeRate: 0,
+    serviceApiVariableFeeAmount: 0,
+  };
+  expect((await sandbox.transferIn()).body.rateDetails).toEqual(rateDetails);
+  const { body } = await sandbox.receive();
+  expect(body.rateDetails).toEqual(rateDetails);
+  expect((await sandbox.post(`/transactions/${body.id}/reject`)).body.rateDetails).toEqual(rateDetails);
+  expect((await sandbox.transaction(body.id)).rateDetails).toEqual(rateDetails);
+});

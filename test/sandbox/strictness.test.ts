@@ -18,7 +18,21 @@ describe('bodies that the interface does not allow are 400', () => {
   const withAmount = (name: string, literal: string, fields: Fields): string => {
     return JSON.stringify({ ...fields, [name]: undefined }).replace(/}$/, `,"${name}":${literal}}`);
   };
-  const badNumbers = ['0', '-1', '1.5', '1.0', '1e3', '9223372036854775808', '"5"', 'null', 'true', '[]', '{}'];
+  const badNumbers = [
+    '0',
+    '-1',
+    '1.5',
+    '1.05e1',
+    '0.0',
+    '9223372036854775808',
+    '1e19',
+    '1e-1',
+    '"5"',
+    'null',
+    'true',
+    '[]',
+    '{}',
+  ];
   const cases: [string, string, unknown][] = [
     ...badNumbers.map((literal): [string, string, unknown] => [
       `lockedCurrencyAmount ${literal}`,
@@ -137,6 +151,18 @@ describe('bodies that the interface does not allow are 400', () => {
       expect((await sandbox.post(`/transactions/${body.id}/reject`, bad)).status).toBe(400);
     }
   });
+});
+
+test.each(['5.0', '0.5e1', '50e-1'])('the amount %s is the integer 5, as JSON Schema says', async (literal) => {
+  const sandbox = await sandboxForTest();
+  const bodyOf = (fields: Fields, name: string): string =>
+    JSON.stringify({ ...fields, [name]: 12321 }).replace('12321', literal);
+  const transfer = await sandbox.post('/transfer-in', bodyOf(TRANSFER, 'amount'));
+  expect(transfer).toMatchObject({ status: 201, body: { receivedAmount: { amount: 5 } } });
+  const quote = await sandbox.post('/quotes', bodyOf(quoteRequest(), 'lockedCurrencyAmount'));
+  expect(quote).toMatchObject({ status: 201, body: { totalSendingAmount: 5 } });
+  const received = await sandbox.post('/sandbox/uma/receive', bodyOf(RECEIVE, 'receivingCurrencyAmount'));
+  expect(received).toMatchObject({ status: 200, body: { receivedAmount: { amount: 5 } } });
 });
 
 test('query parameters that the interface does not allow are 400', async () => {

@@ -4,7 +4,7 @@
  * transactions come or leave the filter while they are read.
  */
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
-import type { Transaction } from '../../src/records/types.ts';
+import type { Quote, Transaction } from '../../src/records/types.ts';
 
 export interface Change {
   atMs: number;
@@ -85,6 +85,12 @@ export class SimulatedService {
     };
   }
 
+  /** What the execution of an outgoing payment's quote answers. */
+  executedQuote(payment: Payment): Quote {
+    const createdAt = this.#manner.hasCreatedAt ? this.#text(payment.changes[0].atMs) : null;
+    return { ...EMPTY_QUOTE, id: `Quote:${payment.id}`, status: 'PROCESSING', transactionId: payment.id, createdAt };
+  }
+
   #theirs(ms: number): number {
     return ms + this.#manner.clockAheadMs;
   }
@@ -135,5 +141,24 @@ const EMPTY: Transaction = {
   reconciliationInstructions: null,
   rateDetails: null,
   failureReason: null,
+  otherFieldsJson: null,
+};
+
+const EMPTY_QUOTE: Quote = {
+  id: '',
+  status: null,
+  createdAt: null,
+  expiresAt: null,
+  source: null,
+  destination: null,
+  sendingCurrency: null,
+  receivingCurrency: null,
+  totalSendingAmount: null,
+  totalReceivingAmount: null,
+  exchangeRate: null,
+  feesIncluded: null,
+  transactionId: null,
+  paymentInstructions: null,
+  rateDetails: null,
   otherFieldsJson: null,
 };

@@ -13,7 +13,8 @@ import { CLOCKS_MS, PollDiscovery } from './discovery.ts';
 import { unionOf, type PollRecord, type TimeRange } from './record.ts';
 import { PAGE_LIMIT, PollScan } from './scan.ts';
 import { PollWalk } from './walk.ts';
-import { LATE_AFTER_MS, type Cluster, type PollWatch } from './watch.ts';
+import type { Cluster } from './turns.ts';
+import { LATE_AFTER_MS, type PollWatch } from './watch.ts';
 
 export type PollWorkKind = 'discovery' | 'revisit' | 'catch-up' | 'reversals' | 'sweep';
 
@@ -51,6 +52,8 @@ const SWEEP_PACE_CALLS = 4;
 const REVERSALS_PACE_CALLS = 5;
 /** Revisits are planned anew this often within an interval. */
 const PLANS_PER_INTERVAL = 4;
+/** Revisits planned at a time: about two clusters of neighbours, or so many that stand alone; more where the budget is large. */
+const PLAN_CALLS_MIN = 20;
 const MERGE_GAP_MAX_MS = 600_000;
 const MERGE_GAP_MIN_MS = 1_000;
 
@@ -178,8 +181,10 @@ export class PollAgenda {
   #revisitScan(nowMs: number): PollScan | null {
     if (this.#revisit !== null) return this.#revisit.scan;
     if (this.#revisits.length === 0 && nowMs >= this.#planMs) {
-      this.#planMs = nowMs + this.#options.intervalMs / PLANS_PER_INTERVAL;
-      this.#revisits = this.#options.watch.due(nowMs, this.#mergeGapMs());
+      const planMs = this.#options.intervalMs / PLANS_PER_INTERVAL;
+      this.#planMs = nowMs + planMs;
+      const callsMax = Math.max(PLAN_CALLS_MIN, (2 * planMs) / this.#options.callMs);
+      this.#revisits = this.#options.watch.due(nowMs, this.#mergeGapMs(), callsMax);
     }
     const cluster = this.#revisits.shift();
     if (cluster === undefined) return null;
