@@ -1,6 +1,6 @@
 /** A checker that sees nothing proves nothing: each kind of wrong is put into evidence that is right, and must be told. */
 import { expect, test } from 'vitest';
-import type { CommandResult } from '../../src/records/types.ts';
+import type { CommandResult } from '../../src/client/index.ts';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../../test/support/commands.ts';
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ResultEvent, TransactionEvent } from '../../test/support/journal.ts';

@@ -51,7 +51,7 @@ export async function prepareCommands(stack: Stack, count: number): Promise<Kill
       fields: execution,
       subject: execution.quoteId,
       account: accountOf(executeKey),
-      effectAmount: -createQuoteOf(executeKey).lockedCurrencyAmount,
+      effectAmount: -BigInt(createQuoteOf(executeKey).lockedCurrencyAmount),
     });
     const rejectKey = `reject-${index}`;
     const rejection = await rejectionOf(stack, rejectKey);

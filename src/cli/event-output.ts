@@ -1,5 +1,5 @@
 /** Results and status events, as a JSON document with all digits or as a line for an operator. */
-import type { PaymentEvent } from '../client/subscription.ts';
+import type { PaymentEvent } from '../client/events.ts';
 import type { CommandResult, Quote, Transaction } from '../records/types.ts';
 import { amountText, currencyAmountText } from './amount-text.ts';
 

@@ -9,6 +9,7 @@ import { addDeadLettersCommand } from './commands/dead-letters.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addLagCommand } from './commands/lag.ts';
 import { addLedgerCommand } from './commands/ledger.ts';
+import { addMirrorCommand } from './commands/mirror.ts';
 import { addPublishCommand } from './commands/publish.ts';
 import { addResolveCommand } from './commands/resolve.ts';
 import { addResultsCommand } from './commands/results.ts';
@@ -44,6 +45,7 @@ ${exitCodeTable()}`,
   addShowCommand(program);
   addResultsCommand(program);
   addStatusShowCommand(program);
+  addMirrorCommand(program);
   addTransactionsCommand(program);
   addLagCommand(program);
   addLedgerCommand(program);

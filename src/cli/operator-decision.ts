@@ -6,14 +6,15 @@
  * up -> readers and publisher are closed. All three belong to one call of `submitDecision`.
  */
 import { randomUUID } from 'node:crypto';
+import type { CommandResult, Envelope } from '../client/events.ts';
 import { createRegistry, type ClientSettings } from '../client/settings.ts';
-import { subscribe, type Envelope } from '../client/subscription.ts';
+import { subscribe } from '../client/subscription.ts';
 import { openTopicReader, type TopicRecord } from '../consumers/outside/topic-reader.ts';
 import { RecordPublisher, type PublishedAt } from '../producers/outside/record-publisher.ts';
 import { AVRO_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { RECORD_NAMESPACE } from '../records/schemas.ts';
 import { topicNames } from '../records/topics.ts';
-import type { CommandResult, OperatorDecision } from '../records/types.ts';
+import type { OperatorDecision } from '../records/types.ts';
 import { CLI_RETRY, cliKafka } from './context.ts';
 
 export type DecidedResult = Envelope & { kind: 'result'; value: CommandResult };

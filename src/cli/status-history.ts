@@ -1,6 +1,7 @@
 /** The history of one payment: the changes of its transaction and of its quote, in one list. */
+import type { PaymentEvent, Stream } from '../client/events.ts';
 import type { ClientSettings } from '../client/settings.ts';
-import { subscribe, type PaymentEvent, type Stream } from '../client/subscription.ts';
+import { subscribe } from '../client/subscription.ts';
 import { CLI_RETRY, untilInterrupted } from './context.ts';
 import type { Output } from './output.ts';
 

@@ -7,13 +7,18 @@ type OptionalName<Fields> = {
   [Name in keyof Fields]-?: null extends Fields[Name] ? Name : boolean extends Fields[Name] ? Name : never;
 }[keyof Fields];
 
-type Input<Value> = Value extends bigint | string | boolean | number | null
-  ? Value
-  : Value extends Record<string, string>
+type Input<Value> = Value extends bigint
+  ? bigint | number
+  : Value extends string | boolean | null
     ? Value
-    : { [Name in Exclude<keyof Value, OptionalName<Value>>]: Input<Value[Name]> } & {
-        [Name in OptionalName<Value>]?: Input<Value[Name]> | undefined;
-      };
+    : Value extends Record<string, string>
+      ? Value
+      : { [Name in Exclude<keyof Value, OptionalName<Value>>]: Input<Value[Name]> } & {
+          [Name in OptionalName<Value>]?: Input<Value[Name]> | undefined;
+        };
 
-/** Fields of a command as a publisher writes them; amounts are bigint, in the smallest unit of their currency. */
+/**
+ * Fields of a command as a publisher writes them. Amounts are in the smallest unit of their currency: a bigint, or a number
+ * that is a safe integer.
+ */
 export type CommandInput<Type extends CommandType> = Input<CommandFields[Type]>;

@@ -5,21 +5,23 @@
  * result. So whoever does not know whether a publication arrived publishes it again.
  */
 import { randomUUID } from 'node:crypto';
-import { createKafka, PATIENT_RETRY } from '../producers/kafka-client.ts';
+import { PATIENT_RETRY } from '../producers/kafka-client.ts';
 import { RecordPublisher } from '../producers/outside/record-publisher.ts';
 import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { readCommandFields, type FieldProblem } from '../records/command-fields.ts';
 import { COMMAND_RECORDS, COMMAND_VALUE_BYTES_MAX, type CommandType } from '../records/commands.ts';
 import { keyProblem } from '../records/keys.ts';
 import { stringifyLossless } from '../records/lossless-json.ts';
-import type { RecordRegistry } from '../records/registry.ts';
+import { RegistryError, type RecordRegistry } from '../records/registry.ts';
 import { RECORD_NAMESPACE } from '../records/schemas.ts';
 import { topicNames, type TopicNames } from '../records/topics.ts';
+import { withBigints } from './amounts.ts';
 import type { CommandInput } from './command-input.ts';
-import { createRegistry, type ClientSettings } from './settings.ts';
+import { clientKafka } from './connection.ts';
+import { registryOf, type PublisherSettings } from './settings.ts';
 
 export interface PublishOptions {
-  /** `avro` (the default) needs the schemas to be registered; `json` needs no registry. */
+  /** `avro` (the default where the settings have a registry) needs the schemas to be registered; `json` needs no registry. */
   contentType?: 'avro' | 'json';
   /** The instant after which no call may start. */
   expiresAt?: Date;
@@ -65,22 +67,23 @@ export interface PublisherOptions {
 
 export class PaymentCommandPublisher {
   readonly #topics: TopicNames;
-  readonly #registry: RecordRegistry;
+  /** Null: none is set, and JSON is published. */
+  readonly #registry: RecordRegistry | null;
   readonly #records: RecordPublisher;
 
-  private constructor(topics: TopicNames, registry: RecordRegistry, records: RecordPublisher) {
+  private constructor(topics: TopicNames, registry: RecordRegistry | null, records: RecordPublisher) {
     this.#topics = topics;
     this.#registry = registry;
     this.#records = records;
   }
 
   /** @throws the Kafka client's error when no broker answers */
-  static async connect(settings: ClientSettings, options: PublisherOptions = {}): Promise<PaymentCommandPublisher> {
+  static async connect(settings: PublisherSettings, options: PublisherOptions = {}): Promise<PaymentCommandPublisher> {
     const retry = options.retry ?? PATIENT_RETRY;
     const topics = topicNames(settings.TOPIC_PREFIX);
-    const kafka = createKafka(settings, 'payment-command-publisher', { retry });
+    const kafka = clientKafka(settings, 'payment-command-publisher', retry);
     const records = await RecordPublisher.connect(kafka, Object.values(topics.commands), retry);
-    return new PaymentCommandPublisher(topics, createRegistry(settings), records);
+    return new PaymentCommandPublisher(topics, registryOf(settings), records);
   }
 
   /**
@@ -107,18 +110,24 @@ export class PaymentCommandPublisher {
   ): Promise<PublishedCommand> {
     const topic = this.#topics.commands[type];
     const checked = checkCommand(type, key, fields);
-    const contentType = options.contentType ?? 'avro';
-    const value =
-      contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#registry.encode(topic, checked);
+    const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
+    const value = contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#encode(topic, checked);
     if (value.length > COMMAND_VALUE_BYTES_MAX) {
       throw new InvalidCommandError(type, [
         { path: '', message: `takes ${value.length} bytes; a command may take ${COMMAND_VALUE_BYTES_MAX}` },
       ]);
     }
     const commandId = options.commandId ?? randomUUID();
-    const headers = headersOf(type, key, commandId, options, new Date());
+    const headers = headersOf(type, key, commandId, { ...options, contentType }, new Date());
     const at = await this.#records.publish({ topic, key: Buffer.from(key), value, headers });
     return { key, commandId, topic, ...at };
+  }
+
+  async #encode(topic: string, fields: object): Promise<Buffer> {
+    if (this.#registry !== null) return this.#registry.encode(topic, fields);
+    throw new RegistryError('Avro needs SCHEMA_REGISTRY_URL, which is not set: set it, or publish JSON', {
+      missing: true,
+    });
   }
 
   /** Sends what waits and disconnects. */
@@ -127,9 +136,14 @@ export class PaymentCommandPublisher {
   }
 }
 
-function checkCommand(type: CommandType, key: string, fields: unknown): object {
+/**
+ * The fields of a command with defaults applied, amounts as bigint.
+ * @throws InvalidCommandError
+ */
+export function checkCommand(type: CommandType, key: string, fields: unknown): object {
   const wrongKey = keyProblem(key);
-  const read = readCommandFields(type, fields);
+  const given = withBigints(fields);
+  const read = given.ok ? readCommandFields(type, given.fields) : given;
   const problems = [
     ...(wrongKey === null ? [] : [{ path: 'key', message: `is refused: ${wrongKey}` }]),
     ...(read.ok ? [] : read.problems),
@@ -142,7 +156,7 @@ function headersOf(
   type: CommandType,
   key: string,
   commandId: string,
-  options: PublishOptions,
+  options: PublishOptions & { contentType: 'avro' | 'json' },
   now: Date,
 ): Record<string, string> {
   return {
@@ -152,7 +166,7 @@ function headersOf(
     ce_source: options.source ?? DEFAULT_SOURCE,
     ce_time: now.toISOString(),
     ce_subject: key,
-    'content-type': CONTENT_TYPES[options.contentType ?? 'avro'],
+    'content-type': CONTENT_TYPES[options.contentType],
     ...(options.expiresAt === undefined ? {} : { 'expires-at': options.expiresAt.toISOString() }),
     ...(options.correlationId === undefined ? {} : { 'correlation-id': options.correlationId }),
     ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),

@@ -8,10 +8,9 @@
  *
  * It owns one subscription, shared by all that is awaited, until it is closed.
  */
-import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
-import type { CommandResult } from '../records/types.ts';
-import type { ClientSettings } from './settings.ts';
-import { subscribe, type Envelope, type Subscription } from './subscription.ts';
+import type { CommandResult, Envelope } from './events.ts';
+import type { PublisherSettings } from './settings.ts';
+import { subscribe, type ConnectionOptions, type Subscription } from './subscription.ts';
 
 export type AwaitedResult = Envelope & { kind: 'result'; value: CommandResult };
 
@@ -24,10 +23,15 @@ export interface ExpectOptions {
   timeoutMs: number;
 }
 
-/** No result came in time. The command may still be under way: its key tells, and publishing it again is safe. */
+/**
+ * No result came in time, and nothing is known: the command may be under way, done, or never have arrived. To ask again,
+ * publish the same command with the same key: it is executed once, and each copy is answered.
+ */
 export class ResultTimeoutError extends Error {
   constructor(key: string, timeoutMs: number) {
-    super(`no result of ${key} came within ${timeoutMs} ms; one may still come, and publishing it again is safe`);
+    super(
+      `no result of ${key} came within ${timeoutMs} ms: nothing is known of it; to ask again, publish the same command with the same key`,
+    );
     this.name = 'ResultTimeoutError';
   }
 }
@@ -52,7 +56,7 @@ export class ResultAwaiter {
    * @returns once every result that is published from here on will be seen
    * @throws as subscribe
    */
-  static async open(settings: ClientSettings, options: { retry?: typeof PATIENT_RETRY } = {}): Promise<ResultAwaiter> {
+  static async open(settings: PublisherSettings, options: ConnectionOptions = {}): Promise<ResultAwaiter> {
     const awaiter = new ResultAwaiter();
     awaiter.#subscription = await subscribe(settings, {
       ...options,
@@ -60,6 +64,7 @@ export class ResultAwaiter {
       start: { from: 'now' },
       onEvent: (event) => {
         if (event.kind === 'result') awaiter.#take(event);
+        else if (event.kind === 'unreadable') awaiter.#refuse(event);
       },
     });
     awaiter.#subscription.ended.catch((error: unknown) => {
@@ -68,15 +73,19 @@ export class ResultAwaiter {
     return awaiter;
   }
 
+  /** Why nothing can be awaited now: it has ended, or too much is awaited already; null if something can. */
+  refusal(): Error | null {
+    if (this.#ended !== null || this.#count < EXPECTATIONS_MAX) return this.#ended;
+    return new Error(`${EXPECTATIONS_MAX} results are awaited already: await some of them first`);
+  }
+
   /**
    * @returns the first terminal result of the key from now on
-   * @throws ResultTimeoutError; an Error when the subscription ends first
+   * @throws ResultTimeoutError; an Error when the subscription ends first, or the answer cannot be read
    */
   expect(key: string, options: ExpectOptions): Promise<AwaitedResult> {
-    if (this.#ended !== null) return Promise.reject(this.#ended);
-    if (this.#count >= EXPECTATIONS_MAX) {
-      return Promise.reject(new Error(`${EXPECTATIONS_MAX} results are awaited already: await some of them first`));
-    }
+    const refusal = this.refusal();
+    if (refusal !== null) return Promise.reject(refusal);
     const { promise, resolve, reject } = Promise.withResolvers<AwaitedResult>();
     const expectation: Expectation = { key, commandId: options.commandId, resolve, reject };
     this.#add(expectation);
@@ -99,6 +108,14 @@ export class ResultAwaiter {
   #take(result: AwaitedResult): void {
     for (const expectation of this.#expectations.get(result.value.commandKey) ?? []) {
       if (answers(result, expectation.commandId)) expectation.resolve(result);
+    }
+  }
+
+  /** It is known to be the answer by its header alone. */
+  #refuse({ key, headers, problem }: Envelope & { problem: string }): void {
+    for (const expectation of this.#expectations.get(key) ?? []) {
+      if (expectation.commandId === undefined || expectation.commandId !== headers['in-reply-to']) continue;
+      expectation.reject(new Error(`the result of ${key} came, and cannot be read (${problem})`));
     }
   }
 

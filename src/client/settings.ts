@@ -7,13 +7,14 @@ import { recordOfTopic, topicNames } from '../records/topics.ts';
 export type ClientSettings = KafkaSettings &
   Pick<Config, 'SCHEMA_REGISTRY_URL' | 'SCHEMA_REGISTRY_USERNAME' | 'SCHEMA_REGISTRY_PASSWORD' | 'TOPIC_PREFIX'>;
 
-export const CLIENT_SETTING_NAMES = [
-  ...KAFKA_SETTING_NAMES,
-  'SCHEMA_REGISTRY_URL',
-  'SCHEMA_REGISTRY_USERNAME',
-  'SCHEMA_REGISTRY_PASSWORD',
-  'TOPIC_PREFIX',
-] as const;
+const REGISTRY_SETTING_NAMES = ['SCHEMA_REGISTRY_URL', 'SCHEMA_REGISTRY_USERNAME', 'SCHEMA_REGISTRY_PASSWORD'] as const;
+
+/** Without a registry commands are published as JSON. */
+export type PublisherSettings = KafkaSettings &
+  Pick<Config, 'TOPIC_PREFIX'> &
+  Partial<Pick<Config, (typeof REGISTRY_SETTING_NAMES)[number]>>;
+
+export const CLIENT_SETTING_NAMES = [...KAFKA_SETTING_NAMES, ...REGISTRY_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
 
 /**
  * @param environment as `process.env`
@@ -23,6 +24,30 @@ export function readClientSettings(
   environment: Environment,
 ): { ok: true; config: ClientSettings } | { ok: false; problems: string[] } {
   return readSomeSettings(environment, CLIENT_SETTING_NAMES);
+}
+
+/**
+ * Like readClientSettings, for those who only publish: SCHEMA_REGISTRY_URL may be left out.
+ * @param environment as `process.env`
+ */
+export function readPublisherSettings(
+  environment: Environment,
+): { ok: true; config: PublisherSettings } | { ok: false; problems: string[] } {
+  const hasRegistry = (environment['SCHEMA_REGISTRY_URL'] ?? '') !== '';
+  if (hasRegistry) return readClientSettings(environment);
+  return readSomeSettings(environment, [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+}
+
+/** Null: the settings have none. */
+export function registryOf(settings: PublisherSettings): RecordRegistry | null {
+  const { SCHEMA_REGISTRY_URL: url, SCHEMA_REGISTRY_USERNAME: username, SCHEMA_REGISTRY_PASSWORD: password } = settings;
+  if (url === undefined) return null;
+  return createRegistry({
+    ...settings,
+    SCHEMA_REGISTRY_URL: url,
+    SCHEMA_REGISTRY_USERNAME: username ?? null,
+    SCHEMA_REGISTRY_PASSWORD: password ?? null,
+  });
 }
 
 /** The codec of every topic under the prefix. */

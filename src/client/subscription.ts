@@ -1,48 +1,40 @@
 /**
  * Subscribes to results and status events: decoded records with their headers, from committed transactions alone.
  *
+ * Stages: open -> events are handled one at a time, with heartbeats meanwhile -> ended, by `close`, at the end of what
+ * was there, or because an event was given up: the group is left, and what was not handled is the next subscriber's.
+ *
  * A registry that does not answer is no fault of a record: the same record is tried again until it can be read or the
  * subscription is closed. A record that cannot be read at all is handed over as such, so that nothing passes unseen.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { openTopicReader, type ReaderStart, type TopicReader } from '../consumers/outside/topic-reader.ts';
+import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
+import { RegistryError } from '../records/registry.ts';
+import { jsonCopyOf, recordOfTopic, topicNames, type TopicNames } from '../records/topics.ts';
+import { clientKafka } from './connection.ts';
+import { avroDecoder, jsonDecoder, readEvent, topicOf, type Decoder, type Stream } from './events.ts';
 import {
-  openTopicReader,
-  type ReaderStart,
-  type TopicReader,
-  type TopicRecord,
-} from '../consumers/outside/topic-reader.ts';
-import { createKafka, PATIENT_RETRY } from '../producers/kafka-client.ts';
-import type { RecordRegistry } from '../records/registry.ts';
-import { topicNames, type TopicNames } from '../records/topics.ts';
-import type { CommandResult, QuoteStatusChanged, TransactionStatusChanged } from '../records/types.ts';
+  checkHandlerOptions,
+  handleEvent,
+  GIVE_UP_TIMEOUT_MS,
+  HANDLING_TIMEOUT_DEFAULT_MS,
+  requireWhole,
+  type HandlerOptions,
+} from './handling.ts';
 import { RecentIds } from './recent-ids.ts';
-import { createRegistry, type ClientSettings } from './settings.ts';
+import { registryOf, type PublisherSettings } from './settings.ts';
 
-/** Where a record lies, and what its headers say. */
-export interface Envelope {
-  topic: string;
-  partition: number;
-  offset: bigint;
-  timestampMs: number;
-  /** The command's key, the transaction's id or the quote's id. */
-  key: string;
-  /** `ce_id`: equal for copies of one event. */
-  id: string | null;
-  /** All headers, as text. */
-  headers: Record<string, string>;
+export interface ConnectionOptions {
+  /**
+   * `avro` (if not given): the topics themselves, which needs SCHEMA_REGISTRY_URL. `json`: their copies, which need no
+   * registry; whoever runs the processor also runs its `mirror`.
+   */
+  format?: 'avro' | 'json';
+  /** How patient the connection is; half a minute if not given. */
+  retry?: typeof PATIENT_RETRY;
 }
 
-export type PaymentEvent = Envelope &
-  (
-    | { kind: 'result'; value: CommandResult }
-    | { kind: 'transaction-status'; value: TransactionStatusChanged }
-    | { kind: 'quote-status'; value: QuoteStatusChanged }
-    | { kind: 'unreadable'; problem: string; bytes: Buffer | null }
-  );
-
-export type Stream = 'results' | 'transaction-status' | 'quote-status';
-
-export interface SubscriptionOptions {
+export interface SubscriptionOptions extends ConnectionOptions, HandlerOptions {
   streams: readonly Stream[];
   start: ReaderStart;
   /** True: ends after what was there when it began. */
@@ -53,42 +45,53 @@ export interface SubscriptionOptions {
   deduplicate?: boolean;
   /** Called when the registry cannot be asked, before it is tried again. */
   onRegistryOutage?: (problem: string) => void;
-  /** Awaited before the next event; what it throws ends the subscription. */
-  onEvent: (event: PaymentEvent) => Promise<void> | void;
-  /** How patient the connection is; half a minute if not given. */
-  retry?: typeof PATIENT_RETRY;
+  /**
+   * A subscriber that is gone without leaving is missed after this long; 10,000 if not given. The brokers have bounds of
+   * their own (`group.min.session.timeout.ms`, 6,000 unless changed). It does not limit the handler.
+   */
+  sessionTimeoutMs?: number;
+  /** What one fetch takes of a partition at most, bytes; 1,048,576 if not given. */
+  fetchBytesMax?: number;
+  /** How long `close` waits for a handler that is under way; 30,000 if not given. */
+  closeTimeoutMs?: number;
 }
 
 export type Subscription = TopicReader;
 
-/** How long until the registry is asked again. */
-const REGISTRY_RETRY_MS = 1_000;
+const SESSION_TIMEOUT_DEFAULT_MS = 10_000;
+const FETCH_BYTES_DEFAULT = 1024 * 1024;
+const CLOSE_TIMEOUT_DEFAULT_MS = 30_000;
+/** What a rebalance waits beyond the time of an event: for `onGiveUp`, for the commit, and for the member to join. */
+const REBALANCE_SLACK_MS = GIVE_UP_TIMEOUT_MS + 10_000;
 
 /**
  * @returns once the subscription has its place: with start `now`, what is published from here on is seen
- * @throws the Kafka client's error when no broker answers; an Error naming the topics that do not exist
+ * @throws RangeError for an option out of its bounds; the Kafka client's error when no broker answers; an Error naming the
+ *   topics that do not exist
  */
-export async function subscribe(settings: ClientSettings, options: SubscriptionOptions): Promise<Subscription> {
+export async function subscribe(settings: PublisherSettings, options: SubscriptionOptions): Promise<Subscription> {
+  const limits = limitsOf(options);
   const names = topicNames(settings.TOPIC_PREFIX);
-  const registry = createRegistry(settings);
+  const { decode, nameOf } = sourceOf(settings, names, options.format ?? 'avro');
   const recent = options.deduplicate === true ? new RecentIds() : null;
-  const kafka = createKafka(settings, 'payment-events-subscriber', { retry: options.retry ?? PATIENT_RETRY });
+  const kafka = clientKafka(settings, 'payment-events-subscriber', options.retry);
   const closing = new AbortController();
-  const streams = new Map(options.streams.map((stream) => [topicOf(stream, names), stream]));
+  const streams = new Map(options.streams.map((stream) => [nameOf(topicOf(stream, names)), stream]));
   const reader = await openTopicReader(kafka, {
     topics: [...streams.keys()],
     start: options.start,
     untilEnd: options.untilEnd ?? false,
     groupPrefix: `${settings.TOPIC_PREFIX}-subscriber`,
+    limits,
     ...(options.key === undefined ? {} : { laneOfKey: options.key }),
     onRecord: async (record) => {
       const stream = streams.get(record.topic);
       if (stream === undefined) return;
       if (options.key !== undefined && options.key !== record.key?.toString()) return;
-      const event = await readEvent(record, stream, registry, closing.signal, options.onRegistryOutage);
+      const event = await readEvent(record, stream, decode, closing.signal, options.onRegistryOutage);
       if (event === null) throw new Error('the subscription was closed before this record could be read');
       if (event.id !== null && recent?.isCopy(event.id) === true) return;
-      await options.onEvent(event);
+      await handleEvent(event, options, closing.signal);
       if (event.id !== null) recent?.remember(event.id);
     },
   });
@@ -101,65 +104,36 @@ export async function subscribe(settings: ClientSettings, options: SubscriptionO
   };
 }
 
-function topicOf(stream: Stream, names: TopicNames): string {
-  switch (stream) {
-    case 'results':
-      return names.results;
-    case 'transaction-status':
-      return names.transactionStatusChanged;
-    case 'quote-status':
-      return names.quoteStatusChanged;
+/** How values are read, and from which topic instead of the original. */
+function sourceOf(
+  settings: PublisherSettings,
+  names: TopicNames,
+  format: 'avro' | 'json',
+): { decode: Decoder; nameOf: (topic: string) => string } {
+  if (format === 'json') {
+    const originals = new Map([...recordOfTopic(names).keys()].map((topic) => [jsonCopyOf(topic), topic]));
+    return { decode: jsonDecoder(names, (topic) => originals.get(topic) ?? topic), nameOf: jsonCopyOf };
   }
-}
-
-/** Null: closed while the registry did not answer. */
-async function readEvent(
-  record: TopicRecord,
-  stream: Stream,
-  registry: RecordRegistry,
-  closing: AbortSignal,
-  onRegistryOutage: ((problem: string) => void) | undefined,
-): Promise<PaymentEvent | null> {
-  const envelope: Envelope = {
-    topic: record.topic,
-    partition: record.partition,
-    offset: record.offset,
-    timestampMs: record.timestampMs,
-    key: record.key?.toString() ?? '',
-    id: record.headers['ce_id'] ?? null,
-    headers: record.headers,
-  };
-  const unreadable = (problem: string): PaymentEvent => ({
-    ...envelope,
-    kind: 'unreadable',
-    problem,
-    bytes: record.value,
+  const registry = registryOf(settings);
+  if (registry !== null) return { decode: avroDecoder(registry), nameOf: (topic) => topic };
+  throw new RegistryError("reading needs SCHEMA_REGISTRY_URL: set it, or ask for format 'json' where a mirror runs", {
+    missing: true,
   });
-  if (record.value === null) return unreadable('the record has no value');
-  while (!closing.aborted) {
-    const decoded = await registry.decode(record.topic, record.value);
-    switch (decoded.kind) {
-      case 'record':
-        return eventOf(stream, envelope, decoded.value);
-      case 'unreadable':
-      case 'unknown-schema':
-        return unreadable(decoded.problem);
-      case 'unavailable':
-        onRegistryOutage?.(decoded.problem);
-        await delay(REGISTRY_RETRY_MS, undefined, { signal: closing }).catch(() => undefined);
-    }
-  }
-  return null;
 }
 
-/** The registry has resolved the value into our own record of the topic. */
-function eventOf(stream: Stream, envelope: Envelope, value: unknown): PaymentEvent {
-  switch (stream) {
-    case 'results':
-      return { ...envelope, kind: 'result', value: value as CommandResult };
-    case 'transaction-status':
-      return { ...envelope, kind: 'transaction-status', value: value as TransactionStatusChanged };
-    case 'quote-status':
-      return { ...envelope, kind: 'quote-status', value: value as QuoteStatusChanged };
-  }
+function limitsOf(options: SubscriptionOptions): {
+  sessionTimeoutMs: number;
+  rebalanceTimeoutMs: number;
+  bytesPerPartitionMax: number;
+  closeTimeoutMs: number;
+} {
+  checkHandlerOptions(options);
+  const sessionTimeoutMs = options.sessionTimeoutMs ?? SESSION_TIMEOUT_DEFAULT_MS;
+  const bytesPerPartitionMax = options.fetchBytesMax ?? FETCH_BYTES_DEFAULT;
+  const closeTimeoutMs = options.closeTimeoutMs ?? CLOSE_TIMEOUT_DEFAULT_MS;
+  requireWhole('sessionTimeoutMs', sessionTimeoutMs, 1_000, 3_600_000);
+  requireWhole('fetchBytesMax', bytesPerPartitionMax, 1_024, 64 * 1024 * 1024);
+  requireWhole('closeTimeoutMs', closeTimeoutMs, 0, 3_600_000);
+  const rebalanceTimeoutMs = (options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS) + REBALANCE_SLACK_MS;
+  return { sessionTimeoutMs, rebalanceTimeoutMs, bytesPerPartitionMax, closeTimeoutMs };
 }

@@ -19,7 +19,8 @@ type Filter = (fetched: {
 }) => FilteredMessage[];
 
 const PROBLEM =
-  'kafkajs is installed without its mends: install with scripts allowed (npm ci runs patch-package after install)';
+  'kafkajs is installed without its mends: install with scripts allowed (npm ci runs patch-package after install); ' +
+  'the packaged client brings its own, which the package manager must leave as it is (bundleDependencies)';
 
 /** @returns what is wrong and what to do, or null */
 export function kafkajsProblem(): string | null {

@@ -118,15 +118,27 @@ export class TopicTail {
   /** Fetches the partition no more, until it is resumed. */
   pause(partition: number): void {
     this.#paused.add(partition);
-    this.#consumer.pause([{ topic: this.#options.topic, partitions: [partition] }]);
+    this.#whileRunning(() => this.#consumer.pause([{ topic: this.#options.topic, partitions: [partition] }]));
   }
 
   /** Fetches the partition again, from where it is to be read next. */
   resume(partition: number): void {
     const { nextOffset, topic } = this.#options;
     this.#paused.delete(partition);
-    this.#consumer.seek({ topic, partition, offset: nextOffset(partition).toString() });
-    this.#consumer.resume([{ topic, partitions: [partition] }]);
+    this.#whileRunning(() => {
+      this.#consumer.seek({ topic, partition, offset: nextOffset(partition).toString() });
+      this.#consumer.resume([{ topic, partitions: [partition] }]);
+    });
+  }
+
+  /** A client that starts, or starts again after a crash, takes no orders: with its next join it gets what is wanted then. */
+  #whileRunning(order: () => void): void {
+    try {
+      order();
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      this.#options.log({ level: 'debug', message: 'order-put-off', fields: { problem } });
+    }
   }
 
   async stop(): Promise<void> {

@@ -98,7 +98,7 @@ export class LaneWriter {
     const followsOffset = this.#endOffset;
     this.#endOffset = null;
     if (at === undefined) return null;
-    const ofLedger = records.filter((record) => record.topic === topic);
+    const ofLedger = records.filter((record) => record.topic === topic && record.partition === partition);
     this.#endOffset = at.firstOffset + BigInt(ofLedger.length + CONTROL_RECORDS);
     return { ...at, isNext: at.firstOffset === followsOffset, records: ofLedger };
   }

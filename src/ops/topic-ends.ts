@@ -7,7 +7,7 @@
 import type { Clock } from '../clock.ts';
 import type { GroupProcess } from '../consumers/group-processes.ts';
 import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
-import { settledWithin } from './settled-within.ts';
+import { settledWithin } from '../producers/settled-within.ts';
 
 /** Scrapes of several tools come close together; the broker is asked once for all. */
 const FRESH_FOR_MS = 2_000;

@@ -4,7 +4,7 @@
  */
 import type { Config } from '../config.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
-import { topicNames } from '../records/topics.ts';
+import { jsonCopyOf, topicNames } from '../records/topics.ts';
 
 export type TopicSettings = Pick<Config, 'TOPIC_PREFIX' | 'LANES' | 'LEDGER_RETENTION' | 'COMMAND_MAX_AGE'>;
 
@@ -30,6 +30,8 @@ export interface TopicDefinition {
 export const COMMAND_BATCH_BYTES_MAX = 1024 * 1024;
 /** Records that carry a whole command or answer with headers of their own need more room than a command, bytes. */
 export const CARRIER_BYTES_MAX = 4 * 1024 * 1024;
+/** Of a record as JSON, whose names and escapes take more room than Avro, bytes. */
+const JSON_BYTES_MAX = 4 * CARRIER_BYTES_MAX;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -91,6 +93,12 @@ export function topicDefinitions(settings: TopicSettings): TopicDefinition[] {
       },
     },
   ];
+}
+
+/** Copies of results and events as JSON, which may be larger than what they are copied from. */
+export function jsonCopyDefinitions(settings: TopicSettings): TopicDefinition[] {
+  const outputs = topicDefinitions(settings).filter(({ purpose }) => purpose === 'output');
+  return outputs.map((output) => ({ ...output, topic: jsonCopyOf(output.topic), maxMessageBytes: JSON_BYTES_MAX }));
 }
 
 /** How long the ledger keeps a deletion, at the least: a store that was away for less still sees that a key was forgotten. */

@@ -48,7 +48,20 @@ export const OUTCOMES = {
 export type Outcome = keyof typeof OUTCOMES;
 export const OUTCOME_NAMES = Object.keys(OUTCOMES) as Outcome[];
 
-export type SettledBy = 'ANSWER' | 'LOOKUP' | 'OPERATOR' | 'PROCESSOR';
+/** By what a result was decided. */
+export const SETTLED_BY = ['ANSWER', 'LOOKUP', 'OPERATOR', 'PROCESSOR'] as const;
+export type SettledBy = (typeof SETTLED_BY)[number];
+
+/** The processor's own codes in a result's `error`, and the outcome of each; all others are the service's. */
+export const PROCESSOR_ERROR_CODES = {
+  INVALID_COMMAND: 'INVALID',
+  UNREADABLE_COMMAND: 'INVALID',
+  TOO_OLD: 'EXPIRED',
+  SET_ASIDE: 'FAILED',
+  KEY_REUSED: 'CONFLICT',
+  UNDECIDABLE: 'UNKNOWN',
+} as const satisfies Record<string, Outcome>;
+export type ProcessorErrorCode = keyof typeof PROCESSOR_ERROR_CODES;
 
 /** Largest value of a command, bytes: many times what one needs, and room for it in a ledger record. */
 export const COMMAND_VALUE_BYTES_MAX = 64 * 1024;

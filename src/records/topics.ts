@@ -31,6 +31,14 @@ export function topicNames(prefix: string): TopicNames {
   };
 }
 
+/** The copy of an output topic for readers of JSON. */
+export function jsonCopyOf(topic: string): string {
+  return topic.replace(/\.v1$/, '.json.v1');
+}
+
+/** On a record of such a copy whose original could not be read, and is passed on as it was: why. */
+export const UNREADABLE_HEADER = 'unreadable';
+
 /** Topics with a schema, and the record of each; the subject is `<topic>-value`. */
 export function recordOfTopic(names: TopicNames): Map<string, string> {
   return new Map([

@@ -2,9 +2,10 @@ import { text as textOf } from 'node:stream/consumers';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PaymentEvent } from '../../src/client/events.ts';
 import { PaymentCommandPublisher } from '../../src/client/publisher.ts';
 import { ResultAwaiter, ResultTimeoutError } from '../../src/client/result-awaiter.ts';
-import { subscribe, type PaymentEvent, type SubscriptionOptions } from '../../src/client/subscription.ts';
+import { subscribe, type SubscriptionOptions } from '../../src/client/subscription.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import { freshPrefix, kafkaOf, prepare, resultOf, ResultWriter, settingsOf, startAnswering } from './fixtures.ts';
 
@@ -216,6 +217,10 @@ describe('an awaited result', () => {
 
   test('that does not come is an error that says so', async () => {
     await expect(publishAndAwait('silent-1', 'id-4', 300)).rejects.toThrow(ResultTimeoutError);
+  });
+
+  test('that comes and cannot be read is an error that says so', async () => {
+    await expect(publishAndAwait('postponed-1', 'id-5')).rejects.toThrow(/postponed-1 came, and cannot be read/);
   });
 
   test('that nobody looks at does not end the process', async () => {

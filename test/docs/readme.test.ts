@@ -15,9 +15,18 @@ const PAGES = [
   'README.md',
   'CHANGELOG.md',
   'DESIGN.md',
-  ...['clients', 'command-line', 'data', 'development', 'events', 'metrics', 'operations', 'running', 'settings'].map(
-    (name) => `docs/${name}.md`,
-  ),
+  ...[
+    'client',
+    'clients',
+    'command-line',
+    'data',
+    'development',
+    'events',
+    'metrics',
+    'operations',
+    'running',
+    'settings',
+  ].map((name) => `docs/${name}.md`),
 ];
 /** Of processes that only print, some at once. */
 const RUN_MS_MAX = 45_000;
@@ -97,8 +106,10 @@ describe('README.md and docs', () => {
   });
 
   test('has TypeScript examples that compile', () => {
-    const examples = found(README, /```ts\n([\s\S]*?)```/g);
-    expect(examples.length).toBeGreaterThan(1);
+    const examples = [README, textOf('docs/client.md'), textOf('packages/client/README.md')].flatMap((text) =>
+      found(text, /```ts\n([\s\S]*?)```/g),
+    );
+    expect(examples.length).toBeGreaterThan(5);
     expect(examples.flatMap(compileErrors)).toEqual([]);
   });
 });

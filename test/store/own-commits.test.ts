@@ -56,6 +56,12 @@ afterEach(async () => {
 });
 
 async function startReader(into: LedgerRecord[]): Promise<LedgerReader> {
+  const made = readerInto(into);
+  await made.start(Infinity);
+  return made;
+}
+
+function readerInto(into: LedgerRecord[]): LedgerReader {
   const made = new LedgerReader({
     settings,
     groupId: topic,
@@ -77,7 +83,6 @@ async function startReader(into: LedgerRecord[]): Promise<LedgerReader> {
     onFatal: (error) => void fatal.push(error),
   });
   readers.push(made);
-  await made.start(Infinity);
   return made;
 }
 
@@ -172,6 +177,19 @@ test('a commit that was read from Kafka first is not applied again', async () =>
   reader.ownCommitted(LANE, read, []);
   reader.ownCommitted(LANE, await commit(own, 'c:b'), []);
   await vi.waitFor(() => expect(keys()).toEqual(['c:first', 'c:a', 'c:b']), LATER);
+});
+
+test('what a lane tells while the client starts is kept for its join', async () => {
+  const own = writer();
+  const first = await commit(own, 'c:first');
+  const read: LedgerRecord[] = [];
+  const starting = readerInto(read);
+  const started = starting.start(Infinity);
+  starting.ownCommitted(LANE, first, []);
+  await started;
+  const other = writer();
+  await commit(other, 'c:other');
+  await vi.waitFor(() => expect(read.map(({ key }) => key)).toEqual(['c:first', 'c:other']), LATER);
 });
 
 test('a lane that is fetched again at once goes on where it told last', async () => {

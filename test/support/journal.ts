@@ -7,7 +7,7 @@ import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts'
 import { topicNames } from '../../src/records/topics.ts';
 import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ClientSettings } from '../../src/client/settings.ts';
-import type { CommandResult, QuoteStatusChanged, TransactionStatusChanged } from '../../src/records/types.ts';
+import type { CommandResult, QuoteStatusChanged, TransactionStatusChanged } from '../../src/client/index.ts';
 import { Watch } from './watch.ts';
 
 export type ResultEvent = Envelope & { kind: 'result'; value: CommandResult };

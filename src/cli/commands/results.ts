@@ -1,7 +1,8 @@
 /** `results` and `status`: what was published about commands, transactions and quotes. */
 import type { Command } from 'commander';
+import type { Stream } from '../../client/events.ts';
 import { CLIENT_SETTING_NAMES } from '../../client/settings.ts';
-import { subscribe, type Stream } from '../../client/subscription.ts';
+import { subscribe } from '../../client/subscription.ts';
 import { CLI_RETRY, outputOf, requireSettings, untilInterrupted } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';

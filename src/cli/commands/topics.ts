@@ -22,6 +22,7 @@ export function addTopicsCommand(program: Command): void {
       'copies of each partition; 3, or as many as there are brokers',
       wholeNumber(1, REPLICATION_FACTOR_MAX),
     )
+    .option('--json-copies', 'also the topics that `mirror` writes', false)
     .addHelpText(
       'after',
       `
@@ -31,13 +32,14 @@ Examples:
   $ npm run cli -- topics create --dry-run
   $ LANES=24 npm run cli -- topics create --replication-factor 3`,
     )
-    .action(async (options: { dryRun: boolean; replicationFactor?: number }, command: Command) => {
+    .action(async (options: { dryRun: boolean; jsonCopies: boolean; replicationFactor?: number }, command: Command) => {
       const output = outputOf(command);
       const settings = requireTopicSettings();
       const kafka = cliKafka(settings);
       const creations = await createTopics(kafka, settings, {
         replicationFactor: options.replicationFactor ?? null,
         dryRun: options.dryRun,
+        jsonCopies: options.jsonCopies,
       });
       for (const creation of creations) output.document(creation, creationText(creation, options.dryRun));
       if (!options.dryRun) await report(output, settings);

@@ -2,20 +2,24 @@
  * Reads topics for tools and subscribers, read_committed: from the beginning, from now on, or where a group left off.
  *
  * Stages: end offsets are asked for -> the consumer joins a group and each partition is sought to its start -> records
- * are handed over one at a time -> ended (all that was there was read, or the handler failed), or closed by the owner.
+ * are handed over one at a time, with heartbeats while one is handled -> ended (all that was there was read, or the
+ * handler failed), or closed by the owner: either way the handler is waited for, what it handled is committed, the group
+ * is left, and only then `ended` settles.
  *
  * The consumer belongs to this object. Without a group id it uses a group of its own that commits nothing; since every
  * rejoin rewinds to committed offsets, the positions are kept here and sought again. With a group id, an offset is
  * committed after its record was handled: a record may come twice, and none is left out.
  */
 import { randomUUID } from 'node:crypto';
-import type { Consumer, EachBatchPayload, IHeaders, Kafka } from 'kafkajs';
-import { withAdmin } from '../../producers/admin-session.ts';
+import type { Consumer, EachBatchPayload, IHeaders, Kafka, KafkaMessage } from 'kafkajs';
 import { disconnectWithin } from '../../producers/disconnecting.ts';
+import { settledWithin } from '../../producers/settled-within.ts';
 import { laneOf } from '../../records/keys.ts';
 import { registerCompressionCodecs } from '../compression-codecs.ts';
-import { partitionOffsets, type PartitionOffsets } from '../partition-offsets.ts';
+import type { PartitionOffsets } from '../partition-offsets.ts';
 import { rawRecordOf, type RawRecord } from './record-at.ts';
+import { startHeartbeats, type Heartbeats } from './steady-heartbeats.ts';
+import { readBounds, type Bounds } from './topic-bounds.ts';
 
 export interface TopicRecord {
   topic: string;
@@ -53,21 +57,44 @@ export interface TopicReaderOptions {
    * @param raw the same as its bytes are, each header with all of its values
    */
   onRecord: (record: TopicRecord, raw: () => RawRecord) => Promise<void> | void;
+  limits?: ReaderLimits;
+}
+
+interface ReaderLimits {
+  /** A member of which the group has heard nothing for this long is counted out. */
+  sessionTimeoutMs: number;
+  /** How long a rebalance waits for this member to be done with its record; then the group goes on without it. */
+  rebalanceTimeoutMs: number;
+  /** What one fetch takes of a partition at most; a single larger batch comes all the same. */
+  bytesPerPartitionMax: number;
+  /** How long closing waits for the handler. */
+  closeTimeoutMs: number;
 }
 
 export interface TopicReader {
-  /** Settles when there is no more to come: rejects if the handler or the consumer failed for good. */
+  /** Settles once the group is left and no more comes: rejects if the handler or the consumer failed for good. */
   readonly ended: Promise<void>;
-  /** Leaves the group and disconnects; within CLOSE_TIMEOUT_MS. Not to be awaited inside the handler. */
+  /**
+   * Waits for the record that is being handled, for `closeTimeoutMs` at most, commits it, leaves the group and
+   * disconnects. Not to be awaited inside the handler.
+   */
   close(): Promise<void>;
 }
 
 /** How long a broker may hold a fetch; also the delay of a rebalance. */
 const FETCH_WAIT_MS = 250;
-const SESSION_TIMEOUT_MS = 10_000;
-const HEARTBEAT_INTERVAL_MS = 2_000;
-const BYTES_PER_PARTITION_MAX = 1024 * 1024;
-const CLOSE_TIMEOUT_MS = 5_000;
+/** Heartbeats within one session: the loss of one or two does no harm. */
+const HEARTBEATS_PER_SESSION = 5;
+/** How often a group's offsets are committed while its records are slow. */
+const COMMIT_INTERVAL_MS = 1_000;
+/** For leaving the group and disconnecting, once the handler is done. */
+const DISCONNECT_TIMEOUT_MS = 5_000;
+const LIMITS_DEFAULT: ReaderLimits = {
+  sessionTimeoutMs: 10_000,
+  rebalanceTimeoutMs: 60_000,
+  bytesPerPartitionMax: 1024 * 1024,
+  closeTimeoutMs: 5_000,
+};
 
 /**
  * @throws the client's error when no broker answers; an Error naming the topics that do not exist
@@ -80,33 +107,10 @@ export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions)
   return reader;
 }
 
-interface Bounds extends PartitionOffsets {
-  readonly topic: string;
-  readonly partition: number;
-}
-
-async function readBounds(kafka: Kafka, topics: readonly string[]): Promise<Bounds[]> {
-  return withAdmin(kafka, async (admin) => {
-    const listed = new Set(await admin.listTopics());
-    const missing = topics.filter((topic) => !listed.has(topic));
-    if (missing.length > 0) {
-      throw new Error(
-        `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX`,
-      );
-    }
-    const bounds: Bounds[] = [];
-    for (const topic of topics) {
-      for (const [partition, offsets] of await partitionOffsets(admin, topic)) {
-        bounds.push({ topic, partition, ...offsets });
-      }
-    }
-    return bounds;
-  });
-}
-
 class RunningReader implements TopicReader {
   readonly ended: Promise<void>;
   readonly #options: TopicReaderOptions;
+  readonly #limits: ReaderLimits;
   readonly #consumer: Consumer;
   /** Next offset of each partition; not used with a group, whose offsets the brokers keep. */
   readonly #positions = new Map<string, { topic: string; partition: number; offset: bigint }>();
@@ -116,10 +120,16 @@ class RunningReader implements TopicReader {
   readonly #skipped = new Set<string>();
   readonly #settle: { resolve: () => void; reject: (error: Error) => void };
   #stopped = false;
+  /** What the reader ended with, if that is an error. */
+  #failure: Error | null = null;
+  /** The record under way; never rejects. */
+  #handling: Promise<unknown> | null = null;
+  #heartbeats: Heartbeats | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(kafka: Kafka, options: TopicReaderOptions, bounds: readonly Bounds[]) {
     this.#options = options;
+    this.#limits = options.limits ?? LIMITS_DEFAULT;
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     this.ended = promise;
     // Callers that ignore `ended` must not be ended by it.
@@ -137,19 +147,24 @@ class RunningReader implements TopicReader {
     }
     this.#consumer = kafka.consumer({
       groupId: options.start.from === 'group' ? options.start.groupId : `${options.groupPrefix}-${randomUUID()}`,
-      sessionTimeout: SESSION_TIMEOUT_MS,
-      heartbeatInterval: HEARTBEAT_INTERVAL_MS,
+      sessionTimeout: this.#limits.sessionTimeoutMs,
+      heartbeatInterval: this.#heartbeatIntervalMs,
+      rebalanceTimeout: this.#limits.rebalanceTimeoutMs,
       maxWaitTimeInMs: FETCH_WAIT_MS,
-      maxBytesPerPartition: BYTES_PER_PARTITION_MAX,
+      maxBytesPerPartition: this.#limits.bytesPerPartitionMax,
       readUncommitted: false,
       allowAutoTopicCreation: false,
     });
   }
 
+  get #heartbeatIntervalMs(): number {
+    return Math.floor(this.#limits.sessionTimeoutMs / HEARTBEATS_PER_SESSION);
+  }
+
   async open(): Promise<void> {
     const { start, topics, untilEnd } = this.#options;
     if (untilEnd && this.#unread.size === 0) {
-      this.#stop();
+      void this.close();
       return;
     }
     const consumer = this.#consumer;
@@ -167,6 +182,7 @@ class RunningReader implements TopicReader {
       await consumer.subscribe({ topics: [...topics], fromBeginning: true });
       await consumer.run({
         autoCommit: grouped,
+        autoCommitInterval: grouped ? COMMIT_INTERVAL_MS : null,
         eachBatchAutoResolve: false,
         eachBatch: (payload) => this.#readBatch(payload),
       });
@@ -177,13 +193,18 @@ class RunningReader implements TopicReader {
   }
 
   close(): Promise<void> {
+    this.#stopped = true;
     this.#closing ??= this.#disconnect();
     return this.#closing;
   }
 
   async #disconnect(): Promise<void> {
-    this.#stop();
-    await disconnectWithin(this.#consumer, CLOSE_TIMEOUT_MS);
+    if (this.#handling !== null) await settledWithin(this.#handling, this.#limits.closeTimeoutMs);
+    // A handler that is still not done gets no more heartbeats: its record comes again, to the next member.
+    this.#heartbeats?.stop();
+    await disconnectWithin(this.#consumer, DISCONNECT_TIMEOUT_MS);
+    if (this.#failure === null) this.#settle.resolve();
+    else this.#settle.reject(this.#failure);
   }
 
   #seekAll(): void {
@@ -194,31 +215,46 @@ class RunningReader implements TopicReader {
 
   async #readBatch(payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
+    const grouped = this.#options.start.from === 'group';
     const position = this.#positions.get(nameOf(batch.topic, batch.partition));
-    const ownPosition = this.#options.start.from !== 'group' && position !== undefined;
     for (const message of batch.messages) {
       if (this.#stopped || !payload.isRunning() || payload.isStale()) return;
       const offset = BigInt(message.offset);
-      // A seek that took effect late delivers what was read already.
-      if (!ownPosition || offset >= position.offset) {
-        try {
-          if (!this.#skipped.has(nameOf(batch.topic, batch.partition)))
-            await this.#options.onRecord(recordOf(batch.topic, batch.partition, message), () =>
-              rawRecordOf(batch.topic, batch.partition, message),
-            );
-        } catch (error) {
-          // An exception must not reach kafkajs: it would try again, or stop for good, by the kind of the exception.
-          this.#fail(error);
-          return;
-        }
-        if (ownPosition) position.offset = offset + 1n;
-      }
-      payload.resolveOffset(message.offset);
+      // What one fetch brought is handed over before kafkajs joins again, however long that takes; so it is asked here, and
+      // throws in a rebalance. kafkajs then commits what was handled, which the coordinator still takes, and joins.
       await payload.heartbeat();
+      // A seek that took effect late delivers what was read already.
+      const isNew = grouped || position === undefined || offset >= position.offset;
+      if (isNew && !this.#skipped.has(nameOf(batch.topic, batch.partition))) {
+        if (!(await this.#handle(payload, message))) return;
+      }
+      if (!grouped && isNew && position !== undefined) position.offset = offset + 1n;
+      payload.resolveOffset(message.offset);
+      if (grouped) await payload.commitOffsetsIfNecessary();
     }
     // The control record that ends a transaction counts as read with the last record before it.
     payload.resolveOffset(batch.lastOffset());
     this.#passed(batch.topic, batch.partition, BigInt(batch.lastOffset()) + 1n);
+  }
+
+  /** False: the handler failed, and the reader ends. Its exception must not reach kafkajs, which would try again. */
+  async #handle(payload: EachBatchPayload, message: KafkaMessage): Promise<boolean> {
+    const { partition, topic } = payload.batch;
+    const record = recordOf(topic, partition, message);
+    const heartbeats = startHeartbeats(() => payload.heartbeat(), this.#heartbeatIntervalMs);
+    const handling = (async () => this.#options.onRecord(record, () => rawRecordOf(topic, partition, message)))();
+    this.#heartbeats = heartbeats;
+    this.#handling = handling.catch(() => undefined);
+    try {
+      await handling;
+      return true;
+    } catch (error) {
+      this.#fail(error);
+      return false;
+    } finally {
+      heartbeats.stop();
+      this.#handling = null;
+    }
   }
 
   /** The consumer has passed everything below the offset, control records and aborted ones included. */
@@ -230,17 +266,13 @@ class RunningReader implements TopicReader {
     const end = this.#unread.get(name);
     if (end === undefined || offset < end) return;
     this.#unread.delete(name);
-    if (this.#options.untilEnd && this.#unread.size === 0) this.#stop();
-  }
-
-  #stop(): void {
-    this.#stopped = true;
-    this.#settle.resolve();
+    if (this.#options.untilEnd && this.#unread.size === 0) void this.close();
   }
 
   #fail(error: unknown): void {
-    this.#stopped = true;
-    this.#settle.reject(error instanceof Error ? error : new Error(String(error)));
+    if (this.#stopped) return;
+    this.#failure = error instanceof Error ? error : new Error(String(error));
+    void this.close();
   }
 }
 

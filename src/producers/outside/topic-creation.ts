@@ -1,13 +1,15 @@
 /** Makes the topics. One that exists is left as it is; whether it fits is checked elsewhere (topic-admin.ts). */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from '../admin-session.ts';
-import { topicConfiguration, topicDefinitions, type TopicSettings } from '../topic-definitions.ts';
+import { jsonCopyDefinitions, topicConfiguration, topicDefinitions, type TopicSettings } from '../topic-definitions.ts';
 
 export interface TopicCreationOptions {
   /** Null: three, or as many as there are brokers if fewer. */
   replicationFactor: number | null;
   /** Says what would be made and makes nothing. */
   dryRun: boolean;
+  /** Also those of results and events as JSON. */
+  jsonCopies?: boolean;
 }
 
 export interface TopicCreation {
@@ -37,7 +39,8 @@ export async function createTopics(
     brokers: (await admin.describeCluster()).brokers.length,
   }));
   const replicationFactor = options.replicationFactor ?? Math.min(REPLICATION_FACTOR_DEFAULT, brokers);
-  const plan = topicDefinitions(settings).map((definition): TopicCreation => {
+  const copies = options.jsonCopies === true ? jsonCopyDefinitions(settings) : [];
+  const plan = [...topicDefinitions(settings), ...copies].map((definition): TopicCreation => {
     const missing = options.dryRun ? 'would-create' : 'created';
     return {
       topic: definition.topic,

@@ -1,5 +1,5 @@
 /** Waits for something that ends by itself, and not for longer than it is worth. */
-export async function settledWithin(ended: Promise<void>, waitMs: number): Promise<void> {
+export async function settledWithin(ended: Promise<unknown>, waitMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const waited = new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)));
   await Promise.race([ended, waited]);

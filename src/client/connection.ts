@@ -1,0 +1,17 @@
+/** The client's way to Kafka: with the mended kafkajs alone, for as shipped it shows what was never committed. */
+import { kafkajsProblem } from '../consumers/mended-kafkajs.ts';
+import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
+
+/**
+ * @param name tells connections apart in the brokers' logs
+ * @throws Error when kafkajs is not the mended one
+ */
+export function clientKafka(
+  settings: KafkaSettings,
+  name: string,
+  retry: typeof PATIENT_RETRY | undefined,
+): ReturnType<typeof createKafka> {
+  const problem = kafkajsProblem();
+  if (problem !== null) throw new Error(problem);
+  return createKafka(settings, name, { retry: retry ?? PATIENT_RETRY });
+}

@@ -1,0 +1,177 @@
+/**
+ * Requests: a command is published and its result awaited, in one call that can be made again.
+ *
+ * Stages of a request: what would be wrong with it is found before anything is sent -> it is awaited -> it is published,
+ * again where it is not known whether it was written -> the answer, or the time is up and nothing is known.
+ *
+ * The message's id follows from key, type and fields. So an answer to an earlier message of the same command, by whichever
+ * process, is recognized as its answer, and a CONFLICT as that of other fields.
+ *
+ * Publisher and subscription belong to this object, until it is closed.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { PublishError } from '../producers/outside/record-publisher.ts';
+import { eventId } from '../records/cloud-events.ts';
+import { canonicalJson, commandFingerprint } from '../records/command-fields.ts';
+import type { CommandType } from '../records/commands.ts';
+import { messageOf } from '../records/registry-http.ts';
+import type { Quote } from '../records/types.ts';
+import { isOfKey, readResult, type Answer, type CreateAndExecuteAnswer, type StandingResult } from './answers.ts';
+import type { CommandInput } from './command-input.ts';
+import { checkCommand, PaymentCommandPublisher, type PublishOptions } from './publisher.ts';
+import { ResultAwaiter, ResultTimeoutError, type AwaitedResult } from './result-awaiter.ts';
+import type { PublisherSettings } from './settings.ts';
+import type { ConnectionOptions } from './subscription.ts';
+
+export interface RequestOptions extends Omit<PublishOptions, 'commandId'> {
+  /** How long the answer is awaited, publishing included; of `createAndExecute` for each of its commands. */
+  timeoutMs: number;
+}
+
+export interface CreateAndExecuteOptions extends RequestOptions {
+  /** The keys of the two commands; `<key>:create` and `<key>:execute` if not given. */
+  keys?: { create: string; execute: string };
+  /** Asked between the two whether the quote is to be executed; it is, if not given. What it throws is thrown. */
+  approve?: (quote: Quote) => Promise<boolean> | boolean;
+}
+
+/** For reading the result that stands, after a CONFLICT: a lane of results can be long. */
+const STANDING_TIMEOUT_MS = 30_000;
+/** Before a command is published again; the publisher has retries of its own. */
+const PUBLISH_PAUSE_MS = 250;
+
+export class PaymentClient {
+  readonly #settings: PublisherSettings;
+  readonly #options: ConnectionOptions;
+  readonly #publisher: PaymentCommandPublisher;
+  readonly #results: ResultAwaiter;
+
+  private constructor(
+    settings: PublisherSettings,
+    options: ConnectionOptions,
+    publisher: PaymentCommandPublisher,
+    results: ResultAwaiter,
+  ) {
+    this.#settings = settings;
+    this.#options = options;
+    this.#publisher = publisher;
+    this.#results = results;
+  }
+
+  /** @throws the Kafka client's error when no broker answers; an Error naming the topics that do not exist */
+  static async connect(settings: PublisherSettings, options: ConnectionOptions = {}): Promise<PaymentClient> {
+    const publisher = await PaymentCommandPublisher.connect(settings, options);
+    try {
+      return new PaymentClient(settings, options, publisher, await ResultAwaiter.open(settings, options));
+    } catch (error) {
+      await publisher.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Publishes a command and awaits what becomes of it. Made again with the same key and fields, it does nothing twice, as
+   * long as the key is remembered (LEDGER_RETENTION of the processor, 7 days after the result).
+   * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
+   * @throws InvalidCommandError, RegistryError or PublishError: nothing was sent; an Error when results cannot be awaited
+   *   any more, before anything is sent
+   */
+  async request<Type extends CommandType>(
+    type: Type,
+    key: string,
+    fields: CommandInput<Type>,
+    options: RequestOptions,
+  ): Promise<Answer> {
+    const commandId = commandIdOf(type, key, checkCommand(type, key, fields));
+    const refusal = this.#results.refusal();
+    if (refusal !== null) throw refusal;
+    const deadlineMs = performance.now() + options.timeoutMs;
+    const awaited = this.#results.expect(key, { commandId, timeoutMs: options.timeoutMs }).then(
+      (result) => ({ kind: 'came' as const, result }),
+      (error: unknown) => ({ kind: 'did-not-come' as const, error }),
+    );
+    const published = this.#publish(type, key, fields, { ...options, commandId }, deadlineMs);
+    const end = await Promise.race([awaited, published.then(() => awaited)]);
+    if (end.kind === 'came') return this.#answerOf(end.result);
+    return unanswered(key, commandId, end.error, options.timeoutMs);
+  }
+
+  /**
+   * Creates a quote and executes it, as two commands. Made again with the same key and fields it pays once: the quote is the
+   * first one, and its execution, too, as long as the keys are remembered. A quote that ran out meanwhile is not bought
+   * anew: for that, take another key.
+   * @throws as request; then what was requested before stands, and making the same call again is safe
+   */
+  async createAndExecute(
+    key: string,
+    fields: Omit<CommandInput<'create-quote'>, 'immediatelyExecute'>,
+    { keys, approve, ...options }: CreateAndExecuteOptions,
+  ): Promise<CreateAndExecuteAnswer> {
+    const { create: createKey, execute: executeKey } = keys ?? { create: `${key}:create`, execute: `${key}:execute` };
+    // A key that is refused must be found before the quote is made.
+    checkCommand('execute-quote', executeKey, { quoteId: 'Quote:0' });
+    const create = await this.request('create-quote', createKey, { ...fields, immediatelyExecute: false }, options);
+    if (create.kind !== 'result' || create.result.value.outcome !== 'ACCEPTED') return { stage: 'create', create };
+    const { quote } = create.result.value;
+    if (quote === null) return { stage: 'no-quote', create };
+    if (approve !== undefined && !(await approve(quote))) return { stage: 'declined', create, quote };
+    const { id: quoteId, transactionId } = quote;
+    const execute = await this.request('execute-quote', executeKey, { quoteId, transactionId }, options);
+    return { stage: 'execute', create, quote, execute };
+  }
+
+  /**
+   * What the results topic has of a key, without publishing anything: its lane is read from the beginning.
+   * @throws as subscribe
+   */
+  async readResult(key: string, options: { timeoutMs: number }): Promise<StandingResult> {
+    return readResult(this.#settings, key, { ...this.#options, ...options });
+  }
+
+  /** What is still awaited is answered `unanswered`. */
+  async close(): Promise<void> {
+    await Promise.all([this.#results.close(), this.#publisher.close()]);
+  }
+
+  /** Until the command is certainly written, or the time is up; a copy does no harm. */
+  async #publish(
+    type: CommandType,
+    key: string,
+    fields: unknown,
+    options: PublishOptions,
+    deadlineMs: number,
+  ): Promise<void> {
+    while (performance.now() < deadlineMs) {
+      try {
+        await this.#publisher.publishUntyped(type, key, fields, options);
+        return;
+      } catch (error) {
+        if (!(error instanceof PublishError && error.mayBeWritten)) throw error;
+        await delay(PUBLISH_PAUSE_MS);
+      }
+    }
+  }
+
+  async #answerOf(result: AwaitedResult): Promise<Answer> {
+    if (isOfKey(result)) return { kind: 'result', result, isReplayed: result.headers['replayed'] === 'true' };
+    const standing = await this.readResult(result.key, { timeoutMs: STANDING_TIMEOUT_MS }).catch(
+      (error: unknown): StandingResult => ({ kind: 'not-read', problem: messageOf(error) }),
+    );
+    return { kind: 'conflict', conflict: result, standing };
+  }
+}
+
+function unanswered(key: string, commandId: string, error: unknown, timeoutMs: number): Answer {
+  const reason = error instanceof ResultTimeoutError ? `no result came within ${timeoutMs} ms` : messageOf(error);
+  return {
+    kind: 'unanswered',
+    key,
+    commandId,
+    problem: `${reason}: nothing is known; to ask again, make the same request`,
+  };
+}
+
+/** Copies of one command have one id, wherever they are published from. */
+function commandIdOf(type: CommandType, key: string, fields: object): string {
+  return eventId(`command\n${type}\n${key}\n${commandFingerprint(type, canonicalJson(fields))}`);
+}

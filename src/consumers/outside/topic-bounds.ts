@@ -1,0 +1,29 @@
+/** What partitions a reader's topics have, and what each of them holds. */
+import type { Kafka } from 'kafkajs';
+import { withAdmin } from '../../producers/admin-session.ts';
+import { partitionOffsets, type PartitionOffsets } from '../partition-offsets.ts';
+
+export interface Bounds extends PartitionOffsets {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** @throws the client's error when no broker answers; an Error naming the topics that do not exist */
+export async function readBounds(kafka: Kafka, topics: readonly string[]): Promise<Bounds[]> {
+  return withAdmin(kafka, async (admin) => {
+    const listed = new Set(await admin.listTopics());
+    const missing = topics.filter((topic) => !listed.has(topic));
+    if (missing.length > 0) {
+      throw new Error(
+        `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX`,
+      );
+    }
+    const bounds: Bounds[] = [];
+    for (const topic of topics) {
+      for (const [partition, offsets] of await partitionOffsets(admin, topic)) {
+        bounds.push({ topic, partition, ...offsets });
+      }
+    }
+    return bounds;
+  });
+}

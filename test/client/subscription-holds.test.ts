@@ -1,0 +1,246 @@
+/** A subscription keeps its place in the group however long a handler takes, and gives it up when a handler fails for good. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PaymentEvent } from '../../src/client/events.ts';
+import { HandlingTimeoutError } from '../../src/client/handling.ts';
+import { subscribe, type Subscription, type SubscriptionOptions } from '../../src/client/subscription.ts';
+import { withAdmin } from '../../src/producers/admin-session.ts';
+import { laneOf } from '../../src/records/keys.ts';
+import { freshPrefix, kafkaOf, LANES, prepare, resultOf, ResultWriter, settingsOf } from './fixtures.ts';
+
+const SESSION_TIMEOUT_MS = 6_000;
+const prefix = freshPrefix('holding');
+let writer: ResultWriter;
+
+beforeAll(async () => {
+  await prepare(prefix);
+  writer = await ResultWriter.open(prefix);
+});
+afterAll(async () => writer.close());
+
+/** Groups of their own: what one test leaves unread is none of another's. */
+const freshGroup = (): string => `${prefix}-${randomUUID().slice(0, 8)}`;
+
+function open(groupId: string, options: Partial<SubscriptionOptions> & Pick<SubscriptionOptions, 'onEvent'>) {
+  return subscribe(settingsOf(prefix), {
+    streams: ['results'],
+    start: { from: 'group', groupId },
+    sessionTimeoutMs: SESSION_TIMEOUT_MS,
+    ...options,
+  });
+}
+
+async function membersOf(groupId: string): Promise<number> {
+  return withAdmin(kafkaOf(prefix), async (admin) => {
+    const { groups } = await admin.describeGroups([groupId]);
+    return groups[0]?.members.length ?? 0;
+  });
+}
+
+/** What is left for the group's next member: its keys, up to a marker that is written to the end of every lane. */
+async function readToEnd(groupId: string): Promise<string[]> {
+  const markers = Array.from({ length: LANES }, (_, lane) => keyOfLane(lane, `marker-${randomUUID()}`));
+  for (const marker of markers) await writer.write(resultOf(marker));
+  const keys: string[] = [];
+  const missing = new Set(markers);
+  const seen = Promise.withResolvers<undefined>();
+  const subscription = await open(groupId, {
+    onEvent: ({ key }) => {
+      if (!key.startsWith('marker-')) keys.push(key);
+      missing.delete(key);
+      if (missing.size === 0) seen.resolve(undefined);
+    },
+  });
+  await Promise.race([seen.promise, subscription.ended]);
+  await subscription.close();
+  return keys;
+}
+
+function keyOfLane(lane: number, name: string): string {
+  for (let index = 0; ; index += 1) if (laneOf(`${name}-${index}`, LANES) === lane) return `${name}-${index}`;
+}
+
+/** A group that begins behind all that was there before. */
+async function groupAtEnd(): Promise<string> {
+  const groupId = freshGroup();
+  await readToEnd(groupId);
+  return groupId;
+}
+
+describe('a handler that takes longer than the session', () => {
+  test('is called once for each event, also while a second member joins', async () => {
+    const keys = Array.from({ length: 4 }, (_, index) => `slow-${index}`);
+    const groupId = freshGroup();
+    for (const key of keys) await writer.write(resultOf(key));
+    const calls: string[] = [];
+    const done = Promise.withResolvers<undefined>();
+    const handled = new Set<string>();
+    const slow = (member: string) => async (event: PaymentEvent) => {
+      if (!keys.includes(event.key)) return;
+      calls.push(`${event.key} by ${member}`);
+      await delay(SESSION_TIMEOUT_MS + 2_000);
+      handled.add(event.key);
+      if (handled.size === keys.length) done.resolve(undefined);
+    };
+    const first = await open(groupId, { onEvent: slow('first') });
+    while (calls.length === 0) await delay(50);
+    const second = await open(groupId, { onEvent: slow('second') });
+    // It is let in once the event under way is handled, not only after all that was fetched.
+    expect(handled.size).toBe(1);
+    await Promise.race([done.promise, first.ended, second.ended]);
+    expect(await membersOf(groupId)).toBe(2);
+    await Promise.all([first.close(), second.close()]);
+    expect(calls.map((call) => call.split(' ')[0]).sort()).toEqual(keys);
+    // What was handled is committed: the next member gets nothing of it again.
+    expect(await readToEnd(groupId)).toEqual([]);
+  });
+});
+
+describe('a handler that fails', () => {
+  test('is tried again, with pauses, until it does not', async () => {
+    const groupId = await groupAtEnd();
+    await writer.write(resultOf('flaky'));
+    const attempts: number[] = [];
+    const done = Promise.withResolvers<undefined>();
+    let calls = 0;
+    const subscription = await open(groupId, {
+      handlerRetry: { attempts: 4, firstDelayMs: 20 },
+      onHandlerError: ({ attempt }) => attempts.push(attempt),
+      onEvent: ({ key }) => {
+        if (key !== 'flaky') return;
+        calls += 1;
+        if (calls < 3) throw new Error('not yet');
+        done.resolve(undefined);
+      },
+    });
+    await Promise.race([done.promise, subscription.ended]);
+    await subscription.close();
+    expect(attempts).toEqual([1, 2]);
+  });
+
+  test('for good ends the subscription and leaves the group, and the next subscriber gets the same event', async () => {
+    const groupId = await groupAtEnd();
+    await writer.write(resultOf('poison'));
+    let calls = 0;
+    const givenUp: string[] = [];
+    const subscription = await open(groupId, {
+      handlerRetry: { attempts: 3, firstDelayMs: 10 },
+      onGiveUp: ({ event }) => {
+        givenUp.push(event.key);
+        return 'end';
+      },
+      onEvent: ({ key }) => {
+        if (key !== 'poison') return;
+        calls += 1;
+        throw new TypeError('the subscriber cannot handle this');
+      },
+    });
+    await expect(subscription.ended).rejects.toThrow('the subscriber cannot handle this');
+    expect({ calls, givenUp, members: await membersOf(groupId) }).toEqual({
+      calls: 3,
+      givenUp: ['poison'],
+      members: 0,
+    });
+    expect(await readToEnd(groupId)).toEqual(['poison']);
+    // It did not go on by itself.
+    expect(calls).toBe(3);
+  });
+
+  test('for good is passed over where onGiveUp says so', async () => {
+    const groupId = await groupAtEnd();
+    const [skipped, behind] = [keyOfLane(0, 'skipped'), keyOfLane(0, 'behind')];
+    await writer.write(resultOf(skipped));
+    await writer.write(resultOf(behind));
+    const done = Promise.withResolvers<undefined>();
+    const subscription = await open(groupId, {
+      handlerRetry: { attempts: 1 },
+      onGiveUp: () => 'skip',
+      onEvent: ({ key }) => {
+        if (key === skipped) throw new Error('never');
+        if (key === behind) done.resolve(undefined);
+      },
+    });
+    await Promise.race([done.promise, subscription.ended]);
+    await subscription.close();
+    expect(await readToEnd(groupId)).toEqual([]);
+  });
+
+  test('by never being done is given up after its time', async () => {
+    const groupId = await groupAtEnd();
+    await writer.write(resultOf('stuck'));
+    const subscription = await open(groupId, {
+      handlingTimeoutMs: 500,
+      closeTimeoutMs: 0,
+      onEvent: ({ key }) => (key === 'stuck' ? new Promise(() => undefined) : undefined),
+    });
+    await expect(subscription.ended).rejects.toThrow(HandlingTimeoutError);
+    expect(await membersOf(groupId)).toBe(0);
+  });
+
+  test('is not tried again once the subscription closes', async () => {
+    const groupId = await groupAtEnd();
+    await writer.write(resultOf('closing'));
+    const failed = Promise.withResolvers<undefined>();
+    let calls = 0;
+    const subscription = await open(groupId, {
+      handlerRetry: { firstDelayMs: 60_000, delayMsMax: 60_000 },
+      onEvent: ({ key }) => {
+        if (key !== 'closing') return;
+        calls += 1;
+        failed.resolve(undefined);
+        throw new Error('down');
+      },
+    });
+    await failed.promise;
+    await subscription.close();
+    await subscription.ended;
+    expect(calls).toBe(1);
+    expect(await readToEnd(groupId)).toEqual(['closing']);
+  });
+});
+
+describe('close', () => {
+  async function openAndBegin(
+    key: string,
+    handlerMs: number,
+    closeTimeoutMs: number,
+  ): Promise<{ groupId: string; subscription: Subscription; isDone: () => boolean }> {
+    const groupId = await groupAtEnd();
+    await writer.write(resultOf(key));
+    const begun = Promise.withResolvers<undefined>();
+    let done = false;
+    const subscription = await open(groupId, {
+      closeTimeoutMs,
+      onEvent: async (event) => {
+        if (event.key !== key) return;
+        begun.resolve(undefined);
+        await delay(handlerMs);
+        done = true;
+      },
+    });
+    await begun.promise;
+    return { groupId, subscription, isDone: () => done };
+  }
+
+  test('waits for the handler that is under way, and what it handled does not come again', async () => {
+    const { groupId, subscription, isDone } = await openAndBegin('under-way', 7_000, 30_000);
+    await subscription.close();
+    expect(isDone()).toBe(true);
+    expect(await membersOf(groupId)).toBe(0);
+    expect(await readToEnd(groupId)).toEqual([]);
+  });
+
+  test('does not wait for longer than it was told', async () => {
+    const { subscription, isDone } = await openAndBegin('endless', 20_000, 300);
+    const startMs = performance.now();
+    await subscription.close();
+    expect(performance.now() - startMs).toBeLessThan(10_000);
+    expect(isDone()).toBe(false);
+  });
+});
+
+test('an option out of its bounds is refused by its name', async () => {
+  const refused = open(freshGroup(), { handlerRetry: { attempts: 0 }, onEvent: () => undefined });
+  await expect(refused).rejects.toThrow(/handlerRetry\.attempts is 0/);
+});
