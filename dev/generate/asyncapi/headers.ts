@@ -1,6 +1,7 @@
 /** Headers of each kind of message as JSON Schema. Kafka's headers are bytes; all of these are UTF-8 text. */
 import { eventHeaders, JSON_CONTENT_TYPE } from '../../../src/records/cloud-events.ts';
 import { RECORD_NAMESPACE } from '../../../src/records/schemas.ts';
+import { UNREADABLE_HEADER } from '../../../src/records/topics.ts';
 
 export interface HeaderSchema {
   type: 'object';
@@ -80,6 +81,18 @@ export function publishedHeaders(recordName: string): HeaderSchema {
     required: written.map(([name]) => name),
     additionalProperties: false,
   };
+}
+
+/** Headers of a copy in JSON: those of the original, but for the content type. */
+export function jsonCopyHeaders(recordName: string): HeaderSchema {
+  const original = publishedHeaders(recordName);
+  const own = {
+    'content-type': { const: JSON_CONTENT_TYPE },
+    [UNREADABLE_HEADER]: text(
+      'Why the original could not be read; the value is then its bytes, with its content type.',
+    ),
+  };
+  return { ...original, properties: { ...original.properties, ...own } };
 }
 
 /** Headers of a dead letter, beside those of the original message. */
