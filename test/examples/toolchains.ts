@@ -35,7 +35,10 @@ export interface Toolchain {
   language: string;
   /** Exit code of a subscriber that was sent SIGTERM and ended in order; a JVM says 128 + 15 itself. */
   stoppedCode: 0 | 143;
-  /** Null: everything is there. Else what is missing, for whoever reads that a test was not run. */
+  /**
+   * Fetches the packages. Null: everything is there. Else what is missing, the toolchain or a way to its packages, for
+   * whoever reads that a test was not run.
+   */
   missing: () => Promise<string | null>;
   prepare: () => Promise<Example>;
 }
@@ -80,6 +83,25 @@ async function findGo(): Promise<string | null> {
   return null;
 }
 
+/** Null, or what of a download failed, with the last of its words. */
+async function problemOf(problem: string, fetchAll: () => Promise<unknown>): Promise<string | null> {
+  return fetchAll().then(
+    () => null,
+    (error: unknown) => `${problem}: ${String(error).trim().split('\n').slice(-2).join(' ')}`,
+  );
+}
+
+/** A virtual environment with the pinned packages. It knows its own path, so it is made where it stays. */
+async function pythonEnvironment(): Promise<string> {
+  const environment = join(await built('python', async () => undefined), 'venv');
+  if (existsSync(join(environment, 'complete'))) return environment;
+  await run('python3', ['-m', 'venv', '--clear', environment], { timeout: BUILD_MS_MAX });
+  const install = ['-m', 'pip', 'install', '--quiet', '--no-deps', '-r', 'requirements.txt'];
+  await run(join(environment, 'bin', 'python'), install, { cwd: sourceOf('python'), timeout: BUILD_MS_MAX });
+  await mkdir(join(environment, 'complete'));
+  return environment;
+}
+
 export const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'typescript',
@@ -121,25 +143,15 @@ export const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'python',
     stoppedCode: 0,
-    missing: async () =>
-      (await works(
-        'python3',
-        '-c',
-        'import sqlite3, venv, ensurepip; assert __import__("sys").version_info >= (3, 10)',
-      ))
-        ? null
-        : 'no Python 3.10 or later with venv, ensurepip and sqlite3: install python3 and python3-venv',
-    prepare: async () => {
-      // A virtual environment knows its own path, so it is made where it stays.
-      const requirements = await built('python', async () => undefined);
-      const environment = join(requirements, 'venv');
-      const python = join(environment, 'bin', 'python');
-      if (!existsSync(join(environment, 'complete'))) {
-        await run('python3', ['-m', 'venv', '--clear', environment], { timeout: BUILD_MS_MAX });
-        const install = ['-m', 'pip', 'install', '--quiet', '--no-deps', '-r', 'requirements.txt'];
-        await run(python, install, { cwd: sourceOf('python'), timeout: BUILD_MS_MAX });
-        await mkdir(join(environment, 'complete'));
+    missing: async () => {
+      const needed = 'import sqlite3, venv, ensurepip, sys; assert sys.version_info >= (3, 10)';
+      if (!(await works('python3', '-c', needed))) {
+        return 'no Python 3.10 or later with venv, ensurepip and sqlite3: install python3 and python3-venv';
       }
+      return problemOf('its packages cannot be fetched', () => pythonEnvironment());
+    },
+    prepare: async () => {
+      const python = join(await pythonEnvironment(), 'bin', 'python');
       const program = (name: string): Program => ({
         file: python,
         arguments: ['-u', `${name}.py`],
@@ -151,7 +163,12 @@ export const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'go',
     stoppedCode: 0,
-    missing: async () => ((await findGo()) === null ? 'no Go: neither `go` nor /usr/local/go/bin/go runs' : null),
+    missing: async () => {
+      const go = await findGo();
+      if (go === null) return 'no Go: neither `go` nor /usr/local/go/bin/go runs';
+      const download = { cwd: sourceOf('go'), timeout: BUILD_MS_MAX };
+      return problemOf('its modules cannot be fetched', () => run(go, ['mod', 'download'], download));
+    },
     prepare: async () => {
       const go = (await findGo()) ?? 'go';
       const folder = await built('go', (target) =>
