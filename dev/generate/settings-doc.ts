@@ -79,7 +79,7 @@ One process polls for the whole group, the owner of lane 0. [What it tells, and 
 So that changes of young transactions (touched less than 60 intervals ago) are seen within about two intervals, the budget is, in calls
 per minute,
 
-\`\`\`
+\`\`\`text
 POLL_MAX_CALLS_PER_MINUTE = young open transactions / 100 x 60,000 / POLL_INTERVAL_MS + 20 %
 \`\`\`
 

@@ -47,8 +47,10 @@ export class InstalledClient {
     const kill = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX);
     const ended = { code: null as number | null, stdout: '', stderr: '' };
     child.stdout.on('data', (part: Buffer) => {
+      const wasSeen = stopAt !== undefined && ended.stdout.includes(stopAt);
       ended.stdout += part.toString();
-      if (stopAt !== undefined && ended.stdout.includes(stopAt)) child.kill('SIGTERM');
+      // Once: a second signal would meet no handler any more.
+      if (!wasSeen && stopAt !== undefined && ended.stdout.includes(stopAt)) child.kill('SIGTERM');
     });
     child.stderr.on('data', (part: Buffer) => (ended.stderr += part.toString()));
     ended.code = await new Promise((resolve, reject) => {

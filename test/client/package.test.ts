@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PAGES, placeOf, snippetsOf } from '../docs/snippets.ts';
 import { useStack } from '../support/test-stack.ts';
 import { InstalledClient } from './installed-client.ts';
 
@@ -60,13 +61,10 @@ export const wrong = (client: PaymentClient) => client.request('transfer-in', 'k
 declare const console: { log(...values: unknown[]): void };
 `;
 
-/** Examples of the docs, by page: each is a program of its own. */
-const EXAMPLES = ['README.md', 'docs/client.md', 'packages/client/README.md'].flatMap((page) =>
-  [...readFileSync(page, 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ''], index) => ({
-    name: `${page}, example ${index + 1}`,
-    text,
-  })),
-);
+/** Examples of all pages: each is a program of its own. */
+const EXAMPLES = PAGES.flatMap(snippetsOf)
+  .filter(({ language }) => language === 'ts')
+  .map((snippet) => ({ name: placeOf(snippet), text: snippet.text }));
 
 const stack = useStack({ name: 'package', isRead: false });
 let project: InstalledClient;

@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
 import { SETTINGS } from '../../src/config.ts';
 import { eventId } from '../../src/records/cloud-events.ts';
+import { PAGES as ALL_MARKDOWN, snippetsOf } from './snippets.ts';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -19,6 +20,7 @@ const PAGES = [
     'client',
     'clients',
     'command-line',
+    'compatibility',
     'data',
     'development',
     'events',
@@ -32,7 +34,6 @@ const PAGES = [
 const RUN_MS_MAX = 45_000;
 
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
-const README = textOf('README.md');
 const ALL_PAGES = PAGES.map(textOf).join('\n');
 
 /** Every match of the pattern's first group, each once. */
@@ -106,9 +107,8 @@ describe('README.md and docs', () => {
   });
 
   test('has TypeScript examples that compile', () => {
-    const examples = [README, textOf('docs/client.md'), textOf('packages/client/README.md')].flatMap((text) =>
-      found(text, /```ts\n([\s\S]*?)```/g),
-    );
+    const snippets = ALL_MARKDOWN.flatMap(snippetsOf).filter(({ language }) => language === 'ts');
+    const examples = snippets.map(({ text }) => text);
     expect(examples.length).toBeGreaterThan(5);
     expect(examples.flatMap(compileErrors)).toEqual([]);
   });

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+)
+
+const notPaid = "not paid by this command; a further try needs a new key"
+
+var meanings = map[string]string{
+	"ACCEPTED": "accepted, not settled yet",
+	"REFUSED":  notPaid,
+	"INVALID":  notPaid,
+	"EXPIRED":  notPaid,
+	"FAILED":   notPaid,
+	"UNKNOWN":  "may have been paid: do not pay under another key; an operator decides, and a later revision tells",
+}
+
+// journal is a file with a line for each event that was handled: id, revision, key, outcome, transaction.
+type journal struct {
+	file      *os.File
+	handled   map[string]bool
+	revisions map[string]int
+}
+
+func openJournal(path string) (*journal, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	opened := &journal{file, map[string]bool{}, map[string]int{}}
+	var whole int64
+	reader := bufio.NewReader(file)
+	for {
+		line, err := reader.ReadString('\n')
+		if err != nil {
+			break // the end, or a line that was cut off by a crash: its event comes again
+		}
+		whole += int64(len(line))
+		opened.remember(strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+	}
+	if err := file.Truncate(whole); err != nil {
+		return nil, err
+	}
+	_, err = file.Seek(whole, 0)
+	return opened, err
+}
+
+func (j *journal) remember(fields []string) {
+	var revision int
+	fmt.Sscan(fields[1], &revision)
+	j.handled[fields[0]] = true
+	if fields[3] != "CONFLICT" && revision > j.revisions[fields[2]] {
+		j.revisions[fields[2]] = revision
+	}
+}
+
+func (j *journal) handle(id string, result commandResult) error {
+	if j.handled[id] {
+		return nil
+	}
+	isConflict := result.Outcome == "CONFLICT"
+	isNews := isConflict || result.Revision > j.revisions[result.CommandKey] // the highest revision counts
+	transactionID := ""
+	if result.Transaction != nil {
+		transactionID = result.Transaction.ID
+	}
+	fields := []string{id, fmt.Sprint(result.Revision), result.CommandKey, result.Outcome, transactionID}
+	if _, err := j.file.WriteString(strings.Join(fields, "\t") + "\n"); err != nil {
+		return err
+	}
+	if err := j.file.Sync(); err != nil {
+		return err
+	}
+	j.remember(fields)
+	if isNews {
+		fmt.Printf("%s revision %d: %s, %s\n", result.CommandKey, result.Revision, result.Outcome, meaningOf(result.Outcome))
+	}
+	return nil
+}
+
+func meaningOf(outcome string) string {
+	if outcome == "CONFLICT" {
+		return "a message was ignored, its key belongs to another command"
+	}
+	if meaning, known := meanings[outcome]; known {
+		return meaning
+	}
+	return "an outcome of a later release: nothing can be concluded, update this program"
+}

@@ -1,0 +1,113 @@
+/**
+ * examples/: each publisher's command is executed by a real processor, from the lane of its key; each subscriber handles every
+ * result once, over copies, restarts and a group that begins anew, and draws no conclusion from UNKNOWN.
+ *
+ * A language whose toolchain is not on this machine is skipped, with the reason; `npm run test:examples` fails instead.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { laneOf } from '../../src/records/keys.ts';
+import { ResultWriter, resultOf } from '../client/fixtures.ts';
+import { LANES } from '../support/stack.ts';
+import { useStack } from '../support/test-stack.ts';
+import { ExampleProcess } from './example-process.ts';
+import { TOOLCHAINS, type Example } from './toolchains.ts';
+
+const PREPARE_MS_MAX = 600_000;
+const isRequired = process.env['TEST_EXAMPLES'] === 'required';
+const stack = useStack({ name: 'examples' });
+let writer: ResultWriter;
+beforeAll(async () => {
+  await stack().startProcessor();
+  writer = await ResultWriter.open(stack().settings.TOPIC_PREFIX);
+});
+afterAll(async () => writer.close());
+
+describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCode }) => {
+  let absent: string | null = null;
+  const running: ExampleProcess[] = [];
+  let example: Example;
+  let folder: string;
+
+  beforeAll(async () => {
+    absent = await missing();
+    if (absent !== null && isRequired) throw new Error(absent);
+    if (absent !== null) return;
+    folder = await mkdtemp(join(tmpdir(), `example-${language}-`));
+    example = await prepare();
+  }, PREPARE_MS_MAX);
+  afterEach(() => {
+    for (const process of running.splice(0)) process.kill();
+  });
+  afterAll(async () => {
+    if (absent !== null) return;
+    await example.remove?.();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function publish(key: string, amount = '2500'): Promise<{ partition: number }> {
+    const { environment } = stack();
+    const ended = await new ExampleProcess(example.publish, [key, amount], environment).end();
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    const [, partition] = /partition (\d+) offset \d+\n$/.exec(ended.stdout) ?? [];
+    return { partition: Number(partition) };
+  }
+
+  function subscribe(groupId: string): ExampleProcess {
+    const environment = { ...stack().environment, GROUP_ID: groupId };
+    const process = new ExampleProcess(example.subscribe, [join(folder, 'handled')], environment);
+    running.push(process);
+    return process;
+  }
+
+  test('publishes to the lane of the key, and hears once what came of it', async (context) => {
+    if (absent !== null) {
+      console.warn(`The ${language} example is not run: ${absent}`);
+      context.skip(absent);
+    }
+    const { journal } = stack();
+    const name = (part: string): string => `${language}-${part}`;
+    const first = subscribe(randomUUID());
+    // Amounts keep all their digits, in whatever language.
+    expect(await publish(name('one'), '9007199254740993')).toEqual({ partition: laneOf(name('one'), LANES) });
+    expect(await first.seen(name('one'))).toBe(`${name('one')} revision 1: ACCEPTED, accepted, not settled yet`);
+    expect((await journal.result(name('one'))).value.transaction?.receivedAmount?.amount).toBe(9_007_199_254_740_993n);
+
+    // A copy of the command is answered by the same event again, and that is not news.
+    await publish(name('one'), '9007199254740993');
+    await publish(name('two'));
+    await first.seen(name('two'));
+    const answers = await journal.resultsOf(name('one'), 2);
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(1);
+    expect(await first.stop()).toBe(stoppedCode);
+    expect(first.lines().filter((line) => line.startsWith(name('one')))).toHaveLength(1);
+
+    // Another group reads all of it from the beginning.
+    const second = subscribe(randomUUID());
+    expect(await publish(name('three'))).toEqual({ partition: laneOf(name('three'), LANES) });
+    await second.seen(name('three'));
+
+    // UNKNOWN is no end; the next revision counts, and an older one that comes late does not.
+    const key = name('doubt');
+    await writer.write(resultOf(key, { outcome: 'UNKNOWN', settledBy: 'PROCESSOR', httpStatus: null }));
+    expect(await second.seen(`${key} revision 1`)).toBe(
+      `${key} revision 1: UNKNOWN, may have been paid: do not pay under another key; an operator decides, and a later revision tells`,
+    );
+    await writer.write(resultOf(key, { revision: 2, settledBy: 'OPERATOR', httpStatus: null }));
+    await second.seen(`${key} revision 2: ACCEPTED`);
+    await writer.write(resultOf(key, { outcome: 'UNKNOWN' }));
+    await writer.write(resultOf(key, { outcome: 'CONFLICT', revision: 0 }));
+    await second.seen(`${key} revision 0: CONFLICT`);
+    // Of a transaction that is aborted nothing is heard.
+    await writer.write(resultOf(key, { revision: 3, outcome: 'REFUSED' }), {}, 'abort');
+    await publish(name('four'));
+    await second.seen(name('four'));
+    expect(await second.stop()).toBe(stoppedCode);
+    const own = second.lines().filter((line) => line.startsWith(`${language}-`));
+    expect(own.filter((line) => line.startsWith(key))).toHaveLength(3);
+    expect(own.filter((line) => line.startsWith(name('one')) || line.startsWith(name('two')))).toEqual([]);
+  });
+});
