@@ -26,6 +26,7 @@ ENV NODE_ENV=production \
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY schemas ./schemas
+COPY docs/runbooks ./docs/runbooks
 COPY src ./src
 COPY --from=dependencies /app/node_modules ./node_modules
 RUN mkdir -p /var/lib/payment-processor && chown 1000:1000 /var/lib/payment-processor

@@ -22,8 +22,20 @@ export type Weight = 'fine' | 'fault' | 'unattempted';
 export interface Attempt<Result> {
   result: Result;
   weight: Weight;
+  /** Of a fault: its class in a few words, such as HTTP 503; null where it is none. */
+  fault: string | null;
 }
 export type BreakerStage = 'closed' | 'open' | 'checking' | 'trial' | 'ramp';
+
+/** What a breaker has seen when its stage changes: for the log. */
+export interface BreakerEvidence {
+  /** Calls that ended within the counting window. */
+  readonly calls: number;
+  /** Of them infrastructure faults. */
+  readonly faults: number;
+  /** Class of the last fault since the start; null before the first. */
+  readonly lastFault: string | null;
+}
 
 export interface BreakerOptions {
   name: string;
@@ -35,7 +47,7 @@ export interface BreakerOptions {
   rampEnd: number;
   /** Whether the service answers a GET; must settle. */
   isServiceThere: () => Promise<boolean>;
-  onChange: (stage: BreakerStage) => void;
+  onChange: (stage: BreakerStage, evidence: BreakerEvidence) => void;
 }
 
 export interface Breaker<Result> {
@@ -60,12 +72,14 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   let underWay = 0;
   let isChecked = false;
   let rampAllowance = Infinity;
+  let lastFault: string | null = null;
 
   const circuit = new CircuitBreaker(
     async (call: () => Promise<Attempt<Result>>): Promise<Attempt<Result>> => {
       const attempt = await call();
       // A trial that was not made must not close the breaker; opening it again is the careful way out.
       const isFault = attempt.weight === 'fault' || (attempt.weight === 'unattempted' && circuit.halfOpen);
+      lastFault = attempt.fault ?? lastFault;
       if (isFault) throw new Fault(attempt.result);
       return attempt;
     },
@@ -88,7 +102,10 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     if (circuit.halfOpen) return isChecked ? 'trial' : 'checking';
     return rampAllowance === Infinity ? 'closed' : 'ramp';
   };
-  const changed = (): void => options.onChange(stage());
+  const changed = (): void => {
+    const { failures, successes } = circuit.stats;
+    options.onChange(stage(), { calls: failures + successes, faults: failures, lastFault });
+  };
 
   circuit.on('open', changed);
   circuit.on('close', () => {

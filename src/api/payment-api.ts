@@ -7,6 +7,7 @@
 import { systemClock, type Clock } from '../clock.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { createBreaker, type Breaker, type BreakerStage } from './breaker.ts';
+import { breakerLog, type ApiLog } from './breaker-log.ts';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from './client.ts';
 import { createPerformer, type PerformOptions } from './perform.ts';
 import { listRequestParts } from './requests.ts';
@@ -33,6 +34,8 @@ export interface CallReport {
   operation: Operation;
   /** `kind` of the reading; of a failed list its cause. */
   outcomeKind: string;
+  /** The service said what came of it, be it a refusal; false: it could not be reached, or nobody can tell. */
+  isAnswered: boolean;
   httpStatus: number | null;
   durationMs: number;
 }
@@ -52,7 +55,7 @@ export interface PaymentApiOptions {
   /** 0 to 1, for jitter. */
   random?: () => number;
   /** Fields never hold bodies, ids of accounts or credentials (invariant I9). */
-  log?: (level: 'info' | 'warn' | 'error', event: string, fields: Record<string, unknown>) => void;
+  log?: ApiLog;
   /** Told of every call that ended, made or not. */
   onCall?: (report: CallReport) => void;
   /** Real connections, unless told otherwise. */
@@ -114,6 +117,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     options.onCall?.({
       operation: 'list-transactions',
       outcomeKind: reading.kind === 'page' ? 'page' : reading.cause,
+      isAnswered: reading.kind === 'page' || reading.cause === 'refused' || reading.cause === 'told-to-wait',
       httpStatus: answer.kind === 'response' ? answer.httpStatus : null,
       durationMs: clock.monotonicMs() - startedMs,
     });
@@ -132,6 +136,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     },
   });
 
+  const tellBreaker = breakerLog(log, () => clock.monotonicMs());
   const breakers = Object.fromEntries(
     COMMAND_TYPES.map((operation) => [
       operation,
@@ -145,8 +150,8 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
           const verdict = await service.check();
           return verdict.kind === 'serving' || verdict.kind === 'busy';
         },
-        onChange: (stage) => {
-          log(stage === 'open' ? 'warn' : 'info', 'breaker-changed', { operation, stage });
+        onChange: (stage, evidence) => {
+          tellBreaker(operation, stage, evidence);
           changed();
         },
       }),
@@ -191,6 +196,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
       options.onCall?.({
         operation: request.operation,
         outcomeKind: reading.kind,
+        isAnswered: isAnswered(reading),
         httpStatus: 'httpStatus' in reading ? reading.httpStatus : null,
         durationMs: clock.monotonicMs() - startedMs,
       });
@@ -237,6 +243,24 @@ function snapshotOf(breaker: Breaker<Reading>, allowance: number): OperationSnap
     callsUnderWay: breaker.underWay(),
     allowance: allowance === Infinity ? null : allowance,
   };
+}
+
+/** A 404 with the service's own error code is as definite as any refusal, as long as the service as a whole is there. */
+function isAnswered(reading: Reading): boolean {
+  switch (reading.kind) {
+    case 'accepted':
+    case 'refused':
+    case 'conflict':
+    case 'told-to-wait':
+      return true;
+    case 'not-here':
+      return !reading.serviceFails && reading.error.code !== null;
+    case 'doubt':
+    case 'redirected':
+    case 'unauthorized':
+    case 'never-sent':
+      return false;
+  }
 }
 
 function withoutSecrets(baseUrl: string): string {

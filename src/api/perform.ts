@@ -68,7 +68,10 @@ export function createPerformer(parts: PerformParts): Performer {
     const reading = readAnswer(operation, answer, clock.nowMs());
     const isFault = reading.kind === 'never-sent' || reading.kind === 'doubt';
     if (!isFault && reading.kind !== 'unauthorized') service.changeAnswered();
-    return { result: reading, weight: own.objection !== null ? 'unattempted' : isFault ? 'fault' : 'fine' };
+    if (own.objection !== null) return { result: reading, weight: 'unattempted', fault: null };
+    return isFault
+      ? { result: reading, weight: 'fault', fault: reading.reason }
+      : { result: reading, weight: 'fine', fault: null };
   };
 
   const judged = async (reading: Reading, waitMs: number): Promise<Reading> => {

@@ -79,7 +79,8 @@ export async function readEntry(settings: LedgerSettings, key: string): Promise<
   return entry;
 }
 
-function entryRecordOf(record: TopicRecord): EntryRecord {
+/** @throws CliFailure for a record of another release */
+export function entryRecordOf(record: TopicRecord): EntryRecord {
   const { partition: lane, offset, timestampMs, value } = record;
   if (value === null) return { lane, offset, timestampMs, entry: null };
   try {

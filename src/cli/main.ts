@@ -18,6 +18,7 @@ import { addShowCommand } from './commands/show.ts';
 import { addStatusShowCommand } from './commands/status-show.ts';
 import { addTopicsCommand } from './commands/topics.ts';
 import { addTransactionsCommand } from './commands/transactions.ts';
+import { addUnknownCommand } from './commands/unknown.ts';
 import { CliFailure, EXIT_CODES, exitCodeTable } from './exit-codes.ts';
 import { failureOf } from './failures.ts';
 import { shownLine } from './output.ts';
@@ -50,6 +51,7 @@ ${exitCodeTable()}`,
   addLagCommand(program);
   addLedgerCommand(program);
   addDeadLettersCommand(program);
+  addUnknownCommand(program);
   addResolveCommand(program);
   addDoctorCommand(program);
   return program;

@@ -129,7 +129,8 @@ export class GroupMember {
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       log({
-        level: 'error',
+        // Started again, it needs nobody.
+        level: payload.restart ? 'warn' : 'error',
         message: 'consumer-crashed',
         fields: { problem: payload.error.message, restarts: payload.restart },
       });

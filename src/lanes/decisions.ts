@@ -35,7 +35,10 @@ export class Decisions implements InputHandler<DecisionItem, never> {
         } else {
           await outcomes.apply(transaction, entry ?? null, reply.decision, null);
         }
-        transaction.reports.push(() => reports.decided(lane, item.key, item.decision, reply.kind === 'decided'));
+        const isCarriedOut = reply.kind === 'decided';
+        transaction.reports.push(() =>
+          reports.decided(lane, item.key, item.decision, isCarriedOut, item.original.offset),
+        );
         return null;
       }
     }

@@ -12,8 +12,8 @@ export interface LaneReports {
   /** A two-step quote ran out before its execution was sent. */
   quoteRanOut(lane: number, quote: QuoteRunOut): void;
   statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
-  /** An operator's decision was carried out, or refused. */
-  decided(lane: number, key: string, decision: OperatorDecision, isCarriedOut: boolean): void;
+  /** An operator's decision, published at this offset of its topic, was carried out, or refused. */
+  decided(lane: number, key: string, decision: OperatorDecision, isCarriedOut: boolean, offset: bigint): void;
   failed(lane: number, where: string, error: unknown): void;
   committed(): void;
   laneLost(reason: LaneLoss): void;

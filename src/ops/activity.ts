@@ -7,6 +7,7 @@ import type { CallReport } from '../api/payment-api.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { Outcome } from '../records/commands.ts';
 import { DurationTally } from './duration-tally.ts';
+import { revisionLabel } from './metric-labels.ts';
 import { METRICS, OTHER } from './metrics-table.ts';
 import type { Metrics } from './metrics.ts';
 import type { ActivityState, DeadLetterCount, ResultCount } from './processor-state.ts';
@@ -26,7 +27,6 @@ export interface IntervalFigures {
 }
 
 const ACCEPTED: Outcome = 'ACCEPTED';
-const FAULTS: readonly string[] = ['doubt', 'never-sent', 'unreachable', 'unauthorized', 'not-here', 'redirected'];
 
 export class Activity {
   readonly reports: Metrics['reports'];
@@ -47,6 +47,7 @@ export class Activity {
       resulted: (lane, result) => {
         metrics.reports.resulted(lane, result);
         this.#countResult(result.commandType, result.outcome);
+        if (revisionLabel(result.revision) === 'later') return;
         this.#commandDurations.add(Number(result.completedAt - result.commandTimestamp));
       },
       deadLettered: (lane, letter) => {
@@ -102,10 +103,10 @@ export class Activity {
   }
 
   /** Lists are our own questions and would hide how long payments take. */
-  #countCall({ operation, outcomeKind, durationMs }: CallReport): void {
+  #countCall({ operation, isAnswered, durationMs }: CallReport): void {
     if (operation === 'list-transactions') return;
     this.#interval.calls += 1;
-    if (FAULTS.includes(outcomeKind)) this.#interval.callFaults += 1;
+    if (!isAnswered) this.#interval.callFaults += 1;
     this.#callDurations.add(durationMs);
   }
 }

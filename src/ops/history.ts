@@ -18,6 +18,8 @@ export interface Sample extends IntervalFigures {
   readonly intervalSeconds: number;
   /** Commands that are not admitted, all lanes; null when that is not known of any. */
   readonly lagMessages: number | null;
+  /** Inputs of the lanes here of which it is known: samples of other lanes cannot be compared. */
+  readonly lagInputs: number;
   /** Admitted commands without a result. */
   readonly unfinished: number;
   /** 0 where every command has its result. */
@@ -73,12 +75,13 @@ export class History {
 
 function sampleOf(
   state: ProcessorState,
-): Pick<Sample, 'at' | 'lagMessages' | 'unfinished' | 'oldestUnansweredSeconds'> {
+): Pick<Sample, 'at' | 'lagMessages' | 'lagInputs' | 'unfinished' | 'oldestUnansweredSeconds'> {
   const lags = state.lanes.flatMap((lane) => lane.inputs.filter((input) => input.command !== null));
   const known = lags.map((input) => input.lagMessages).filter((messages) => messages !== null);
   return {
     at: state.at,
     lagMessages: known.length === 0 ? null : known.reduce((sum, messages) => sum + messages, 0),
+    lagInputs: known.length,
     unfinished: state.unfinished.reduce((sum, group) => sum + group.count, 0),
     oldestUnansweredSeconds: Math.max(0, ...Object.values(state.oldestUnansweredSeconds).map((age) => age ?? 0)),
   };

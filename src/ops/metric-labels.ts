@@ -104,3 +104,10 @@ export const LANE_LOSSES = every<LaneLoss>({
 });
 export const QUOTE_RUN_OUT_CAUSES = every<QuoteRunOut['cause']>({ 'on-arrival': true, waiting: true });
 export const STATUS_KINDS = every<'transaction' | 'quote'>({ transaction: true, quote: true });
+/** A result's revision: the processor's own, or one that an operator's decision made, hours later as a rule. */
+export const REVISIONS = ['first', 'later'] as const;
+
+/** @param revision of a result: 1 for the processor's own, 0 on a CONFLICT */
+export function revisionLabel(revision: number): (typeof REVISIONS)[number] {
+  return revision <= 1 ? 'first' : 'later';
+}

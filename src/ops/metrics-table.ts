@@ -17,6 +17,7 @@ import {
   LANE_STAGES,
   OPERATIONS,
   QUOTE_RUN_OUT_CAUSES,
+  REVISIONS,
   UNFINISHED_STATES,
 } from './metric-labels.ts';
 import { STATUS_METRICS } from './status-metrics-table.ts';
@@ -93,13 +94,13 @@ export const METRICS = {
   results: {
     name: 'payments_results_total',
     type: 'counter',
-    help: 'Results, by command and outcome. Counted when put into a transaction: one that fails counts its results again.',
-    labels: { command: COMMANDS, outcome: OUTCOME_NAMES },
+    help: "Results, by command, outcome and revision: first, or later by an operator's decision. Counted when put into a transaction: one that fails counts its results again.",
+    labels: { command: COMMANDS, outcome: OUTCOME_NAMES, revision: REVISIONS },
   },
   commandDurationSeconds: {
     name: 'payments_command_duration_seconds',
     type: 'histogram',
-    help: 'From the timestamp of a command to its result.',
+    help: 'From the timestamp of a command to the first revision of its result.',
     labels: { command: COMMANDS },
     buckets: COMMAND_BUCKETS_SECONDS,
   },

@@ -9,7 +9,7 @@ import type { LaneReports } from '../lanes/reports.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
 import type { PollerReports } from '../status/poller/poller.ts';
 import type { MetricDefinition } from './metric-definition.ts';
-import { PUBLISHED } from './metric-labels.ts';
+import { PUBLISHED, revisionLabel } from './metric-labels.ts';
 import { METRICS, OTHER, type LabelsOf, type MetricName } from './metrics-table.ts';
 import type { ProcessorState } from './processor-state.ts';
 
@@ -34,7 +34,10 @@ export function createMetrics(): Metrics {
   return {
     reports: {
       resulted: (_lane, result) => {
-        set.add('results', { command: result.commandType, outcome: result.outcome });
+        const revision = revisionLabel(result.revision);
+        set.add('results', { command: result.commandType, outcome: result.outcome, revision });
+        // What an operator decides hours later says nothing of how long commands take.
+        if (revision === 'later') return;
         const durationMs = Number(result.completedAt - result.commandTimestamp);
         set.observe('commandDurationSeconds', { command: result.commandType }, Math.max(0, durationMs) / 1000);
       },

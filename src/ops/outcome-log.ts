@@ -15,9 +15,10 @@ export function withOutcomeLog<Reports extends LaneReports>(reports: Reports, lo
     ...reports,
     resulted: (lane, result) => {
       reports.resulted(lane, result);
-      const { commandKey, commandType, error, outcome, revision, settledBy } = result;
+      const { commandKey, commandType, error, outcome, revision, settledBy, source } = result;
       if (!TOLD.includes(outcome)) return;
       const code = error?.code ?? null;
+      const place = { topic: source.topic, partition: source.partition, offset: String(source.offset) };
       log.info({
         event: 'result',
         lane,
@@ -27,6 +28,7 @@ export function withOutcomeLog<Reports extends LaneReports>(reports: Reports, lo
         revision,
         settledBy,
         code,
+        ...place,
       });
     },
     deadLettered: (lane, letter) => {
@@ -37,11 +39,18 @@ export function withOutcomeLog<Reports extends LaneReports>(reports: Reports, lo
       const hash = key === null ? null : keyHash(key.toString());
       log.info({ event: 'dead-letter', lane, keyHash: hash, reason, ...place, ...batch });
     },
-    decided: (lane, key, decision, isCarriedOut) => {
-      reports.decided(lane, key, decision, isCarriedOut);
+    decided: (lane, key, decision, isCarriedOut, offset) => {
+      reports.decided(lane, key, decision, isCarriedOut, offset);
       const { operator, reason, expectedRevision } = decision;
-      const what = { decision: decision.decision, expectedRevision, operator, reason, isCarriedOut };
-      log.warn({ event: 'operator-decision', lane, keyHash: keyHash(key), ...what });
+      const what = {
+        decision: decision.decision,
+        expectedRevision,
+        operator,
+        reason,
+        isCarriedOut,
+        offset: String(offset),
+      };
+      log.info({ event: 'operator-decision', lane, keyHash: keyHash(key), ...what });
     },
     quoteRanOut: (lane, quote) => {
       reports.quoteRanOut(lane, quote);

@@ -3,8 +3,11 @@
  *
  * The shell wants no token: it holds no data and asks for the token itself.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Route } from './http-server.ts';
+
+/** In the repository and in the image; a copy of the sources alone has none. */
+const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 
 /** Path to file. One list, so that nothing else of the folder is served. */
 const FILES = {
@@ -16,8 +19,12 @@ const FILES = {
   '/page/charts.js': 'charts.js',
   '/page/connection.js': 'connection.js',
   '/page/elements.js': 'elements.js',
+  '/page/findings.js': 'findings.js',
+  '/page/lag.js': 'lag.js',
+  '/page/next-steps.js': 'next-steps.js',
   '/page/overview.js': 'overview.js',
   '/page/search.js': 'search.js',
+  '/page/service.js': 'service.js',
   '/page/tables.js': 'tables.js',
   '/page/verdict.js': 'verdict.js',
   '/page/words.js': 'words.js',
@@ -50,6 +57,21 @@ const HEADERS = {
 };
 
 export function pageRoutes(): Route[] {
+  return [...fileRoutes(), ...runbookRoutes()];
+}
+
+/** As text, for the page's links: they are read where the processor is, whatever else is out of reach. */
+function runbookRoutes(): Route[] {
+  if (!existsSync(RUNBOOKS)) return [];
+  const files = readdirSync(RUNBOOKS).filter((file) => file.endsWith('.md'));
+  return files.map((file) => {
+    const body = readFileSync(new URL(file, RUNBOOKS), 'utf8');
+    const reply = { status: 200, contentType: 'text/plain; charset=utf-8', body, headers: HEADERS };
+    return { path: `/runbooks/${file}`, isProtected: false, answer: () => reply };
+  });
+}
+
+function fileRoutes(): Route[] {
   return Object.entries(FILES).map(([path, file]) => {
     const body = readFileSync(new URL(`page/${file}`, import.meta.url), 'utf8');
     const contentType = CONTENT_TYPES[file.slice(file.lastIndexOf('.') + 1)];

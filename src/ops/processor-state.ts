@@ -110,6 +110,11 @@ export interface ProcessorState {
   readonly ledger: LedgerState;
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
+  /**
+   * Records on the dead-letter topic, of all processes and as far as its retention goes: letters, notes of their redrives
+   * and marks of transactions. Null while Kafka has not said.
+   */
+  readonly deadLetterRecords: number | null;
   /** What the process has done since its start. */
   readonly activity: ActivityState;
 }
@@ -130,6 +135,7 @@ export interface StateInputs {
   readonly ledger: LedgerState;
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
+  readonly deadLetterRecords: number | null;
   readonly activity: ActivityState;
 }
 
@@ -160,6 +166,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     ledger: inputs.ledger,
     members: inputs.members,
     unknownResults: inputs.unknownResults,
+    deadLetterRecords: inputs.deadLetterRecords,
     activity: inputs.activity,
   };
 }

@@ -51,7 +51,12 @@ export class StateReader {
     this.#options = options;
     const { clock, commandTypes, lanes, topics } = options;
     const published = [...commandTypes.map((type) => topics.commands[type]), topics.operatorDecisions];
-    const asked = { published, internal: [topics.observations], others: [topics.ledger] };
+    const asked = {
+      published,
+      internal: [topics.observations],
+      others: [topics.ledger],
+      forPeople: [topics.deadLetters],
+    };
     this.#ends = new TopicEnds(lanes, asked, clock);
   }
 
@@ -90,6 +95,7 @@ export class StateReader {
       ledger: ledgerShown,
       members: memberStates(known.members, ledgerShown.owners, status.processId),
       unknownResults: unknownResults(ledger, new Set(status.lanes.keys()), nowMs),
+      deadLetterRecords: recordsOf(known.topics.get(topics.deadLetters)),
       activity: activity.state(),
     });
   }
@@ -133,6 +139,11 @@ export class StateReader {
     }
     return this.#uncommitted;
   }
+}
+
+function recordsOf(answer: TopicAnswer | undefined): number | null {
+  if (answer === undefined) return null;
+  return [...answer.ends.values()].reduce((sum, { high, low }) => sum + Number(high - low), 0);
 }
 
 function offsetsOf(answer: TopicAnswer | undefined, lane: number): KnownOffsets {

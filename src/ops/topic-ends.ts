@@ -50,6 +50,8 @@ export interface AskedTopics {
   readonly internal: readonly string[];
   /** Of these the end is wanted alone. */
   readonly others: readonly string[];
+  /** Of these, too, and for people alone: what else is known does not hang on them. */
+  readonly forPeople: readonly string[];
 }
 
 export class TopicEnds {
@@ -99,15 +101,16 @@ export class TopicEnds {
   }
 
   async #askAll(): Promise<Pick<KnownTopicEnds, 'topics' | 'members'>> {
-    const { internal, others, published } = this.#topics;
+    const { forPeople, internal, others, published } = this.#topics;
     const [members, ...topics] = await Promise.all([
       // Of use to people alone: lag must not hang on it.
       this.#source.groupMembers?.().catch(() => null) ?? null,
       ...published.map((topic) => this.#askOf(topic, { isWrittenByOthers: true, isRead: true })),
       ...internal.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: true })),
       ...others.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: false })),
+      ...forPeople.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: false }).catch(() => null)),
     ]);
-    return { members, topics: new Map(topics) };
+    return { members, topics: new Map(topics.filter((topic) => topic !== null)) };
   }
 
   async #askOf(

@@ -1,6 +1,7 @@
 /**
  * What kafkajs would log, at the level that it deserves, and with its reason. Its own levels are louder: it calls every
- * answer with an error code an error, those too by which a group tells its members that it changes.
+ * answer with an error code an error, those too by which a group tells its members that it changes. None of its lines is
+ * an error here, for it tries again by itself; where a person must act, that is said by whoever gave it up.
  */
 import { createRequire } from 'node:module';
 import kafkajs, { type LogEntry } from 'kafkajs';
@@ -26,7 +27,8 @@ const GROUP_CHANGES: readonly string[] = [
   'GROUP_COORDINATOR_NOT_AVAILABLE',
   'GROUP_LOAD_IN_PROGRESS',
 ];
-const GROUP_ANSWERS = /^Response (Heartbeat|JoinGroup|SyncGroup|LeaveGroup)\(/;
+/** Offsets in the group are for tools that watch it: one that comes late is told with the next. */
+const GROUP_ANSWERS = /^Response (Heartbeat|JoinGroup|SyncGroup|LeaveGroup|OffsetCommit)\(/;
 /** Said by each member at each rebalance; which lanes it comes to is logged by ourselves. */
 const REJOINING = 'The group is rebalancing, re-joining';
 
@@ -52,14 +54,13 @@ export function kafkaLogEvent(entry: LogEntry, client: string): Parameters<Kafka
   };
 }
 
-function levelOf({ level, log: { message } }: LogEntry, problem: string | null): 'error' | 'warn' | 'debug' {
+function levelOf({ level, log: { message } }: LogEntry, problem: string | null): 'warn' | 'debug' {
   if (message === REJOINING) return 'debug';
   if (problem !== null && GROUP_CHANGE_TEXTS.has(problem)) {
     // Counted out while it was away: it goes on by itself, but that it was away is worth a look.
     return GROUP_ANSWERS.test(message) ? 'debug' : 'warn';
   }
-  if (level === logLevel.ERROR) return 'error';
-  return level === logLevel.WARN ? 'warn' : 'debug';
+  return level === logLevel.ERROR || level === logLevel.WARN ? 'warn' : 'debug';
 }
 
 function problemOf(error: unknown): string | null {

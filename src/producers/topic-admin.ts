@@ -7,8 +7,9 @@ import { withAdmin } from './admin-session.ts';
 import { topicDefinitions, type TopicDefinition, type TopicSettings } from './topic-definitions.ts';
 
 export interface TopicProblem {
+  /** Of LANES, which no topic has: their prefix. */
   topic: string;
-  kind: 'missing' | 'partitions' | 'retention' | 'cleanup' | 'timestamp' | 'size';
+  kind: 'missing' | 'lanes' | 'partitions' | 'retention' | 'cleanup' | 'timestamp' | 'size';
   /** What is wrong, where, and what to do. */
   message: string;
 }
@@ -36,9 +37,14 @@ export async function checkTopics(
       definitions.map((definition) => definition.topic),
     );
     const sandboxTopic = `${settings.TOPIC_PREFIX}.commands.simulate-uma-receive.v1`;
-    return definitions.flatMap((definition) => {
+    const lanesProblem = wrongLanes(states, settings);
+    const problems = definitions.flatMap((definition): TopicProblem[] => {
       const state = states.get(definition.topic);
-      if (state !== undefined) return problemsOf(definition, state, settings);
+      if (state !== undefined) {
+        return problemsOf(definition, state, settings).filter(
+          ({ kind }) => lanesProblem === null || kind !== 'partitions',
+        );
+      }
       if (definition.topic === sandboxTopic && !options.sandboxCommands) return [];
       return [
         {
@@ -48,7 +54,24 @@ export async function checkTopics(
         },
       ];
     });
+    return lanesProblem === null ? problems : [lanesProblem, ...problems];
   });
+}
+
+/** Topics that agree with each other and not with LANES are right: one problem, not one for each. */
+function wrongLanes(
+  states: ReadonlyMap<string, TopicState>,
+  { LANES, TOPIC_PREFIX }: TopicSettings,
+): TopicProblem | null {
+  const [partitions, ...others] = new Set([...states.values()].map((state) => state.partitions));
+  if (states.size < 2 || partitions === undefined || others.length > 0 || partitions === LANES) return null;
+  return {
+    topic: TOPIC_PREFIX,
+    kind: 'lanes',
+    message:
+      `LANES is ${LANES}, and all ${states.size} topics of ${TOPIC_PREFIX} have ${partitions} partitions: set LANES to ${partitions}, ` +
+      'or make new topics under another TOPIC_PREFIX (partitions must not be added: the memory of keys is by lane)',
+  };
 }
 
 /**

@@ -189,3 +189,34 @@ describe('after its reset time', () => {
     expect(api.closure('transfer-in')).toMatchObject({ cause: 'held' });
   });
 });
+
+describe('the log', () => {
+  test('says once why a breaker opened, however often it is tried in vain, and once that it is closed again', async () => {
+    const lines: { level: string; event: string; fields: Record<string, unknown> }[] = [];
+    const { service, api } = await startedPair(accepting, {
+      log: (level, event, fields) => void lines.push({ level, event, fields }),
+    });
+    const told = (): unknown[] =>
+      lines
+        .filter(({ event, level }) => event === 'breaker-changed' && level !== 'debug')
+        .map(({ level, fields }) => ({ level, ...fields }));
+    await kindsOf(api, 2);
+    service.script(failing);
+    await kindsOf(api, 3);
+    const opening = { level: 'warn', operation: 'transfer-in', stage: 'open', calls: 5, faults: 3, faultPercent: 60 };
+    expect(told()).toEqual([{ ...opening, lastFault: 'HTTP 503' }]);
+    for (let trial = 0; trial < 2; trial += 1) {
+      await whenApi(api, () => stageOf(api) === 'trial');
+      await kindOf(api);
+      expect(stageOf(api)).toBe('open');
+    }
+    expect(told()).toHaveLength(1);
+    service.script(accepting);
+    await whenApi(api, () => stageOf(api) === 'trial');
+    await kindsOf(api, 6);
+    expect(stageOf(api)).toBe('closed');
+    expect(told().slice(1)).toEqual([
+      { level: 'info', operation: 'transfer-in', stage: 'closed', notClosedMs: expect.any(Number) as number },
+    ]);
+  });
+});

@@ -4,7 +4,8 @@ import { transferInOf } from '../support/commands.ts';
 import { useStack } from '../support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 
-const stack = useStack({ name: 'doctor' });
+// The service honours no key: a lost transfer-in is settled by nobody.
+const stack = useStack({ name: 'doctor', sandbox: { honourKeys: [] }, settings: { API_IDEMPOTENT_OPERATIONS: '' } });
 
 const doctor = (changed: Record<string, string> = {}): Promise<CliRun> =>
   runCli({ ...stack().environment, ...changed }, '--output', 'json', 'doctor');
@@ -30,6 +31,7 @@ describe('doctor', () => {
       topics: 'ok',
       group: 'ok',
       lag: 'ok',
+      'unknown-results': 'ok',
       'dead-letters': 'ok',
       registry: 'ok',
       schemas: 'ok',
@@ -66,17 +68,47 @@ describe('doctor', () => {
       registry: 'problem',
       schemas: 'not-checked',
       'payment-service': 'problem',
-      group: 'problem',
+      group: 'not-checked',
       'dead-letters': 'problem',
       processor: 'problem',
     });
     expect(messages(run, 'settings')).toContain('KAFKA_HEARTBEAT_INTERVAL_MS');
-    expect(messages(run, 'topics')).toContain('LANES');
+    expect(messages(run, 'topics')).toMatch(
+      /^LANES is 5, and all \d+ topics .* have 3 partitions: set LANES to 3[^\n]*$/,
+    );
     expect(messages(run, 'registry')).toContain('SCHEMA_REGISTRY_URL');
     expect(messages(run, 'payment-service')).toContain('version segment');
-    expect(messages(run, 'group')).toMatch(/owns lane 3, 4/);
-    expect(messages(run, 'dead-letters')).toMatch(/NO_KEY 1/);
+    expect(messages(run, 'dead-letters')).toMatch(/1 that nobody redrove \(NO_KEY 1\), 1 of them of the last hour/);
     expect(messages(run, 'processor')).toContain('HTTP_PORT');
+  });
+
+  test('reports UNKNOWN results, and dead letters until they are redriven', async () => {
+    const key = 'lost';
+    const buried = { key: 'buried', value: '{"torn', headers: { 'content-type': 'application/json' } };
+    await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
+    await stack().publisher.publish('transfer-in', key, transferInOf(key));
+    await stack().publishRaw('transfer-in', buried);
+    expect((await stack().journal.result(key)).value.outcome).toBe('UNKNOWN');
+    await stack().journal.result('buried');
+    const run = await doctor();
+    expect(run.code).toBe(6);
+    expect(statuses(run)).toMatchObject({ 'unknown-results': 'problem', 'dead-letters': 'problem' });
+    expect(messages(run, 'unknown-results')).toMatch(/^1 waits for an operator, the oldest for \d+ .*`unknown list`/);
+    expect(messages(run, 'dead-letters')).toMatch(/^2 that nobody redrove \(.*UNREADABLE 1/);
+
+    // As they are they become dead letters again, of keys of their own.
+    const letters = [...stack().journal.deadLetters()];
+    for (const [index, { offset, partition }] of letters.entries()) {
+      const place = `${partition}/${offset}`;
+      const redrive = ['dead-letters', 'redrive', place, '--key', `again-${index}`, '--operator', 'ada', '--yes'];
+      expect(await runCli({ ...stack().environment }, ...redrive)).toMatchObject({ code: 0 });
+    }
+    const decision = { decision: 'NOT_EXECUTED', expectedRevision: 1, operator: 'ada', reason: 'not in the list' };
+    await stack().publishDecision(key, decision);
+    await stack().journal.resultsOf(key, 2);
+    const after = await doctor();
+    expect(statuses(after)).toMatchObject({ 'unknown-results': 'ok' });
+    expect(messages(after, 'dead-letters')).toMatch(/2 redriven, or answered to their operator/);
   });
 
   test('lists every setting that is missing, and checks nothing that needs it', async () => {

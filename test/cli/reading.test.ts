@@ -251,6 +251,7 @@ describe('the command line', () => {
     'transactions list',
     'lag',
     'ledger show',
+    'unknown list',
     'dead-letters list',
     'dead-letters show',
     'dead-letters redrive',

@@ -71,8 +71,19 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     when: 'commands expire',
     minutes: 20,
-    changes: [{ metric: 'results', labels: { ...transferIn, outcome: 'EXPIRED' }, course: growing(1) }],
+    changes: [
+      { metric: 'results', labels: { ...transferIn, outcome: 'EXPIRED', revision: 'first' }, course: growing(1) },
+    ],
     fires: ['PaymentsCommandsExpired'],
+  },
+  {
+    when: 'an operator clears a backlog of UNKNOWN results, none of which was executed',
+    minutes: 20,
+    changes: [
+      { metric: 'results', labels: { ...transferIn, outcome: 'EXPIRED', revision: 'later' }, course: growing(3) },
+      { metric: 'decisions', labels: { carried_out: 'true' }, course: growing(3) },
+    ],
+    fires: [],
   },
   {
     when: 'one command is UNKNOWN',

@@ -51,11 +51,18 @@ async function admitted(): Promise<(path: string) => boolean> {
     .split('\n')
     .filter((line) => !/^(#|$)/.test(line));
   expect(rules[0]).toBe('*');
-  const letIn = rules.filter((rule) => rule.startsWith('!')).map((rule) => rule.slice(1));
-  const endings = rules.filter((rule) => rule.startsWith('**/*')).map((rule) => rule.slice('**/*'.length));
-  return (path) =>
-    letIn.some((rule) => path === rule || path.startsWith(`${rule}/`) || rule.startsWith(`${path}/`)) &&
-    !endings.some((ending) => path.endsWith(ending));
+  // The last rule that speaks of a path holds; a folder is gone through where a rule lets in something of it.
+  return (path) => {
+    const rule = rules.findLast((candidate) => speaksOf(candidate, path)) ?? '';
+    return rule.startsWith('!');
+  };
+}
+
+function speaksOf(rule: string, path: string): boolean {
+  if (rule === '*') return true;
+  if (rule.startsWith('**/*')) return path.endsWith(rule.slice('**/*'.length));
+  const named = rule.slice(rule.startsWith('!') ? 1 : 0);
+  return path === named || path.startsWith(`${named}/`) || (rule.startsWith('!') && named.startsWith(`${path}/`));
 }
 
 async function copyInto(stage: Stage, folder: string, folders: ReadonlyMap<string, string>): Promise<void> {
@@ -165,7 +172,16 @@ describe('the image', () => {
   });
 
   it('has nothing of development and tests', async () => {
-    expect((await readdir(image)).sort()).toEqual(['LICENSE', 'node_modules', 'package.json', 'schemas', 'src']);
+    expect((await readdir(image)).sort()).toEqual([
+      'LICENSE',
+      'docs',
+      'node_modules',
+      'package.json',
+      'schemas',
+      'src',
+    ]);
+    expect(await readdir(join(image, 'docs'))).toEqual(['runbooks']);
+    expect(await readdir(join(image, 'docs/runbooks'))).toContain('unknown-results.md');
     const packages = await readdir(join(image, 'node_modules'));
     for (const name of ['vitest', 'typescript', 'eslint', 'playwright-core', 'node'])
       expect(packages).not.toContain(name);

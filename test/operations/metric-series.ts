@@ -139,7 +139,7 @@ function combinations(definition: MetricDefinition, instance: Instance): Labels[
 function healthyCourse(metric: MetricName, labels: Labels, instance: Instance): Course {
   switch (metric) {
     case 'results':
-      return labels['outcome'] === 'ACCEPTED' ? growing(ANSWERED) : flat(0);
+      return labels['outcome'] === 'ACCEPTED' && labels['revision'] === 'first' ? growing(ANSWERED) : flat(0);
     case 'commandDurationSeconds':
       return growing(ANSWERED);
     case 'apiCallDurationSeconds':

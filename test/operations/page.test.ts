@@ -144,6 +144,89 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('behind-dark');
   });
 
+  it('behind, and catching up: does not say that it grows for what it was a minute ago', async () => {
+    processor = healthy();
+    const lags = [0, 40, 90, 160, 220, 300, 420, 560, 748, 600, 450, 313];
+    const waits = (lag: number) => ({
+      held: 0,
+      oldestTimestampMs: processor.nowMs - 90_000,
+      position: 5_000n - BigInt(lag),
+    });
+    await processor.live(lags.length, (index) => {
+      processor.setLane(0, processor.lane({ 'transfer-in': waits(lags[index] ?? 0) }));
+    });
+    const opened = await shown();
+    const text = await opened.text();
+    expect(text).toContain('Falling of late: 0 (55 s before), 560 (20 s before), 313 at last.');
+    expect(text).not.toContain('Growing');
+    await expectClean(opened);
+  });
+
+  it('lanes that were handed over with their lag: neither growth nor fall', async () => {
+    processor = healthy();
+    const waiting = { held: 64, oldestTimestampMs: processor.nowMs - 90_000, position: 4_000n } as const;
+    processor.lanes.lanes = new Map([[0, processor.lane()]]);
+    await processor.live(8);
+    await processor.live(4, () => {
+      processor.setLane(1, processor.lane({ 'transfer-in': waiting }));
+    });
+    const opened = await shown();
+    const text = await opened.text();
+    expect(text).toContain('1,000 commands in Kafka.');
+    expect(text).toContain('Neither growing nor falling.');
+    await expectClean(opened);
+  });
+
+  it('definite refusals: are answers, whatever their status', async () => {
+    processor = healthy();
+    await processor.live(12, () => {
+      for (let number = 0; number < 6; number += 1) processor.call(20, number < 3 ? 'not-here' : 'accepted', true);
+    });
+    const opened = await shown();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
+    await expectClean(opened);
+  });
+
+  it('every breaker open: unreachable, and nowhere "serving"; a command to copy and a runbook to read', async () => {
+    processor = healthy();
+    for (const operation of Object.values(processor.api.operations)) {
+      Object.assign(operation, { breaker: 'open', callsUnderWay: 0, allowance: 0 });
+    }
+    await processor.live(13);
+    const opened = await shown();
+    const text = await opened.text();
+    expect(text).toContain('Payment service unreachable');
+    expect(text).toContain('the service is unreachable: every breaker is open');
+    expect(text).not.toContain('serving');
+    const first = opened.page.locator('#findings li').first();
+    expect(await first.locator('code').innerText()).toBe('npm run cli -- doctor');
+    const link = first.getByRole('link', { name: 'Runbook: PaymentsBreakerOpen' });
+    const runbook = await fetch(new URL((await link.getAttribute('href')) ?? '', opened.page.url()));
+    expect(runbook.status).toBe(200);
+    expect(await runbook.text()).toMatch(/^# PaymentsBreakerOpen\n[^]*## Action/);
+    await expectClean(opened);
+    await opened.shoot('unreachable');
+  });
+
+  it('dead letters of others, or from before the start: says where to look, not that there are none', async () => {
+    processor = healthy();
+    processor.deadLettersEnd = 1n;
+    await processor.live(1);
+    const opened = await shown();
+    const text = await opened.text();
+    expect(text).toContain('There are records on the dead-letter topic: doctor tells which nobody redrove.');
+    expect(text).toMatch(/Dead letters, here\s+0\s+since the start; 6 records on the topic/);
+    await expectClean(opened);
+  });
+
+  it('why commands wait stands above the charts', async () => {
+    processor = healthy();
+    const { page } = await shown();
+    const top = async (id: string): Promise<number> => (await page.locator(id).boundingBox())?.y ?? NaN;
+    expect(await top('#commands')).toBeLessThan(await top('#charts'));
+    expect(await top('#verdict')).toBeLessThan(await top('#commands'));
+  });
+
   it('breaker open: which operation waits, and that the others go on', async () => {
     processor = healthy();
     processor.api.operations['execute-quote'] = { breaker: 'open', callsUnderWay: 0, allowance: 0 };
@@ -216,7 +299,17 @@ describe('the page tells the state of the processor', () => {
     await processor.live(1);
     const opened = await shown();
     const text = await opened.text();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
     expect(text).toContain('2 results are UNKNOWN and want an operator, for 2 h 5 min by now');
+    expect(text).toContain('npm run cli -- unknown list');
+    expect(text).toContain(
+      '3 messages have become dead letters here since the start (UNREADABLE 1, NO_KEY 2), the last 5 s ago',
+    );
+    expect(text).toContain('npm run cli -- dead-letters list');
+    for (const link of await opened.page.locator('#findings a').all()) {
+      const href = (await link.getAttribute('href')) ?? '';
+      expect([href, (await fetch(new URL(href, opened.page.url()))).status]).toEqual([href, 200]);
+    }
     expect(text).toContain('1 execute-quote is in doubt');
     expect(text).toContain('1 execute-quote in doubt, being settled; 1 transfer-in to be tried again later.');
     expect(await opened.page.locator('#unknown tbody tr').count()).toBe(2);
@@ -369,13 +462,15 @@ describe('the page is for everyone', () => {
     await page.keyboard.press('Tab');
     expect(await page.locator(':focus').innerText()).toBe('Look it up');
     await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').getAttribute('aria-labelledby')).toBe('commands-title');
+    await page.keyboard.press('Tab');
     const chart = page.locator(':focus');
     expect(await chart.getAttribute('aria-label')).toBe('Results per second, last 15 minutes');
     expect(await chart.getAttribute('aria-valuetext')).toContain('12:15:00');
     await page.keyboard.press('ArrowLeft');
     expect(await chart.getAttribute('aria-valuetext')).toContain('12:14:55');
     for (let count = 0; count < 4; count += 1) await page.keyboard.press('Tab');
-    expect(await page.locator(':focus').getAttribute('aria-labelledby')).toBe('commands-title');
+    expect(await page.locator(':focus').getAttribute('aria-labelledby')).toBe('lanes-title');
   });
 
   it('has headings for the columns and rows of every table, and a name for every part', async () => {

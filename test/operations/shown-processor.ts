@@ -18,6 +18,8 @@ const END = 5_000n;
 
 export class ShownProcessor extends FakeProcessor {
   readonly errors: unknown[] = [];
+  /** Of each lane of the dead-letter topic. */
+  deadLettersEnd = 0n;
   readonly #reader = new StateReader(this.sources());
   readonly #history = new History({
     activity: this.activity,
@@ -29,7 +31,10 @@ export class ShownProcessor extends FakeProcessor {
 
   constructor() {
     super();
-    this.ends = async () => new Map(Array.from({ length: LANES }, (_, lane) => [lane, { low: 0n, high: END }]));
+    this.ends = async (topic) => {
+      const high = topic === TOPICS.deadLetters ? this.deadLettersEnd : END;
+      return new Map(Array.from({ length: LANES }, (_, lane) => [lane, { low: 0n, high }]));
+    };
   }
 
   /** All lanes open, nothing waiting. */
@@ -86,8 +91,8 @@ export class ShownProcessor extends FakeProcessor {
     } as CommandResult);
   }
 
-  call(durationMs: number, outcomeKind = 'accepted'): void {
-    this.activity.onCall({ operation: 'transfer-in', outcomeKind, httpStatus: null, durationMs });
+  call(durationMs: number, outcomeKind = 'accepted', isAnswered = outcomeKind === 'accepted'): void {
+    this.activity.onCall({ operation: 'transfer-in', outcomeKind, isAnswered, httpStatus: null, durationMs });
   }
 
   deadLetter(reason: DeadLetterReason): void {

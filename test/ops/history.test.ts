@@ -22,12 +22,13 @@ class Remembering extends FakeProcessor {
 }
 
 function result(change: Partial<CommandResult>): CommandResult {
-  const times = { commandTimestamp: 1_000n, completedAt: 1_400n };
+  const times = { commandTimestamp: 1_000n, completedAt: 1_400n, revision: 1 };
   return { commandKey: SECRET_KEY, commandType: 'execute-quote', outcome: 'ACCEPTED', ...times, ...change } as never;
 }
 
 function call(durationMs: number, outcomeKind = 'accepted') {
-  return { operation: 'transfer-in', outcomeKind, httpStatus: 200, durationMs } as const;
+  const isAnswered = outcomeKind === 'accepted';
+  return { operation: 'transfer-in', outcomeKind, isAnswered, httpStatus: 200, durationMs } as const;
 }
 
 describe('the history', () => {
@@ -90,7 +91,7 @@ describe('the activity', () => {
     activity.reports.failed(0, 'entry', new Error('x'));
     activity.onCall(call(20));
     const text = await metrics.text(await new StateReader(processor.sources()).read());
-    expect(text).toContain('payments_results_total{command="execute-quote",outcome="ACCEPTED"} 1\n');
+    expect(text).toContain('payments_results_total{command="execute-quote",outcome="ACCEPTED",revision="first"} 1\n');
     expect(text).toContain('payments_moved_total 1\n');
     expect(text).toContain('payments_own_failures_total{where="entry"} 1\n');
     expect(text).toContain('payments_api_responses_total{operation="transfer-in",status="2xx"} 1\n');

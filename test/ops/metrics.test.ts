@@ -28,6 +28,7 @@ function result(change: Partial<CommandResult>): CommandResult {
     outcome: 'ACCEPTED',
     commandTimestamp: 1_000n,
     completedAt: 1_400n,
+    revision: 1,
     ...change,
   } as CommandResult;
 }
@@ -61,7 +62,7 @@ describe('counters', () => {
   it('begin at zero and count what is reported', async () => {
     const metrics = createMetrics();
     const before = await textOf(new FakeProcessor(), metrics);
-    expect(before).toContain('payments_results_total{command="transfer-in",outcome="UNKNOWN"} 0');
+    expect(before).toContain('payments_results_total{command="transfer-in",outcome="UNKNOWN",revision="first"} 0');
     metrics.reports.resulted(0, result({}));
     metrics.reports.resulted(0, result({ outcome: 'CONFLICT' }));
     metrics.reports.replayed(0);
@@ -87,12 +88,24 @@ describe('counters', () => {
       reason: 'NO_KEY',
       message: 'm',
     });
-    metrics.onCall({ operation: 'transfer-in', outcomeKind: 'accepted', httpStatus: 201, durationMs: 30 });
-    metrics.onCall({ operation: 'list-transactions', outcomeKind: 'unreachable', httpStatus: null, durationMs: 30 });
+    metrics.onCall({
+      operation: 'transfer-in',
+      outcomeKind: 'accepted',
+      isAnswered: true,
+      httpStatus: 201,
+      durationMs: 30,
+    });
+    metrics.onCall({
+      operation: 'list-transactions',
+      outcomeKind: 'unreachable',
+      isAnswered: false,
+      httpStatus: null,
+      durationMs: 30,
+    });
     const text = await textOf(new FakeProcessor(), metrics);
     for (const line of [
-      'payments_results_total{command="transfer-in",outcome="ACCEPTED"} 1',
-      'payments_results_total{command="transfer-in",outcome="CONFLICT"} 1',
+      'payments_results_total{command="transfer-in",outcome="ACCEPTED",revision="first"} 1',
+      'payments_results_total{command="transfer-in",outcome="CONFLICT",revision="first"} 1',
       'payments_command_duration_seconds_sum{command="transfer-in"} 0.8',
       'payments_replays_total 1',
       'payments_moved_total 1',
@@ -113,6 +126,19 @@ describe('counters', () => {
     }
   });
 
+  it('leave what an operator decides hours later out of the durations, and count it as a later revision', async () => {
+    const metrics = createMetrics();
+    metrics.reports.resulted(0, result({ outcome: 'UNKNOWN' }));
+    metrics.reports.resulted(0, result({ outcome: 'EXPIRED', completedAt: 9_000_000n, revision: 2 }));
+    metrics.reports.resulted(0, result({ outcome: 'CONFLICT', revision: 0 }));
+    const text = await textOf(new FakeProcessor(), metrics);
+    expect(text).toContain('payments_results_total{command="transfer-in",outcome="EXPIRED",revision="later"} 1\n');
+    expect(text).toContain('payments_results_total{command="transfer-in",outcome="EXPIRED",revision="first"} 0\n');
+    expect(text).toContain('payments_results_total{command="transfer-in",outcome="CONFLICT",revision="first"} 1\n');
+    expect(text).toContain('payments_command_duration_seconds_count{command="transfer-in"} 2\n');
+    expect(text).toContain('payments_command_duration_seconds_sum{command="transfer-in"} 0.8\n');
+  });
+
   it('keep the number of series bounded, whatever is reported', async () => {
     const metrics = createMetrics();
     for (let index = 0; index < 50; index += 1) {
@@ -121,12 +147,13 @@ describe('counters', () => {
       metrics.onCall({
         operation: 'transfer-in',
         outcomeKind: `kind-${index}`,
+        isAnswered: true,
         httpStatus: index * 100,
         durationMs: 1,
       });
     }
     const text = await textOf(new FakeProcessor(), metrics);
-    expect(text).toContain('payments_results_total{command="other",outcome="other"} 50\n');
+    expect(text).toContain('payments_results_total{command="other",outcome="other",revision="first"} 50\n');
     expect(text).toContain('payments_own_failures_total{where="other"} 50\n');
     expect(text).not.toMatch(/(type|place|kind|outcome)-\d/);
   });

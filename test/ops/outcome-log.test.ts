@@ -23,6 +23,13 @@ test('of what nobody can know and of what we failed on, by the hash of its key',
   expect(passedOn).toHaveLength(6);
   expect(lines.map(({ outcome }) => outcome)).toEqual(['UNKNOWN', 'FAILED']);
   expect(lines[0]).toMatchObject({ event: 'result', lane: 2, keyHash: keyHash('jane-doe-17'), revision: 1 });
+  const { source } = resultOf('jane-doe-17', {});
+  expect(lines[0]).toMatchObject({
+    level: 30,
+    topic: source.topic,
+    partition: source.partition,
+    offset: String(source.offset),
+  });
   expect(JSON.stringify(lines)).not.toContain('jane-doe');
 });
 
@@ -48,6 +55,8 @@ test('of a dead letter, with its place, and of a batch where it ends', () => {
 
 test('of an operator’s decision, by the hash of its key', () => {
   const decision = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'ada', reason: 'asked' };
-  const { lines } = logged((reports) => reports.decided(0, 'jane-doe-17', decision, true));
-  expect(lines).toMatchObject([{ event: 'operator-decision', keyHash: keyHash('jane-doe-17'), decision: 'RETRY' }]);
+  const { lines } = logged((reports) => reports.decided(0, 'jane-doe-17', decision, true, 9n));
+  expect(lines).toMatchObject([
+    { level: 30, event: 'operator-decision', keyHash: keyHash('jane-doe-17'), decision: 'RETRY', offset: '9' },
+  ]);
 });

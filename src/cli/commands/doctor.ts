@@ -14,13 +14,14 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description(
-      'check settings, Kafka, topics, registry, schemas, payment service, group, lag, dead letters, processor',
+      'check settings, Kafka, topics, registry, schemas, payment service, group, lag, UNKNOWN results, dead letters, processor',
     )
     .addHelpText(
       'after',
       `
 Each check is ok, a problem with what to do, or not checked with the reason. Nothing is changed and no command is sent;
 the payment service is asked for one page of transactions. It takes some seconds, at most about a minute.
+A result that is UNKNOWN and a dead letter that nobody redrove are problems: they wait for a person.
 The settings are those of the processor: run it with the same environment.
 Exits with 6 when there is a problem, with 0 when there is none.
 

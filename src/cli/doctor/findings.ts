@@ -13,6 +13,7 @@ export type CheckName =
   | 'payment-service'
   | 'group'
   | 'lag'
+  | 'unknown-results'
   | 'dead-letters'
   | 'processor';
 

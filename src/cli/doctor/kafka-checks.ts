@@ -1,6 +1,5 @@
-/** Kafka itself, our topics on it, the group of the processors with its lag, and the dead letters. */
+/** Kafka itself, our topics on it, the group of the processors with its lag, and what of the topics waits for people. */
 import type { Config } from '../../config.ts';
-import { openTopicReader } from '../../consumers/outside/topic-reader.ts';
 import { withAdmin } from '../../producers/admin-session.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import { checkTopics } from '../../producers/topic-admin.ts';
@@ -8,18 +7,16 @@ import { TOPIC_SETTING_NAMES } from '../../producers/topic-definitions.ts';
 import { topicNames } from '../../records/topics.ts';
 import { cliKafka } from '../context.ts';
 import { readLagWithAge } from '../lag-age.ts';
-import { noteOf } from '../redrive-notes.ts';
 import { notChecked, ok, problem, withSettings, type CheckName, type Finding } from './findings.ts';
 import { readGroup, type GroupDescription } from './group-members.ts';
+import { checkDeadLetters, checkUnknownResults } from './people-checks.ts';
 
 type CliKafka = ReturnType<typeof cliKafka>;
 
 /** Commands that wait longer than this wait for a reason. */
 const LAG_AGE_MAX_MS = 60_000;
-/** Dead letters younger than this are news; older ones were there to be seen. */
-const DEAD_LETTER_NEWS_MS = 3_600_000;
 
-const BEHIND_KAFKA: readonly CheckName[] = ['topics', 'group', 'lag', 'dead-letters'];
+const BEHIND_KAFKA: readonly CheckName[] = ['topics', 'group', 'lag', 'unknown-results', 'dead-letters'];
 const TOPIC_NAMES_NEEDED = [...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS'] as const;
 const GROUP_NAMES_NEEDED = [
   ...KAFKA_SETTING_NAMES,
@@ -39,19 +36,26 @@ export async function checkKafka(): Promise<Finding[]> {
   if (cluster.some(({ status }) => status !== 'ok')) {
     return [...cluster, ...BEHIND_KAFKA.map((check) => notChecked(check, 'Kafka was not reached'))];
   }
-  const topics = await withSettings('topics', TOPIC_NAMES_NEEDED, checkOurTopics);
+  let areLanesWrong = false;
+  const topics = await withSettings('topics', TOPIC_NAMES_NEEDED, async (settings) => {
+    const problems = await checkTopics(cliKafka(settings), settings, { sandboxCommands: settings.SANDBOX_COMMANDS });
+    areLanesWrong = problems.some(({ kind }) => kind === 'lanes');
+    if (problems.length > 0) return problems.map(({ message }) => problem('topics', message));
+    return [ok('topics', `those of ${settings.TOPIC_PREFIX} are as they must be, ${counted(settings.LANES, 'lane')}`)];
+  });
+  const group = withSettings('group', GROUP_NAMES_NEEDED, async (settings) =>
+    areLanesWrong
+      ? [notChecked('group', 'LANES is wrong: it is not known which lanes must have an owner')]
+      : checkGroup(cliKafka(settings), settings),
+  );
+  const people = [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
   const rest = await Promise.all([
-    withSettings('group', GROUP_NAMES_NEEDED, async (settings) => checkGroup(cliKafka(settings), settings)),
+    group,
     withSettings('lag', GROUP_NAMES_NEEDED, checkLag),
-    withSettings('dead-letters', [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX'], checkDeadLetters),
+    withSettings('unknown-results', people, checkUnknownResults),
+    withSettings('dead-letters', people, checkDeadLetters),
   ]);
   return [...cluster, ...topics, ...rest.flat()];
-}
-
-async function checkOurTopics(settings: Pick<Config, (typeof TOPIC_NAMES_NEEDED)[number]>): Promise<Finding[]> {
-  const problems = await checkTopics(cliKafka(settings), settings, { sandboxCommands: settings.SANDBOX_COMMANDS });
-  if (problems.length > 0) return problems.map(({ message }) => problem('topics', message));
-  return [ok('topics', `those of ${settings.TOPIC_PREFIX} are as they must be, ${counted(settings.LANES, 'lane')}`)];
 }
 
 type GroupSettings = Pick<Config, (typeof GROUP_NAMES_NEEDED)[number]>;
@@ -134,38 +138,6 @@ async function checkLag(settings: GroupSettings): Promise<Finding[]> {
   if (ageMs <= LAG_AGE_MAX_MS) return [ok('lag', text)];
   const where = lanes.filter(({ lag }) => lag > 0n).map(({ topic, lane, lag }) => `${topic} lane ${lane}: ${lag}`);
   return [problem('lag', `${text} (${where.join(', ')}): see the processors' /health/ready for the reason`)];
-}
-
-async function checkDeadLetters(
-  settings: Pick<Config, (typeof KAFKA_SETTING_NAMES)[number] | 'TOPIC_PREFIX'>,
-): Promise<Finding[]> {
-  const counts = new Map<string, number>();
-  let recent = 0;
-  let all = 0;
-  const newsFromMs = Date.now() - DEAD_LETTER_NEWS_MS;
-  const reader = await openTopicReader(cliKafka(settings), {
-    topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
-    onRecord: (record) => {
-      const { headers, timestampMs } = record;
-      if (noteOf(record) !== null) return;
-      const reason = headers['dlq-reason'] ?? 'without a reason';
-      counts.set(reason, (counts.get(reason) ?? 0) + 1);
-      all += 1;
-      if (timestampMs >= newsFromMs) recent += 1;
-    },
-  });
-  try {
-    await reader.ended;
-  } finally {
-    await reader.close();
-  }
-  if (all === 0) return [ok('dead-letters', 'none')];
-  const reasons = [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');
-  const text = `${all} (${reasons}), ${recent} of them in the last hour`;
-  return [recent === 0 ? ok('dead-letters', text) : problem('dead-letters', `${text}: see \`dead-letters list\``)];
 }
 
 function counted(count: number, noun: string): string {

@@ -1,8 +1,10 @@
 /** The upper part of the page: the verdict, key figures and charts. */
 import { Chart } from './charts.js';
 import { byId, element, fillChildren, marked, setText } from './elements.js';
-import { causeInWords, isLagKnown, lastMinute, oldestUnanswered, verdictOn, waitingByCause } from './verdict.js';
-import { count, counted, duration, rate, SERVICE } from './words.js';
+import { causeInWords, isLagKnown, lastMinute, oldestUnanswered, waitingByCause } from './lag.js';
+import { verdictOn } from './verdict.js';
+import { closedOperations, serviceInWords } from './service.js';
+import { count, counted, duration, rate } from './words.js';
 
 /** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
 /** @typedef {import('../history.ts').Sample} Sample */
@@ -61,18 +63,43 @@ function showVerdict(state, samples) {
   byId('verdict').dataset['level'] = level;
   setText(byId('headline'), headline);
   setText(byId('summary'), summary);
-  fillChildren(
-    byId('findings'),
-    findings,
-    () => element('li', {}, element('strong'), element('span')),
-    (item, { advice, isBad, text }) => {
-      item.className = isBad ? 'bad' : 'warning';
-      const [what, todo] = item.children;
-      if (what !== undefined) setText(what, text);
-      if (todo !== undefined) setText(todo, advice ?? '');
-    },
-  );
+  fillChildren(byId('findings'), findings, newFinding, (item, { advice, command, isBad, runbook, text }) => {
+    item.className = isBad ? 'bad' : 'warning';
+    const [what, todo, next] = item.children;
+    if (what !== undefined) setText(what, text);
+    if (todo !== undefined) setText(todo, advice);
+    if (next instanceof HTMLElement) fillNext(next, command, runbook);
+  });
   document.title = `${headline} - Payment processor`;
+}
+
+const newFinding = () =>
+  element(
+    'li',
+    {},
+    element('strong'),
+    element('span'),
+    element('p', { className: 'next' }, element('code'), element('a')),
+  );
+
+/**
+ * @param {HTMLElement} next
+ * @param {string | null} command
+ * @param {string | null} runbook
+ */
+function fillNext(next, command, runbook) {
+  const [code, link] = next.children;
+  next.hidden = command === null && runbook === null;
+  if (code instanceof HTMLElement) {
+    setText(code, command ?? '');
+    code.hidden = command === null;
+  }
+  if (!(link instanceof HTMLAnchorElement)) return;
+  setText(link, `Runbook: ${runbook}`);
+  link.href = `/runbooks/${runbook}.md`;
+  link.target = '_blank';
+  link.rel = 'noopener';
+  link.hidden = runbook === null;
 }
 
 /**
@@ -134,8 +161,8 @@ function figuresOf(state, samples) {
     {
       name: 'Calls under way',
       value: `${count(state.callsUnderWay)} of ${count(state.callSlots)}`,
-      note: SERVICE[state.service.state],
-      ...marked(state.service.state === 'held', 'bad'),
+      note: serviceInWords(state),
+      ...marked(state.service.state === 'held' || closedOperations(state).length > 0, 'bad'),
     },
     {
       name: 'Lanes open here',
@@ -155,8 +182,16 @@ function figuresOf(state, samples) {
       note: unknownResults.oldestSeconds === null ? 'in any lane' : `oldest ${duration(unknownResults.oldestSeconds)}`,
       ...marked(unknownResults.waiting > 0, 'bad'),
     },
-    { name: 'Dead letters', value: count(letters), note: 'since the start', ...marked(letters > 0, 'warning') },
+    { name: 'Dead letters, here', value: count(letters), note: lettersNote(state), ...marked(letters > 0, 'warning') },
   ];
+}
+
+/** Those of others, and from before the start, are on the topic. @param {ProcessorState} state */
+function lettersNote({ deadLetterRecords }) {
+  if (deadLetterRecords === null) return 'since the start; of the topic it is not known';
+  return deadLetterRecords === 0
+    ? 'since the start; none on the topic'
+    : `since the start; ${counted(deadLetterRecords, 'record')} on the topic`;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The lower part of the page: by command and lane, and what waits for an operator. */
 import { byId, fillTable, marked, setText } from './elements.js';
-import { causesInWords, isLagKnown, waitingByCause } from './verdict.js';
+import { causesInWords, isLagKnown, waitingByCause } from './lag.js';
+import { servedOperations } from './service.js';
 import {
   BREAKERS,
   count,
@@ -43,15 +44,6 @@ export function showTables(state) {
   showUnfinished(state);
   showDeadLetters(state);
   showResults(state);
-}
-
-/**
- * Command types that have a topic here; all while no lane is.
- * @param {ProcessorState} state
- */
-function servedOperations(state) {
-  const served = new Set(state.lanes.flatMap((lane) => lane.inputs.map((input) => input.command)));
-  return state.operations.filter(({ operation }) => state.lanes.length === 0 || served.has(operation));
 }
 
 /** @param {ProcessorState} state */

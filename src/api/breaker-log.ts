@@ -1,0 +1,34 @@
+/**
+ * What the log says of breakers: a line when one opens, with why, and a line when it has closed again. What lies between, trial
+ * by trial, is for those who ask for it: an outage of hours is two lines, not thousands.
+ */
+import type { CommandType } from '../records/commands.ts';
+import type { BreakerEvidence, BreakerStage } from './breaker.ts';
+
+export type ApiLog = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  event: string,
+  fields: Record<string, unknown>,
+) => void;
+
+/** @returns told of each change of each breaker */
+export function breakerLog(
+  log: ApiLog,
+  monotonicMs: () => number,
+): (operation: CommandType, stage: BreakerStage, evidence: BreakerEvidence) => void {
+  const openedMs = new Map<CommandType, number>();
+  return (operation, stage, { calls, faults, lastFault }) => {
+    const sinceMs = openedMs.get(operation);
+    if (stage === 'closed') {
+      openedMs.delete(operation);
+      const notClosedMs = sinceMs === undefined ? null : Math.round(monotonicMs() - sinceMs);
+      log('info', 'breaker-changed', { operation, stage, notClosedMs });
+    } else if (stage === 'open' && sinceMs === undefined) {
+      openedMs.set(operation, monotonicMs());
+      const faultPercent = calls === 0 ? null : Math.round((faults * 100) / calls);
+      log('warn', 'breaker-changed', { operation, stage, calls, faults, faultPercent, lastFault });
+    } else {
+      log('debug', 'breaker-changed', { operation, stage, lastFault });
+    }
+  };
+}

@@ -1,0 +1,21 @@
+/** An age as people say it: its two largest units. Pure. */
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** @param seconds whole and not negative */
+export function ageText(seconds: number): string {
+  const first = UNITS.findIndex(([, size]) => seconds >= size);
+  if (first === -1) return '0 s';
+  let rest = seconds;
+  const parts = UNITS.slice(first, first + 2).flatMap(([unit, size]) => {
+    const count = Math.floor(rest / size);
+    rest %= size;
+    return count === 0 ? [] : [`${count} ${unit}`];
+  });
+  return parts.join(' ');
+}

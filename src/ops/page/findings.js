@@ -1,0 +1,206 @@
+/** What is the matter, each with why, what to do, a command to copy and its runbook. Pure. */
+import { causesInWords, lastMinute, trend, waitingByCause } from './lag.js';
+import { stepOfReason, STEPS } from './next-steps.js';
+import { count, counted, duration, UNFINISHED } from './words.js';
+
+/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
+/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {import('./next-steps.js').Step} Step */
+/** @typedef {Step & { text: string, isBad: boolean }} Finding `advice` with why, where that is known */
+
+/** A command that waits longer is worth a look. */
+const BEHIND_SECONDS = 60;
+/** Settling takes a time-out and the settling time; doubt that is older does not get settled as it should. */
+const DOUBT_SECONDS = 5 * 60;
+/** Ends of partitions are asked for every few seconds. */
+const ENDS_AGE_SECONDS = 20;
+/** Publishers end their transactions within seconds. */
+const HELD_BACK_SECONDS = 30;
+/** A commit that takes longer is given up. */
+const STANDSTILL_SECONDS = 30;
+/** A second's work of many processes. */
+const LEDGER_BEHIND_RECORDS = 10_000;
+/** A dead letter is news for a day. */
+const LETTERS_MS = 86_400_000;
+const FAULTS_PERCENT = 10;
+/** Fewer calls than this say nothing. */
+const FAULTS_CALLS_MIN = 10;
+
+/**
+ * What keeps it from its work first, then what waits for people, then the rest.
+ * @param {ProcessorState} state
+ * @param {readonly Sample[]} samples
+ * @returns {Finding[]}
+ */
+export function findingsOf(state, samples) {
+  return [
+    ...state.reasons.map((reason) => ({ ...stepOfReason(reason), text: sentence(reason), isBad: !state.ready })),
+    ...unknown(state),
+    ...behind(state, samples),
+    ...callFaults(samples, state),
+    ...deadLetters(state),
+    ...ownFailures(state),
+    ...oldDoubt(state),
+    ...heldBack(state),
+    ...standstill(state),
+    ...ledgerBehind(state),
+    ...staleEnds(state),
+  ];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @param {readonly Sample[]} samples
+ * @returns {Finding[]}
+ */
+function behind(state, samples) {
+  const late = Object.entries(state.oldestUnansweredSeconds).flatMap(([command, seconds]) =>
+    seconds !== null && seconds >= BEHIND_SECONDS ? [{ command, seconds }] : [],
+  );
+  if (late.length === 0) return [];
+  const waits = late.map(({ command, seconds }) => `${command} ${duration(seconds)}`).join(', ');
+  const shares = waitingByCause(state, null);
+  const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
+  const why =
+    waiting === 0
+      ? `All are admitted: ${statesInWords(state)}.`
+      : `${counted(waiting, 'command')} in Kafka. ${causesInWords(shares)}. ${trend(samples)}`;
+  return [finding(`Behind: the oldest command without a result has waited: ${waits}`, STEPS.behind, why)];
+}
+
+/** @param {ProcessorState} state */
+function statesInWords({ unfinished }) {
+  return unfinished.map((group) => `${count(group.count)} ${group.operation} ${UNFINISHED[group.state]}`).join('; ');
+}
+
+/**
+ * @param {readonly Sample[]} samples
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function callFaults(samples, state) {
+  const recent = lastMinute(samples, state);
+  const calls = recent.reduce((sum, sample) => sum + sample.calls, 0);
+  const faults = recent.reduce((sum, sample) => sum + sample.callFaults, 0);
+  if (calls < FAULTS_CALLS_MIN || faults * 100 < calls * FAULTS_PERCENT) return [];
+  const percent = Math.round((faults * 100) / calls);
+  const text = `${percent} % of the calls of the last minute got no usable answer`;
+  return [finding(text, STEPS.callFaults)];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function unknown({ unknownResults }) {
+  if (unknownResults.waiting === 0) return [];
+  const oldest = unknownResults.oldestSeconds ?? 0;
+  const results = counted(unknownResults.waiting, 'result is UNKNOWN and wants', 'results are UNKNOWN and want');
+  return [finding(`${results} an operator, for ${duration(oldest)} by now`, STEPS.unknown)];
+}
+
+/**
+ * Of this process: whoever started since knows of none.
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function deadLetters({ activity, at }) {
+  const recent = activity.deadLetters.filter(({ lastAt }) => Date.parse(at) - Date.parse(lastAt) < LETTERS_MS);
+  if (recent.length === 0) return [];
+  const reasons = recent.map(({ count: number, reason }) => `${reason} ${count(number)}`).join(', ');
+  const number = recent.reduce((sum, letters) => sum + letters.count, 0);
+  const last = Math.max(...recent.map(({ lastAt }) => Date.parse(lastAt)));
+  const age = duration(Math.max(0, Math.round((Date.parse(at) - last) / 1000)));
+  const became = counted(number, 'message has become a dead letter', 'messages have become dead letters');
+  return [finding(`${became} here since the start (${reasons}), the last ${age} ago`, STEPS.deadLetters)];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function ownFailures({ activity }) {
+  if (activity.ownFailures === 0) return [];
+  return [finding(`Our own code failed ${counted(activity.ownFailures, 'time')} since the start`, STEPS.ownFailures)];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function oldDoubt({ unfinished }) {
+  const old = unfinished.filter((group) => group.state === 'DOUBTFUL' && group.oldestSeconds >= DOUBT_SECONDS);
+  return old.map((group) => {
+    const text = `${counted(group.count, `${group.operation} is`, `${group.operation} are`)} in doubt`;
+    return finding(`${text}, the oldest command ${duration(group.oldestSeconds)} old`, STEPS.oldDoubt);
+  });
+}
+
+/**
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function staleEnds({ lagEndsAgeSeconds, lanes }) {
+  if (lanes.length === 0 || lagEndsAgeSeconds < ENDS_AGE_SECONDS) return [];
+  const text = `Kafka has not said for ${duration(lagEndsAgeSeconds)} where its partitions end`;
+  return [finding(text, STEPS.staleEnds)];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function heldBack({ lanes }) {
+  const inputs = lanes
+    .flatMap(({ inputs }) => inputs)
+    .filter((input) => (input.heldBackSeconds ?? 0) >= HELD_BACK_SECONDS);
+  if (inputs.length === 0) return [];
+  const messages = inputs.reduce((sum, input) => sum + input.heldBackMessages, 0);
+  const oldest = Math.max(...inputs.map((input) => input.heldBackSeconds ?? 0));
+  const commands = [...new Set(inputs.map(({ name }) => name))].join(', ');
+  const text = `${counted(messages, 'message', 'messages')} of ${commands} cannot be read, for ${duration(oldest)} by now`;
+  return [finding(text, STEPS.heldBack)];
+}
+
+/**
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function standstill({ lanes }) {
+  const still = lanes.filter((lane) => (lane.uncommittedSeconds ?? 0) >= STANDSTILL_SECONDS);
+  if (still.length === 0) return [];
+  const oldest = Math.max(...still.map((lane) => lane.uncommittedSeconds ?? 0));
+  const numbers = still.map(({ lane }) => lane).join(', ');
+  const text = `${counted(still.length, 'lane has', 'lanes have')} committed nothing for ${duration(oldest)}: ${numbers}`;
+  return [finding(text, STEPS.standstill)];
+}
+
+/**
+ * While lanes are being opened it is part of that.
+ * @param {ProcessorState} state
+ * @returns {Finding[]}
+ */
+function ledgerBehind({ ledger }) {
+  const { behindRecords, restore } = ledger;
+  if (behindRecords === null || behindRecords < LEDGER_BEHIND_RECORDS) return [];
+  const what = counted(behindRecords, 'record of the ledger is', 'records of the ledger are');
+  const text = `${what} not in the local store yet`;
+  const since = restore?.isUnderWay === true ? `It was started ${duration(restore.seconds)} ago.` : '';
+  return [finding(text, STEPS.ledgerBehind, since)];
+}
+
+/** @param {string} text */
+function sentence(text) {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/**
+ * @param {string} text
+ * @param {Step} step
+ * @param {string} [why] before what to do
+ * @returns {Finding}
+ */
+function finding(text, step, why = '') {
+  const advice = [why, step.advice].filter((part) => part !== '').join(' ');
+  return { ...step, text, advice, isBad: false };
+}

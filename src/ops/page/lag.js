@@ -1,0 +1,115 @@
+/** What waits in Kafka, why, and whether it becomes more. Pure. */
+import { CAUSES, count, duration } from './words.js';
+
+/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
+/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {{ cause: string, messages: number }} CauseShare */
+
+const TREND_MS = 60_000;
+/** Less time than this says nothing of where it goes. */
+const TREND_MS_MIN = 15_000;
+/** Of late: what it does now, whatever it did a minute ago. */
+const LATELY_MS = 20_000;
+
+/**
+ * Commands waiting in Kafka by cause, largest first.
+ * @param {ProcessorState} state
+ * @param {string | null} command null: all
+ * @returns {CauseShare[]}
+ */
+export function waitingByCause(state, command) {
+  /** @type {Map<string, number>} */
+  const causes = new Map();
+  for (const input of state.lanes.flatMap((lane) => lane.inputs)) {
+    if (input.command === null || (command !== null && input.command !== command)) continue;
+    if (input.cause === null || input.lagMessages === null) continue;
+    causes.set(input.cause, (causes.get(input.cause) ?? 0) + input.lagMessages);
+  }
+  return [...causes]
+    .map(([cause, messages]) => ({ cause, messages }))
+    .sort((left, right) => right.messages - left.messages);
+}
+
+/**
+ * Whether Kafka has said of every input how much waits.
+ * @param {ProcessorState} state
+ * @param {string | null} command null: all
+ */
+export function isLagKnown(state, command) {
+  const inputs = state.lanes.flatMap((lane) => lane.inputs).filter((input) => input.command !== null);
+  const asked = inputs.filter((input) => command === null || input.command === command);
+  return asked.length > 0 && asked.every((input) => input.lagMessages !== null);
+}
+
+/** @param {readonly CauseShare[]} shares */
+export function causesInWords(shares) {
+  return shares.map(({ cause, messages }) => `${count(messages)}: ${causeInWords(cause)}`).join('; ');
+}
+
+/** @param {string} cause */
+export function causeInWords(cause) {
+  return Object.entries(CAUSES).find(([known]) => known === cause)?.[1] ?? cause;
+}
+
+/**
+ * @param {ProcessorState} state
+ * @returns {number | null} seconds
+ */
+export function oldestUnanswered(state) {
+  const ages = Object.values(state.oldestUnansweredSeconds).filter((age) => age !== null);
+  return ages.length === 0 ? null : Math.max(...ages);
+}
+
+/**
+ * Where the lag goes, in a sentence; empty where nobody can tell.
+ * @param {readonly Sample[]} samples
+ */
+export function trend(samples) {
+  const last = samples.at(-1);
+  const earlier = last === undefined ? undefined : sampleBefore(samples, last, TREND_MS);
+  if (last?.lagMessages == null || earlier?.lagMessages == null) return '';
+  const spanMs = msBetween(earlier, last);
+  if (spanMs < TREND_MS_MIN) return '';
+  const lately = sampleBefore(samples, last, LATELY_MS);
+  const change = last.lagMessages - earlier.lagMessages;
+  const lateChange = last.lagMessages - (lately?.lagMessages ?? last.lagMessages);
+  if (Math.sign(change) * Math.sign(lateChange) < 0) {
+    const direction = lateChange < 0 ? 'Falling of late' : 'Growing of late';
+    const before = `${count(earlier.lagMessages)} (${duration(spanMs / 1000)} before)`;
+    const late = `${count(lately?.lagMessages ?? 0)} (${duration(LATELY_MS / 1000)} before)`;
+    return `${direction}: ${before}, ${late}, ${count(last.lagMessages)} at last.`;
+  }
+  const perMinute = Math.round((change / spanMs) * 60_000);
+  if (perMinute > 0) return `Growing by ${count(perMinute)} a minute.`;
+  if (perMinute === 0) return 'Neither growing nor falling.';
+  return `Falling by ${count(-perMinute)} a minute: none left in about ${duration((last.lagMessages / -perMinute) * 60)}.`;
+}
+
+/**
+ * The oldest sample within the time before the last, of the same inputs all the while: what a lane that was handed over took
+ * along is neither growth nor fall.
+ * @param {readonly Sample[]} samples
+ * @param {Sample} last
+ * @param {number} ms
+ */
+function sampleBefore(samples, last, ms) {
+  const recent = samples.filter((sample) => msBetween(sample, last) <= ms);
+  const changed = recent.findLastIndex((sample) => sample.lagInputs !== last.lagInputs);
+  return recent[changed + 1];
+}
+
+/**
+ * @param {Sample} earlier
+ * @param {Sample} later
+ */
+function msBetween(earlier, later) {
+  return Date.parse(later.at) - Date.parse(earlier.at);
+}
+
+/**
+ * @param {readonly Sample[]} samples
+ * @param {ProcessorState} state
+ */
+export function lastMinute(samples, state) {
+  return samples.filter((sample) => Date.parse(state.at) - Date.parse(sample.at) < 60_000);
+}

@@ -1,0 +1,84 @@
+/** How much the log says where nothing is wrong: no line of commands that went well, and of a rolling restart no error. */
+import { expect, test } from 'vitest';
+import { transferInOf } from '../support/commands.ts';
+import type { LogLine, RunningProcessor } from '../support/processor.ts';
+import { LANES } from '../support/stack.ts';
+import { useStack } from '../support/test-stack.ts';
+
+const COMMANDS = 1_000;
+const PAUSE_MS = 50;
+const GROUP_MS_MAX = 60_000;
+/** A start says where it listens and which lanes it opens, the others which they are left with, an end that it ends. */
+const LINES_OF_A_RESTART_MAX = 25;
+
+const stack = useStack({
+  name: 'quiet-log',
+  // On a busy machine a short session might end, which is no ordinary restart.
+  settings: { KAFKA_SESSION_TIMEOUT_MS: '10000', LOG_LEVEL: 'info' },
+});
+
+function assignedLast(processor: RunningProcessor): readonly number[] {
+  return processor.log().findLast(({ event }) => event === 'lanes-assigned')?.lanes ?? [];
+}
+
+async function haveAllLanes(...processors: RunningProcessor[]): Promise<void> {
+  const owned = (): number => processors.flatMap((processor) => assignedLast(processor)).length;
+  await expect.poll(owned, { timeout: GROUP_MS_MAX }).toBe(LANES);
+  await Promise.all(processors.map((processor) => processor.ready()));
+}
+
+function measured(lines: readonly string[]): string {
+  const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+  return `${lines.length} lines, ${bytes} bytes`;
+}
+
+test('a thousand healthy commands write no line, and a rolling restart of two processes under load no error', async () => {
+  const { journal, publisher } = stack();
+  const old = [await stack().startProcessor(), await stack().startProcessor()] as const;
+  await haveAllLanes(...old);
+  const before = old.map(({ lines }) => lines.length);
+
+  // The registry is asked once, not by a thousand at a time.
+  await publisher.publish('transfer-in', 'first', transferInOf('first'));
+  const keys = Array.from({ length: COMMANDS }, (_, index) => `quiet-${index}`);
+  await Promise.all(keys.map((key) => publisher.publish('transfer-in', key, transferInOf(key))));
+  const results = await journal.resultsOfAll(keys);
+  expect(new Set(results.map(({ value }) => value.outcome))).toEqual(new Set(['ACCEPTED']));
+  const ofCommands = old.flatMap(({ lines }, index) => lines.slice(before[index]));
+  expect(ofCommands).toEqual([]);
+
+  const load = { isOver: false, keys: [] as string[] };
+  const publishing = (async () => {
+    for (let index = 0; !load.isOver; index += 1) {
+      const key = `restarted-${index}`;
+      load.keys.push(key);
+      await publisher.publish('transfer-in', key, transferInOf(key));
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  })();
+  const marks = old.map(({ lines }) => lines.length);
+  const [first, second] = old;
+  await first.stop();
+  const third = await stack().startProcessor();
+  await haveAllLanes(second, third);
+  await second.stop();
+  const fourth = await stack().startProcessor();
+  await haveAllLanes(third, fourth);
+  load.isOver = true;
+  await publishing;
+  await journal.resultsOfAll(load.keys);
+
+  const lines = [
+    ...old.flatMap((processor, index) => processor.lines.slice(marks[index])),
+    ...third.lines,
+    ...fourth.lines,
+  ];
+  const parsed = lines.map((line) => JSON.parse(line) as LogLine & { level: string });
+  expect(parsed.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
+  // A busy machine may have the Kafka client try something again; nothing else is worth a warning.
+  const warnings = parsed.filter(({ event, level }) => level === 'warn' && event !== 'kafka-client');
+  expect(warnings).toEqual([]);
+  console.info(`${COMMANDS} healthy commands: ${measured(ofCommands)}`);
+  console.info(`rolling restart of two processes, ${load.keys.length} commands meanwhile: ${measured(lines)}`);
+  expect(lines.length).toBeLessThanOrEqual(2 * LINES_OF_A_RESTART_MAX);
+});
