@@ -6,6 +6,7 @@ import type { LaneLoss } from '../lanes/troubles.ts';
 import type { EntryState } from '../ledger/entry.ts';
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
+import type { KafkaRefusal } from '../producers/kafka-failure.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
 import type { PollWorkKind } from '../status/poller/agenda.ts';
 import type { NotAdmittedCause } from './lag.ts';
@@ -104,3 +105,10 @@ export const LANE_LOSSES = every<LaneLoss>({
 });
 export const QUOTE_RUN_OUT_CAUSES = every<QuoteRunOut['cause']>({ 'on-arrival': true, waiting: true });
 export const STATUS_KINDS = every<'transaction' | 'quote'>({ transaction: true, quote: true });
+export const KAFKA_REFUSALS = every<KafkaRefusal['kind']>({
+  authentication: true,
+  'broker-certificate': true,
+  'client-certificate': true,
+  tls: true,
+  authorization: true,
+});

@@ -44,7 +44,7 @@ export async function missingRights(kafka: Kafka, rights: readonly Right[]): Pro
 
 /** One sentence for each missing right. */
 export function missingRightInWords(right: Right): string {
-  return `Kafka does not allow us ${rightInWords(right)}: grant it (docs/rights.md has the commands)`;
+  return `Kafka does not allow us ${rightInWords(right)}: grant it`;
 }
 
 /** By topic; null where the brokers do not tell. A topic that does not exist is left out: that is another problem. */

@@ -50,7 +50,9 @@ export async function checkKafka(): Promise<Finding[]> {
 
 async function checkOurTopics(settings: Pick<Config, (typeof TOPIC_NAMES_NEEDED)[number]>): Promise<Finding[]> {
   const problems = await checkTopics(cliKafka(settings), settings, { sandboxCommands: settings.SANDBOX_COMMANDS });
-  if (problems.length > 0) return problems.map(({ message }) => problem('topics', message));
+  const hint = ' (Kafka hides topics from users without rights on them: `doctor --rights` tells)';
+  if (problems.length > 0)
+    return problems.map(({ kind, message }) => problem('topics', kind === 'missing' ? message + hint : message));
   return [ok('topics', `those of ${settings.TOPIC_PREFIX} are as they must be, ${counted(settings.LANES, 'lane')}`)];
 }
 
