@@ -16,7 +16,7 @@ const { KafkaJSProtocolError, KafkaJSNonRetriableError, KafkaJSNumberOfRetriesEx
   };
 const connection = (code: string): Error => {
   const ConnectionError = errors['KafkaJSConnectionError'] ?? Error;
-  return new ConnectionError(`Connection error: ${code}`, { broker: 'broker-1:9092', code } as object);
+  return new ConnectionError(`Connection error: ${code}`, { broker: 'broker-1:9092', code });
 };
 const protocol = (type: string): Error =>
   new KafkaJSProtocolError(errorCodes.find((code) => code.type === type) ?? type);
