@@ -12,6 +12,7 @@ import { systemClock } from './clock.ts';
 import { EXIT_CODE_CONFIG, readConfig } from './config.ts';
 import { LaneSet } from './lanes/lane-set.ts';
 import { servedCommandTypes } from './lanes/lane-settings.ts';
+import { AccessWatch, isAmiss } from './ops/access-watch.ts';
 import { Activity } from './ops/activity.ts';
 import { History } from './ops/history.ts';
 import { createHttpServer } from './ops/http-server.ts';
@@ -23,7 +24,7 @@ import { StateReader } from './ops/state-reader.ts';
 import { openTracing } from './ops/tracing.ts';
 import { RecordRegistry } from './records/registry.ts';
 import { recordOfTopic, topicNames } from './records/topics.ts';
-import { checkSurroundings, StartUpProblems } from './start-up.ts';
+import { checkSurroundings, processorAccess, refusalAtStart, StartUpProblems } from './start-up.ts';
 
 const settings = readConfig(process.env);
 if (!settings.ok) {
@@ -49,6 +50,7 @@ function end(exitCode: number): void {
   log.info({ event: 'ending', exitCode });
   setTimeout(() => process.exit(exitCode === 0 ? 1 : exitCode), endDeadlineMs).unref();
   history.stop();
+  access.stop();
   void lanes
     .stop()
     .then(() => Promise.all([api.close(), http.stop(), tracing.stop()]))
@@ -85,9 +87,15 @@ const lanes = new LaneSet({
     process.exit(1);
   },
 });
-const state = new StateReader({
+const access = new AccessWatch({
+  ask: () => processorAccess(config),
+  isAmiss: async () => isAmiss(await state.read()),
+  onChange: (found) => log[found.kind === 'refused' ? 'error' : 'info']({ event: 'kafka-access', ...found }),
+});
+const state: StateReader = new StateReader({
   lanes,
   api,
+  kafkaAccess: () => access.known(),
   isDraining: isEndingNow,
   topics,
   commandTypes: servedCommandTypes(config),
@@ -124,6 +132,7 @@ try {
   if (!isEndingNow()) await api.start();
   if (!isEndingNow()) await lanes.start();
   if (!isEndingNow()) history.start();
+  if (!isEndingNow()) access.start();
 } catch (error) {
   // Told to end while starting: the end runs beside it, and takes the clients away under the start's feet.
   if (!isEndingNow()) failStart(error);
@@ -132,6 +141,11 @@ try {
 function failStart(error: unknown): never {
   if (error instanceof StartUpProblems) {
     console.error(`The processor was not started. What is wrong around it:\n  ${error.problems.join('\n  ')}`);
+    process.exit(EXIT_CODE_CONFIG);
+  }
+  const refusal = refusalAtStart(error, config);
+  if (refusal !== null) {
+    console.error(`The processor was not started. What is wrong around it:\n  ${refusal}`);
     process.exit(EXIT_CODE_CONFIG);
   }
   log.fatal({ event: 'start-failed', err: error });

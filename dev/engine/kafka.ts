@@ -36,20 +36,39 @@ export interface BrokerNode {
   readonly controllerPort: number;
 }
 
+/** What makes a broker ask who its clients are, and what they may: beside its plain listener, which the engine uses itself. */
+export interface BrokerSecurity {
+  readonly listeners: readonly {
+    readonly name: string;
+    readonly port: number;
+    readonly protocol: 'SSL' | 'SASL_PLAINTEXT' | 'SASL_SSL';
+  }[];
+  /** Server settings: certificates, log-ins, the authorizer. */
+  readonly properties: Readonly<Record<string, string>>;
+  /** Users that are made with the storage, as Kafka's formatting takes them: `SCRAM-SHA-512=[name=...,password=...]`. */
+  readonly scramUsers: readonly string[];
+}
+
 /** The server settings of one broker of a cluster. */
 function brokerProperties(
   node: BrokerNode,
   cluster: readonly BrokerNode[],
   dataDirectory: string,
+  security: BrokerSecurity | null,
 ): Record<string, string | number> {
+  const secured = security?.listeners ?? [];
+  const addresses = secured.map(({ name, port }) => `,${name}://${LOOPBACK}:${port}`).join('');
   const replicationFactor = Math.min(cluster.length, REPLICATION_FACTOR_MAX);
   const minInsyncReplicas = Math.max(1, replicationFactor - 1);
   return {
     'process.roles': 'broker,controller',
     'node.id': node.nodeId,
-    listeners: `BROKER://${LOOPBACK}:${node.port},CONTROLLER://${LOOPBACK}:${node.controllerPort}`,
-    'advertised.listeners': `BROKER://${LOOPBACK}:${node.port}`,
-    'listener.security.protocol.map': 'BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    listeners: `BROKER://${LOOPBACK}:${node.port},CONTROLLER://${LOOPBACK}:${node.controllerPort}${addresses}`,
+    'advertised.listeners': `BROKER://${LOOPBACK}:${node.port}${addresses}`,
+    'listener.security.protocol.map': [
+      'BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT',
+      ...secured.map(({ name, protocol }) => `${name}:${protocol}`),
+    ].join(','),
     'inter.broker.listener.name': 'BROKER',
     'controller.listener.names': 'CONTROLLER',
     'controller.quorum.voters': cluster.map((voter) => `${voter.nodeId}@${LOOPBACK}:${voter.controllerPort}`).join(','),
@@ -74,6 +93,7 @@ function brokerProperties(
     'replica.fetch.max.bytes': MESSAGE_BYTES_MAX,
     // The default of 128 MB is taken from the heap at the start.
     'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
+    ...security?.properties,
   };
 }
 
@@ -111,11 +131,14 @@ export async function prepareBroker(
   node: BrokerNode,
   cluster: readonly BrokerNode[],
   clusterId: string,
+  security: BrokerSecurity | null,
 ): Promise<void> {
   const home = brokerHome(places, node);
   const data = join(home, 'data');
   await mkdir(data, { recursive: true });
-  const properties = Object.entries(brokerProperties(node, cluster, data)).map(([name, value]) => `${name}=${value}`);
+  const properties = Object.entries(brokerProperties(node, cluster, data, security)).map(
+    ([name, value]) => `${name}=${value}`,
+  );
   await writeFile(join(home, 'server.properties'), `${properties.join('\n')}\n`);
   await writeFile(join(home, 'log4j2.properties'), LOGGING);
   const isFormatted = await stat(join(data, 'meta.properties')).then(
@@ -133,6 +156,7 @@ export async function prepareBroker(
       `--cluster-id=${clusterId}`,
       '--config',
       join(home, 'server.properties'),
+      ...(security?.scramUsers ?? []).flatMap((user) => ['--add-scram', user]),
     ],
     logFile: logFile(places, node),
     workingDirectory: home,

@@ -5,6 +5,7 @@
  * not known here ends the generation, so that the schema never says less than was meant.
  */
 import { readSomeSettings, SETTINGS, type SettingName } from '../../src/config.ts';
+import { ROLE_NAMES } from '../../src/records/rights.ts';
 import { writeOrCheck } from './generated-file.ts';
 
 type Schema = Record<string, unknown>;
@@ -82,6 +83,9 @@ const optionalReference: Schema = { anyOf: [{ type: 'object', maxProperties: 0 }
 const settings = closed(Object.fromEntries(plainNames.map((name) => [name, settingSchema(name)])));
 const secretSettings = closed(Object.fromEntries(names.filter(isSecret).map((name) => [name, reference])));
 /** Above the largest LANES no process is of use. */
+/** Roles beside the processor's. */
+const OTHER_ROLES = ROLE_NAMES.filter((role) => role !== 'processor');
+const NAME_OR_NONE = '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$';
 const REPLICAS_MAX = 1000;
 
 const schema: Schema = {
@@ -188,6 +192,7 @@ const schema: Schema = {
           name: { type: 'string', pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' },
           authentication: { enum: ['scram-sha-512', 'tls'] },
         }),
+        roles: closed(Object.fromEntries(OTHER_ROLES.map((role) => [role, { type: 'string', pattern: NAME_OR_NONE }]))),
       }),
       global: anyObject,
     },

@@ -281,6 +281,7 @@ export const ROWS: readonly Row[] = [
         queries: [
           { expression: `sum(${select('ready')})`, legend: 'ready' },
           { expression: `sum(${select('groupConfirmed')})`, legend: 'confirmed' },
+          { expression: `sum(${select('kafkaRefused')})`, legend: 'refused by Kafka' },
         ],
       },
       {

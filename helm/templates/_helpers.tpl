@@ -225,8 +225,8 @@ capabilities:
 {{- fail "autoscaling: minReplicas is more than maxReplicas or than LANES" -}}
 {{- end -}}
 {{- end -}}
-{{- if and (or .Values.strimzi.topics.enabled .Values.strimzi.user.enabled) (not .Values.strimzi.cluster) -}}
-{{- fail "strimzi.cluster is required with strimzi.topics or strimzi.user" -}}
+{{- if and (or .Values.strimzi.topics.enabled .Values.strimzi.user.enabled (compact (values .Values.strimzi.roles))) (not .Values.strimzi.cluster) -}}
+{{- fail "strimzi.cluster is required with strimzi.topics, strimzi.user or strimzi.roles" -}}
 {{- end -}}
 {{- end -}}
 
@@ -301,3 +301,38 @@ spec:
     min.insync.replicas: {{ max 1 (sub $copies 1) | quote }}
     unclean.leader.election.enable: 'false'
 {{- end }}
+
+{{/* A KafkaUser with the rights of a role: (dict "context" $ "role" ... "name" ...). */}}
+{{- define "processor.kafkaUser" }}
+{{- $context := .context }}
+{{- $prefix := include "processor.prefix" $context }}
+{{- $group := include "processor.group" $context }}
+{{- $sandbox := eq (include "processor.setting" (list $context "SANDBOX_COMMANDS" "false")) "true" }}
+{{- $rights := index ($context.Files.Get "files/rights.json" | fromJson) .role }}
+---
+apiVersion: {{ $context.Values.strimzi.apiVersion }}
+kind: KafkaUser
+metadata:
+  name: {{ .name }}
+  {{- with $context.Values.strimzi.namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels:
+    {{- include "processor.labels" $context | nindent 4 }}
+    strimzi.io/cluster: {{ $context.Values.strimzi.cluster }}
+spec:
+  authentication:
+    type: {{ $context.Values.strimzi.user.authentication }}
+  authorization:
+    type: simple
+    acls:
+      {{- range $rights }}
+      {{- if or $sandbox (not .onlyWithSandboxCommands) }}
+      - resource:
+          type: {{ .resource.type }}
+          name: {{ .resource.name | replace "@prefix@" $prefix | replace "@group@" $group }}
+          patternType: {{ .resource.patternType }}
+        operations: [{{ join ", " .operations }}]
+      {{- end }}
+      {{- end }}
+{{ end }}

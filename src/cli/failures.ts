@@ -1,6 +1,7 @@
 /** Turns what a library threw into a sentence: what failed, where, and what to do. */
 import { InvalidCommandError } from '../client/publisher.ts';
 import { ResultTimeoutError } from '../client/result-awaiter.ts';
+import { failureInWords, kafkaFailure, kafkaRefusal } from '../producers/kafka-failure.ts';
 import { PublishError } from '../producers/outside/record-publisher.ts';
 import { RegistryError } from '../records/registry.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -18,6 +19,9 @@ export function failureOf(error: unknown): CliFailure {
     return new CliFailure('usage', `the command is not valid; nothing was sent:\n${lines.join('\n')}`);
   }
   if (error instanceof ResultTimeoutError) return new CliFailure('noResult', error.message);
+  if (error instanceof PublishError && kafkaRefusal(error) !== null) {
+    return new CliFailure('failed', `${error.message}; ${kafkaMessage(error, error)}`);
+  }
   if (error instanceof PublishError || error instanceof RegistryError) return new CliFailure('failed', error.message);
   const kafkaError = causesOf(error).find((cause) => cause.name.startsWith('KafkaJS'));
   if (kafkaError !== undefined) return new CliFailure('failed', kafkaMessage(error, kafkaError));
@@ -38,16 +42,11 @@ function causesOf(error: unknown): Error[] {
 }
 
 function kafkaMessage(error: unknown, kafkaError: Error): string {
-  const brokers = process.env['KAFKA_BROKERS'] ?? '';
-  const names = causesOf(error).map((cause) => cause.name);
-  const text = messagesOf(kafkaError);
-  if (names.some((name) => name.includes('SASL'))) {
-    return `Kafka at ${brokers} refused the log-in (${text}): check KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD`;
-  }
-  if (names.some((name) => name.includes('Connection') || name.includes('BrokerNotFound'))) {
-    return `no broker of KAFKA_BROKERS=${brokers} answers (${text}): check the addresses, KAFKA_SSL, and that Kafka is running`;
-  }
-  return `Kafka at ${brokers} refused (${text})`;
+  const brokers = (process.env['KAFKA_BROKERS'] ?? '').split(',');
+  const failure = kafkaFailure(error);
+  return failureInWords(failure.kind === 'other' ? { ...failure, detail: messagesOf(kafkaError) } : failure, {
+    KAFKA_BROKERS: brokers,
+  });
 }
 
 /** An error of several topics at once holds one error for each. */

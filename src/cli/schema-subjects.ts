@@ -4,7 +4,7 @@
  */
 import type { Config } from '../config.ts';
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
-import { askRegistry, type RegistryAnswer } from '../records/registry-http.ts';
+import { askRegistry, registryRefusal, type RegistryAnswer } from '../records/registry-http.ts';
 import { loadSchema } from '../records/schemas.ts';
 import { recordOfTopic, subjectOf, topicNames } from '../records/topics.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -224,10 +224,9 @@ async function call(
 
 function refusal(settings: RegistrySettings, step: string, answer: RegistryAnswer): CliFailure {
   const told = member(answer.body, 'message');
-  const hint =
-    answer.status === 401 || answer.status === 403
-      ? 'check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD'
-      : 'check that SCHEMA_REGISTRY_URL is the base of a Confluent-compatible interface';
+  const refused = registryRefusal({ url: settings.SCHEMA_REGISTRY_URL }, answer.status);
+  if (refused !== null) return new CliFailure('failed', `${step}: ${refused}`);
+  const hint = 'check that SCHEMA_REGISTRY_URL is the base of a Confluent-compatible interface';
   return new CliFailure(
     'failed',
     `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${answer.status}${typeof told === 'string' ? ` (${told})` : ''}: ${hint}`,

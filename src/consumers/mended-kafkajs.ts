@@ -26,7 +26,7 @@ const PROBLEM =
 export function kafkajsProblem(): string | null {
   const require = createRequire(import.meta.url);
   const { requests } = require('kafkajs/src/protocol/requests') as { requests: Readonly<Record<string, unknown>> };
-  if (requests['TopicIds'] === undefined) return PROBLEM;
+  if (requests['TopicIds'] === undefined || requests['TopicOperations'] === undefined) return PROBLEM;
   const filter = require('kafkajs/src/consumer/filterAbortedMessages') as Filter;
   const record = (offset: number, producerId: string): FilteredMessage => ({
     offset: String(offset),

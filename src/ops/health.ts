@@ -7,12 +7,15 @@
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { Trouble } from '../lanes/troubles.ts';
+import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { CommandType } from '../records/commands.ts';
 
 export interface ReadinessInputs {
   /** Shutting down. */
   readonly isDraining: boolean;
   readonly lanes: LaneSetStatus;
+  /** What Kafka allowed when it was asked last. */
+  readonly kafkaAccess: KafkaAccess;
   readonly api: PaymentApiSnapshot;
   /** Operations that this process calls. */
   readonly servedOperations: readonly CommandType[];
@@ -36,11 +39,24 @@ interface Finding {
 export function readiness(inputs: ReadinessInputs): Readiness {
   const findings = [
     ...(inputs.isDraining ? [blocking('draining: the process is shutting down')] : []),
+    ...accessFindings(inputs.kafkaAccess),
     ...groupFindings(inputs.lanes),
     ...laneFindings(inputs.lanes),
     ...serviceFindings(inputs.api, inputs.servedOperations),
   ];
   return { ready: !findings.some((finding) => finding.isBlocking), reasons: findings.map((finding) => finding.reason) };
+}
+
+function accessFindings(access: KafkaAccess): Finding[] {
+  switch (access.kind) {
+    case 'allowed':
+      return [];
+    case 'refused':
+      return access.problems.map((problem) => blocking(`refused by Kafka: ${problem}`));
+    case 'unknown':
+      // The group and the lanes say that it does not answer; this says where it was asked.
+      return [{ reason: `Kafka cannot be asked: ${access.problem}`, isBlocking: false }];
+  }
 }
 
 function groupFindings(status: LaneSetStatus): Finding[] {

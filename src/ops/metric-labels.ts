@@ -6,6 +6,7 @@ import type { LaneLoss } from '../lanes/troubles.ts';
 import type { EntryState } from '../ledger/entry.ts';
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
+import type { KafkaRefusal } from '../producers/kafka-failure.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
 import type { PollWorkKind } from '../status/poller/agenda.ts';
 import type { NotAdmittedCause } from './lag.ts';
@@ -111,3 +112,11 @@ export const REVISIONS = ['first', 'later'] as const;
 export function revisionLabel(revision: number): (typeof REVISIONS)[number] {
   return revision <= 1 ? 'first' : 'later';
 }
+
+export const KAFKA_REFUSALS = every<KafkaRefusal['kind']>({
+  authentication: true,
+  'broker-certificate': true,
+  'client-certificate': true,
+  tls: true,
+  authorization: true,
+});

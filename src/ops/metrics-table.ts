@@ -13,6 +13,7 @@ import {
   COMMANDS,
   PUBLISHED,
   DEAD_LETTER_REASONS,
+  KAFKA_REFUSALS,
   LANE_LOSSES,
   LANE_STAGES,
   OPERATIONS,
@@ -213,6 +214,12 @@ export const METRICS = {
     type: 'gauge',
     help: '1 while the process is ready, as /health/ready says; else 0.',
     labels: {},
+  },
+  kafkaRefused: {
+    name: 'payments_kafka_refused',
+    type: 'gauge',
+    help: '1 while Kafka refuses this process, by cause; readiness and the log name the setting or the right that mends it. Looked at while the process is not ready or the ends of partitions are old.',
+    labels: { cause: KAFKA_REFUSALS },
   },
   groupConfirmed: {
     name: 'payments_group_confirmed',

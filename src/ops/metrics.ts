@@ -147,6 +147,9 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   }
   set.put('lanesConfigured', {}, state.lanesConfigured);
   set.put('ready', {}, state.ready ? 1 : 0);
+  for (const cause of METRICS.kafkaRefused.labels.cause) {
+    set.put('kafkaRefused', { cause }, state.kafkaRefusal === cause ? 1 : 0);
+  }
   set.put('groupConfirmed', {}, state.isGroupConfirmed ? 1 : 0);
   set.put('keysRemembered', {}, state.keysRemembered);
 }

@@ -4,6 +4,8 @@
  * No keys, accounts, bodies or credentials (invariant I9). Offsets are texts, for JSON has no 64-bit integers; ages are
  * seconds; instants are ISO 8601.
  */
+import type { KafkaAccess } from '../producers/kafka-access.ts';
+import type { KafkaRefusal } from '../producers/kafka-failure.ts';
 import type { BreakerStage } from '../api/breaker.ts';
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { ServiceState } from '../api/types.ts';
@@ -83,6 +85,8 @@ export interface ProcessorState {
   readonly processId: string;
   readonly ready: boolean;
   readonly reasons: readonly string[];
+  /** Why Kafka refuses this process; null: it does not, as far as is known. */
+  readonly kafkaRefusal: KafkaRefusal['kind'] | null;
   readonly isGroupConfirmed: boolean;
   readonly service: {
     readonly state: ServiceState['kind'];
@@ -122,6 +126,7 @@ export interface ProcessorState {
 export interface StateInputs {
   readonly nowMs: number;
   readonly readiness: Readiness;
+  readonly kafkaAccess: KafkaAccess;
   readonly lanes: LaneSetStatus;
   readonly laneCount: number;
   readonly api: PaymentApiSnapshot;
@@ -148,6 +153,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     processId: inputs.lanes.processId,
     ready: inputs.readiness.ready,
     reasons: inputs.readiness.reasons,
+    kafkaRefusal: inputs.kafkaAccess.kind === 'refused' ? inputs.kafkaAccess.cause : null,
     isGroupConfirmed: inputs.lanes.isGroupConfirmed,
     service: {
       state: api.state.kind,

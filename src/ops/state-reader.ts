@@ -5,6 +5,7 @@
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../clock.ts';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
+import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';
@@ -22,6 +23,8 @@ import { unknownResults } from './unknown-results.ts';
 export interface StateReaderOptions {
   readonly lanes: OffsetSource & { status(): LaneSetStatus; ledger(): LedgerStatus };
   readonly api: Pick<PaymentApi, 'snapshot'>;
+  /** At once: what was found last. */
+  readonly kafkaAccess: () => KafkaAccess;
   readonly isDraining: () => boolean;
   readonly topics: TopicNames;
   /** Command types that this process serves. */
@@ -62,10 +65,11 @@ export class StateReader {
 
   /** At once: asks nobody outside the process. */
   readiness(): Readiness {
-    const { api, commandTypes, isDraining, lanes } = this.#options;
+    const { api, commandTypes, isDraining, kafkaAccess, lanes } = this.#options;
     return readiness({
       isDraining: isDraining(),
       lanes: lanes.status(),
+      kafkaAccess: kafkaAccess(),
       api: api.snapshot(),
       servedOperations: commandTypes,
     });
@@ -84,6 +88,7 @@ export class StateReader {
     return processorState({
       nowMs,
       readiness: this.readiness(),
+      kafkaAccess: this.#options.kafkaAccess(),
       lanes: status,
       laneCount,
       api: api.snapshot(),

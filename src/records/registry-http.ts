@@ -84,3 +84,12 @@ function reasonOf(error: unknown, timeoutMs: number): string {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Why the registry answered so, where waiting does not mend it and what does; null for every other status. */
+export function registryRefusal({ url }: Pick<RegistryAccess, 'url'>, status: number | undefined): string | null {
+  if (status === 401)
+    return `the schema registry at ${url} refused the log-in (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`;
+  if (status === 403)
+    return `the schema registry at ${url} does not allow us this (HTTP 403): grant the user of SCHEMA_REGISTRY_USERNAME reads, and look-ups by POST /subjects/<subject>`;
+  return null;
+}

@@ -10,7 +10,7 @@
  */
 import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
 import { COMMAND_RECORDS } from './commands.ts';
-import { messageOf } from './registry-http.ts';
+import { messageOf, registryRefusal } from './registry-http.ts';
 import { AVRO_OPTIONS, loadSchema } from './schemas.ts';
 import { subjectOf } from './topics.ts';
 import { wellFormed } from './well-formed.ts';
@@ -38,15 +38,19 @@ export type DecodeResult = { kind: 'record'; value: unknown } | NoWriter;
 /** The registry could not be asked, or does not have what it must have; the message says what to do. */
 export class RegistryError extends Error {
   readonly missing: boolean;
-  constructor(message: string, options: { missing: boolean; cause?: unknown }) {
+  /** It is there, and refused our log-in or rights: waiting does not mend it. */
+  readonly refused: boolean;
+  constructor(message: string, options: { missing: boolean; refused?: boolean; cause?: unknown }) {
     super(message, { cause: options.cause });
     this.name = 'RegistryError';
     this.missing = options.missing;
+    this.refused = options.refused ?? false;
   }
 }
 
 export class RecordRegistry {
   readonly #client: SchemaRegistry;
+  readonly #url: string;
   readonly #writerLookUp: WriterLookUp;
   readonly #records: ReadonlyMap<string, string>;
   readonly #readers = new Map<string, ReaderRecord>();
@@ -57,6 +61,7 @@ export class RecordRegistry {
 
   constructor(options: RegistryOptions) {
     const { password, url, username } = options;
+    this.#url = url;
     this.#writerLookUp = new WriterLookUp(options);
     const auth = username === null ? {} : { auth: { username, password: password ?? '' } };
     this.#client = new SchemaRegistry(
@@ -167,6 +172,8 @@ export class RecordRegistry {
       // The client wraps a 404 of this call in an error of its own, without a status.
       const missing =
         statusOf(error) === 404 || (error instanceof Error && error.name === 'ConfluentSchemaRegistryError');
+      const refusal = registryRefusal({ url: this.#url }, statusOf(error));
+      if (refusal !== null) throw new RegistryError(refusal, { missing: false, refused: true, cause: error });
       throw new RegistryError(
         missing
           ? `subject ${subject} does not have our schema`

@@ -5,7 +5,7 @@
  * An outage is never a bad message: each question has a deadline, and what could not be asked is `unavailable`.
  */
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from './lossless-json.ts';
-import { askRegistry, messageOf, type RegistryAccess, type RegistryAnswer } from './registry-http.ts';
+import { askRegistry, messageOf, registryRefusal, type RegistryAccess, type RegistryAnswer } from './registry-http.ts';
 import {
   SCHEMA_LENGTH_MAX,
   writerSchema,
@@ -116,7 +116,7 @@ export class WriterLookUp {
       ...(body === undefined ? {} : { body }),
     });
     if (answer.status === 200 || isAbsent(answer)) return answer;
-    throw new Error(`it answered ${answer.status}`);
+    throw new Error(registryRefusal(this.#access, answer.status) ?? `it answered ${answer.status}`);
   }
 }
 

@@ -22,7 +22,8 @@ export function copyWithout(mend: string): { load: Load; remove: () => void } {
   const directory = mkdtempSync(join(tmpdir(), 'without-mend-'));
   const copy = join(directory, 'node_modules/kafkajs');
   const installed = dirname(require.resolve('kafkajs/package.json'));
-  for (const part of ['package.json', 'src']) cpSync(join(installed, part), join(copy, part), { recursive: true });
+  for (const part of ['package.json', 'src', 'types'])
+    cpSync(join(installed, part), join(copy, part), { recursive: true });
   mkdirSync(join(directory, 'patches'));
   cpSync(join(ROOT, `patches/kafkajs+2.2.4+${mend}.patch`), join(directory, 'patches/kafkajs+2.2.4.patch'));
   writeFileSync(join(directory, 'package.json'), JSON.stringify({ dependencies: { kafkajs: '2.2.4' } }));

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { readConfig, type Config } from '../../src/config.ts';
 import { topicConfiguration, topicDefinitions } from '../../src/producers/topic-definitions.ts';
+import { ROLE_NAMES, rightsOf, type Role } from '../../src/records/rights.ts';
 import { EVERYTHING, FULL_NAME, LEAST, merged, NAMESPACE, ofKind, render, type Values } from './chart.ts';
 
 const metadata = z.strictObject({
@@ -190,25 +191,27 @@ describe('resources of operators', () => {
     expect(JSON.stringify(await render(values))).not.toContain('simulate-uma-receive');
   });
 
-  it('has a KafkaUser with the rights that are needed, by topic, group and transactional id, and no more', async () => {
-    const [found] = ofKind(await render(EVERYTHING), 'KafkaUser');
-    const { acls } = kafkaUser.parse(found).spec.authorization;
-    const rights = acls.map(({ resource, operations }) => [
-      `${resource.type} ${resource.name}${resource.patternType === 'prefix' ? '*' : ''}`,
-      operations.join(' '),
-    ]);
-    const definitions = topicDefinitions(configOf(EVERYTHING));
-    const isWrittenOnly = (purpose: string): boolean => purpose === 'output' || purpose === 'dead-letter';
-    expect(Object.fromEntries(rights)).toEqual({
-      ...Object.fromEntries(
-        definitions.map(({ topic, purpose }) => [
-          `topic ${topic}`,
-          isWrittenOnly(purpose) ? 'Write Describe DescribeConfigs' : 'Read Write Describe DescribeConfigs',
-        ]),
-      ),
-      'group acme-commands': 'Read Describe',
-      'group acme-commands-ledger-*': 'Read Describe',
-      'transactionalId acme-commands-process-*': 'Write Describe',
-    });
-  });
+  it.each([true, false])(
+    'has a KafkaUser for each role with its rights and no more, sandbox commands %s',
+    async (sandbox) => {
+      const roles = Object.fromEntries(
+        ROLE_NAMES.filter((role) => role !== 'processor').map((role) => [role, `the-${role}`]),
+      );
+      const values = merged(EVERYTHING, { settings: { SANDBOX_COMMANDS: sandbox }, strimzi: { roles } });
+      const users = ofKind(await render(values), 'KafkaUser').map((user) => kafkaUser.parse(user));
+      const names = { processor: 'payment-processor', ...roles } as Record<Role, string>;
+      expect(users.map(({ metadata: { name } }) => name).sort()).toEqual(Object.values(names).sort());
+      for (const role of ROLE_NAMES) {
+        const found = users.find(({ metadata: { name } }) => name === names[role]);
+        const rights = found?.spec.authorization.acls.flatMap(({ operations, resource }) =>
+          operations.map((operation) => `${operation} ${resource.type} ${resource.patternType} ${resource.name}`),
+        );
+        const wanted = rightsOf(role, configOf(values)).map(({ name, operation, pattern, resource }) => {
+          const type = resource === 'transactional-id' ? 'transactionalId' : resource;
+          return `${operation} ${type} ${pattern === 'literal' ? 'literal' : 'prefix'} ${name}`;
+        });
+        expect(rights?.sort()).toEqual(wanted.sort());
+      }
+    },
+  );
 });

@@ -104,6 +104,12 @@ export const LANE_ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsGroupNotConfirmed'],
   },
   {
+    when: 'Kafka refuses the rights of one process',
+    minutes: 5,
+    changes: [{ metric: 'kafkaRefused', labels: { cause: 'authorization' }, instance: 'b', course: flat(1) }],
+    fires: ['PaymentsKafkaRefused'],
+  },
+  {
     when: 'Kafka does not answer',
     minutes: 10,
     changes: [{ metric: 'lagEndsAgeSeconds', course: growing(30) }],

@@ -36,6 +36,25 @@ const ROWS: Row[] = [
     reasons: ['group not confirmed: Kafka has answered no heartbeat within the session time-out'],
   },
   {
+    name: 'Kafka refuses rights, which is told before what follows from it',
+    change: (processor) => {
+      processor.kafkaAccess = { kind: 'refused', cause: 'authorization', problems: ['one right', 'another right'] };
+      processor.lanes.isGroupConfirmed = false;
+    },
+    ready: false,
+    reasons: [
+      'refused by Kafka: one right',
+      'refused by Kafka: another right',
+      'group not confirmed: Kafka has answered no heartbeat within the session time-out',
+    ],
+  },
+  {
+    name: 'Kafka is away, which is no refusal',
+    change: (processor) => (processor.kafkaAccess = { kind: 'unknown', problem: 'no broker answers' }),
+    ready: true,
+    reasons: ['Kafka cannot be asked: no broker answers'],
+  },
+  {
     name: 'lanes are being acquired',
     change: (processor) => {
       processor.setLane(1, laneStatus({ stage: 'acquiring' }));
@@ -125,7 +144,10 @@ describe('readiness', () => {
   it.each(ROWS)('$name', ({ change, ready, reasons }) => {
     const processor = new FakeProcessor();
     change(processor);
-    const { api, isDraining, lanes } = processor;
-    expect(readiness({ api, isDraining, lanes, servedOperations: COMMAND_TYPES })).toEqual({ ready, reasons });
+    const { api, isDraining, kafkaAccess, lanes } = processor;
+    expect(readiness({ api, isDraining, kafkaAccess, lanes, servedOperations: COMMAND_TYPES })).toEqual({
+      ready,
+      reasons,
+    });
   });
 });

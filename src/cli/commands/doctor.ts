@@ -1,9 +1,11 @@
 /** `doctor`: checks all that the processor needs and says what to do about what is amiss. Changes nothing. */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { readConfig, SETTINGS } from '../../config.ts';
+import { ROLE_NAMES, type Role } from '../../records/rights.ts';
 import { outputOf } from '../context.ts';
 import { ok, problem, type Finding } from '../doctor/findings.ts';
 import { checkKafka } from '../doctor/kafka-checks.ts';
+import { checkRights } from '../doctor/rights-checks.ts';
 import { checkPaymentService, checkProcessor, checkRegistry } from '../doctor/service-checks.ts';
 import { CliFailure } from '../exit-codes.ts';
 
@@ -16,28 +18,36 @@ export function addDoctorCommand(program: Command): void {
     .description(
       'check settings, Kafka, topics, registry, schemas, payment service, group, lag, UNKNOWN results, dead letters, processor',
     )
+    .option('--rights', 'check the rights of a role at Kafka, each one, and nothing else')
+    .addOption(new Option('--role <role>', 'whose rights, of docs/rights.md').choices(ROLE_NAMES).default('processor'))
     .addHelpText(
       'after',
       `
 Each check is ok, a problem with what to do, or not checked with the reason. Nothing is changed and no command is sent;
 the payment service is asked for one page of transactions. It takes some seconds, at most about a minute.
 A result that is UNKNOWN and a dead letter that nobody redrove are problems: they wait for a person.
-The settings are those of the processor: run it with the same environment.
+The settings are those of the processor: run it with the same environment. With --rights those of whoever has the role:
+each right that Kafka does not allow them is a problem, with the command that grants it.
 Exits with 6 when there is a problem, with 0 when there is none.
 
 Examples:
   $ npm run cli -- doctor
   $ HTTP_PORT=8080 npm run cli -- doctor
+  $ npm run cli -- doctor --rights --role operator
   $ npm run --silent cli -- --output json doctor | jq -r 'select(.status == "problem") | .message'`,
     )
-    .action(async (_options: unknown, command: Command) => {
+    .action(async (options: { rights?: boolean; role: Role }, command: Command) => {
       const output = outputOf(command);
-      const parts = await Promise.all([checkKafka(), checkRegistry(), checkPaymentService(), checkProcessor()]);
-      const findings = [...checkSettings(), ...parts.flat()];
+      const findings = options.rights === true ? await checkRights(options.role) : await checkAll();
       for (const finding of findings) output.document(finding, textOf(finding));
       const problems = findings.filter(({ status }) => status === 'problem').length;
       if (problems > 0) throw new CliFailure('problemsFound', problems === 1 ? '1 problem' : `${problems} problems`);
     });
+}
+
+async function checkAll(): Promise<Finding[]> {
+  const parts = await Promise.all([checkKafka(), checkRegistry(), checkPaymentService(), checkProcessor()]);
+  return [...checkSettings(), ...parts.flat()];
 }
 
 function checkSettings(): Finding[] {

@@ -8,6 +8,7 @@ export type CheckName =
   | 'settings'
   | 'kafka'
   | 'topics'
+  | 'rights'
   | 'registry'
   | 'schemas'
   | 'payment-service'

@@ -16,6 +16,7 @@ type CliKafka = ReturnType<typeof cliKafka>;
 /** Commands that wait longer than this wait for a reason. */
 const LAG_AGE_MAX_MS = 60_000;
 
+const HIDDEN_HINT = ' (Kafka hides topics from users without rights on them: `doctor --rights` tells)';
 const BEHIND_KAFKA: readonly CheckName[] = ['topics', 'group', 'lag', 'unknown-results', 'dead-letters'];
 const TOPIC_NAMES_NEEDED = [...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS'] as const;
 const GROUP_NAMES_NEEDED = [
@@ -40,7 +41,10 @@ export async function checkKafka(): Promise<Finding[]> {
   const topics = await withSettings('topics', TOPIC_NAMES_NEEDED, async (settings) => {
     const problems = await checkTopics(cliKafka(settings), settings, { sandboxCommands: settings.SANDBOX_COMMANDS });
     areLanesWrong = problems.some(({ kind }) => kind === 'lanes');
-    if (problems.length > 0) return problems.map(({ message }) => problem('topics', message));
+    if (problems.length > 0)
+      return problems.map(({ kind, message }) =>
+        problem('topics', kind === 'missing' ? message + HIDDEN_HINT : message),
+      );
     return [ok('topics', `those of ${settings.TOPIC_PREFIX} are as they must be, ${counted(settings.LANES, 'lane')}`)];
   });
   const group = withSettings('group', GROUP_NAMES_NEEDED, async (settings) =>

@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import { disconnectWithin } from '../../producers/disconnecting.ts';
+import { kafkaRefusal } from '../../producers/kafka-failure.ts';
 import { registerCompressionCodecs } from '../compression-codecs.ts';
 
 export interface ReadingPlace {
@@ -73,7 +74,7 @@ export async function firstRecordsFrom(
     }
   });
   consumer.on(consumer.events.CRASH, ({ payload }) => {
-    if (!payload.restart) ended.reject(payload.error);
+    if (!payload.restart || kafkaRefusal(payload.error) !== null) ended.reject(payload.error);
   });
   const timer = setTimeout(
     () => ended.reject(new Error(`no records could be read within ${READ_TIMEOUT_MS} ms: try again`)),

@@ -15,7 +15,7 @@ export async function readBounds(kafka: Kafka, topics: readonly string[]): Promi
     const missing = topics.filter((topic) => !listed.has(topic));
     if (missing.length > 0) {
       throw new Error(
-        `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX`,
+        `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them: \`doctor --rights\` tells)`,
       );
     }
     const bounds: Bounds[] = [];

@@ -13,6 +13,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka, KafkaMessage } from 'kafkajs';
 import { disconnectWithin } from '../../producers/disconnecting.ts';
+import { kafkaRefusal } from '../../producers/kafka-failure.ts';
 import { settledWithin } from '../../producers/settled-within.ts';
 import { laneOf } from '../../records/keys.ts';
 import { registerCompressionCodecs } from '../compression-codecs.ts';
@@ -175,7 +176,8 @@ class RunningReader implements TopicReader {
       if (payload.batchSize === 0) this.#passed(payload.topic, payload.partition, BigInt(payload.lastOffset) + 1n);
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
-      if (!payload.restart) this.#fail(payload.error);
+      // A refusal is tried again where a process is to go on with it; here somebody waits to be told.
+      if (!payload.restart || kafkaRefusal(payload.error) !== null) this.#fail(payload.error);
     });
     try {
       await consumer.connect();

@@ -111,7 +111,7 @@ export class RecordPublisher {
     const count = this.#partitionCounts.get(topic);
     if (count === undefined) {
       throw new PublishError(
-        `topic ${topic} does not exist: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX`,
+        `topic ${topic} does not exist: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them: \`doctor --rights\` tells)`,
         {
           mayBeWritten: false,
         },

@@ -1,0 +1,31 @@
+/** Whether Kafka lets us in, and do what our role needs: asked at the start, by `doctor`, and while a process is not ready. */
+import type { Kafka } from 'kafkajs';
+import type { Right } from '../records/rights.ts';
+import type { KafkaSettings } from './kafka-client.ts';
+import { failureInWords, kafkaFailure, type KafkaRefusal } from './kafka-failure.ts';
+import { missingRightInWords, missingRights } from './rights-check.ts';
+
+export type KafkaAccess =
+  | { readonly kind: 'allowed' }
+  /** Only an operator mends it. One sentence for each problem, with what to do. */
+  | { readonly kind: 'refused'; readonly cause: KafkaRefusal['kind']; readonly problems: readonly string[] }
+  /** It could not be asked; waiting may mend that. */
+  | { readonly kind: 'unknown'; readonly problem: string };
+
+/** Never throws. */
+export async function kafkaAccess(
+  kafka: Kafka,
+  settings: Pick<KafkaSettings, 'KAFKA_BROKERS'>,
+  rights: readonly Right[],
+): Promise<KafkaAccess> {
+  try {
+    const missing = await missingRights(kafka, rights);
+    if (missing.length === 0) return { kind: 'allowed' };
+    return { kind: 'refused', cause: 'authorization', problems: missing.map(missingRightInWords) };
+  } catch (error) {
+    const failure = kafkaFailure(error);
+    const problem = failureInWords(failure, settings);
+    if (failure.kind === 'unreachable' || failure.kind === 'other') return { kind: 'unknown', problem };
+    return { kind: 'refused', cause: failure.kind, problems: [problem] };
+  }
+}

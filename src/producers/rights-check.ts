@@ -1,0 +1,145 @@
+/**
+ * Asks the brokers what this client may do, right by right. Nothing is read, written or committed; of a transactional id
+ * under a prefix one of its own is opened, which no process has.
+ *
+ * Brokers tell what a client may do with topics and groups (since Kafka 2.3, and of topics since 2.8); of transactional ids
+ * they do not, so one is tried. A right that they do not tell of is not missing.
+ */
+import kafkajs, { type Admin, type Kafka } from 'kafkajs';
+import { rightInWords, type Operation, type Right } from '../records/rights.ts';
+import { withAdmin } from './admin-session.ts';
+import { kafkaFailure } from './kafka-failure.ts';
+
+/** Numbers of Kafka's operations; what is allowed comes as bits at these places. */
+const OPERATION_BITS: Readonly<Record<Operation, number>> = {
+  Read: 3,
+  Write: 4,
+  Create: 5,
+  Describe: 8,
+  DescribeConfigs: 10,
+};
+/** Of the protocol. */
+const UNKNOWN_TOPIC = 3;
+const TOPIC_REFUSED = 29;
+/** Ends a name that is tried below a prefix. */
+const TRIED_NAME = 'rights-check';
+
+/** Whether a right is there; `unknown` where the brokers do not tell. */
+type Verdict = 'granted' | 'missing' | 'unknown';
+
+/**
+ * @returns those of the rights that are missing, in their order
+ * @throws the client's error when no broker answers, or refuses the log-in
+ */
+export async function missingRights(kafka: Kafka, rights: readonly Right[]): Promise<Right[]> {
+  const verdicts = await withAdmin(kafka, async (admin) => {
+    const topics = rights.filter(({ pattern, resource }) => resource === 'topic' && pattern === 'literal');
+    const operations = await topicOperations(admin, [...new Set(topics.map(({ name }) => name))]);
+    const found: Verdict[] = [];
+    for (const right of rights) found.push(await verdictOf(kafka, admin, right, operations));
+    return found;
+  });
+  return rights.filter((_, index) => verdicts[index] === 'missing');
+}
+
+/** One sentence for each missing right. */
+export function missingRightInWords(right: Right): string {
+  return `Kafka does not allow us ${rightInWords(right)}: grant it`;
+}
+
+/** By topic; null where the brokers do not tell. A topic that does not exist is left out: that is another problem. */
+async function topicOperations(admin: Admin, topics: readonly string[]): Promise<ReadonlyMap<string, number> | null> {
+  const told = topics.length === 0 ? [] : await admin.fetchTopicOperations({ topics: [...topics] });
+  if (told === null) return null;
+  return new Map(
+    told
+      .filter(({ errorCode }) => errorCode !== UNKNOWN_TOPIC)
+      .map(({ errorCode, operations, topic }) => [topic, errorCode === TOPIC_REFUSED ? 0 : operations]),
+  );
+}
+
+async function verdictOf(
+  kafka: Kafka,
+  admin: Admin,
+  right: Right,
+  operations: ReadonlyMap<string, number> | null,
+): Promise<Verdict> {
+  switch (right.resource) {
+    case 'topic':
+      if (right.pattern === 'prefixed') return triedTopic(admin, right);
+      // Of a topic that may not be described they tell nothing else.
+      if (right.operation === 'DescribeConfigs' && operations?.get(right.name) === 0) return triedConfigs(admin, right);
+      return bitOf(operations?.get(right.name) ?? null, right.operation);
+    case 'group':
+      return unlessRefused(async () =>
+        bitOf(await admin.fetchGroupOperations({ groupId: triedName(right) }), right.operation),
+      );
+    case 'transactional-id':
+      return unlessRefused(async () => {
+        const producer = kafka.producer({
+          transactionalId: triedName(right),
+          idempotent: true,
+          maxInFlightRequests: 1,
+        });
+        try {
+          await producer.connect();
+          await (await producer.transaction()).abort();
+          return 'granted';
+        } finally {
+          await producer.disconnect();
+        }
+      });
+  }
+}
+
+/** Of a topic that does not exist the brokers tell by refusing it, or not knowing it; making it is tried without making it. */
+async function triedTopic(admin: Admin, right: Right): Promise<Verdict> {
+  const topic = triedName(right);
+  switch (right.operation) {
+    case 'Create':
+      return unlessRefused(async () => {
+        await admin.createTopics({ validateOnly: true, waitForLeaders: false, topics: [{ topic, numPartitions: 1 }] });
+        return 'granted';
+      });
+    case 'DescribeConfigs':
+      return triedConfigs(admin, right);
+    default: {
+      const told = await admin.fetchTopicOperations({ topics: [topic] });
+      if (told === null) return 'unknown';
+      return told.some(({ errorCode }) => errorCode === TOPIC_REFUSED) ? 'missing' : 'granted';
+    }
+  }
+}
+
+function triedConfigs(admin: Admin, right: Right): Promise<Verdict> {
+  return unlessRefused(async () => {
+    const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: triedName(right) }];
+    await admin.describeConfigs({ includeSynonyms: false, resources });
+    return 'granted';
+  });
+}
+
+/** @throws what is no refusal of a right, but for what the brokers say of things that do not exist */
+async function unlessRefused(ask: () => Promise<Verdict>): Promise<Verdict> {
+  try {
+    return await ask();
+  } catch (error) {
+    const failure = kafkaFailure(error);
+    if (failure.kind === 'authorization') return 'missing';
+    if (isUnknownTopic(error)) return 'granted';
+    throw error;
+  }
+}
+
+function isUnknownTopic(error: unknown): boolean {
+  return (error as { type?: unknown } | null)?.type === 'UNKNOWN_TOPIC_OR_PARTITION';
+}
+
+function triedName({ name, pattern }: Right): string {
+  return pattern === 'literal' ? name : `${name}${TRIED_NAME}`;
+}
+
+function bitOf(operations: number | null, operation: Operation): Verdict {
+  if (operations === null) return 'unknown';
+  return (operations & (1 << OPERATION_BITS[operation])) === 0 ? 'missing' : 'granted';
+}

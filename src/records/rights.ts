@@ -1,0 +1,119 @@
+/**
+ * What each role may do at Kafka, as one table: the least with which all of the role's work goes. The manual
+ * (docs/rights.md), the chart's KafkaUsers, the check at the start and `doctor --rights` follow from it.
+ *
+ * Read and Write imply Describe, in Kafka as here; a Describe alone is listed only where nothing else is wanted.
+ */
+import { COMMAND_TYPES } from './commands.ts';
+import { jsonCopyOf, topicNames } from './topics.ts';
+
+export type Operation = 'Read' | 'Write' | 'Create' | 'Describe' | 'DescribeConfigs';
+
+export type ResourceType = 'topic' | 'group' | 'transactional-id';
+
+/** One entry of an access control list: an operation on the resource of that name, or on all whose names begin so. */
+export interface Right {
+  readonly resource: ResourceType;
+  readonly name: string;
+  readonly pattern: 'literal' | 'prefixed';
+  readonly operation: Operation;
+}
+
+export interface RightsSettings {
+  readonly TOPIC_PREFIX: string;
+  readonly KAFKA_GROUP_ID: string;
+  readonly SANDBOX_COMMANDS: boolean;
+}
+
+/** The roles, and what each is for. */
+export const ROLES = {
+  processor: 'the processor itself',
+  operator:
+    'the command line of the runbooks: `show`, `ledger`, `results`, `status`, `lag`, `dead-letters`, `resolve`, `doctor`',
+  publisher: 'publishes commands; to await their results it is a subscriber, too',
+  subscriber:
+    'reads results and status events; its groups are named `<TOPIC_PREFIX>-subscriber-` and something, or get Read by their own names',
+  mirror: '`mirror`: copies results and events as JSON',
+  'set-up': '`topics create` and `topics check`',
+} as const;
+
+export type Role = keyof typeof ROLES;
+
+export const ROLE_NAMES = Object.keys(ROLES) as readonly Role[];
+
+/** The rights of a role, each once. */
+export function rightsOf(role: Role, settings: RightsSettings): Right[] {
+  const { KAFKA_GROUP_ID: group, SANDBOX_COMMANDS, TOPIC_PREFIX: prefix } = settings;
+  const names = topicNames(prefix);
+  const commands = COMMAND_TYPES.filter((type) => type !== 'simulate-uma-receive' || SANDBOX_COMMANDS).map(
+    (type) => names.commands[type],
+  );
+  const events = [names.results, names.transactionStatusChanged, names.quoteStatusChanged];
+  switch (role) {
+    case 'processor':
+      return [
+        // Those on a wrong partition are moved to their lane: written.
+        ...topics([...commands, names.operatorDecisions, names.ledger, names.observations], 'Read', 'Write'),
+        ...topics([...events, names.deadLetters], 'Write'),
+        ...topics(
+          [...commands, names.operatorDecisions, names.ledger, names.observations, ...events, names.deadLetters],
+          'DescribeConfigs',
+        ),
+        right('group', group, 'literal', 'Read'),
+        // Each process reads the ledger with a group of its own.
+        right('group', `${group}-ledger-`, 'prefixed', 'Read'),
+        // One transactional producer per process; whoever takes its lanes over fences it.
+        right('transactional-id', `${group}-process-`, 'prefixed', 'Write'),
+      ];
+    case 'operator':
+      return [
+        ...topics([...commands, names.operatorDecisions, names.deadLetters], 'Read', 'Write'),
+        ...topics([names.ledger, ...events], 'Read'),
+        // Whether it is there, and as it must be, is a check of `doctor`.
+        ...topics(
+          [...commands, names.operatorDecisions, names.ledger, names.observations, ...events, names.deadLetters],
+          'DescribeConfigs',
+        ),
+        ...topics([names.observations], 'Describe'),
+        right('group', group, 'literal', 'Describe'),
+        right('group', `${prefix}-cli-`, 'prefixed', 'Read'),
+        right('group', `${prefix}-subscriber-`, 'prefixed', 'Read'),
+      ];
+    case 'publisher':
+      return topics(commands, 'Write');
+    case 'subscriber':
+      return [...topics(events, 'Read'), right('group', `${prefix}-subscriber-`, 'prefixed', 'Read')];
+    case 'mirror':
+      return [
+        ...topics(events, 'Read'),
+        ...topics(events.map(jsonCopyOf), 'Write'),
+        right('group', `${prefix}-json-mirror`, 'literal', 'Read'),
+      ];
+    case 'set-up':
+      return [
+        right('topic', `${prefix}.`, 'prefixed', 'Create'),
+        right('topic', `${prefix}.`, 'prefixed', 'Describe'),
+        right('topic', `${prefix}.`, 'prefixed', 'DescribeConfigs'),
+      ];
+  }
+}
+
+/** A right as people say it: `Read on topic payments.results.v1`, `Write on the transactional ids payments-process-*`. */
+export function rightInWords({ name, operation, pattern, resource }: Right): string {
+  const noun = resource === 'transactional-id' ? 'transactional id' : resource;
+  return pattern === 'literal' ? `${operation} on ${noun} ${name}` : `${operation} on the ${noun}s ${name}*`;
+}
+
+/** The command of Kafka's own tool that grants it. */
+export function grantCommand({ name, operation, pattern, resource }: Right, principal: string): string {
+  const prefixed = pattern === 'prefixed' ? ' --resource-pattern-type prefixed' : '';
+  return `kafka-acls.sh --add --allow-principal ${principal} --operation ${operation} --${resource} ${name}${prefixed}`;
+}
+
+function topics(names: readonly string[], ...operations: readonly Operation[]): Right[] {
+  return names.flatMap((name) => operations.map((operation) => right('topic', name, 'literal', operation)));
+}
+
+function right(resource: ResourceType, name: string, pattern: Right['pattern'], operation: Operation): Right {
+  return { resource, name, pattern, operation };
+}

@@ -1,0 +1,44 @@
+/** A certificate authority of its own, with a broker's and a client's certificate. Made with openssl. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface Certificates {
+  /** PEM files. */
+  readonly ca: string;
+  readonly otherCa: string;
+  /** Certificate and key in one file. */
+  readonly broker: string;
+  readonly client: { readonly cert: string; readonly key: string };
+}
+
+export function makeCertificates(directory: string): Certificates {
+  const path = (name: string): string => join(directory, name);
+  const openssl = (...args: string[]): void => {
+    execFileSync('openssl', args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
+  };
+  const authority = (name: string): string => {
+    openssl(
+      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', `/CN=${name}`],
+      ...['-keyout', path(`${name}.key`), '-out', path(`${name}.pem`)],
+    );
+    return path(`${name}.pem`);
+  };
+  const signed = (name: string, extensions: string): { cert: string; key: string } => {
+    const [key, request, cert, extensionFile] = [`${name}.key`, `${name}.csr`, `${name}.pem`, `${name}.ext`].map(path);
+    if (key === undefined || request === undefined || cert === undefined || extensionFile === undefined)
+      throw new Error();
+    writeFileSync(extensionFile, extensions);
+    openssl('req', '-newkey', 'rsa:2048', '-nodes', '-subj', `/CN=${name}`, '-keyout', key, '-out', request);
+    openssl(
+      ...['x509', '-req', '-in', request, '-CA', path('ca.pem'), '-CAkey', path('ca.key'), '-CAcreateserial'],
+      ...['-days', '2', '-extfile', extensionFile, '-out', cert],
+    );
+    return { cert, key };
+  };
+  const ca = authority('ca');
+  const otherCa = authority('other-ca');
+  const broker = signed('broker', 'subjectAltName=IP:127.0.0.1\n');
+  writeFileSync(path('broker-both.pem'), readFileSync(broker.key, 'utf8') + readFileSync(broker.cert, 'utf8'));
+  return { ca, otherCa, broker: path('broker-both.pem'), client: signed('client', 'extendedKeyUsage=clientAuth\n') };
+}

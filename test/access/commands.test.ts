@@ -1,0 +1,135 @@
+/** Publisher, subscriber and the runbooks' commands with exactly the rights of their roles, and what they say without one. */
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { grantCommand, rightInWords, rightsOf, type Right, type Role } from '../../src/records/rights.ts';
+import { runCli, type CliRun } from '../cli/run-cli.ts';
+import { transferInOf } from '../support/commands.ts';
+import { Stack } from '../support/stack.ts';
+import { SecuredKafka } from './secured-kafka.ts';
+
+let secured: SecuredKafka;
+let stack: Stack;
+
+beforeAll(async () => {
+  secured = await SecuredKafka.start();
+  stack = await Stack.open({
+    name: 'commands-with-rights',
+    kafkaBrokers: secured.engine.brokers,
+    schemaRegistryUrl: inject('schemaRegistryUrl'),
+  });
+  await stack.startProcessor();
+  await stack.publisher.publish('transfer-in', 'known', transferInOf('known'));
+  await stack.journal.result('known');
+  await stack.publishRaw('transfer-in', { key: null, value: 'no key' });
+  await stack.journal.until(() => stack.journal.deadLetters().length > 0, 'the dead letter');
+});
+afterAll(async () => {
+  await stack.close();
+  await secured.stop();
+});
+
+function rightsOfRoles(...roles: readonly Role[]): Right[] {
+  const { TOPIC_PREFIX = '', KAFKA_GROUP_ID = '' } = stack.environment;
+  return roles.flatMap((role) => rightsOf(role, { TOPIC_PREFIX, KAFKA_GROUP_ID, SANDBOX_COMMANDS: true }));
+}
+
+async function having(...rights: readonly Right[]): Promise<void> {
+  await secured.revokeAll();
+  await secured.grant(rights);
+}
+
+function cli(...args: readonly string[]): Promise<CliRun> {
+  return runCli({ ...stack.environment, ...secured.environment('scram') }, ...args);
+}
+
+const TRANSFER = (): string =>
+  JSON.stringify(transferInOf('awaited'), (_name, value: unknown) =>
+    typeof value === 'bigint' ? Number(value) : value,
+  );
+
+describe('with exactly the rights of the role', () => {
+  test('an operator runs what the runbooks name', async () => {
+    await having(...rightsOfRoles('operator'));
+    for (const args of [
+      ['show', 'known'],
+      ['ledger', 'show', 'known'],
+      ['results'],
+      ['lag'],
+      ['dead-letters', 'list'],
+      ['topics', 'check'],
+      ['doctor', '--rights', '--role', 'operator'],
+    ]) {
+      const run = await cli(...args);
+      expect({ args, code: run.code, stderr: run.stderr }).toMatchObject({ args, code: 0 });
+    }
+    const doctor = await cli('doctor');
+    expect(doctor.stdout).not.toMatch(/^problem +(kafka|topics|group|lag) /m);
+  });
+
+  test('a publisher publishes, and as a subscriber awaits the result', async () => {
+    await having(...rightsOfRoles('publisher'));
+    expect(await cli('publish', 'transfer-in', '--key', 'unawaited', '--value', TRANSFER())).toMatchObject({ code: 0 });
+    await having(...rightsOfRoles('publisher', 'subscriber'));
+    expect(await cli('publish', 'transfer-in', '--key', 'awaited', '--value', TRANSFER(), '--await')).toMatchObject({
+      code: 0,
+    });
+  });
+
+  test('the one who sets up makes the topics of another prefix', async () => {
+    const TOPIC_PREFIX = `${stack.environment['TOPIC_PREFIX'] ?? ''}-other`;
+    const settings = { TOPIC_PREFIX, KAFKA_GROUP_ID: 'none', SANDBOX_COMMANDS: true };
+    await having(...rightsOf('set-up', settings));
+    const environment = { ...secured.environment('scram'), TOPIC_PREFIX, LANES: '1' };
+    expect(await runCli(environment, 'topics', 'create')).toMatchObject({ code: 0, stderr: '' });
+    expect(await runCli(environment, 'topics', 'check')).toMatchObject({ code: 0 });
+  });
+});
+
+describe('without one right', () => {
+  const read =
+    (name: string): ((right: Right) => boolean) =>
+    (right) =>
+      right.operation === 'Read' && right.name.endsWith(name);
+  const CASES: readonly [string, (right: Right) => boolean, readonly string[], RegExp][] = [
+    ['show', read('-cli-'), ['show', 'known'], /does not allow us.*group \S+-cli-.*doctor --rights/],
+    ['ledger show', read('-cli-'), ['ledger', 'show', 'known'], /does not allow us.*group \S+-cli-.*doctor --rights/],
+    ['results', read('-subscriber-'), ['results'], /group \S+-subscriber-/],
+    [
+      'lag',
+      (right) => right.resource === 'group' && right.operation === 'Describe',
+      ['lag'],
+      /does not allow us.*group/,
+    ],
+  ];
+  test.each(CASES)('%s says which, and `doctor --rights` how it is granted', async (_name, isIt, args, sentence) => {
+    const rights = rightsOfRoles('operator');
+    const right = rights.find(isIt);
+    if (right === undefined) throw new Error('no such right');
+    await having(...rights.filter((other) => other !== right));
+    const run = await cli(...args);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(sentence);
+    expect(run.stderr).not.toMatch(/^ +at /m);
+    const doctor = await cli('--output', 'json', 'doctor', '--rights', '--role', 'operator');
+    expect(doctor).toMatchObject({ code: 6 });
+    expect(doctor.documents.map(({ message }) => message)).toEqual([
+      `Kafka does not allow us ${rightInWords(right)}: grant it: ${grantCommand(right, 'User:alice')}`,
+    ]);
+  });
+
+  test('a publisher that may not write is told, without a stack', async () => {
+    await having(...rightsOfRoles('subscriber'));
+    const run = await cli('publish', 'transfer-in', '--key', 'refused', '--value', TRANSFER(), '--await');
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(/topic \S+ does not exist.*hides topics.*doctor --rights/);
+    expect(run.stderr).not.toMatch(/^ +at /m);
+  });
+
+  test('one who is not let in is told by every command', async () => {
+    const environment = { ...stack.environment, ...secured.environment('scram', { KAFKA_SASL_PASSWORD: 'wrong' }) };
+    for (const args of [['show', 'known'], ['lag'], ['topics', 'check']]) {
+      const run = await runCli(environment, ...args);
+      expect(run.code).toBe(1);
+      expect(run.stderr).toMatch(/refused the log-in.*KAFKA_SASL_PASSWORD/);
+    }
+  });
+});

@@ -1,0 +1,164 @@
+/** A processor before a Kafka that asks who it is and what it may, and before a registry that does: what it says. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { rightInWords, rightsOf, type Right } from '../../src/records/rights.ts';
+import { transferInOf } from '../support/commands.ts';
+import { spawnProcessor, type RunningProcessor } from '../support/processor.ts';
+import { Stack } from '../support/stack.ts';
+import { SecuredKafka } from './secured-kafka.ts';
+
+let secured: SecuredKafka;
+let stack: Stack;
+let rights: readonly Right[];
+const started: RunningProcessor[] = [];
+
+beforeAll(async () => {
+  secured = await SecuredKafka.start();
+  stack = await Stack.open({
+    name: 'door',
+    kafkaBrokers: secured.engine.brokers,
+    schemaRegistryUrl: inject('schemaRegistryUrl'),
+  });
+  const read = readConfig(stack.environment);
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  rights = rightsOf('processor', read.config);
+  await secured.grant(rights);
+  await secured.grant(rights, 'User:CN=client');
+});
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((processor) => processor.end()));
+});
+afterAll(async () => {
+  await stack.close();
+  await secured.stop();
+});
+
+async function start(environment: Record<string, string>): Promise<RunningProcessor> {
+  const processor = await spawnProcessor({ ...stack.environment, ...environment });
+  started.push(processor);
+  return processor;
+}
+
+/** What it says on standard error as it ends; a log line is JSON. */
+async function refusedStart(environment: Record<string, string>): Promise<string> {
+  const processor = await start(environment);
+  const end = await processor.ended;
+  expect({ ...end, tail: processor.tail() }).toMatchObject({ code: 78 });
+  return processor.lines.filter((line) => !line.startsWith('{')).join('\n');
+}
+
+function named(words: string): Right {
+  const right = rights.find((candidate) => rightInWords(candidate).startsWith(words));
+  if (right === undefined) throw new Error(`no right begins with ${words}`);
+  return right;
+}
+
+describe('a start that no retry can mend ends with code 78 and one sentence', () => {
+  test('for a wrong password, by PLAIN and by SCRAM', async () => {
+    const wrong = { KAFKA_SASL_PASSWORD: 'not-the-password' };
+    for (const door of ['plain', 'scram'] as const) {
+      const said = await refusedStart(secured.environment(door, wrong));
+      expect(said).toMatch(/refused the log-in.*KAFKA_SASL_PASSWORD/);
+      expect(said).not.toContain('not-the-password');
+    }
+  });
+
+  test('for a mechanism that the listener does not have', async () => {
+    const said = await refusedStart(secured.environment('plain', { KAFKA_SASL_MECHANISM: 'scram-sha-256' }));
+    expect(said).toMatch(/refused the log-in.*KAFKA_SASL_MECHANISM/);
+  });
+
+  test('for a certificate authority that did not sign the broker, and for none', async () => {
+    const { otherCa } = secured.certificates;
+    expect(await refusedStart(secured.environment('scram', { KAFKA_SSL_CA_FILE: otherCa }))).toMatch(
+      /certificate of Kafka.*not trusted.*KAFKA_SSL_CA_FILE/,
+    );
+  });
+
+  test('for a certificate of ours that is missing', async () => {
+    const said = await refusedStart(secured.environment('mtls', { KAFKA_SSL_CERT_FILE: '', KAFKA_SSL_KEY_FILE: '' }));
+    expect(said).toMatch(/does not accept our certificate.*KAFKA_SSL_CERT_FILE/);
+  });
+
+  test.each([
+    'Write on topic',
+    'DescribeConfigs on topic',
+    'Read on group',
+    'Read on the groups',
+    'Write on the transactional ids',
+  ])('for a missing %s, which it names', async (words) => {
+    const right = named(words);
+    await secured.revoke(right);
+    try {
+      const said = await refusedStart(secured.environment('plain'));
+      expect(said.split('\n').slice(1)).toEqual([`  Kafka does not allow us ${rightInWords(right)}: grant it`]);
+    } finally {
+      await secured.grant([right]);
+    }
+  });
+
+  test.each([
+    [401, /registry.*refused the log-in.*SCHEMA_REGISTRY_PASSWORD/],
+    [403, /registry.*does not allow us.*POST \/subjects/],
+  ])('for a registry that answers %i', async (status, sentence) => {
+    const registry = await answering(status);
+    try {
+      const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
+      expect(await refusedStart({ ...secured.environment('plain'), SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
+    } finally {
+      registry.close();
+    }
+  });
+});
+
+test('a Kafka that is away is asked again, and said to be away', async () => {
+  const processor = await start({ ...secured.environment('plain'), KAFKA_BROKERS: '127.0.0.1:1' });
+  const { problem } = await processor.logged('kafka-not-answering');
+  expect(problem).toMatch(/no broker of KAFKA_BROKERS=127\.0\.0\.1:1 answers/);
+});
+
+test('a listener that hangs up on TLS is no refusal that it tells: KAFKA_SSL is among what to check', async () => {
+  const processor = await start(secured.environment('plain', { KAFKA_SSL: 'true' }));
+  expect((await processor.logged('kafka-not-answering')).problem).toMatch(/no broker.*KAFKA_SSL/);
+});
+
+test.each(['plain', 'scram', 'mtls', 'ssl'] as const)(
+  'with exactly its rights it works, by the listener %s',
+  async (door) => {
+    const processor = await start(secured.environment(door));
+    await processor.ready();
+    await stack.publisher.publish('transfer-in', `by-${door}`, transferInOf(`by-${door}`));
+    expect((await stack.journal.result(`by-${door}`)).value.outcome).toBe('ACCEPTED');
+    await processor.stop();
+  },
+);
+
+test('a right that is taken while it runs is named in readiness and metrics, and given back it goes on by itself', async () => {
+  const processor = await start(secured.environment('plain'));
+  await processor.ready();
+  const group = named('Read on group');
+  const results = rights.filter((right) => rightInWords(right) === `Write on topic ${stack.topics.results}`);
+  await Promise.all([group, ...results].map((right) => secured.revoke(right)));
+  const reasons = async (): Promise<string[]> => (await processor.readiness()).reasons;
+  for (const right of [group, ...results]) {
+    await expect
+      .poll(reasons, { timeout: 60_000 })
+      .toContain(`refused by Kafka: Kafka does not allow us ${rightInWords(right)}: grant it`);
+  }
+  expect(await processor.metrics()).toContain('payments_kafka_refused{cause="authorization"} 1');
+  expect(await processor.logged('kafka-access')).toMatchObject({ kind: 'refused', cause: 'authorization' });
+  await secured.grant([group, ...results]);
+  await expect.poll(async () => (await processor.readiness()).ready, { timeout: 60_000 }).toBe(true);
+  await stack.publisher.publish('transfer-in', 'given-back', transferInOf('given-back'));
+  expect((await stack.journal.result('given-back')).value.outcome).toBe('ACCEPTED');
+  await processor.stop();
+});
+
+function answering(status: number): Promise<Server> {
+  const server = createServer((_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end('{"error_code":40101,"message":"no"}');
+  });
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}

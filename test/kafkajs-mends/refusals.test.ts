@@ -1,0 +1,32 @@
+/** What a broker refuses is told by name; as shipped, only that something was refused. */
+import { expect, test } from 'vitest';
+import { copyWithout, loadMended, type Load } from './without-mend.ts';
+
+const TOPIC_AUTHORIZATION_FAILED = 29;
+
+/** The error of an answer in which two topics of three are refused. */
+async function errorOf(load: Load): Promise<unknown> {
+  const { parse } = load('src/protocol/requests/metadata/v0/response') as { parse: (data: object) => Promise<unknown> };
+  const topic = (name: string, topicErrorCode: number): object => ({
+    topic: name,
+    topicErrorCode,
+    partitionMetadata: [],
+  });
+  const topics = [
+    topic('open', 0),
+    topic('closed', TOPIC_AUTHORIZATION_FAILED),
+    topic('shut', TOPIC_AUTHORIZATION_FAILED),
+  ];
+  return parse({ brokers: [], topicMetadata: topics }).catch((error: unknown) => error);
+}
+
+test('the topics that a client may not see are named', async () => {
+  const refused = { type: 'TOPIC_AUTHORIZATION_FAILED', resourceName: 'closed, shut' };
+  expect(await errorOf(loadMended)).toMatchObject(refused);
+  const { load, remove } = copyWithout('012+refusals');
+  try {
+    expect(await errorOf(load)).not.toHaveProperty('resourceName');
+  } finally {
+    remove();
+  }
+});
