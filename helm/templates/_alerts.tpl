@@ -10,5 +10,9 @@ the threshold; elsewhere which number is meant cannot be told.
 {{- if or (ne (len $found) 1) (regexMatch (printf "%s *[*/]" $comparison) $expression) -}}
 {{- fail (printf "prometheusRule.alerts.%s.threshold: its expression does not compare with one number alone; give the whole of it by prometheusRule.alerts.%s.expr" $alert $alert) -}}
 {{- end -}}
-{{- regexReplaceAll $comparison $expression (printf "${1} %s" (index . 2 | toString)) -}}
+{{- $threshold := index . 2 -}}
+{{- /* Whole numbers of YAML are floats here: 1000000 would become 1e+06. */ -}}
+{{- $isWhole := and (kindIs "float64" $threshold) (eq (floor $threshold) $threshold) -}}
+{{- $text := ternary (include "processor.text" $threshold) (toString $threshold) $isWhole -}}
+{{- regexReplaceAll $comparison $expression (printf "${1} %s" $text) -}}
 {{- end -}}
