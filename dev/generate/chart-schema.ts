@@ -80,6 +80,24 @@ const reference: Schema = closed(
   { required: ['secret', 'key'] },
 );
 const optionalReference: Schema = { anyOf: [{ type: 'object', maxProperties: 0 }, reference] };
+const certificates = closed({ ca: optionalReference, certificate: optionalReference, privateKey: optionalReference });
+const probe = closed({
+  initialDelaySeconds: whole(0, 3600),
+  periodSeconds: whole(1, 3600),
+  timeoutSeconds: whole(1, 600),
+  failureThreshold: whole(1, 1000),
+});
+/** The names of alerts are the templates' to know. */
+const alertChange = closed({
+  enabled: flag,
+  severity: { type: 'string', minLength: 1 },
+  for: { type: 'string', pattern: '^[0-9]+(s|m|h|d)$' },
+  threshold: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^[0-9]+(\\.[0-9]+)?$' }] },
+  expr: { type: 'string', minLength: 1 },
+});
+/** Variables of a proxy pass here, so that the templates can say why they are refused. */
+const extraName =
+  '^(OTEL_[A-Z0-9_]+|NODE_OPTIONS|TZ|NODE_USE_ENV_PROXY|([Hh][Tt][Tt][Pp][Ss]?|[Nn][Oo]|[Aa][Ll][Ll])_[Pp][Rr][Oo][Xx][Yy])$';
 const settings = closed(Object.fromEntries(plainNames.map((name) => [name, settingSchema(name)])));
 const secretSettings = closed(Object.fromEntries(names.filter(isSecret).map((name) => [name, reference])));
 /** Above the largest LANES no process is of use. */
@@ -105,11 +123,7 @@ const schema: Schema = {
       replicas: whole(0, REPLICAS_MAX),
       settings,
       secretSettings,
-      kafkaCertificates: closed({
-        ca: optionalReference,
-        certificate: optionalReference,
-        privateKey: optionalReference,
-      }),
+      kafkaCertificates: certificates,
       extraCertificates: {
         anyOf: [
           { type: 'object', maxProperties: 0 },
@@ -121,9 +135,11 @@ const schema: Schema = {
         items: {
           type: 'object',
           required: ['name'],
-          properties: { name: { type: 'string', pattern: '^(OTEL_[A-Z0-9_]+|NODE_OPTIONS|TZ)$' } },
+          properties: { name: { type: 'string', pattern: extraName } },
         },
       },
+      extraVolumes: objects,
+      extraVolumeMounts: objects,
       store: closed({
         persistent: flag,
         size: { type: 'string', pattern: '^[0-9]+(Mi|Gi|Ti)$' },
@@ -141,6 +157,9 @@ const schema: Schema = {
         },
       },
       terminationMarginSeconds: whole(5, 600),
+      probes: closed({ startup: probe, liveness: probe, readiness: probe }),
+      restartToken: text,
+      workloadAnnotations: texts,
       podLabels: texts,
       podAnnotations: texts,
       nodeSelector: texts,
@@ -150,7 +169,10 @@ const schema: Schema = {
       priorityClassName: text,
       podSecurity: closed({ runAsUser: whole(1, 2 ** 31 - 1), runAsGroup: whole(1, 2 ** 31 - 1) }),
       serviceAccount: closed({ create: flag, name: text, annotations: texts }),
-      podDisruptionBudget: closed({ enabled: flag, maxUnavailable: whole(1, REPLICAS_MAX) }),
+      podDisruptionBudget: closed({
+        enabled: flag,
+        maxUnavailable: { anyOf: [whole(1, REPLICAS_MAX), { type: 'string', pattern: '^([1-9][0-9]?|100)%$' }] },
+      }),
       autoscaling: closed({
         keda: closed({
           enabled: flag,
@@ -179,9 +201,21 @@ const schema: Schema = {
         extraEgress: objects,
       }),
       serviceMonitor: closed({ enabled: flag, interval: { type: 'string', pattern: '^[0-9]+s$' }, labels: texts }),
-      prometheusRule: closed({ enabled: flag, labels: texts, alertLabels: texts, runbookBaseUrl: text }),
+      prometheusRule: closed({
+        enabled: flag,
+        labels: texts,
+        alertLabels: texts,
+        runbookBaseUrl: { type: 'string', pattern: '^(https?://.+)?$' },
+        alerts: { type: 'object', additionalProperties: alertChange },
+      }),
       dashboard: closed({ enabled: flag, labels: texts }),
-      prepare: closed({ enabled: flag, replicationFactor: whole(0, 10), settings, secretSettings }),
+      prepare: closed({
+        enabled: flag,
+        replicationFactor: whole(0, 10),
+        settings,
+        secretSettings,
+        kafkaCertificates: certificates,
+      }),
       strimzi: closed({
         apiVersion: { enum: ['kafka.strimzi.io/v1beta2', 'kafka.strimzi.io/v1'] },
         cluster: text,

@@ -70,7 +70,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- add (div (add $callMs 999) 1000) 15 (int64 .Values.terminationMarginSeconds) -}}
 {{- end -}}
 
-{{/* Environment: (dict "context" . "settings" map "secretSettings" map). */}}
+{{/*
+What a container reads is a dict: "context", "settings" and "secretSettings" (maps by name), "kafkaCertificates" (as the
+value of that name) and "volume", the prefix of the volumes that hold its files.
+*/}}
+{{- define "processor.files" -}}
+{{- dict "settings" .Values.settings "secretSettings" .Values.secretSettings "kafkaCertificates" .Values.kafkaCertificates "volume" "" | toJson -}}
+{{- end -}}
+
+{{/* Environment by what a container reads. */}}
 {{- define "processor.environment" -}}
 {{- range $name := keys .settings | sortAlpha }}
 {{- $text := include "processor.text" (get $.settings $name) }}
@@ -83,7 +91,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - name: {{ $name }}_FILE
   value: /run/secrets/payment-processor/{{ $name }}
 {{- end }}
-{{- $certificates := .context.Values.kafkaCertificates }}
+{{- $certificates := .kafkaCertificates }}
 {{- if $certificates.ca }}
 - name: KAFKA_SSL_CA_FILE
   value: /run/secrets/kafka-certificates/ca.pem
@@ -100,22 +108,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - name: NODE_EXTRA_CA_CERTS
   value: /etc/payment-processor/certificates/ca.pem
 {{- end }}
-- name: STATE_DIR
-  value: /var/lib/payment-processor
-{{- with .context.Values.extraEnv }}
-{{ toYaml . }}
-{{- end }}
 {{- end -}}
 
-{{/* Volumes and mounts of what is read: secrets and certificates, by reference. */}}
+{{/* Mounts of what is read: secrets and certificates, by reference. */}}
 {{- define "processor.fileMounts" -}}
 {{- if .secretSettings }}
-- name: secret-settings
+- name: {{ .volume }}secret-settings
   mountPath: /run/secrets/payment-processor
   readOnly: true
 {{- end }}
-{{- if include "processor.hasKafkaCertificates" .context }}
-- name: kafka-certificates
+{{- if include "processor.hasKafkaCertificates" . }}
+- name: {{ .volume }}kafka-certificates
   mountPath: /run/secrets/kafka-certificates
   readOnly: true
 {{- end }}
@@ -129,12 +132,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
 {{- define "processor.hasKafkaCertificates" -}}
-{{- with .Values.kafkaCertificates }}{{ if or .ca .certificate .privateKey }}yes{{ end }}{{ end -}}
+{{- with .kafkaCertificates }}{{ if or .ca .certificate .privateKey }}yes{{ end }}{{ end -}}
 {{- end -}}
 
-{{- define "processor.fileVolumes" -}}
+{{/* Volumes of secrets, of one container. */}}
+{{- define "processor.secretVolumes" -}}
 {{- if .secretSettings }}
-- name: secret-settings
+- name: {{ .volume }}secret-settings
   projected:
     defaultMode: 0440
     sources:
@@ -147,12 +151,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
               path: {{ $name }}
       {{- end }}
 {{- end }}
-{{- if include "processor.hasKafkaCertificates" .context }}
-- name: kafka-certificates
+{{- if include "processor.hasKafkaCertificates" . }}
+- name: {{ .volume }}kafka-certificates
   projected:
     defaultMode: 0440
     sources:
-      {{- $certificates := .context.Values.kafkaCertificates }}
+      {{- $certificates := .kafkaCertificates }}
       {{- range $file, $reference := dict "ca.pem" $certificates.ca "certificate.pem" $certificates.certificate "key.pem" $certificates.privateKey }}
       {{- if $reference }}
       - secret:
@@ -163,7 +167,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
       {{- end }}
       {{- end }}
 {{- end }}
-{{- with .context.Values.extraCertificates }}
+{{- end -}}
+
+{{/* Volumes that all containers of a pod share. */}}
+{{- define "processor.sharedVolumes" -}}
+{{- with .Values.extraCertificates }}
 - name: extra-certificates
   configMap:
     name: {{ .configMap }}
@@ -202,41 +210,6 @@ capabilities:
 {{- if eq $asked 0 -}}{{ $lanes }}{{- else -}}{{ min $asked $lanes }}{{- end -}}
 {{- end -}}
 
-{{/* What the schema of the values cannot say. */}}
-{{- define "processor.validate" -}}
-{{- $lanes := int (include "processor.lanes" .) -}}
-{{- $keda := .Values.autoscaling.keda -}}
-{{- $hpa := .Values.autoscaling.hpa -}}
-{{- range list "KAFKA_BROKERS" "SCHEMA_REGISTRY_URL" "API_BASE_URL" -}}
-{{- if eq (include "processor.setting" (list $ . "")) "" -}}{{ fail (printf "settings.%s is required" .) }}{{- end -}}
-{{- end -}}
-{{- range list "API_TOKEN_ID" "API_CLIENT_SECRET" -}}
-{{- if not (hasKey $.Values.secretSettings .) -}}{{ fail (printf "secretSettings.%s is required: {secret: name, key: key}" .) }}{{- end -}}
-{{- end -}}
-{{- if and $keda.enabled $hpa.enabled -}}
-{{- fail "autoscaling.keda and autoscaling.hpa are both enabled: two autoscalers on one workload undo each other, so enable one" -}}
-{{- end -}}
-{{- if and $keda.enabled (not $keda.prometheusUrl) -}}{{ fail "autoscaling.keda.prometheusUrl is required with KEDA" }}{{- end -}}
-{{- if and (not $keda.enabled) (not $hpa.enabled) (gt (int .Values.replicas) $lanes) -}}
-{{- fail (printf "replicas is %d and LANES is %d: processes beyond the lanes would only stand by" (int .Values.replicas) $lanes) -}}
-{{- end -}}
-{{- range list $keda $hpa -}}
-{{- if and .enabled (gt (int .minReplicas) (int (include "processor.maxReplicas" (dict "context" $ "asked" .maxReplicas)))) -}}
-{{- fail "autoscaling: minReplicas is more than maxReplicas or than LANES" -}}
-{{- end -}}
-{{- end -}}
-{{- if and (or .Values.strimzi.topics.enabled .Values.strimzi.user.enabled (compact (values .Values.strimzi.roles))) (not .Values.strimzi.cluster) -}}
-{{- fail "strimzi.cluster is required with strimzi.topics, strimzi.user or strimzi.roles" -}}
-{{- end -}}
-{{- end -}}
-
-{{/* Port of a URL: the one it names, or that of its scheme. */}}
-{{- define "processor.urlPort" -}}
-{{- $url := urlParse . -}}
-{{- $named := regexFind ":[0-9]+$" $url.host -}}
-{{- if $named -}}{{ trimPrefix ":" $named }}{{- else if eq $url.scheme "https" -}}443{{- else -}}80{{- end -}}
-{{- end -}}
-
 {{/* The memory limit, bytes. The schema lets whole Mi and Gi pass alone. */}}
 {{- define "processor.memoryLimitBytes" -}}
 {{- $limit := .Values.resources.limits.memory -}}
@@ -251,25 +224,6 @@ capabilities:
 {{/* 60 % of the memory limit, bytes: well before the heap is full. */}}
 {{- define "processor.memoryThresholdBytes" -}}
 {{- div (mul (include "processor.memoryLimitBytes" .) 60) 100 -}}
-{{- end -}}
-
-{{/* What both containers of the job have. */}}
-{{- define "processor.prepareContainer" -}}
-image: {{ include "processor.image" .context }}
-imagePullPolicy: {{ .context.Values.image.pullPolicy }}
-command: [node]
-securityContext:
-  {{- include "processor.containerSecurityContext" .context | nindent 2 }}
-env:
-  {{- include "processor.environment" . | nindent 2 }}
-resources:
-  requests:
-    cpu: 100m
-    memory: 128Mi
-  limits:
-    memory: 512Mi
-volumeMounts:
-  {{- include "processor.fileMounts" . | nindent 2 }}
 {{- end -}}
 
 {{/* (dict "context" . "topic" name "configuration" what differs from topic to topic). */}}

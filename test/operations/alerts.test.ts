@@ -112,7 +112,9 @@ describe('the alerts as the chart renders them', () => {
     const text = await readFile(ALERTS_FILE, 'utf8');
     for (const number of NUMBERS_OF_VALUES) expect(alerts.filter(({ expr }) => expr.includes(number))).toHaveLength(1);
     expect(text).toContain('302400 s is half');
-    const usual = await rendered(merged(LEAST, { prometheusRule: { enabled: true } }));
+    const usual = await rendered(
+      merged(LEAST, { prometheusRule: { enabled: true, runbookBaseUrl: 'https://r.example' } }),
+    );
     const expressions = (found: { alert: string; expr: string }[], alert: string): string | undefined =>
       found.find((rule) => rule.alert === alert)?.expr;
     expect(expressions(usual.alerts, 'PaymentsRetentionNear')).toContain('> 302400');

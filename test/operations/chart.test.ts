@@ -148,14 +148,36 @@ describe('the chart', () => {
     expect(egress[3]?.to).toEqual([{ ipBlock: { cidr: '203.0.113.0/24' } }]);
   });
 
-  it('makes topics and schemas before the pods, with rights of their own', async () => {
-    const [job] = ofKind(await render(merged(EVERYTHING, { strimzi: { topics: { enabled: false } } })), 'Job');
-    expect(job?.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
-    const text = JSON.stringify(job);
-    expect(text).toContain('["src/cli/main.ts","topics","create","--replication-factor","3"]');
-    expect(text).toContain('["src/cli/main.ts","schemas","register"]');
-    expect(text).toContain('payment-admin');
-    expect(JSON.stringify(ofKind(await render(EVERYTHING), 'Job')[0])).not.toContain('"topics"');
+  it('lets nobody in but whom the values name: by default the pods of its namespace', async () => {
+    const ingressOf = async (change: Values) =>
+      ofKind(await render(merged(LEAST, change)), 'NetworkPolicy')[0]?.spec?.['ingress'];
+    expect(await ingressOf({})).toEqual([{ from: [{ podSelector: {} }], ports: [{ port: 8080, protocol: 'TCP' }] }]);
+    expect(await ingressOf({ networkPolicy: { ingressFrom: [] } })).toEqual([]);
+  });
+
+  it('takes a budget of disruptions in numbers and in shares', async () => {
+    const budgetOf = async (values: Values) =>
+      ofKind(await render(values), 'PodDisruptionBudget')[0]?.spec?.['maxUnavailable'];
+    expect([await budgetOf(LEAST), await budgetOf(EVERYTHING)]).toEqual([1, '25%']);
+  });
+
+  it('changes what a probe waits for, and nothing else of it', async () => {
+    const [usual, changed] = [(await workloadOf(LEAST)).container, (await workloadOf(EVERYTHING)).container];
+    expect(changed.readinessProbe).toEqual({ ...usual.readinessProbe, failureThreshold: 4 });
+    expect(changed.livenessProbe).toEqual(usual.livenessProbe);
+  });
+
+  it('restarts the pods when the token changes, and hands annotations to what watches the StatefulSet', async () => {
+    const annotationsOf = async (values: Values) => {
+      const { workload } = await workloadOf(values);
+      const { template: pod } = workload.spec as { template: { metadata: { annotations?: unknown } } };
+      return [workload.metadata.annotations, pod.metadata.annotations];
+    };
+    expect(await annotationsOf(EVERYTHING)).toEqual([
+      { 'reloader.stakater.com/auto': 'true' },
+      { 'example.com/owner': 'payments', 'payment-processor/restart-token': '2026-01-31' },
+    ]);
+    expect(await annotationsOf(LEAST)).toEqual([undefined, undefined]);
   });
 
   it.each<[string, Values, string]>([
@@ -177,6 +199,14 @@ describe('the chart', () => {
     ['a setting beyond its bounds', { settings: { API_TIMEOUT_MS: 5 } }, 'API_TIMEOUT_MS'],
     ['a secret among the settings', { settings: { API_CLIENT_SECRET: 'abc' } }, 'API_CLIENT_SECRET'],
     ['a secret by its value', { secretSettings: { API_CLIENT_SECRET: 'abc' } }, 'API_CLIENT_SECRET'],
+    ['alerts whose runbooks nobody finds', { prometheusRule: { enabled: true } }, 'runbookBaseUrl is required'],
+    [
+      'runbooks at a path',
+      { prometheusRule: { enabled: true, runbookBaseUrl: 'docs/runbooks' } },
+      'prometheusRule/runbookBaseUrl',
+    ],
+    ['a certificate without its key', { kafkaCertificates: { certificate: { secret: 'a', key: 'b' } } }, 'privateKey'],
+    ['a budget of nothing', { podDisruptionBudget: { maxUnavailable: '0%' } }, 'podDisruptionBudget'],
     ['a setting by the back door', { extraEnv: [{ name: 'API_CLIENT_SECRET', value: 'abc' }] }, 'extraEnv'],
   ])('does not render with %s', async (_name, change, reason) => {
     expect(await template(merged(LEAST, change))).toMatchObject({

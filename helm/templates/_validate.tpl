@@ -1,0 +1,57 @@
+{{/* What the schema of the values cannot say. */}}
+{{- define "processor.validate" -}}
+{{- $lanes := int (include "processor.lanes" .) -}}
+{{- $keda := .Values.autoscaling.keda -}}
+{{- $hpa := .Values.autoscaling.hpa -}}
+{{- range list "KAFKA_BROKERS" "SCHEMA_REGISTRY_URL" "API_BASE_URL" -}}
+{{- if eq (include "processor.setting" (list $ . "")) "" -}}{{ fail (printf "settings.%s is required" .) }}{{- end -}}
+{{- end -}}
+{{- range list "API_TOKEN_ID" "API_CLIENT_SECRET" -}}
+{{- if not (hasKey $.Values.secretSettings .) -}}{{ fail (printf "secretSettings.%s is required: {secret: name, key: key}" .) }}{{- end -}}
+{{- end -}}
+{{- if and $keda.enabled $hpa.enabled -}}
+{{- fail "autoscaling.keda and autoscaling.hpa are both enabled: two autoscalers on one workload undo each other, so enable one" -}}
+{{- end -}}
+{{- if and $keda.enabled (not $keda.prometheusUrl) -}}{{ fail "autoscaling.keda.prometheusUrl is required with KEDA" }}{{- end -}}
+{{- if and (not $keda.enabled) (not $hpa.enabled) (gt (int .Values.replicas) $lanes) -}}
+{{- fail (printf "replicas is %d and LANES is %d: processes beyond the lanes would only stand by" (int .Values.replicas) $lanes) -}}
+{{- end -}}
+{{- range list $keda $hpa -}}
+{{- if and .enabled (gt (int .minReplicas) (int (include "processor.maxReplicas" (dict "context" $ "asked" .maxReplicas)))) -}}
+{{- fail "autoscaling: minReplicas is more than maxReplicas or than LANES" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (or .Values.strimzi.topics.enabled .Values.strimzi.user.enabled (compact (values .Values.strimzi.roles))) (not .Values.strimzi.cluster) -}}
+{{- fail "strimzi.cluster is required with strimzi.topics, strimzi.user or strimzi.roles" -}}
+{{- end -}}
+{{- range list .Values.kafkaCertificates .Values.prepare.kafkaCertificates -}}
+{{- if ne (empty .certificate) (empty .privateKey) -}}
+{{- fail "kafkaCertificates (or prepare.kafkaCertificates) has a certificate without its privateKey, or the key alone: give both or neither" -}}
+{{- end -}}
+{{- end -}}
+{{- range .Values.extraEnv -}}
+{{- if regexMatch "(?i)^(https?|no|all)_proxy$|^NODE_USE_ENV_PROXY$" .name -}}
+{{- fail (printf "extraEnv.%s would have no effect: calls of the payment service, the registry and Kafka are made directly, never through a proxy. Leave it out, and let the pods reach them (networkPolicy, an egress gateway, or a relay whose address is the setting)" .name) -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.prometheusRule.enabled (not .Values.prometheusRule.runbookBaseUrl) -}}
+{{- fail "prometheusRule.runbookBaseUrl is required with prometheusRule.enabled: the http or https URL at which your people read docs/runbooks" -}}
+{{- end -}}
+{{- include "processor.validatePrepare" . -}}
+{{- end -}}
+
+{{/* A hook before the installation cannot wait for what the installation makes. */}}
+{{- define "processor.validatePrepare" -}}
+{{- if and .Values.prepare.enabled .Values.strimzi.user.enabled -}}
+{{- $made := .Values.strimzi.user.name -}}
+{{- range $files := list (include "processor.topicsFiles" . | fromJson) (include "processor.schemasFiles" . | fromJson) -}}
+{{- range $references := list $files.secretSettings $files.kafkaCertificates -}}
+{{- range $reference := $references -}}
+{{- if eq (get ($reference | default dict) "secret") $made -}}
+{{- fail (printf "prepare runs before the installation, and Strimzi makes the Secret %s for strimzi.user only after it: give prepare credentials of an administrator, by prepare.kafkaCertificates, or by prepare.settings.KAFKA_SASL_USERNAME and prepare.secretSettings.KAFKA_SASL_PASSWORD; or set strimzi.topics.enabled, with which it needs no Kafka" $made) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
