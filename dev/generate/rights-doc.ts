@@ -39,7 +39,7 @@ function section(role: Role): string {
     '',
     ...rows,
     '',
-    '```',
+    '```sh',
     ...commands,
     '```',
     '',

@@ -21,6 +21,10 @@ export const PUBLISHED_HERE: readonly string[] = [
   `echo 'late1:{"decision":"RETRY","expectedRevision":1,"operator":"dana","reason":"ticket 4711"}' | kcat -P -b $KAFKA_BROKERS -t payments.operator.decisions.v1 -K: -H content-type=application/json -X partitioner=murmur2_random`,
 ];
 
+/** Of a page that is made from the table of rights: `test/access/rights.test.ts` tries each of them at a real broker. */
+export const MADE_FROM_TABLE =
+  /^kafka-acls\.sh --add --allow-principal User:[a-z-]+ --operation [A-Z][A-Za-z]+ --(topic|group|transactional-id) payments[\w.-]*( --resource-pattern-type prefixed)?$/;
+
 /** Run by other tests: the file, and a text in it that shows that it does. */
 export const RUN_BY: Readonly<Record<string, { file: string; shows: string }>> = {
   'npm ci && npm run demo': { file: 'test/demo/demo.test.ts', shows: 'dev/demo/main.ts' },
