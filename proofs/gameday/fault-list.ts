@@ -19,6 +19,7 @@ export const BY_PROMTOOL_ONLY: Readonly<Record<string, string>> = {
   PaymentsRestoreSlow: 'wants a ledger that takes minutes to read',
   PaymentsStatusChangesLate: 'wants thousands of observations that are held up while results are not',
   PaymentsPollBudgetUsedUp: 'wants more open transactions than the budget covers, for half an hour',
+  PaymentsKafkaRefused: 'wants brokers with an authorizer; test/access takes rights from a process that runs',
   PaymentsProcessMemory: 'wants a process near its limit',
   PaymentsEventLoopBlocked: 'wants a machine that starves the process and yet lets it be scraped',
 };
