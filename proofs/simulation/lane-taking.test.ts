@@ -24,7 +24,7 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     policy: { apiTimeoutMs: 1_000 },
     retention: { doneMs: 1e9, transactionMs: 1e9 },
     index: new MemoryIndex(1),
-    reader: { seen: async () => [] },
+    reader: { seen: async () => [], fetchAgain: silence, ownCommitted: silence },
     calls: { onSpace: silence, release: silence },
     clock: systemClock,
     log: { info: silence, warn: silence, error: silence },
@@ -32,7 +32,10 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     committer: {
       writer: () => ({
         transactionalId: 'group-process-1',
-        commit: async () => void (isTaken = true),
+        commit: async () => {
+          isTaken = true;
+          return new Map();
+        },
         cancel: silence,
         isBroken: () => false,
         assertWhole: silence,
