@@ -162,10 +162,10 @@ async function ended(
   end: (victim: RunningProcessor) => Promise<void>,
 ): Promise<TakeOver> {
   await load.steady(STEADY_MS);
-  const victim = processors.find((processor) => lanesOf(processor).includes(0));
+  const victim = processors.find((processor) => processor.assignedLanes().includes(0));
   if (victim === undefined) throw new Error('lane 0 belongs to nobody');
   processors.splice(processors.indexOf(victim), 1);
-  const victimLanes = lanesOf(victim);
+  const victimLanes = victim.assignedLanes();
   const atMs = performance.now();
   const gone = end(victim);
   const firstResultMs = await Promise.all(victimLanes.map((lane) => load.firstResultMs(lane, atMs)));
@@ -173,10 +173,6 @@ async function ended(
   const [survivor] = processors;
   if (survivor === undefined) throw new Error('nobody is left');
   return { firstResultMs, survivor: memoryOf(survivor.pid) };
-}
-
-function lanesOf(processor: RunningProcessor): readonly number[] {
-  return processor.log().findLast(({ event }) => event === 'lanes-assigned')?.lanes ?? [];
 }
 
 function slowestMs(takeOvers: readonly TakeOver[]): number {

@@ -86,7 +86,7 @@ function anyMember({ fleet, random }: Scene): Member | undefined {
 async function killProcessor(scene: Scene, recoveries: Recovery[]): Promise<void> {
   const member = anyMember(scene);
   if (member === undefined) return;
-  const lanes = scene.fleet.lanesOf(member);
+  const lanes = member.processor.assignedLanes();
   const startsAfterMs = between(scene, 0, 4_000);
   await scene.fleet.kill(member);
   if (lanes.length > 0) recoveries.push({ what: 'kill', lanes, firstResult: scene.results.nextResultIn(lanes) });
@@ -97,7 +97,7 @@ async function killProcessor(scene: Scene, recoveries: Recovery[]): Promise<void
 async function freezeProcessor(scene: Scene, recoveries: Recovery[]): Promise<void> {
   const member = anyMember(scene);
   if (member === undefined) return;
-  const lanes = scene.fleet.lanesOf(member);
+  const lanes = member.processor.assignedLanes();
   scene.link.doubtCallsUnderWay();
   scene.fleet.freeze(member);
   if (lanes.length > 0) recoveries.push({ what: 'freeze', lanes, firstResult: scene.results.nextResultIn(lanes) });

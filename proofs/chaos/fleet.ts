@@ -58,11 +58,6 @@ export class Fleet {
     return member;
   }
 
-  /** Lanes that the group last gave it. */
-  lanesOf({ processor }: Member): number[] {
-    return processor.log().findLast(({ event }) => event === 'lanes-assigned')?.lanes ?? [];
-  }
-
   async kill(member: Member): Promise<void> {
     member.isEnding = true;
     await member.processor.kill9();

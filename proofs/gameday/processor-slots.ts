@@ -89,8 +89,7 @@ export class ProcessorSlots {
   /** The slot whose process has the lane, by its log. */
   slotOf(lane: number): string {
     for (const [slot, processor] of this.#running) {
-      const assigned = processor.log().findLast(({ event }) => event === 'lanes-assigned');
-      if (assigned?.lanes?.includes(lane) === true) return slot;
+      if (processor.assignedLanes().includes(lane)) return slot;
     }
     throw new Error(`no process has lane ${lane}`);
   }

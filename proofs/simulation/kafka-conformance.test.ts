@@ -1,25 +1,18 @@
 /** The simulated Kafka is worth as much as it is like the real one: both pass the same tests. */
 import { describe, inject } from 'vitest';
-import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../../src/producers/kafka-client.ts';
+import { withAdmin } from '../../src/producers/admin-session.ts';
+import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
 import { Draws } from './draws.ts';
 import { testKafka } from './kafka-conformance.ts';
 import { testTopics } from './kafka-conformance-topics.ts';
 import type { KafkaInTest } from './kafka-in-test.ts';
+import { plainKafkaSettings } from '../../test/support/kafka-settings.ts';
 import { SimulatedBroker, type TopicConfig } from './simulated-broker.ts';
 import { installKafka } from './simulated-kafkajs.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-const SETTINGS: KafkaSettings = {
-  KAFKA_BROKERS: ['simulated:9092'],
-  KAFKA_SSL: false,
-  KAFKA_SSL_CA_FILE: null,
-  KAFKA_SSL_CERT_FILE: null,
-  KAFKA_SSL_KEY_FILE: null,
-  KAFKA_SASL_MECHANISM: null,
-  KAFKA_SASL_USERNAME: null,
-  KAFKA_SASL_PASSWORD: null,
-};
+const SETTINGS = plainKafkaSettings(['simulated:9092']);
 const SIMULATED_MS_MAX = 600_000;
 
 describe('the simulated Kafka', () => {
@@ -59,23 +52,13 @@ const SIMULATED: KafkaInTest = (() => {
 
 const REAL: KafkaInTest = {
   get settings() {
-    return { ...SETTINGS, KAFKA_BROKERS: inject('kafkaBrokers') };
+    return plainKafkaSettings(inject('kafkaBrokers'));
   },
   makeTopic: async (topic, partitions, configuration = {}) => {
-    const admin = createKafka(REAL.settings, topic, { retry: PATIENT_RETRY }).admin();
-    await admin.connect();
-    await admin.createTopics({
-      waitForLeaders: true,
-      topics: [
-        {
-          topic,
-          numPartitions: partitions,
-          replicationFactor: 1,
-          configEntries: Object.entries(configuration).map(([name, value]) => ({ name, value })),
-        },
-      ],
-    });
-    await admin.disconnect();
+    const kafka = createKafka(REAL.settings, topic, { retry: PATIENT_RETRY });
+    const configEntries = Object.entries(configuration).map(([name, value]) => ({ name, value }));
+    const topics = [{ topic, numPartitions: partitions, replicationFactor: 1, configEntries }];
+    await withAdmin(kafka, (admin) => admin.createTopics({ waitForLeaders: true, topics }));
   },
   compact: () => undefined,
   run: (body) => body(),

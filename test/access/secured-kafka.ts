@@ -10,6 +10,7 @@ import { freePort, LOOPBACK } from '../../dev/engine/ports.ts';
 import { startEngine, type Engine } from '../../dev/engine/start.ts';
 import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
 import type { Right } from '../../src/records/rights.ts';
+import { plainKafkaSettings } from '../support/kafka-settings.ts';
 import { makeCertificates, type Certificates } from './certificates.ts';
 
 const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
@@ -60,7 +61,7 @@ export class SecuredKafka {
     const certificates = makeCertificates(directory);
     const ports = { plain: await freePort(), scram: await freePort(), ssl: await freePort(), mtls: await freePort() };
     const engine = await startEngine({ security: security(ports, certificates) });
-    const admin = createKafka(plainSettings(engine.brokers), 'test-administrator', { retry: LANE_RETRY }).admin();
+    const admin = createKafka(plainKafkaSettings(engine.brokers), 'test-administrator', { retry: LANE_RETRY }).admin();
     await admin.connect();
     return new SecuredKafka(engine, certificates, admin, ports, directory);
   }
@@ -146,18 +147,5 @@ function security(
       'listener.name.saslscram.scram-sha-512.sasl.jaas.config': `${login}.scram.ScramLoginModule required;`,
     },
     scramUsers: [`SCRAM-SHA-512=[name=${USER},password=${PASSWORD}]`],
-  };
-}
-
-function plainSettings(brokers: string[]): Parameters<typeof createKafka>[0] {
-  return {
-    KAFKA_BROKERS: brokers,
-    KAFKA_SSL: false,
-    KAFKA_SSL_CA_FILE: null,
-    KAFKA_SSL_CERT_FILE: null,
-    KAFKA_SSL_KEY_FILE: null,
-    KAFKA_SASL_MECHANISM: null,
-    KAFKA_SASL_USERNAME: null,
-    KAFKA_SASL_PASSWORD: null,
   };
 }

@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { readSomeSettings } from '../../src/config.ts';
 import { type InputBounds, TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { InputWatch } from '../../src/lanes/input-watch.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
-import { createKafka, KAFKA_SETTING_NAMES, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+import { plainKafkaSettings } from '../support/kafka-settings.ts';
 
 const TOPIC = 'commands';
 const LOOK_MS = 5_000;
@@ -87,15 +87,14 @@ test('brokers that do not answer, or know no ids, stop nothing', async () => {
 
 test('what readers are held against is asked anew: an answer of a moment ago would look like a truncated topic', async () => {
   vi.useRealTimers();
-  const read = readSomeSettings({ KAFKA_BROKERS: inject('kafkaBrokers').join(',') }, KAFKA_SETTING_NAMES);
-  if (!read.ok) throw new Error(read.problems.join('; '));
+  const settings = plainKafkaSettings(inject('kafkaBrokers'));
   const topic = `test-watch-${randomUUID()}`;
-  const kafka = createKafka(read.config, 'test', { retry: PATIENT_RETRY });
+  const kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
   await withAdmin(kafka, (admin) =>
     admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }),
   );
   const clock = { ...systemClock, monotonicMs: () => 0 };
-  const offsets = new TopicOffsets(read.config, { groupId: topic, clientId: topic, clock, log: () => undefined });
+  const offsets = new TopicOffsets(settings, { groupId: topic, clientId: topic, clock, log: () => undefined });
   const producer = kafka.producer();
   await producer.connect();
   expect((await offsets.ends(topic)).get(0)?.high).toBe(0n);

@@ -17,12 +17,8 @@ const stack = useStack({
   settings: { KAFKA_SESSION_TIMEOUT_MS: '10000', LOG_LEVEL: 'info' },
 });
 
-function assignedLast(processor: RunningProcessor): readonly number[] {
-  return processor.log().findLast(({ event }) => event === 'lanes-assigned')?.lanes ?? [];
-}
-
 async function haveAllLanes(...processors: RunningProcessor[]): Promise<void> {
-  const owned = (): number => processors.flatMap((processor) => assignedLast(processor)).length;
+  const owned = (): number => processors.flatMap((processor) => processor.assignedLanes()).length;
   await expect.poll(owned, { timeout: GROUP_MS_MAX }).toBe(LANES);
   await Promise.all(processors.map((processor) => processor.ready()));
 }

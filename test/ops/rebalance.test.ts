@@ -1,7 +1,7 @@
 /** Processes that join and leave the group: no errors where nothing is wrong, and no lane waits for who has left. */
 import { expect, test } from 'vitest';
 import { withAdmin } from '../../src/producers/admin-session.ts';
-import type { LogLine, RunningProcessor } from '../support/processor.ts';
+import type { LogLine } from '../support/processor.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 
@@ -27,10 +27,6 @@ async function group(): Promise<{ state: string; members: number }> {
   return { state: groups[0]?.state ?? '', members: groups[0]?.members.length ?? 0 };
 }
 
-function assignedLast(processor: RunningProcessor): readonly number[] {
-  return processor.log().findLast(({ event }) => event === 'lanes-assigned')?.lanes ?? [];
-}
-
 test('a process that is stopped while it joins leaves the group before it ends: nobody waits for it', async () => {
   const stays = await stack().startProcessor(slowly);
   const joins = await stack().spawnProcessor(slowly);
@@ -39,7 +35,7 @@ test('a process that is stopped while it joins leaves the group before it ends: 
     .toEqual({ state: 'PreparingRebalance', members: 2 });
   expect(await joins.stop()).toEqual({ code: 0, signal: null });
   expect((await group()).members).toBe(1);
-  await expect.poll(() => assignedLast(stays), { timeout: GROUP_MS_MAX }).toHaveLength(LANES);
+  await expect.poll(() => stays.assignedLanes(), { timeout: GROUP_MS_MAX }).toHaveLength(LANES);
   await stack().endProcessors();
 });
 
@@ -47,13 +43,13 @@ test('an ordinary rebalance is no error, and the client says why at a level of i
   const first = await stack().startProcessor();
   const second = await stack().startProcessor();
   await expect
-    .poll(() => assignedLast(first).length + assignedLast(second).length, { timeout: GROUP_MS_MAX })
+    .poll(() => first.assignedLanes().length + second.assignedLanes().length, { timeout: GROUP_MS_MAX })
     .toBe(LANES);
   expect(await first.stop()).toEqual({ code: 0, signal: null });
-  await expect.poll(() => assignedLast(second), { timeout: GROUP_MS_MAX }).toHaveLength(LANES);
+  await expect.poll(() => second.assignedLanes(), { timeout: GROUP_MS_MAX }).toHaveLength(LANES);
   const third = await stack().startProcessor();
   expect(await second.stop()).toEqual({ code: 0, signal: null });
-  await expect.poll(() => assignedLast(third), { timeout: GROUP_MS_MAX }).toHaveLength(LANES);
+  await expect.poll(() => third.assignedLanes(), { timeout: GROUP_MS_MAX }).toHaveLength(LANES);
   const lines = [first, second, third].flatMap((processor) => processor.log() as (LogLine & { level: string })[]);
   expect(lines.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
   const heartbeats = lines.filter(({ msg }) => String(msg).startsWith('Response Heartbeat'));

@@ -1,11 +1,11 @@
 /** Each lane's checkpoint is held against the ledger topic; what does not fit is read from the beginning. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { readSomeSettings } from '../../src/config.ts';
 import { openLedgerStore } from '../../src/store/ledger-start.ts';
-import { createKafka, KAFKA_SETTING_NAMES, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 import { LmdbLedgerIndex } from '../../src/store/lmdb-ledger-index.ts';
+import { plainKafkaSettings } from '../support/kafka-settings.ts';
 import { removeDirectory, temporaryDirectory } from './index-in-test.ts';
 
 let directory: string;
@@ -31,9 +31,7 @@ interface Started {
   readonly logged: readonly Logged[];
 }
 
-const read = readSomeSettings({ KAFKA_BROKERS: inject('kafkaBrokers').join(',') }, KAFKA_SETTING_NAMES);
-if (!read.ok) throw new Error(read.problems.join('; '));
-const settings = read.config;
+const settings = plainKafkaSettings(inject('kafkaBrokers'));
 const kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
 
 /** A topic with records in each partition, of the given times by the brokers' clocks. */

@@ -6,21 +6,16 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import type { Kafka } from 'kafkajs';
 import { systemClock } from '../../src/clock.ts';
-import { readSomeSettings } from '../../src/config.ts';
 import { TopicTail } from '../../src/consumers/topic-tail.ts';
 import { Committer } from '../../src/lanes/committer.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
-import {
-  createKafka,
-  KAFKA_SETTING_NAMES,
-  PATIENT_RETRY,
-  type KafkaSettings,
-} from '../../src/producers/kafka-client.ts';
+import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../../src/producers/kafka-client.ts';
 import { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { LedgerReader } from '../../src/store/ledger-reader.ts';
 import type { OwnCommit } from '../../src/store/own-commits.ts';
+import { plainKafkaSettings } from '../support/kafka-settings.ts';
 
 const LANE = 0;
 const silence = (): void => undefined;
@@ -37,9 +32,7 @@ const readers: LedgerReader[] = [];
 const committers: Committer[] = [];
 
 beforeEach(async () => {
-  const read = readSomeSettings({ KAFKA_BROKERS: inject('kafkaBrokers').join(',') }, KAFKA_SETTING_NAMES);
-  if (!read.ok) throw new Error(read.problems.join('; '));
-  settings = read.config;
+  settings = plainKafkaSettings(inject('kafkaBrokers'));
   kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
   topic = `test-own-commits-${randomUUID()}`;
   [applied, fatal] = [[], []];

@@ -69,6 +69,11 @@ export class RunningProcessor {
     return this.#child.pid ?? 0;
   }
 
+  /** Lanes that the group last gave it; none before the first time. */
+  assignedLanes(): readonly number[] {
+    return this.#assigned ?? [];
+  }
+
   /** Lanes that it opened since it started. */
   openedLanes(): number[] {
     return [...this.#open].sort((left, right) => left - right);

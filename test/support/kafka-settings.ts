@@ -1,0 +1,10 @@
+/** Settings of Kafka for tests that speak to brokers which ask for nothing. */
+import { readSomeSettings } from '../../src/config.ts';
+import { KAFKA_SETTING_NAMES, type KafkaSettings } from '../../src/producers/kafka-client.ts';
+
+/** Neither TLS nor a log-in; all else as it is by default. */
+export function plainKafkaSettings(brokers: readonly string[]): KafkaSettings {
+  const read = readSomeSettings({ KAFKA_BROKERS: brokers.join(',') }, KAFKA_SETTING_NAMES);
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  return read.config;
+}
