@@ -39,8 +39,8 @@ const metrics = createMetrics();
 const activity = new Activity(metrics, () => clock.nowMs());
 const tracing = await openTracing(process.env, { config, topics, clock, log });
 
-/** Longer than a call and its commit may take; a process that hangs at its end is ended all the same. */
-const endDeadlineMs = config.API_TIMEOUT_MS + 15_000;
+/** Longer than a call, its commit and the hand-over may take; a process that hangs at its end is ended all the same. */
+const endDeadlineMs = config.API_TIMEOUT_MS + 20_000;
 let isEnding = false;
 const isEndingNow = (): boolean => isEnding;
 

@@ -35,6 +35,14 @@ export class SteadyLoad {
     return Math.round(performance.now() - sinceMs);
   }
 
+  /** From publishing to the result, of what was published between the two instants. Waits until each has its result. */
+  async latenciesMs(fromMs: number, toMs: number): Promise<number[]> {
+    const published = [...this.#publishedMs].filter(([, atMs]) => atMs >= fromMs && atMs < toMs);
+    const { journal } = this.#stack;
+    await this.#until(() => published.every(([key]) => journal.arrivedMs(key) !== undefined), 'each its result');
+    return published.map(([key, atMs]) => Math.round((journal.arrivedMs(key) ?? Infinity) - atMs));
+  }
+
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await Promise.all(this.#publishing);

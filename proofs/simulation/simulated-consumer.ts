@@ -58,6 +58,7 @@ export class SimulatedConsumer {
   #isRunning = false;
   #isToJoin = false;
   #isJoining = false;
+  #fetchesWhileJoining = false;
 
   constructor(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owner | null, settings: ConsumerSettings) {
     this.#broker = broker;
@@ -87,8 +88,9 @@ export class SimulatedConsumer {
     this.#topics.push(...(topics ?? []), ...(topic === undefined ? [] : [topic]));
   }
 
-  async run({ eachBatch }: { eachBatch: EachBatch }): Promise<void> {
-    this.#eachBatch = eachBatch;
+  async run(config: { eachBatch: EachBatch; fetchWhileJoining?: boolean }): Promise<void> {
+    this.#eachBatch = config.eachBatch;
+    this.#fetchesWhileJoining = config.fetchWhileJoining ?? false;
     this.#isRunning = true;
     const make = this.#settings.partitionAssigners?.[0];
     this.#assigner = make === undefined ? evenAssigner(this.#broker) : make({} as Parameters<PartitionAssigner>[0]);
@@ -109,6 +111,11 @@ export class SimulatedConsumer {
       for (const partition of partitions) this.#fetcher.resume({ topic, partition });
   }
 
+  /** The assigner has something new to tell. */
+  rejoin(): void {
+    if (this.#isRunning) void this.#join({ isFetching: true });
+  }
+
   async commitOffsets(offsets: readonly { topic: string; partition: number; offset: string }[]): Promise<void> {
     const { groupId } = this.#settings;
     const [memberId, generation] = [this.#memberId, this.#generation];
@@ -125,9 +132,10 @@ export class SimulatedConsumer {
     await this.#network.request(this.#owner, 'leave', () => this.#broker.groups.leave(groupId, memberId));
   }
 
-  async #join(): Promise<void> {
+  /** @param isFetching what the assignment of before gives goes on until the next one is there */
+  async #join({ isFetching } = { isFetching: false }): Promise<void> {
     const { clientId, groupId, rebalanceTimeout, sessionTimeout } = this.#settings;
-    this.#fetcher.stop();
+    if (!isFetching) this.#fetcher.stop();
     if (this.#isJoining) return;
     this.#isJoining = true;
     while (this.#isRunning) {
@@ -210,8 +218,9 @@ export class SimulatedConsumer {
       this.#emit(EVENTS.HEARTBEAT, {});
     } catch (error) {
       if (error instanceof BrokerError) {
-        if (isForgotten(error)) this.#memberId = '';
-        await this.#join();
+        const isOut = isForgotten(error);
+        if (isOut) this.#memberId = '';
+        await this.#join({ isFetching: !isOut && this.#fetchesWhileJoining });
         return;
       }
     }

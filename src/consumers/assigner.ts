@@ -1,6 +1,6 @@
 /**
  * Hands whole lanes to the members of the group: partition p of every input topic goes to the owner of lane p, and a
- * lane stays where it was when it can, for each move costs a restore.
+ * lane stays where it was when it can, for each move costs a restore. One that is about to leave gets none, unless all are.
  */
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
 
@@ -12,6 +12,8 @@ export interface LaneMember {
   readonly memberId: string;
   /** Lanes that it has now, as it says itself. */
   readonly lanes: readonly number[];
+  /** It serves its lanes until others have been given them, and goes then. */
+  readonly isLeaving: boolean;
 }
 
 /**
@@ -19,6 +21,17 @@ export interface LaneMember {
  * @returns member id to its lanes, ascending
  */
 export function assignLanes(members: readonly LaneMember[], laneCount: number): Map<string, number[]> {
+  const [leaving, staying] = [
+    members.filter(({ isLeaving }) => isLeaving),
+    members.filter(({ isLeaving }) => !isLeaving),
+  ];
+  if (staying.length === 0) return sharedOut(leaving, laneCount);
+  const lanesOf = sharedOut(staying, laneCount);
+  for (const { memberId } of leaving) lanesOf.set(memberId, []);
+  return lanesOf;
+}
+
+function sharedOut(members: readonly LaneMember[], laneCount: number): Map<string, number[]> {
   const claimed = new Set<number>();
   // Whoever has most keeps most: members with more lanes get the larger shares.
   const sorted = members
@@ -43,8 +56,11 @@ export function assignLanes(members: readonly LaneMember[], laneCount: number): 
   return new Map(sorted.map((member) => [member.memberId, member.kept.sort((left, right) => left - right)]));
 }
 
-/** The kafkajs assigner. `ownLanes` is asked at each join; only the lane list travels, so that a join never causes another. */
-export function laneAssigner(laneCount: number, ownLanes: () => readonly number[]): PartitionAssigner {
+/** What a member tells of itself at each join. It changes with its lanes and its end alone, so that a join never causes another. */
+export type OwnState = Pick<LaneMember, 'lanes' | 'isLeaving'>;
+
+/** The kafkajs assigner. */
+export function laneAssigner(laneCount: number, own: () => OwnState): PartitionAssigner {
   return (): Assigner => ({
     name: ASSIGNER_NAME,
     version: ASSIGNER_VERSION,
@@ -53,12 +69,12 @@ export function laneAssigner(laneCount: number, ownLanes: () => readonly number[
       metadata: AssignerProtocol.MemberMetadata.encode({
         version: ASSIGNER_VERSION,
         topics,
-        userData: Buffer.from(JSON.stringify(ownLanes())),
+        userData: memberNote(own()),
       }),
     }),
     assign: async ({ members, topics }) => {
       const lanesOf = assignLanes(
-        members.map(({ memberId, memberMetadata }) => ({ memberId, lanes: readLanes(memberMetadata) })),
+        members.map(({ memberId, memberMetadata }) => ({ memberId, ...readNote(memberMetadata) })),
         laneCount,
       );
       return [...lanesOf].map(([memberId, lanes]) => ({
@@ -73,13 +89,22 @@ export function laneAssigner(laneCount: number, ownLanes: () => readonly number[
   });
 }
 
-function readLanes(memberMetadata: Buffer): number[] {
+/** The lanes, and behind them what releases that know of nothing else pass over. */
+function memberNote({ isLeaving, lanes }: OwnState): Buffer {
+  return Buffer.from(JSON.stringify([...lanes, ...(isLeaving ? [{ isLeaving }] : [])]));
+}
+
+function readNote(memberMetadata: Buffer): OwnState {
   try {
     const userData = AssignerProtocol.MemberMetadata.decode(memberMetadata)?.userData ?? Buffer.from('[]');
-    const lanes: unknown = JSON.parse(userData.toString());
-    return Array.isArray(lanes) ? lanes.filter((lane): lane is number => Number.isInteger(lane)) : [];
+    const parts: unknown = JSON.parse(userData.toString());
+    if (!Array.isArray(parts)) return { lanes: [], isLeaving: false };
+    return {
+      lanes: parts.filter((part): part is number => Number.isInteger(part)),
+      isLeaving: parts.some((part: { isLeaving?: unknown } | null) => part?.isLeaving === true),
+    };
   } catch {
     // A member of another release: it has nothing that we know of.
-    return [];
+    return { lanes: [], isLeaving: false };
   }
 }

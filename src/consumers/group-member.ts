@@ -1,8 +1,9 @@
 /**
  * This process as a member of the consumer group: subscription, assignment, heartbeats, batches.
  *
- *   start   connects, joins; from then on assignments and batches are handed over
- *   stop    leaves the group, also one that is only being joined; bounded
+ *   start    connects, joins; from then on assignments and batches are handed over, batches also while the group joins anew
+ *   retire   asks the group to give its lanes to others; until it has, all goes on
+ *   stop     leaves the group, also one that is only being joined; bounded
  *
  * Handlers only hand over, for kafkajs waits for all of a broker's batches and a rebalance for all handlers. No
  * exception leaves a handler: a TypeError would stop kafkajs for good. Positions are never read from the group: every
@@ -13,7 +14,7 @@ import type { Clock } from '../clock.ts';
 import { disconnectWithin } from '../producers/disconnecting.ts';
 import { CONSUMER_RETRY, createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
-import { laneAssigner } from './assigner.ts';
+import { laneAssigner, type OwnState } from './assigner.ts';
 import { registerCompressionCodecs } from './compression-codecs.ts';
 
 export interface FetchedBatch {
@@ -66,6 +67,9 @@ const FETCH_WAIT_MS = 100;
 const FETCH_BYTES_MAX = 256 * 1024;
 /** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
 const REBALANCE_TIMEOUT_MS = 10_000;
+/** The others join anew with their next heartbeats, the assignment follows; as long again for a busy machine. */
+const RETIRE_BEYOND_HEARTBEAT_MS = 2_000;
+const RETIRE_MS_MAX = 5_000;
 /** A join that is under way ends when the other members have noticed it, at their next heartbeats; then it is left. */
 const STOP_DEADLINE_MS = 8_000;
 
@@ -79,6 +83,10 @@ export class GroupMember {
   #confirmedSentMonotonicMs = -Infinity;
   #lastRequestSentWallMs = -Infinity;
   #isStopped = false;
+  /** The join under way, or the last one, has told that this process leaves. */
+  #hasToldLeaving = false;
+  /** Resolved by the assignment that follows; null: it is to stay. */
+  #retired: { readonly resolve: () => void } | null = null;
 
   constructor(options: MemberOptions) {
     registerCompressionCodecs();
@@ -88,7 +96,7 @@ export class GroupMember {
       log: options.log,
     }).consumer({
       groupId: options.groupId,
-      partitionAssigners: [laneAssigner(options.laneCount, () => this.#lanes)],
+      partitionAssigners: [laneAssigner(options.laneCount, () => this.#told())],
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: options.heartbeatIntervalMs,
       rebalanceTimeout: REBALANCE_TIMEOUT_MS,
@@ -118,6 +126,7 @@ export class GroupMember {
       const isNewMember = payload.memberId !== this.#memberId;
       this.#memberId = payload.memberId;
       this.#guard('assigned', () => handlers.assigned(this.#lanes, isNewMember));
+      if (this.#hasToldLeaving) this.#retired?.resolve();
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
       if (payload.batchSize > 0) return;
@@ -143,6 +152,7 @@ export class GroupMember {
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
+      fetchWhileJoining: true,
       eachBatch: async (payload) => {
         const reply = this.#handOver(payload.batch);
         if (reply === 'taken') payload.resolveOffset(payload.batch.lastOffset());
@@ -180,9 +190,29 @@ export class GroupMember {
     );
   }
 
+  /** @returns once the group has given its lanes to others, or left them here for want of any; bounded. Once only */
+  async retire(): Promise<void> {
+    if (this.#memberId === null) return;
+    const limitMs = Math.min(this.#options.heartbeatIntervalMs + RETIRE_BEYOND_HEARTBEAT_MS, RETIRE_MS_MAX);
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, limitMs);
+      const settle = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#retired = { resolve: settle };
+      this.#consumer.rejoin();
+    });
+  }
+
   async stop(): Promise<void> {
     this.#isStopped = true;
     await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
+  }
+
+  #told(): OwnState {
+    this.#hasToldLeaving = this.#retired !== null;
+    return { lanes: this.#lanes, isLeaving: this.#hasToldLeaving };
   }
 
   #confirmed(): void {

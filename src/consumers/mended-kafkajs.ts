@@ -27,6 +27,8 @@ export function kafkajsProblem(): string | null {
   const require = createRequire(import.meta.url);
   const { requests } = require('kafkajs/src/protocol/requests') as { requests: Readonly<Record<string, unknown>> };
   if (requests['TopicIds'] === undefined || requests['TopicOperations'] === undefined) return PROBLEM;
+  const runner = require('kafkajs/src/consumer/runner') as { readonly prototype: { readonly rejoin?: unknown } };
+  if (runner.prototype.rejoin === undefined) return PROBLEM;
   const filter = require('kafkajs/src/consumer/filterAbortedMessages') as Filter;
   const record = (offset: number, producerId: string): FilteredMessage => ({
     offset: String(offset),

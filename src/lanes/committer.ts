@@ -116,7 +116,7 @@ export class Writer {
   readonly #hooks: WriterHooks;
   #waiting: Waiting[] = [];
   #running: Promise<void> | null = null;
-  #isOpen = false;
+  #opening: Promise<void> | null = null;
   #broken: Error | null = null;
   readonly #brokenListeners = new Set<() => void>();
 
@@ -139,6 +139,12 @@ export class Writer {
   onBroken(listener: () => void): () => void {
     this.#brokenListeners.add(listener);
     return () => this.#brokenListeners.delete(listener);
+  }
+
+  /** Ahead of the first commit, which need not wait for it then. @throws what breaks the writer with that commit */
+  open(): Promise<void> {
+    this.#opening ??= this.#producer.open();
+    return this.#opening;
   }
 
   /**
@@ -173,8 +179,7 @@ export class Writer {
     while (this.#waiting.length > 0) {
       const together = this.#take();
       try {
-        if (!this.#isOpen) await this.#producer.open();
-        this.#isOpen = true;
+        await this.open();
         const written = await this.#producer.commit(together.flatMap(({ commit }) => commit.records));
         for (const { resolve } of together) resolve(written);
       } catch (error) {

@@ -106,9 +106,12 @@ export class Inputs {
 
   /** Where each input's partition begins, and where the group stands in it. */
   async starts(): Promise<Map<string, TopicStart>> {
-    const starts = new Map<string, TopicStart>();
-    for (const topic of this.#topics()) starts.set(topic, await this.#parts.offsets.startOf(topic, this.#parts.lane));
-    return starts;
+    const { lane, offsets } = this.#parts;
+    return new Map(
+      await Promise.all(
+        this.#topics().map(async (topic): Promise<[string, TopicStart]> => [topic, await offsets.startOf(topic, lane)]),
+      ),
+    );
   }
 
   /**

@@ -1,8 +1,9 @@
 /**
  * All lanes of this process, and what they share: the group member, the ledger's reader and index, the calls.
  *
- *   start   reader, offsets, member; lanes open as the group assigns them
- *   stop    lanes released in order (calls end, answers are committed), then the group is left; bounded
+ *   start   reader; the ledger read to its end, while others serve the lanes; member; lanes open as the group assigns them
+ *   stop    the group gives the lanes to others, while they are served on here; lanes released in order (calls end, answers are
+ *           committed), then the group is left; bounded
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -38,6 +39,7 @@ import { LookUps } from './look-ups.ts';
 import type { LaneParts } from './parts.ts';
 import { lanePoller, POLLER_LANE } from './poller-link.ts';
 import type { LaneReports } from './reports.ts';
+import { warmedUp } from './warm-up.ts';
 
 export interface LaneSetOptions {
   readonly config: Config;
@@ -72,6 +74,9 @@ export class LaneSet {
   readonly #offsetReports: OffsetReports;
   #ledgerTopicId: string | null = null;
   #assigned: readonly number[] | null = null;
+  /** The ledger is read before the group is joined. */
+  #isWarmingUp = false;
+  #isRetiring = false;
   #isStopping = false;
 
   constructor(options: LaneSetOptions) {
@@ -222,11 +227,26 @@ export class LaneSet {
     if (this.#isStopping) return;
     this.#watch.start();
     await this.#reader.start(awayMsMax);
+    this.#isWarmingUp = true;
+    await warmedUp({
+      tries: [
+        this.#committer.writer().open(),
+        ...inputTopicsOf(this.#settings).map((topic) => this.#offsets.startOf(topic, 0)),
+      ],
+      isRead: () => this.#restore.status()?.isUnderWay !== true,
+      isServedByOthers: async () => (await this.groupMembers()).length > 0,
+      isOver: () => this.#isStopping,
+      clock,
+    });
+    this.#isWarmingUp = false;
+    if (this.#isOver()) return;
     await this.#member.start();
     this.#offsetReports.start();
   }
 
   async stop(): Promise<void> {
+    this.#isRetiring = true;
+    await this.#member.retire();
     this.#isStopping = true;
     this.#watch.stop();
     this.#offsetReports.stop();
@@ -263,6 +283,7 @@ export class LaneSet {
     return {
       processId: this.#processId,
       assigned: this.#assigned,
+      isWarmingUp: this.#isWarmingUp,
       isGroupConfirmed: this.#isConfirmed(),
       lanes: new Map((this.#assigned ?? []).map((lane) => [lane, this.#laneOf(lane).status()])),
       callsRunning: this.#calls.running(),
@@ -285,13 +306,18 @@ export class LaneSet {
     return commandView({ laneCount: this.#lanes.length, index: this.#index, reader: this.#reader }, key);
   }
 
+  /** Asked after a wait: it may have been stopped meanwhile. */
+  #isOver(): boolean {
+    return this.#isStopping;
+  }
+
   #assign(lanes: readonly number[], isNewMember: boolean): void {
     if (this.#isStopping) return;
     const before = this.#assigned ?? [];
     this.#assigned = lanes;
     this.#options.log.info({ event: 'lanes-assigned', lanes });
     for (const lane of before) if (!lanes.includes(lane)) void this.#laneOf(lane).revoked();
-    for (const lane of lanes) this.#laneOf(lane).assigned(isNewMember);
+    for (const lane of lanes) if (!this.#isRetiring || before.includes(lane)) this.#laneOf(lane).assigned(isNewMember);
   }
 
   /** The group still counted this process in, less than a session time-out ago. */

@@ -44,6 +44,8 @@ export interface LaneSetStatus {
   readonly processId: string;
   /** Null until the group has assigned lanes, none perhaps. */
   readonly assigned: readonly number[] | null;
+  /** The ledger is read before the group is joined: others serve the lanes meanwhile. */
+  readonly isWarmingUp: boolean;
   readonly isGroupConfirmed: boolean;
   readonly lanes: ReadonlyMap<number, LaneStatus>;
   readonly callsRunning: number;

@@ -29,6 +29,8 @@ import { type LaneLoss, type MessagePlace, Troubles, lossOf } from './troubles.t
 
 /** Between looks at what is waited for. */
 const STEP_MS = 50;
+/** The same while a lane ends, for its next owner waits for it. */
+const RELEASE_STEP_MS = 10;
 /** Between attempts to acquire. */
 const ACQUIRE_AGAIN_MS = 300;
 
@@ -43,6 +45,8 @@ type State =
       readonly openLane: OpenLane;
       /** Why it is to be stopped then. */
       readonly stopFor: string | null;
+      /** Once it is over. */
+      readonly released: Promise<void>;
     }
   | { readonly stage: 'stopped'; readonly reason: string };
 
@@ -99,20 +103,23 @@ export class Lane {
   /** Ends the lane in order; bounded by the deadline of a call. */
   async release(stopFor: string | null = null): Promise<void> {
     const state = this.#state;
-    if (state.stage !== 'open') {
-      this.#enter({ stage: 'closed' });
-      return;
+    switch (state.stage) {
+      case 'open': {
+        const { openLane, writer } = state;
+        this.#inputs.close();
+        openLane.drain();
+        // Once the stage is entered.
+        const released = Promise.resolve().then(() => this.#drained(openLane, writer));
+        this.#enter({ stage: 'releasing', writer, openLane, stopFor, released });
+        return released;
+      }
+      case 'releasing':
+        return state.released;
+      case 'closed':
+      case 'acquiring':
+      case 'stopped':
+        this.#enter({ stage: 'closed' });
     }
-    const { openLane, writer } = state;
-    this.#inputs.close();
-    openLane.drain();
-    this.#enter({ stage: 'releasing', writer, openLane, stopFor });
-    const { clock, policy } = this.#parts;
-    const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
-    while (this.#isCurrent(writer) && clock.monotonicMs() < untilMs && openLane.isBusy()) await sleep(STEP_MS);
-    if (this.#isCurrent(writer)) this.#released();
-    // The next owner waits for it to be said.
-    await writer.end();
   }
 
   /** Where an open lane reads the topic next, and the topic's id that this is bound to. */
@@ -251,6 +258,15 @@ export class Lane {
     const barren = index.owner(lane)?.barren ?? 0;
     const { isCareful, suspect } = this.#troubles.reading(isOpenMark ? marked : null, barren, isAdmitted);
     return isCareful ? { suspect } : null;
+  }
+
+  async #drained(openLane: OpenLane, writer: LaneWriter): Promise<void> {
+    const { clock, policy } = this.#parts;
+    const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
+    while (this.#isCurrent(writer) && clock.monotonicMs() < untilMs && openLane.isBusy()) await sleep(RELEASE_STEP_MS);
+    if (this.#isCurrent(writer)) this.#released();
+    // The next owner waits for it to be said.
+    await writer.end();
   }
 
   #released(): void {

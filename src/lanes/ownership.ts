@@ -21,7 +21,7 @@ import type { LaneParts } from './parts.ts';
 /** Beyond a call's own deadline, for the commit of its answer. */
 export const RELEASE_MARGIN_MS = 2_000;
 /** Between looks at what is waited for. */
-const STEP_MS = 50;
+const STEP_MS = 10;
 /** Longest restore, a store that was lost included: some ten thousand keys a second are read. */
 const RESTORE_DEADLINE_MS = 600_000;
 /** A record that is not seen by then may be gone. Longer than an answer of the brokers is shared, for it must not be older. */

@@ -60,6 +60,8 @@ function accessFindings(access: KafkaAccess): Finding[] {
 }
 
 function groupFindings(status: LaneSetStatus): Finding[] {
+  if (status.isWarmingUp)
+    return [blocking('not yet assigned: the ledger is read first, other processes serve its lanes meanwhile')];
   if (status.assigned === null) return [blocking('not yet assigned: the consumer group has not handed out lanes')];
   if (status.isGroupConfirmed) return [];
   return [blocking('group not confirmed: Kafka has answered no heartbeat within the session time-out')];

@@ -24,6 +24,7 @@ export class FakeProcessor {
   lanes: Changeable<LaneSetStatus> = {
     processId: 'process-1',
     assigned: [0],
+    isWarmingUp: false,
     isGroupConfirmed: true,
     lanes: new Map([[0, laneStatus()]]),
     callsRunning: 0,

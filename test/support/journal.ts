@@ -20,6 +20,7 @@ const AWAIT_MS = 40_000;
 export class Journal {
   readonly #events: PaymentEvent[] = [];
   readonly #resultsByKey = new Map<string, ResultEvent[]>();
+  readonly #arrivedMs = new Map<string, number>();
   readonly #transactionIds = new Set<string>();
   readonly #deadLetters: TopicRecord[] = [];
   readonly #watch = new Watch();
@@ -67,6 +68,11 @@ export class Journal {
   /** Of all keys, without going through them. */
   resultCount(): number {
     return this.#resultCount;
+  }
+
+  /** When the first result of the key arrived, in milliseconds of `performance.now()`. */
+  arrivedMs(key: string): number | undefined {
+    return this.#arrivedMs.get(key);
   }
 
   transactionEvents(transactionId?: string): TransactionEvent[] {
@@ -126,8 +132,10 @@ export class Journal {
   #keep(event: ResultEvent): void {
     this.#resultCount += 1;
     const known = this.#resultsByKey.get(event.key);
-    if (known === undefined) this.#resultsByKey.set(event.key, [event]);
-    else known.push(event);
+    if (known === undefined) {
+      this.#resultsByKey.set(event.key, [event]);
+      this.#arrivedMs.set(event.key, performance.now());
+    } else known.push(event);
   }
 
   until(condition: () => boolean, what: string | (() => string), timeoutMs = AWAIT_MS): Promise<void> {

@@ -1,0 +1,34 @@
+/**
+ * What a process does before it joins a group: whoever joins is given lanes of others at once, and those would wait here until
+ * their part of the ledger has been read, a producer opened and connections made.
+ */
+import type { Clock } from '../clock.ts';
+import { sleep } from '../consumers/signal.ts';
+
+export interface WarmUp {
+  /** What taking a lane asks and opens. What of it fails is tried again, and told, when a lane is taken. */
+  readonly tries: readonly Promise<unknown>[];
+  /** The ledger has been read to where it ended at the start. */
+  readonly isRead: () => boolean;
+  /** Rejects where Kafka cannot be asked. */
+  readonly isServedByOthers: () => Promise<boolean>;
+  /** The process ends. */
+  readonly isOver: () => boolean;
+  readonly clock: Clock;
+}
+
+/** Between looks at how far the ledger has been read. */
+const STEP_MS = 100;
+/** The others may need help: of a process that never gets there the group must know in the end. */
+const READ_MS_MAX = 600_000;
+/** Longer than brokers that answer need. */
+const TRIES_MS_MAX = 2_000;
+
+/** Resolves once the process is warm, or nobody else serves the lanes: then they are opened as their parts are read. */
+export async function warmedUp({ clock, isOver, isRead, isServedByOthers, tries }: WarmUp): Promise<void> {
+  const tried = Promise.allSettled(tries);
+  const untilMs = clock.monotonicMs() + READ_MS_MAX;
+  const isCold = (): boolean => !isRead() && !isOver() && clock.monotonicMs() < untilMs;
+  while (isCold() && (await isServedByOthers().catch(() => false))) await sleep(STEP_MS);
+  await Promise.race([tried, sleep(TRIES_MS_MAX)]);
+}
