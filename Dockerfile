@@ -20,6 +20,10 @@ USER 1000:1000
 CMD ["node", "dev/sandbox/main.ts", "--port", "8790"]
 
 FROM node:24.9.0-slim AS processor
+# As in package.json.
+LABEL org.opencontainers.image.title="payment-processor" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="Apache-2.0"
 ENV NODE_ENV=production \
     HTTP_HOST=0.0.0.0 \
     STATE_DIR=/var/lib/payment-processor

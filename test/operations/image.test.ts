@@ -192,6 +192,20 @@ describe('the image', () => {
     for (const { base } of stages) expect(base).toMatch(/^node:24\.\d+\.\d+-slim$/);
   });
 
+  it('is labelled with the name, version and license of package.json', async () => {
+    const { name, version, license } = JSON.parse(await readFile(join(image, 'package.json'), 'utf8')) as {
+      name: string;
+      version: string;
+      license: string;
+    };
+    const labels = valuesOf('LABEL').flatMap((text) => [...text.matchAll(/(\S+)="([^"]*)"/g)]);
+    expect(Object.fromEntries(labels.map(([, label, value]) => [label, value]))).toEqual({
+      'org.opencontainers.image.title': name,
+      'org.opencontainers.image.version': version,
+      'org.opencontainers.image.licenses': license,
+    });
+  });
+
   it('sets what the processor knows', () => {
     const names = valuesOf('ENV').flatMap((text) => [...text.matchAll(/(\w+)=/g)].map(([, name]) => name));
     expect(names.length).toBeGreaterThan(0);
