@@ -150,6 +150,10 @@ describe('two releases', () => {
     withRelease('beside-topics', async (one) => {
       const values = merged(LEAST, { strimzi: { cluster: 'main', topics: { enabled: true } } });
       expect(await one.install(values)).toMatchObject({ code: 0 });
+      const objects = await one.objects();
+      expect(await one.upgrade(LEAST)).toMatchObject({ code: 0 });
+      expect(await one.objects()).toEqual(objects);
+      expect(await one.upgrade(values)).toMatchObject({ code: 0 });
       expect(await one.uninstall()).toMatchObject({ code: 0 });
       await until('topics alone are left', async () =>
         (await one.objects()).every((object) => object.startsWith('KafkaTopic ')),
