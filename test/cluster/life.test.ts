@@ -55,7 +55,8 @@ describe.each(SETS)('the chart with the value set "%s"', (set) => {
 
       const removed = await release.uninstall();
       expect(removed).toMatchObject({ code: 0 });
-      await until('nothing is left', async () => (await release.objects()).length === 0);
+      const pods = async (): Promise<unknown[]> => release.api.list('v1', 'Pod', namespace);
+      await until('nothing is left', async () => [...(await release.objects()), ...(await pods())].length === 0);
       const topics = ofStrimzi.filter((object) => object.startsWith('KafkaTopic '));
       expect(await release.objects(kafka)).toEqual(topics);
       for (const topic of topics) expect(removed.text).toContain(topic.replace(/^KafkaTopic /, ''));
