@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts', 'proofs/**/*.test.ts'],
-    exclude: ['test/operations/**'],
+    exclude: ['test/operations/**', 'test/cluster/**'],
     globalSetup: ['test/support/engine.ts'],
     // Two workers: each test file brings processes of its own, and small machines have two cores.
     maxWorkers: 2,

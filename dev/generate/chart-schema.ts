@@ -212,6 +212,7 @@ const schema: Schema = {
       prepare: closed({
         enabled: flag,
         replicationFactor: whole(0, 10),
+        resources: closed({ requests: anyObject, limits: anyObject, claims: objects }),
         settings,
         secretSettings,
         kafkaCertificates: certificates,

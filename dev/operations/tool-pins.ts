@@ -1,6 +1,30 @@
-/** The one table of the tools that check chart, alerts and image files, and of the game day, with their exact versions. */
+/**
+ * The one table of the tools that check chart, alerts and image files, of the game day, and of the tests against
+ * Kubernetes' own servers, with their exact versions.
+ */
 
-export type ToolName = 'helm' | 'kubeconform' | 'promtool' | 'prometheus' | 'kubernetesSchemas';
+export type ToolName =
+  | 'helm'
+  | 'kubeconform'
+  | 'promtool'
+  | 'prometheus'
+  | 'kubernetesSchemas'
+  | 'kubernetes'
+  | 'prometheusOperatorResources'
+  | 'kedaResources'
+  | 'strimziResources';
+
+/** What `npm run test:operations` needs. */
+export const OPERATIONS_TOOLS: readonly ToolName[] = ['helm', 'kubeconform', 'promtool', 'kubernetesSchemas'];
+
+/** What `npm run test:cluster` needs. */
+export const CLUSTER_TOOLS: readonly ToolName[] = [
+  'helm',
+  'kubernetes',
+  'prometheusOperatorResources',
+  'kedaResources',
+  'strimziResources',
+];
 
 export type ToolPin = {
   /** As people say it. */
@@ -15,6 +39,11 @@ export type ToolPin = {
   | { readonly kind: 'go'; readonly module: string }
   | { readonly kind: 'debian'; readonly debianPackage: string }
   | { readonly kind: 'wheel'; readonly requirement: string }
+  /** Built from its Go modules. */
+  | { readonly kind: 'kubernetes'; readonly version: string }
+  /** The *.yaml of a folder of a Go module. */
+  | { readonly kind: 'goModuleFiles'; readonly module: string; readonly folderInModule: string }
+  | { readonly kind: 'strimziResources' }
 );
 
 export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
@@ -60,5 +89,39 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     path: 'schemas',
     requirement: 'kubernetes-validate==1.34.1',
     expectedSeconds: 10,
+  },
+  // etcd has the version that this release asks for, 3.6.8. About 700 MB of modules and 3 GB of build cache for 228 MB.
+  kubernetes: {
+    kind: 'kubernetes',
+    title: 'Kubernetes 1.36.3 (API server and controllers) and etcd',
+    folder: 'kubernetes-1.36.3',
+    path: '.',
+    version: '1.36.3',
+    expectedSeconds: 420,
+  },
+  prometheusOperatorResources: {
+    kind: 'goModuleFiles',
+    title: 'resources of the Prometheus operator 0.85.0',
+    folder: 'prometheus-operator-resources-0.85.0',
+    path: 'resources',
+    module: 'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+    folderInModule: 'example/prometheus-operator-crd',
+    expectedSeconds: 5,
+  },
+  kedaResources: {
+    kind: 'goModuleFiles',
+    title: 'resources of KEDA 2.21.0',
+    folder: 'keda-resources-2.21.0',
+    path: 'resources',
+    module: 'github.com/kedacore/keda/v2@v2.21.0',
+    folderInModule: 'config/crd/bases',
+    expectedSeconds: 5,
+  },
+  strimziResources: {
+    kind: 'strimziResources',
+    title: 'resources of Strimzi 0.45.0 (v1beta2) and 1.2.0 (v1)',
+    folder: 'strimzi-resources-0.45.0-1.2.0',
+    path: 'resources',
+    expectedSeconds: 30,
   },
 };

@@ -203,6 +203,22 @@ capabilities:
   drop: [ALL]
 {{- end -}}
 
+{{/*
+Processes that the StatefulSet says; nothing where the autoscaler alone says. Where a number stood before, taking it away
+would mean 1 to Kubernetes, and delete the volumes of the others: then the number is what it is right now. The annotation
+remembers that one stands.
+*/}}
+{{- define "processor.replicas" -}}
+{{- if not (or .Values.autoscaling.keda.enabled .Values.autoscaling.hpa.enabled) -}}
+{{- int .Values.replicas -}}
+{{- else -}}
+{{- $live := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "processor.fullname" .) -}}
+{{- if and $live (hasKey (dig "metadata" "annotations" dict $live) "payment-processor/replicas") -}}
+{{- int $live.spec.replicas -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Most processes of an autoscaler: never more than lanes. */}}
 {{- define "processor.maxReplicas" -}}
 {{- $lanes := int (include "processor.lanes" .context) -}}

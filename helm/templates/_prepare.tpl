@@ -56,11 +56,7 @@ securityContext:
 env:
   {{- include "processor.environment" . | trim | nindent 2 }}
 resources:
-  requests:
-    cpu: 100m
-    memory: 128Mi
-  limits:
-    memory: 512Mi
+  {{- toYaml .context.Values.prepare.resources | nindent 2 }}
 volumeMounts:
   {{- include "processor.fileMounts" . | trim | nindent 2 }}
 {{- end -}}

@@ -1,5 +1,9 @@
 {{/* What the schema of the values cannot say. */}}
 {{- define "processor.validate" -}}
+{{- $name := include "processor.fullname" . -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) -}}
+{{- fail (printf "%q cannot be the name of a Service: it must begin with a letter and have letters, digits and - alone. Give the release another name, or set fullnameOverride" $name) -}}
+{{- end -}}
 {{- $lanes := int (include "processor.lanes" .) -}}
 {{- $keda := .Values.autoscaling.keda -}}
 {{- $hpa := .Values.autoscaling.hpa -}}
@@ -38,6 +42,41 @@
 {{- fail "prometheusRule.runbookBaseUrl is required with prometheusRule.enabled: the http or https URL at which your people read docs/runbooks" -}}
 {{- end -}}
 {{- include "processor.validatePrepare" . -}}
+{{- include "processor.validateVolumes" . -}}
+{{- end -}}
+
+{{/*
+Kubernetes refuses to change the volumes of a StatefulSet, but only when the Job has run and half of the objects are
+changed. Without a cluster (`helm template`) nothing is compared.
+*/}}
+{{- define "processor.validateVolumes" -}}
+{{- $name := include "processor.fullname" . -}}
+{{- $live := lookup "apps/v1" "StatefulSet" .Release.Namespace $name -}}
+{{- if $live -}}
+{{- $is := list "none" "" -}}
+{{- $text := "none" -}}
+{{- range $live.spec.volumeClaimTemplates -}}
+{{- $size := .spec.resources.requests.storage -}}
+{{- $class := .spec.storageClassName | default "" -}}
+{{- $is = list (include "processor.mebibytes" $size) $class -}}
+{{- $text = printf "%s of storage class %q" $size $class -}}
+{{- end -}}
+{{- $wanted := list "none" "" -}}
+{{- $wantedText := "none" -}}
+{{- if .Values.store.persistent -}}
+{{- $wanted = list (include "processor.mebibytes" .Values.store.size) .Values.store.storageClass -}}
+{{- $wantedText = printf "%s of storage class %q" .Values.store.size .Values.store.storageClass -}}
+{{- end -}}
+{{- if ne (toJson $is) (toJson $wanted) -}}
+{{- fail (printf "store: an upgrade cannot change the volumes; they are %s, and would be %s. Leave store as it was, or delete the StatefulSet first, without its pods: kubectl --namespace %s delete statefulset %s --cascade=orphan (the chart's README, \"Changing volumes\")" $text $wantedText .Release.Namespace $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Of a size in Mi, Gi or Ti: Kubernetes writes 1024Mi as 1Gi. */}}
+{{- define "processor.mebibytes" -}}
+{{- $unit := regexFind "[MGT]i$" . -}}
+{{- mul (regexFind "^[0-9]+" .) (get (dict "Mi" 1 "Gi" 1024 "Ti" 1048576 "" 0) $unit) -}}
 {{- end -}}
 
 {{/* A hook before the installation cannot wait for what the installation makes. */}}

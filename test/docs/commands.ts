@@ -68,6 +68,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'npm run verify': 'it runs the tests, this one among them; CI runs its two parts',
   'npm test -- test/promises': 'it runs the tests, this one among them',
   'npm run test:examples': 'test/examples, which npm test runs as well',
+  'npm run test:cluster': "builds Kubernetes' servers, which takes minutes and gigabytes",
   'npm run complete-lock': 'it asks the registry of packages; npm run check has its --check',
   'npm run chaos': 'takes minutes and both cores',
   'node proofs/chaos/kill-run.ts': 'takes minutes and both cores',
@@ -88,5 +89,5 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   "kcat -C -b $KAFKA_BROKERS -t payments.results.json.v1 -X isolation.level=read_committed -f '%k %s\\n'":
     'wants kcat; test/cli/mirror.test.ts reads the same topic',
   'helm install payments helm --namespace payments --values my-values.yaml':
-    'wants a cluster; npm run test:operations renders the chart and checks it',
+    'wants a cluster; npm run test:cluster installs it on an API server, npm run test:operations renders and checks it',
 };

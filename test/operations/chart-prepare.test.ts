@@ -74,6 +74,12 @@ describe('the Job before an installation', () => {
     expect((await jobOf(EVERYTHING)).containers.map(({ name }) => name)).toEqual(['schemas']);
   });
 
+  it('gives up before Helm does, whose words are fewer and whose network policy goes', async () => {
+    const [job] = ofKind(await render(OWN_TOPICS), 'Job');
+    const helmWaitsSeconds = 300;
+    expect(job?.spec?.['activeDeadlineSeconds']).toBeLessThanOrEqual(helmWaitsSeconds - 20);
+  });
+
   it('mounts for each command the secrets of that command alone', async () => {
     const { containers, volumes } = await jobOf(OWN_TOPICS);
     expect(containers.map(({ name, secrets }) => [name, secrets])).toEqual([

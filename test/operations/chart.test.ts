@@ -177,7 +177,7 @@ describe('the chart', () => {
       { 'reloader.stakater.com/auto': 'true' },
       { 'example.com/owner': 'payments', 'payment-processor/restart-token': '2026-01-31' },
     ]);
-    expect(await annotationsOf(LEAST)).toEqual([undefined, undefined]);
+    expect(await annotationsOf(SMALL)).toEqual([undefined, undefined]);
   });
 
   it.each<[string, Values, string]>([
@@ -207,6 +207,7 @@ describe('the chart', () => {
     ],
     ['a certificate without its key', { kafkaCertificates: { certificate: { secret: 'a', key: 'b' } } }, 'privateKey'],
     ['a budget of nothing', { podDisruptionBudget: { maxUnavailable: '0%' } }, 'podDisruptionBudget'],
+    ['a name that no Service can have', { fullnameOverride: '1pay' }, 'cannot be the name of a Service'],
     ['a setting by the back door', { extraEnv: [{ name: 'API_CLIENT_SECRET', value: 'abc' }] }, 'extraEnv'],
   ])('does not render with %s', async (_name, change, reason) => {
     expect(await template(merged(LEAST, change))).toMatchObject({

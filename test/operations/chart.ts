@@ -155,7 +155,8 @@ export function ofKind(manifests: readonly Manifest[], kind: string): Manifest[]
   return manifests.filter((manifest) => manifest.kind === kind);
 }
 
-async function withValuesFile(values: Values, work: (file: string) => Promise<ToolEnd>): Promise<ToolEnd> {
+/** Hands the path of a file with these values on, and removes it afterwards. */
+export async function withValuesFile(values: Values, work: (file: string) => Promise<ToolEnd>): Promise<ToolEnd> {
   const folder = await mkdtemp(join(tmpdir(), 'payments-chart-'));
   try {
     const file = join(folder, 'values.yaml');

@@ -1,6 +1,7 @@
 /**
  * The resources that Kubernetes itself does not know, held against types written by hand after the operators'
- * documentation: their own schemas are not at hand here. Field names and types are checked, not the operators' mind.
+ * documentation. Field names and types are checked, not the operators' mind; `npm run test:cluster` holds them against the
+ * operators' own definitions.
  */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
