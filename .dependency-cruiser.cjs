@@ -15,7 +15,7 @@ const upward = order.map((folder, index) => ({
     path: '^src/',
     pathNot: [
       `^src/(${order.slice(0, index + 1).join('|')})/`,
-      '^src/clock\\.ts$',
+      '^src/(clock|repeats|watched-file)\\.ts$',
       ...(index >= order.indexOf('producers') ? ['^src/config\\.ts$'] : []),
     ],
   },

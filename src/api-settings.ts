@@ -4,14 +4,13 @@ import type { Config } from './config.ts';
 
 type ApiSettings = Pick<
   PaymentApiOptions,
-  'baseUrl' | 'tokenId' | 'clientSecret' | 'timeoutMs' | 'maxConcurrency' | 'breakerErrorPercent' | 'breakerResetMs'
+  'baseUrl' | 'credentials' | 'timeoutMs' | 'maxConcurrency' | 'breakerErrorPercent' | 'breakerResetMs'
 >;
 
 export function apiSettings(config: Config): ApiSettings {
   return {
     baseUrl: config.API_BASE_URL,
-    tokenId: config.API_TOKEN_ID,
-    clientSecret: config.API_CLIENT_SECRET,
+    credentials: () => ({ tokenId: config.API_TOKEN_ID, clientSecret: config.API_CLIENT_SECRET }),
     timeoutMs: config.API_TIMEOUT_MS,
     maxConcurrency: config.API_MAX_CONCURRENCY,
     breakerErrorPercent: config.BREAKER_ERROR_PERCENT,

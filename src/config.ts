@@ -2,8 +2,8 @@
  * Settings: environment -> Config. One table says name, default, meaning and how the text is read; documentation and
  * the chart follow from it. Every problem is reported at once; nothing starts on a wrong setting (exit code 78).
  */
-import { readFileSync } from 'node:fs';
 import { COMMAND_TYPES, isCommandType, type CommandType } from './records/commands.ts';
+import { WatchedFile } from './watched-file.ts';
 
 /** EX_CONFIG of sysexits: the configuration is wrong. */
 export const EXIT_CODE_CONFIG = 78;
@@ -227,7 +227,8 @@ export type Environment = Record<string, string | undefined>;
 
 /**
  * Reads the settings named, or all of them.
- * @param environment as `process.env`; a secret may also come from the file named by `<NAME>_FILE`
+ * @param environment as `process.env`; a secret may also come from the file named by `<NAME>_FILE`, and is then, each time it
+ * is read from the configuration, what the file holds now
  * @returns the configuration, or every problem, each naming its setting and never its value if that is secret
  */
 export function readConfig(environment: Environment): ConfigResult {
@@ -255,11 +256,9 @@ function readSettings(
   for (const name of names) {
     const definition: Setting<unknown> = SETTINGS[name];
     try {
-      const given = givenText(environment, name, definition);
-      // A list that is set to nothing means nothing; any other empty text means the default.
-      const unset = given === undefined || (given === '' && name !== 'API_IDEMPOTENT_OPERATIONS');
-      if (unset && definition.default === null) throw new SettingProblem('is required and not set');
-      values[name] = definition.parse(unset ? (definition.default ?? '') : given);
+      const file = secretFile(environment, name, definition);
+      values[name] = valueOf(name, definition, file === null ? environment[name] : secretIn(file));
+      if (file !== null) Object.defineProperty(values, name, { get: () => valueOf(name, definition, secretIn(file)) });
     } catch (error) {
       if (!(error instanceof SettingProblem)) throw error;
       problems.push(`${name} ${error.message} (${definition.meaning})`);
@@ -268,18 +267,29 @@ function readSettings(
   return { values: values, problems };
 }
 
-function givenText(environment: Environment, name: string, definition: Setting<unknown>): string | undefined {
-  const file = definition.secret ? environment[`${name}_FILE`] : undefined;
-  if (file === undefined || file === '') return environment[name];
+function valueOf(name: SettingName, definition: Setting<unknown>, given: string | undefined): unknown {
+  // A list that is set to nothing means nothing; any other empty text means the default.
+  const unset = given === undefined || (given === '' && name !== 'API_IDEMPOTENT_OPERATIONS');
+  if (unset && definition.default === null) throw new SettingProblem('is required and not set');
+  return definition.parse(unset ? (definition.default ?? '') : given);
+}
+
+function secretFile(environment: Environment, name: string, definition: Setting<unknown>): WatchedFile | null {
+  const path = definition.secret ? environment[`${name}_FILE`] : undefined;
+  if (path === undefined || path === '') return null;
   if (environment[name] !== undefined && environment[name] !== '')
     throw new SettingProblem(`and ${name}_FILE are both set; set one`);
   try {
-    return readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    return new WatchedFile(path);
   } catch (error) {
     throw new SettingProblem(
       `cannot be read from the file that ${name}_FILE names: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
     );
   }
+}
+
+function secretIn(file: WatchedFile): string {
+  return file.text().replace(/\r?\n$/, '');
 }
 
 function crossChecks(config: Config): string[] {

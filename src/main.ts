@@ -64,7 +64,9 @@ function end(exitCode: number): void {
 const registry = new RecordRegistry({
   url: config.SCHEMA_REGISTRY_URL,
   username: config.SCHEMA_REGISTRY_USERNAME,
-  password: config.SCHEMA_REGISTRY_PASSWORD,
+  get password() {
+    return config.SCHEMA_REGISTRY_PASSWORD;
+  },
   records: recordOfTopic(topics),
 });
 const api = createPaymentApi({
@@ -113,7 +115,9 @@ const history = new History({
 const http = createHttpServer({
   host: config.HTTP_HOST,
   port: config.HTTP_PORT,
-  authToken: config.HTTP_AUTH_TOKEN,
+  get authToken() {
+    return config.HTTP_AUTH_TOKEN;
+  },
   routes: operationsRoutes({ state, metrics, history, command: (key) => lanes.command(key) }),
   onError: (path, error) => log.error({ event: 'endpoint-failed', path, err: error }),
 });

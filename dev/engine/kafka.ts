@@ -108,6 +108,10 @@ const LOGGING = [
   'appender.console.layout.pattern=[%d] %p %m (%c)%n',
   '',
 ].join('\n');
+/** With rights to ask for, what is allowed is logged beside what is denied: tests read it, to find rights that nobody needs. */
+const LOGGING_OF_RIGHTS = ['logger.authorizer.name=kafka.authorizer.logger', 'logger.authorizer.level=DEBUG', ''].join(
+  '\n',
+);
 
 export interface KafkaPlaces {
   readonly java: string;
@@ -140,7 +144,7 @@ export async function prepareBroker(
     ([name, value]) => `${name}=${value}`,
   );
   await writeFile(join(home, 'server.properties'), `${properties.join('\n')}\n`);
-  await writeFile(join(home, 'log4j2.properties'), LOGGING);
+  await writeFile(join(home, 'log4j2.properties'), security === null ? LOGGING : LOGGING + LOGGING_OF_RIGHTS);
   const isFormatted = await stat(join(data, 'meta.properties')).then(
     () => true,
     () => false,

@@ -17,7 +17,7 @@ Write imply Describe. With \`SANDBOX_COMMANDS=true\` the topic \`${SETTINGS.TOPI
 commands. Nobody needs rights on the cluster.
 
 \`npm run cli -- doctor --rights --role ROLE\` asks the brokers for each of them, with the credentials in its environment, and
-prints the command that grants what is missing. The processor asks for its own at the start: what is missing then ends
+prints the command that grants what is missing. Each right is one that the role's work asks the brokers for (tested). The processor asks for its own at the start: what is missing then ends
 it with exit code 78.
 
 Grant Read on the processor's groups to the processors alone: whoever joins \`KAFKA_GROUP_ID\` may become its leader, and decides who

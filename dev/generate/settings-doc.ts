@@ -16,7 +16,7 @@ every problem is listed at once, by name and never with a secret's value, and th
 
 - A variable that is empty counts as not set, except \`API_IDEMPOTENT_OPERATIONS\`, where empty means: none.
 - A secret may be given as a file instead: \`<NAME>_FILE\` holds the path, a newline at the end of the file is left out.
-  Setting both is an error.
+  Setting both is an error. A file that changes is [read anew](running.md#security).
 - Settings that end in \`_MS\` are whole numbers of milliseconds. Other durations are a number and a unit: \`500ms\`,
   \`30s\`, \`15m\`, \`24h\`, \`7d\`.
 - \`COMMAND_MAX_AGE\` lists types as \`type=duration\`, separated by commas; types left out keep their default

@@ -42,11 +42,16 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
+export interface ApiCredentials {
+  readonly tokenId: string;
+  readonly clientSecret: string;
+}
+
 export interface HttpClientOptions {
   /** Scheme, host and an optional path; no trailing slash needed. */
   baseUrl: string;
-  tokenId: string;
-  clientSecret: string;
+  /** Asked for each call: they may change meanwhile. */
+  credentials: () => ApiCredentials;
   /** Calls that may be under way at once; further ones wait for a connection, within their time-out. */
   concurrency: number;
   connectTimeoutMs: number;
@@ -55,9 +60,7 @@ export interface HttpClientOptions {
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const base = new URL(options.baseUrl);
   const pathPrefix = base.pathname.replace(/\/+$/, '');
-  const credentials = Buffer.from(`${options.tokenId}:${options.clientSecret}`, 'utf8').toString('base64');
   const commonHeaders = {
-    authorization: `Basic ${credentials}`,
     accept: 'application/json',
     // An answer is read as it comes; nothing here unpacks one.
     'accept-encoding': 'identity',
@@ -86,6 +89,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
           body: request.body === null ? null : Buffer.from(request.body, 'utf8'),
           headers: {
             ...commonHeaders,
+            authorization: authorizationOf(options.credentials()),
             ...(request.body === null ? {} : { 'content-type': 'application/json' }),
             ...request.headers,
           },
@@ -96,6 +100,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       ),
     close: () => (closing ??= closePool(pool)),
   };
+}
+
+function authorizationOf({ clientSecret, tokenId }: ApiCredentials): string {
+  return `Basic ${Buffer.from(`${tokenId}:${clientSecret}`, 'utf8').toString('base64')}`;
 }
 
 async function closePool(pool: Pool): Promise<void> {

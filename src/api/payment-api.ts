@@ -8,7 +8,7 @@ import { systemClock, type Clock } from '../clock.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { createBreaker, type Breaker, type BreakerStage } from './breaker.ts';
 import { breakerLog, type ApiLog } from './breaker-log.ts';
-import { createHttpClient, type HttpClient, type HttpClientOptions } from './client.ts';
+import { createHttpClient, type ApiCredentials, type HttpClient, type HttpClientOptions } from './client.ts';
 import { createPerformer, type PerformOptions } from './perform.ts';
 import { listRequestParts } from './requests.ts';
 import { createServiceCheck } from './service-check.ts';
@@ -43,8 +43,8 @@ export interface CallReport {
 export interface PaymentApiOptions {
   /** With the version segment; may have a path prefix. */
   baseUrl: string;
-  tokenId: string;
-  clientSecret: string;
+  /** Asked for each call: they may change meanwhile. */
+  credentials: () => ApiCredentials;
   /** Overall deadline of one call. */
   timeoutMs: number;
   /** Changes under way at once. */

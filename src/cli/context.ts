@@ -19,8 +19,7 @@ export const API_SETTING_NAMES = ['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SE
 export function cliPaymentApi(settings: Pick<Config, (typeof API_SETTING_NAMES)[number]>): PaymentApi {
   return createPaymentApi({
     baseUrl: settings.API_BASE_URL,
-    tokenId: settings.API_TOKEN_ID,
-    clientSecret: settings.API_CLIENT_SECRET,
+    credentials: () => ({ tokenId: settings.API_TOKEN_ID, clientSecret: settings.API_CLIENT_SECRET }),
     timeoutMs: settings.API_TIMEOUT_MS,
     // One list at a time is read and nothing is changed: limits of changes do not matter here.
     maxConcurrency: 1,

@@ -16,10 +16,11 @@ import { MessageFailures } from '../consumers/message-failures.ts';
 import { OffsetReports } from '../consumers/offset-reports.ts';
 import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
 import { TopicOffsets } from '../consumers/topic-offsets.ts';
-import type { KafkaLog } from '../producers/kafka-log.ts';
+import { withoutRepeats, type KafkaLog } from '../producers/kafka-log.ts';
 import { TransactionalProducer } from '../producers/transactional-producer.ts';
 import { deletionsKeptMs } from '../producers/topic-definitions.ts';
 import type { RecordRegistry } from '../records/registry.ts';
+import { Repeats } from '../repeats.ts';
 import type { PollerReports, StatusPoller } from '../status/poller/poller.ts';
 import { decodeTransactionState, recordRestingSinceMs } from '../status/transaction-state.ts';
 import { LedgerReader } from '../store/ledger-reader.ts';
@@ -86,8 +87,10 @@ export class LaneSet {
     const groupId = config.KAFKA_GROUP_ID;
     const clientId = clientIdOf(groupId, this.#processId);
     const inputTopics = inputTopicsOf(settings);
-    const kafkaLog: KafkaLog = ({ level, message, fields }) =>
-      log[level]({ event: 'kafka-client', ...fields }, message);
+    const kafkaLog: KafkaLog = withoutRepeats(
+      ({ level, message, fields }) => log[level]({ event: 'kafka-client', ...fields }, message),
+      () => clock.monotonicMs(),
+    );
     const consumer = {
       settings: config,
       groupId,
@@ -166,6 +169,7 @@ export class LaneSet {
     });
     const shared: Omit<LaneParts, 'lane' | 'failures'> = {
       ...settings,
+      repeats: new Repeats(() => clock.monotonicMs()),
       processId: this.#processId,
       intake: { registry, laneCount, maxAgeMs: config.COMMAND_MAX_AGE },
       writer: { registry, topics, topicPrefix: config.TOPIC_PREFIX },

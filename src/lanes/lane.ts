@@ -178,7 +178,7 @@ export class Lane {
    * @param lostMs of the monotonic clock: the group must have confirmed this process since; null: it just did
    */
   async #acquire(lostMs: number | null = null): Promise<void> {
-    const { clock, committer, lane, log, topics } = this.#parts;
+    const { clock, committer, lane, topics } = this.#parts;
     let confirmedFromMs = lostMs;
     let pauseMs = 0;
     for (;;) {
@@ -198,11 +198,19 @@ export class Lane {
           this.#stop(error.message);
           return;
         }
-        log.warn({ event: 'lane-acquire-failed', lane, err: error });
+        this.#acquireFailed(error);
         this.#parts.reports.laneLost('not-acquired');
         this.#troubled('not-acquired', error, null);
       }
     }
+  }
+
+  /** Each lane tries several times a second. */
+  #acquireFailed(error: unknown): void {
+    const { lane, log, repeats } = this.#parts;
+    const problem = errorText(error);
+    const repeated = repeats.unsaid(problem);
+    if (repeated !== null) log.warn({ event: 'lane-acquire-failed', lane, problem, ...(repeated > 0 && { repeated }) });
   }
 
   async #acquireWith(writer: LaneWriter): Promise<void> {

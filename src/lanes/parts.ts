@@ -8,6 +8,7 @@ import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
 import type { LedgerIndex } from '../store/ledger-index.ts';
 import type { LedgerReader } from '../store/ledger-reader.ts';
+import type { Repeats } from '../repeats.ts';
 import type { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
 import type { Committer } from './committer.ts';
@@ -28,6 +29,8 @@ export interface LaneParts extends LaneSettings {
   readonly lookUps: Pick<LookUps, 'find'>;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Of what all lanes say of one fault. */
+  readonly repeats: Repeats;
   readonly reports: LaneReports;
   readonly traces: CommandTraces;
   readonly groupId: string;

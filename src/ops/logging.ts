@@ -23,13 +23,14 @@ type MakeChild = (this: Logger, bindings: Bindings, options?: ChildLoggerOptions
 
 /** Characters of a key's hash: 64 bits, so that no two keys of a log are alike. */
 const KEY_HASH_CHARACTERS = 16;
+/** Several rotations of all of them. */
+const SECRETS_MAX = 50;
 
 /**
  * @param destination takes whole lines; standard output if not given, written synchronously so that the last words of a
  * process that ends are not lost
  */
 export function createLogger(settings: LogSettings, destination?: DestinationStream): Logger {
-  const strike = secretStriker(secretsOf(settings));
   const log = pino(
     {
       level: settings.LOG_LEVEL,
@@ -42,7 +43,7 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
         logMethod(parameters, method) {
           method.apply(this, parameters.map(redactParameter) as typeof parameters);
         },
-        streamWrite: strike,
+        streamWrite: strikerOf(settings),
       },
     },
     destination ?? pino.destination({ dest: 1, sync: true }),
@@ -65,6 +66,22 @@ function redactParameter(parameter: unknown): unknown {
   if (typeof parameter === 'string') return maskText(parameter);
   if (parameter instanceof Error) return { err: describeError(parameter) };
   return typeof parameter === 'object' && parameter !== null ? redactFields({ ...parameter }) : parameter;
+}
+
+/** Of secrets that change while the process runs, those before are struck out as well: answers may still name them. */
+function strikerOf(settings: LogSettings): (line: string) => string {
+  let present: readonly string[] = [];
+  let known: readonly string[] = [];
+  let strike = secretStriker(known);
+  return (line) => {
+    const secrets = secretsOf(settings);
+    if (secrets.length !== present.length || secrets.some((secret, index) => secret !== present[index])) {
+      present = secrets;
+      known = [...new Set([...secrets, ...known])].slice(0, SECRETS_MAX);
+      strike = secretStriker(known);
+    }
+    return strike(line);
+  };
 }
 
 function secretsOf(settings: LogSettings): string[] {

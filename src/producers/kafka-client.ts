@@ -2,9 +2,10 @@
  * Makes kafkajs clients from the settings. One client per group member and per lane: kafkajs shares its offset cache
  * and its connections within a client, and a lane's connection must be droppable without harm to another.
  */
-import { readFileSync } from 'node:fs';
+import type tls from 'node:tls';
 import kafkajs, { type Kafka, type KafkaConfig, type SASLOptions } from 'kafkajs';
 import type { Config } from '../config.ts';
+import { WatchedFile } from '../watched-file.ts';
 import type { KafkaLog } from './kafka-log.ts';
 import { kafkaLogEvent } from './kafka-log.ts';
 
@@ -71,19 +72,32 @@ export function createKafka(
   if (log !== undefined) {
     config.logCreator = () => (entry) => log(kafkaLogEvent(entry, name));
   }
-  if (settings.KAFKA_SSL) {
-    config.ssl = {
-      ...(settings.KAFKA_SSL_CA_FILE === null ? {} : { ca: [readFileSync(settings.KAFKA_SSL_CA_FILE, 'utf8')] }),
-      ...(settings.KAFKA_SSL_CERT_FILE === null ? {} : { cert: readFileSync(settings.KAFKA_SSL_CERT_FILE, 'utf8') }),
-      ...(settings.KAFKA_SSL_KEY_FILE === null ? {} : { key: readFileSync(settings.KAFKA_SSL_KEY_FILE, 'utf8') }),
-    };
-  }
+  if (settings.KAFKA_SSL) config.ssl = tlsOptions(settings);
   if (settings.KAFKA_SASL_MECHANISM !== null) {
     config.sasl = {
       mechanism: settings.KAFKA_SASL_MECHANISM,
       username: settings.KAFKA_SASL_USERNAME ?? '',
-      password: settings.KAFKA_SASL_PASSWORD ?? '',
+      // Read by kafkajs at each log-in: a changed one counts from the next connection on.
+      get password() {
+        return settings.KAFKA_SASL_PASSWORD ?? '';
+      },
     } as SASLOptions;
   }
   return new kafkajs.Kafka(config);
+}
+
+/** kafkajs copies these for each connection: a changed file counts from the next one on. */
+function tlsOptions(settings: KafkaSettings): tls.ConnectionOptions {
+  const options: tls.ConnectionOptions = {};
+  const files = {
+    ca: settings.KAFKA_SSL_CA_FILE,
+    cert: settings.KAFKA_SSL_CERT_FILE,
+    key: settings.KAFKA_SSL_KEY_FILE,
+  };
+  for (const [name, path] of Object.entries(files)) {
+    if (path === null) continue;
+    const file = new WatchedFile(path);
+    Object.defineProperty(options, name, { enumerable: true, get: () => file.text() });
+  }
+  return options;
 }

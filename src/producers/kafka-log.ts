@@ -5,6 +5,7 @@
  */
 import { createRequire } from 'node:module';
 import kafkajs, { type LogEntry } from 'kafkajs';
+import { Repeats } from '../repeats.ts';
 
 /** Shown for each line that kafkajs would log, at the level that it deserves. */
 export type KafkaLog = (event: {
@@ -51,6 +52,27 @@ export function kafkaLogEvent(entry: LogEntry, client: string): Parameters<Kafka
       client,
       ...(problem === null ? {} : { problem: problem.slice(0, PROBLEM_CHARACTERS_MAX) }),
     },
+  };
+}
+
+/**
+ * The same for all clients of a process: what they say of one fault is said at once, and then once a minute with how often
+ * it came. What is for debugging passes.
+ * @param nowMs of a clock that never goes back
+ */
+export function withoutRepeats(log: KafkaLog, nowMs: () => number): KafkaLog {
+  const repeats = new Repeats(nowMs);
+  return (event) => {
+    if (event.level === 'debug') {
+      log(event);
+      return;
+    }
+    const { namespace, problem } = event.fields;
+    const unsaid = repeats.unsaid(
+      `${String(namespace)} ${event.message} ${typeof problem === 'string' ? problem : ''}`,
+    );
+    if (unsaid === null) return;
+    log(unsaid === 0 ? event : { ...event, fields: { ...event.fields, repeated: unsaid } });
   };
 }
 

@@ -94,11 +94,12 @@ export class SecuredKafka {
     await this.admin.deleteAcls({ filters: [entryOf(right, principal)] });
   }
 
-  /** Takes every right from everybody. */
-  async revokeAll(): Promise<void> {
+  /** Takes every right from everybody, or from one. */
+  async revokeAll(principal?: string): Promise<void> {
     await this.admin.deleteAcls({
       filters: [
         {
+          ...(principal === undefined ? {} : { principal }),
           resourceType: AclResourceTypes.ANY,
           resourcePatternType: ResourcePatternTypes.ANY,
           permissionType: AclPermissionTypes.ANY,

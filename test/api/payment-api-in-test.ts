@@ -11,8 +11,7 @@ export const CLIENT_SECRET = 'client-secret-ü';
 export function paymentApi(baseUrl: string, overrides: Partial<PaymentApiOptions> = {}): PaymentApi {
   const api = createPaymentApi({
     baseUrl,
-    tokenId: TOKEN_ID,
-    clientSecret: CLIENT_SECRET,
+    credentials: () => ({ tokenId: TOKEN_ID, clientSecret: CLIENT_SECRET }),
     timeoutMs: 2000,
     maxConcurrency: 8,
     breakerErrorPercent: 50,

@@ -11,7 +11,12 @@ const KEY = { idempotencyKey: 'key-1' };
 const POST: HttpRequest = { method: 'POST', path: '/transfer-in', body: '{}', headers: {}, maxBodyBytes: 1000 };
 
 function httpClient(baseUrl: string, concurrency = 4): HttpClient {
-  const client = createHttpClient({ baseUrl, tokenId: 'a', clientSecret: 'b', concurrency, connectTimeoutMs: 1000 });
+  const client = createHttpClient({
+    baseUrl,
+    credentials: () => ({ tokenId: 'a', clientSecret: 'b' }),
+    concurrency,
+    connectTimeoutMs: 1000,
+  });
   onTestFinished(() => client.close());
   return client;
 }

@@ -12,7 +12,7 @@ const CALLS = `
   const { createHttpClient } = await import('./src/api/client.ts');
   const { askRegistry } = await import('./src/records/registry-http.ts');
   const url = process.env.TARGET;
-  const client = createHttpClient({ baseUrl: url, tokenId: 'a', clientSecret: 'b', concurrency: 1, connectTimeoutMs: 2000 });
+  const client = createHttpClient({ baseUrl: url, credentials: () => ({ tokenId: 'a', clientSecret: 'b' }), concurrency: 1, connectTimeoutMs: 2000 });
   await client.call({ method: 'GET', path: '/service', body: null, headers: {}, maxBodyBytes: 1000 }, 5000);
   await client.close();
   await askRegistry({ url, username: null, password: null }, 'GET', '/registry', { timeoutMs: 5000 });

@@ -1,0 +1,59 @@
+/**
+ * A small file whose text may change while the process runs: a secret, a certificate. Whoever uses the text reads it here
+ * each time, and gets the present one.
+ *
+ *   read -> (used: looked at again after CHECK_AGAIN_MS; read anew if it was changed) ...
+ *
+ * While it is missing or empty, as in the moment of an exchange, the last text stays in force, and one warning is given.
+ */
+import { readFileSync, statSync } from 'node:fs';
+
+/** Uses come with each call and each line of the log. */
+const CHECK_AGAIN_MS = 1_000;
+
+export class WatchedFile {
+  readonly #path: string;
+  #text: string;
+  #version: string;
+  #checkedMs = performance.now();
+  #isWarned = false;
+
+  /** @throws the file system's error where it cannot be read */
+  constructor(path: string) {
+    this.#path = path;
+    this.#version = versionOf(path);
+    this.#text = readFileSync(path, 'utf8');
+  }
+
+  /** Never throws. */
+  text(): string {
+    const nowMs = performance.now();
+    if (nowMs - this.#checkedMs < CHECK_AGAIN_MS) return this.#text;
+    this.#checkedMs = nowMs;
+    try {
+      const version = versionOf(this.#path);
+      if (version === this.#version) return this.#text;
+      const text = readFileSync(this.#path, 'utf8');
+      if (text.trim() === '') throw new Error('it is empty');
+      this.#text = text;
+      this.#version = version;
+      this.#isWarned = false;
+    } catch (error) {
+      this.#warn(error);
+    }
+    return this.#text;
+  }
+
+  #warn(error: unknown): void {
+    if (this.#isWarned) return;
+    this.#isWarned = true;
+    const reason = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
+    process.emitWarning(`${this.#path} cannot be read anew (${reason}): what it held before stays in force`);
+  }
+}
+
+/** Links are followed: an exchange of the folder that they lead into changes it. */
+function versionOf(path: string): string {
+  const { ino, mtimeMs, size } = statSync(path);
+  return `${ino} ${mtimeMs} ${size}`;
+}

@@ -1,0 +1,61 @@
+/** Which rights a broker was asked for: its log of what the authorizer allowed, by principal. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Engine } from '../../dev/engine/start.ts';
+import type { Right } from '../../src/records/rights.ts';
+
+/** As the authorizer writes it: `Principal = User:alice is Allowed operation = READ from host = ... on resource = Topic:LITERAL:name for request = Fetch ...`. */
+const ALLOWED =
+  /Principal = (\S+) is Allowed operation = (\w+) from host = \S+ on resource = (\w+):LITERAL:(\S+) for request/;
+const OPERATIONS: Readonly<Record<string, Right['operation']>> = {
+  READ: 'Read',
+  WRITE: 'Write',
+  CREATE: 'Create',
+  DESCRIBE: 'Describe',
+  DESCRIBE_CONFIGS: 'DescribeConfigs',
+};
+const RESOURCES: Readonly<Record<string, Right['resource']>> = {
+  Topic: 'topic',
+  Group: 'group',
+  TransactionalId: 'transactional-id',
+};
+/** Names that the check of rights itself tries below a prefix. */
+const TRIED = /rights-check$/;
+
+type Asked = Pick<Right, 'name' | 'operation' | 'resource'>;
+
+export class AskedRights {
+  readonly #logFile: string;
+  #from = 0;
+
+  constructor(engine: Engine) {
+    this.#logFile = join(engine.directory, 'logs', 'broker-1.log');
+  }
+
+  /** What was asked before does not count any more. */
+  async forget(): Promise<void> {
+    this.#from = (await readFile(this.#logFile, 'utf8')).length;
+  }
+
+  /** Those of the rights that nobody of that name asked for since: without them nothing would have failed. */
+  async needless(rights: readonly Right[], principal: string): Promise<Right[]> {
+    const asked = (await readFile(this.#logFile, 'utf8'))
+      .slice(this.#from)
+      .split('\n')
+      .flatMap((line) => askedBy(line, principal));
+    return rights.filter((right) => !asked.some((one) => covers(right, one)));
+  }
+}
+
+function askedBy(line: string, principal: string): Asked[] {
+  const [, who, what, of, name = ''] = ALLOWED.exec(line) ?? [];
+  const operation = OPERATIONS[what ?? ''];
+  const resource = RESOURCES[of ?? ''];
+  if (who !== principal || operation === undefined || resource === undefined || TRIED.test(name)) return [];
+  return [{ name, operation, resource }];
+}
+
+function covers({ name, operation, pattern, resource }: Right, asked: Asked): boolean {
+  if (asked.operation !== operation || asked.resource !== resource) return false;
+  return pattern === 'literal' ? asked.name === name : asked.name.startsWith(name);
+}

@@ -1,0 +1,187 @@
+/**
+ * Each role does all of its work with exactly its rights, and each of them is asked for by that work: one that nobody asks
+ * for could be taken away with nothing failing, and does not belong into the table. That `doctor --rights` names each one
+ * that is taken is promised by rights.test.ts.
+ */
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { PaymentCommandPublisher } from '../../src/client/index.ts';
+import { CLIENT_SETTING_NAMES } from '../../src/client/settings.ts';
+import { readSomeSettings } from '../../src/config.ts';
+import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
+import { rightInWords, rightsOf, type Right, type Role } from '../../src/records/rights.ts';
+import { runCli, startCli, type CliRun } from '../cli/run-cli.ts';
+import { createQuoteOf, transferInOf } from '../support/commands.ts';
+import { LANES, Stack } from '../support/stack.ts';
+import { AskedRights } from './asked-rights.ts';
+import { CERTIFIED, SecuredKafka, USER } from './secured-kafka.ts';
+
+const ALICE = `User:${USER}`;
+const PROCESSOR = `User:${CERTIFIED}`;
+/** Of anything but JSON in this shape nothing is read here. */
+const AS_JSON = { 'content-type': 'application/json' };
+
+const TRANSFER =
+  '{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"InternalAccount:f-x"},"amount":100}';
+
+let secured: SecuredKafka;
+let stack: Stack;
+let asked: AskedRights;
+
+beforeAll(async () => {
+  secured = await SecuredKafka.start();
+  asked = new AskedRights(secured.engine);
+  stack = await Stack.open({
+    name: 'whole-roles',
+    kafkaBrokers: secured.engine.brokers,
+    schemaRegistryUrl: inject('schemaRegistryUrl'),
+    // Without a clear answer only an operator can tell.
+    sandbox: { honourKeys: [] },
+    settings: { API_IDEMPOTENT_OPERATIONS: '', POLL_INTERVAL_MS: '500' },
+  });
+  expect(await runCli({ ...stack.environment }, 'topics', 'create', '--json-copies')).toMatchObject({ code: 0 });
+  await secured.grant(rightsOfRoles('processor'), PROCESSOR);
+  await stack.startProcessor(secured.environment('mtls'));
+});
+beforeEach(() => asked.forget());
+afterAll(async () => {
+  await stack.close();
+  await secured.stop();
+});
+
+function rightsOfRoles(...roles: readonly Role[]): Right[] {
+  const { KAFKA_GROUP_ID = '', TOPIC_PREFIX = '' } = stack.environment;
+  return roles.flatMap((role) => rightsOf(role, { TOPIC_PREFIX, KAFKA_GROUP_ID, SANDBOX_COMMANDS: true }));
+}
+
+async function having(rights: readonly Right[]): Promise<void> {
+  await secured.revokeAll(ALICE);
+  await secured.grant(rights);
+}
+
+function environment(): Record<string, string> {
+  return { ...stack.environment, ...secured.environment('scram') };
+}
+
+async function succeeds(...args: string[]): Promise<CliRun> {
+  const run = await runCli(environment(), ...args);
+  expect({ args, code: run.code, stderr: run.stderr }).toMatchObject({ args, code: 0 });
+  return run;
+}
+
+/** In time: what a process asks for in its own rounds comes with the next. */
+async function eachIsNeeded(rights: readonly Right[], principal = ALICE): Promise<void> {
+  await expect
+    .poll(async () => (await asked.needless(rights, principal)).map(rightInWords), { timeout: 20_000 })
+    .toEqual([]);
+}
+
+/** A message without its type: it cannot be read, and becomes a dead letter. */
+function bury(type: CommandType): Promise<void> {
+  return stack.publishRaw(type, { key: `buried-${type}`, value: '{}', headers: { ce_id: `buried-${type}` } });
+}
+
+async function unknownTransfer(key: string): Promise<void> {
+  await stack.service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
+  await stack.publisher.publish('transfer-in', key, transferInOf(key));
+  expect((await stack.journal.result(key)).value.outcome).toBe('UNKNOWN');
+}
+
+test('a processor', async () => {
+  await asked.forget();
+  // Another start: its rights are asked for, and its topics compared.
+  const { TOPIC_PREFIX = '' } = stack.environment;
+  const processor = await stack.startProcessor(secured.environment('mtls'));
+  await stack.publisher.publish('transfer-in', 'known', transferInOf('known'));
+  await stack.publisher.publish('create-quote', 'quoted', createQuoteOf('quoted'));
+  await Promise.all(['known', 'quoted'].map((key) => stack.journal.result(key)));
+  const partitions = Array.from({ length: LANES }, (_, partition) => partition);
+  // On the partitions of others, they are moved.
+  for (const type of COMMAND_TYPES) {
+    const message = { key: `moved-${type}`, value: '{}', headers: { ...AS_JSON, ce_id: `moved-${type}` } };
+    await stack.publishRaw(type, ...partitions.map((partition) => ({ ...message, partition })));
+    await bury(type);
+  }
+  const producer = stack.kafka.producer();
+  await producer.connect();
+  await producer.send({
+    topic: `${TOPIC_PREFIX}.operator.decisions.v1`,
+    messages: partitions.map((partition) => ({ partition, key: 'nobody', value: '{}', headers: AS_JSON })),
+  });
+  await producer.disconnect();
+  await eachIsNeeded(rightsOfRoles('processor'), PROCESSOR);
+  await processor.stop();
+});
+
+test('an operator, with every command of the runbooks', async () => {
+  await unknownTransfer('decided');
+  await stack.journal.until(() => stack.journal.deadLetters().length >= COMMAND_TYPES.length, 'the dead letters');
+  const letter = stack.journal.deadLetters()[0];
+  const transactionId = (await stack.journal.result('known')).value.transaction?.id ?? '';
+  await having(rightsOfRoles('operator'));
+  await asked.forget();
+  await succeeds('show', 'known');
+  await succeeds('ledger', 'show', 'known');
+  await succeeds('results', '--key', 'known');
+  await succeeds('status');
+  expect((await succeeds('status', 'show', transactionId)).stdout).toContain('transaction');
+  await succeeds('lag');
+  await succeeds('unknown', 'list');
+  await succeeds('topics', 'check');
+  await succeeds('dead-letters', 'list');
+  await succeeds('dead-letters', 'show', `${letter?.partition ?? ''}/${letter?.offset ?? ''}`);
+  const redrive = ['dead-letters', 'redrive', '--reason', 'UNREADABLE', '--key-suffix=-again', '--yes'];
+  const redriven = await runCli(environment(), '--output', 'json', ...redrive);
+  const published = redriven.documents.filter(({ status }) => status === 'published').map(({ key }) => key);
+  expect({ stderr: redriven.stderr, published }).toMatchObject({
+    published: expect.arrayContaining(COMMAND_TYPES.map((type) => `buried-${type}-again`)) as string[],
+  });
+  await succeeds('resolve', 'decided', '--decision', 'NOT_EXECUTED', '--reason', 'not in the statement', '--yes');
+  await succeeds('doctor', '--rights', '--role', 'operator');
+  expect((await runCli(environment(), 'doctor')).stdout).not.toMatch(/^problem +(kafka|topics|group|lag) /m);
+  await eachIsNeeded(rightsOfRoles('operator'));
+});
+
+test('a publisher, and a subscriber who awaits', async () => {
+  await having(rightsOfRoles('publisher'));
+  const read = readSomeSettings(environment(), CLIENT_SETTING_NAMES);
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  const publisher = await PaymentCommandPublisher.connect(read.config);
+  await publisher.publish('transfer-in', 'a', transferInOf('a'));
+  await publisher.publish('create-quote', 'b', createQuoteOf('b'));
+  await publisher.publish('execute-quote', 'c', { quoteId: 'Quote:none', transactionId: 'Transaction:none' });
+  await publisher.publish('reject-transaction', 'd', { transactionId: 'Transaction:none', reason: 'none' });
+  await publisher.publish('simulate-uma-receive', 'e', {
+    senderUmaAddress: '$a@x.test',
+    receivingCurrencyCode: 'USD',
+    receivingCurrencyAmount: 100n,
+    customerId: 'Customer:e-x',
+  });
+  await publisher.close();
+  await succeeds('publish', 'transfer-in', '--key', 'unawaited', '--value', TRANSFER);
+  await eachIsNeeded(rightsOfRoles('publisher'));
+
+  await having(rightsOfRoles('publisher', 'subscriber'));
+  await asked.forget();
+  await succeeds('publish', 'transfer-in', '--key', 'awaited', '--value', TRANSFER, '--await');
+  await succeeds('status');
+  await eachIsNeeded(rightsOfRoles('subscriber'));
+});
+
+test('a mirror', async () => {
+  await having(rightsOfRoles('mirror'));
+  const mirror = startCli(environment(), 'mirror');
+  await mirror.seen('copying');
+  await eachIsNeeded(rightsOfRoles('mirror'));
+  mirror.interrupt();
+  expect(await mirror.ended).toMatchObject({ code: 0 });
+});
+
+test('one who sets up', async () => {
+  const TOPIC_PREFIX = `${stack.environment['TOPIC_PREFIX'] ?? ''}-other`;
+  const rights = rightsOf('set-up', { TOPIC_PREFIX, KAFKA_GROUP_ID: 'none', SANDBOX_COMMANDS: true });
+  await having(rights);
+  const settings = { ...secured.environment('scram'), TOPIC_PREFIX, LANES: '1' };
+  expect(await runCli(settings, 'topics', 'create')).toMatchObject({ code: 0, stderr: '' });
+  expect(await runCli(settings, 'topics', 'check')).toMatchObject({ code: 0 });
+  await eachIsNeeded(rights);
+});
