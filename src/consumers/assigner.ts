@@ -3,6 +3,7 @@
  * lane stays where it was when it can, for each move costs a restore.
  */
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
+import { memberNote } from './member-address.ts';
 
 const { AssignerProtocol } = kafkajs;
 const ASSIGNER_NAME = 'payment-lanes';
@@ -43,8 +44,15 @@ export function assignLanes(members: readonly LaneMember[], laneCount: number): 
   return new Map(sorted.map((member) => [member.memberId, member.kept.sort((left, right) => left - right)]));
 }
 
-/** The kafkajs assigner. `ownLanes` is asked at each join; only the lane list travels, so that a join never causes another. */
-export function laneAssigner(laneCount: number, ownLanes: () => readonly number[]): PartitionAssigner {
+/**
+ * The kafkajs assigner. `ownLanes` and `address` are asked at each join; only the lane list and an address that stays the same
+ * travel, so that a join never causes another.
+ */
+export function laneAssigner(
+  laneCount: number,
+  ownLanes: () => readonly number[],
+  address: () => string | null,
+): PartitionAssigner {
   return (): Assigner => ({
     name: ASSIGNER_NAME,
     version: ASSIGNER_VERSION,
@@ -53,7 +61,7 @@ export function laneAssigner(laneCount: number, ownLanes: () => readonly number[
       metadata: AssignerProtocol.MemberMetadata.encode({
         version: ASSIGNER_VERSION,
         topics,
-        userData: Buffer.from(JSON.stringify(ownLanes())),
+        userData: memberNote(ownLanes(), address()),
       }),
     }),
     assign: async ({ members, topics }) => {

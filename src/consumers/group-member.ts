@@ -53,6 +53,8 @@ export interface MemberOptions {
   readonly clientId: string;
   readonly topics: readonly string[];
   readonly laneCount: number;
+  /** Where its HTTP endpoints are, asked at each join; none is told where it is left out or null. */
+  readonly address?: () => string | null;
   readonly sessionTimeoutMs: number;
   readonly heartbeatIntervalMs: number;
   readonly clock: Clock;
@@ -88,7 +90,7 @@ export class GroupMember {
       log: options.log,
     }).consumer({
       groupId: options.groupId,
-      partitionAssigners: [laneAssigner(options.laneCount, () => this.#lanes)],
+      partitionAssigners: [laneAssigner(options.laneCount, () => this.#lanes, options.address ?? (() => null))],
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: options.heartbeatIntervalMs,
       rebalanceTimeout: REBALANCE_TIMEOUT_MS,

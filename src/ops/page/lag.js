@@ -1,8 +1,8 @@
 /** What waits in Kafka, why, and whether it becomes more. Pure. */
-import { CAUSES, count, duration } from './words.js';
+import { CAUSES, count, duration, inWords } from './words.js';
 
-/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
-/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {import('../group/group-state.ts').GroupState} GroupState */
+/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {{ cause: string, messages: number }} CauseShare */
 
 const TREND_MS = 60_000;
@@ -13,7 +13,7 @@ const LATELY_MS = 20_000;
 
 /**
  * Commands waiting in Kafka by cause, largest first.
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {string | null} command null: all
  * @returns {CauseShare[]}
  */
@@ -31,14 +31,15 @@ export function waitingByCause(state, command) {
 }
 
 /**
- * Whether Kafka has said of every input how much waits.
- * @param {ProcessorState} state
+ * Whether it is known of every input of every lane how much waits.
+ * @param {GroupState} state
  * @param {string | null} command null: all
  */
 export function isLagKnown(state, command) {
   const inputs = state.lanes.flatMap((lane) => lane.inputs).filter((input) => input.command !== null);
   const asked = inputs.filter((input) => command === null || input.command === command);
-  return asked.length > 0 && asked.every((input) => input.lagMessages !== null);
+  const isWhole = state.untoldLanes.length === 0 && asked.length > 0;
+  return isWhole && asked.every((input) => input.lagMessages !== null);
 }
 
 /** @param {readonly CauseShare[]} shares */
@@ -48,11 +49,11 @@ export function causesInWords(shares) {
 
 /** @param {string} cause */
 export function causeInWords(cause) {
-  return Object.entries(CAUSES).find(([known]) => known === cause)?.[1] ?? cause;
+  return inWords(CAUSES, cause);
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {number | null} seconds
  */
 export function oldestUnanswered(state) {
@@ -108,7 +109,7 @@ function msBetween(earlier, later) {
 
 /**
  * @param {readonly Sample[]} samples
- * @param {ProcessorState} state
+ * @param {GroupState} state
  */
 export function lastMinute(samples, state) {
   return samples.filter((sample) => Date.parse(state.at) - Date.parse(sample.at) < 60_000);
