@@ -80,7 +80,7 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
     isStarting: told.every((figures) => isStarting(figures)),
     reasons: reasonsOf(heard),
     members: groupMembers(members, nowMs),
-    isGroupKnown: own.members.some(({ standing }) => standing !== 'unknown'),
+    isGroupKnown: own.members.some(({ standing }) => standing === 'member'),
     lanesConfigured: own.lanesConfigured,
     lanes,
     untoldLanes: untoldLanes(lanes, own, members),
