@@ -27,6 +27,8 @@ export class ShownProcessor extends FakeProcessor {
   readonly errors: unknown[] = [];
   /** Of each lane of the dead-letter topic. */
   deadLettersEnd = 0n;
+  /** By lane, where the group stands by what it committed, of all command topics. */
+  readonly groupOffsets = new Map(Array.from({ length: LANES }, (_, lane) => [lane, END]));
   readonly #reader = new StateReader(this.sources());
   readonly #history = new History({
     activity: this.activity,
@@ -44,6 +46,11 @@ export class ShownProcessor extends FakeProcessor {
       const high = topic === TOPICS.deadLetters ? this.deadLettersEnd : END;
       return new Map(Array.from({ length: LANES }, (_, lane) => [lane, { low: 0n, high }]));
     };
+  }
+
+  override sources() {
+    const sources = super.sources();
+    return { ...sources, lanes: { ...sources.lanes, committedOffsets: async () => this.groupOffsets } };
   }
 
   /** All lanes open, nothing waiting. */

@@ -16,6 +16,13 @@ import { activityOf, breakersOf, oldestOf, serviceOf, sum, unfinishedOf, type Gr
 
 export type GroupLane = MemberFigures['lanes'][number] & { readonly process: string };
 
+export interface UntoldLane {
+  readonly lane: number;
+  readonly process: string | null;
+  /** Commands in Kafka, by the offsets of the group; null while Kafka has not said. */
+  readonly waiting: readonly { readonly command: string; readonly messages: number }[] | null;
+}
+
 export interface GroupReason {
   readonly reason: string;
   readonly processes: readonly string[];
@@ -40,7 +47,7 @@ export interface GroupState {
   /** Ascending; of members that are heard. */
   readonly lanes: readonly GroupLane[];
   /** Lanes of which nobody that is heard tells, with whom they belong to as far as is known. */
-  readonly untoldLanes: readonly { readonly lane: number; readonly process: string | null }[];
+  readonly untoldLanes: readonly UntoldLane[];
   readonly service: ReturnType<typeof serviceOf>;
   readonly operations: ReturnType<typeof breakersOf>;
   readonly unfinished: ReturnType<typeof unfinishedOf>;
@@ -126,7 +133,8 @@ function untoldLanes(
   return missing.map((lane) => {
     const assigned = members.find((member) => member.standing === 'member' && member.assigned.includes(lane));
     const owner = members.find((member) => member.owned.includes(lane));
-    return { lane, process: (assigned ?? owner)?.process ?? null };
+    const waiting = own.waitingElsewhere?.filter((each) => each.lane === lane) ?? null;
+    return { lane, process: (assigned ?? owner)?.process ?? null, waiting };
   });
 }
 

@@ -5,6 +5,8 @@ import { CAUSES, count, duration, inWords } from './words.js';
 /** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {{ cause: string, messages: number }} CauseShare */
 
+/** Why it waits is not known: by Kafka's offsets alone. */
+const NOT_TOLD = 'not-told';
 const TREND_MS = 60_000;
 /** Less time than this says nothing of where it goes. */
 const TREND_MS_MIN = 15_000;
@@ -25,6 +27,10 @@ export function waitingByCause(state, command) {
     if (input.cause === null || input.lagMessages === null) continue;
     causes.set(input.cause, (causes.get(input.cause) ?? 0) + input.lagMessages);
   }
+  for (const waiting of state.untoldLanes.flatMap((lane) => lane.waiting ?? [])) {
+    if (command !== null && waiting.command !== command) continue;
+    causes.set(NOT_TOLD, (causes.get(NOT_TOLD) ?? 0) + waiting.messages);
+  }
   return [...causes]
     .map(([cause, messages]) => ({ cause, messages }))
     .sort((left, right) => right.messages - left.messages);
@@ -38,7 +44,7 @@ export function waitingByCause(state, command) {
 export function isLagKnown(state, command) {
   const inputs = state.lanes.flatMap((lane) => lane.inputs).filter((input) => input.command !== null);
   const asked = inputs.filter((input) => command === null || input.command === command);
-  const isWhole = state.untoldLanes.length === 0 && asked.length > 0;
+  const isWhole = state.untoldLanes.every(({ waiting }) => waiting !== null) && asked.length > 0;
   return isWhole && asked.every((input) => input.lagMessages !== null);
 }
 
@@ -49,7 +55,7 @@ export function causesInWords(shares) {
 
 /** @param {string} cause */
 export function causeInWords(cause) {
-  return inWords(CAUSES, cause);
+  return inWords({ ...CAUSES, [NOT_TOLD]: 'no member that is heard has the lane' }, cause);
 }
 
 /**

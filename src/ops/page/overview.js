@@ -146,7 +146,7 @@ function figuresOf(state, samples) {
   return [
     {
       name: 'Oldest without a result',
-      value: oldest === null ? (isKnown ? 'none' : 'not known') : duration(oldest),
+      value: oldestInWords(oldest, isKnown && state.untoldLanes.length === 0),
       note: 'in Kafka or admitted',
       ...marked(oldest !== null && oldest >= 60, 'warning'),
     },
@@ -189,6 +189,15 @@ function figuresOf(state, samples) {
   ];
 }
 
+/**
+ * @param {number | null} oldest
+ * @param {boolean} isWhole every lane is told of
+ */
+function oldestInWords(oldest, isWhole) {
+  if (oldest === null) return isWhole ? 'none' : 'not known';
+  return isWhole ? duration(oldest) : `${duration(oldest)} or more`;
+}
+
 /** Those of others, and from before the start, are on the topic. @param {GroupState} state */
 function lettersNote({ deadLetterRecords }) {
   if (deadLetterRecords === null) return 'since the members started; of the topic it is not known';
@@ -202,8 +211,7 @@ function lettersNote({ deadLetterRecords }) {
  * @param {boolean} isKnown
  */
 function lagNote({ lanes, untoldLanes }, isKnown) {
-  if (lanes.length === 0) return 'no lane is told of';
-  if (untoldLanes.length > 0) return `nothing told of ${counted(untoldLanes.length, 'lane')}`;
+  if (lanes.length === 0 && untoldLanes.length > 0) return 'no lane is told of';
   return isKnown ? 'no lag' : 'no answer of Kafka yet';
 }
 

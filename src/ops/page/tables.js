@@ -51,7 +51,7 @@ function showCommands(state) {
         ...marked(waiting > 0, 'warning'),
       },
       {
-        text: oldest !== null ? duration(oldest) : isKnown ? 'none' : 'not known',
+        text: oldest !== null ? duration(oldest) : isKnown && state.untoldLanes.length === 0 ? 'none' : 'not known',
         isNumber: true,
         ...marked((oldest ?? 0) >= 60, 'warning'),
       },
@@ -100,18 +100,31 @@ function showLanes(state) {
   /** @type {Cell} */
   const notKnown = { text: 'not known', kind: 'quiet', isNumber: true };
   /** @type {{ lane: number, cells: Cell[] }[]} */
-  const untold = untoldLanes.map(({ lane, process }) => ({
+  const untold = untoldLanes.map(({ lane, process, waiting }) => ({
     lane,
     cells: [
       { text: String(lane) },
       { text: process ?? 'nobody', kind: 'quiet' },
       { text: 'not told', kind: 'warning' },
-      ...['unfinished', ...commands, ...OTHER_INPUTS].map(() => notKnown),
+      notKnown,
+      ...commands.map((command) => (waiting === null ? notKnown : untoldCell(waiting, command))),
+      ...OTHER_INPUTS.map(() => notKnown),
     ],
   }));
   const rows = [...told, ...untold].sort((left, right) => left.lane - right.lane).map(({ cells }) => cells);
   setText(byId('lanes-told'), lanes.length === 0 ? 'No lane is with a member that is heard.' : '');
   fillTable('lanes', ['Lane', 'Member', 'Stage', 'Unfinished', ...commands, ...OTHER_INPUTS], rows, 'None.');
+}
+
+/**
+ * @param {readonly { command: string, messages: number }[]} waiting
+ * @param {string} command
+ * @returns {Cell}
+ */
+function untoldCell(waiting, command) {
+  const messages = waiting.find((each) => each.command === command)?.messages ?? 0;
+  const title = 'by the offsets of the group';
+  return { text: count(messages), isNumber: true, title, kind: messages > 0 ? 'warning' : 'quiet' };
 }
 
 /**

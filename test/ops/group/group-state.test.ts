@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { groupState, type GroupState } from '../../../src/ops/group/group-state.ts';
 import type { KnownMember } from '../../../src/ops/group/known-member.ts';
 import { memberReport, readMemberReport, type MemberFigures } from '../../../src/ops/group/member-report.ts';
+import { StateReader } from '../../../src/ops/state-reader.ts';
+import { COMMAND_TYPES } from '../../../src/records/commands.ts';
 import type { ProcessorState } from '../../../src/ops/processor-state.ts';
 import { entry, FakeProcessor, inputStatus, laneStatus } from '../fake-processor.ts';
 import { known, stateOf } from './known.ts';
@@ -54,7 +56,7 @@ describe('the state of a group', () => {
     expect(state.lanes.map(({ lane, process }) => `${lane} ${process}`)).toEqual([
       ...['0 aaaaaaaa', '1 aaaaaaaa', '2 bbbbbbbb', '3 bbbbbbbb', '4 bbbbbbbb'],
     ]);
-    expect(state.untoldLanes).toEqual([{ lane: 5, process: null }]);
+    expect(state.untoldLanes).toEqual([{ lane: 5, process: null, waiting: null }]);
     expect(state).toMatchObject({ callsUnderWay: 6, callSlots: 200, activity: { ownFailures: 2 } });
     expect(state.oldestUnansweredSeconds['transfer-in']).toBe(9);
     // The same in each member's copy of the ledger.
@@ -122,6 +124,22 @@ describe('the state of a group', () => {
     expect(group(own, [silent], nowMs).members[1]).toMatchObject({ fault: 'timed-out', standing: 'member' });
     // An answer that is a little late makes no sum jump.
     expect(group(own, [silent], Date.parse(told.at) + 5_000).callsUnderWay).toBe(6);
+  });
+
+  it('knows by the offsets of the group what waits in lanes that nobody tells of', async () => {
+    const made = processor([0, 1]);
+    const sources = made.sources();
+    const committedOffsets = async () => new Map([0, 1, 2, 3].map((lane) => [lane, 4n]));
+    made.lanes.processId = OWN;
+    const reader = new StateReader({ ...sources, lanes: { ...sources.lanes, committedOffsets } });
+    const { untoldLanes } = group(await reader.read());
+    const waiting = untoldLanes.map((each) => each.waiting?.find(({ command }) => command === 'transfer-in')?.messages);
+    // Where it has committed nothing, from the beginning.
+    expect([untoldLanes.map(({ lane }) => lane), waiting]).toEqual([
+      [2, 3, 4, 5],
+      [6, 6, 10, 10],
+    ]);
+    expect(untoldLanes[0]?.waiting).toHaveLength(COMMAND_TYPES.length);
   });
 
   it('is that of the process alone where it knows of no other, or is in no group', async () => {
