@@ -67,13 +67,13 @@ export class Timeline {
       log(level, event, fields);
       const { faultPercent, lastFault, operation, reason, stage } = fields;
       if (event === 'breaker-changed' && level === 'warn') {
-        const why = [faultPercent === null ? '' : `${String(faultPercent)} % faults`, String(lastFault ?? '')];
+        const why = [typeof faultPercent === 'number' ? `${faultPercent} % faults` : '', textOf(lastFault)];
         const evidence = why.filter((part) => part !== '').join(', last: ');
-        this.note('breaker', `opened the breaker of ${String(operation)}${evidence === '' ? '' : ` (${evidence})`}`);
+        this.note('breaker', `opened the breaker of ${textOf(operation)}${evidence === '' ? '' : ` (${evidence})`}`);
       } else if (event === 'breaker-changed' && level === 'info' && stage === 'closed') {
-        this.note('breaker', `closed the breaker of ${String(operation)} again`);
+        this.note('breaker', `closed the breaker of ${textOf(operation)} again`);
       } else if (event === 'payment-service-held') {
-        this.note('service', `holds the payment service: ${maskText(String(reason))}`);
+        this.note('service', `holds the payment service: ${maskText(textOf(reason))}`);
       } else if (event === 'payment-service-serving') {
         this.note('service', 'finds the payment service serving');
       }
@@ -92,6 +92,11 @@ export class Timeline {
       },
     };
   }
+}
+
+/** A field of a line of the log. */
+function textOf(field: unknown): string {
+  return typeof field === 'string' ? field : '';
 }
 
 /** `no lane`, `lane 3`, `lanes 0 to 3, 5`. */

@@ -56,6 +56,8 @@ describe('the address that a member tells the group', () => {
     'http://10.0.0.7:8080\r\nhost: elsewhere',
     ' http://10.0.0.7:8080',
     '//10.0.0.7:8080',
+    'http://$(reboot):8080',
+    'http://a;b:8080',
     '10.0.0.7:8080',
     'javascript:alert(1)',
     `http://${'a'.repeat(300)}:8080`,

@@ -183,8 +183,11 @@ describe('the page of a group', () => {
     const opened = await shown(url);
     await opened.page.getByText(/Member bbbbbbbb is not heard since .+: it has another HTTP_AUTH_TOKEN/).waitFor();
     await opened.page.getByText(/Member cccccccc is not heard since .+: it tells the group no address/).waitFor();
-    expect(await opened.text()).toContain('The figures above are of the 1 member that is heard.');
+    expect(await opened.text()).toContain('The figures above count 1 of them.');
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+    const command = opened.page.locator('#findings li').first().locator('code');
+    expect(await command.innerText()).toMatch(/^curl -sS http:\/\/127\.0\.0\.1:\d+\/health\/ready$/);
+    expect(await opened.text()).toMatch(/Admitted, unfinished\s+0 or more/);
     await expectNothingWide(opened);
     await opened.shoot('group-page-silent');
   });

@@ -157,7 +157,10 @@ export class GroupWatch {
   #noteOne(state: MemberState): void {
     const process = state.process ?? '';
     const known = this.#members.get(process);
-    if (state.standing === 'gone' && known !== undefined) return this.#left(known, state.owned);
+    if (state.standing === 'gone' && known !== undefined) {
+      this.#left(known, state.owned);
+      return;
+    }
     const isThere = state.standing === 'member';
     if (isThere && known === undefined && this.#hasSeenGroup) this.#timeline.saw(process, 'joined the group');
     if (isThere && known?.standing === 'gone') this.#timeline.saw(process, 'is in the group again');

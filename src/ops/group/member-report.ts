@@ -24,6 +24,8 @@ export const RELEASE = z
   .parse(JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))).version;
 
 const text = z.string().max(TEXT_CHARACTERS_MAX);
+/** Sentences, which may list a thousand lanes: more of one is not shown. */
+const sentence = z.string().transform((whole) => whole.slice(0, TEXT_CHARACTERS_MAX));
 const instant = z.iso.datetime();
 const amount = z.number().nonnegative();
 const amountOrNull = amount.nullable();
@@ -38,7 +40,7 @@ const input = z.object({
   lagMessages: amountOrNull,
   oldestSeconds: amountOrNull,
   cause: text.nullable(),
-  problem: text.nullable(),
+  problem: sentence.nullable(),
   position: text.nullable(),
   heldBackMessages: amount.catch(0),
   heldBackSeconds: amountOrNull.catch(null),
@@ -47,7 +49,7 @@ const input = z.object({
 const lane = z.object({
   lane: z.int().min(0).max(LANES_MAX),
   stage: text,
-  stoppedReason: text.nullable().catch(null),
+  stoppedReason: sentence.nullable().catch(null),
   openedAt: instant.nullable().catch(null),
   unfinished: amount,
   uncommittedSeconds: amountOrNull.catch(null),
@@ -58,10 +60,10 @@ const figures = z.object({
   at: instant,
   processId: text,
   ready: z.boolean(),
-  reasons: list(text, LIST_MAX * 10),
+  reasons: list(sentence, LIST_MAX * 10),
   lanes: list(lane, LANES_MAX),
   isGroupConfirmed: untold(z.boolean()),
-  service: untold(z.object({ state: text, reason: text.nullable(), since: instant.nullable() })),
+  service: untold(z.object({ state: text, reason: sentence.nullable(), since: instant.nullable() })),
   operations: untold(
     list(z.object({ operation: text, breaker: text, callsUnderWay: amount, allowance: amountOrNull })),
   ),
@@ -112,7 +114,7 @@ const sample = z.object({
   command95Seconds: amountOrNull,
 });
 
-const event = z.object({ number: z.int(), at: instant, kind: text, text });
+const event = z.object({ number: z.int(), at: instant, kind: text, text: sentence });
 
 const report = z.object({
   format: z.literal(REPORT_FORMAT),

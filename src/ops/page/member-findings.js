@@ -78,7 +78,10 @@ function silent({ at, members }) {
       const text = `Member ${member.process} is not heard${since}: ${inWords(MEMBER_FAULTS, member.fault ?? '')}`;
       const lanes = lastLanes(member);
       const its = lanes.length === 0 ? '' : `Of its lanes (${ranges(lanes)}) nothing is counted here. `;
-      return { text, why: `${its}${heard(member, nowMs)}`, isBad: false, step: STEPS.memberSilent };
+      const { address } = member;
+      const step =
+        address === null ? STEPS.memberSilent : { ...STEPS.memberSilent, command: `curl -sS ${address}/health/ready` };
+      return { text, why: `${its}${heard(member, nowMs)}`, isBad: false, step };
     });
 }
 

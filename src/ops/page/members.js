@@ -28,7 +28,7 @@ function inShort({ isGroupKnown, lanes, lanesConfigured, members }) {
   const owned = lanes.filter(({ stage }) => stage === 'open').length;
   const open = `${count(owned)} of ${counted(lanesConfigured, 'lane')} ${owned === 1 ? 'is' : 'are'} open.`;
   if (!isGroupKnown) return `Kafka has not said who is in the group. ${open}`;
-  const sums = `The figures above are of the ${counted(heard, 'member')} that ${heard === 1 ? 'is' : 'are'} heard.`;
+  const sums = `The figures above count ${count(heard)} of them.`;
   return `${counted(there, 'member')} in the group. ${open}${heard === there ? '' : ` ${sums}`}`;
 }
 

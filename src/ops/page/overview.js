@@ -157,7 +157,7 @@ function figuresOf(state, samples) {
     },
     {
       name: 'Admitted, unfinished',
-      value: count(unfinished),
+      value: atLeast(count(unfinished), state),
       note: `${counted(state.keysRemembered, 'key')} remembered`,
     },
     ...recentFigures(state, samples),
@@ -175,7 +175,7 @@ function figuresOf(state, samples) {
     },
     {
       name: 'In doubt',
-      value: count(doubtful),
+      value: atLeast(count(doubtful), state),
       note: doubtful === 0 ? 'nothing to settle' : `oldest ${duration(oldestDoubt)}`,
       ...marked(doubtful > 0, 'warning'),
     },
@@ -187,6 +187,15 @@ function figuresOf(state, samples) {
     },
     { name: 'Dead letters', value: count(letters), note: lettersNote(state), ...marked(letters > 0, 'warning') },
   ];
+}
+
+/**
+ * Of lanes that nobody tells of there may be more.
+ * @param {string} value
+ * @param {GroupState} state
+ */
+function atLeast(value, { lanes, untoldLanes }) {
+  return lanes.length > 0 && untoldLanes.length > 0 ? `${value} or more` : value;
 }
 
 /**

@@ -169,6 +169,11 @@ describe('a member of another release', () => {
     });
   });
 
+  it('that says more than can be shown is cut short', async () => {
+    const told = read(await stateOf(processor([1]), OTHER), ({ state }) => (state['reasons'] = ['x'.repeat(9_000)]));
+    expect(told?.reasons).toEqual(['x'.repeat(1_000)]);
+  });
+
   it('that tells more, or names that are not known here, is understood', async () => {
     const state = await stateOf(processor([1]), OTHER);
     const told = read(state, (report) => {
@@ -186,8 +191,10 @@ describe('a member of another release', () => {
     ['no lanes', ({ state }) => delete state['lanes']],
     ['no id', ({ state }) => delete state['processId']],
     ['a negative lag', ({ state }) => ((state['lanes'] as { unfinished: number }[])[0]!.unfinished = -1)],
-    ['too many lanes', ({ state }) => (state['lanes'] = Array(1_001).fill((state['lanes'] as unknown[])[0]))],
-    ['an endless reason', ({ state }) => (state['reasons'] = ['x'.repeat(1_001)])],
+    [
+      'too many lanes',
+      ({ state }) => (state['lanes'] = new Array<unknown>(1_001).fill((state['lanes'] as unknown[])[0])),
+    ],
     ['another format', (report) => Object.assign(report, { format: 2 })],
   ])('is not understood with %s', async (_what, change) => {
     expect(read(await stateOf(processor([1]), OTHER), change)).toBeNull();
