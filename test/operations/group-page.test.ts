@@ -27,8 +27,8 @@ afterEach(async () => {
 });
 
 /** A member with these lanes open. */
-function member(processId: string, lanes: readonly number[]): ShownProcessor {
-  const made = new ShownProcessor();
+function member(processId: string, lanes: readonly number[], startedMs?: number): ShownProcessor {
+  const made = new ShownProcessor(startedMs);
   made.lanes.processId = processId;
   made.lanes.assigned = lanes;
   made.lanes.keysRemembered = 48_211;
@@ -104,7 +104,10 @@ describe('the page of a group', () => {
     asked.lanes.callsRunning = 17;
     second.lanes.callsRunning = 100;
     second.timeline.note('breaker', 'opened the breaker of execute-quote (60 % faults, last: lost)');
-    second.timeline.note('decision', 'carried out: RETRY of the key with hash 0011223344556677 in lane 2, by ada');
+    second.timeline.note(
+      'decision',
+      'carried out: RETRY of the key with hash 0011223344556677 in lane 2, by <b>ada</b>',
+    );
     const opened = await shown(url);
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
@@ -125,7 +128,10 @@ describe('the page of a group', () => {
     expect(results).toContain((3 * own(asked)).toLocaleString('en'));
     const changes = await opened.page.locator('#timeline').innerText();
     expect(changes).toMatch(/bbbbbbbb\s+opened the breaker of execute-quote/);
-    expect(changes).toMatch(/bbbbbbbb\s+carried out: RETRY of the key with hash 0011223344556677 in lane 2, by ada/);
+    expect(changes).toMatch(
+      /bbbbbbbb\s+carried out: RETRY of the key with hash 0011223344556677 in lane 2, by <b>ada<\/b>/,
+    );
+    expect(await opened.page.locator('#timeline b').count()).toBe(0);
     expect(changes).toMatch(/cccccccc\s+was given lanes 4 to 5/);
     await expectNothingWide(opened);
     await opened.shoot('group-page-all');
@@ -170,6 +176,27 @@ describe('the page of a group', () => {
     for (const lane of [4, 5]) asked.setLane(lane, asked.lane());
     await opened.page.getByText('All of them are open with other members.').waitFor();
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+  });
+
+  it('a member that shut down in order, whose lanes are open elsewhere, or that was started anew: is no finding', async () => {
+    const { asked, second, third, url } = await group();
+    const opened = await shown(url);
+    third.isDraining = true;
+    await opened.page.getByText(/Draining: the process is shutting down at cccccccc/).waitFor();
+    for (const lane of [4, 5]) asked.setLane(lane, asked.lane());
+    asked.groupWith({ processor: second, lanes: [2, 3] });
+    await opened.page.getByText('is no longer in the group; had lanes 4 to 5').waitFor();
+    expect(await rowOf(opened, 'cccccccc')).toMatch(/gone since/);
+    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
+    // Killed, and started again in its place.
+    await second.stop();
+    const again = member('dddddddd-4', [2, 3], asked.nowMs + 1_000);
+    await again.serve(TOKEN);
+    asked.groupWith({ processor: again, lanes: [2, 3] });
+    await opened.page.getByText('joined the group').waitFor();
+    await opened.page.getByText('2 of 2 members heard').waitFor();
+    expect(await rowOf(opened, 'bbbbbbbb')).toMatch(/gone since/);
+    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
   });
 
   it('members that refuse, tell no address, or run another release: each is said, and counted in nothing', async () => {

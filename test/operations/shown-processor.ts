@@ -40,8 +40,8 @@ export class ShownProcessor extends FakeProcessor {
   #address: string | null = null;
   #server: HttpServer | null = null;
 
-  constructor() {
-    super();
+  constructor(startedMs?: number) {
+    super(startedMs);
     this.ends = async (topic) => {
       const high = topic === TOPICS.deadLetters ? this.deadLettersEnd : END;
       return new Map(Array.from({ length: LANES }, (_, lane) => [lane, { low: 0n, high }]));

@@ -37,7 +37,7 @@ function gone(state) {
   const told = went.filter((member) => {
     const isWaiting = member.owned.some((lane) => !isOpen.has(lane));
     const isRecent = member.goneSince !== null && nowMs - Date.parse(member.goneSince) < GONE_MS;
-    return isWaiting || (isRecent && !isReplaced(state, member));
+    return isWaiting || (isRecent && !wasEnding(member) && !isReplaced(state, member));
   });
   return told.map((member) => {
     const lanes = lastLanes(member);
@@ -54,6 +54,14 @@ function gone(state) {
 }
 
 /**
+ * Whether it was shutting down when it was heard last, as when processes are taken away.
+ * @param {Member} member
+ */
+function wasEnding({ figures }) {
+  return figures?.reasons.some((reason) => reason.startsWith('draining')) === true;
+}
+
+/**
  * Whether as many came after it as went since: a restart is no loss.
  * @param {GroupState} state
  * @param {Member} member
@@ -61,7 +69,7 @@ function gone(state) {
 function isReplaced(state, { answeredAt, goneSince }) {
   const wentMs = Date.parse(answeredAt ?? goneSince ?? '');
   const came = state.members.filter(({ figures }) => Date.parse(figures?.startedAt ?? '') >= wentMs);
-  const went = state.members.filter((other) => other.goneSince !== null && Date.parse(other.goneSince) >= wentMs);
+  const went = state.members.filter((other) => !wasEnding(other) && Date.parse(other.goneSince ?? '') >= wentMs);
   return came.filter(({ standing }) => standing !== 'gone').length >= went.length;
 }
 
