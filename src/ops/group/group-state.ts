@@ -133,8 +133,9 @@ function untoldLanes(
   return missing.map((lane) => {
     const assigned = members.find((member) => member.standing === 'member' && member.assigned.includes(lane));
     const owner = members.find((member) => member.owned.includes(lane));
+    const last = members.find((member) => member.figures?.lanes.some((told) => told.lane === lane));
     const waiting = own.waitingElsewhere?.filter((each) => each.lane === lane) ?? null;
-    return { lane, process: (assigned ?? owner)?.process ?? null, waiting };
+    return { lane, process: (assigned ?? owner ?? last)?.process ?? null, waiting };
   });
 }
 

@@ -99,8 +99,8 @@ function silent({ at, members }) {
  * @returns {MemberFinding[]}
  */
 function unowned({ isStarting, members, reasons, untoldLanes }) {
-  const named = new Set(members.filter(({ isCounted }) => !isCounted).map(({ process }) => process));
-  const lanes = untoldLanes.filter(({ process }) => process === null || !named.has(process)).map(({ lane }) => lane);
+  const named = new Set(members.filter(({ isCounted }) => !isCounted).flatMap((member) => lastLanes(member)));
+  const lanes = untoldLanes.map(({ lane }) => lane).filter((lane) => !named.has(lane));
   if (lanes.length === 0 || isStarting || reasons.length > 0) return [];
   const text = `${counted(lanes.length, 'lane is', 'lanes are')} with no member that is heard: ${ranges(lanes)}`;
   return [{ text, why: '', isBad: false, step: STEPS.lanesUntold }];

@@ -115,6 +115,7 @@ describe('the state of a group', () => {
       const state = group(own, [member], nowMs);
       expect(state).toMatchObject({ callsUnderWay: 3, callSlots: 100, unfinished: [] });
       expect(state.lanes.map(({ lane }) => lane)).toEqual([0]);
+      expect(state.untoldLanes.map(({ process }) => process)).toEqual(['bbbbbbbb', 'bbbbbbbb', null, null, null]);
       expect(state.members[1]).toMatchObject({
         ...{ process: 'bbbbbbbb', isCounted: false, answeredAt: told.at },
         figures: { lanes: [1, 2], waiting: 3, unfinished: 1, callsUnderWay: 3 },
