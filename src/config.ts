@@ -2,6 +2,7 @@
  * Settings: environment -> Config. One table says name, default, meaning and how the text is read; documentation and
  * the chart follow from it. Every problem is reported at once; nothing starts on a wrong setting (exit code 78).
  */
+import { isIPv6 } from 'node:net';
 import { COMMAND_TYPES, isCommandType, type CommandType } from './records/commands.ts';
 import { WatchedFile } from './watched-file.ts';
 
@@ -66,6 +67,20 @@ function httpUrl(value: string): string {
     throw new SettingProblem('must not hold credentials; use their own settings');
   if (url.search !== '' || url.hash !== '') throw new SettingProblem('must not have a query or fragment');
   return value.replace(/\/+$/, '');
+}
+
+/** A host, or an http or https URL of host and port alone; `none`. Bounded, for it travels to all members of the group. */
+function memberAddress(value: string): string {
+  if (value === 'none') return value;
+  if (value.length > 150) throw new SettingProblem('is longer than 150 characters');
+  if (!value.includes('//')) {
+    if (!isIPv6(value) && !/^[a-zA-Z0-9._-]+$/.test(value))
+      throw new SettingProblem('is neither a host nor an http or https URL; a port wants the URL');
+    return value;
+  }
+  const url = new URL(httpUrl(value));
+  if (url.pathname !== '/') throw new SettingProblem('must not have a path');
+  return url.origin;
 }
 
 function brokerList(value: string): string[] {
@@ -212,6 +227,11 @@ export const SETTINGS = {
   SANDBOX_COMMANDS: setting('false', 'Serve simulate-uma-receive commands.', boolean),
   HTTP_HOST: setting('127.0.0.1', 'Address of the HTTP endpoints.', text),
   HTTP_PORT: setting('8080', 'Port of the HTTP endpoints; 0 takes a free one.', integer(0, 65_535)),
+  HTTP_ADVERTISED_ADDRESS: setting(
+    '',
+    'Where other members of the group ask this one for the page: a host, or http(s)://host:port. HTTP_HOST and HTTP_PORT if not set; where HTTP_HOST is every address of the machine, its first that is no loopback. none: they do not ask it.',
+    optional(memberAddress),
+  ),
   HTTP_AUTH_TOKEN: setting('', 'Bearer token that page, state and metrics want, if set.', optionalText, true),
   LOG_LEVEL: setting(
     'info',

@@ -14,6 +14,10 @@ import { LaneSet } from './lanes/lane-set.ts';
 import { servedCommandTypes } from './lanes/lane-settings.ts';
 import { AccessWatch, isAmiss } from './ops/access-watch.ts';
 import { Activity } from './ops/activity.ts';
+import { askMember } from './ops/group/ask-member.ts';
+import { GroupWatch } from './ops/group/group-watch.ts';
+import { memberKey } from './ops/group/member-key.ts';
+import { ownAddress } from './ops/group/own-address.ts';
 import { History } from './ops/history.ts';
 import { createHttpServer } from './ops/http-server.ts';
 import { createLogger } from './ops/logging.ts';
@@ -21,6 +25,7 @@ import { createMetrics } from './ops/metrics.ts';
 import { withOutcomeLog } from './ops/outcome-log.ts';
 import { operationsRoutes } from './ops/routes.ts';
 import { StateReader } from './ops/state-reader.ts';
+import { Timeline } from './ops/timeline.ts';
 import { openTracing } from './ops/tracing.ts';
 import { RecordRegistry } from './records/registry.ts';
 import { recordOfTopic, topicNames } from './records/topics.ts';
@@ -37,6 +42,7 @@ const log = createLogger(config);
 const topics = topicNames(config.TOPIC_PREFIX);
 const metrics = createMetrics();
 const activity = new Activity(metrics, () => clock.nowMs());
+const timeline = new Timeline(() => clock.nowMs());
 const tracing = await openTracing(process.env, { config, topics, clock, log });
 
 /** Longer than a call, its commit and the hand-over may take; a process that hangs at its end is ended all the same. */
@@ -50,6 +56,7 @@ function end(exitCode: number): void {
   log.info({ event: 'ending', exitCode });
   setTimeout(() => process.exit(exitCode === 0 ? 1 : exitCode), endDeadlineMs).unref();
   history.stop();
+  group.stop();
   access.stop();
   void lanes
     .stop()
@@ -72,7 +79,7 @@ const registry = new RecordRegistry({
 const api = createPaymentApi({
   ...apiSettings(config),
   clock,
-  log: (level, event, fields) => log[level]({ event, ...fields }),
+  log: timeline.withApiLog((level, event, fields) => log[level]({ event, ...fields })),
   onCall: activity.onCall,
 });
 const lanes = new LaneSet({
@@ -81,8 +88,9 @@ const lanes = new LaneSet({
   registry,
   clock,
   log,
-  reports: withOutcomeLog(activity.reports, log),
+  reports: timeline.withReports(withOutcomeLog(activity.reports, log)),
   traces: tracing.traces,
+  address: () => address,
   // Started again, it restores what it needs; limping on, it would only hold lanes.
   onFatal: (error) => {
     log.fatal({ event: 'fatal', err: error });
@@ -108,17 +116,37 @@ const state: StateReader = new StateReader({
 });
 const history = new History({
   activity,
-  readState: () => state.read(),
-  monotonicMs: () => clock.monotonicMs(),
+  readState: async () => {
+    const read = await state.read();
+    timeline.seen(read);
+    return read;
+  },
+  clock,
   onError: (error) => log.error({ event: 'sample-failed', err: error }),
 });
+const group = new GroupWatch({
+  readState: () => state.read(),
+  samples: () => history.samples(),
+  events: () => timeline.events(),
+  ask: askMember,
+  authToken: config.HTTP_AUTH_TOKEN,
+  clock,
+  onError: (error) => log.error({ event: 'group-read-failed', err: error }),
+});
+/** Of this process's endpoints, for the other members; null until they are there. */
+let address: string | null = null;
 const http = createHttpServer({
   host: config.HTTP_HOST,
   port: config.HTTP_PORT,
   get authToken() {
     return config.HTTP_AUTH_TOKEN;
   },
-  routes: operationsRoutes({ state, metrics, history, command: (key) => lanes.command(key) }),
+  routes: operationsRoutes({
+    ...{ state, metrics, history, timeline, group },
+    command: (key) => lanes.command(key),
+    memberKey: () =>
+      config.HTTP_AUTH_TOKEN === null || address === null ? null : memberKey(config.HTTP_AUTH_TOKEN, address),
+  }),
   onError: (path, error) => log.error({ event: 'endpoint-failed', path, err: error }),
 });
 
@@ -131,11 +159,13 @@ process.on('uncaughtException', (error) => {
 
 try {
   const { port } = await http.start();
-  log.info({ event: 'listening', host: config.HTTP_HOST, port });
+  address = ownAddress(config, port);
+  log.info({ event: 'listening', host: config.HTTP_HOST, port, advertised: address });
   await checkSurroundings(config, registry, topics, log, isEndingNow);
   if (!isEndingNow()) await api.start();
   if (!isEndingNow()) await lanes.start();
   if (!isEndingNow()) history.start();
+  if (!isEndingNow()) group.start();
   if (!isEndingNow()) access.start();
 } catch (error) {
   // Told to end while starting: the end runs beside it, and takes the clients away under the start's feet.

@@ -51,6 +51,9 @@ function valueSchema(name: SettingName): Schema {
   if (complaint.startsWith('is not 1 to 100 characters')) {
     return { type: 'string', pattern: '^[a-zA-Z0-9._-]{0,100}$' };
   }
+  if (complaint.startsWith('is neither a host nor an http or https URL')) {
+    return { type: 'string', pattern: '^(https?://[^/\\s]+/?|[a-zA-Z0-9._:-]{1,150})?$' };
+  }
   if (complaint.startsWith('is not an ISO 8601 instant')) return { type: 'string' };
   if (/^names .*, which is not one of /.test(complaint)) return { type: 'string' };
   throw new Error(`${name}: the chart's schema does not know what to make of "${complaint}"`);

@@ -21,7 +21,7 @@ prints the command that grants what is missing. Each right is one that the role'
 it with exit code 78.
 
 Grant Read on the processor's groups to the processors alone: whoever joins \`KAFKA_GROUP_ID\` may become its leader, and decides who
-reads what. At the schema registry the processor, publishers of Avro and subscribers need reads and look-ups by
+reads what, and names the address at which the other members ask for its figures. At the schema registry the processor, publishers of Avro and subscribers need reads and look-ups by
 \`POST /subjects/<subject>\`; \`schemas register\` needs to register, and to set the compatibility of subjects.
 
 `;

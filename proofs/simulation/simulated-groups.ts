@@ -69,12 +69,15 @@ export class SimulatedGroups {
     for (const { offset, partition, topic } of offsets) group.offsets.set(`${topic}/${partition}`, BigInt(offset));
   }
 
-  members(groupId: string): { clientId: string; clientHost: string; memberAssignment: Buffer }[] {
+  members(
+    groupId: string,
+  ): { clientId: string; clientHost: string; memberAssignment: Buffer; memberMetadata: Buffer }[] {
     const { assignments, members } = this.#group(groupId);
     return [...members].map(([memberId, { request }]) => ({
       clientId: request.clientId,
       clientHost: '/simulated',
       memberAssignment: assignments.get(memberId) ?? Buffer.alloc(0),
+      memberMetadata: request.memberMetadata,
     }));
   }
 

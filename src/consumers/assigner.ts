@@ -3,18 +3,14 @@
  * lane stays where it was when it can, for each move costs a restore. One that is about to leave gets none, unless all are.
  */
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
+import { decodeMemberNote, encodeMemberNote, type MemberNote } from './member-note.ts';
 
 const { AssignerProtocol } = kafkajs;
 const ASSIGNER_NAME = 'payment-lanes';
 const ASSIGNER_VERSION = 1;
 
-export interface LaneMember {
-  readonly memberId: string;
-  /** Lanes that it has now, as it says itself. */
-  readonly lanes: readonly number[];
-  /** It serves its lanes until others have been given them, and goes then. */
-  readonly isLeaving: boolean;
-}
+/** Its lanes are those that it has now, as it says itself. */
+export type LaneMember = Pick<MemberNote, 'lanes' | 'isLeaving'> & { readonly memberId: string };
 
 /**
  * Lanes per member: as even as can be, with as few moves as that allows. The same members in any order give the same.
@@ -56,11 +52,8 @@ function sharedOut(members: readonly LaneMember[], laneCount: number): Map<strin
   return new Map(sorted.map((member) => [member.memberId, member.kept.sort((left, right) => left - right)]));
 }
 
-/** What a member tells of itself at each join. It changes with its lanes and its end alone, so that a join never causes another. */
-export type OwnState = Pick<LaneMember, 'lanes' | 'isLeaving'>;
-
-/** The kafkajs assigner. */
-export function laneAssigner(laneCount: number, own: () => OwnState): PartitionAssigner {
+/** The kafkajs assigner. `own` is asked at each join. */
+export function laneAssigner(laneCount: number, own: () => MemberNote): PartitionAssigner {
   return (): Assigner => ({
     name: ASSIGNER_NAME,
     version: ASSIGNER_VERSION,
@@ -69,12 +62,12 @@ export function laneAssigner(laneCount: number, own: () => OwnState): PartitionA
       metadata: AssignerProtocol.MemberMetadata.encode({
         version: ASSIGNER_VERSION,
         topics,
-        userData: memberNote(own()),
+        userData: encodeMemberNote(own()),
       }),
     }),
     assign: async ({ members, topics }) => {
       const lanesOf = assignLanes(
-        members.map(({ memberId, memberMetadata }) => ({ memberId, ...readNote(memberMetadata) })),
+        members.map(({ memberId, memberMetadata }) => ({ memberId, ...decodeMemberNote(memberMetadata) })),
         laneCount,
       );
       return [...lanesOf].map(([memberId, lanes]) => ({
@@ -87,24 +80,4 @@ export function laneAssigner(laneCount: number, own: () => OwnState): PartitionA
       }));
     },
   });
-}
-
-/** The lanes, and behind them what releases that know of nothing else pass over. */
-function memberNote({ isLeaving, lanes }: OwnState): Buffer {
-  return Buffer.from(JSON.stringify([...lanes, ...(isLeaving ? [{ isLeaving }] : [])]));
-}
-
-function readNote(memberMetadata: Buffer): OwnState {
-  try {
-    const userData = AssignerProtocol.MemberMetadata.decode(memberMetadata)?.userData ?? Buffer.from('[]');
-    const parts: unknown = JSON.parse(userData.toString());
-    if (!Array.isArray(parts)) return { lanes: [], isLeaving: false };
-    return {
-      lanes: parts.filter((part): part is number => Number.isInteger(part)),
-      isLeaving: parts.some((part: { isLeaving?: unknown } | null) => part?.isLeaving === true),
-    };
-  } catch {
-    // A member of another release: it has nothing that we know of.
-    return { lanes: [], isLeaving: false };
-  }
 }

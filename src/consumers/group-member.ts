@@ -14,8 +14,9 @@ import type { Clock } from '../clock.ts';
 import { disconnectWithin } from '../producers/disconnecting.ts';
 import { CONSUMER_RETRY, createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
-import { laneAssigner, type OwnState } from './assigner.ts';
+import { laneAssigner } from './assigner.ts';
 import { registerCompressionCodecs } from './compression-codecs.ts';
+import type { MemberNote } from './member-note.ts';
 
 export interface FetchedBatch {
   readonly topic: string;
@@ -54,6 +55,8 @@ export interface MemberOptions {
   readonly clientId: string;
   readonly topics: readonly string[];
   readonly laneCount: number;
+  /** Where its HTTP endpoints are, asked at each join; none is told where it is left out or null. */
+  readonly address?: () => string | null;
   readonly sessionTimeoutMs: number;
   readonly heartbeatIntervalMs: number;
   readonly clock: Clock;
@@ -210,9 +213,9 @@ export class GroupMember {
     await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
   }
 
-  #told(): OwnState {
+  #told(): MemberNote {
     this.#hasToldLeaving = this.#retired !== null;
-    return { lanes: this.#lanes, isLeaving: this.#hasToldLeaving };
+    return { lanes: this.#lanes, address: this.#options.address?.() ?? null, isLeaving: this.#hasToldLeaving };
   }
 
   #confirmed(): void {

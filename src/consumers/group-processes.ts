@@ -8,6 +8,8 @@ export interface GroupProcess {
   readonly host: string;
   /** Assigned to it, ascending. */
   readonly lanes: readonly number[];
+  /** Of its HTTP endpoints; null: it tells none, or the group is between two generations. */
+  readonly address: string | null;
 }
 
 /** Enough to tell the processes of a group apart. */
@@ -21,6 +23,6 @@ export function clientIdOf(groupId: string, processId: string): string {
   return `${groupId}-${processName(processId)}`;
 }
 
-export function groupProcess({ clientId, host, lanes }: MemberDescription): GroupProcess {
-  return { process: clientId.slice(-NAME_LENGTH), host, lanes };
+export function groupProcess({ address, clientId, host, lanes }: MemberDescription): GroupProcess {
+  return { process: clientId.slice(-NAME_LENGTH), host, lanes, address };
 }

@@ -7,6 +7,7 @@ import kafkajs, { type Admin, type GroupDescription, type Kafka } from 'kafkajs'
 import type { Clock } from '../clock.ts';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
+import { decodeMemberNote } from './member-note.ts';
 import { partitionOffsets, type PartitionOffsets } from './partition-offsets.ts';
 
 const { AssignerProtocol } = kafkajs;
@@ -37,6 +38,8 @@ export interface MemberDescription {
   readonly host: string;
   /** Ascending. */
   readonly lanes: readonly number[];
+  /** Of its HTTP endpoints; null: it tells none, or the group is between two generations. */
+  readonly address: string | null;
 }
 
 /** Of Kafka's protocol. */
@@ -182,9 +185,10 @@ function describedMember({
   clientHost,
   clientId,
   memberAssignment,
+  memberMetadata,
 }: GroupDescription['members'][number]): MemberDescription {
   // Between two generations there is none.
   const decoded = memberAssignment.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(memberAssignment);
   const lanes = [...new Set(Object.values(decoded?.assignment ?? {}).flat())].sort((left, right) => left - right);
-  return { clientId, host: clientHost.replace(/^\//, ''), lanes };
+  return { clientId, host: clientHost.replace(/^\//, ''), lanes, address: decodeMemberNote(memberMetadata).address };
 }

@@ -52,6 +52,8 @@ export interface LaneSetOptions {
   readonly traces: CommandTraces;
   /** The process must end: going on would be of no use. */
   readonly onFatal: (error: Error) => void;
+  /** Where this process's HTTP endpoints are, for the other members; left out or null: they are not told. */
+  readonly address?: () => string | null;
   /** In place of a store of its own under STATE_DIR. */
   readonly index?: LmdbLedgerIndex;
 }
@@ -152,6 +154,7 @@ export class LaneSet {
       ...consumer,
       clientId,
       topics: inputTopics,
+      address: () => options.address?.() ?? null,
       handlers: {
         assigned: (lanes, isNewMember) => this.#assign(lanes, isNewMember),
         batch: (batch) => this.#lanes[batch.lane]?.offer(batch) ?? 'not-now',

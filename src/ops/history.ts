@@ -1,16 +1,19 @@
 /**
  * The last quarter of an hour of this process, in samples: for charts, where no monitoring system is at hand.
  *
- *   start   samples every 5 s, until stop; the ring keeps the youngest
+ *   start   samples every 5 s, as those begin by the wall clock, until stop; the ring keeps the youngest
  *
  * Owns its timer. A state that cannot be read leaves a gap in the time of the samples.
  */
+import type { Clock } from '../clock.ts';
 import type { Activity, IntervalFigures } from './activity.ts';
 import type { ProcessorState } from './processor-state.ts';
 
 export const SAMPLE_INTERVAL_MS = 5_000;
 const HISTORY_MS = 15 * 60_000;
 const SAMPLES_MAX = HISTORY_MS / SAMPLE_INTERVAL_MS;
+/** A timer that fires a little early would make two samples of one interval. */
+const TIMER_MARGIN_MS = 50;
 
 export interface Sample extends IntervalFigures {
   readonly at: string;
@@ -29,8 +32,7 @@ export interface Sample extends IntervalFigures {
 export interface HistoryOptions {
   readonly activity: Pick<Activity, 'takeInterval'>;
   readonly readState: () => Promise<ProcessorState>;
-  /** Only differences of it are used. */
-  readonly monotonicMs: () => number;
+  readonly clock: Clock;
   /** A state could not be read: a bug. */
   readonly onError: (error: unknown) => void;
 }
@@ -43,18 +45,21 @@ export class History {
 
   constructor(options: HistoryOptions) {
     this.#options = options;
-    this.#sampledMs = options.monotonicMs();
+    this.#sampledMs = options.clock.monotonicMs();
   }
 
   start(): void {
-    this.#timer = setInterval(() => {
+    // At the same time in every member: their samples are put together.
+    const waitMs = SAMPLE_INTERVAL_MS - (this.#options.clock.nowMs() % SAMPLE_INTERVAL_MS) + TIMER_MARGIN_MS;
+    this.#timer = setTimeout(() => {
+      this.start();
       this.sample().catch((error: unknown) => this.#options.onError(error));
-    }, SAMPLE_INTERVAL_MS);
+    }, waitMs);
     this.#timer.unref();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
   }
 
   /** Oldest first. */
@@ -65,7 +70,7 @@ export class History {
   /** Reads the state and adds what it is now; settles as soon as the reading does. */
   async sample(): Promise<void> {
     const state = await this.#options.readState();
-    const nowMs = this.#options.monotonicMs();
+    const nowMs = this.#options.clock.monotonicMs();
     const intervalSeconds = Math.max(nowMs - this.#sampledMs, 1) / 1000;
     this.#sampledMs = nowMs;
     this.#samples.push({ ...sampleOf(state), ...this.#options.activity.takeInterval(), intervalSeconds });

@@ -43,6 +43,8 @@ export interface Route {
   readonly path: string;
   /** Whether it wants the token, if one is set. */
   readonly isProtected: boolean;
+  /** What opens this route alone, instead of the token; null: nothing does. */
+  readonly otherToken?: () => string | null;
   readonly answer: (headers: RequestHeaders) => Reply | Promise<Reply>;
 }
 
@@ -116,7 +118,7 @@ async function respond(options: HttpServerOptions, request: IncomingMessage, res
     send(request, response, jsonReply(405, { error: 'only GET and HEAD are allowed' }));
   } else if (hasBody(request)) {
     send(request, response, jsonReply(413, { error: 'requests must not have a body' }));
-  } else if (route.isProtected && !isAuthorized(request, options.authToken)) {
+  } else if (route.isProtected && !isAuthorized(request, options.authToken, route.otherToken?.() ?? null)) {
     response.setHeader('www-authenticate', 'Bearer');
     send(request, response, jsonReply(401, { error: 'this wants the header Authorization: Bearer <HTTP_AUTH_TOKEN>' }));
   } else {
@@ -162,11 +164,13 @@ function hasBody(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-function isAuthorized(request: IncomingMessage, authToken: string | null): boolean {
+function isAuthorized(request: IncomingMessage, authToken: string | null, otherToken: string | null): boolean {
   if (authToken === null) return true;
   const given = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  if (given === undefined) return false;
   // Digests have one length, so that the comparison says nothing of the token's.
-  return given !== undefined && timingSafeEqual(digest(given), digest(authToken));
+  const isToken = timingSafeEqual(digest(given), digest(authToken));
+  return isToken || (otherToken !== null && timingSafeEqual(digest(given), digest(otherToken)));
 }
 
 function digest(text: string): Buffer {

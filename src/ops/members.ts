@@ -14,6 +14,8 @@ export interface MemberState {
   readonly standing: 'member' | 'gone' | 'unknown';
   /** Where it is connected from, as Kafka sees it; null when it is no member, or not known. */
   readonly host: string | null;
+  /** Of its HTTP endpoints, as it tells the group; null: it tells none, or the group is between two generations. */
+  readonly address: string | null;
   /** Lanes that the group has given to it. */
   readonly assigned: readonly number[];
   /** Lanes that it took last. */
@@ -38,6 +40,7 @@ export function memberStates(
       isThis: process === processName(ownProcessId),
       standing: group === null ? 'unknown' : found.length > 0 ? 'member' : 'gone',
       host: found[0]?.host ?? null,
+      address: found[0]?.address ?? null,
       assigned: found.flatMap(({ lanes }) => lanes),
       owned: owned.map(({ lane }) => lane),
       since: owned.map(({ since }) => since ?? '').reduce((last, each) => (each > last ? each : last), '') || null,

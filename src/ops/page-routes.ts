@@ -21,6 +21,8 @@ const FILES = {
   '/page/elements.js': 'elements.js',
   '/page/findings.js': 'findings.js',
   '/page/lag.js': 'lag.js',
+  '/page/member-findings.js': 'member-findings.js',
+  '/page/members.js': 'members.js',
   '/page/next-steps.js': 'next-steps.js',
   '/page/overview.js': 'overview.js',
   '/page/search.js': 'search.js',

@@ -33,6 +33,12 @@ export interface DeadLetterCount {
   readonly lastAt: string;
 }
 
+export interface WaitingElsewhere {
+  readonly lane: number;
+  readonly command: CommandType;
+  readonly messages: number;
+}
+
 /** Since the start of the process. */
 export interface ActivityState {
   readonly startedAt: string;
@@ -119,6 +125,11 @@ export interface ProcessorState {
    * and marks of transactions. Null while Kafka has not said.
    */
   readonly deadLetterRecords: number | null;
+  /**
+   * Commands in Kafka in lanes that are not with this process, where there are any: by the offsets that the group has committed,
+   * which follow what is admitted by a second. Null while Kafka has not said.
+   */
+  readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
   /** What the process has done since its start. */
   readonly activity: ActivityState;
 }
@@ -141,6 +152,7 @@ export interface StateInputs {
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
   readonly deadLetterRecords: number | null;
+  readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
   readonly activity: ActivityState;
 }
 
@@ -173,6 +185,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     members: inputs.members,
     unknownResults: inputs.unknownResults,
     deadLetterRecords: inputs.deadLetterRecords,
+    waitingElsewhere: inputs.waitingElsewhere,
     activity: inputs.activity,
   };
 }

@@ -1,12 +1,16 @@
 /** What the HTTP endpoints answer. */
 import type { CommandView } from '../store/command-view.ts';
 import { commandReply } from './command-state.ts';
+import { AFTER_HEADER, MEMBER_PATH } from './group/ask-member.ts';
+import type { GroupWatch } from './group/group-watch.ts';
+import { memberReport } from './group/member-report.ts';
 import type { Readiness } from './health.ts';
 import type { History } from './history.ts';
 import { jsonReply, type Route } from './http-server.ts';
 import type { Metrics } from './metrics.ts';
 import { pageRoutes } from './page-routes.ts';
 import type { ProcessorState } from './processor-state.ts';
+import type { Timeline } from './timeline.ts';
 
 export interface RouteSources {
   readonly state: { readiness(): Readiness; read(): Promise<ProcessorState> };
@@ -14,10 +18,22 @@ export interface RouteSources {
   /** What the ledger says of a key, whoever owns its lane. */
   readonly command: (key: string) => CommandView;
   readonly history: Pick<History, 'samples'>;
+  readonly timeline: Pick<Timeline, 'events'>;
+  readonly group: Pick<GroupWatch, 'read' | 'history'>;
+  /** What other members show to be told of this one, where a token is set; null: it has told them no address. */
+  readonly memberKey: () => string | null;
 }
 
-/** Health and the empty page are for everyone; metrics, state, history and commands want the token, if one is set. */
-export function operationsRoutes({ command, history, metrics, state }: RouteSources): Route[] {
+/** Health and the empty page are for everyone; all that tells of the work wants the token, if one is set. */
+export function operationsRoutes({
+  command,
+  group,
+  history,
+  memberKey,
+  metrics,
+  state,
+  timeline,
+}: RouteSources): Route[] {
   return [
     // That it is answered at all says that the event loop turns.
     { path: '/health/live', isProtected: false, answer: () => jsonReply(200, { live: true }) },
@@ -41,6 +57,18 @@ export function operationsRoutes({ command, history, metrics, state }: RouteSour
     { path: '/api/state', isProtected: true, answer: async () => jsonReply(200, await state.read()) },
     { path: '/api/history', isProtected: true, answer: () => jsonReply(200, { samples: history.samples() }) },
     { path: '/api/command', isProtected: true, answer: (headers) => commandReply(headers, command) },
+    { path: '/api/group', isProtected: true, answer: async () => jsonReply(200, await group.read()) },
+    { path: '/api/group/history', isProtected: true, answer: () => jsonReply(200, { samples: group.history() }) },
+    {
+      path: MEMBER_PATH,
+      isProtected: true,
+      otherToken: memberKey,
+      answer: async (headers) => {
+        const own = { state: await state.read(), samples: history.samples(), events: timeline.events() };
+        const after = headers[AFTER_HEADER];
+        return jsonReply(200, memberReport(own, typeof after === 'string' ? after : null));
+      },
+    },
     ...pageRoutes(),
   ];
 }

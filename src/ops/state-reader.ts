@@ -15,7 +15,7 @@ import { heldBack, type HeldBack } from './held-back.ts';
 import { inputLag, type InputLag, type KnownOffsets } from './lag.ts';
 import { ledgerState } from './ledger-state.ts';
 import { memberStates } from './members.ts';
-import { processorState, type ProcessorState } from './processor-state.ts';
+import { processorState, type ProcessorState, type WaitingElsewhere } from './processor-state.ts';
 import { TopicEnds, type KnownTopicEnds, type OffsetSource, type TopicAnswer } from './topic-ends.ts';
 import { uncommittedSinceMs } from './uncommitted-work.ts';
 import { unknownResults } from './unknown-results.ts';
@@ -101,6 +101,7 @@ export class StateReader {
       members: memberStates(known.members, ledgerShown.owners, status.processId),
       unknownResults: unknownResults(ledger, new Set(status.lanes.keys()), nowMs),
       deadLetterRecords: recordsOf(known.topics.get(topics.deadLetters)),
+      waitingElsewhere: this.#waitingElsewhere(status, known),
       activity: activity.state(),
     });
   }
@@ -128,6 +129,21 @@ export class StateReader {
     // What another process owns by now is stale when it comes back.
     for (const name of this.#memory.keys()) if (!seen.has(name)) this.#memory.delete(name);
     return this.#memory;
+  }
+
+  #waitingElsewhere(status: LaneSetStatus, known: KnownTopicEnds): WaitingElsewhere[] | null {
+    const { commandTypes, topics } = this.#options;
+    const answers = commandTypes.map((command) => ({ command, answer: known.topics.get(topics.commands[command]) }));
+    if (answers.some(({ answer }) => answer === undefined || answer.committed === null)) return null;
+    return answers.flatMap(({ answer, command }) =>
+      [...(answer?.ends.keys() ?? [])]
+        .filter((lane) => !status.lanes.has(lane))
+        .map((lane) => ({ lane, command, offsets: offsetsOf(answer, lane) }))
+        .map(({ offsets: { endOffset, groupOffset }, ...where }) => {
+          return { ...where, messages: Number((endOffset ?? 0n) - (groupOffset ?? 0n)) };
+        })
+        .filter(({ messages }) => messages > 0),
+    );
   }
 
   #uncommittedSince(

@@ -97,7 +97,10 @@ describe.each(Object.entries(VALUE_SETS))('the chart with the value set "%s"', (
         value.startsWith('/run/secrets/payment-processor/') ? [name.replace(/_FILE$/, ''), 'a-secret'] : [name, value],
       ),
     );
-    expect(readConfig(withSecrets)).toMatchObject({ ok: true });
+    // Of this one Kubernetes has the value: the pod's address, IPv4 or IPv6.
+    for (const podIp of ['10.0.0.7', 'fd00::7']) {
+      expect(readConfig({ ...withSecrets, HTTP_ADVERTISED_ADDRESS: podIp })).toMatchObject({ ok: true });
+    }
   });
 
   it('waits for the processor to end before it is killed', async () => {
@@ -144,15 +147,46 @@ describe('the chart', () => {
   it('lets out what the settings name, and nothing else', async () => {
     const [policy] = ofKind(await render(EVERYTHING), 'NetworkPolicy');
     const egress = policy?.spec?.['egress'] as { ports: { port: number }[]; to?: unknown }[];
-    expect(egress.map(({ ports }) => ports.map(({ port }) => port))).toEqual([[53, 53], [9092], [8081], [443], [4318]]);
-    expect(egress[3]?.to).toEqual([{ ipBlock: { cidr: '203.0.113.0/24' } }]);
+    expect(egress.map(({ ports }) => ports.map(({ port }) => port))).toEqual([
+      [8080],
+      [53, 53],
+      [9092],
+      [8081],
+      [443],
+      [4318],
+    ]);
+    expect(egress[4]?.to).toEqual([{ ipBlock: { cidr: '203.0.113.0/24' } }]);
   });
 
   it('lets nobody in but whom the values name: by default the pods of its namespace', async () => {
     const ingressOf = async (change: Values) =>
       ofKind(await render(merged(LEAST, change)), 'NetworkPolicy')[0]?.spec?.['ingress'];
-    expect(await ingressOf({})).toEqual([{ from: [{ podSelector: {} }], ports: [{ port: 8080, protocol: 'TCP' }] }]);
-    expect(await ingressOf({ networkPolicy: { ingressFrom: [] } })).toEqual([]);
+    const [ownPods, named] = (await ingressOf({})) as unknown[];
+    expect(named).toEqual({ from: [{ podSelector: {} }], ports: [{ port: 8080, protocol: 'TCP' }] });
+    expect(await ingressOf({ networkPolicy: { ingressFrom: [] } })).toEqual([ownPods]);
+  });
+
+  it('lets the own pods of the processor ask each other, and no others, at the address that each tells', async () => {
+    for (const values of [LEAST, merged(EVERYTHING, { settings: { HTTP_PORT: 9000 } })]) {
+      const manifests = await render(values);
+      const [policy] = ofKind(manifests, 'NetworkPolicy');
+      const { egress, ingress, podSelector } = policy?.spec as {
+        egress: { to?: unknown[]; ports: unknown[] }[];
+        ingress: { from: unknown[]; ports: unknown[] }[];
+        podSelector: unknown;
+      };
+      const port = values === LEAST ? 8080 : 9000;
+      expect(ingress[0]).toEqual({ from: [{ podSelector }], ports: [{ port, protocol: 'TCP' }] });
+      expect(egress[0]).toEqual({ to: [{ podSelector }], ports: [{ port, protocol: 'TCP' }] });
+      const told = (await workloadOf(values)).container.env.filter(({ name }) => name === 'HTTP_ADVERTISED_ADDRESS');
+      expect(told).toEqual([
+        { name: 'HTTP_ADVERTISED_ADDRESS', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+      ]);
+    }
+    const { container } = await workloadOf(merged(LEAST, { settings: { HTTP_ADVERTISED_ADDRESS: 'none' } }));
+    expect(container.env.filter(({ name }) => name === 'HTTP_ADVERTISED_ADDRESS')).toEqual([
+      { name: 'HTTP_ADVERTISED_ADDRESS', value: 'none' },
+    ]);
   });
 
   it('takes a budget of disruptions in numbers and in shares', async () => {

@@ -112,7 +112,8 @@ describe('the page tells the state of the processor', () => {
     expect(await opened.page.locator('#findings li').count()).toBe(0);
     expect(text).toContain('17 of 100');
     expect(text).toContain('48,211 keys remembered');
-    expect(text).toContain('6 of 6 lanes are with this member');
+    expect(text).toContain('6 of 6 lanes are open.');
+    expect(text).toContain('1 of 1 member heard, by process-, up for 15 min');
     expect(text).toMatch(/12:15:00: accepted \d+(\.\d+)?, other outcomes 0?\.?\d+/);
     await expectClean(opened);
     await opened.shoot('healthy-light');
@@ -215,7 +216,7 @@ describe('the page tells the state of the processor', () => {
     const opened = await shown();
     const text = await opened.text();
     expect(text).toContain('There are records on the dead-letter topic: doctor tells which nobody redrove.');
-    expect(text).toMatch(/Dead letters, here\s+0\s+since the start; 6 records on the topic/);
+    expect(text).toMatch(/Dead letters\s+0\s+since the members started; 6 records on the topic/);
     await expectClean(opened);
   });
 
@@ -303,7 +304,7 @@ describe('the page tells the state of the processor', () => {
     expect(text).toContain('2 results are UNKNOWN and want an operator, for 2 h 5 min by now');
     expect(text).toContain('npm run cli -- unknown list');
     expect(text).toContain(
-      '3 messages have become dead letters here since the start (UNREADABLE 1, NO_KEY 2), the last 5 s ago',
+      '3 messages have become dead letters since the members started (UNREADABLE 1, NO_KEY 2), the last 5 s ago',
     );
     expect(text).toContain('npm run cli -- dead-letters list');
     for (const link of await opened.page.locator('#findings a').all()) {
@@ -322,31 +323,6 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('unknown');
   });
 
-  it('members: who has which lane, and who is gone', async () => {
-    processor = healthy();
-    const others = { processId: 'bbbbbbbb-1', lanes: [3, 4], atMs: processor.nowMs - 90_000 };
-    const gone = { processId: 'cccccccc-1', lanes: [5], atMs: processor.nowMs - 86_400_000 };
-    processor.owners([{ processId: processor.lanes.processId, lanes: [0, 1, 2], atMs: processor.nowMs }, others, gone]);
-    processor.members = async () => [
-      { process: 'process-', host: '10.0.0.7', lanes: [0, 1, 2] },
-      { process: 'bbbbbbbb', host: '10.0.0.8', lanes: [3, 4, 5] },
-    ];
-    processor.lanes.lanes = new Map([0, 1, 2].map((lane) => [lane, processor.lane()]));
-    await processor.live(3);
-    const opened = await shown();
-    const text = await opened.text();
-    expect(text).toContain('2 members in the group. 5 of 6 lanes are owned.');
-    const rowOf = async (name: string): Promise<string> =>
-      opened.page.locator('#members tbody tr', { hasText: name }).innerText();
-    expect(await rowOf('(this one)')).toMatch(
-      /^process- \(this one\)\s+in the group\s+10\.0\.0\.7\s+0 to 2\s+0 to 2\s/,
-    );
-    expect(await rowOf('bbbbbbbb')).toMatch(/in the group\s+10\.0\.0\.8\s+3 to 5\s+3 to 4\s/);
-    expect(await rowOf('cccccccc')).toMatch(/not in the group\s+none\s+5\s/);
-    await expectClean(opened);
-    await opened.shoot('members');
-  });
-
   it('commands that no reader gets, lanes that commit nothing, a ledger that is behind: each with what to do', async () => {
     processor = healthy();
     processor.owners([{ processId: processor.lanes.processId, lanes: [0, 1, 2, 3, 4, 5], atMs: processor.nowMs }]);
@@ -359,7 +335,7 @@ describe('the page tells the state of the processor', () => {
     const text = await opened.text();
     expect(text).toMatch(/72 messages of create-quote, .+, operator-decision cannot be read, for 55 s by now/);
     expect(text).toContain('1 lane has committed nothing for 55 s: 4');
-    expect(text).toContain('30,000 records of the ledger are not in the local store yet');
+    expect(text).toContain('30,000 records of the ledger are not in the local store of process- yet');
     await expectClean(opened);
     await opened.shoot('standstill');
   });
@@ -374,7 +350,7 @@ describe('the page tells the state of the processor', () => {
     expect(await opened.page.locator('#headline').innerText()).toBe('Starting');
     expect(text).toMatch(/Waiting in Kafka\s+not known/);
     expect(text).toContain('No samples yet.');
-    expect(text).toContain('No lanes: the group has handed out none to this process.');
+    expect(text).toContain('No lane is with a member that is heard.');
     await expectClean(opened);
     await opened.shoot('starting');
   });
@@ -458,10 +434,6 @@ describe('the page is for everyone', () => {
     await page.keyboard.press('Enter');
     expect(await page.locator(':focus').getAttribute('id')).toBe('content');
     await page.keyboard.press('Tab');
-    expect(await page.locator(':focus').getAttribute('id')).toBe('search-key');
-    await page.keyboard.press('Tab');
-    expect(await page.locator(':focus').innerText()).toBe('Look it up');
-    await page.keyboard.press('Tab');
     expect(await page.locator(':focus').getAttribute('aria-labelledby')).toBe('commands-title');
     await page.keyboard.press('Tab');
     const chart = page.locator(':focus');
@@ -470,7 +442,11 @@ describe('the page is for everyone', () => {
     await page.keyboard.press('ArrowLeft');
     expect(await chart.getAttribute('aria-valuetext')).toContain('12:14:55');
     for (let count = 0; count < 4; count += 1) await page.keyboard.press('Tab');
-    expect(await page.locator(':focus').getAttribute('aria-labelledby')).toBe('lanes-title');
+    expect(await page.locator(':focus').getAttribute('aria-labelledby')).toBe('members-title');
+    await page.getByRole('link', { name: 'Find one command' }).focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').innerText()).toBe('Look it up');
   });
 
   it('has headings for the columns and rows of every table, and a name for every part', async () => {

@@ -1,13 +1,20 @@
-/** A processor for the page to show: real endpoints, state and history over lanes and a payment API that a test sets. */
+/**
+ * A processor for the page to show: real endpoints, state, history and members over lanes and a payment API that a test sets.
+ */
 import type { Outcome } from '../../src/records/commands.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import type { CommandResult } from '../../src/records/types.ts';
 import type { DeadLetterReason } from '../../src/producers/dead-letters.ts';
+import { processName } from '../../src/consumers/group-processes.ts';
+import { askMember } from '../../src/ops/group/ask-member.ts';
+import { GroupWatch } from '../../src/ops/group/group-watch.ts';
+import { memberKey } from '../../src/ops/group/member-key.ts';
 import { History, SAMPLE_INTERVAL_MS } from '../../src/ops/history.ts';
 import { createHttpServer, type HttpServer } from '../../src/ops/http-server.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { operationsRoutes } from '../../src/ops/routes.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
+import { Timeline } from '../../src/ops/timeline.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import type { LedgerLaneStatus } from '../../src/store/ledger-view.ts';
 import type { InputStatus, LaneStatus } from '../../src/lanes/lane-status.ts';
@@ -20,21 +27,30 @@ export class ShownProcessor extends FakeProcessor {
   readonly errors: unknown[] = [];
   /** Of each lane of the dead-letter topic. */
   deadLettersEnd = 0n;
+  /** By lane, where the group stands by what it committed, of all command topics. */
+  readonly groupOffsets = new Map(Array.from({ length: LANES }, (_, lane) => [lane, END]));
   readonly #reader = new StateReader(this.sources());
   readonly #history = new History({
     activity: this.activity,
     readState: () => this.#reader.read(),
-    monotonicMs: () => this.nowMs,
+    clock: this.clock,
     onError: (error) => this.errors.push(error),
   });
+  readonly timeline = new Timeline(() => this.nowMs);
+  #address: string | null = null;
   #server: HttpServer | null = null;
 
-  constructor() {
-    super();
+  constructor(startedMs?: number) {
+    super(startedMs);
     this.ends = async (topic) => {
       const high = topic === TOPICS.deadLetters ? this.deadLettersEnd : END;
       return new Map(Array.from({ length: LANES }, (_, lane) => [lane, { low: 0n, high }]));
     };
+  }
+
+  override sources() {
+    const sources = super.sources();
+    return { ...sources, lanes: { ...sources.lanes, committedOffsets: async () => this.groupOffsets } };
   }
 
   /** All lanes open, nothing waiting. */
@@ -107,11 +123,38 @@ export class ShownProcessor extends FakeProcessor {
       this.nowMs += SAMPLE_INTERVAL_MS;
       each(index);
       await this.#history.sample();
+      this.timeline.seen(await this.#reader.read());
     }
+  }
+
+  /** Kafka's group has these beside this one. */
+  groupWith(...others: readonly { readonly processor: ShownProcessor; readonly lanes: readonly number[] }[]): void {
+    // What Kafka said is taken for two seconds.
+    this.nowMs += 2_500;
+    const memberOf = (processor: ShownProcessor, lanes: readonly number[]) => ({
+      process: processName(processor.lanes.processId),
+      host: '10.0.0.7',
+      lanes,
+      address: processor.#address,
+    });
+    this.members = async () => [
+      memberOf(this, [...this.lanes.lanes.keys()]),
+      ...others.map(({ lanes, processor }) => memberOf(processor, lanes)),
+    ];
   }
 
   /** @returns the page's address */
   async serve(authToken: string | null = null, port = 0): Promise<string> {
+    const group = new GroupWatch({
+      readState: () => this.#reader.read(),
+      samples: () => this.#history.samples(),
+      events: () => this.timeline.events(),
+      ask: askMember,
+      authToken,
+      // Pauses between two questions pass, whatever time it is.
+      clock: { nowMs: () => this.nowMs, monotonicMs: () => performance.now() },
+      onError: (error) => this.errors.push(error),
+    });
     this.#server = createHttpServer({
       host: '127.0.0.1',
       port,
@@ -120,11 +163,15 @@ export class ShownProcessor extends FakeProcessor {
         state: this.#reader,
         metrics: createMetrics(),
         history: this.#history,
+        timeline: this.timeline,
+        group,
         command: (key) => this.command(key),
+        memberKey: () => (authToken === null || this.#address === null ? null : memberKey(authToken, this.#address)),
       }),
       onError: (_path, error) => this.errors.push(error),
     });
-    return `http://127.0.0.1:${(await this.#server.start()).port}/`;
+    this.#address = `http://127.0.0.1:${(await this.#server.start()).port}`;
+    return `${this.#address}/`;
   }
 
   async stop(): Promise<void> {

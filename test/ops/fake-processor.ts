@@ -19,7 +19,7 @@ export const SECRET_KEY = 'order-of-jane-doe-4711';
 type Changeable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
 export class FakeProcessor {
-  nowMs = Date.parse('2026-03-01T12:00:00Z');
+  nowMs: number;
   isDraining = false;
   lanes: Changeable<LaneSetStatus> = {
     processId: 'process-1',
@@ -41,8 +41,14 @@ export class FakeProcessor {
   ends: (topic: string) => Promise<Map<number, PartitionOffsets>> = async () => new Map([[0, { low: 0n, high: 0n }]]);
   endsAsked = 0;
 
-  readonly activity = new Activity(createMetrics(), () => this.nowMs);
+  readonly activity: Activity;
   readonly clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
+
+  /** @param startedMs when the process began */
+  constructor(startedMs = Date.parse('2026-03-01T12:00:00Z')) {
+    this.nowMs = startedMs;
+    this.activity = new Activity(createMetrics(), () => this.nowMs);
+  }
 
   /** As the routes want it. */
   command(key: string): CommandView {

@@ -11,7 +11,7 @@ class Remembering extends FakeProcessor {
   readonly history = new History({
     activity: this.activity,
     readState: () => this.reader.read(),
-    monotonicMs: () => this.nowMs,
+    clock: this.clock,
     onError: (error) => expect.fail(String(error)),
   });
 

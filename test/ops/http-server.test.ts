@@ -1,12 +1,14 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHttpServer, type HttpServer, type Route } from '../../src/ops/http-server.ts';
+import { GroupWatch } from '../../src/ops/group/group-watch.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { operationsRoutes } from '../../src/ops/routes.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import { entry, FakeProcessor, inputStatus, laneStatus, SECRET_KEY, TOPICS } from './fake-processor.ts';
 
 const TOKEN = 'a-token-of-the-test';
+const MEMBER_KEY = 'a-key-of-the-test';
 const running: HttpServer[] = [];
 
 afterEach(async () => {
@@ -31,10 +33,15 @@ async function serve(
 }
 
 function routesOf(processor: FakeProcessor): Route[] {
+  const state = new StateReader(processor.sources());
+  const none = { samples: () => [], events: () => [] };
   return operationsRoutes({
-    state: new StateReader(processor.sources()),
-    metrics: createMetrics(),
-    history: { samples: () => [] },
+    ...{ state, metrics: createMetrics(), history: none, timeline: none, memberKey: () => MEMBER_KEY },
+    group: new GroupWatch({
+      ...{ ...none, readState: () => state.read(), authToken: TOKEN, clock: processor.clock },
+      ask: async () => ({ kind: 'fault', fault: 'unreachable' }),
+      onError: (error) => expect.fail(String(error)),
+    }),
     command: (key) => processor.command(key),
   });
 }

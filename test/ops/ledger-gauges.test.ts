@@ -148,22 +148,31 @@ describe('the processes of the group', () => {
       ledgerLane(3),
     ];
     processor.members = async () => [
-      { process: 'bbbbbbbb', host: '10.0.0.2', lanes: [1, 2] },
-      { process: 'aaaaaaaa', host: '10.0.0.1', lanes: [0, 3] },
+      { process: 'bbbbbbbb', host: '10.0.0.2', lanes: [1, 2], address: null },
+      { process: 'aaaaaaaa', host: '10.0.0.1', lanes: [0, 3], address: 'http://10.0.0.1:8080' },
     ];
     const { members } = await new StateReader(processor.sources()).read();
     expect(members).toEqual([
       {
-        ...{ process: 'aaaaaaaa', isThis: true, standing: 'member', host: '10.0.0.1' },
+        ...{ process: 'aaaaaaaa', isThis: true, standing: 'member', host: '10.0.0.1', address: 'http://10.0.0.1:8080' },
         ...{ assigned: [0, 3], owned: [0], since: '1970-01-01T00:00:01.000Z' },
       },
       {
-        ...{ process: 'bbbbbbbb', isThis: false, standing: 'member', host: '10.0.0.2' },
+        ...{ process: 'bbbbbbbb', isThis: false, standing: 'member', host: '10.0.0.2', address: null },
         ...{ assigned: [1, 2], owned: [1], since: '1970-01-01T00:00:02.000Z' },
       },
-      { process: null, isThis: false, standing: 'gone', host: null, assigned: [], owned: [3], since: null },
       {
-        ...{ process: 'cccccccc', isThis: false, standing: 'gone', host: null },
+        process: null,
+        isThis: false,
+        standing: 'gone',
+        host: null,
+        address: null,
+        assigned: [],
+        owned: [3],
+        since: null,
+      },
+      {
+        ...{ process: 'cccccccc', isThis: false, standing: 'gone', host: null, address: null },
         ...{ assigned: [], owned: [2], since: '1970-01-01T00:00:03.000Z' },
       },
     ]);

@@ -106,6 +106,8 @@ test('what was planted in settings, commands and answers is nowhere in logs, met
     metrics: await processor.metrics(),
     readiness: JSON.stringify(await processor.readiness()),
     state: await (await fetch(`${processor.httpUrl}/api/state`)).text(),
+    group: await (await fetch(`${processor.httpUrl}/api/group`)).text(),
+    member: await (await fetch(`${processor.httpUrl}/api/member`)).text(),
   };
   await processor.stop();
   const everything = { log: processor.lines.join('\n'), spans: collector.bodies.join('\n'), ...seen };

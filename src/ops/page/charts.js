@@ -3,9 +3,9 @@
  * arrow keys; what is read is told in words below it.
  */
 import { drawn, element, setText } from './elements.js';
-import { timeOfDay } from './words.js';
+import { counted, timeOfDay } from './words.js';
 
-/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {{ name: string, valueOf: (sample: Sample) => number | null }} Series */
 /**
  * @typedef {object} ChartKind
@@ -29,6 +29,8 @@ export class Chart {
   /** @type {readonly Sample[]} */
   #samples = [];
   #nowMs = 0;
+  /** Members whose samples a point is made of, at the most. */
+  #membersMost = 0;
   /** The sample that is read; null: the youngest. @type {number | null} */
   #readIndex = null;
   #plot = element('div', { className: 'plot' });
@@ -62,6 +64,7 @@ export class Chart {
   show(samples, nowMs) {
     this.#samples = samples.filter((sample) => Date.parse(sample.at) >= nowMs - SPAN_MS);
     this.#nowMs = nowMs;
+    this.#membersMost = Math.max(0, ...this.#samples.map(({ members }) => members));
     this.#draw();
   }
 
@@ -114,7 +117,8 @@ export class Chart {
       const value = series.valueOf(sample);
       return `${series.name} ${value === null ? 'none' : this.#kind.format(value)}`;
     });
-    return `${timeOfDay(new Date(sample.at))}: ${values.join(', ')}`;
+    const of = sample.members === this.#membersMost ? '' : ` (of ${counted(sample.members, 'member')})`;
+    return `${timeOfDay(new Date(sample.at))}: ${values.join(', ')}${of}`;
   }
 
   /** @param {KeyboardEvent} event */

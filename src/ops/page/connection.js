@@ -1,5 +1,5 @@
 /**
- * Asks the processor for its state, again and again.
+ * Asks the processor for the state of its group, again and again.
  *
  *   asking -> answered -> (2 s) -> asking
  *   asking -> away -> (2 s, doubled up to 30 s) -> asking
@@ -9,13 +9,13 @@
  * asked.
  */
 
-/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
+/** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {import('../command-state.ts').CommandState} CommandState */
-/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {{ sinceMs: number, problem: string }} Absence */
 /**
  * @typedef {object} Listener
- * @property {(state: ProcessorState, samples: readonly Sample[]) => void} answered
+ * @property {(state: GroupState, samples: readonly Sample[]) => void} answered
  * @property {(absence: Absence) => void} away
  * @property {(wasRefused: boolean) => void} tokenWanted `wasRefused`: one was given, and it is wrong
  */
@@ -90,9 +90,9 @@ export class Connection {
   async #ask() {
     this.#isAsking = true;
     try {
-      const state = /** @type {ProcessorState} */ (await this.#get('/api/state'));
+      const state = /** @type {GroupState} */ (await this.#get('/api/group'));
       if (this.#answers % HISTORY_EVERY === 0) {
-        const history = /** @type {{ samples: readonly Sample[] }} */ (await this.#get('/api/history'));
+        const history = /** @type {{ samples: readonly Sample[] }} */ (await this.#get('/api/group/history'));
         this.#samples = history.samples;
       }
       this.#answered(state);
@@ -103,7 +103,7 @@ export class Connection {
     }
   }
 
-  /** @param {ProcessorState} state */
+  /** @param {GroupState} state */
   #answered(state) {
     this.#answers += 1;
     this.#failures = 0;

@@ -1,10 +1,12 @@
 /** What is the matter, each with why, what to do, a command to copy and its runbook. Pure. */
 import { causesInWords, lastMinute, trend, waitingByCause } from './lag.js';
+import { memberFindings } from './member-findings.js';
 import { stepOfReason, STEPS } from './next-steps.js';
-import { count, counted, duration, UNFINISHED } from './words.js';
+import { atWhom } from './service.js';
+import { count, counted, duration, inWords, UNFINISHED } from './words.js';
 
-/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
-/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {import('../group/group-state.ts').GroupState} GroupState */
+/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {import('./next-steps.js').Step} Step */
 /** @typedef {Step & { text: string, isBad: boolean }} Finding `advice` with why, where that is known */
 
@@ -27,14 +29,19 @@ const FAULTS_PERCENT = 10;
 const FAULTS_CALLS_MIN = 10;
 
 /**
- * What keeps it from its work first, then what waits for people, then the rest.
- * @param {ProcessorState} state
+ * Members that are gone, what keeps the others from their work, then what waits for people, then the rest.
+ * @param {GroupState} state
  * @param {readonly Sample[]} samples
  * @returns {Finding[]}
  */
 export function findingsOf(state, samples) {
   return [
-    ...state.reasons.map((reason) => ({ ...stepOfReason(reason), text: sentence(reason), isBad: !state.ready })),
+    ...memberFindings(state).map(({ isBad, step, text, why }) => ({ ...finding(text, step, why), isBad })),
+    ...state.reasons.map(({ isBlocking, processes, reason }) => ({
+      ...stepOfReason(reason),
+      text: `${sentence(reason)}${atWhom(state, processes)}`,
+      isBad: isBlocking,
+    })),
     ...unknown(state),
     ...behind(state, samples),
     ...callFaults(samples, state),
@@ -49,7 +56,7 @@ export function findingsOf(state, samples) {
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {readonly Sample[]} samples
  * @returns {Finding[]}
  */
@@ -68,14 +75,16 @@ function behind(state, samples) {
   return [finding(`Behind: the oldest command without a result has waited: ${waits}`, STEPS.behind, why)];
 }
 
-/** @param {ProcessorState} state */
+/** @param {GroupState} state */
 function statesInWords({ unfinished }) {
-  return unfinished.map((group) => `${count(group.count)} ${group.operation} ${UNFINISHED[group.state]}`).join('; ');
+  return unfinished
+    .map((group) => `${count(group.count)} ${group.operation} ${inWords(UNFINISHED, group.state)}`)
+    .join('; ');
 }
 
 /**
  * @param {readonly Sample[]} samples
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {Finding[]}
  */
 function callFaults(samples, state) {
@@ -89,7 +98,7 @@ function callFaults(samples, state) {
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {Finding[]}
  */
 function unknown({ unknownResults }) {
@@ -100,8 +109,8 @@ function unknown({ unknownResults }) {
 }
 
 /**
- * Of this process: whoever started since knows of none.
- * @param {ProcessorState} state
+ * Of the members that are heard: whoever started since knows of none.
+ * @param {GroupState} state
  * @returns {Finding[]}
  */
 function deadLetters({ activity, at }) {
@@ -112,20 +121,25 @@ function deadLetters({ activity, at }) {
   const last = Math.max(...recent.map(({ lastAt }) => Date.parse(lastAt)));
   const age = duration(Math.max(0, Math.round((Date.parse(at) - last) / 1000)));
   const became = counted(number, 'message has become a dead letter', 'messages have become dead letters');
-  return [finding(`${became} here since the start (${reasons}), the last ${age} ago`, STEPS.deadLetters)];
+  return [finding(`${became} since the members started (${reasons}), the last ${age} ago`, STEPS.deadLetters)];
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {Finding[]}
  */
 function ownFailures({ activity }) {
   if (activity.ownFailures === 0) return [];
-  return [finding(`Our own code failed ${counted(activity.ownFailures, 'time')} since the start`, STEPS.ownFailures)];
+  return [
+    finding(
+      `Our own code failed ${counted(activity.ownFailures, 'time')} since the members started`,
+      STEPS.ownFailures,
+    ),
+  ];
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {Finding[]}
  */
 function oldDoubt({ unfinished }) {
@@ -137,7 +151,7 @@ function oldDoubt({ unfinished }) {
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {Finding[]}
  */
 function staleEnds({ lagEndsAgeSeconds, lanes }) {
@@ -147,7 +161,7 @@ function staleEnds({ lagEndsAgeSeconds, lanes }) {
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {Finding[]}
  */
 function heldBack({ lanes }) {
@@ -163,7 +177,7 @@ function heldBack({ lanes }) {
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {Finding[]}
  */
 function standstill({ lanes }) {
@@ -177,16 +191,18 @@ function standstill({ lanes }) {
 
 /**
  * While lanes are being opened it is part of that.
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {Finding[]}
  */
-function ledgerBehind({ ledger }) {
-  const { behindRecords, restore } = ledger;
-  if (behindRecords === null || behindRecords < LEDGER_BEHIND_RECORDS) return [];
-  const what = counted(behindRecords, 'record of the ledger is', 'records of the ledger are');
-  const text = `${what} not in the local store yet`;
-  const since = restore?.isUnderWay === true ? `It was started ${duration(restore.seconds)} ago.` : '';
-  return [finding(text, STEPS.ledgerBehind, since)];
+function ledgerBehind({ members }) {
+  return members.flatMap(({ figures, isCounted, process }) => {
+    const behind = figures?.ledgerBehindRecords ?? 0;
+    if (!isCounted || behind < LEDGER_BEHIND_RECORDS) return [];
+    const what = counted(behind, 'record of the ledger is', 'records of the ledger are');
+    const restore = figures?.restoreSeconds ?? null;
+    const since = restore === null ? '' : `It was started ${duration(restore)} ago.`;
+    return [finding(`${what} not in the local store of ${process} yet`, STEPS.ledgerBehind, since)];
+  });
 }
 
 /** @param {string} text */

@@ -1,10 +1,12 @@
 /** What waits in Kafka, why, and whether it becomes more. Pure. */
-import { CAUSES, count, duration } from './words.js';
+import { CAUSES, count, duration, inWords } from './words.js';
 
-/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
-/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {import('../group/group-state.ts').GroupState} GroupState */
+/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {{ cause: string, messages: number }} CauseShare */
 
+/** Why it waits is not known: by Kafka's offsets alone. */
+const NOT_TOLD = 'not-told';
 const TREND_MS = 60_000;
 /** Less time than this says nothing of where it goes. */
 const TREND_MS_MIN = 15_000;
@@ -13,7 +15,7 @@ const LATELY_MS = 20_000;
 
 /**
  * Commands waiting in Kafka by cause, largest first.
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {string | null} command null: all
  * @returns {CauseShare[]}
  */
@@ -25,20 +27,25 @@ export function waitingByCause(state, command) {
     if (input.cause === null || input.lagMessages === null) continue;
     causes.set(input.cause, (causes.get(input.cause) ?? 0) + input.lagMessages);
   }
+  for (const waiting of state.untoldLanes.flatMap((lane) => lane.waiting ?? [])) {
+    if (command !== null && waiting.command !== command) continue;
+    causes.set(NOT_TOLD, (causes.get(NOT_TOLD) ?? 0) + waiting.messages);
+  }
   return [...causes]
     .map(([cause, messages]) => ({ cause, messages }))
     .sort((left, right) => right.messages - left.messages);
 }
 
 /**
- * Whether Kafka has said of every input how much waits.
- * @param {ProcessorState} state
+ * Whether it is known of every input of every lane how much waits.
+ * @param {GroupState} state
  * @param {string | null} command null: all
  */
 export function isLagKnown(state, command) {
   const inputs = state.lanes.flatMap((lane) => lane.inputs).filter((input) => input.command !== null);
   const asked = inputs.filter((input) => command === null || input.command === command);
-  return asked.length > 0 && asked.every((input) => input.lagMessages !== null);
+  const isWhole = state.untoldLanes.every(({ waiting }) => waiting !== null) && asked.length > 0;
+  return isWhole && asked.every((input) => input.lagMessages !== null);
 }
 
 /** @param {readonly CauseShare[]} shares */
@@ -48,11 +55,11 @@ export function causesInWords(shares) {
 
 /** @param {string} cause */
 export function causeInWords(cause) {
-  return Object.entries(CAUSES).find(([known]) => known === cause)?.[1] ?? cause;
+  return inWords({ ...CAUSES, [NOT_TOLD]: 'no member that is heard has the lane' }, cause);
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @returns {number | null} seconds
  */
 export function oldestUnanswered(state) {
@@ -108,7 +115,7 @@ function msBetween(earlier, later) {
 
 /**
  * @param {readonly Sample[]} samples
- * @param {ProcessorState} state
+ * @param {GroupState} state
  */
 export function lastMinute(samples, state) {
   return samples.filter((sample) => Date.parse(state.at) - Date.parse(sample.at) < 60_000);

@@ -1,10 +1,11 @@
 /**
- * The page: asks the processor for its state and shows it, or says since when it does not answer, or asks for the token.
+ * The page: asks a processor for the state of its group and shows it, or says since when it does not answer, or asks for the token.
  */
 import { Connection } from './connection.js';
 import { byId, clearAll, setText } from './elements.js';
 import { showAbsence, showOverview } from './overview.js';
 import { Search } from './search.js';
+import { showMembers, showTimeline } from './members.js';
 import { showTables } from './tables.js';
 import { duration, timeOfDay } from './words.js';
 
@@ -31,6 +32,8 @@ const connection = new Connection({
     forgetToken.hidden = !connection.hasToken();
     showOverview(answer, samples);
     showTables(answer);
+    showMembers(answer);
+    showTimeline(answer);
     setText(freshness, 'Live');
   },
   away: (gone) => {
@@ -70,6 +73,7 @@ tokenForm.addEventListener('submit', (event) => {
 /** Shows one of the three: the state, the form, or that none is known. @param {HTMLElement} shown */
 function reveal(shown) {
   for (const part of [state, waiting, tokenForm]) part.hidden = part !== shown;
+  byId('find').hidden = state.hidden;
 }
 
 function tellAbsence() {

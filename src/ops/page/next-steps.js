@@ -100,6 +100,18 @@ const NO_STEP = step('See the log.', null, DOCTOR);
 
 /** Of what the page finds itself. */
 export const STEPS = {
+  memberGone: step(
+    'It ended, was killed, or Kafka counted it out: see its log, and that it is started again. Nothing is lost or paid twice.',
+    'member-gone',
+    DOCTOR,
+  ),
+  memberSilent: step(
+    'Kafka still counts it in, so it may be at work: see its own page or log, and the network between the members.',
+    'member-gone',
+    DOCTOR,
+  ),
+  lanesUntold: step('A takeover passes within seconds; longer after a crash.', 'PaymentsLanesNotOpen', DOCTOR),
+  otherRelease: step('Part of an upgrade. What it does not tell is in no sum here.', 'member-gone', null),
   unknown: step(
     'Find out at the payment service whether money moved, then tell with the command line: resolve KEY.',
     'unknown-results',

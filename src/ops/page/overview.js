@@ -6,19 +6,19 @@ import { verdictOn } from './verdict.js';
 import { closedOperations, serviceInWords } from './service.js';
 import { count, counted, duration, rate } from './words.js';
 
-/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
-/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {import('../group/group-state.ts').GroupState} GroupState */
+/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {{ name: string, value: string, note: string, kind?: 'warning' | 'bad' }} Figure */
 
 const NOT_ANSWERING = 'Not answering';
 const ABSENCE_ADVICE =
-  'See whether the process runs, and its log. What it owned goes to other members within seconds; nothing is lost or paid twice.';
+  'See whether the process runs, and its log; every other member has this page of the whole group, too. What it owned goes to them within seconds; nothing is lost or paid twice.';
 
 /** @type {Chart[]} */
 let charts = [];
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {readonly Sample[]} samples
  */
 export function showOverview(state, samples) {
@@ -45,17 +45,20 @@ export function showAbsence(since) {
   byId('findings').replaceChildren(item);
 }
 
-/** @param {ProcessorState} state */
+/** @param {GroupState} state */
 function showIdentity(state) {
-  const upSeconds = (Date.parse(state.at) - Date.parse(state.activity.startedAt)) / 1000;
+  const upSeconds = (Date.parse(state.at) - Date.parse(state.startedAt)) / 1000;
+  const heard = state.members.filter(({ isCounted }) => isCounted).length;
+  const there = state.members.filter(({ standing }) => standing !== 'gone').length;
+  const up = `up for ${duration(Math.max(0, Math.round(upSeconds)))}`;
   setText(
     byId('identity'),
-    `Process ${state.processId.slice(0, 8)}, up for ${duration(Math.max(0, Math.round(upSeconds)))}`,
+    `${heard} of ${counted(Math.max(heard, there), 'member')} heard, by ${state.processId.slice(0, 8)}, ${up}`,
   );
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {readonly Sample[]} samples
  */
 function showVerdict(state, samples) {
@@ -103,7 +106,7 @@ function fillNext(next, command, runbook) {
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {readonly Sample[]} samples
  */
 function showFigures(state, samples) {
@@ -123,7 +126,7 @@ function showFigures(state, samples) {
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {readonly Sample[]} samples
  * @returns {Figure[]}
  */
@@ -143,7 +146,7 @@ function figuresOf(state, samples) {
   return [
     {
       name: 'Oldest without a result',
-      value: oldest === null ? (isKnown ? 'none' : 'not known') : duration(oldest),
+      value: oldestInWords(oldest, isKnown && state.untoldLanes.length === 0),
       note: 'in Kafka or admitted',
       ...marked(oldest !== null && oldest >= 60, 'warning'),
     },
@@ -154,7 +157,7 @@ function figuresOf(state, samples) {
     },
     {
       name: 'Admitted, unfinished',
-      value: count(unfinished),
+      value: atLeast(count(unfinished), state),
       note: `${counted(state.keysRemembered, 'key')} remembered`,
     },
     ...recentFigures(state, samples),
@@ -162,17 +165,17 @@ function figuresOf(state, samples) {
       name: 'Calls under way',
       value: `${count(state.callsUnderWay)} of ${count(state.callSlots)}`,
       note: serviceInWords(state),
-      ...marked(state.service.state === 'held' || closedOperations(state).length > 0, 'bad'),
+      ...marked(state.service?.state === 'held' || closedOperations(state).length > 0, 'bad'),
     },
     {
-      name: 'Lanes open here',
+      name: 'Lanes open',
       value: `${count(openLanes)} of ${count(state.lanesConfigured)}`,
-      note: lanesNote(openLanes, state.lanes.length),
-      ...marked(openLanes < state.lanes.length || openLanes === 0, 'warning'),
+      note: lanesNote(state, openLanes),
+      ...marked(openLanes < state.lanesConfigured, 'warning'),
     },
     {
       name: 'In doubt',
-      value: count(doubtful),
+      value: atLeast(count(doubtful), state),
       note: doubtful === 0 ? 'nothing to settle' : `oldest ${duration(oldestDoubt)}`,
       ...marked(doubtful > 0, 'warning'),
     },
@@ -182,38 +185,57 @@ function figuresOf(state, samples) {
       note: unknownResults.oldestSeconds === null ? 'in any lane' : `oldest ${duration(unknownResults.oldestSeconds)}`,
       ...marked(unknownResults.waiting > 0, 'bad'),
     },
-    { name: 'Dead letters, here', value: count(letters), note: lettersNote(state), ...marked(letters > 0, 'warning') },
+    { name: 'Dead letters', value: count(letters), note: lettersNote(state), ...marked(letters > 0, 'warning') },
   ];
 }
 
-/** Those of others, and from before the start, are on the topic. @param {ProcessorState} state */
-function lettersNote({ deadLetterRecords }) {
-  if (deadLetterRecords === null) return 'since the start; of the topic it is not known';
-  return deadLetterRecords === 0
-    ? 'since the start; none on the topic'
-    : `since the start; ${counted(deadLetterRecords, 'record')} on the topic`;
+/**
+ * Of lanes that nobody tells of there may be more.
+ * @param {string} value
+ * @param {GroupState} state
+ */
+function atLeast(value, { lanes, untoldLanes }) {
+  return lanes.length > 0 && untoldLanes.length > 0 ? `${value} or more` : value;
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {number | null} oldest
+ * @param {boolean} isWhole every lane is told of
+ */
+function oldestInWords(oldest, isWhole) {
+  if (oldest === null) return isWhole ? 'none' : 'not known';
+  return isWhole ? duration(oldest) : `${duration(oldest)} or more`;
+}
+
+/** Those of others, and from before the start, are on the topic. @param {GroupState} state */
+function lettersNote({ deadLetterRecords }) {
+  if (deadLetterRecords === null) return 'since the members started; of the topic it is not known';
+  return deadLetterRecords === 0
+    ? 'since the members started; none on the topic'
+    : `since the members started; ${counted(deadLetterRecords, 'record')} on the topic`;
+}
+
+/**
+ * @param {GroupState} state
  * @param {boolean} isKnown
  */
-function lagNote({ lanes }, isKnown) {
-  if (lanes.length === 0) return 'no lane here';
+function lagNote({ lanes, untoldLanes }, isKnown) {
+  if (lanes.length === 0 && untoldLanes.length > 0) return 'no lane is told of';
   return isKnown ? 'no lag' : 'no answer of Kafka yet';
 }
 
 /**
+ * @param {GroupState} state
  * @param {number} open
- * @param {number} handed
  */
-function lanesNote(open, handed) {
-  if (handed === 0) return 'none handed out yet';
-  return open < handed ? `of ${count(handed)} handed to it` : 'all that it was handed';
+function lanesNote({ lanes, untoldLanes }, open) {
+  if (lanes.length === 0) return 'none handed out yet';
+  if (untoldLanes.length > 0) return `nothing told of ${count(untoldLanes.length)}`;
+  return open < lanes.length ? `${count(lanes.length - open)} not open yet` : 'all of them';
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {readonly Sample[]} samples
  * @returns {Figure[]}
  */
@@ -226,13 +248,13 @@ function recentFigures(state, samples) {
     {
       name: 'Command to result, 95 %',
       value: slowest === 0 ? 'none' : duration(slowest),
-      note: 'highest of the last minute',
+      note: 'highest of any member, last minute',
     },
   ];
 }
 
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {readonly Sample[]} samples
  */
 function showCharts(state, samples) {
@@ -265,7 +287,7 @@ const CHARTS = [
     ],
   },
   {
-    title: 'Latency of payment service calls',
+    title: 'Latency of calls, highest of any member',
     format: duration,
     tops: DURATION_TOPS,
     series: [

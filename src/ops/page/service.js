@@ -1,11 +1,11 @@
-/** How the payment service does, as its calls show it. Pure. */
-import { SERVICE } from './words.js';
+/** How the payment service does, as the members' calls show it. Pure. */
+import { counted, inWords, SERVICE } from './words.js';
 
-/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
+/** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 
 /**
  * Command types that have a topic here; all while no lane is.
- * @param {ProcessorState} state
+ * @param {GroupState} state
  */
 export function servedOperations(state) {
   const served = new Set(state.lanes.flatMap((lane) => lane.inputs.map((input) => input.command)));
@@ -13,20 +13,36 @@ export function servedOperations(state) {
 }
 
 /**
- * Served operations of which no call is made for their breakers.
- * @param {ProcessorState} state
+ * Served operations of which some member makes no call for its breaker.
+ * @param {GroupState} state
  */
 export function closedOperations(state) {
-  return servedOperations(state).filter(({ breaker }) => breaker === 'open' || breaker === 'checking');
+  return servedOperations(state).filter(({ closedAt }) => closedAt.length > 0);
+}
+
+/**
+ * How many of those that are heard; empty where that is all of them.
+ * @param {GroupState} state
+ * @param {readonly string[]} processes
+ */
+export function atWhom(state, processes) {
+  const heard = state.members.filter(({ isCounted }) => isCounted).length;
+  return processes.length >= heard ? '' : ` at ${processes.join(', ')}`;
 }
 
 /**
  * A service whose every breaker is open is not "serving", whatever its last check said.
- * @param {ProcessorState} state
+ * @param {GroupState} state
  */
 export function serviceInWords(state) {
   const closed = closedOperations(state);
-  if (state.service.state !== 'serving' || closed.length === 0) return SERVICE[state.service.state];
-  if (closed.length === servedOperations(state).length) return 'the service is unreachable: every breaker is open';
-  return `the breaker is open for ${closed.map(({ operation }) => operation).join(', ')}`;
+  const name = state.service?.state ?? 'unchecked';
+  if (name !== 'serving' || closed.length === 0) return inWords(SERVICE, name);
+  const isEverywhere = closed.every(({ closedAt }) => atWhom(state, closedAt) === '');
+  if (closed.length === servedOperations(state).length && isEverywhere) {
+    return 'the service is unreachable: every breaker is open';
+  }
+  const most = Math.max(...closed.map(({ closedAt }) => closedAt.length));
+  const where = isEverywhere ? '' : `, at ${counted(most, 'member')}`;
+  return `the breaker is open for ${closed.map(({ operation }) => operation).join(', ')}${where}`;
 }

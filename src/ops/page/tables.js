@@ -1,21 +1,10 @@
 /** The lower part of the page: by command and lane, and what waits for an operator. */
 import { byId, fillTable, marked, setText } from './elements.js';
 import { causesInWords, isLagKnown, waitingByCause } from './lag.js';
-import { servedOperations } from './service.js';
-import {
-  BREAKERS,
-  count,
-  counted,
-  DEAD_LETTERS,
-  duration,
-  instantInWords,
-  MEMBER_STANDINGS,
-  ranges,
-  timeOfDay,
-  UNFINISHED,
-} from './words.js';
+import { atWhom, servedOperations } from './service.js';
+import { BREAKERS, count, DEAD_LETTERS, duration, inWords, timeOfDay, UNFINISHED } from './words.js';
 
-/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
+/** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {import('./elements.js').Cell} Cell */
 
 /** Inputs of a lane besides commands. */
@@ -35,24 +24,23 @@ const OUTCOME_IS_AMISS = {
   UNKNOWN: true,
 };
 
-/** @param {ProcessorState} state */
+/** @param {GroupState} state */
 export function showTables(state) {
   showCommands(state);
   showLanes(state);
-  showMembers(state);
   showUnknown(state);
   showUnfinished(state);
   showDeadLetters(state);
   showResults(state);
 }
 
-/** @param {ProcessorState} state */
+/** @param {GroupState} state */
 function showCommands(state) {
-  const rows = servedOperations(state).map(({ allowance, breaker, callsUnderWay, operation }) => {
+  const rows = servedOperations(state).map(({ allowance, breaker, callsUnderWay, closedAt, operation }) => {
     const shares = waitingByCause(state, operation);
     const isKnown = isLagKnown(state, operation);
     const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
-    const oldest = state.oldestUnansweredSeconds[operation];
+    const oldest = state.oldestUnansweredSeconds[operation] ?? null;
     const unfinished = state.unfinished.filter((group) => group.operation === operation);
     /** @type {Cell[]} */
     const cells = [
@@ -63,7 +51,7 @@ function showCommands(state) {
         ...marked(waiting > 0, 'warning'),
       },
       {
-        text: oldest !== null ? duration(oldest) : isKnown ? 'none' : 'not known',
+        text: oldest !== null ? duration(oldest) : isKnown && state.untoldLanes.length === 0 ? 'none' : 'not known',
         isNumber: true,
         ...marked((oldest ?? 0) >= 60, 'warning'),
       },
@@ -72,7 +60,7 @@ function showCommands(state) {
         ...marked(shares.length === 0, 'quiet'),
       },
       { text: count(unfinished.reduce((sum, group) => sum + group.count, 0)), isNumber: true },
-      { text: BREAKERS[breaker], ...marked(breaker === 'open' || breaker === 'checking', 'bad') },
+      { text: `${inWords(BREAKERS, breaker)}${breakerAt(state, closedAt)}`, ...marked(closedAt.length > 0, 'bad') },
       {
         text: allowance === null ? count(callsUnderWay) : `${count(callsUnderWay)} of ${count(allowance)}`,
         isNumber: true,
@@ -84,40 +72,63 @@ function showCommands(state) {
   fillTable('commands', headings, rows, 'No command is served.');
 }
 
-/** @param {ProcessorState} state */
+/**
+ * @param {GroupState} state
+ * @param {readonly string[]} closedAt
+ */
+function breakerAt(state, closedAt) {
+  return closedAt.length === 0 ? '' : atWhom(state, closedAt);
+}
+
+/** @param {GroupState} state */
 function showLanes(state) {
-  const { isGroupConfirmed, lanes, lanesConfigured } = state;
-  const here =
-    lanes.length === 0
-      ? 'No lane is'
-      : `${lanes.length} of ${counted(lanesConfigured, 'lane')} ${lanes.length === 1 ? 'is' : 'are'}`;
-  const others =
-    lanes.length > 0 && lanes.length < lanesConfigured
-      ? ' The others belong to the members below, each with a page of its own.'
-      : '';
-  const group = isGroupConfirmed
-    ? 'Kafka confirms the membership of the group.'
-    : 'Kafka does not confirm the membership of the group.';
-  setText(byId('membership'), `${here} with this member.${others} ${group}`);
+  const { lanes, untoldLanes } = state;
   const commands = servedOperations(state).map(({ operation }) => operation);
-  const rows = lanes.map((lane) => {
-    /** @type {Cell[]} */
-    const cells = [
+  /** @type {{ lane: number, cells: Cell[] }[]} */
+  const told = lanes.map((lane) => ({
+    lane: lane.lane,
+    cells: [
       { text: String(lane.lane) },
+      { text: lane.process },
       // Why it is stopped is among the findings.
       { text: lane.stage, ...marked(lane.stage === 'stopped', 'bad') },
       { text: count(lane.unfinished), isNumber: true },
       ...commands.map((command) => inputCell(lane.inputs.find((input) => input.command === command))),
       ...OTHER_INPUTS.map((name) => inputCell(lane.inputs.find((input) => input.name === name))),
-    ];
-    return cells;
-  });
-  const none = 'No lanes: the group has handed out none to this process.';
-  fillTable('lanes', ['Lane', 'Stage', 'Unfinished', ...commands, ...OTHER_INPUTS], rows, none);
+    ],
+  }));
+  /** @type {Cell} */
+  const notKnown = { text: 'not known', kind: 'quiet', isNumber: true };
+  /** @type {{ lane: number, cells: Cell[] }[]} */
+  const untold = untoldLanes.map(({ lane, process, waiting }) => ({
+    lane,
+    cells: [
+      { text: String(lane) },
+      { text: process ?? 'nobody', kind: 'quiet' },
+      { text: 'not told', kind: 'warning' },
+      notKnown,
+      ...commands.map((command) => (waiting === null ? notKnown : untoldCell(waiting, command))),
+      ...OTHER_INPUTS.map(() => notKnown),
+    ],
+  }));
+  const rows = [...told, ...untold].sort((left, right) => left.lane - right.lane).map(({ cells }) => cells);
+  setText(byId('lanes-told'), lanes.length === 0 ? 'No lane is with a member that is heard.' : '');
+  fillTable('lanes', ['Lane', 'Member', 'Stage', 'Unfinished', ...commands, ...OTHER_INPUTS], rows, 'None.');
 }
 
 /**
- * @param {import('../processor-state.ts').InputState | undefined} input
+ * @param {readonly { command: string, messages: number }[]} waiting
+ * @param {string} command
+ * @returns {Cell}
+ */
+function untoldCell(waiting, command) {
+  const messages = waiting.find((each) => each.command === command)?.messages ?? 0;
+  const title = 'by the offsets of the group';
+  return { text: count(messages), isNumber: true, title, kind: messages > 0 ? 'warning' : 'quiet' };
+}
+
+/**
+ * @param {GroupState['lanes'][number]['inputs'][number] | undefined} input
  * @returns {Cell}
  */
 function inputCell(input) {
@@ -130,31 +141,7 @@ function inputCell(input) {
   return { text: `${count(lagMessages)}${age}${why}`, isNumber: true, title, ...marked(why !== '', 'warning') };
 }
 
-/** @param {ProcessorState} state */
-function showMembers({ lanesConfigured, members }) {
-  const rows = members.map(({ assigned, host, isThis, owned, process, since, standing }) => {
-    const isAmiss = standing === 'gone' && owned.length > 0;
-    /** @type {Cell[]} */
-    const cells = [
-      { text: process === null ? 'nobody yet' : isThis ? `${process} (this one)` : process },
-      { text: MEMBER_STANDINGS[standing], ...marked(isAmiss, 'warning') },
-      { text: host ?? '', ...marked(host === null, 'quiet') },
-      { text: standing === 'unknown' ? 'not known' : ranges(assigned) },
-      { text: ranges(owned), ...marked(standing === 'member' && ranges(owned) !== ranges(assigned), 'warning') },
-      { text: since === null ? '' : instantInWords(new Date(since)), isNumber: true },
-    ];
-    return cells;
-  });
-  const owned = members.flatMap((member) => (member.standing === 'gone' ? [] : member.owned)).length;
-  const whole = owned < lanesConfigured ? ` ${count(owned)} of ${counted(lanesConfigured, 'lane')} are owned.` : '';
-  const known = members.some(({ standing }) => standing !== 'unknown');
-  const number = counted(members.filter(({ standing }) => standing === 'member').length, 'member');
-  setText(byId('group'), known ? `${number} in the group.${whole}` : `Kafka has not said who is in the group.${whole}`);
-  const headings = ['Member', 'Standing', 'Connected from', 'Lanes by the group', 'Lanes by the ledger', 'Last taken'];
-  fillTable('members', headings, rows, 'None is known yet.');
-}
-
-/** @param {ProcessorState} state */
+/** @param {GroupState} state */
 function showUnknown({ unknownResults }) {
   const { listed, waiting } = unknownResults;
   const rows = listed.map(({ ageSeconds, command, keyHash, lane }) => [
@@ -172,12 +159,12 @@ function showUnknown({ unknownResults }) {
   fillTable('unknown', headings, rows, 'None waits for an operator.');
 }
 
-/** @param {ProcessorState} state */
+/** @param {GroupState} state */
 function showUnfinished({ unfinished }) {
   const rows = unfinished.map(({ count: number, oldestSeconds, operation, state }) => {
     /** @type {Cell[]} */
     const cells = [
-      { text: `${state}: ${UNFINISHED[state]}`, ...marked(state === 'DOUBTFUL', 'warning') },
+      { text: `${state}: ${inWords(UNFINISHED, state)}`, ...marked(state === 'DOUBTFUL', 'warning') },
       { text: operation },
       { text: count(number), isNumber: true },
       { text: duration(oldestSeconds), isNumber: true },
@@ -187,17 +174,17 @@ function showUnfinished({ unfinished }) {
   fillTable('unfinished', ['State', 'Operation', 'Number', 'Oldest'], rows, 'None.');
 }
 
-/** @param {ProcessorState} state */
+/** @param {GroupState} state */
 function showDeadLetters({ activity }) {
   const rows = activity.deadLetters.map(({ count: number, lastAt, reason }) => [
-    { text: `${reason}: ${DEAD_LETTERS[reason]}` },
+    { text: `${reason}: ${inWords(DEAD_LETTERS, reason)}` },
     { text: count(number), isNumber: true },
     { text: timeOfDay(new Date(lastAt)), isNumber: true },
   ]);
   fillTable('letters', ['Reason', 'Number', 'Last'], rows, 'None.');
 }
 
-/** @param {ProcessorState} state */
+/** @param {GroupState} state */
 function showResults(state) {
   const { results } = state.activity;
   const rows = servedOperations(state).map(({ operation }) => {

@@ -3,27 +3,24 @@ import { findingsOf } from './findings.js';
 import { oldestUnanswered } from './lag.js';
 import { duration } from './words.js';
 
-/** @typedef {import('../processor-state.ts').ProcessorState} ProcessorState */
-/** @typedef {import('../history.ts').Sample} Sample */
+/** @typedef {import('../group/group-state.ts').GroupState} GroupState */
+/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {import('./findings.js').Finding} Finding */
 /** @typedef {{ level: 'good' | 'warning' | 'bad', headline: string, summary: string, findings: Finding[] }} Verdict */
 
-/** How long not being ready is part of a start. */
-const START_SECONDS = 60;
-
 /**
- * @param {ProcessorState} state
+ * @param {GroupState} state
  * @param {readonly Sample[]} samples
  * @returns {Verdict}
  */
 export function verdictOn(state, samples) {
   const findings = findingsOf(state, samples);
-  if (!state.ready && isStarting(state)) {
-    const summary = 'It has just been started and opens its lanes as the group hands them out.';
+  if (state.isStarting) {
+    const summary = 'Lanes are opened as the group hands them out.';
     return { level: 'warning', headline: 'Starting', summary, findings: findings.map(asMild) };
   }
-  if (!state.ready) {
-    const summary = 'Some of its work, or all, stands still: commands wait in Kafka or in the ledger until it goes on.';
+  if (findings.some(({ isBad }) => isBad)) {
+    const summary = 'Some of the work, or all, stands still: commands wait in Kafka or in the ledger until it goes on.';
     return { level: 'bad', headline: 'Not healthy', summary, findings };
   }
   if (findings.length > 0) {
@@ -32,14 +29,7 @@ export function verdictOn(state, samples) {
   return { level: 'good', headline: 'Healthy', summary: healthySummary(state), findings };
 }
 
-/** @param {ProcessorState} state */
-function isStarting(state) {
-  const ageMs = Date.parse(state.at) - Date.parse(state.activity.startedAt);
-  const hasStopped = state.lanes.some((lane) => lane.stage === 'stopped');
-  return ageMs < START_SECONDS * 1000 && state.service.state !== 'held' && !hasStopped;
-}
-
-/** @param {ProcessorState} state */
+/** @param {GroupState} state */
 function healthySummary(state) {
   const oldest = oldestUnanswered(state);
   const letters =

@@ -85,6 +85,15 @@ export function ranges(numbers) {
   return found.map(({ first, last }) => (first === last ? String(first) : `${first} to ${last}`)).join(', ');
 }
 
+/**
+ * A name of the table in words; one that another release told stays as it is.
+ * @param {Readonly<Record<string, string>>} table
+ * @param {string} name
+ */
+export function inWords(table, name) {
+  return Object.hasOwn(table, name) ? (table[name] ?? name) : name;
+}
+
 /** Why commands wait in Kafka. @type {Readonly<Record<NotAdmittedCause, string>>} */
 export const CAUSES = {
   'catching-up': 'being worked off',
@@ -112,6 +121,17 @@ export const UNFINISHED = {
   PARKED: 'to be tried again later',
   DOUBTFUL: 'in doubt, being settled',
   QUOTED: 'quote made, to be executed',
+};
+
+/** Why a member is not heard. @type {Readonly<Record<import('../group/ask-member.ts').MemberFault, string>>} */
+export const MEMBER_FAULTS = {
+  'no-address': 'it tells the group no address',
+  unreachable: 'its address cannot be reached',
+  'timed-out': 'no answer in time',
+  'token-refused': 'it has another HTTP_AUTH_TOKEN, or another address than it tells',
+  'not-a-report': 'what answers at its address is another release, or no processor',
+  'too-large': 'its answer is too large',
+  'another-process': 'another process answers at its address',
 };
 
 /** @type {Readonly<Record<import('../members.ts').MemberState['standing'], string>>} */

@@ -1,0 +1,70 @@
+/**
+ * The samples of all members as one history: counts added up, ages the oldest, percentiles the highest of any member, for
+ * percentiles of parts make none of the whole. Pure.
+ *
+ * Samples are put together by the five seconds of the wall clock that they were made in; members make theirs at its
+ * beginning. Clocks that differ by more than that shift a member's line, and nothing else.
+ */
+import { SAMPLE_INTERVAL_MS, type Sample } from '../history.ts';
+import type { MemberSample } from './member-report.ts';
+
+const HISTORY_MS = 15 * 60_000;
+/** Until then the answers of slower members may be under way. */
+const COMPLETE_AFTER_MS = 2 * SAMPLE_INTERVAL_MS;
+
+export interface GroupSample extends Sample {
+  /** How many members' samples it is made of. */
+  readonly members: number;
+}
+
+/** @param members the samples of each, oldest first; @param nowMs of the wall clock @returns oldest first */
+export function groupHistory(members: readonly (readonly MemberSample[])[], nowMs: number): GroupSample[] {
+  const bySlot = members.map((samples) => Map.groupBy(samples, slotOf));
+  const slots = new Set(bySlot.flatMap((known) => [...known.keys()]));
+  const recent = [...slots].filter((slot) => slot * SAMPLE_INTERVAL_MS >= nowMs - HISTORY_MS);
+  const made = recent.sort((left, right) => left - right).map((slot) => sampleOf(slot, bySlot));
+  const last = made.at(-1);
+  const isComplete =
+    last === undefined ||
+    nowMs - Date.parse(last.at) >= COMPLETE_AFTER_MS ||
+    last.members >= (made.at(-2)?.members ?? 0);
+  return isComplete ? made : made.slice(0, -1);
+}
+
+function slotOf({ at }: MemberSample): number {
+  return Math.floor(Date.parse(at) / SAMPLE_INTERVAL_MS);
+}
+
+function sampleOf(slot: number, bySlot: readonly ReadonlyMap<number, readonly MemberSample[]>[]): GroupSample {
+  const here = bySlot.map((known) => known.get(slot) ?? []);
+  const made = here.flat();
+  // A sample that came a little late or early: where the member stood is what it was.
+  const standing = bySlot.flatMap((known, index) => here[index]?.at(-1) ?? known.get(slot - 1)?.at(-1) ?? []);
+  const lags = standing.map(({ lagMessages }) => lagMessages).filter((messages) => messages !== null);
+  return {
+    at: new Date(slot * SAMPLE_INTERVAL_MS).toISOString(),
+    members: here.filter((samples) => samples.length > 0).length,
+    intervalSeconds: Math.max(...made.map(({ intervalSeconds }) => intervalSeconds)),
+    lagMessages: lags.length === 0 ? null : sum(lags),
+    lagInputs: sum(standing.map(({ lagInputs }) => lagInputs)),
+    unfinished: sum(standing.map(({ unfinished }) => unfinished)),
+    oldestUnansweredSeconds: Math.max(...standing.map(({ oldestUnansweredSeconds }) => oldestUnansweredSeconds)),
+    resultsAccepted: sum(made.map(({ resultsAccepted }) => resultsAccepted)),
+    resultsOther: sum(made.map(({ resultsOther }) => resultsOther)),
+    calls: sum(made.map(({ calls }) => calls)),
+    callFaults: sum(made.map(({ callFaults }) => callFaults)),
+    callMedianSeconds: highest(made.map(({ callMedianSeconds }) => callMedianSeconds)),
+    call95Seconds: highest(made.map(({ call95Seconds }) => call95Seconds)),
+    commandMedianSeconds: highest(made.map(({ commandMedianSeconds }) => commandMedianSeconds)),
+    command95Seconds: highest(made.map(({ command95Seconds }) => command95Seconds)),
+  };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}
+
+function highest(numbers: readonly (number | null)[]): number | null {
+  const known = numbers.filter((each) => each !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}

@@ -1,0 +1,211 @@
+/**
+ * Knows the other members of the group: asks each for its report, and remembers what it told, for when it is gone.
+ *
+ *   start   asks every 30 s, so that last figures and events are there when somebody looks; until stop
+ *   read    asks at most every 1.5 s, once for all who look, and waits for the answers no longer than they are worth
+ *
+ * Owns its timer, and what is remembered: members, their samples and events, each bounded.
+ */
+import type { Clock } from '../../clock.ts';
+import { processName } from '../../consumers/group-processes.ts';
+import { settledWithin } from '../../producers/settled-within.ts';
+import type { Sample } from '../history.ts';
+import type { MemberState } from '../members.ts';
+import type { ProcessorState } from '../processor-state.ts';
+import { lanesInWords, type TimelineEvent } from '../timeline.ts';
+import type { MemberQuestion, MemberReply } from './ask-member.ts';
+import { groupHistory, type GroupSample } from './group-history.ts';
+import { groupState, type GroupState } from './group-state.ts';
+import { GroupTimeline } from './group-timeline.ts';
+import type { KnownMember } from './known-member.ts';
+import { RELEASE, type MemberSample } from './member-report.ts';
+
+const ASK_INTERVAL_MS = 30_000;
+/** Viewers ask every 2 s, each for itself. */
+const FRESH_FOR_MS = 1_500;
+/** What a viewer waits for the other members, besides its own process's state; the endpoints answer within 5 s. */
+const ANSWERS_WAIT_MAX_MS = 2_000;
+/** At once; with a hundred members that hang, a round takes ten seconds, and viewers are shown what is known. */
+const ASKED_AT_ONCE_MAX = 16;
+/** More than any group has lanes for its members, in practice. */
+const MEMBERS_MAX = 200;
+/** Of those that are gone. */
+const GONE_MAX = 20;
+const GONE_MS_MAX = 3_600_000;
+const SAMPLES_MAX = 180;
+/** One answer that is late is no news. */
+const SILENCE_TOLD_MS = 5_000;
+/** How processes of ours are named in the group. */
+const PROCESS_PATTERN = /^[0-9a-f]{8}$/;
+
+export interface GroupWatchOptions {
+  readonly readState: () => Promise<ProcessorState>;
+  /** Of this process, oldest first. */
+  readonly samples: () => readonly Sample[];
+  readonly events: () => readonly TimelineEvent[];
+  /** Settles within seconds, and never rejects. */
+  readonly ask: (question: MemberQuestion) => Promise<MemberReply>;
+  readonly authToken: string | null;
+  readonly clock: Clock;
+  /** A state could not be read: a bug. */
+  readonly onError: (error: unknown) => void;
+}
+
+export class GroupWatch {
+  readonly #options: GroupWatchOptions;
+  readonly #members = new Map<string, KnownMember>();
+  readonly #samples = new Map<string, readonly MemberSample[]>();
+  readonly #timeline: GroupTimeline;
+  /** Who is there when it first looks has not joined. */
+  #hasSeenGroup = false;
+  #round: Promise<void> | null = null;
+  #roundBeganMs = -Infinity;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: GroupWatchOptions) {
+    this.#options = options;
+    this.#timeline = new GroupTimeline(() => options.clock.nowMs());
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.read().catch((error: unknown) => this.#options.onError(error));
+    }, ASK_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** The group as it is known now; settles within about 3 s, whatever the other members do. */
+  async read(): Promise<GroupState> {
+    const { clock, events, readState } = this.#options;
+    const own = await readState();
+    this.#note(own.members);
+    const nowMs = clock.monotonicMs();
+    if (this.#round === null && nowMs - this.#roundBeganMs >= FRESH_FOR_MS) {
+      this.#roundBeganMs = nowMs;
+      this.#round = this.#askAll().finally(() => (this.#round = null));
+    }
+    if (this.#round !== null) await settledWithin(this.#round, this.#roundBeganMs + ANSWERS_WAIT_MAX_MS - nowMs);
+    return groupState({
+      nowMs: clock.nowMs(),
+      own,
+      members: [this.#ownMember(own), ...this.#members.values()],
+      timeline: this.#timeline.events(processName(own.processId), events()),
+    });
+  }
+
+  /** Of the members that are known, those that are gone included; as of the last reading. Oldest first. */
+  history(): GroupSample[] {
+    return groupHistory([this.#options.samples(), ...this.#samples.values()], this.#options.clock.nowMs());
+  }
+
+  async #askAll(): Promise<void> {
+    const asked = [...this.#members.values()].filter(({ standing }) => standing !== 'gone');
+    const next = asked.values();
+    const askInTurn = async (): Promise<void> => {
+      for (const member of next) await this.#ask(member);
+    };
+    await Promise.all(Array.from({ length: ASKED_AT_ONCE_MAX }, askInTurn));
+  }
+
+  async #ask(member: KnownMember): Promise<void> {
+    const { address, figures, process } = member;
+    const { authToken, clock } = this.#options;
+    const after = figures?.at ?? null;
+    const reply: MemberReply =
+      address === null
+        ? { kind: 'fault', fault: 'no-address' }
+        : await this.#options.ask({ address, process, authToken, after });
+    // What Kafka said of it meanwhile stays.
+    const known = this.#members.get(process);
+    if (known === undefined) return;
+    const nowMs = clock.nowMs();
+    if (reply.kind === 'fault') {
+      const { isTold = false, sinceMs = nowMs } = known.fault ?? {};
+      const isNews = !isTold && known.figures !== null && nowMs - sinceMs >= SILENCE_TOLD_MS;
+      if (isNews) this.#timeline.saw(process, 'does not answer the other members');
+      this.#members.set(process, { ...known, fault: { kind: reply.fault, sinceMs, isTold: isTold || isNews } });
+      return;
+    }
+    const { events, release, samples, state } = reply.report;
+    if (known.fault?.isTold === true) this.#timeline.saw(process, 'answers again');
+    this.#members.set(process, { ...known, figures: state, release, answeredMs: nowMs, fault: null });
+    this.#timeline.told(process, events);
+    const earlier = (this.#samples.get(process) ?? []).filter(({ at }) => at < (samples[0]?.at ?? '~'));
+    this.#samples.set(process, [...earlier, ...samples].slice(-SAMPLES_MAX));
+  }
+
+  /** What Kafka and the ledger say of the members. */
+  #note(states: readonly MemberState[]): void {
+    // A coordinator that has just taken over may know of nobody: nobody is gone for that.
+    const isKnown = states.some(({ standing }) => standing === 'member');
+    const others = states.filter(({ isThis, process }) => !isThis && process !== null && PROCESS_PATTERN.test(process));
+    for (const state of others.slice(0, MEMBERS_MAX))
+      this.#noteOne(isKnown ? state : { ...state, standing: 'unknown' });
+    if (!isKnown) return;
+    this.#hasSeenGroup = true;
+    const named = new Set(others.map(({ process }) => process));
+    for (const member of this.#members.values()) {
+      if (!named.has(member.process)) this.#left(member, []);
+    }
+    this.#forget();
+  }
+
+  #noteOne(state: MemberState): void {
+    const process = state.process ?? '';
+    const known = this.#members.get(process);
+    if (state.standing === 'gone' && known !== undefined) {
+      this.#left(known, state.owned);
+      return;
+    }
+    const isThere = state.standing === 'member';
+    if (isThere && known === undefined && this.#hasSeenGroup) this.#timeline.saw(process, 'joined the group');
+    if (isThere && known?.standing === 'gone') this.#timeline.saw(process, 'is in the group again');
+    this.#members.set(process, {
+      ...{ release: null, figures: null, answeredMs: null, fault: null, assigned: [] },
+      ...known,
+      ...{ process, isThis: false, owned: state.owned, ownedSince: state.since },
+      goneSinceMs: isThere ? null : (known?.goneSinceMs ?? null),
+      standing: state.standing === 'unknown' ? (known?.standing ?? 'unknown') : state.standing,
+      host: state.host ?? known?.host ?? null,
+      // Between two generations nobody has an address, or lanes.
+      address: state.address ?? known?.address ?? null,
+      ...(isThere && state.assigned.length > 0 ? { assigned: state.assigned } : {}),
+    });
+  }
+
+  #left(member: KnownMember, owned: readonly number[]): void {
+    const isNews = member.standing === 'member';
+    const goneSinceMs = isNews ? this.#options.clock.nowMs() : member.goneSinceMs;
+    this.#members.set(member.process, { ...member, standing: 'gone', owned, goneSinceMs });
+    if (!isNews) return;
+    const told = member.figures?.lanes.map(({ lane }) => lane) ?? [];
+    const had = told.length > 0 ? told : member.assigned;
+    this.#timeline.saw(member.process, `is no longer in the group; had ${lanesInWords(had)}`);
+  }
+
+  /** Those that are long gone, and own no lane. */
+  #forget(): void {
+    const nowMs = this.#options.clock.nowMs();
+    const gone = [...this.#members.values()]
+      .filter(({ standing }) => standing === 'gone')
+      .sort((left, right) => (right.goneSinceMs ?? 0) - (left.goneSinceMs ?? 0));
+    gone.forEach(({ goneSinceMs, owned, process }, index) => {
+      const isOld = goneSinceMs === null || nowMs - goneSinceMs > GONE_MS_MAX || index >= GONE_MAX;
+      if (isOld && (owned.length === 0 || index >= MEMBERS_MAX)) this.#members.delete(process);
+    });
+    for (const process of this.#samples.keys()) if (!this.#members.has(process)) this.#samples.delete(process);
+  }
+
+  #ownMember(own: ProcessorState): KnownMember {
+    const listed = own.members.find(({ isThis }) => isThis);
+    const { address = null, assigned = [], host = null, owned = [], since = null, standing = 'unknown' } = listed ?? {};
+    return {
+      ...{ process: processName(own.processId), isThis: true, standing, goneSinceMs: null, host, address },
+      ...{ assigned, owned, ownedSince: since, release: RELEASE, figures: own, answeredMs: null, fault: null },
+    };
+  }
+}

@@ -1,0 +1,92 @@
+/** What members did and do, added up. Pure. */
+import type { KnownMember } from './known-member.ts';
+import type { MemberFigures } from './member-report.ts';
+
+type Told<Part extends keyof MemberFigures> = NonNullable<MemberFigures[Part]>;
+
+export type GroupActivity = Pick<Told<'activity'>, 'results' | 'deadLetters' | 'ownFailures'>;
+
+export interface GroupOperation {
+  readonly operation: string;
+  /** The worst of any member. */
+  readonly breaker: string;
+  /** Members whose breaker lets no calls through. */
+  readonly closedAt: readonly string[];
+  readonly callsUnderWay: number;
+  /** Null: without limit, at one of them at least. */
+  readonly allowance: number | null;
+}
+
+/** Worst first; what an unknown release tells is looked at before all. */
+const BREAKER_STAGES = ['open', 'checking', 'trial', 'ramp', 'closed'];
+const SERVICE_STATES = ['held', 'unchecked', 'serving'];
+const NO_CALLS = ['open', 'checking'];
+
+/** The worst that any of them says of the payment service; null: none of them says anything. */
+export function serviceOf(told: readonly MemberFigures[]): MemberFigures['service'] {
+  const known = told.flatMap(({ service }) => service ?? []);
+  const rank = ({ state }: Told<'service'>): number => SERVICE_STATES.indexOf(state);
+  return known.sort((left, right) => rank(left) - rank(right))[0] ?? null;
+}
+
+export function breakersOf(heard: readonly (KnownMember & { figures: MemberFigures })[]): GroupOperation[] {
+  const all = heard.flatMap(({ figures, process }) => (figures.operations ?? []).map((each) => ({ ...each, process })));
+  return [...Map.groupBy(all, ({ operation }) => operation)].map(([operation, found]) => {
+    const stages = found.map(({ breaker }) => breaker);
+    const allowances = found.map(({ allowance }) => allowance);
+    return {
+      operation,
+      breaker: stages.sort((left, right) => BREAKER_STAGES.indexOf(left) - BREAKER_STAGES.indexOf(right))[0] ?? '',
+      closedAt: found.filter(({ breaker }) => NO_CALLS.includes(breaker)).map(({ process }) => process),
+      callsUnderWay: sum(found.map(({ callsUnderWay }) => callsUnderWay)),
+      allowance: allowances.includes(null) ? null : sum(allowances.map((allowance) => allowance ?? 0)),
+    };
+  });
+}
+
+export function unfinishedOf(told: readonly MemberFigures[]): Told<'unfinished'> {
+  const all = told.flatMap(({ unfinished }) => unfinished ?? []);
+  return [...Map.groupBy(all, ({ operation, state }) => `${state} ${operation}`).values()].flatMap((found) => {
+    const [first] = found;
+    const oldestSeconds = Math.max(...found.map((group) => group.oldestSeconds));
+    return first === undefined ? [] : [{ ...first, count: sum(found.map(({ count }) => count)), oldestSeconds }];
+  });
+}
+
+/** By command, the oldest of any member. */
+export function oldestOf(told: readonly MemberFigures[]): Record<string, number | null> {
+  const all = told.flatMap(({ oldestUnansweredSeconds }) => Object.entries(oldestUnansweredSeconds ?? {}));
+  const byCommand = [...Map.groupBy(all, ([command]) => command)].map(([command, found]) => {
+    const ages = found.map(([, seconds]) => seconds).filter((seconds) => seconds !== null);
+    return [command, ages.length === 0 ? null : Math.max(...ages)] as const;
+  });
+  return Object.fromEntries(byCommand);
+}
+
+export function activityOf(told: readonly MemberFigures[]): GroupActivity {
+  const all = told.flatMap(({ activity }) => activity ?? []);
+  const results = Map.groupBy(
+    all.flatMap((each) => each.results),
+    ({ command, outcome }) => `${command} ${outcome}`,
+  );
+  const letters = Map.groupBy(
+    all.flatMap((each) => each.deadLetters),
+    ({ reason }) => reason,
+  );
+  return {
+    results: [...results.values()].flatMap((found) => {
+      const [first] = found;
+      return first === undefined ? [] : [{ ...first, count: sum(found.map(({ count }) => count)) }];
+    }),
+    deadLetters: [...letters].map(([reason, found]) => ({
+      reason,
+      count: sum(found.map(({ count }) => count)),
+      lastAt: found.map(({ lastAt }) => lastAt).reduce((last, each) => (each > last ? each : last)),
+    })),
+    ownFailures: sum(all.map(({ ownFailures }) => ownFailures)),
+  };
+}
+
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

@@ -1,0 +1,137 @@
+/** What is the matter with members of the group: gone, silent, or of another release. Pure. */
+import { STEPS } from './next-steps.js';
+import { counted, duration, inWords, MEMBER_FAULTS, ranges, timeOfDay } from './words.js';
+
+/** @typedef {import('../group/group-state.ts').GroupState} GroupState */
+/** @typedef {GroupState['members'][number]} Member */
+/** @typedef {{ text: string, why: string, isBad: boolean, step: import('./next-steps.js').Step }} MemberFinding */
+
+/** A member that went is news for so long, once its lanes are with others. */
+const GONE_MS = 15 * 60_000;
+
+/**
+ * @param {GroupState} state
+ * @returns {MemberFinding[]}
+ */
+export function memberFindings(state) {
+  return [...gone(state), ...silent(state), ...unowned(state), ...otherReleases(state)];
+}
+
+/**
+ * Lanes that it had, as far as is known.
+ * @param {Member} member
+ */
+export function lastLanes({ assigned, figures, owned }) {
+  if (figures !== null && figures.lanes.length > 0) return figures.lanes;
+  return assigned.length > 0 ? assigned : owned;
+}
+
+/**
+ * @param {GroupState} state
+ * @returns {MemberFinding[]}
+ */
+function gone(state) {
+  const nowMs = Date.parse(state.at);
+  const went = state.members.filter((member) => member.standing === 'gone' && !member.isThis);
+  const isOpen = new Set(state.lanes.filter(({ stage }) => stage === 'open').map(({ lane }) => lane));
+  const told = went.filter((member) => {
+    const isWaiting = member.owned.some((lane) => !isOpen.has(lane));
+    const isRecent = member.goneSince !== null && nowMs - Date.parse(member.goneSince) < GONE_MS;
+    return isWaiting || (isRecent && !wasEnding(member) && !isReplaced(state, member));
+  });
+  return told.map((member) => {
+    const lanes = lastLanes(member);
+    const waiting = lanes.filter((lane) => !isOpen.has(lane));
+    const since = member.goneSince === null ? '' : ` since ${momentAgo(member.goneSince, nowMs)}`;
+    const had = `had been with it: ${ranges(lanes)}`;
+    const text = `Member ${member.process} is gone${since}; ${counted(lanes.length, 'lane')} ${had}`;
+    const why =
+      waiting.length === 0
+        ? `${lanes.length === 0 ? 'It had no lanes' : 'All of them are open with other members'}. ${heard(member, nowMs)}`
+        : `Not open anywhere yet: ${ranges(waiting)}. Their commands wait in Kafka. ${heard(member, nowMs)}`;
+    return { text, why, isBad: waiting.length > 0, step: STEPS.memberGone };
+  });
+}
+
+/**
+ * Whether it was shutting down when it was heard last, as when processes are taken away.
+ * @param {Member} member
+ */
+function wasEnding({ figures }) {
+  return figures?.reasons.some((reason) => reason.startsWith('draining')) === true;
+}
+
+/**
+ * Whether as many came after it as went since: a restart is no loss.
+ * @param {GroupState} state
+ * @param {Member} member
+ */
+function isReplaced(state, { answeredAt, goneSince }) {
+  const wentMs = Date.parse(answeredAt ?? goneSince ?? '');
+  const came = state.members.filter(({ figures }) => Date.parse(figures?.startedAt ?? '') >= wentMs);
+  const went = state.members.filter((other) => !wasEnding(other) && Date.parse(other.goneSince ?? '') >= wentMs);
+  return came.filter(({ standing }) => standing !== 'gone').length >= went.length;
+}
+
+/**
+ * @param {GroupState} state
+ * @returns {MemberFinding[]}
+ */
+function silent({ at, members }) {
+  const nowMs = Date.parse(at);
+  return members
+    .filter((member) => !member.isCounted && member.standing !== 'gone' && member.fault !== null)
+    .map((member) => {
+      const since = member.faultSince === null ? '' : ` since ${momentAgo(member.faultSince, nowMs)}`;
+      const text = `Member ${member.process} is not heard${since}: ${inWords(MEMBER_FAULTS, member.fault ?? '')}`;
+      const lanes = lastLanes(member);
+      const its = lanes.length === 0 ? '' : `Of its lanes (${ranges(lanes)}) nothing is counted here. `;
+      const { address } = member;
+      const step =
+        address === null ? STEPS.memberSilent : { ...STEPS.memberSilent, command: `curl -sS ${address}/health/ready` };
+      return { text, why: `${its}${heard(member, nowMs)}`, isBad: false, step };
+    });
+}
+
+/**
+ * Lanes that no member tells of, beyond those whose member is gone or not heard. While Kafka hands lanes out that is part of it.
+ * @param {GroupState} state
+ * @returns {MemberFinding[]}
+ */
+function unowned({ isStarting, members, reasons, untoldLanes }) {
+  const named = new Set(members.filter(({ isCounted }) => !isCounted).flatMap((member) => lastLanes(member)));
+  const lanes = untoldLanes.map(({ lane }) => lane).filter((lane) => !named.has(lane));
+  if (lanes.length === 0 || isStarting || reasons.length > 0) return [];
+  const text = `${counted(lanes.length, 'lane is', 'lanes are')} with no member that is heard: ${ranges(lanes)}`;
+  return [{ text, why: '', isBad: false, step: STEPS.lanesUntold }];
+}
+
+/**
+ * @param {GroupState} state
+ * @returns {MemberFinding[]}
+ */
+function otherReleases({ members }) {
+  return members
+    .filter(({ isCounted, untold }) => isCounted && untold.length > 0)
+    .map(({ process, release, untold }) => {
+      const text = `Member ${process} runs another release (${release ?? 'not told'}) and does not tell: ${untold.join(', ')}`;
+      return { text, why: '', isBad: false, step: STEPS.otherRelease };
+    });
+}
+
+/**
+ * @param {Member} member
+ * @param {number} nowMs
+ */
+function heard({ answeredAt }, nowMs) {
+  return answeredAt === null ? '' : `Last heard ${momentAgo(answeredAt, nowMs)}.`;
+}
+
+/**
+ * @param {string} instant
+ * @param {number} nowMs
+ */
+function momentAgo(instant, nowMs) {
+  const seconds = Math.max(0, Math.round((nowMs - Date.parse(instant)) / 1000));
+  return `${timeOfDay(new Date(instant))} (${duration(seconds)} ago)`;
+}

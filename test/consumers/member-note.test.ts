@@ -1,0 +1,90 @@
+import kafkajs from 'kafkajs';
+import { describe, expect, it } from 'vitest';
+import { laneAssigner } from '../../src/consumers/assigner.ts';
+import { checkedAddress, decodeMemberNote, encodeMemberNote } from '../../src/consumers/member-note.ts';
+
+const { AssignerProtocol } = kafkajs;
+
+function metadata(userData: Buffer | string): Buffer {
+  return AssignerProtocol.MemberMetadata.encode({ version: 1, topics: ['t'], userData: Buffer.from(userData) });
+}
+
+const addressIn = (bytes: Buffer): string | null => decodeMemberNote(bytes).address;
+const memberNote = (lanes: readonly number[], address: string | null): Buffer =>
+  encodeMemberNote({ lanes, address, isLeaving: false });
+
+describe('the address that a member tells the group', () => {
+  it('is read as it was told', () => {
+    for (const address of ['http://10.0.0.7:8080', 'https://pod-1.pods:8443', 'http://[fd00::7]:8080']) {
+      expect(addressIn(metadata(memberNote([0, 1, 2], address)))).toBe(address);
+    }
+    expect(addressIn(metadata(memberNote([0], null)))).toBeNull();
+  });
+
+  it('leaves the lanes as releases that know of no address read them', () => {
+    const parts = JSON.parse(memberNote([3, 4], 'http://10.0.0.7:8080').toString()) as unknown[];
+    expect(parts.filter((part) => Number.isInteger(part))).toEqual([3, 4]);
+    expect(memberNote([3, 4], null).toString()).toBe('[3,4]');
+  });
+
+  it('stands beside the word that the member leaves', () => {
+    const note = { lanes: [0], address: 'http://10.0.0.7:8080', isLeaving: true };
+    expect(decodeMemberNote(metadata(encodeMemberNote(note)))).toEqual(note);
+    expect(decodeMemberNote(metadata(encodeMemberNote({ ...note, address: null }))).isLeaving).toBe(true);
+    expect(decodeMemberNote(metadata('[0,{"isLeaving":"true"}]')).isLeaving).toBe(false);
+  });
+
+  it('travels with each joining, and moves no lane', async () => {
+    const make = laneAssigner(4, () => ({ lanes: [1, 3], address: 'http://10.0.0.7:8080', isLeaving: false }));
+    const assigner = make({ cluster: {} as never, groupId: 'g', logger: {} as never });
+    const own = assigner.protocol({ topics: ['t'] });
+    expect(addressIn(own.metadata)).toBe('http://10.0.0.7:8080');
+    const members = [
+      { memberId: 'a', memberMetadata: own.metadata },
+      // Of a release before addresses were told.
+      { memberId: 'b', memberMetadata: metadata('[0,2]') },
+    ];
+    const given = await assigner.assign({ members, topics: ['t'] });
+    const lanes = given.map(({ memberAssignment, memberId }) => [
+      memberId,
+      AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment['t'],
+    ]);
+    expect(Object.fromEntries(lanes)).toEqual({ a: [1, 3], b: [0, 2] });
+  });
+
+  it.each([
+    'file:///etc/passwd',
+    'ftp://10.0.0.7:21',
+    'http://user:secret@10.0.0.7:8080',
+    'http://10.0.0.7:8080/path',
+    'http://10.0.0.7:8080/?query',
+    'http://10.0.0.7:8080#fragment',
+    'http://10.0.0.7:0',
+    'http://10.0.0.7:8080\r\nhost: elsewhere',
+    ' http://10.0.0.7:8080',
+    '//10.0.0.7:8080',
+    'http://$(reboot):8080',
+    'http://a;b:8080',
+    '10.0.0.7:8080',
+    'javascript:alert(1)',
+    `http://${'a'.repeat(300)}:8080`,
+    '',
+    7,
+    null,
+    { toString: () => 'http://10.0.0.7:8080' },
+  ])('is not used where it is no scheme, host and port: %s', (text) => {
+    expect(checkedAddress(text)).toBeNull();
+    expect(addressIn(metadata(JSON.stringify([0, { http: text }])))).toBeNull();
+  });
+
+  it.each([
+    ['nothing', Buffer.alloc(0)],
+    ['noise', Buffer.from('ffffffffffffffff', 'hex')],
+    ['no JSON', metadata('{[')],
+    ['another shape', metadata('{"http":"http://10.0.0.7:8080"}')],
+    ['notes that are null', metadata('[null, 0]')],
+    ['too much', metadata(JSON.stringify(['x'.repeat(70_000), { http: 'http://10.0.0.7:8080' }]))],
+  ])('is not read from metadata that is %s', (_what, bytes) => {
+    expect(addressIn(bytes)).toBeNull();
+  });
+});

@@ -1,0 +1,232 @@
+/** The page of a group of several members, each with real endpoints, in a real browser. */
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { launchBrowser, Visit } from './browser.ts';
+import { ShownProcessor } from './shown-processor.ts';
+
+const TOKEN = 'a-token-of-the-group';
+const PHONE = { viewport: { width: 390, height: 844 } };
+let browser: Browser;
+const visits: Visit[] = [];
+const processors: ShownProcessor[] = [];
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+});
+
+afterEach(async () => {
+  for (const visit of visits.splice(0)) await visit.close();
+  for (const processor of processors.splice(0)) {
+    await processor.stop();
+    expect(processor.errors).toEqual([]);
+  }
+});
+
+/** A member with these lanes open. */
+function member(processId: string, lanes: readonly number[], startedMs?: number): ShownProcessor {
+  const made = new ShownProcessor(startedMs);
+  made.lanes.processId = processId;
+  made.lanes.assigned = lanes;
+  made.lanes.keysRemembered = 48_211;
+  made.lanes.lanes = new Map(lanes.map((lane) => [lane, made.lane()]));
+  processors.push(made);
+  return made;
+}
+
+interface Group {
+  readonly asked: ShownProcessor;
+  readonly second: ShownProcessor;
+  readonly third: ShownProcessor;
+  readonly url: string;
+}
+
+/** Three members of six lanes after ten minutes of work; the first is asked. */
+async function group(each: (made: ShownProcessor, index: number) => void = () => undefined): Promise<Group> {
+  const asked = member('aaaaaaaa-1', [0, 1]);
+  const second = member('bbbbbbbb-2', [2, 3]);
+  const third = member('cccccccc-3', [4, 5]);
+  for (const made of [asked, second, third]) {
+    made.owners(
+      [asked, second, third].map(({ lanes }) => ({
+        processId: lanes.processId,
+        lanes: lanes.assigned ?? [],
+        atMs: made.nowMs,
+      })),
+    );
+    await made.live(120, (index) => {
+      const results = 10 + Math.round(5 * Math.sin(index / 15));
+      for (let number = 0; number < results; number += 1) {
+        made.result(number % 9 === 0 ? 'REFUSED' : 'ACCEPTED', number % 3 === 0 ? 'create-quote' : 'transfer-in');
+        made.call(40 + ((number * 13 + index) % 60));
+      }
+      each(made, index);
+    });
+  }
+  await second.serve(TOKEN);
+  await third.serve(TOKEN);
+  const url = await asked.serve(TOKEN);
+  asked.groupWith({ processor: second, lanes: [2, 3] }, { processor: third, lanes: [4, 5] });
+  return { asked, second, third, url };
+}
+
+async function shown(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
+  const opened = await Visit.open(browser, url, options);
+  visits.push(opened);
+  await opened.page.getByLabel('Token').fill(TOKEN);
+  await opened.page.keyboard.press('Enter');
+  await opened.page.locator('#headline').waitFor();
+  return opened;
+}
+
+function rowOf(opened: Visit, name: string): Promise<string> {
+  return opened.page.locator('#members tbody tr', { hasText: name }).innerText();
+}
+
+async function expectNothingWide(opened: Visit): Promise<void> {
+  const width = await opened.page.evaluate<number>('document.documentElement.scrollWidth');
+  expect(width).toBeLessThanOrEqual(opened.page.viewportSize()?.width ?? 0);
+  expect(opened.errors()).toEqual([]);
+  expect(opened.origins()).toHaveLength(1);
+}
+
+describe('the page of a group', () => {
+  it('shows sums, lanes and lag of all members, what each does, and what changed', async () => {
+    const { asked, second, url } = await group((made, index) => {
+      if (made.lanes.processId !== 'bbbbbbbb-2') return;
+      const position = 5_000n - BigInt(index);
+      const oldestTimestampMs = made.nowMs - 4_000;
+      made.setLane(2, made.lane({ 'transfer-in': { position, cause: 'no-slot', oldestTimestampMs } }));
+    });
+    asked.lanes.callsRunning = 17;
+    second.lanes.callsRunning = 100;
+    second.timeline.note('breaker', 'opened the breaker of execute-quote (60 % faults, last: lost)');
+    second.timeline.note(
+      'decision',
+      'carried out: RETRY of the key with hash 0011223344556677 in lane 2, by <b>ada</b>',
+    );
+    const opened = await shown(url);
+    const text = await opened.text();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
+    expect(text).toContain('3 of 3 members heard, by aaaaaaaa');
+    expect(text).toMatch(/Waiting in Kafka\s+119\s+its call slots are taken/);
+    expect(text).toMatch(/Calls under way\s+117 of 300/);
+    expect(text).toMatch(/Lanes open\s+6 of 6\s+all of them/);
+    // Each has the ledger of all lanes: it is no sum.
+    expect(text).toContain('48,211 keys remembered');
+    expect(await opened.page.locator('#lanes tbody tr').count()).toBe(6);
+    expect(await rowOf(opened, 'bbbbbbbb')).toMatch(/ready, up 10 min 3 s\s+2 to 3\s+119\s+4 s\s+0\s+100 of 100\s+now/);
+    const results = await opened.page.locator('#results tbody tr', { hasText: 'transfer-in' }).innerText();
+    const own = (made: ShownProcessor): number =>
+      made.activity
+        .state()
+        .results.filter(({ command, outcome }) => command === 'transfer-in' && outcome === 'ACCEPTED')
+        .reduce((sum, { count }) => sum + count, 0);
+    expect(results).toContain((3 * own(asked)).toLocaleString('en'));
+    const changes = await opened.page.locator('#timeline').innerText();
+    expect(changes).toMatch(/bbbbbbbb\s+opened the breaker of execute-quote/);
+    expect(changes).toMatch(
+      /bbbbbbbb\s+carried out: RETRY of the key with hash 0011223344556677 in lane 2, by <b>ada<\/b>/,
+    );
+    expect(await opened.page.locator('#timeline b').count()).toBe(0);
+    expect(changes).toMatch(/cccccccc\s+was given lanes 4 to 5/);
+    await expectNothingWide(opened);
+    await opened.shoot('group-page-all');
+    await opened.page.emulateMedia({ colorScheme: 'dark' });
+    await opened.shoot('group-page-all-dark');
+  });
+
+  it('a member that is down: since when, what it had, its last figures, and what to do', async () => {
+    const { asked, second, third, url } = await group((made) => {
+      if (made.lanes.processId !== 'cccccccc-3') return;
+      made.setLane(4, made.lane({ 'transfer-in': { position: 4_660n } }));
+    });
+    const opened = await shown(url);
+    await opened.page.getByText('3 of 3 members heard').waitFor();
+    // Killed: Kafka still counts it in, but it does not answer.
+    await third.stop();
+    asked.nowMs += 12_000;
+    second.nowMs += 12_000;
+    await opened.page.getByText(/Member cccccccc is not heard since/).waitFor();
+    expect(await rowOf(opened, 'cccccccc')).toMatch(/not heard: its address cannot be reached\s+4 to 5\s+340\s/);
+    expect(await opened.text()).toMatch(/Oldest without a result\s+not known/);
+    // Counted out, and its lanes are not taken over yet.
+    asked.groupOffsets.set(4, 4_990n);
+    asked.groupWith({ processor: second, lanes: [2, 3] });
+    await opened.page.getByText(/Member cccccccc is gone since \d\d:\d\d:\d\d/).waitFor();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Not healthy');
+    const first = opened.page.locator('#findings li').first();
+    expect(await first.innerText()).toMatch(/2 lanes had been with it: 4 to 5/);
+    expect(await first.innerText()).toMatch(/Not open anywhere yet: 4 to 5\. .+ Last heard \d\d:\d\d:\d\d/);
+    expect(await first.locator('code').innerText()).toBe('npm run cli -- doctor');
+    const href = (await first.getByRole('link', { name: 'Runbook: member-gone' }).getAttribute('href')) ?? '';
+    expect((await fetch(new URL(href, url))).status).toBe(200);
+    // Of five topics, ten each.
+    expect(await opened.text()).toMatch(/Waiting in Kafka\s+50\s+no member that is heard has the lane/);
+    expect(await rowOf(opened, 'cccccccc')).toMatch(/gone since \d\d:\d\d:\d\d\s+had 4 to 5\s+340\s/);
+    expect(await opened.page.locator('#timeline').innerText()).toMatch(
+      /cccccccc\s+is no longer in the group; had lanes 4 to 5/,
+    );
+    await expectNothingWide(opened);
+    await opened.shoot('group-page-one-down');
+    // Taken over: a warning is left.
+    for (const lane of [4, 5]) asked.setLane(lane, asked.lane());
+    await opened.page.getByText('All of them are open with other members.').waitFor();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+  });
+
+  it('a member that shut down in order, whose lanes are open elsewhere, or that was started anew: is no finding', async () => {
+    const { asked, second, third, url } = await group();
+    const opened = await shown(url);
+    third.isDraining = true;
+    await opened.page.getByText(/Draining: the process is shutting down at cccccccc/).waitFor();
+    for (const lane of [4, 5]) asked.setLane(lane, asked.lane());
+    asked.groupWith({ processor: second, lanes: [2, 3] });
+    await opened.page.getByText('is no longer in the group; had lanes 4 to 5').waitFor();
+    expect(await rowOf(opened, 'cccccccc')).toMatch(/gone since/);
+    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
+    // Killed, and started again in its place.
+    await second.stop();
+    const again = member('dddddddd-4', [2, 3], asked.nowMs + 1_000);
+    await again.serve(TOKEN);
+    asked.groupWith({ processor: again, lanes: [2, 3] });
+    await opened.page.getByText('joined the group').waitFor();
+    await opened.page.getByText('2 of 2 members heard').waitFor();
+    expect(await rowOf(opened, 'bbbbbbbb')).toMatch(/gone since/);
+    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
+  });
+
+  it('members that refuse, tell no address, or run another release: each is said, and counted in nothing', async () => {
+    const asked = member('aaaaaaaa-1', [0, 1]);
+    const other = member('bbbbbbbb-2', [2, 3]);
+    await asked.live(13);
+    await other.live(13);
+    await other.serve('another-token-altogether');
+    const url = await asked.serve(TOKEN);
+    asked.groupWith({ processor: other, lanes: [2, 3] }, { processor: member('cccccccc-3', [4, 5]), lanes: [4, 5] });
+    const opened = await shown(url);
+    await opened.page.getByText(/Member bbbbbbbb is not heard since .+: it has another HTTP_AUTH_TOKEN/).waitFor();
+    await opened.page.getByText(/Member cccccccc is not heard since .+: it tells the group no address/).waitFor();
+    expect(await opened.text()).toContain('The figures above count 1 of them.');
+    expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+    const command = opened.page.locator('#findings li').first().locator('code');
+    expect(await command.innerText()).toMatch(/^curl -sS http:\/\/127\.0\.0\.1:\d+\/health\/ready$/);
+    expect(await opened.text()).toMatch(/Admitted, unfinished\s+0 or more/);
+    await expectNothingWide(opened);
+    await opened.shoot('group-page-silent');
+  });
+
+  it.each(['light', 'dark'] as const)('fits a phone, %s, with a member down', async (colorScheme) => {
+    const { asked, second, third, url } = await group();
+    const opened = await shown(url, { ...PHONE, colorScheme });
+    await opened.page.getByText('3 of 3 members heard').waitFor();
+    await third.stop();
+    asked.groupWith({ processor: second, lanes: [2, 3] });
+    await opened.page.getByText(/Member cccccccc is gone/).waitFor();
+    await expectNothingWide(opened);
+    await opened.shoot(`group-page-phone-${colorScheme}`);
+  });
+});

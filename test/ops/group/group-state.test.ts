@@ -1,0 +1,203 @@
+import { describe, expect, it } from 'vitest';
+import { groupState, type GroupState } from '../../../src/ops/group/group-state.ts';
+import type { KnownMember } from '../../../src/ops/group/known-member.ts';
+import { memberReport, readMemberReport, type MemberFigures } from '../../../src/ops/group/member-report.ts';
+import { StateReader } from '../../../src/ops/state-reader.ts';
+import { COMMAND_TYPES } from '../../../src/records/commands.ts';
+import type { ProcessorState } from '../../../src/ops/processor-state.ts';
+import { entry, FakeProcessor, inputStatus, laneStatus } from '../fake-processor.ts';
+import { known, stateOf } from './known.ts';
+
+const OWN = 'aaaaaaaa-1';
+const OTHER = 'bbbbbbbb-2';
+
+/** A processor whose lanes have ten commands in Kafka each, of which it admitted these. */
+function processor(lanes: readonly number[], admitted = 7n): FakeProcessor {
+  const made = new FakeProcessor();
+  made.ends = async () => new Map(Array.from({ length: 6 }, (_, lane) => [lane, { low: 0n, high: 10n }]));
+  made.lanes.assigned = lanes;
+  made.lanes.keysRemembered = 1_000;
+  made.lanes.callsRunning = 3;
+  const inputs = [inputStatus({ position: admitted, cause: 'no-slot', oldestTimestampMs: made.nowMs - 9_000 })];
+  made.lanes.lanes = new Map(lanes.map((lane) => [lane, laneStatus({ inputs })]));
+  return made;
+}
+
+function group(own: ProcessorState, others: readonly KnownMember[] = [], nowMs = Date.parse(own.at)): GroupState {
+  return groupState({ nowMs, own, members: [known(own, { isThis: true }), ...others], timeline: [] });
+}
+
+/** As another member's answer comes in, with parts of it changed. */
+function read(
+  state: ProcessorState,
+  change: (report: { state: Record<string, unknown> }) => void,
+): MemberFigures | null {
+  const own = { state, samples: [], events: [] };
+  const sent = JSON.parse(JSON.stringify(memberReport(own, null))) as { state: Record<string, unknown> };
+  change(sent);
+  return readMemberReport(JSON.stringify(sent))?.state ?? null;
+}
+
+describe('the state of a group', () => {
+  it('adds up what each process does, and takes from one what each knows of all', async () => {
+    const [first, second] = [processor([0, 1]), processor([2, 3, 4], 9n)];
+    for (const made of [first, second]) {
+      made.ledger.lanes = [
+        { lane: 0, owner: null, nextOffset: 10n, unknown: [{ command: 'transfer-in', count: 2, oldestMs: 0 }] },
+      ];
+      made.activity.reports.failed(0, 'here', new Error('a bug'));
+    }
+    const own = await stateOf(first, OWN);
+    const state = group(own, [known(await stateOf(second, OTHER))]);
+    const lag = state.lanes
+      .flatMap(({ inputs }) => inputs)
+      .reduce((sum, { lagMessages }) => sum + (lagMessages ?? 0), 0);
+    expect(lag).toBe(2 * 3 + 3 * 1);
+    expect(state.lanes.map(({ lane, process }) => `${lane} ${process}`)).toEqual([
+      ...['0 aaaaaaaa', '1 aaaaaaaa', '2 bbbbbbbb', '3 bbbbbbbb', '4 bbbbbbbb'],
+    ]);
+    expect(state.untoldLanes).toEqual([{ lane: 5, process: null, waiting: null }]);
+    expect(state).toMatchObject({ callsUnderWay: 6, callSlots: 200, activity: { ownFailures: 2 } });
+    expect(state.oldestUnansweredSeconds['transfer-in']).toBe(9);
+    // The same in each member's copy of the ledger.
+    expect(state).toMatchObject({ keysRemembered: 1_000, unknownResults: { waiting: 2 } });
+  });
+
+  it('takes what is UNKNOWN from the member whose copy of the ledger is the least behind', async () => {
+    const [restoring, complete] = [processor([0]), processor([1])];
+    const unknown = [{ command: 'transfer-in', count: 5, oldestMs: 0 }] as const;
+    restoring.ledger.lanes = [{ lane: 0, owner: null, nextOffset: 0n, unknown: [] }];
+    complete.ledger.lanes = [{ lane: 0, owner: null, nextOffset: 10n, unknown }];
+    const [behind, upToDate] = [await stateOf(restoring, OWN), await stateOf(complete, OTHER)];
+    expect(group(behind, [known(upToDate)]).unknownResults.waiting).toBe(5);
+    expect(group(upToDate, [known(behind)]).unknownResults.waiting).toBe(5);
+  });
+
+  it('counts a lane that two tell of once: with its owner by the ledger', async () => {
+    const [before, after] = [processor([0, 1]), processor([1, 2], 8n)];
+    const owner = { processId: OTHER, atMs: 1_000, token: 't', transactionalId: null, barren: 0 };
+    before.ledger.lanes = [{ lane: 1, owner, nextOffset: 10n, unknown: [] }];
+    const state = group(await stateOf(before, OWN), [known(await stateOf(after, OTHER))]);
+    expect(state.lanes.map(({ lane, process }) => `${lane} ${process}`)).toEqual([
+      ...['0 aaaaaaaa', '1 bbbbbbbb', '2 bbbbbbbb'],
+    ]);
+    expect(state.lanes[1]?.inputs[0]?.lagMessages).toBe(2);
+  });
+
+  it('takes the worst of what members say of the service, and who says so', async () => {
+    const [well, ill] = [processor([0]), processor([1])];
+    ill.api.state = { kind: 'held', reason: 'HTTP 401', sinceMs: 0 };
+    ill.api.operations['transfer-in'] = { breaker: 'open', callsUnderWay: 0, allowance: 0 };
+    ill.nowMs += 120_000;
+    const state = group(await stateOf(well, OWN), [known(await stateOf(ill, OTHER))]);
+    expect(state.ready).toBe(false);
+    expect(state.service).toMatchObject({ state: 'held', reason: 'HTTP 401' });
+    expect(state.operations.find(({ operation }) => operation === 'transfer-in')).toMatchObject({
+      ...{ breaker: 'open', closedAt: ['bbbbbbbb'], allowance: null },
+    });
+    expect(state.reasons.find(({ reason }) => reason.startsWith('payment service held'))).toMatchObject({
+      ...{ processes: ['bbbbbbbb'], isBlocking: true },
+    });
+  });
+
+  it('counts nothing of a member that is gone or silent, and keeps what it told last', async () => {
+    const own = await stateOf(processor([0]), OWN);
+    const other = processor([1, 2]);
+    other.setLane(
+      1,
+      laneStatus({ entries: [entry('transfer-in', other.nowMs - 5_000, { state: 'INTENT' } as never)] }),
+    );
+    const told = await stateOf(other, OTHER);
+    const nowMs = Date.parse(told.at) + 60_000;
+    const gone = known(told, { standing: 'gone', goneSinceMs: nowMs - 1_000, assigned: [1, 2] });
+    const silent = known(told, { fault: { kind: 'timed-out', sinceMs: nowMs - 50_000, isTold: true } });
+    for (const member of [gone, silent]) {
+      const state = group(own, [member], nowMs);
+      expect(state).toMatchObject({ callsUnderWay: 3, callSlots: 100, unfinished: [] });
+      expect(state.lanes.map(({ lane }) => lane)).toEqual([0]);
+      expect(state.untoldLanes.map(({ process }) => process)).toEqual(['bbbbbbbb', 'bbbbbbbb', null, null, null]);
+      expect(state.members[1]).toMatchObject({
+        ...{ process: 'bbbbbbbb', isCounted: false, answeredAt: told.at },
+        figures: { lanes: [1, 2], waiting: 3, unfinished: 1, callsUnderWay: 3 },
+      });
+    }
+    expect(group(own, [gone], nowMs).members[1]?.goneSince).toBe(new Date(nowMs - 1_000).toISOString());
+    expect(group(own, [silent], nowMs).members[1]).toMatchObject({ fault: 'timed-out', standing: 'member' });
+    // An answer that is a little late makes no sum jump.
+    expect(group(own, [silent], Date.parse(told.at) + 5_000).callsUnderWay).toBe(6);
+  });
+
+  it('knows by the offsets of the group what waits in lanes that nobody tells of', async () => {
+    const made = processor([0, 1]);
+    const sources = made.sources();
+    const committedOffsets = async () => new Map([0, 1, 2, 3].map((lane) => [lane, 4n]));
+    made.lanes.processId = OWN;
+    const reader = new StateReader({ ...sources, lanes: { ...sources.lanes, committedOffsets } });
+    const { untoldLanes } = group(await reader.read());
+    const waiting = untoldLanes.map((each) => each.waiting?.find(({ command }) => command === 'transfer-in')?.messages);
+    // Where it has committed nothing, from the beginning.
+    expect([untoldLanes.map(({ lane }) => lane), waiting]).toEqual([
+      [2, 3, 4, 5],
+      [6, 6, 10, 10],
+    ]);
+    expect(untoldLanes[0]?.waiting).toHaveLength(COMMAND_TYPES.length);
+  });
+
+  it('is that of the process alone where it knows of no other, or is in no group', async () => {
+    const own = await stateOf(processor([0, 1]), OWN);
+    expect(group(own)).toMatchObject({ callsUnderWay: 3, ready: true, members: [{ isThis: true, isCounted: true }] });
+    const out = groupState({
+      ...{ nowMs: Date.parse(own.at) + 3_600_000, own, timeline: [] },
+      members: [known(own, { isThis: true, standing: 'gone' })],
+    });
+    expect(out).toMatchObject({ callsUnderWay: 3, members: [{ isCounted: true, standing: 'gone' }] });
+  });
+});
+
+describe('a member of another release', () => {
+  it('that tells less is counted for what it tells, and said to tell less', async () => {
+    const state = await stateOf(processor([1, 2]), OTHER);
+    const told = read(state, (report) => {
+      delete report.state['callSlots'];
+      delete report.state['activity'];
+      report.state['unfinished'] = 'many';
+    });
+    const made = group(await stateOf(processor([0]), OWN), [known(told!, { release: '0.0.9' })]);
+    expect(made.lanes).toHaveLength(3);
+    expect(made).toMatchObject({ callSlots: 100, callsUnderWay: 6 });
+    expect(made.members[1]).toMatchObject({
+      ...{ isCounted: true, isOtherRelease: true, release: '0.0.9', untold: ['unfinished', 'calls', 'results'] },
+    });
+  });
+
+  it('that says more than can be shown is cut short', async () => {
+    const told = read(await stateOf(processor([1]), OTHER), ({ state }) => (state['reasons'] = ['x'.repeat(9_000)]));
+    expect(told?.reasons).toEqual(['x'.repeat(1_000)]);
+  });
+
+  it('that tells more, or names that are not known here, is understood', async () => {
+    const state = await stateOf(processor([1]), OTHER);
+    const told = read(state, (report) => {
+      report.state['more'] = { than: 'before' };
+      const [lane] = report.state['lanes'] as { stage: string; inputs: { cause: string }[] }[];
+      lane!.stage = 'thinking';
+      lane!.inputs[0]!.cause = 'full-moon';
+    });
+    const made = group(await stateOf(processor([0]), OWN), [known(told!)]);
+    expect(made.lanes[1]).toMatchObject({ stage: 'thinking', inputs: [{ cause: 'full-moon', lagMessages: 3 }] });
+    expect(made.members[1]).toMatchObject({ isOtherRelease: false, untold: [] });
+  });
+
+  it.each<[string, (report: { state: Record<string, unknown> }) => void]>([
+    ['no lanes', ({ state }) => delete state['lanes']],
+    ['no id', ({ state }) => delete state['processId']],
+    ['a negative lag', ({ state }) => ((state['lanes'] as { unfinished: number }[])[0]!.unfinished = -1)],
+    [
+      'too many lanes',
+      ({ state }) => (state['lanes'] = new Array<unknown>(1_001).fill((state['lanes'] as unknown[])[0])),
+    ],
+    ['another format', (report) => Object.assign(report, { format: 2 })],
+  ])('is not understood with %s', async (_what, change) => {
+    expect(read(await stateOf(processor([1]), OTHER), change)).toBeNull();
+  });
+});
