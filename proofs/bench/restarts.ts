@@ -6,7 +6,8 @@
  *   rolling   each of the two in turn: SIGTERM, end, started again with its store, ready
  *   grown     a third is started
  *   shrunk    it gets SIGTERM
- *   killed    one of the two gets SIGKILL, and is started again
+ *   killed    one of the two gets SIGKILL, and is started again; what was published before is left out, for a call that was
+ *             under way is in doubt until that is settled
  *
  * Exit code 1 when a lane of a killed member had no result within KAFKA_SESSION_TIMEOUT_MS + 2 s.
  */
@@ -38,7 +39,7 @@ type SceneName = 'quiet' | 'rolling' | 'grown' | 'shrunk' | 'killed';
 interface Scene {
   lanes: number;
   scene: SceneName;
-  /** From publishing to the result of what was published in the scene, and a little before and after. */
+  /** From publishing to the result, of what was published in the scene and a little before and after. */
   latencyMs: Spread;
 }
 
@@ -74,8 +75,9 @@ async function measuredWith(lanes: number): Promise<Scene[]> {
     const latencies = new Map<SceneName, number[]>();
     for (let round = 1; round <= Number(values.rounds); round += 1) {
       for (const [scene, play] of scenesOf(stack, processors)) {
-        const fromMs = performance.now();
+        let fromMs = performance.now();
         await pause(STEADY_MS);
+        if (scene === 'killed') fromMs = performance.now();
         await play();
         await pause(STEADY_MS);
         const found = await load.latenciesMs(fromMs, performance.now());
