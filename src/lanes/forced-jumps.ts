@@ -17,6 +17,7 @@ export interface InputPlace {
 }
 
 export interface ForcedJump {
+  readonly topic: string;
   readonly kind: 'made-again' | 'ends-before' | 'begins-after';
   /** What happened, what may be lost, and what to do. */
   readonly reason: string;
@@ -35,6 +36,7 @@ export function forcedJumpOf(place: InputPlace, seen: InputBounds): ForcedJump |
   const where = `${topic}, partition ${lane}`;
   if (boundId !== undefined && seen.topicId !== null && seen.topicId !== boundId) {
     return {
+      topic,
       kind: 'made-again',
       reason:
         `${where}: the topic was deleted and made again (its id was ${boundId}, now it is ${seen.topicId}). What was published to the ` +
@@ -43,6 +45,7 @@ export function forcedJumpOf(place: InputPlace, seen: InputBounds): ForcedJump |
   }
   if (seen.highOffset < offsetBefore) {
     return {
+      topic,
       kind: 'ends-before',
       reason:
         `${where}: the lane has read up to ${offsetBefore}, but the topic ends at ${seen.highOffset}: it was truncated, or restored ` +
@@ -51,6 +54,7 @@ export function forcedJumpOf(place: InputPlace, seen: InputBounds): ForcedJump |
   }
   if (seen.lowOffset > offsetAfter) {
     return {
+      topic,
       kind: 'begins-after',
       reason: `${where}: records from ${offsetAfter} to ${seen.lowOffset - 1n} were deleted by retention before they were admitted. ${RUNBOOK}`,
     };

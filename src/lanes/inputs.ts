@@ -133,10 +133,13 @@ export class Inputs {
     while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_PATIENCE_MS) {
       const askedMs = clock.monotonicMs();
       // At once: the former owner may have come further after the first question.
-      jump = this.#jumpOf(await this.starts(), known);
-      if (jump !== null) await sleep(ASK_AGAIN_MS);
+      const next = this.#jumpOf(await this.starts(), known);
+      if (next !== null) await sleep(ASK_AGAIN_MS);
+      // Leaders move one after the other: the patience with one is not used up by another.
+      if (next?.topic !== jump.topic) askedForMs = 0;
       // A process that was frozen did not ask meanwhile.
-      askedForMs += Math.min(clock.monotonicMs() - askedMs, ASKED_MS_MAX);
+      else askedForMs += Math.min(clock.monotonicMs() - askedMs, ASKED_MS_MAX);
+      jump = next;
     }
     if (jump !== null) throw new LaneStoppedError(jump.reason);
     this.#bind(starts, known);
