@@ -198,7 +198,7 @@ ${breaks}
   where that is possible. The remedy is at the service: shorter lists, or webhooks, which this processor does not take.
   Several groups under one account list all of it each.
 - **The store** is on every member, of all lanes: more members do not make it smaller. LMDB's map of 64 GiB grows where it must, which nobody has
-  tried. Lower \`LEDGER_RETENTION\` to what the fourth column from the right allows; below a day \`COMMAND_MAX_AGE\` and \`API_IDEMPOTENCY_RETENTION\` go
+  tried. Lower \`LEDGER_RETENTION\` to what the column "64 GiB last for" allows; below a day \`COMMAND_MAX_AGE\` and \`API_IDEMPOTENCY_RETENTION\` go
   down with it, and a copy that comes later than that may be paid again.
 - **The rebuild.** A member without a store has no lanes until it has read the whole ledger. With a volume of its own per member (the chart's StatefulSet)
   a restart reads what is new.
