@@ -61,7 +61,7 @@ export interface Demand {
   readonly latencyMs: number;
   /** `LEDGER_RETENTION`. */
   readonly retentionDays: number;
-  /** Until a payment has its last status, mean. */
+  /** Until nearly all payments have their last status: pages show those that have it between those that have not. */
   readonly openSeconds: number;
 }
 
