@@ -25,26 +25,40 @@ export interface Trend {
   max: number;
   /** Of the fitted line from its beginning to its end. */
   rise: number;
-  /** Null: shown, and not judged. */
+  /** Null: the rise is shown, and not judged. */
   riseMax: number | null;
+  /** What it may be at any time; null: anything. */
+  mostMax: number | null;
 }
 
-/** The larger of the two; null: shown alone. */
-type Tolerance = { absolute: number; share: number } | null;
+/** The larger of the two. */
+interface Tolerance {
+  absolute: number;
+  share: number;
+}
 
 interface Judged<Sample> {
   what: string;
-  tolerance: Tolerance;
+  /** Null: the rise is shown alone. */
+  tolerance: Tolerance | null;
+  mostMax?: number;
+  /** Of each so many milliseconds the least counts: what a heap still has after it was collected. */
+  leastOfMs?: number;
   of: (sample: Sample) => number | null;
 }
 
-const CONNECTIONS: readonly [Peer, Tolerance][] = [
-  ['kafka', { absolute: 2, share: 0 }],
-  ['registry', { absolute: 2, share: 0 }],
-  // A pool that has as many as the busiest second needed.
-  ['service', { absolute: 10, share: 0.1 }],
-  ['served', { absolute: 2, share: 0 }],
-  ['other', { absolute: 2, share: 0 }],
+/** A heap is collected several times meanwhile. */
+const COLLECTED_MS = 120_000;
+/** `API_MAX_CONCURRENCY`, and what polls and looks up: a pool has as many as the busiest second needed. */
+const SERVICE_CONNECTIONS_MAX = 120;
+const NO_MORE: Tolerance = { absolute: 2, share: 0 };
+
+const CONNECTIONS: readonly (readonly [Peer, Pick<Judged<ProcessSample>, 'tolerance' | 'mostMax'>])[] = [
+  ['kafka', { tolerance: NO_MORE }],
+  ['registry', { tolerance: NO_MORE }],
+  ['service', { tolerance: null, mostMax: SERVICE_CONNECTIONS_MAX }],
+  ['served', { tolerance: NO_MORE }],
+  ['other', { tolerance: NO_MORE }],
 ];
 
 const OF_PROCESS: readonly Judged<ProcessSample>[] = [
@@ -54,15 +68,20 @@ const OF_PROCESS: readonly Judged<ProcessSample>[] = [
     of: ({ memory }) => memory.anonymous,
   },
   { what: 'memory with mapped files, MiB', tolerance: null, of: ({ memory }) => memory.resident },
-  { what: 'heap, MiB', tolerance: { absolute: 16, share: 0.1 }, of: ({ heapUsedMebibytes }) => heapUsedMebibytes },
+  {
+    what: 'heap once collected, MiB',
+    tolerance: { absolute: 16, share: 0.1 },
+    leastOfMs: COLLECTED_MS,
+    of: ({ heapUsedMebibytes }) => heapUsedMebibytes,
+  },
   {
     what: 'handles but TCP',
     tolerance: { absolute: 2, share: 0 },
     of: ({ handles }) => handles.unix + handles.pipe + handles.event + handles.file + handles.other,
   },
-  ...CONNECTIONS.map(([peer, tolerance]): Judged<ProcessSample> => ({
+  ...CONNECTIONS.map(([peer, limits]): Judged<ProcessSample> => ({
     what: `connections, ${peer}`,
-    tolerance,
+    ...limits,
     of: ({ connections }) => connections[peer],
   })),
   { what: 'event loop, 99th percentile, ms', tolerance: null, of: ({ eventLoopP99Ms }) => eventLoopP99Ms },
@@ -92,32 +111,32 @@ export function sharedTrends(samples: readonly SharedSample[], processes: readon
       half,
     ),
   );
-  const kafka = trendOf(
-    'Kafka',
-    {
-      what: 'on disk, MiB',
-      tolerance: { absolute: 32, share: 0.1 },
-      of: ({ kafkaMebibytes }: SharedSample) => kafkaMebibytes,
-    },
-    half,
-  );
+  const kafka: Judged<SharedSample> = {
+    what: 'on disk at its peak, MiB',
+    tolerance: { absolute: 32, share: 0.1 },
+    of: ({ kafkaMebibytes }) => kafkaMebibytes,
+  };
+  const before = trendOf('', kafka, samples.slice(0, samples.length - half.length));
+  const kafkaHalf = trendOf('Kafka', kafka, half);
   const keys: Judged<ProcessSample> = {
     what: 'keys remembered',
     tolerance: { absolute: 1_000, share: 0.1 },
     // A process that is catching up has not all of them yet.
     of: ({ keysRemembered, lagMessages }) => (lagMessages === null ? null : keysRemembered),
   };
-  return [...stores, kafka, trendOf('both processes', keys, since(processes, fromMs))];
+  // Brokers delete every five minutes, and batches are the larger the busier the machine: peaks are held against each other.
+  const ofKafka = { ...kafkaHalf, rise: kafkaHalf.max - before.max };
+  return [...stores, ofKafka, trendOf('both processes', keys, since(processes, fromMs))];
 }
 
-/** Rises beyond their tolerance, in words. */
+/** What is beyond its tolerance, in words. */
 export function growing(trends: readonly Trend[]): string[] {
-  return trends
-    .filter(({ rise, riseMax }) => riseMax !== null && rise > riseMax)
-    .map(
-      ({ minutes, rise, riseMax, what, whose }) =>
-        `${whose}: ${what} rose by ${rise.toFixed(1)} in ${minutes.toFixed(0)} min, more than ${riseMax?.toFixed(1)}`,
-    );
+  return trends.flatMap(({ max, minutes, mostMax, rise, riseMax, what, whose }) => [
+    ...(riseMax !== null && rise > riseMax
+      ? [`${whose}: ${what} rose by ${rise.toFixed(1)} in ${minutes.toFixed(0)} min, more than ${riseMax.toFixed(1)}`]
+      : []),
+    ...(mostMax !== null && max > mostMax ? [`${whose}: ${what} were ${max.toFixed(0)}, more than ${mostMax}`] : []),
+  ]);
 }
 
 /** Of each process its samples, in the order of their starts. */
@@ -137,13 +156,14 @@ function since<Sample extends { atMs: number }>(samples: readonly Sample[], from
 
 function trendOf<Sample extends { atMs: number }>(
   whose: string,
-  { of, tolerance, what }: Judged<Sample>,
+  { leastOfMs, mostMax, of, tolerance, what }: Judged<Sample>,
   samples: readonly Sample[],
 ): Trend {
-  const points = samples.flatMap((sample): Point[] => {
+  const all = samples.flatMap((sample): Point[] => {
     const value = of(sample);
     return value === null ? [] : [{ atMs: sample.atMs, value }];
   });
+  const points = leastOfMs === undefined ? all : leastOf(all, leastOfMs);
   const spanMs = (points.at(-1)?.atMs ?? 0) - (points[0]?.atMs ?? 0);
   const mean = meanOf(points.map(({ value }) => value));
   return {
@@ -154,7 +174,17 @@ function trendOf<Sample extends { atMs: number }>(
     max: points.reduce((most, { value }) => Math.max(most, value), 0),
     rise: slopeOf(points) * spanMs,
     riseMax: tolerance === null ? null : Math.max(tolerance.absolute, tolerance.share * mean),
+    mostMax: mostMax ?? null,
   };
+}
+
+/** Of each stretch of time the least point. */
+function leastOf(points: readonly Point[], stretchMs: number): Point[] {
+  const stretches = Map.groupBy(points, ({ atMs }) => Math.floor(atMs / stretchMs));
+  const fullest = Math.max(0, ...[...stretches.values()].map(({ length }) => length));
+  // What begins or ends in the middle of a stretch says less.
+  const whole = [...stretches.values()].filter(({ length }) => length > fullest / 2);
+  return whole.map((stretch) => stretch.reduce((least, point) => (point.value < least.value ? point : least)));
 }
 
 /** Least squares, per millisecond; 0 where there is nothing to fit. */

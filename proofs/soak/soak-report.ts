@@ -25,9 +25,15 @@ export function textOf(evidence: SoakEvidence, { copies, outcomes, trends, wrong
   ].join('\n');
 }
 
-function cellsOf({ max, mean, minutes, rise, riseMax, what, whose }: Trend): string[] {
+function cellsOf({ max, mean, minutes, mostMax, rise, riseMax, what, whose }: Trend): string[] {
   const figures = [mean, max, rise].map((figure) => figure.toFixed(1));
-  return [whose, what, minutes.toFixed(0), ...figures, riseMax?.toFixed(1) ?? '-'];
+  return [
+    whose,
+    what,
+    minutes.toFixed(0),
+    ...figures,
+    riseMax?.toFixed(1) ?? (mostMax === null ? '-' : `${mostMax} at most`),
+  ];
 }
 
 function tableOf(rows: readonly (readonly string[])[]): string[] {
