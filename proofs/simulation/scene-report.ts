@@ -1,6 +1,31 @@
-/** The report of a scene as text. Pure. */
+/** What a scene tells, and as text. Pure. */
 import type { Spread } from '../spread.ts';
-import type { SceneReport } from './scene.ts';
+import type { SceneName } from './scene.ts';
+
+export interface SceneReport {
+  readonly scene: SceneName;
+  /** Broken promises, in words; empty: all held. */
+  readonly wrong: readonly string[];
+  readonly commands: number;
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** From publishing to answer, ms: before, and of all that was published from its beginning on. */
+  readonly answeredBeforeMs: Spread;
+  readonly answeredSinceMs: Spread;
+  /** Lanes whose next result is waited for: from the end of their process, or of the outage, ms. */
+  readonly nextResultMs: Spread;
+  /** Lanes that were taken by another process, once for each time. */
+  readonly takeOvers: number;
+  /** Of lanes whose process lived on. */
+  readonly lanesLost: Readonly<Record<string, number>>;
+  /** Most that were waiting, and how long after the scene's end until all that was published by then was answered. */
+  readonly waitingMost: number;
+  readonly drainedMs: number;
+  /** Calls of the service in one second, at most: before, and from the scene's end on. */
+  readonly callsPerSecondBefore: number;
+  readonly callsPerSecondAfter: number;
+  readonly virtualMs: number;
+  readonly events: number;
+}
 
 const WRONGS_SHOWN_MAX = 20;
 

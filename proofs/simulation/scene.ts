@@ -7,7 +7,6 @@
  * Processes take no time to compute, and a call of the service always the same: what is measured are waits of the
  * protocol (sessions, rebalances, fencing, doubt), not what processors are able to do.
  */
-import type { Spread } from '../spread.ts';
 import { topicDefinitions } from '../../src/producers/topic-definitions.ts';
 import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
 import { OWNER_KEY } from '../../src/ledger/ledger-records.ts';
@@ -18,6 +17,7 @@ import { brokerTopic } from './history.ts';
 import { judgeHistory, readHistory } from './history-judgement.ts';
 import { answerTimes, mostPerSecond, nextResults, type Moment } from './scene-figures.ts';
 import { SceneLoad } from './scene-load.ts';
+import type { SceneReport } from './scene-report.ts';
 import type { Scenario } from './scenario.ts';
 import { SimulatedFleet } from './simulated-fleet.ts';
 import { installKafka } from './simulated-kafkajs.ts';
@@ -40,31 +40,6 @@ export interface SceneOptions {
   /** Of the service's outage; of no effect in other scenes. */
   readonly outageMinutes: number;
   readonly trace?: (line: string) => void;
-}
-
-export interface SceneReport {
-  readonly scene: SceneName;
-  /** Broken promises, in words; empty: all held. */
-  readonly wrong: readonly string[];
-  readonly commands: number;
-  readonly outcomes: Readonly<Record<string, number>>;
-  /** From publishing to answer, ms: before, and of all that was published from its beginning on. */
-  readonly answeredBeforeMs: Spread;
-  readonly answeredSinceMs: Spread;
-  /** Lanes whose next result is waited for: from the end of their process, or of the outage, ms. */
-  readonly nextResultMs: Spread;
-  /** Lanes that were taken by another process, once for each time. */
-  readonly takeOvers: number;
-  /** Of lanes whose process lived on. */
-  readonly lanesLost: Readonly<Record<string, number>>;
-  /** Most that were waiting, and how long after the scene's end until all that was published by then was answered. */
-  readonly waitingMost: number;
-  readonly drainedMs: number;
-  /** Calls of the service in one second, at most: before, and from the scene's end on. */
-  readonly callsPerSecondBefore: number;
-  readonly callsPerSecondAfter: number;
-  readonly virtualMs: number;
-  readonly events: number;
 }
 
 const PREFIX = 'simulated';
