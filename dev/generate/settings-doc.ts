@@ -62,15 +62,15 @@ a copy, and can be deleted while no process runs.
   release is noticed at the start, logged and rebuilt from Kafka: about 11,000 keys per second of CPU, beside the reading of
   the topic. So is what it has of a lane that was not read on for nine tenths of the ledger's \`delete.retention.ms\`. The
   process has no lanes meanwhile.
-- Disk: commands per second x \`LEDGER_RETENTION\` in seconds x 1.2 KB, states of transactions included. 10 commands per second
-  for 7 days are 6 million keys, 7.3 GB. A full disk ends the process with exit code 1.
+- Disk: commands per second x \`LEDGER_RETENTION\` in seconds x 1.4 KB, states of transactions included. 10 commands per second
+  for 7 days are 6 million keys, 8.5 GB ([sizing](sizing.md)). A full disk ends the process with exit code 1.
 - \`LEDGER_RETENTION\` after its result, by our clock and the brokers', a key is forgotten, by a tombstone in the ledger,
   once all that was published to the lane until then is in the ledger, too; while
   its result is UNKNOWN, never. The state of a transaction goes the longer of \`LEDGER_RETENTION\` and \`POLL_TERMINAL_FOR\` after its last change; that
   of an open one, never.
 
 Measured: 850 bytes per key in a store of a million keys that was filled in large batches, 1,100 in stores of 100,000 and
-200,000 that processors rebuilt from Kafka. A rebuild takes about as long per key with a million as with 100,000; 50,000 keys
+200,000 that processors rebuilt from Kafka, 1,400 where keys come and go all the time. A rebuild takes about as long per key with a million as with 100,000; 50,000 keys
 and more are looked up per second.
 
 ## The poller

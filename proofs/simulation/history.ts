@@ -267,7 +267,7 @@ class World {
   }
 }
 
-function brokerTopic(definition: TopicDefinition): [string, number, TopicConfig] {
+export function brokerTopic(definition: TopicDefinition): [string, number, TopicConfig] {
   const { cleanupPolicy, maxMessageBytes, partitions, segments, timestampType, topic } = definition;
   const deleteRetentionMs = cleanupPolicy === 'compact' ? Number(segments['delete.retention.ms']) : null;
   return [topic, partitions, { maxMessageBytes, timestampType, deleteRetentionMs }];

@@ -6,6 +6,8 @@
  *   npm run simulate -- --one 17 --trace              one of them again, with all that happens
  *   npm run simulate -- --mutations                   each protection taken out in turn, until a history tells
  *   npm run simulate -- --mutations --minutes 10      and histories for the rest of the time
+ *   npm run simulate -- --scene rolling-restart       a large deployment instead: a hundred lanes, twenty members; also
+ *                                                     lost-zone, service-outage; --lanes, --members, --rate, --outage-minutes
  *   --mutation NAME                                   with that protection taken out; of the mutations, that one alone
  *   --without A,B   --only A,B                        these disturbances never, or these and no others in every history
  */
@@ -14,6 +16,8 @@ import { availableParallelism } from 'node:os';
 import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import { runApart, type Task } from './history-process.ts';
 import { applyMutation, MUTATIONS } from './mutations.ts';
+import { textOf } from './scene-report.ts';
+import type { SceneName } from './scene.ts';
 import { addUp, emptySummary, runHistories, type Summary } from './run-histories.ts';
 
 const { values } = parseArgs({
@@ -28,6 +32,11 @@ const { values } = parseArgs({
     mutations: { type: 'boolean', default: false },
     only: { type: 'string' },
     without: { type: 'string' },
+    scene: { type: 'string' },
+    lanes: { type: 'string', default: '100' },
+    members: { type: 'string', default: '20' },
+    rate: { type: 'string', default: '20' },
+    'outage-minutes': { type: 'string', default: '60' },
   },
 });
 
@@ -47,10 +56,29 @@ const beganMs = performance.now();
 const secondsMax = values.minutes === undefined ? null : Number(values.minutes) * 60;
 const choice = disturbanceChoice();
 const isChosen = values.only !== undefined || values.without !== undefined;
-if (values.one !== undefined) await simulateOne(Number(values.one));
+if (values.scene !== undefined) await simulateScene(values.scene);
+else if (values.one !== undefined) await simulateOne(Number(values.one));
 else {
   if (values.mutations) await tryMutations();
   if (!values.mutations || secondsMax !== null) await simulate(values.mutations ? null : (values.mutation ?? null));
+}
+
+async function simulateScene(name: string): Promise<void> {
+  // Not before: it loads the code that a mutation changes.
+  const { runScene, SCENES } = await import('./scene.ts');
+  const scene = SCENES.find((known): known is SceneName => known === name);
+  if (scene === undefined) throw new Error(`--scene ${name}: not among ${SCENES.join(', ')}`);
+  const report = await runScene({
+    scene,
+    seed: Number(values.seed),
+    lanes: Number(values.lanes),
+    members: Number(values.members),
+    commandsPerSecond: Number(values.rate),
+    outageMinutes: Number(values['outage-minutes']),
+    ...(values.trace ? { trace: (line: string) => void process.stdout.write(line) } : {}),
+  });
+  console.log(values.json ? JSON.stringify(report, null, 2) : textOf(report));
+  if (report.wrong.length > 0) process.exitCode = 1;
 }
 
 async function simulateOne(seed: number): Promise<void> {

@@ -85,10 +85,13 @@ export class SimulatedBroker {
   /** Ends that new leaders report, by partition, until an instant. */
   readonly #shownEnds = new Map<string, { end: number; untilMs: number }>();
   readonly #producers = new Map<string, Coordinated>();
+  readonly #lateMarkerShare: number;
 
-  constructor(time: VirtualTime, draws: Draws) {
+  /** @param lateMarkerShare of the marks of transactions, those that come more than a second late */
+  constructor(time: VirtualTime, draws: Draws, lateMarkerShare = LATE_MARKER_SHARE) {
     this.#time = time;
     this.#draws = draws;
+    this.#lateMarkerShare = lateMarkerShare;
     this.groups = new SimulatedGroups(time, draws);
   }
 
@@ -250,6 +253,6 @@ export class SimulatedBroker {
   }
 
   #markerMs(): number {
-    return this.#draws.between(0.1, this.#draws.chance(LATE_MARKER_SHARE) ? LATE_MARKER_MS_MAX : MARKER_MS_MAX);
+    return this.#draws.between(0.1, this.#draws.chance(this.#lateMarkerShare) ? LATE_MARKER_MS_MAX : MARKER_MS_MAX);
   }
 }

@@ -52,8 +52,6 @@ interface Assigned extends Place {
 const FETCH_RECORDS_MAX = [1, 4, 12, 12];
 /** Of what a reader lacks that is far behind: commands must not become too old while a ledger is read. */
 const BEHIND_SHARE = 0.1;
-/** A batch waits for the handling of another, and for the heartbeat in between, which may take long. */
-const QUEUED_SHARE = 0.3;
 /** Of fetches into a gap: the answer ends with the batch that the gap lies in. */
 const COMPACTED_BATCH_SHARE = 0.2;
 const QUEUED_MS_MAX = [50, 400, 4_000];
@@ -187,7 +185,7 @@ export class SimulatedFetcher {
         return;
       case 'records': {
         const { draws } = network;
-        const queuedMs = draws.chance(QUEUED_SHARE) ? draws.between(0, draws.pick(QUEUED_MS_MAX)) : 0;
+        const queuedMs = draws.chance(network.queuedShare) ? draws.between(0, draws.pick(QUEUED_MS_MAX)) : 0;
         if (queuedMs === 0) void this.#handle(fetched, answered.fetch);
         else setTimeout(() => void this.#handle(fetched, answered.fetch), queuedMs);
       }

@@ -44,6 +44,8 @@ export class SimulatedFleet implements Disturber {
   readonly #processes: (SimulatedProcess | null)[];
   readonly #stores: Stores;
   #isAway = false;
+  /** Slots in which none comes. */
+  readonly #lostSlots = new Set<number>();
   #started = 0;
   #isTroubled = true;
 
@@ -100,6 +102,33 @@ export class SimulatedFleet implements Disturber {
 
   end(): void {
     for (const process of this.#processes) process?.end(() => undefined);
+  }
+
+  /** The processes of the slots are gone at once, and none comes until they may. */
+  lose(slots: readonly number[]): void {
+    for (const slot of slots) {
+      this.#lostSlots.add(slot);
+      const process = this.#processes[slot];
+      if (process !== null && process !== undefined) this.kill(process, 'with its zone');
+    }
+  }
+
+  /** Processes come again in slots that were lost. */
+  regain(service: SimulatedService): void {
+    for (const slot of this.#lostSlots) this.#startLater(slot, service, FIRST_START_MS_MAX);
+    this.#lostSlots.clear();
+  }
+
+  /** As an orchestrator ends a process that it replaces; another one follows in its slot. */
+  endInOrder(slot: number): void {
+    const process = this.#processes[slot];
+    if (process !== null && process !== undefined) this.#endInOrder(process);
+  }
+
+  /** Lanes that the slot's process works on; none while it has no process, or takes lanes. */
+  openLanesOf(slot: number): number[] {
+    const process = this.#processes[slot];
+    return process === null || process === undefined || process.isTakingLanes() ? [] : process.openLanes();
   }
 
   troubleAt(owner: Owner, point: string): Trouble {
@@ -176,7 +205,8 @@ export class SimulatedFleet implements Disturber {
       onDeath: () => {
         if (this.#processes[slot] !== process) return;
         this.#processes[slot] = null;
-        if (!this.#isAway) this.#startLater(slot, service, this.#options.scenario.restartMs);
+        if (!this.#isAway && !this.#lostSlots.has(slot))
+          this.#startLater(slot, service, this.#options.scenario.restartMs);
       },
     });
     this.#processes[slot] = process;
@@ -202,7 +232,7 @@ export class SimulatedFleet implements Disturber {
   }
 
   #disturb(): void {
-    const { draws, log, scenario, time } = this.#options;
+    const { draws, log, scenario } = this.#options;
     const process = draws.pick(this.#processes);
     if (process === null || process.isFrozen || process.isStopping) return;
     switch (draws.pick(scenario.disturbedBy)) {
@@ -218,10 +248,15 @@ export class SimulatedFleet implements Disturber {
         this.freeze(process, 'at any time');
         return;
       case 'end':
-        this.#count('end in order');
-        log(`${process.name} is told to end`);
-        process.end(() => void time.after(0, null, () => void (process.isAlive = false)));
+        this.#endInOrder(process);
     }
+  }
+
+  #endInOrder(process: SimulatedProcess): void {
+    const { log, time } = this.#options;
+    this.#count('end in order');
+    log(`${process.name} is told to end`);
+    process.end(() => void time.after(0, null, () => void (process.isAlive = false)));
   }
 
   #thaw(owner: Owner): void {

@@ -28,15 +28,20 @@ const SLOW_ONCE_IN_A_WHILE = 0.02;
 const SLOW_LATENCY_MS_MAX = 120;
 /** Until a client notices that its connection is gone. */
 const NOTICED_MS_MAX = 600;
+/** Of batches: they wait for the handling of another, and for the heartbeat in between, which may take long. */
+const QUEUED_SHARE = 0.3;
 
 export class SimulatedNetwork {
   readonly time: VirtualTime;
   readonly draws: Draws;
+  /** Of batches that wait in the client, some of them for seconds. */
+  readonly queuedShare: number;
   readonly #disturber: Disturber | null;
 
-  constructor(time: VirtualTime, draws: Draws, disturber: Disturber | null) {
+  constructor(time: VirtualTime, draws: Draws, disturber: Disturber | null, queuedShare = QUEUED_SHARE) {
     this.time = time;
     this.draws = draws;
+    this.queuedShare = queuedShare;
     this.#disturber = disturber;
   }
 

@@ -73,6 +73,12 @@ export class SimulatedProcess implements Caller {
     return new Map(lanes.map(([lane, { stoppedReason }]) => [lane, stoppedReason ?? '']));
   }
 
+  /** Lanes that it works on. */
+  openLanes(): number[] {
+    const lanes = [...(this.#lanes?.status().lanes ?? [])];
+    return lanes.filter(([, { stage }]) => stage === 'open').map(([lane]) => lane);
+  }
+
   /** A lane of it is neither open nor stopped yet. */
   isTakingLanes(): boolean {
     return [...(this.#lanes?.status().lanes.values() ?? [])].some(({ stage }) => stage === 'acquiring');
@@ -120,7 +126,10 @@ export class SimulatedProcess implements Caller {
 }
 
 /** As short as the real ones may be: histories are long enough. */
-export function simulatedConfig({ apiTimeoutMs, breakerErrorPercent, honourKeys, laneCount }: Scenario): Config {
+export function simulatedConfig(
+  { apiTimeoutMs, breakerErrorPercent, honourKeys, laneCount }: Scenario,
+  others: Readonly<Record<string, string>> = {},
+): Config {
   const settings = {
     KAFKA_BROKERS: 'simulated:9092',
     SCHEMA_REGISTRY_URL: 'http://simulated',
@@ -137,6 +146,7 @@ export function simulatedConfig({ apiTimeoutMs, breakerErrorPercent, honourKeys,
     BREAKER_RESET_MS: '2000',
     COMMAND_MAX_AGE: COMMAND_TYPES.map((type) => `${type}=${COMMAND_MAX_AGE}`).join(','),
     SANDBOX_COMMANDS: 'true',
+    ...others,
   };
   const read = readConfig(settings);
   if (!read.ok) throw new Error(read.problems.join('\n'));

@@ -31,7 +31,7 @@ interface Event {
   run: (() => void) | null;
 }
 
-/** A history that schedules more is one that goes round in circles. */
+/** Of a history. */
 const EVENTS_MAX = 500_000;
 const START_MS = Date.parse('2026-01-01T00:00:00Z');
 const realSetImmediate = globalThis.setImmediate;
@@ -42,6 +42,12 @@ export class VirtualTime {
   current: Owner | null = null;
   events = 0;
   readonly #queue = new TimeQueue<Event>();
+  readonly #eventsMax: number;
+
+  /** @param eventsMax what schedules more goes round in circles */
+  constructor(eventsMax = EVENTS_MAX) {
+    this.#eventsMax = eventsMax;
+  }
 
   after(delayMs: number, owner: Owner | null, run: () => void): { cancel: () => void } {
     const event: Event = { owner, run };
@@ -62,7 +68,7 @@ export class VirtualTime {
       }
       this.nowMs = event.atMs;
       this.events += 1;
-      if (this.events > EVENTS_MAX) throw new Error('the history does not come to an end');
+      if (this.events > this.#eventsMax) throw new Error('the history does not come to an end');
       this.current = event.owner;
       event.run();
     }

@@ -75,6 +75,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'node proofs/chaos/status-run.ts': 'takes minutes and both cores',
   'node proofs/chaos/status-delay.ts': 'takes minutes and both cores',
   'node proofs/chaos/outages.ts': 'takes minutes and both cores',
+  'npm run soak': 'takes an hour; proofs/soak/soak.test.ts tries its judgement',
   'npm run fuzz': 'takes minutes; test/promises/i6-fuzz.test.ts runs a short one',
   'node proofs/fuzz/intake.ts': 'takes minutes',
   'npm run gameday': 'wants a Prometheus from apt-get, and takes minutes',
@@ -85,6 +86,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'node proofs/bench/restarts.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/take-over.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/burst.ts': 'measures, which a shared machine spoils',
+  'node proofs/bench/follower.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/fairness.ts': 'measures, which a shared machine spoils',
   "kcat -C -b $KAFKA_BROKERS -t payments.results.json.v1 -X isolation.level=read_committed -f '%k %s\\n'":
     'wants kcat; test/cli/mirror.test.ts reads the same topic',
