@@ -7,6 +7,9 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY patches ./patches
 RUN npm ci --omit=dev --no-audit
+COPY Dockerfile ./
+COPY dev/image ./dev/image
+RUN npm run --silent sbom
 
 # For compose.yaml alone: the payment service's sandbox. No later stage takes anything from here.
 FROM node:24.9.0-slim AS sandbox
@@ -33,6 +36,8 @@ COPY schemas ./schemas
 COPY docs/runbooks ./docs/runbooks
 COPY src ./src
 COPY --from=dependencies /app/node_modules ./node_modules
+# What is in here, in CycloneDX.
+COPY --from=dependencies /app/bill-of-materials.cdx.json ./
 RUN mkdir -p /var/lib/payment-processor && chown 1000:1000 /var/lib/payment-processor
 VOLUME /var/lib/payment-processor
 # By number, so that Kubernetes can see that it is not root.

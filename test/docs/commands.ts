@@ -30,6 +30,7 @@ export const RUN_BY: Readonly<Record<string, { file: string; shows: string }>> =
   'npm ci && npm run demo': { file: 'test/demo/demo.test.ts', shows: 'dev/demo/main.ts' },
   'npm run local': { file: 'test/engine/local.test.ts', shows: 'dev/engine/local.ts' },
   'npm run sandbox -- --port 8790': { file: 'test/sandbox/command-line.test.ts', shows: "'--port'" },
+  'npm run sbom': { file: 'test/operations/image.test.ts', shows: 'bill-of-materials.cdx.json' },
   'npm run client:pack': { file: 'test/client/installed-client.ts', shows: 'dev/client-package/pack.ts' },
   'npm --prefix ../.. run client:pack': {
     file: 'test/client/installed-client.ts',

@@ -7,9 +7,11 @@ import { createServer } from 'node:http';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Ajv } from 'ajv';
+import { toolPath } from '../../dev/operations/install-tools.ts';
 import { EXIT_CODE_CONFIG, SETTINGS } from '../../src/config.ts';
 import { ROOT } from './tools.ts';
 
@@ -82,7 +84,9 @@ async function copyInto(stage: Stage, folder: string, folders: ReadonlyMap<strin
         await cp(from, to, { recursive: true, verbatimSymlinks: true, ...filter });
       }
     } else if (name === 'RUN' && text.startsWith('npm ')) {
-      await run('npm', text.split(' ').slice(1), { cwd: folder, timeout: BUILD_MS_MAX });
+      // With the image's Node, as its scripts need.
+      const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` };
+      await run('npm', text.split(' ').slice(1), { cwd: folder, env, timeout: BUILD_MS_MAX });
     }
   }
 }
@@ -116,6 +120,32 @@ async function start(program: string, environment: Record<string, string>) {
       return { code, text: stdout + stderr };
     },
   );
+}
+
+interface Bill {
+  readonly components: readonly {
+    readonly type: string;
+    readonly name: string;
+    readonly version: string;
+    readonly licenses?: readonly object[];
+    readonly pedigree?: { readonly patches: readonly object[] };
+  }[];
+}
+
+async function billSchema(name: string): Promise<object> {
+  const file = join(toolPath('billSchemas'), `${name}.SNAPSHOT.schema.json`);
+  return JSON.parse(await readFile(file, 'utf8')) as object;
+}
+
+/** Each folder of a package below it, as name@version. */
+async function installedPackages(modules: string): Promise<string[]> {
+  const found = new Set<string>();
+  for (const entry of await readdir(modules, { recursive: true })) {
+    if (!/(^|node_modules\/)(@[^/]+\/)?[^/@]+\/package\.json$/.test(entry)) continue;
+    const { name, version } = JSON.parse(await readFile(join(modules, entry), 'utf8')) as Record<string, string>;
+    found.add(`${name ?? ''}@${version ?? ''}`);
+  }
+  return [...found];
 }
 
 function valuesOf(name: string): string[] {
@@ -174,6 +204,7 @@ describe('the image', () => {
   it('has nothing of development and tests', async () => {
     expect((await readdir(image)).sort()).toEqual([
       'LICENSE',
+      'bill-of-materials.cdx.json',
       'docs',
       'node_modules',
       'package.json',
@@ -204,6 +235,29 @@ describe('the image', () => {
       'org.opencontainers.image.version': version,
       'org.opencontainers.image.licenses': license,
     });
+  });
+
+  it('has a bill of materials that follows the standard, and names each package with its license', async () => {
+    const bill = JSON.parse(await readFile(join(image, 'bill-of-materials.cdx.json'), 'utf8')) as Bill;
+    const ajv = new Ajv({ strict: false, validateFormats: false });
+    for (const name of ['spdx', 'jsf-0.82']) {
+      // As the bill's schema refers to them, which is not how they name themselves.
+      ajv.addSchema(await billSchema(name), `http://cyclonedx.org/schema/${name}.SNAPSHOT.schema.json`);
+    }
+    const validate = ajv.compile(await billSchema('bom-1.5'));
+    expect(validate(bill), JSON.stringify(validate.errors)).toBe(true);
+    const installed = await installedPackages(join(image, 'node_modules'));
+    expect(installed.length).toBeGreaterThan(50);
+    const named = bill.components.map(({ name, version }) => `${name}@${version}`);
+    const base = stages[0]?.base.replace('node:', '') ?? '';
+    expect(named.toSorted()).toEqual([...installed, `node@${base.replace('-slim', '')}`, `node@${base}`].toSorted());
+    for (const { licenses, name, type } of bill.components) {
+      if (type === 'library') expect(licenses, name).not.toEqual([]);
+    }
+    const patched = bill.components.filter(({ pedigree }) => pedigree !== undefined);
+    expect(patched.map(({ name, pedigree }) => [name, pedigree?.patches.length])).toEqual([
+      ['kafkajs', (await readdir(join(ROOT, 'patches'))).length],
+    ]);
   });
 
   it('sets what the processor knows', () => {

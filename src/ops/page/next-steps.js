@@ -24,7 +24,7 @@ const REASONS = [
   [
     'group not confirmed',
     step(
-      'Look at the brokers and the network. Another member may take over; nothing is paid twice.',
+      'Look at the brokers and the network. Another member may take its lanes over.',
       'PaymentsGroupNotConfirmed',
       DOCTOR,
     ),
@@ -101,7 +101,7 @@ const NO_STEP = step('See the log.', null, DOCTOR);
 /** Of what the page finds itself. */
 export const STEPS = {
   memberGone: step(
-    'It ended, was killed, or Kafka counted it out: see its log, and that it is started again. Nothing is lost or paid twice.',
+    'It ended, was killed, or Kafka counted it out: see its log, and that it is started again. Calls that it had begun are settled by whoever takes its lanes over.',
     'member-gone',
     DOCTOR,
   ),

@@ -12,7 +12,7 @@ import { count, counted, duration, rate } from './words.js';
 
 const NOT_ANSWERING = 'Not answering';
 const ABSENCE_ADVICE =
-  'See whether the process runs, and its log; every other member has this page of the whole group, too. What it owned goes to them within seconds; nothing is lost or paid twice.';
+  'See whether the process runs, and its log; every other member has this page of the whole group, too. What it owned goes to them within seconds.';
 
 /** @type {Chart[]} */
 let charts = [];
