@@ -9,6 +9,8 @@ import kafkajs from 'kafkajs';
 const { AssignerProtocol } = kafkajs;
 
 const ADDRESS_CHARACTERS_MAX = 200;
+/** A name, or an address; of IPv6 in brackets. */
+const HOST_PATTERN = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])$/;
 /** A thousand lanes and an address need a tenth of it. */
 const METADATA_BYTES_MAX = 64 * 1024;
 
@@ -53,5 +55,7 @@ export function checkedAddress(text: unknown): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   // The origin of a scheme that is not the web's is "null".
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.port === '0') return null;
+  // People copy it into commands: a URL's host may have characters that a shell takes for its own.
+  if (!HOST_PATTERN.test(url.hostname)) return null;
   return [url.origin, `${url.origin}/`].includes(text.toLowerCase()) ? url.origin : null;
 }
