@@ -129,7 +129,9 @@ const group = new GroupWatch({
   samples: () => history.samples(),
   events: () => timeline.events(),
   ask: askMember,
-  authToken: config.HTTP_AUTH_TOKEN,
+  get authToken() {
+    return config.HTTP_AUTH_TOKEN;
+  },
   clock,
   onError: (error) => log.error({ event: 'group-read-failed', err: error }),
 });

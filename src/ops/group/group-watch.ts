@@ -45,6 +45,7 @@ export interface GroupWatchOptions {
   readonly events: () => readonly TimelineEvent[];
   /** Settles within seconds, and never rejects. */
   readonly ask: (question: MemberQuestion) => Promise<MemberReply>;
+  /** Read for each question: it may change meanwhile. */
   readonly authToken: string | null;
   readonly clock: Clock;
   /** A state could not be read: a bug. */

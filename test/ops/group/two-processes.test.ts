@@ -1,4 +1,7 @@
 /** Two processors on a real broker: the page's data of either shows both, and one that is killed is told as gone. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { GroupSample } from '../../../src/ops/group/group-history.ts';
 import type { GroupState } from '../../../src/ops/group/group-state.ts';
@@ -16,8 +19,8 @@ afterEach(async () => {
   await stack().endProcessors();
 });
 
-async function ask<Answer>({ httpUrl }: RunningProcessor, path: string): Promise<Answer> {
-  const answer = await fetch(`${httpUrl}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+async function ask<Answer>({ httpUrl }: RunningProcessor, path: string, token = TOKEN): Promise<Answer> {
+  const answer = await fetch(`${httpUrl}${path}`, { headers: { authorization: `Bearer ${token}` } });
   return (await answer.json()) as Answer;
 }
 
@@ -89,4 +92,36 @@ test('either shows the sums of both; one that is killed is gone, with what it ha
   const later = await eventually(() => ask<GroupState>(first, '/api/group'), isTakenOver, 'its lanes to be open');
   expect(new Set(later.lanes.map(({ process }) => process))).toEqual(new Set([nameOf(states[0]!)]));
   expect(later.members.map(({ standing }) => standing)).toEqual(['member', 'gone']);
+});
+
+test('a token that is exchanged in its file is the one that members ask each other with', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'group-token-'));
+  const file = join(folder, 'token');
+  try {
+    await writeFile(file, TOKEN);
+    const settings = { HTTP_AUTH_TOKEN: '', HTTP_AUTH_TOKEN_FILE: file };
+    const [first] = [await stack().startProcessor(settings), await stack().startProcessor(settings)];
+    // A refused question is answered without members.
+    const hearsOther =
+      (sinceMs: number) =>
+      ({ members }: Partial<GroupState>) => {
+        const other = members?.find(({ isThis }) => !isThis);
+        return Date.parse(other?.answeredAt ?? '') > sinceMs;
+      };
+    await eventually(
+      () => ask<Partial<GroupState>>(first, '/api/group'),
+      hearsOther(0),
+      'the other member to be heard',
+    );
+    await writeFile(file, 'the-next-token-of-both');
+    const exchangedMs = Date.now();
+    await eventually(
+      () => ask<Partial<GroupState>>(first, '/api/group', 'the-next-token-of-both'),
+      // Both look at the file again after a second; what was asked before tells nothing.
+      hearsOther(exchangedMs + 3_000),
+      'the other member to be heard with the next token',
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
