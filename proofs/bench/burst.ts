@@ -7,7 +7,7 @@
  * Exit code 1 when it had more than the bound.
  */
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../dev/engine/start.ts';
+import { kafkaAtHand } from '../kafka-at-hand.ts';
 import { transferInOf } from '../../test/support/commands.ts';
 import { Stack } from '../../test/support/stack.ts';
 import { memoryOf, type Memory } from './process-memory.ts';
@@ -41,12 +41,12 @@ interface Report {
 }
 
 const onProgress = (line: string): void => console.error(line);
-const engine = process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress }) : null;
+const kafka = await kafkaAtHand(onProgress);
 try {
   const stack = await Stack.open({
     name: 'burst',
-    kafkaBrokers: engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
-    schemaRegistryUrl: engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
+    kafkaBrokers: kafka.kafkaBrokers,
+    schemaRegistryUrl: kafka.schemaRegistryUrl,
     lanes: 6,
     settings: {
       KAFKA_SESSION_TIMEOUT_MS: '6000',
@@ -63,7 +63,7 @@ try {
     await stack.close();
   }
 } finally {
-  await engine?.stop();
+  await kafka.stop();
 }
 
 async function measure(stack: Stack, commands: number): Promise<Report> {

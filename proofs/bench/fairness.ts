@@ -9,7 +9,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../dev/engine/start.ts';
+import { kafkaAtHand } from '../kafka-at-hand.ts';
 import type { CommandInput } from '../../src/client/index.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { accountOf, createQuoteOf, executionOf, rejectionOf } from '../../test/support/commands.ts';
@@ -53,12 +53,12 @@ interface Report {
 type Urgent = { [Type in CommandType]: { type: Type; key: string; input: CommandInput<Type> } }[CommandType];
 
 const onProgress = (line: string): void => console.error(line);
-const engine = process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress }) : null;
+const kafka = await kafkaAtHand(onProgress);
 try {
   const stack = await Stack.open({
     name: 'fairness',
-    kafkaBrokers: engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
-    schemaRegistryUrl: engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
+    kafkaBrokers: kafka.kafkaBrokers,
+    schemaRegistryUrl: kafka.schemaRegistryUrl,
     lanes: 6,
     settings: {
       KAFKA_SESSION_TIMEOUT_MS: '20000',
@@ -75,7 +75,7 @@ try {
     await stack.close();
   }
 } finally {
-  await engine?.stop();
+  await kafka.stop();
 }
 
 async function measure(stack: Stack, transfers: number, urgentEach: number): Promise<Report> {

@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../dev/engine/start.ts';
+import { kafkaAtHand } from '../kafka-at-hand.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
 import { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
@@ -26,17 +26,13 @@ const PUBLISHED_TOGETHER = 500;
 const FOLLOWED_MS_MAX = 120_000;
 const SERVICE_MS = 5;
 
-const engine =
-  process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress: (text) => console.error(text) }) : null;
+const kafka = await kafkaAtHand((text) => console.error(text));
 try {
-  const report = await measure(
-    engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
-    engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
-  );
+  const report = await measure(kafka.kafkaBrokers, kafka.schemaRegistryUrl);
   if (values.json) console.log(JSON.stringify(report, null, 2));
   else for (const [name, value] of Object.entries(report)) console.log(`${name.padEnd(26)}${value}`);
 } finally {
-  await engine?.stop();
+  await kafka.stop();
 }
 
 async function measure(kafkaBrokers: readonly string[], schemaRegistryUrl: string) {

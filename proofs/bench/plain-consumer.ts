@@ -9,7 +9,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../dev/engine/start.ts';
+import { kafkaAtHand } from '../kafka-at-hand.ts';
 import { seededRandom } from '../../dev/sandbox/faults.ts';
 import { openTopicReader } from '../../src/consumers/outside/topic-reader.ts';
 import { prepareCommands, shuffled, slowCalls, type KillCommand } from '../chaos/kill-commands.ts';
@@ -33,13 +33,12 @@ const { values } = parseArgs({
   },
 });
 
-const engine =
-  process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress: (line) => console.error(line) }) : null;
+const kafka = await kafkaAtHand((line) => console.error(line));
 try {
   const stack = await Stack.open({
     name: 'plain',
-    kafkaBrokers: engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
-    schemaRegistryUrl: engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
+    kafkaBrokers: kafka.kafkaBrokers,
+    schemaRegistryUrl: kafka.schemaRegistryUrl,
     sandbox: { quoteLifetimeMs: 3_600_000, approvalMs: 3_600_000, settleMs: 0 },
   });
   try {
@@ -49,7 +48,7 @@ try {
     await stack.close();
   }
 } finally {
-  await engine?.stop();
+  await kafka.stop();
 }
 
 async function run(stack: Stack) {

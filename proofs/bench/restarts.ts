@@ -12,11 +12,12 @@
  * Exit code 1 when a lane of a killed member had no result within KAFKA_SESSION_TIMEOUT_MS + 2 s.
  */
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../dev/engine/start.ts';
+import { kafkaAtHand } from '../kafka-at-hand.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
 import { Stack } from '../../test/support/stack.ts';
 import { spreadOf, type Spread } from '../spread.ts';
 import { SteadyLoad } from './steady-load.ts';
+import { SESSION_TIMEOUT_MS, USUAL_TIMES } from './usual-times.ts';
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +28,6 @@ const { values } = parseArgs({
   },
 });
 
-const SESSION_TIMEOUT_MS = 6_000;
 const KILLED_MS_MAX = SESSION_TIMEOUT_MS + 2_000;
 /** Long enough for code to be compiled and connections to be made. */
 const WARM_UP_MS = 10_000;
@@ -44,29 +44,23 @@ interface Scene {
 }
 
 const onProgress = (line: string): void => console.error(line);
-const engine = process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress }) : null;
+const kafka = await kafkaAtHand(onProgress);
 try {
   const scenes: Scene[] = [];
   for (const lanes of values.lanes.split(',').map(Number)) scenes.push(...(await measuredWith(lanes)));
   console.log(values.json ? JSON.stringify(scenes, null, 2) : textOf(scenes));
   if (scenes.some(({ latencyMs, scene }) => scene === 'killed' && latencyMs.max > KILLED_MS_MAX)) process.exitCode = 1;
 } finally {
-  await engine?.stop();
+  await kafka.stop();
 }
 
 async function measuredWith(lanes: number): Promise<Scene[]> {
   const stack = await Stack.open({
     name: 'restarts',
-    kafkaBrokers: engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
-    schemaRegistryUrl: engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
+    kafkaBrokers: kafka.kafkaBrokers,
+    schemaRegistryUrl: kafka.schemaRegistryUrl,
     lanes,
-    // As in operation, not as in tests.
-    settings: {
-      KAFKA_SESSION_TIMEOUT_MS: String(SESSION_TIMEOUT_MS),
-      KAFKA_HEARTBEAT_INTERVAL_MS: '1000',
-      API_TIMEOUT_MS: '10000',
-      SETTLING_TIME_MS: '10000',
-    },
+    settings: USUAL_TIMES,
   });
   const processors = [await stack.startProcessor(), await stack.startProcessor()];
   const load = new SteadyLoad(stack, lanes, Number(values.rate));

@@ -10,11 +10,12 @@
  * Exit code 1 when a lane of a killed member had no result within KAFKA_SESSION_TIMEOUT_MS + 3 s.
  */
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../dev/engine/start.ts';
+import { kafkaAtHand } from '../kafka-at-hand.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
 import { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { SteadyLoad } from './steady-load.ts';
+import { SESSION_TIMEOUT_MS, USUAL_TIMES } from './usual-times.ts';
 import { memoryOf, type Memory } from './process-memory.ts';
 import { storeBytes, writeLedger } from './take-over-ledger.ts';
 
@@ -30,7 +31,6 @@ const { values } = parseArgs({
 const keys = Number(values.keys);
 const lanes = Number(values.lanes);
 
-const SESSION_TIMEOUT_MS = 6_000;
 /** What the take-over may need beside the session time-out. */
 const TAKE_OVER_MS_MAX = SESSION_TIMEOUT_MS + 3_000;
 /** A restore of a million keys on a busy machine. */
@@ -64,19 +64,14 @@ interface Report {
 }
 
 const onProgress = (line: string): void => console.error(line);
-const engine = process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress }) : null;
+const kafka = await kafkaAtHand(onProgress);
 try {
   const stack = await Stack.open({
     name: 'take-over',
-    kafkaBrokers: engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
-    schemaRegistryUrl: engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
+    kafkaBrokers: kafka.kafkaBrokers,
+    schemaRegistryUrl: kafka.schemaRegistryUrl,
     lanes,
-    settings: {
-      KAFKA_SESSION_TIMEOUT_MS: String(SESSION_TIMEOUT_MS),
-      KAFKA_HEARTBEAT_INTERVAL_MS: '1000',
-      API_TIMEOUT_MS: '10000',
-      SETTLING_TIME_MS: '10000',
-    },
+    settings: USUAL_TIMES,
   });
   try {
     const report = await measure(stack);
@@ -89,7 +84,7 @@ try {
     await stack.close();
   }
 } finally {
-  await engine?.stop();
+  await kafka.stop();
 }
 
 async function measure(stack: Stack): Promise<Report> {

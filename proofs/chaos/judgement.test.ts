@@ -4,6 +4,7 @@ import type { CommandResult } from '../../src/client/index.ts';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../../test/support/commands.ts';
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
+import { NO_EFFECTS } from '../../test/support/no-effects.ts';
 import { POISON_KINDS } from '../../test/support/poison.ts';
 import type { Poison } from '../../test/support/poison/kinds.ts';
 import type { ChaosCommand, ChaosMessage, MessageKind } from './chaos-commands.ts';
@@ -70,19 +71,7 @@ function evidenceOf(changes: Partial<JudgedEvidence> = {}, effects = 1): JudgedE
     quoteEvents: [],
     unreadableEvents: 0,
     deadLetters: [],
-    effects: {
-      operations: {
-        'transfer-in': { [KEY]: tally },
-        'create-quote': {},
-        'execute-quote': {},
-        'reject-transaction': {},
-        'simulate-uma-receive': {},
-      },
-      unkeyed: {},
-      quotes: {},
-      transactions: {},
-      totals: {},
-    },
+    effects: { ...NO_EFFECTS, operations: { ...NO_EFFECTS.operations, 'transfer-in': { [KEY]: tally } } },
     books: {
       balanced: true,
       entries: 1,

@@ -4,7 +4,7 @@
  * 1 with what was wrong.
  */
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../dev/engine/start.ts';
+import { kafkaAtHand } from '../kafka-at-hand.ts';
 import { judge, type Judgement } from './kill-judgement.ts';
 import { runKills, type Evidence, type KillOptions } from './kill-scenario.ts';
 
@@ -18,11 +18,11 @@ const { values } = parseArgs({
 });
 
 const onProgress = (line: string): void => console.error(line);
-const engine = process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress }) : null;
+const kafka = await kafkaAtHand(onProgress);
 try {
   const options: KillOptions = {
-    kafkaBrokers: engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
-    schemaRegistryUrl: engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
+    kafkaBrokers: kafka.kafkaBrokers,
+    schemaRegistryUrl: kafka.schemaRegistryUrl,
     commands: Number(values.commands),
     kills: Number(values.kills),
     seed: Number(values.seed),
@@ -34,7 +34,7 @@ try {
   console.log(values.json ? JSON.stringify(report, null, 2) : textOf(report));
   process.exitCode = judgement.wrong.length === 0 ? 0 : 1;
 } finally {
-  await engine?.stop();
+  await kafka.stop();
 }
 
 function reportOf(options: KillOptions, evidence: Evidence, judgement: Judgement) {

@@ -13,7 +13,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../dev/engine/start.ts';
+import { kafkaAtHand } from '../kafka-at-hand.ts';
 import { spreadOf, type Spread } from '../spread.ts';
 import { judgeStatusHistory } from './status-history.ts';
 import type { PaymentKind } from './status-payments.ts';
@@ -48,7 +48,7 @@ const perSecond = open / (LIFE_MS / 1000);
 const budgets = values.budgets.split(',').map(Number);
 
 const logDirectory = await mkdtemp(join(tmpdir(), 'payment-delay-'));
-const engine = process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress }) : null;
+const kafka = await kafkaAtHand(onProgress);
 try {
   for (const budget of budgets) {
     const report = await measure(budget);
@@ -59,14 +59,14 @@ try {
     if (wrong.length > 0) process.exitCode = 1;
   }
 } finally {
-  await engine?.stop();
+  await kafka.stop();
   await rm(logDirectory, { recursive: true, force: true });
 }
 
 async function measure(callsPerMinuteMax: number) {
   const evidence = await runStatuses({
-    kafkaBrokers: engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
-    schemaRegistryUrl: engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
+    kafkaBrokers: kafka.kafkaBrokers,
+    schemaRegistryUrl: kafka.schemaRegistryUrl,
     logDirectory,
     transactions: Math.ceil(((LIFE_MS + measuredMs) / 1000) * perSecond),
     perSecond,

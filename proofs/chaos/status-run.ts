@@ -9,7 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../dev/engine/start.ts';
+import { kafkaAtHand } from '../kafka-at-hand.ts';
 import { FAILURE_REASONS } from '../../dev/sandbox/scenarios.ts';
 import { judgeStatusHistory } from './status-history.ts';
 import { PAYMENT_KINDS } from './status-payments.ts';
@@ -38,12 +38,12 @@ const STATUSES = ['CREATED', 'PENDING', 'PROCESSING', 'SENT', 'COMPLETED', 'REJE
 
 const onProgress = (line: string): void => console.error(line);
 const logDirectory = await mkdtemp(join(tmpdir(), 'payment-status-'));
-const engine = process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress }) : null;
+const kafka = await kafkaAtHand(onProgress);
 let hasFailed = true;
 try {
   const options: StatusRunOptions = {
-    kafkaBrokers: engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(','),
-    schemaRegistryUrl: engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '',
+    kafkaBrokers: kafka.kafkaBrokers,
+    schemaRegistryUrl: kafka.schemaRegistryUrl,
     logDirectory,
     transactions: Number(values.transactions),
     perSecond: Number(values['per-second']),
@@ -64,7 +64,7 @@ try {
   hasFailed = report.wrong.length > 0;
   console.log(values.json ? JSON.stringify(report, null, 2) : statusTextOf(report));
 } finally {
-  await engine?.stop();
+  await kafka.stop();
   if (hasFailed || values['keep-logs']) console.error(`logs are in ${logDirectory}`);
   else await rm(logDirectory, { recursive: true, force: true });
   process.exitCode = hasFailed ? 1 : 0;

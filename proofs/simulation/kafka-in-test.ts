@@ -101,6 +101,7 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
     handlers: Partial<MemberHandlers>,
   ): GroupMember =>
     new GroupMember({
+      address: () => null,
       settings: kafka().settings,
       groupId,
       clientId: `${groupId}-${randomUUID()}`,

@@ -1,6 +1,6 @@
 /** A checker that sees nothing proves nothing: each kind of wrong is put into evidence that is right, and must be told. */
 import { expect, test } from 'vitest';
-import type { EffectsReport } from '../../test/support/sandbox-control.ts';
+import { NO_EFFECTS } from '../../test/support/no-effects.ts';
 import { curvesOf } from './curves.ts';
 import { countHandles, tcpSocketsOf, type OpenHandles } from './process-handles.ts';
 import { sumOf, type ProcessSample, type SharedSample } from './samples.ts';
@@ -54,19 +54,6 @@ function sharedOf(change: (sample: SharedSample, index: number) => SharedSample 
   );
 }
 
-const NO_EFFECTS: EffectsReport = {
-  operations: {
-    'transfer-in': {},
-    'create-quote': {},
-    'execute-quote': {},
-    'reject-transaction': {},
-    'simulate-uma-receive': {},
-  },
-  unkeyed: {},
-  quotes: {},
-  transactions: {},
-  totals: {},
-};
 const ONCE = { calls: 1, effects: 1, transactionIds: [] };
 
 /** One command of each kind, the transfer twice. */

@@ -55,8 +55,8 @@ export interface MemberOptions {
   readonly clientId: string;
   readonly topics: readonly string[];
   readonly laneCount: number;
-  /** Where its HTTP endpoints are, asked at each join; none is told where it is left out or null. */
-  readonly address?: () => string | null;
+  /** Where its HTTP endpoints are, asked at each join; null: it tells none. */
+  readonly address: () => string | null;
   readonly sessionTimeoutMs: number;
   readonly heartbeatIntervalMs: number;
   readonly clock: Clock;
@@ -215,7 +215,7 @@ export class GroupMember {
 
   #told(): MemberNote {
     this.#hasToldLeaving = this.#retired !== null;
-    return { lanes: this.#lanes, address: this.#options.address?.() ?? null, isLeaving: this.#hasToldLeaving };
+    return { lanes: this.#lanes, address: this.#options.address(), isLeaving: this.#hasToldLeaving };
   }
 
   #confirmed(): void {

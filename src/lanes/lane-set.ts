@@ -154,7 +154,7 @@ export class LaneSet {
       ...consumer,
       clientId,
       topics: inputTopics,
-      address: () => options.address?.() ?? null,
+      address: options.address ?? (() => null),
       handlers: {
         assigned: (lanes, isNewMember) => this.#assign(lanes, isNewMember),
         batch: (batch) => this.#lanes[batch.lane]?.offer(batch) ?? 'not-now',
@@ -242,7 +242,7 @@ export class LaneSet {
       ],
       isRead: () => this.#restore.status()?.isUnderWay !== true,
       isServedByOthers: async () => (await this.groupMembers()).length > 0,
-      isOver: () => this.#isStopping,
+      isOver: () => this.#isOver(),
       clock,
     });
     this.#isWarmingUp = false;

@@ -21,9 +21,30 @@ const NETWORK_ERROR = 'Failed to load resource';
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   console.error('policy violated: ' + event.violatedDirective + ' ' + event.blockedURI));`;
 
-/** A browser of its own, with an empty profile that goes when it is closed. */
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS });
+/** A browser and what was opened in it. */
+export class VisitingBrowser {
+  #browser: Browser | null = null;
+  readonly #visits: Visit[] = [];
+
+  async launch(): Promise<void> {
+    this.#browser = await chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS });
+  }
+
+  async visit(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
+    if (this.#browser === null) throw new Error('the browser has not been launched');
+    const opened = await Visit.open(this.#browser, url, options);
+    this.#visits.push(opened);
+    return opened;
+  }
+
+  async endVisits(): Promise<void> {
+    for (const visit of this.#visits.splice(0)) await visit.close();
+  }
+
+  /** Its profile, which was empty, goes with it. */
+  async close(): Promise<void> {
+    await this.#browser?.close();
+  }
 }
 
 export class Visit {

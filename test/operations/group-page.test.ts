@@ -1,25 +1,19 @@
 /** The page of a group of several members, each with real endpoints, in a real browser. */
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { launchBrowser, Visit } from './browser.ts';
+import { VisitingBrowser, type Visit } from './browser.ts';
 import { ShownProcessor } from './shown-processor.ts';
 
 const TOKEN = 'a-token-of-the-group';
 const PHONE = { viewport: { width: 390, height: 844 } };
-let browser: Browser;
-const visits: Visit[] = [];
+const browser = new VisitingBrowser();
 const processors: ShownProcessor[] = [];
 
-beforeAll(async () => {
-  browser = await launchBrowser();
-});
-
-afterAll(async () => {
-  await browser.close();
-});
+beforeAll(() => browser.launch());
+afterAll(() => browser.close());
 
 afterEach(async () => {
-  for (const visit of visits.splice(0)) await visit.close();
+  await browser.endVisits();
   for (const processor of processors.splice(0)) {
     await processor.stop();
     expect(processor.errors).toEqual([]);
@@ -74,8 +68,7 @@ async function group(each: (made: ShownProcessor, index: number) => void = () =>
 }
 
 async function shown(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
-  const opened = await Visit.open(browser, url, options);
-  visits.push(opened);
+  const opened = await browser.visit(url, options);
   await opened.page.getByLabel('Token').fill(TOKEN);
   await opened.page.keyboard.press('Enter');
   await opened.page.locator('#headline').waitFor();

@@ -1,38 +1,26 @@
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entry, SECRET_KEY } from '../ops/fake-processor.ts';
-import { launchBrowser, Visit } from './browser.ts';
+import { VisitingBrowser, type Visit } from './browser.ts';
 import { ShownProcessor } from './shown-processor.ts';
 
 const TOKEN = 'a-token-of-the-test';
 const PHONE = { viewport: { width: 375, height: 800 } };
-let browser: Browser;
+const browser = new VisitingBrowser();
 let processor: ShownProcessor;
-const visits: Visit[] = [];
 
-beforeAll(async () => {
-  browser = await launchBrowser();
-});
-
-afterAll(async () => {
-  await browser.close();
-});
+beforeAll(() => browser.launch());
+afterAll(() => browser.close());
 
 afterEach(async () => {
-  for (const visit of visits.splice(0)) await visit.close();
+  await browser.endVisits();
   await processor.stop();
   expect(processor.errors).toEqual([]);
 });
 
-async function visit(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
-  const opened = await Visit.open(browser, url, options);
-  visits.push(opened);
-  return opened;
-}
-
 /** The page of the processor, once it shows a state. */
 async function shown(options: BrowserContextOptions = {}): Promise<Visit> {
-  const opened = await visit(await processor.serve(), options);
+  const opened = await browser.visit(await processor.serve(), options);
   await opened.page.locator('#headline').waitFor();
   return opened;
 }
@@ -401,7 +389,7 @@ describe('the page follows the processor', () => {
 describe('with a token set', () => {
   it('nothing is shown without it, a wrong one is refused, the right one is kept for the tab', async () => {
     processor = healthy();
-    const opened = await visit(await processor.serve(TOKEN));
+    const opened = await browser.visit(await processor.serve(TOKEN));
     const { page } = opened;
     await page.getByLabel('Token').waitFor();
     expect(await page.locator('#state').isVisible()).toBe(false);
@@ -471,7 +459,7 @@ describe('the page is for everyone', () => {
     processor.setLane(0, processor.lane({ 'transfer-in': { position: 4_000n, cause: 'no-slot' } }));
     await worked(processor);
     for (const colorScheme of ['light', 'dark'] as const) {
-      const opened = await visit(await processor.serve(), { ...PHONE, colorScheme, reducedMotion: 'reduce' });
+      const opened = await browser.visit(await processor.serve(), { ...PHONE, colorScheme, reducedMotion: 'reduce' });
       await opened.page.locator('#headline').waitFor();
       const width = await opened.page.evaluate<number>('document.documentElement.scrollWidth');
       expect(width).toBeLessThanOrEqual(PHONE.viewport.width);

@@ -11,7 +11,7 @@
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startEngine } from '../../../dev/engine/start.ts';
+import { kafkaAtHand } from '../../kafka-at-hand.ts';
 import { withAdmin } from '../../../src/producers/admin-session.ts';
 import { Stack } from '../../../test/support/stack.ts';
 import { spreadOf } from '../../spread.ts';
@@ -52,10 +52,9 @@ const commands = Number(values.commands);
 const rates = values.rates === '' ? [] : values.rates.split(',').map(Number);
 const only = values.only.split(',');
 const chosen = CONTESTANTS.filter((contestant) => only.includes(contestant));
-const engine =
-  process.env['KAFKA_BROKERS'] === undefined ? await startEngine({ onProgress: (text) => console.error(text) }) : null;
-const kafkaBrokers = engine?.brokers ?? (process.env['KAFKA_BROKERS'] ?? '').split(',');
-const schemaRegistryUrl = engine?.registryUrl ?? process.env['SCHEMA_REGISTRY_URL'] ?? '';
+const kafka = await kafkaAtHand((text) => console.error(text));
+const kafkaBrokers = kafka.kafkaBrokers;
+const schemaRegistryUrl = kafka.schemaRegistryUrl;
 try {
   const runs: Run[] = [];
   for (let round = 1; round <= Number(values.rounds); round += 1) {
@@ -69,7 +68,7 @@ try {
   for (const { contestant, wrong } of runs) for (const text of wrong) console.error(`${contestant}: ${text}`);
   if (runs.some(({ wrong }) => wrong.length > 0)) process.exitCode = 1;
 } finally {
-  await engine?.stop();
+  await kafka.stop();
 }
 
 async function measured(contestant: Contestant): Promise<Run> {
