@@ -1,0 +1,171 @@
+/**
+ * A transactional producer remembers its coordinator instead of looking it up for each request, and finds the one that
+ * is in charge when it moves. Two nodes in memory, behind the interface through which the producer sees a cluster; how
+ * often is asked, on the real broker.
+ */
+import { createRequire } from 'node:module';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { connectKafka, createTopic } from './local-kafka.ts';
+
+interface EosManager {
+  initProducerId(): Promise<void>;
+  beginTransaction(): void;
+  addPartitionsToTransaction(topicData: { topic: string; partitions: { partition: number }[] }[]): Promise<void>;
+  commit(): Promise<void>;
+  abort(): Promise<void>;
+}
+
+const require = createRequire(import.meta.url);
+const createEosManager = require('kafkajs/src/producer/eosManager') as (options: object) => EosManager;
+const { KafkaJSConnectionError, KafkaJSProtocolError } = require('kafkajs/src/errors') as Record<
+  string,
+  new (error: object) => Error
+>;
+const { createErrorFromCode } = require('kafkajs/src/protocol/error') as {
+  createErrorFromCode: (code: number) => Error & { type: string };
+};
+
+const NOT_COORDINATOR = 16;
+const CONCURRENT_TRANSACTIONS = 51;
+const TRANSACTIONS = 10;
+const TOPIC_DATA = [{ topic: 'payments', partitions: [{ partition: 0 }] }];
+const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
+/** Two nodes, one of which coordinates; what each was asked, in order. */
+class Coordinators {
+  readonly retry = { initialRetryTime: 1, maxRetryTime: 2, retries: 3 };
+  readonly asked: string[] = [];
+  coordinator = 1;
+  readonly gone = new Set<number>();
+  /** Right after it was looked up. */
+  movesTo: number | null = null;
+  /** Of the next request, whichever node gets it. */
+  nextError: Error | null = null;
+
+  async refreshMetadataIfNecessary(): Promise<void> {
+    // The metadata is young.
+  }
+
+  async findBroker({ nodeId }: { nodeId: number }): Promise<object> {
+    if (this.gone.has(nodeId)) throw new KafkaJSConnectionError!({ message: 'Connection refused', broker: nodeId });
+    const answer = (request: string, value: unknown) => async (): Promise<unknown> => {
+      this.asked.push(`${request} ${nodeId}`);
+      const error = this.nextError;
+      this.nextError = null;
+      if (error !== null) throw error;
+      if (nodeId !== this.coordinator) throw new KafkaJSProtocolError!(createErrorFromCode(NOT_COORDINATOR));
+      return value;
+    };
+    return {
+      nodeId,
+      initProducerId: answer('init', { producerId: '4001', producerEpoch: 0 }),
+      addPartitionsToTxn: answer('add', undefined),
+      endTxn: answer('end', undefined),
+    };
+  }
+
+  async findGroupCoordinator(): Promise<object> {
+    this.asked.push('look up');
+    const found = this.findBroker({ nodeId: this.coordinator });
+    this.coordinator = this.movesTo ?? this.coordinator;
+    return found;
+  }
+}
+
+let nodes: Coordinators;
+let transactions: EosManager;
+
+beforeEach(async () => {
+  nodes = new Coordinators();
+  transactions = createEosManager({ logger, cluster: nodes, transactional: true, transactionalId: 'transaction' });
+  await transactions.initProducerId();
+  transactions.beginTransaction();
+});
+
+async function addAndCommit(): Promise<void> {
+  await transactions.addPartitionsToTransaction(TOPIC_DATA);
+  await transactions.commit();
+}
+
+describe('a coordinator in memory', () => {
+  test('is looked up once, and asked by all that follows', async () => {
+    await addAndCommit();
+    transactions.beginTransaction();
+    await transactions.addPartitionsToTransaction(TOPIC_DATA);
+    await transactions.abort();
+
+    expect(nodes.asked).toEqual(['look up', 'init 1', 'add 1', 'end 1', 'add 1', 'end 1']);
+  });
+
+  test('that has moved says so: the one in charge gets the same request', async () => {
+    nodes.coordinator = 2;
+    await transactions.addPartitionsToTransaction(TOPIC_DATA);
+    nodes.coordinator = 1;
+    await transactions.commit();
+
+    expect(nodes.asked.slice(2)).toEqual(['add 1', 'look up', 'add 2', 'end 2', 'look up', 'end 1']);
+  });
+
+  test('that moves twice in a row ends the request, and is looked up for the next', async () => {
+    nodes.coordinator = 2;
+    nodes.movesTo = 1;
+
+    await expect(transactions.addPartitionsToTransaction(TOPIC_DATA)).rejects.toMatchObject({
+      type: 'NOT_COORDINATOR_FOR_GROUP',
+    });
+    await addAndCommit();
+
+    expect(nodes.asked.slice(2)).toEqual(['add 1', 'look up', 'add 2', 'look up', 'add 1', 'end 1']);
+  });
+
+  test('whose node cannot be reached is looked up', async () => {
+    nodes.gone.add(1);
+    nodes.coordinator = 2;
+    await addAndCommit();
+
+    expect(nodes.asked.slice(2)).toEqual(['look up', 'add 2', 'end 2']);
+  });
+
+  test('whose connection breaks at the end is not asked again: what came of the transaction is open', async () => {
+    await transactions.addPartitionsToTransaction(TOPIC_DATA);
+    nodes.nextError = new KafkaJSConnectionError!({ message: 'Closed connection', broker: 1 });
+
+    await expect(transactions.commit()).rejects.toThrow('Closed connection');
+
+    expect(nodes.asked.slice(2)).toEqual(['add 1', 'end 1']);
+  });
+
+  test('that is still busy with the transaction before stays remembered', async () => {
+    nodes.nextError = new KafkaJSProtocolError!(createErrorFromCode(CONCURRENT_TRANSACTIONS));
+    await expect(transactions.addPartitionsToTransaction(TOPIC_DATA)).rejects.toMatchObject({
+      type: 'CONCURRENT_TRANSACTIONS',
+    });
+    await addAndCommit();
+
+    expect(nodes.asked.slice(2)).toEqual(['add 1', 'add 1', 'end 1']);
+  });
+});
+
+test('the real coordinator is looked up once for many transactions', async () => {
+  const kafka = connectKafka();
+  const topic = await createTopic(kafka);
+  const producer = kafka.producer({ transactionalId: `mends-${topic}`, idempotent: true, maxInFlightRequests: 1 });
+  const requests: string[] = [];
+  producer.on(producer.events.REQUEST, ({ payload }) => void requests.push(payload.apiName));
+  await producer.connect();
+  try {
+    for (let count = 0; count < TRANSACTIONS; count += 1) {
+      const transaction = await producer.transaction();
+      await transaction.send({ topic, messages: [{ value: String(count) }] });
+      await transaction.commit();
+    }
+  } finally {
+    await producer.disconnect();
+  }
+  expect(requests.filter((name) => name === 'EndTxn')).toHaveLength(TRANSACTIONS);
+  expect(requests.filter((name) => name === 'GroupCoordinator')).toHaveLength(1);
+});
+
+function ignore(): void {
+  // Nobody reads this log.
+}
