@@ -23,7 +23,7 @@ export interface ConsumerSettings {
   readonly sessionTimeout: number;
   readonly heartbeatInterval: number;
   readonly rebalanceTimeout?: number;
-  readonly maxWaitTimeInMs: number;
+  readonly maxWaitTimeInMs: number | (() => number);
 }
 
 type EachBatch = (payload: object) => Promise<void>;
@@ -65,11 +65,12 @@ export class SimulatedConsumer {
     this.#network = network;
     this.#owner = owner;
     this.#settings = settings;
+    const { maxWaitTimeInMs } = settings;
     this.#fetcher = new SimulatedFetcher({
       broker,
       network,
       owner,
-      maxWaitMs: settings.maxWaitTimeInMs,
+      maxWaitMs: typeof maxWaitTimeInMs === 'function' ? maxWaitTimeInMs : () => maxWaitTimeInMs,
       isRunning: () => this.#isRunning,
       onGone: () => void this.#joinAgainLater(),
       handle: (fetch, resolve) => this.#handle(fetch, resolve),

@@ -32,7 +32,8 @@ export interface FetcherOptions {
   readonly broker: SimulatedBroker;
   readonly network: SimulatedNetwork;
   readonly owner: Owner | null;
-  readonly maxWaitMs: number;
+  /** Of the next fetch. */
+  readonly maxWaitMs: () => number;
   readonly isRunning: () => boolean;
   /** A topic is not there: the consumer asks anew what there is, and joins again. */
   readonly onGone: () => void;
@@ -110,7 +111,7 @@ export class SimulatedFetcher {
     fetched.takeBack();
     fetched.stage = 'ending';
     const { maxWaitMs, network } = this.#options;
-    setTimeout(() => this.#fetchNext(fetched), network.draws.between(0, maxWaitMs));
+    setTimeout(() => this.#fetchNext(fetched), network.draws.between(0, maxWaitMs()));
   }
 
   #fetchNext(fetched: Assigned): void {
@@ -174,7 +175,7 @@ export class SimulatedFetcher {
     const { maxWaitMs, network, onGone } = this.#options;
     switch (answered.kind) {
       case 'nothing-yet':
-        setTimeout(() => this.#fetchNext(fetched), maxWaitMs);
+        setTimeout(() => this.#fetchNext(fetched), maxWaitMs());
         return;
       case 'gone':
         fetched.stage = 'idle';

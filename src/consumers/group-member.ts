@@ -64,8 +64,10 @@ export interface MemberOptions {
   readonly handlers: MemberHandlers;
 }
 
-/** Longest wait of a fetch: it delays heartbeats, rebalances, seeks and resumes as well. */
+/** Longest wait of a fetch, which delays the next seek and resume: while something is paused, these are to be expected. */
 const FETCH_WAIT_MS = 100;
+/** While all is fetched. It delays heartbeats as well, and with them what the group has to say: never by more than one interval. */
+const CALM_FETCH_WAIT_MS = 500;
 /** Bytes of one fetch of a partition: there is no other bound on the messages of a batch. */
 const FETCH_BYTES_MAX = 256 * 1024;
 /** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
@@ -80,6 +82,8 @@ export class GroupMember {
   readonly #options: MemberOptions;
   readonly #consumer: Consumer;
   #lanes: readonly number[] = [];
+  /** By topic and lane. */
+  readonly #paused = new Set<string>();
   #memberId: string | null = null;
   /** When the request whose answer last confirmed our membership was sent. */
   #confirmedSentWallMs = -Infinity;
@@ -103,7 +107,7 @@ export class GroupMember {
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: options.heartbeatIntervalMs,
       rebalanceTimeout: REBALANCE_TIMEOUT_MS,
-      maxWaitTimeInMs: FETCH_WAIT_MS,
+      maxWaitTimeInMs: () => this.#fetchWaitMs(),
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
       // A topic that was deleted must not come back empty, as the cluster's defaults would have it.
@@ -125,6 +129,8 @@ export class GroupMember {
       this.#confirmed();
       this.#lanes = payload.memberAssignment[topics[0] ?? ''] ?? [];
       consumer.pause(topics.map((topic) => ({ topic, partitions: [...this.#lanes] })));
+      this.#paused.clear();
+      for (const topic of topics) for (const lane of this.#lanes) this.#paused.add(inputName(topic, lane));
       // A member that misses a generation comes back under another id.
       const isNewMember = payload.memberId !== this.#memberId;
       this.#memberId = payload.memberId;
@@ -159,7 +165,10 @@ export class GroupMember {
       eachBatch: async (payload) => {
         const reply = this.#handOver(payload.batch);
         if (reply === 'taken') payload.resolveOffset(payload.batch.lastOffset());
-        else if (reply === 'not-now') payload.pause();
+        else if (reply === 'not-now') {
+          payload.pause();
+          this.#paused.add(inputName(payload.batch.topic, payload.batch.partition));
+        }
       },
     });
   }
@@ -183,7 +192,10 @@ export class GroupMember {
   }
 
   resume(topic: string, lane: number): void {
-    this.#guard('resume', () => this.#consumer.resume([{ topic, partitions: [lane] }]));
+    this.#guard('resume', () => {
+      this.#consumer.resume([{ topic, partitions: [lane] }]);
+      this.#paused.delete(inputName(topic, lane));
+    });
   }
 
   /** @throws where the group does not take them: between two generations, or without a coordinator */
@@ -211,6 +223,11 @@ export class GroupMember {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
+  }
+
+  #fetchWaitMs(): number {
+    const calmMs = Math.min(CALM_FETCH_WAIT_MS, this.#options.heartbeatIntervalMs);
+    return this.#paused.size > 0 || this.#lanes.length === 0 ? FETCH_WAIT_MS : Math.max(calmMs, FETCH_WAIT_MS);
   }
 
   #told(): MemberNote {
@@ -248,4 +265,8 @@ export class GroupMember {
       this.#options.log({ level: 'error', message: 'member-handler-failed', fields: { what, problem: String(error) } });
     }
   }
+}
+
+function inputName(topic: string, lane: number): string {
+  return `${topic}/${lane}`;
 }
