@@ -104,7 +104,7 @@ function registryFailureInWords(failure: RegistryFailure, url: string): string {
       return `what answers at ${url} is no schema registry (HTTP ${failure.status} ${form}): check scheme, host and path of SCHEMA_REGISTRY_URL, the base of a Confluent-compatible interface, and what proxy stands before it`;
     }
     case 'subject-missing':
-      return `${where} does not have our schema under ${failure.subjects.join(', ')}: run \`npm run cli -- schemas register\`; where it lost its data, restore that instead, for the messages in Kafka name the ids of before; where it is another registry, mend SCHEMA_REGISTRY_URL`;
+      return `${where} does not have our schema under ${failure.subjects.join(', ')}: for a new release or prefix run \`npm run cli -- schemas register\`; where it lost its data, restore that, for the messages in Kafka name the ids of before; where it is another registry, mend SCHEMA_REGISTRY_URL`;
     case 'server-error': {
       const told = failure.told === null ? '' : `: ${failure.told}`;
       return `${where} fails (HTTP ${failure.status}${told}): look at the registry, and at what stands before it; it is asked again`;

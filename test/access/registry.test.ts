@@ -69,7 +69,7 @@ async function doctorSays(environment: Record<string, string>): Promise<string> 
   const run = await runCli({ ...stack().environment, ...environment }, '--output', 'json', 'doctor');
   const found = run.documents.filter(({ check }) => check === 'registry');
   expect(found.map(({ status }) => status)).toEqual(['problem']);
-  return String(found[0]?.message);
+  return found[0]?.message as string;
 }
 
 /** How it is refused, and the sentence that start and `doctor` have for it. */
