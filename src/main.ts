@@ -23,10 +23,12 @@ import { createHttpServer } from './ops/http-server.ts';
 import { createLogger } from './ops/logging.ts';
 import { createMetrics } from './ops/metrics.ts';
 import { withOutcomeLog } from './ops/outcome-log.ts';
+import { registryWatch } from './ops/registry-watch.ts';
 import { operationsRoutes } from './ops/routes.ts';
 import { StateReader } from './ops/state-reader.ts';
 import { Timeline } from './ops/timeline.ts';
 import { openTracing } from './ops/tracing.ts';
+import type { KafkaAccess } from './producers/kafka-access.ts';
 import { RecordRegistry } from './records/registry.ts';
 import { recordOfTopic, topicNames } from './records/topics.ts';
 import { checkSurroundings, processorAccess, refusalAtStart, StartUpProblems } from './start-up.ts';
@@ -58,6 +60,7 @@ function end(exitCode: number): void {
   history.stop();
   group.stop();
   access.stop();
+  registryAccess.stop();
   void lanes
     .stop()
     .then(() => Promise.all([api.close(), http.stop(), tracing.stop()]))
@@ -97,15 +100,18 @@ const lanes = new LaneSet({
     process.exit(1);
   },
 });
-const access = new AccessWatch({
+const access = new AccessWatch<KafkaAccess>({
+  allowed: { kind: 'allowed' },
   ask: () => processorAccess(config),
   isAmiss: async () => isAmiss(await state.read()),
   onChange: (found) => log[found.kind === 'refused' ? 'error' : 'info']({ event: 'kafka-access', ...found }),
 });
+const registryAccess = registryWatch(registry, log);
 const state: StateReader = new StateReader({
   lanes,
   api,
   kafkaAccess: () => access.known(),
+  registryFault: () => registryAccess.known(),
   isDraining: isEndingNow,
   topics,
   commandTypes: servedCommandTypes(config),
@@ -163,6 +169,7 @@ try {
   const { port } = await http.start();
   address = ownAddress(config, port);
   log.info({ event: 'listening', host: config.HTTP_HOST, port, advertised: address });
+  registryAccess.start();
   await checkSurroundings(config, registry, topics, log, isEndingNow);
   if (!isEndingNow()) await api.start();
   if (!isEndingNow()) await lanes.start();

@@ -12,7 +12,9 @@ import { kafkaAccess, type KafkaAccess } from './producers/kafka-access.ts';
 import { failureInWords, kafkaFailure, kafkaRefusal } from './producers/kafka-failure.ts';
 import { checkTopics } from './producers/topic-admin.ts';
 import { rightsOf } from './records/rights.ts';
-import { RegistryError, type RecordRegistry } from './records/registry.ts';
+import { Repeats } from './repeats.ts';
+import type { RecordRegistry } from './records/registry.ts';
+import { RegistryError } from './records/registry-failure.ts';
 import type { TopicNames } from './records/topics.ts';
 
 /** Between questions to a registry or Kafka that does not answer. */
@@ -69,6 +71,11 @@ async function untilAnswered(
   isEnding: () => boolean,
   ask: () => Promise<void>,
 ): Promise<void> {
+  const repeats = new Repeats(() => performance.now());
+  const warn = (problem: string): void => {
+    const unsaid = repeats.unsaid(problem);
+    if (unsaid !== null) log.warn({ event, problem, ...(unsaid === 0 ? {} : { repeated: unsaid }) });
+  };
   while (!isEnding()) {
     try {
       await ask();
@@ -76,12 +83,12 @@ async function untilAnswered(
     } catch (error) {
       if (error instanceof StartUpProblems) throw error;
       if (error instanceof RegistryError) {
-        if (error.missing || error.refused) throw new StartUpProblems([error.message]);
-        log.warn({ event, problem: error.message });
+        if (error.refused) throw new StartUpProblems([error.message]);
+        warn(error.message);
       } else {
         const problem = kafkaProblem(error, config);
         if (kafkaRefusal(error) !== null) throw new StartUpProblems([problem]);
-        log.warn({ event, problem });
+        warn(problem);
       }
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
     }

@@ -282,6 +282,7 @@ export const ROWS: readonly Row[] = [
           { expression: `sum(${select('ready')})`, legend: 'ready' },
           { expression: `sum(${select('groupConfirmed')})`, legend: 'confirmed' },
           { expression: `sum(${select('kafkaRefused')})`, legend: 'refused by Kafka' },
+          { expression: `sum(${select('registryFailing')})`, legend: 'without the registry' },
         ],
       },
       {

@@ -20,6 +20,7 @@ export const BY_PROMTOOL_ONLY: Readonly<Record<string, string>> = {
   PaymentsStatusChangesLate: 'wants thousands of observations that are held up while results are not',
   PaymentsPollBudgetUsedUp: 'wants more open transactions than the budget covers, for half an hour',
   PaymentsKafkaRefused: 'wants brokers with an authorizer; test/access takes rights from a process that runs',
+  PaymentsRegistryRefused: 'wants a registry that refuses; test/access puts a door before the real one',
   PaymentsProcessMemory: 'wants a process near its limit',
   PaymentsEventLoopBlocked: 'wants a machine that starves the process and yet lets it be scraped',
 };

@@ -3,7 +3,7 @@ import { InvalidCommandError } from '../client/publisher.ts';
 import { ResultTimeoutError } from '../client/result-awaiter.ts';
 import { failureInWords, kafkaFailure, kafkaRefusal } from '../producers/kafka-failure.ts';
 import { PublishError } from '../producers/outside/record-publisher.ts';
-import { RegistryError } from '../records/registry.ts';
+import { RegistryError } from '../records/registry-failure.ts';
 import { CliFailure } from './exit-codes.ts';
 
 /** Causes that are followed; a chain of errors could in principle be a ring. */

@@ -3,8 +3,8 @@
  * Confluent-compatible interface. A deployment step: the processor only looks ids up.
  */
 import type { Config } from '../config.ts';
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
-import { askRegistry, registryRefusal, type RegistryAnswer } from '../records/registry-http.ts';
+import { RegistryError } from '../records/registry-failure.ts';
+import { askRegistry, numberIn, type RegistryAnswer } from '../records/registry-http.ts';
 import { loadSchema } from '../records/schemas.ts';
 import { recordOfTopic, subjectOf, topicNames } from '../records/topics.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -121,7 +121,7 @@ async function register(settings: RegistrySettings, subject: string, body: objec
     );
   }
   const answer = await call(settings, 'POST', `/subjects/${encodeURIComponent(subject)}/versions`, body);
-  const schemaId = numberOf(answer.body, 'id');
+  const schemaId = numberIn(answer.body, 'id');
   if (answer.status !== 200 || schemaId === null) throw refusal(settings, `registering ${subject}`, answer);
   return schemaId;
 }
@@ -130,7 +130,7 @@ async function register(settings: RegistrySettings, subject: string, body: objec
 async function lookUp(settings: RegistrySettings, subject: string, body: object): Promise<number | null> {
   const answer = await call(settings, 'POST', `/subjects/${encodeURIComponent(subject)}`, body);
   if (answer.status === 404) return null;
-  const schemaId = numberOf(answer.body, 'id');
+  const schemaId = numberIn(answer.body, 'id');
   if (answer.status !== 200 || schemaId === null) throw refusal(settings, `looking up ${subject}`, answer);
   return schemaId;
 }
@@ -143,9 +143,9 @@ async function readForeignLatest(
 ): Promise<SubjectState['foreignLatest']> {
   const answer = await call(settings, 'GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
   if (answer.status === 404) return null;
-  const version = numberOf(answer.body, 'version');
-  const schemaId = numberOf(answer.body, 'id');
-  const schema = member(answer.body, 'schema');
+  const version = numberIn(answer.body, 'version');
+  const schemaId = numberIn(answer.body, 'id');
+  const schema = answer.body['schema'];
   if (answer.status !== 200 || version === null || schemaId === null || typeof schema !== 'string') {
     throw refusal(settings, `reading the latest version of ${subject}`, answer);
   }
@@ -178,7 +178,7 @@ async function readCompatibility(settings: RegistrySettings, subject: string): P
   const answer = await call(settings, 'GET', `/config/${encodeURIComponent(subject)}`);
   if (answer.status === 404) return null;
   if (answer.status !== 200) throw refusal(settings, `reading the compatibility of ${subject}`, answer);
-  const level = member(answer.body, 'compatibilityLevel');
+  const level = answer.body['compatibilityLevel'];
   return typeof level === 'string' ? level : null;
 }
 
@@ -195,8 +195,8 @@ async function readIncompatibilities(settings: RegistrySettings, subject: string
   const answer = await call(settings, 'POST', path, body);
   if (answer.status === 404) return [];
   if (answer.status !== 200) throw refusal(settings, `checking ${subject}`, answer);
-  if (member(answer.body, 'is_compatible') === true) return [];
-  const messages = member(answer.body, 'messages');
+  if (answer.body['is_compatible'] === true) return [];
+  const messages = answer.body['messages'];
   const texts = Array.isArray(messages) ? messages.filter((message) => typeof message === 'string') : [];
   return texts.length > 0 ? texts : ['the registry does not say why'];
 }
@@ -214,31 +214,16 @@ async function call(
       ...(body === undefined ? {} : { body }),
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CliFailure(
-      'failed',
-      `the schema registry at ${url} does not answer (${reason}): check SCHEMA_REGISTRY_URL`,
-    );
+    if (!(error instanceof RegistryError)) throw error;
+    throw new CliFailure('failed', `${method} ${path}: ${error.message}`);
   }
 }
 
-function refusal(settings: RegistrySettings, step: string, answer: RegistryAnswer): CliFailure {
-  const told = member(answer.body, 'message');
-  const refused = registryRefusal({ url: settings.SCHEMA_REGISTRY_URL }, answer.status);
-  if (refused !== null) return new CliFailure('failed', `${step}: ${refused}`);
+function refusal(settings: RegistrySettings, step: string, { body, status }: RegistryAnswer): CliFailure {
+  const told = body['message'];
   const hint = 'check that SCHEMA_REGISTRY_URL is the base of a Confluent-compatible interface';
   return new CliFailure(
     'failed',
-    `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${answer.status}${typeof told === 'string' ? ` (${told})` : ''}: ${hint}`,
+    `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${status}${typeof told === 'string' ? ` (${told})` : ''}: ${hint}`,
   );
-}
-
-function member(body: JsonValue, name: string): JsonValue {
-  const object: JsonObject = isJsonObject(body) ? body : {};
-  return object[name] ?? null;
-}
-
-function numberOf(body: JsonValue, name: string): number | null {
-  const value = member(body, name);
-  return isRawNumber(value) && /^\d{1,10}$/.test(value.rawJSON) ? Number(value.rawJSON) : null;
 }

@@ -12,7 +12,7 @@ export {
 export type { FieldProblem } from '../records/command-fields.ts';
 export { keyProblem } from '../records/keys.ts';
 export { parseLossless, stringifyLossless, type JsonValue } from '../records/lossless-json.ts';
-export { RegistryError } from '../records/registry.ts';
+export { RegistryError } from '../records/registry-failure.ts';
 export type { QuoteStatusChanged, TransactionStatusChanged } from '../records/types.ts';
 export type { Answer, CommandAnswer, CreateAndExecuteAnswer, StandingResult } from './answers.ts';
 export type { CommandInput } from './command-input.ts';

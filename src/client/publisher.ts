@@ -12,7 +12,8 @@ import { readCommandFields, type FieldProblem } from '../records/command-fields.
 import { COMMAND_RECORDS, COMMAND_VALUE_BYTES_MAX, type CommandType } from '../records/commands.ts';
 import { keyProblem } from '../records/keys.ts';
 import { stringifyLossless } from '../records/lossless-json.ts';
-import { RegistryError, type RecordRegistry } from '../records/registry.ts';
+import type { RecordRegistry } from '../records/registry.ts';
+import { RegistryError } from '../records/registry-failure.ts';
 import { RECORD_NAMESPACE } from '../records/schemas.ts';
 import { topicNames, type TopicNames } from '../records/topics.ts';
 import { withBigints } from './amounts.ts';
@@ -126,7 +127,7 @@ export class PaymentCommandPublisher {
   async #encode(topic: string, fields: object): Promise<Buffer> {
     if (this.#registry !== null) return this.#registry.encode(topic, fields);
     throw new RegistryError('Avro needs SCHEMA_REGISTRY_URL, which is not set: set it, or publish JSON', {
-      missing: true,
+      failure: null,
     });
   }
 

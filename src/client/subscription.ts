@@ -9,7 +9,7 @@
  */
 import { openTopicReader, type ReaderStart, type TopicReader } from '../consumers/outside/topic-reader.ts';
 import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
-import { RegistryError } from '../records/registry.ts';
+import { RegistryError } from '../records/registry-failure.ts';
 import { jsonCopyOf, recordOfTopic, topicNames, type TopicNames } from '../records/topics.ts';
 import { clientKafka } from './connection.ts';
 import { avroDecoder, jsonDecoder, readEvent, topicOf, type Decoder, type Stream } from './events.ts';
@@ -117,7 +117,7 @@ function sourceOf(
   const registry = registryOf(settings);
   if (registry !== null) return { decode: avroDecoder(registry), nameOf: (topic) => topic };
   throw new RegistryError("reading needs SCHEMA_REGISTRY_URL: set it, or ask for format 'json' where a mirror runs", {
-    missing: true,
+    failure: null,
   });
 }
 

@@ -1,19 +1,23 @@
 /**
- * Asks Kafka what it allows us while something is amiss, so that readiness can tell a refusal from an outage. Owned by the
- * process; asks one question at a time, and none while all is well.
+ * Asks those we depend on what they allow us, so that readiness can tell a refusal from an outage: Kafka while something is
+ * amiss, the registry always, for nothing else would tell that the next start will fail. Owned by the process; asks one
+ * question at a time.
  *
  *   started -> (amiss? asked -> known) every interval -> stopped
  */
-import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { ProcessorState } from './processor-state.ts';
 
-export interface AccessWatchOptions {
+export interface AccessWatchOptions<Access> {
+  /** What is known until something is amiss. */
+  readonly allowed: Access;
   /** Never rejects. */
-  readonly ask: () => Promise<KafkaAccess>;
-  /** Whether there is something to explain; may reject, and is asked again. */
-  readonly isAmiss: () => Promise<boolean>;
+  readonly ask: () => Promise<Access>;
+  /** Whether there is something to explain; may reject, and is asked again. Always, if not given. */
+  readonly isAmiss?: () => Promise<boolean>;
   /** Told of each change. */
-  readonly onChange: (access: KafkaAccess) => void;
+  readonly onChange: (access: Access) => void;
+  /** What of it is a change when it differs; all of it, if not given. */
+  readonly essenceOf?: (access: Access) => unknown;
   readonly intervalMs?: number;
 }
 
@@ -30,18 +34,19 @@ export function isAmiss({
   return reasons.length > 0 || lagEndsAgeSeconds > ENDS_AGE_MAX_SECONDS;
 }
 
-export class AccessWatch {
-  readonly #options: AccessWatchOptions;
-  #known: KafkaAccess = { kind: 'allowed' };
+export class AccessWatch<Access> {
+  readonly #options: AccessWatchOptions<Access>;
+  #known: Access;
   #timer: NodeJS.Timeout | null = null;
   #isStopped = false;
 
-  constructor(options: AccessWatchOptions) {
+  constructor(options: AccessWatchOptions<Access>) {
     this.#options = options;
+    this.#known = options.allowed;
   }
 
   /** What was found last; `allowed` until something was amiss. */
-  known(): KafkaAccess {
+  known(): Access {
     return this.#known;
   }
 
@@ -56,11 +61,11 @@ export class AccessWatch {
   }
 
   async #look(): Promise<void> {
-    const { ask, isAmiss, onChange } = this.#options;
-    const amiss = await isAmiss().catch(() => true);
-    const found: KafkaAccess = amiss ? await ask() : { kind: 'allowed' };
+    const { allowed, ask, essenceOf = (access: Access) => access, isAmiss, onChange } = this.#options;
+    const amiss = isAmiss === undefined || (await isAmiss().catch(() => true));
+    const found = amiss ? await ask() : allowed;
     if (this.#isStopped) return;
-    const hasChanged = JSON.stringify(found) !== JSON.stringify(this.#known);
+    const hasChanged = JSON.stringify(essenceOf(found)) !== JSON.stringify(essenceOf(this.#known));
     this.#known = found;
     if (hasChanged) onChange(found);
     this.start();

@@ -9,6 +9,7 @@ import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { Trouble } from '../lanes/troubles.ts';
 import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { CommandType } from '../records/commands.ts';
+import type { RegistryFault } from '../records/registry.ts';
 
 export interface ReadinessInputs {
   /** Shutting down. */
@@ -16,6 +17,8 @@ export interface ReadinessInputs {
   readonly lanes: LaneSetStatus;
   /** What Kafka allowed when it was asked last. */
   readonly kafkaAccess: KafkaAccess;
+  /** Why the registry cannot be used, when it was asked last; null: it can. */
+  readonly registryFault: RegistryFault | null;
   readonly api: PaymentApiSnapshot;
   /** Operations that this process calls. */
   readonly servedOperations: readonly CommandType[];
@@ -41,7 +44,7 @@ export function readiness(inputs: ReadinessInputs): Readiness {
     ...(inputs.isDraining ? [blocking('draining: the process is shutting down')] : []),
     ...accessFindings(inputs.kafkaAccess),
     ...groupFindings(inputs.lanes),
-    ...laneFindings(inputs.lanes),
+    ...laneFindings(inputs.lanes, inputs.registryFault),
     ...serviceFindings(inputs.api, inputs.servedOperations),
   ];
   return { ready: !findings.some((finding) => finding.isBlocking), reasons: findings.map((finding) => finding.reason) };
@@ -67,7 +70,7 @@ function groupFindings(status: LaneSetStatus): Finding[] {
   return [blocking('group not confirmed: Kafka has answered no heartbeat within the session time-out')];
 }
 
-function laneFindings(status: LaneSetStatus): Finding[] {
+function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null): Finding[] {
   const acquiring: number[] = [];
   const releasing: number[] = [];
   const findings: Finding[] = [];
@@ -102,6 +105,11 @@ function laneFindings(status: LaneSetStatus): Finding[] {
   if (releasing.length > 0) findings.push(blocking(`releasing ${lanesInWords(releasing)}`));
   for (const [problem, lanes] of registryProblems) {
     findings.push(blocking(`the schema registry cannot be asked (${lanesInWords(lanes)}): ${problem}`));
+  }
+  if (registryFault !== null && registryProblems.size === 0) {
+    // Schemas that are known need no registry; the next start does.
+    const reason = `the schema registry cannot be asked, and no command waits for it: ${registryFault.problem}`;
+    findings.push({ reason, isBlocking: false });
   }
   return findings;
 }

@@ -8,6 +8,7 @@ import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { KafkaRefusal } from '../producers/kafka-failure.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
+import type { RegistryFailure } from '../records/registry-failure.ts';
 import type { PollWorkKind } from '../status/poller/agenda.ts';
 import type { NotAdmittedCause } from './lag.ts';
 
@@ -119,4 +120,14 @@ export const KAFKA_REFUSALS = every<KafkaRefusal['kind']>({
   'client-certificate': true,
   tls: true,
   authorization: true,
+});
+export const REGISTRY_FAILURES = every<RegistryFailure['kind']>({
+  authentication: true,
+  authorization: true,
+  certificate: true,
+  tls: true,
+  'not-a-registry': true,
+  'subject-missing': true,
+  'server-error': true,
+  unreachable: true,
 });

@@ -14,6 +14,7 @@ import {
   PUBLISHED,
   DEAD_LETTER_REASONS,
   KAFKA_REFUSALS,
+  REGISTRY_FAILURES,
   LANE_LOSSES,
   LANE_STAGES,
   OPERATIONS,
@@ -220,6 +221,12 @@ export const METRICS = {
     type: 'gauge',
     help: '1 while Kafka refuses this process, by cause; readiness and the log name the setting or the right that mends it. Looked at while the process is not ready or the ends of partitions are old.',
     labels: { cause: KAFKA_REFUSALS },
+  },
+  registryFailing: {
+    name: 'payments_registry_failing',
+    type: 'gauge',
+    help: '1 while this process cannot use the schema registry, by cause; readiness and the log name the setting or the right that mends it. It is asked every 15 seconds, also while no command needs it.',
+    labels: { cause: REGISTRY_FAILURES },
   },
   groupConfirmed: {
     name: 'payments_group_confirmed',

@@ -150,6 +150,9 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   for (const cause of METRICS.kafkaRefused.labels.cause) {
     set.put('kafkaRefused', { cause }, state.kafkaRefusal === cause ? 1 : 0);
   }
+  for (const cause of METRICS.registryFailing.labels.cause) {
+    set.put('registryFailing', { cause }, state.registryFailure === cause ? 1 : 0);
+  }
   set.put('groupConfirmed', {}, state.isGroupConfirmed ? 1 : 0);
   set.put('keysRemembered', {}, state.keysRemembered);
 }

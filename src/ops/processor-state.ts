@@ -14,6 +14,8 @@ import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import { COMMAND_TYPES, isCommandType, type CommandType } from '../records/commands.ts';
+import type { RegistryFault } from '../records/registry.ts';
+import type { RegistryFailure } from '../records/registry-failure.ts';
 import type { Readiness } from './health.ts';
 import type { HeldBack } from './held-back.ts';
 import type { InputLag, NotAdmittedCause } from './lag.ts';
@@ -93,6 +95,8 @@ export interface ProcessorState {
   readonly reasons: readonly string[];
   /** Why Kafka refuses this process; null: it does not, as far as is known. */
   readonly kafkaRefusal: KafkaRefusal['kind'] | null;
+  /** Why the schema registry cannot be used; null: it can, as far as is known. */
+  readonly registryFailure: RegistryFailure['kind'] | null;
   readonly isGroupConfirmed: boolean;
   readonly service: {
     readonly state: ServiceState['kind'];
@@ -138,6 +142,7 @@ export interface StateInputs {
   readonly nowMs: number;
   readonly readiness: Readiness;
   readonly kafkaAccess: KafkaAccess;
+  readonly registryFault: RegistryFault | null;
   readonly lanes: LaneSetStatus;
   readonly laneCount: number;
   readonly api: PaymentApiSnapshot;
@@ -166,6 +171,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     ready: inputs.readiness.ready,
     reasons: inputs.readiness.reasons,
     kafkaRefusal: inputs.kafkaAccess.kind === 'refused' ? inputs.kafkaAccess.cause : null,
+    registryFailure: inputs.registryFault?.failure.kind ?? null,
     isGroupConfirmed: inputs.lanes.isGroupConfirmed,
     service: {
       state: api.state.kind,

@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { CommandType } from '../records/commands.ts';
+import type { RegistryFault } from '../records/registry.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';
 import type { Activity } from './activity.ts';
@@ -25,6 +26,8 @@ export interface StateReaderOptions {
   readonly api: Pick<PaymentApi, 'snapshot'>;
   /** At once: what was found last. */
   readonly kafkaAccess: () => KafkaAccess;
+  /** At once: what was found last. */
+  readonly registryFault: () => RegistryFault | null;
   readonly isDraining: () => boolean;
   readonly topics: TopicNames;
   /** Command types that this process serves. */
@@ -65,11 +68,12 @@ export class StateReader {
 
   /** At once: asks nobody outside the process. */
   readiness(): Readiness {
-    const { api, commandTypes, isDraining, kafkaAccess, lanes } = this.#options;
+    const { api, commandTypes, isDraining, kafkaAccess, lanes, registryFault } = this.#options;
     return readiness({
       isDraining: isDraining(),
       lanes: lanes.status(),
       kafkaAccess: kafkaAccess(),
+      registryFault: registryFault(),
       api: api.snapshot(),
       servedOperations: commandTypes,
     });
@@ -89,6 +93,7 @@ export class StateReader {
       nowMs,
       readiness: this.readiness(),
       kafkaAccess: this.#options.kafkaAccess(),
+      registryFault: this.#options.registryFault(),
       lanes: status,
       laneCount,
       api: api.snapshot(),

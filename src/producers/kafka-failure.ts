@@ -3,6 +3,7 @@
  *
  * Refusals (log-in, certificate, rights) are mended by an operator alone; that Kafka is away passes by itself.
  */
+import { certificateRemedy, isCertificateFault, isTlsFault } from '../records/tls-failure.ts';
 import type { KafkaSettings } from './kafka-client.ts';
 
 export type KafkaFailure =
@@ -42,27 +43,14 @@ const AUTHORIZATION = {
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED: 'transactional id',
   CLUSTER_AUTHORIZATION_FAILED: 'cluster',
 } as const;
-/** As OpenSSL calls what it finds in a certificate, and Node the name that does not match. */
-const BROKER_CERTIFICATE: readonly string[] = [
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
-  'CERT_SIGNATURE_FAILURE',
-  'CERT_REVOKED',
-  'CERT_UNTRUSTED',
-  'CERT_REJECTED',
-  'INVALID_CA',
-  'INVALID_PURPOSE',
-  'HOSTNAME_MISMATCH',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-];
 /** Alerts by which a broker ends the handshake over our certificate. */
 const CLIENT_CERTIFICATE =
   /^ERR_SSL_.*ALERT_(CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNKNOWN_CA|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/;
+const CERTIFICATE_REMEDIES = {
+  expired: 'the brokers need one that is valid now; check the clocks, too',
+  name: 'KAFKA_BROKERS and the advertised listeners must use names that stand in it',
+  authority: 'set KAFKA_SSL_CA_FILE to the certificate authority that signed it',
+};
 const UNREACHABLE = /^KafkaJS(Connection|BrokerNotFound|NoBrokerAvailable|RequestTimeout|LockTimeout|Timeout)/;
 
 /** The first of an error and its causes that tells; an error of several parts is told by its parts. */
@@ -90,7 +78,7 @@ export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettin
     case 'authentication':
       return `${where} refused the log-in (${failure.detail}): check KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD`;
     case 'broker-certificate':
-      return `the certificate of ${where} is not trusted (${failure.code}: ${failure.detail}): ${certificateRemedy(failure.code)}`;
+      return `the certificate of ${where} is not trusted (${failure.code}: ${failure.detail}): ${certificateRemedy(failure.code, CERTIFICATE_REMEDIES)}`;
     case 'client-certificate':
       return `${where} does not accept our certificate (${failure.code}): set KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE to one that its certificate authority has signed and that has not expired`;
     case 'tls':
@@ -106,14 +94,6 @@ export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettin
   }
 }
 
-function certificateRemedy(code: string): string {
-  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
-    return 'the brokers need one that is valid now; check the clocks, too';
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' || code === 'HOSTNAME_MISMATCH')
-    return 'KAFKA_BROKERS and the advertised listeners must use names that stand in it';
-  return 'set KAFKA_SSL_CA_FILE to the certificate authority that signed it';
-}
-
 function toldBy(error: Error): KafkaFailure | null {
   const { code, type } = error as { code?: unknown; type?: unknown };
   const detail = error.message;
@@ -126,9 +106,9 @@ function toldBy(error: Error): KafkaFailure | null {
   if (AUTHENTICATION.includes(type) || error.name === 'KafkaJSSASLAuthenticationError')
     return { kind: 'authentication', detail };
   if (typeof code === 'string') {
-    if (BROKER_CERTIFICATE.includes(code)) return { kind: 'broker-certificate', code, detail };
+    if (isCertificateFault(code)) return { kind: 'broker-certificate', code, detail };
     if (CLIENT_CERTIFICATE.test(code)) return { kind: 'client-certificate', code, detail };
-    if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return { kind: 'tls', code, detail };
+    if (isTlsFault(code)) return { kind: 'tls', code, detail };
   }
   return UNREACHABLE.test(error.name) ? { kind: 'unreachable', detail } : null;
 }

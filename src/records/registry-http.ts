@@ -1,5 +1,6 @@
 /** One question to the schema registry, over the Confluent-compatible interface: bounded in time and in bytes. */
-import { parseLossless, type JsonValue } from './lossless-json.ts';
+import { isJsonObject, isRawNumber, parseLossless, type JsonObject, type JsonValue } from './lossless-json.ts';
+import { failureOfRequest, failureOfStatus, registryError } from './registry-failure.ts';
 
 export interface RegistryAccess {
   /** Base of the interface. */
@@ -8,10 +9,12 @@ export interface RegistryAccess {
   readonly password: string | null;
 }
 
+/** An answer to what was asked, and by a registry. */
 export interface RegistryAnswer {
+  /** 200, or one of ABOUT_THE_QUESTION. */
   readonly status: number;
-  /** Null where it is not JSON. */
-  readonly body: JsonValue;
+  /** Empty where it was too long. */
+  readonly body: JsonObject;
   /** The body was longer than ANSWER_BYTES_MAX and is not here. */
   readonly isTooLong: boolean;
 }
@@ -19,8 +22,18 @@ export interface RegistryAnswer {
 const CONTENT_TYPE = 'application/vnd.schemaregistry.v1+json';
 /** Several times the longest schema that we take. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
+/** Of what others say, in a sentence of ours. */
+const TOLD_LENGTH_MAX = 200;
+/**
+ * What was asked for is not there, or not in a form that the registry takes: verdicts on the question. All else is about the
+ * registry: log-in, time, limits, faults.
+ */
+const ABOUT_THE_QUESTION: readonly number[] = [400, 404, 409, 422];
 
-/** @throws Error when no whole answer came within the time; its message says why */
+/**
+ * @throws RegistryError when no answer came that a registry gives to the question, within the time; its message says why, and
+ * what to do
+ */
 export async function askRegistry(
   access: RegistryAccess,
   method: 'GET' | 'POST' | 'PUT',
@@ -32,8 +45,10 @@ export async function askRegistry(
     username === null
       ? {}
       : { authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` };
+  let response: Response;
+  let text: string | null;
   try {
-    const response = await fetch(`${url}${path}`, {
+    response = await fetch(`${url}${path}`, {
       method,
       redirect: 'manual',
       headers: {
@@ -44,11 +59,25 @@ export async function askRegistry(
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
       signal: AbortSignal.timeout(options.timeoutMs),
     });
-    const text = await textOf(response);
-    return { status: response.status, body: text === null ? null : jsonOf(text), isTooLong: text === null };
+    text = await textOf(response);
   } catch (error) {
-    throw new Error(reasonOf(error, options.timeoutMs), { cause: error });
+    throw registryError(failureOfRequest(error, options.timeoutMs), url, error);
   }
+  const { status } = response;
+  if (status === 200 && text === null) return { status, body: {}, isTooLong: true };
+  const parsed = text === null ? null : jsonOf(text);
+  const body = isJsonObject(parsed) ? parsed : null;
+  if (body !== null && (status === 200 || isVerdict(status, body))) return { status, body, isTooLong: false };
+  throw registryError(failureOfStatus(status, contentTypeOf(response), toldBy(body)), url);
+}
+
+/**
+ * Whether the registry itself says so, and not something before it or in its place: by the number of its error. To a path that
+ * it does not know it says no more than 404.
+ */
+function isVerdict(status: number, body: JsonObject): boolean {
+  const code = numberIn(body, 'error_code');
+  return ABOUT_THE_QUESTION.includes(status) && code !== null && (status !== 404 || code !== 404);
 }
 
 /** Null: too long. */
@@ -73,23 +102,22 @@ function jsonOf(text: string): JsonValue {
   }
 }
 
-function reasonOf(error: unknown, timeoutMs: number): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no answer within ${timeoutMs} ms`;
-  // fetch says only that it failed; why is in the cause.
-  const cause = error.cause instanceof Error ? error.cause : error;
-  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
+/** In a sentence of ours: a type and nothing else. */
+function contentTypeOf(response: Response): string | null {
+  return /^[a-z0-9.+-]{1,40}\/[a-z0-9.+-]{1,60}/i.exec(response.headers.get('content-type') ?? '')?.[0] ?? null;
+}
+
+function toldBy(body: JsonObject | null): string | null {
+  const told = body?.['message'];
+  return typeof told === 'string' && told !== '' ? told.slice(0, TOLD_LENGTH_MAX) : null;
+}
+
+/** A whole number in an answer: ids, versions and codes of errors. Null: it is not there, or is none. */
+export function numberIn(body: JsonObject, name: string): number | null {
+  const value = body[name];
+  return isRawNumber(value) && /^\d{1,10}$/.test(value.rawJSON) ? Number(value.rawJSON) : null;
 }
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-/** Why the registry answered so, where waiting does not mend it and what does; null for every other status. */
-export function registryRefusal({ url }: Pick<RegistryAccess, 'url'>, status: number | undefined): string | null {
-  if (status === 401)
-    return `the schema registry at ${url} refused the log-in (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`;
-  if (status === 403)
-    return `the schema registry at ${url} does not allow us this (HTTP 403): grant the user of SCHEMA_REGISTRY_USERNAME reads, and look-ups by POST /subjects/<subject>`;
-  return null;
 }

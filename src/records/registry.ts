@@ -8,9 +8,16 @@
  * found is kept, for ids never change; that an id is not known, or not the subject's, is asked again each time, for it may
  * be registered since.
  */
-import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry';
+import { SchemaRegistry } from '@kafkajs/confluent-schema-registry';
 import { COMMAND_RECORDS } from './commands.ts';
-import { messageOf, registryRefusal } from './registry-http.ts';
+import {
+  failureOfRequest,
+  failureOfStatus,
+  RegistryError,
+  registryError,
+  type RegistryFailure,
+} from './registry-failure.ts';
+import { askRegistry, messageOf, numberIn, type RegistryAccess } from './registry-http.ts';
 import { AVRO_OPTIONS, loadSchema } from './schemas.ts';
 import { subjectOf } from './topics.ts';
 import { wellFormed } from './well-formed.ts';
@@ -24,33 +31,24 @@ const WRITERS_MAX = 200;
 /** Records whose writers must not say what we would not see: orders to us, not news from us. */
 const ORDERS: readonly string[] = [...Object.values(COMMAND_RECORDS), 'OperatorDecision'];
 
-export interface RegistryOptions {
-  url: string;
-  username: string | null;
-  password: string | null;
+export interface RegistryOptions extends RegistryAccess {
   /** Topics with a schema, and the record of each. */
-  records: ReadonlyMap<string, string>;
+  readonly records: ReadonlyMap<string, string>;
+}
+
+/** Why the registry cannot be used, as it was last found. */
+export interface RegistryFault {
+  readonly failure: RegistryFailure;
+  /** What was asked for, where, and what to do. */
+  readonly problem: string;
 }
 
 /** The record of a command or decision has what its writer said in fields that we do not know, as base64 of the bytes. */
 export type DecodeResult = { kind: 'record'; value: unknown } | NoWriter;
 
-/** The registry could not be asked, or does not have what it must have; the message says what to do. */
-export class RegistryError extends Error {
-  readonly missing: boolean;
-  /** It is there, and refused our log-in or rights: waiting does not mend it. */
-  readonly refused: boolean;
-  constructor(message: string, options: { missing: boolean; refused?: boolean; cause?: unknown }) {
-    super(message, { cause: options.cause });
-    this.name = 'RegistryError';
-    this.missing = options.missing;
-    this.refused = options.refused ?? false;
-  }
-}
-
 export class RecordRegistry {
   readonly #client: SchemaRegistry;
-  readonly #url: string;
+  readonly #access: RegistryAccess;
   readonly #writerLookUp: WriterLookUp;
   readonly #records: ReadonlyMap<string, string>;
   readonly #readers = new Map<string, ReaderRecord>();
@@ -58,12 +56,21 @@ export class RecordRegistry {
   readonly #writers = new Map<string, Writer>();
   readonly #lookUps = new Map<string, Promise<Writer>>();
   readonly #ownIds = new Map<string, number>();
+  /** Of the last question that failed since `fault` was asked; null: none did, or one was answered since. */
+  #noted: RegistryFault | null = null;
 
+  /** @param options the password is read anew for each question */
   constructor(options: RegistryOptions) {
-    const { password, url, username } = options;
-    this.#url = url;
+    const { url, username } = options;
+    this.#access = options;
     this.#writerLookUp = new WriterLookUp(options);
-    const auth = username === null ? {} : { auth: { username, password: password ?? '' } };
+    const login = {
+      username: username ?? '',
+      get password() {
+        return options.password ?? '';
+      },
+    };
+    const auth = username === null ? {} : { auth: login };
     this.#client = new SchemaRegistry(
       { host: url, retry: { retries: 0 }, ...auth },
       { forSchemaOptions: AVRO_OPTIONS },
@@ -85,11 +92,24 @@ export class RecordRegistry {
         missing.push(subjectOf(topic));
       }
     }
-    if (missing.length > 0) {
-      throw new RegistryError(
-        `the schema registry does not have our schema under ${missing.join(', ')}: run \`npm run cli -- schemas register\``,
-        { missing: true },
-      );
+    if (missing.length > 0) throw registryError({ kind: 'subject-missing', subjects: missing }, this.#access.url);
+  }
+
+  /**
+   * What the last question failed with, of those that were made for messages since this was asked before. Where none failed, one
+   * is made: for the id of a schema that is written. Never throws.
+   * @returns null: the registry answers as it must
+   */
+  async fault(): Promise<RegistryFault | null> {
+    const noted = this.#noted;
+    this.#noted = null;
+    const [topic] = this.#ownIds.keys();
+    if (noted !== null || topic === undefined) return noted;
+    try {
+      await this.#lookUpId(topic);
+      return null;
+    } catch (error) {
+      return error instanceof RegistryError ? faultOf(error) : null;
     }
   }
 
@@ -133,6 +153,7 @@ export class RecordRegistry {
       this.#lookUps.set(name, lookUp);
     }
     const writer = await lookUp;
+    this.#noted = writer.kind === 'unavailable' ? writer : null;
     // What will never be otherwise; an id that is not known, or not the subject's, may be registered any time.
     if (writer.kind === 'writer' || writer.kind === 'unreadable') {
       const [oldest] = this.#writers.keys();
@@ -161,27 +182,54 @@ export class RecordRegistry {
   async #ownId(topic: string): Promise<number> {
     const known = this.#ownIds.get(topic);
     if (known !== undefined) return known;
-    const subject = subjectOf(topic);
-    const schema = { type: SchemaType.AVRO as const, schema: JSON.stringify(loadSchema(this.#recordName(topic))) };
     try {
-      const id = await withDeadline(this.#client.getRegistryIdBySchema(subject, schema));
-      await withDeadline(this.#client.getSchema(id));
+      const id = await this.#lookUpId(topic);
+      await this.#loadSchema(id);
+      this.#noted = null;
       this.#ownIds.set(topic, id);
       return id;
     } catch (error) {
-      // The client wraps a 404 of this call in an error of its own, without a status.
-      const missing =
-        statusOf(error) === 404 || (error instanceof Error && error.name === 'ConfluentSchemaRegistryError');
-      const refusal = registryRefusal({ url: this.#url }, statusOf(error));
-      if (refusal !== null) throw new RegistryError(refusal, { missing: false, refused: true, cause: error });
-      throw new RegistryError(
-        missing
-          ? `subject ${subject} does not have our schema`
-          : `the schema registry cannot be asked for ${subject}: ${messageOf(error)}`,
-        { missing, cause: error },
-      );
+      if (error instanceof RegistryError) this.#noted = faultOf(error);
+      throw error;
     }
   }
+
+  /** @throws RegistryError */
+  async #lookUpId(topic: string): Promise<number> {
+    const subject = subjectOf(topic);
+    const body = { schema: JSON.stringify(loadSchema(this.#recordName(topic))) };
+    try {
+      const path = `/subjects/${encodeURIComponent(subject)}`;
+      const answer = await askRegistry(this.#access, 'POST', path, { timeoutMs: LOOK_UP_DEADLINE_MS, body });
+      if (answer.status !== 200)
+        throw registryError({ kind: 'subject-missing', subjects: [subject] }, this.#access.url);
+      const id = numberIn(answer.body, 'id');
+      if (id === null) throw registryError(failureOfStatus(200, 'application/json', null), this.#access.url);
+      return id;
+    } catch (error) {
+      if (!(error instanceof RegistryError) || error.missing) throw error;
+      const { failure } = error;
+      throw new RegistryError(`subject ${subject} cannot be looked up: ${error.message}`, { failure, cause: error });
+    }
+  }
+
+  /** Into the client, which writes by it. @throws RegistryError */
+  async #loadSchema(id: number): Promise<void> {
+    try {
+      await withDeadline(this.#client.getSchema(id));
+    } catch (error) {
+      const status = statusOf(error);
+      const failure =
+        status === undefined
+          ? failureOfRequest(error, LOOK_UP_DEADLINE_MS)
+          : failureOfStatus(status, null, messageOf(error));
+      throw registryError(failure, this.#access.url, error);
+    }
+  }
+}
+
+function faultOf({ failure, message }: RegistryError): RegistryFault | null {
+  return failure === null ? null : { failure, problem: message };
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -4,8 +4,9 @@
  *
  * An outage is never a bad message: each question has a deadline, and what could not be asked is `unavailable`.
  */
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from './lossless-json.ts';
-import { askRegistry, messageOf, registryRefusal, type RegistryAccess, type RegistryAnswer } from './registry-http.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from './lossless-json.ts';
+import { failureOfStatus, RegistryError, registryError, type RegistryFailure } from './registry-failure.ts';
+import { askRegistry, numberIn, type RegistryAccess, type RegistryAnswer } from './registry-http.ts';
 import {
   SCHEMA_LENGTH_MAX,
   writerSchema,
@@ -23,7 +24,7 @@ const REFERENCES_MAX = 20;
 export type NoWriter =
   | { kind: 'unreadable'; problem: string }
   | { kind: 'unknown-schema'; problem: string }
-  | { kind: 'unavailable'; problem: string };
+  | { kind: 'unavailable'; problem: string; failure: RegistryFailure };
 
 export type Writer = { kind: 'writer'; schema: WriterSchema } | NoWriter;
 
@@ -45,8 +46,8 @@ export class WriterLookUp {
       }
       const schema = found.isTooLong ? null : schemaOf(found.body);
       if (schema === null) {
-        if (!found.isTooLong) throw new Error(`it answered ${found.status} without a schema`);
-        return unreadable(schemaId, `is longer than ${SCHEMA_LENGTH_MAX} characters`);
+        if (found.isTooLong) return unreadable(schemaId, `is longer than ${SCHEMA_LENGTH_MAX} characters`);
+        throw this.#notARegistry(found);
       }
       const registered = await this.#ask('POST', `/subjects/${encodeURIComponent(subject)}`, schema);
       if (isAbsent(registered)) {
@@ -55,9 +56,15 @@ export class WriterLookUp {
           problem: `schema id ${schemaId} is none of subject ${subject}: register the schema there, or write by one that is registered there`,
         });
       }
+      if (!registered.isTooLong && numberIn(registered.body, 'id') === null) throw this.#notARegistry(registered);
       return await this.#compiled(reader, schemaId, schema);
     } catch (error) {
-      return { kind: 'unavailable', problem: `schema id ${schemaId} cannot be looked up: ${messageOf(error)}` };
+      if (!(error instanceof RegistryError) || error.failure === null) throw error;
+      return {
+        kind: 'unavailable',
+        problem: `schema id ${schemaId} of subject ${subject} cannot be looked up: ${error.message}`,
+        failure: error.failure,
+      };
     }
   }
 
@@ -90,8 +97,9 @@ export class WriterLookUp {
       if (asked > REFERENCES_MAX) return null;
       const { subject, version } = next;
       const found = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/${version}`);
-      const schema = isAbsent(found) ? null : schemaOf(found.body);
-      if (schema === null) return null;
+      if (isAbsent(found) || found.isTooLong) return null;
+      const schema = schemaOf(found.body);
+      if (schema === null) throw this.#notARegistry(found);
       const unread = schema.references.filter((inner) => !texts.has(nameOf(inner)));
       if (unread.length === 0) texts.set(nameOf(next), schema.schema);
       else waiting.unshift(...unread, next);
@@ -103,20 +111,19 @@ export class WriterLookUp {
   async #unlessSubjectIsLost(subject: string, schemaId: number, verdict: Writer): Promise<Writer> {
     const latest = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
     if (latest.status === 200) return verdict;
-    return {
-      kind: 'unavailable',
-      problem: `the registry knows neither schema id ${schemaId} for us nor our subject ${subject}`,
-    };
+    throw registryError({ kind: 'subject-missing', subjects: [subject] }, this.#access.url);
   }
 
-  /** @throws Error when the registry does not answer, or answers as one that cannot be asked just now */
+  /** @throws RegistryError when no registry answers the question */
   async #ask(method: 'GET' | 'POST', path: string, body?: object): Promise<RegistryAnswer> {
-    const answer = await askRegistry(this.#access, method, path, {
+    return askRegistry(this.#access, method, path, {
       timeoutMs: LOOK_UP_DEADLINE_MS,
       ...(body === undefined ? {} : { body }),
     });
-    if (answer.status === 200 || isAbsent(answer)) return answer;
-    throw new Error(registryRefusal(this.#access, answer.status) ?? `it answered ${answer.status}`);
+  }
+
+  #notARegistry({ status }: RegistryAnswer): RegistryError {
+    return registryError(failureOfStatus(status, 'application/json', null), this.#access.url);
   }
 }
 
@@ -133,8 +140,7 @@ interface RegisteredSchema {
 }
 
 /** Null: the body holds no schema. */
-function schemaOf(body: JsonValue): RegisteredSchema | null {
-  const { schema, schemaType, references }: JsonObject = isJsonObject(body) ? body : {};
+function schemaOf({ references, schema, schemaType }: JsonObject): RegisteredSchema | null {
   if (typeof schema !== 'string') return null;
   const listed = Array.isArray(references) ? references.map(referenceOf) : [];
   return {
@@ -145,24 +151,17 @@ function schemaOf(body: JsonValue): RegisteredSchema | null {
 }
 
 function referenceOf(value: JsonValue): Reference | null {
-  const { name, subject }: JsonObject = isJsonObject(value) ? value : {};
-  const version = numberOf(value, 'version');
+  const object: JsonObject = isJsonObject(value) ? value : {};
+  const { name, subject } = object;
+  const version = numberIn(object, 'version');
   return typeof name === 'string' && typeof subject === 'string' && version !== null
     ? { name, subject, version }
     : null;
 }
 
-function numberOf(body: JsonValue, name: string): number | null {
-  const value = isJsonObject(body) ? body[name] : null;
-  return isRawNumber(value) && /^\d{1,10}$/.test(value.rawJSON) ? Number(value.rawJSON) : null;
-}
-
-/**
- * Answers about what was asked for: it is not there, or not in a form that the registry takes. The others are about
- * the registry: log-in, time, limits, faults.
- */
+/** It is not there, or not in a form that the registry takes. */
 function isAbsent({ status }: RegistryAnswer): boolean {
-  return [400, 404, 409, 422].includes(status);
+  return status !== 200;
 }
 
 function unreadable(schemaId: number, problem: string): Writer {

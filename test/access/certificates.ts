@@ -10,6 +10,10 @@ export interface Certificates {
   /** Certificate and key in one file. */
   readonly broker: string;
   readonly client: { readonly cert: string; readonly key: string };
+  /** Of a server at 127.0.0.1, signed by `ca`. */
+  readonly server: { readonly cert: string; readonly key: string };
+  /** ... with the name of another. */
+  readonly misnamed: { readonly cert: string; readonly key: string };
 }
 
 export function makeCertificates(directory: string): Certificates {
@@ -40,5 +44,12 @@ export function makeCertificates(directory: string): Certificates {
   const otherCa = authority('other-ca');
   const broker = signed('broker', 'subjectAltName=IP:127.0.0.1\n');
   writeFileSync(path('broker-both.pem'), readFileSync(broker.key, 'utf8') + readFileSync(broker.cert, 'utf8'));
-  return { ca, otherCa, broker: path('broker-both.pem'), client: signed('client', 'extendedKeyUsage=clientAuth\n') };
+  return {
+    ca,
+    otherCa,
+    broker: path('broker-both.pem'),
+    client: signed('client', 'extendedKeyUsage=clientAuth\n'),
+    server: broker,
+    misnamed: signed('misnamed', 'subjectAltName=DNS:another.example\n'),
+  };
 }

@@ -2,12 +2,18 @@
  * A broker that asks who its clients are and what they may: SASL PLAIN and SCRAM, TLS, and TLS with certificates of clients.
  * Its plain listener is the administrator's, who gives and takes rights.
  */
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import kafkajs, { type AclEntry, type Admin } from 'kafkajs';
+import { installed } from '../../dev/engine/cache.ts';
+import { QUICK_START_FLAGS } from '../../dev/engine/jvm.ts';
+import { KAFKA_PIN } from '../../dev/engine/pins.ts';
 import { freePort, LOOPBACK } from '../../dev/engine/ports.ts';
 import { startEngine, type Engine } from '../../dev/engine/start.ts';
+import { findJava } from '../../dev/engine/tools.ts';
 import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
 import type { Right } from '../../src/records/rights.ts';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
@@ -92,6 +98,16 @@ export class SecuredKafka {
 
   async revoke(right: Right, principal = `User:${USER}`): Promise<void> {
     await this.admin.deleteAcls({ filters: [entryOf(right, principal)] });
+  }
+
+  /** Changes the user's password of SCRAM, as `kafka-configs.sh` does: kafkajs has no request for it. Open connections stay. */
+  async setScramPassword(password: string): Promise<void> {
+    const jars = await installed(KAFKA_PIN, () => undefined);
+    await promisify(execFile)(await findJava(), [
+      ...[...QUICK_START_FLAGS, '-cp', join(jars, '*'), 'kafka.admin.ConfigCommand'],
+      ...['--bootstrap-server', this.engine.brokers.join(','), '--alter', '--entity-type', 'users'],
+      ...['--entity-name', USER, '--add-config', `SCRAM-SHA-512=[password=${password}]`],
+    ]);
   }
 
   /** Takes every right from everybody, or from one. */

@@ -241,6 +241,21 @@ export const ALERT_CASES: readonly AlertCase[] = [
     changes: [{ metric: 'notAdmittedMessages', labels: { ...transferIn, cause: 'registry' }, course: flat(5) }],
     fires: ['PaymentsRegistryNotAnswering'],
   },
+  {
+    when: 'the registry refuses the log-in of one process while no command needs it',
+    minutes: 5,
+    changes: [{ metric: 'registryFailing', labels: { cause: 'authentication' }, instance: 'b', course: flat(1) }],
+    fires: ['PaymentsRegistryRefused'],
+  },
+  {
+    when: 'the registry is away while no command needs it',
+    minutes: 15,
+    changes: [
+      { metric: 'registryFailing', labels: { cause: 'unreachable' }, course: flat(1) },
+      { metric: 'registryFailing', labels: { cause: 'server-error' }, course: flat(1) },
+    ],
+    fires: [],
+  },
   { when: 'nothing is scraped', minutes: 10, changes: null, fires: ['PaymentsAbsent'] },
   ...LANE_ALERT_CASES,
   {

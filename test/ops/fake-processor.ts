@@ -10,6 +10,7 @@ import { Activity } from '../../src/ops/activity.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import type { KafkaAccess } from '../../src/producers/kafka-access.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import type { RegistryFault } from '../../src/records/registry.ts';
 import { topicNames } from '../../src/records/topics.ts';
 
 export const TOPICS = topicNames('payments');
@@ -37,6 +38,7 @@ export class FakeProcessor {
   members: () => Promise<GroupProcess[]> = async () => [];
   highWatermarks: (topic: string) => Promise<Map<number, bigint>> = async () => new Map();
   kafkaAccess: KafkaAccess = { kind: 'allowed' };
+  registryFault: RegistryFault | null = null;
   api: PaymentApiSnapshot = servingApi();
   ends: (topic: string) => Promise<Map<number, PartitionOffsets>> = async () => new Map([[0, { low: 0n, high: 0n }]]);
   endsAsked = 0;
@@ -72,6 +74,7 @@ export class FakeProcessor {
       },
       api: { snapshot: () => this.api },
       kafkaAccess: () => this.kafkaAccess,
+      registryFault: () => this.registryFault,
       isDraining: () => this.isDraining,
       topics: TOPICS,
       commandTypes: COMMAND_TYPES,

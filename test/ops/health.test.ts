@@ -14,6 +14,8 @@ function openBreakers(processor: FakeProcessor, ...operations: readonly (typeof 
   for (const operation of operations) processor.api.operations[operation].breaker = 'open';
 }
 
+const REFUSED = { failure: { kind: 'authentication' }, problem: 'it refused the log-in' } as const;
+
 const ROWS: Row[] = [
   { name: 'all is well', change: () => undefined, ready: true, reasons: [] },
   {
@@ -53,6 +55,24 @@ const ROWS: Row[] = [
     change: (processor) => (processor.kafkaAccess = { kind: 'unknown', problem: 'no broker answers' }),
     ready: true,
     reasons: ['Kafka cannot be asked: no broker answers'],
+  },
+  {
+    name: 'the registry refuses us while no lane needs it',
+    change: (processor) => (processor.registryFault = REFUSED),
+    ready: true,
+    reasons: ['the schema registry cannot be asked, and no command waits for it: it refused the log-in'],
+  },
+  {
+    name: 'the registry refuses us and a lane waits for it, told once',
+    change: (processor) => {
+      processor.registryFault = REFUSED;
+      processor.setLane(
+        0,
+        laneStatus({ inputs: [inputStatus({ cause: 'registry', problem: 'schema id 5: refused' })] }),
+      );
+    },
+    ready: false,
+    reasons: ['the schema registry cannot be asked (lane 0): schema id 5: refused'],
   },
   {
     name: 'lanes are being acquired',
@@ -144,8 +164,8 @@ describe('readiness', () => {
   it.each(ROWS)('$name', ({ change, ready, reasons }) => {
     const processor = new FakeProcessor();
     change(processor);
-    const { api, isDraining, kafkaAccess, lanes } = processor;
-    expect(readiness({ api, isDraining, kafkaAccess, lanes, servedOperations: COMMAND_TYPES })).toEqual({
+    const { api, isDraining, kafkaAccess, lanes, registryFault } = processor;
+    expect(readiness({ api, isDraining, kafkaAccess, registryFault, lanes, servedOperations: COMMAND_TYPES })).toEqual({
       ready,
       reasons,
     });

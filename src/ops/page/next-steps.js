@@ -55,6 +55,14 @@ const REASONS = [
     ),
   ],
   [
+    'the schema registry cannot be asked, and no command waits',
+    step(
+      'Commands whose schema is known go on. Mend it before a process has to start: that one would end, or wait.',
+      'PaymentsRegistryRefused',
+      'npm run cli -- schemas check',
+    ),
+  ],
+  [
     'the schema registry',
     step(
       'Mend the registry. Commands whose schema is not known yet wait in Kafka; none is lost or refused.',

@@ -1,0 +1,110 @@
+/**
+ * Kafka's password is changed under a processor that works: with the new one in its file it goes on without a restart, with the
+ * old one it says what is wrong until the file is changed. No command is lost, or executed twice.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { rightsOf } from '../../src/records/rights.ts';
+import { transferInOf } from '../support/commands.ts';
+import type { RunningProcessor } from '../support/processor.ts';
+import { Stack } from '../support/stack.ts';
+import { PASSWORD, SecuredKafka } from './secured-kafka.ts';
+
+const COMMANDS = 20;
+/** A broker that starts, and a look at what it allows. */
+const TOLD_MS_MAX = 40_000;
+
+let secured: SecuredKafka;
+let stack: Stack;
+let directory: string;
+let file: string;
+let processor: RunningProcessor;
+
+beforeAll(async () => {
+  secured = await SecuredKafka.start();
+  stack = await Stack.open({
+    name: 'password-change',
+    kafkaBrokers: secured.engine.brokers,
+    schemaRegistryUrl: inject('schemaRegistryUrl'),
+  });
+  const read = readConfig(stack.environment);
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  await secured.grant(rightsOf('processor', read.config));
+  directory = mkdtempSync(join(tmpdir(), 'password-change-'));
+  file = join(directory, 'password');
+  writeFileSync(file, PASSWORD);
+  const login = { KAFKA_SASL_PASSWORD: '', KAFKA_SASL_PASSWORD_FILE: file };
+  processor = await stack.startProcessor(secured.environment('scram', login));
+});
+afterEach((context) => {
+  if (context.task.result?.state === 'fail') console.error(processor.tail(200));
+});
+afterAll(async () => {
+  await stack.close();
+  await secured.stop();
+  rmSync(directory, { recursive: true });
+});
+
+/** The administrator publishes, by a listener without a log-in. */
+async function publish(name: string, count = COMMANDS): Promise<string[]> {
+  const keys = Array.from({ length: count }, (_, index) => `${name}-${index}`);
+  await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
+  return keys;
+}
+
+async function expectEachOnce(keys: readonly string[]): Promise<void> {
+  for (const key of keys) expect((await stack.journal.result(key)).value.outcome).toBe('ACCEPTED');
+  const { operations } = await stack.service.effects();
+  for (const key of keys) expect(operations['transfer-in'][key]).toMatchObject({ effects: 1 });
+}
+
+/** That lanes were lost of late is told for a while. */
+async function expectReadyUnrefused(): Promise<void> {
+  const told = async (): Promise<unknown> => {
+    const { ready, reasons } = await processor.readiness();
+    return { ready, others: reasons.filter((reason) => !reason.startsWith('keeps being lost')) };
+  };
+  await expect.poll(told, { timeout: TOLD_MS_MAX }).toEqual({ ready: true, others: [] });
+}
+
+/** Every connection is cut; commands are there when it is back. */
+async function restartBroker(): Promise<void> {
+  await secured.engine.broker(0).kill();
+  await secured.engine.broker(0).start();
+}
+
+test('with the new password in its file the processor goes on, without a restart', async () => {
+  const before = await publish('before');
+  await secured.setScramPassword('the-second-secret');
+  writeFileSync(file, 'the-second-secret');
+  const between = await publish('between');
+  await restartBroker();
+  const after = await publish('after');
+  await expectEachOnce([...before, ...between, ...after]);
+  await expectReadyUnrefused();
+  expect(processor.log().filter(({ kind }) => kind === 'refused')).toEqual([]);
+});
+
+test('with the old one it says what is wrong, and goes on once the file is changed', async () => {
+  const before = await publish('before-refusal');
+  await secured.setScramPassword('the-third-secret');
+  await restartBroker();
+  const during = await publish('during-refusal');
+  await expect
+    .poll(async () => (await processor.readiness()).reasons.join('\n'), { timeout: TOLD_MS_MAX })
+    .toMatch(/refused by Kafka: Kafka at \S+ refused the log-in \(.+\): check .*KAFKA_SASL_PASSWORD/);
+  expect((await processor.readiness()).ready).toBe(false);
+  expect(await processor.metrics()).toContain('payments_kafka_refused{cause="authentication"} 1');
+  const refused = processor.log().filter(({ event, kind }) => event === 'kafka-access' && kind === 'refused');
+  expect(refused).toMatchObject([{ level: 'error', cause: 'authentication' }]);
+  expect(stack.journal.results().filter(({ key }) => during.includes(key))).toEqual([]);
+
+  writeFileSync(file, 'the-third-secret');
+  const after = await publish('after-refusal');
+  await expectEachOnce([...before, ...during, ...after]);
+  await expectReadyUnrefused();
+  expect(processor.lines.join('\n')).not.toMatch(new RegExp(`${PASSWORD}|the-second-secret|the-third-secret`));
+});

@@ -1,0 +1,126 @@
+/** What of a registry is told apart, and by what; and that no answer but the registry's own makes a message unreadable. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { freePort } from '../../dev/engine/ports.ts';
+import { RecordRegistry, type RegistryFault } from '../../src/records/registry.ts';
+import type { RegistryFailure } from '../../src/records/registry-failure.ts';
+import { loadSchema } from '../../src/records/schemas.ts';
+import { recordOfTopic, subjectOf, topicNames } from '../../src/records/topics.ts';
+import {
+  behind,
+  FAILING,
+  FORBIDDEN,
+  LOST,
+  NO_PAGE,
+  OPEN,
+  PAGE,
+  REGISTRY_PASSWORD,
+  REGISTRY_USER,
+  RegistryDoor,
+  type Manner,
+} from './registry-door.ts';
+
+const topics = topicNames(`registry-faults-${randomUUID().slice(0, 8)}`);
+const COMMANDS = topics.commands['transfer-in'];
+const WRITTEN = [topics.results, topics.quoteStatusChanged];
+let door: RegistryDoor;
+/** Of the commands' subject. */
+let known: Buffer;
+
+beforeAll(async () => {
+  door = await RegistryDoor.open(inject('schemaRegistryUrl'));
+  for (const topic of WRITTEN) await register(topic, recordOfTopic(topics).get(topic) ?? '');
+  known = framed(await register(COMMANDS, 'TransferIn'));
+});
+afterAll(() => door.close());
+
+async function register(topic: string, record: string): Promise<number> {
+  const response = await fetch(`${inject('schemaRegistryUrl')}/subjects/${subjectOf(topic)}/versions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+    body: JSON.stringify({ schema: JSON.stringify(loadSchema(record)) }),
+  });
+  return ((await response.json()) as { id: number }).id;
+}
+
+function framed(id: number): Buffer {
+  const bytes = Buffer.alloc(12);
+  bytes.writeInt32BE(id, 1);
+  return bytes;
+}
+
+function registry(change: { url?: string; password?: string } = {}): RecordRegistry {
+  const login = { username: REGISTRY_USER, password: REGISTRY_PASSWORD };
+  return new RecordRegistry({ url: door.url, ...login, ...change, records: recordOfTopic(topics) });
+}
+
+const MANNERS: readonly (readonly [RegistryFailure['kind'], Manner])[] = [
+  ['authorization', FORBIDDEN],
+  ['not-a-registry', PAGE],
+  ['not-a-registry', NO_PAGE],
+  ['not-a-registry', { kind: 'answers', status: 302, body: '', contentType: 'text/html' }],
+  ['not-a-registry', { kind: 'answers', status: 404, body: '{"error_code":404}', contentType: 'application/json' }],
+  ['not-a-registry', { kind: 'answers', status: 200, body: '{"status":"UP"}', contentType: 'application/json' }],
+  ['subject-missing', LOST],
+  ['server-error', FAILING],
+  ['server-error', { kind: 'answers', status: 429, body: 'slow down', contentType: 'text/plain' }],
+];
+
+test.each(MANNERS)('%s is told of what is written and of what is read: %j', async (kind, manner) => {
+  const writing = registry();
+  await writing.prepare(WRITTEN);
+  expect(await writing.fault()).toBeNull();
+  door.manner = manner;
+  try {
+    expect(await writing.fault()).toMatchObject({ failure: { kind } });
+    await expect(registry().prepare(WRITTEN)).rejects.toMatchObject({ failure: { kind } });
+    const reading = registry();
+    expect(await reading.decode(COMMANDS, known)).toMatchObject({ kind: 'unavailable', failure: { kind } });
+    const told = (await reading.fault())?.problem ?? '';
+    expect(told).toContain(subjectOf(COMMANDS));
+    expect(told).toContain(door.url);
+  } finally {
+    door.manner = OPEN;
+  }
+  expect(await writing.fault()).toBeNull();
+});
+
+test('the log-in, and nobody who listens', async () => {
+  const faults: (RegistryFault | null)[] = [];
+  for (const change of [{ password: 'wrong' }, { url: `http://127.0.0.1:${await freePort()}` }]) {
+    const asking = registry(change);
+    await expect(asking.prepare(WRITTEN)).rejects.toThrow();
+    faults.push(await asking.fault());
+  }
+  expect(faults.map((fault) => fault?.failure.kind)).toEqual(['authentication', 'unreachable']);
+});
+
+test('what failed for a message is told until it is answered, also where other questions are', async () => {
+  const reading = registry();
+  await reading.prepare(WRITTEN);
+  door.manner = behind(FORBIDDEN, /^GET \/schemas\/ids\//);
+  await reading.decode(COMMANDS, known);
+  expect(await reading.fault()).toMatchObject({ failure: { kind: 'authorization' } });
+  // Nobody has asked in vain since, and the question of its own is answered.
+  expect(await reading.fault()).toBeNull();
+  await reading.decode(COMMANDS, known);
+  door.manner = OPEN;
+  await reading.decode(COMMANDS, known);
+  expect(await reading.fault()).toBeNull();
+});
+
+test('a page in place of one answer alone is no verdict: the message waits', async () => {
+  for (const page of [PAGE, NO_PAGE, { ...PAGE, status: 400 }, { ...PAGE, status: 409 }]) {
+    for (const question of [/^GET \/schemas\/ids\//, /^POST \/subjects\//, /\/versions\/latest$/]) {
+      door.manner = behind(page, question);
+      // An id that nobody has is asked about further.
+      const id = question.test('GET /versions/latest') ? framed(2 ** 31 - 1) : known;
+      expect(await registry().decode(COMMANDS, id)).toMatchObject({
+        kind: 'unavailable',
+        failure: { kind: 'not-a-registry' },
+      });
+    }
+  }
+  door.manner = OPEN;
+  expect(await registry().decode(COMMANDS, framed(2 ** 31 - 1))).toMatchObject({ kind: 'unknown-schema' });
+});

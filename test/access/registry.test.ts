@@ -1,0 +1,239 @@
+/** A registry that refuses, at the start and under a processor that runs: each way is told apart, and no command is lost. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { freePort } from '../../dev/engine/ports.ts';
+import { unseenSchemaEncoder } from '../../proofs/chaos/unseen-schema.ts';
+import { runCli } from '../cli/run-cli.ts';
+import { transferInOf } from '../support/commands.ts';
+import type { RunningProcessor } from '../support/processor.ts';
+import { useStack } from '../support/test-stack.ts';
+import { makeCertificates, type Certificates } from './certificates.ts';
+import {
+  FAILING,
+  FORBIDDEN,
+  LOST,
+  NO_PAGE,
+  OPEN,
+  PAGE,
+  REGISTRY_PASSWORD,
+  REGISTRY_USER,
+  RegistryDoor,
+  type DoorCertificate,
+  type Manner,
+} from './registry-door.ts';
+
+/** Longer than between two looks at the registry. */
+const LOOKED_AT_AGAIN_MS = 25_000;
+
+const stack = useStack({ name: 'registry-door' });
+let door: RegistryDoor;
+let directory: string;
+let certificates: Certificates;
+
+beforeAll(async () => {
+  door = await RegistryDoor.open(inject('schemaRegistryUrl'));
+  directory = mkdtempSync(join(tmpdir(), 'registry-door-'));
+  certificates = makeCertificates(directory);
+});
+afterEach(async () => {
+  door.manner = OPEN;
+  await stack().endProcessors();
+});
+afterAll(async () => {
+  await door.close();
+  rmSync(directory, { recursive: true });
+});
+
+const LOGIN = { SCHEMA_REGISTRY_USERNAME: REGISTRY_USER, SCHEMA_REGISTRY_PASSWORD: REGISTRY_PASSWORD };
+
+function throughDoor(changed: Record<string, string> = {}): Record<string, string> {
+  return { ...LOGIN, SCHEMA_REGISTRY_URL: door.url, ...changed };
+}
+
+function tlsDoor(files: { cert: string; key: string }): Promise<RegistryDoor> {
+  const certificate: DoorCertificate = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') };
+  return RegistryDoor.open(inject('schemaRegistryUrl'), certificate);
+}
+
+/** What it says on standard error as it ends; a log line is JSON. */
+async function refusedStart(environment: Record<string, string>): Promise<string> {
+  const processor = await stack().spawnProcessor(environment);
+  const end = await processor.ended;
+  expect({ ...end, tail: processor.tail() }).toMatchObject({ code: 78 });
+  return processor.lines.filter((line) => !line.startsWith('{')).join('\n');
+}
+
+async function doctorSays(environment: Record<string, string>): Promise<string> {
+  const run = await runCli({ ...stack().environment, ...environment }, '--output', 'json', 'doctor');
+  const found = run.documents.filter(({ check }) => check === 'registry');
+  expect(found.map(({ status }) => status)).toEqual(['problem']);
+  return found[0]?.message as string;
+}
+
+/** How it is refused, and the sentence that start and `doctor` have for it. */
+const REFUSALS: readonly (readonly [string, Manner, Record<string, string>, RegExp])[] = [
+  [
+    'a wrong password',
+    OPEN,
+    { SCHEMA_REGISTRY_PASSWORD: 'not-the-password' },
+    /schema registry at http:\S+ refused the log-in \(HTTP 401\): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD/,
+  ],
+  [
+    'a missing right',
+    FORBIDDEN,
+    {},
+    /registry at http:\S+ does not allow us this \(HTTP 403\): .*SCHEMA_REGISTRY_USERNAME/,
+  ],
+  [
+    'a page in its place',
+    PAGE,
+    {},
+    /http:\S+ is no schema registry \(HTTP 200 as text\/html\): check .*SCHEMA_REGISTRY_URL/,
+  ],
+  [
+    'a page that says 404',
+    NO_PAGE,
+    {},
+    /is no schema registry \(HTTP 404 as text\/html\): check .*SCHEMA_REGISTRY_URL/,
+  ],
+];
+
+describe('a start that no retry can mend ends with code 78 and a sentence, which doctor has, too', () => {
+  test.each(REFUSALS)('for %s', async (_name, manner, changed, sentence) => {
+    door.manner = manner;
+    const said = await refusedStart(throughDoor(changed));
+    expect(said).toMatch(sentence);
+    expect(said).not.toMatch(/not-the-password|registry-secret/);
+    expect(await doctorSays(throughDoor(changed))).toMatch(sentence);
+  });
+
+  test('for a path that the registry does not have, and not as if the schemas were missing', async () => {
+    const url = stack().environment['SCHEMA_REGISTRY_URL']?.replace('/v7', '/v77') ?? '';
+    const sentence = /\/v77 is no schema registry \(HTTP 404 .*path of SCHEMA_REGISTRY_URL/;
+    expect(await refusedStart({ SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
+    expect(await doctorSays({ SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
+  });
+
+  test('for schemas that are not there', async () => {
+    door.manner = LOST;
+    expect(await refusedStart(throughDoor())).toMatch(
+      /registry at http:\S+ does not have our schema under \S+results\S+, .*`npm run cli -- schemas register`/,
+    );
+  });
+
+  test('for a certificate of an authority that is not named, or of another name; named it is taken', async () => {
+    const [signed, misnamed] = [await tlsDoor(certificates.server), await tlsDoor(certificates.misnamed)];
+    const untrusted = throughDoor({ SCHEMA_REGISTRY_URL: signed.url, NODE_EXTRA_CA_CERTS: certificates.otherCa });
+    const authority = /certificate of the schema registry at https:\S+ is not trusted \(UNABLE_.*NODE_EXTRA_CA_CERTS/;
+    expect(await refusedStart(untrusted)).toMatch(authority);
+    expect(await doctorSays(untrusted)).toMatch(authority);
+    const otherName = throughDoor({ SCHEMA_REGISTRY_URL: misnamed.url, NODE_EXTRA_CA_CERTS: certificates.ca });
+    expect(await refusedStart(otherName)).toMatch(
+      /is not trusted \(ERR_TLS_CERT_ALTNAME_INVALID.*SCHEMA_REGISTRY_URL must use a name that stands in it/,
+    );
+    const trusted = throughDoor({ SCHEMA_REGISTRY_URL: signed.url, NODE_EXTRA_CA_CERTS: certificates.ca });
+    await (await stack().startProcessor(trusted)).stop();
+    await Promise.all([signed.close(), misnamed.close()]);
+  });
+
+  test('for TLS to a port that does not speak it', async () => {
+    const url = door.url.replace('http:', 'https:');
+    expect(await refusedStart(throughDoor({ SCHEMA_REGISTRY_URL: url }))).toMatch(
+      /registry at https:\S+ does not speak TLS with us \(\S+\): check scheme and port of SCHEMA_REGISTRY_URL/,
+    );
+  });
+});
+
+/** Waiting mends these. */
+const OUTAGES: readonly (readonly [string, Manner | null, RegExp])[] = [
+  ['an error of the registry', FAILING, /registry at http:\S+ fails \(HTTP 503: no leader is elected\)/],
+  ['silence', { kind: 'silent' }, /registry at http:\S+ does not answer \(no answer within \d+ ms\)/],
+  ['nobody who listens', null, /registry at http:\S+ does not answer \(ECONNREFUSED\)/],
+];
+
+describe('a start that waiting can mend waits, and says for what', () => {
+  test.each(OUTAGES)('for %s', async (_name, manner, sentence) => {
+    if (manner !== null) door.manner = manner;
+    const elsewhere = { SCHEMA_REGISTRY_URL: `http://127.0.0.1:${await freePort()}` };
+    const environment = throughDoor(manner === null ? elsewhere : {});
+    const processor = await stack().spawnProcessor(environment);
+    expect((await processor.logged('registry-not-answering')).problem).toMatch(sentence);
+    expect(await doctorSays(environment)).toMatch(sentence);
+    if (manner !== FAILING) return;
+    await expect
+      .poll(async () => (await processor.readiness()).reasons.join('\n'), { timeout: LOOKED_AT_AGAIN_MS })
+      .toMatch(sentence);
+    door.manner = OPEN;
+    await processor.ready();
+  });
+});
+
+describe('under a processor that runs', () => {
+  /** Every way in turn, and how the reason goes on. */
+  const WAYS: readonly (readonly [Manner, RegExp])[] = [
+    [FORBIDDEN, /\(HTTP 403\): grant the user of SCHEMA_REGISTRY_USERNAME/],
+    [PAGE, /\(HTTP 200 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
+    [NO_PAGE, /\(HTTP 404 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
+    [LOST, /does not have our schema under .*schemas register/],
+    [FAILING, /\(HTTP 503: no leader is elected\)/],
+    [{ kind: 'silent' }, /does not answer \(no answer within/],
+  ];
+
+  const reasons = async (processor: RunningProcessor): Promise<string> =>
+    (await processor.readiness()).reasons.join('\n');
+  const failing = async (processor: RunningProcessor): Promise<string[]> =>
+    [...(await processor.metrics()).matchAll(/payments_registry_failing\{cause="([a-z-]+)"\} 1/g)].map(
+      ([, cause = '']) => cause,
+    );
+
+  test('a command with a schema that it has not seen waits, whatever is answered, and is executed after', async () => {
+    const encode = await unseenSchemaEncoder(stack());
+    const value = await encode('transfer-in', transferInOf('waits'));
+    const processor = await stack().startProcessor(throughDoor());
+    for (const [index, [manner, sentence]] of WAYS.entries()) {
+      door.manner = manner;
+      if (index === 0) await stack().publishRaw('transfer-in', { key: 'waits', value });
+      await expect
+        .poll(() => reasons(processor), { timeout: LOOKED_AT_AGAIN_MS, interval: 200 })
+        .toMatch(
+          new RegExp(`\\(lane \\d\\): schema id \\d+ of subject \\S+transfer-in\\S+ cannot .*${sentence.source}`),
+        );
+      expect((await processor.readiness()).ready).toBe(false);
+    }
+    expect(stack().journal.results('waits')).toEqual([]);
+    expect(stack().journal.deadLetters()).toEqual([]);
+    door.manner = OPEN;
+    expect((await stack().journal.result('waits')).value.outcome).toBe('ACCEPTED');
+  });
+
+  test('a password that is changed at the registry is told before anybody needs it, and taken from its file', async () => {
+    const file = join(directory, 'registry-password');
+    writeFileSync(file, REGISTRY_PASSWORD);
+    const secret = { SCHEMA_REGISTRY_PASSWORD: '', SCHEMA_REGISTRY_PASSWORD_FILE: file };
+    const processor = await stack().startProcessor(throughDoor(secret));
+    expect(await failing(processor)).toEqual([]);
+    door.password = 'the-next-secret';
+    await expect.poll(() => failing(processor), { timeout: LOOKED_AT_AGAIN_MS }).toEqual(['authentication']);
+    expect(await processor.readiness()).toEqual({
+      ready: true,
+      reasons: [
+        `the schema registry cannot be asked, and no command waits for it: subject ${stack().topics.results}-value cannot be looked up: ` +
+          `the schema registry at ${door.url} refused the log-in (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`,
+      ],
+    });
+    expect(await processor.logged('registry-access')).toMatchObject({
+      level: 'error',
+      kind: 'refused',
+      cause: 'authentication',
+    });
+    writeFileSync(file, 'the-next-secret');
+    await expect.poll(() => failing(processor), { timeout: LOOKED_AT_AGAIN_MS }).toEqual([]);
+    expect((await processor.readiness()).reasons).toEqual([]);
+    const said = processor.log().filter(({ event }) => event === 'registry-access');
+    expect(said.map(({ kind }) => kind)).toEqual(['refused', 'allowed']);
+    expect(processor.lines.join('\n')).not.toMatch(/registry-secret|the-next-secret/);
+    door.password = REGISTRY_PASSWORD;
+  });
+});
