@@ -1,9 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests that need a browser, helm or promtool, and neither Kafka nor a registry. */
+/** Tests that need a browser, helm or promtool; the image alone needs Kafka and a registry, too. */
 export default defineConfig({
   test: {
     include: ['test/operations/**/*.test.ts'],
+    globalSetup: ['test/support/engine.ts'],
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,

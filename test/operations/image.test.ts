@@ -1,115 +1,34 @@
 /**
- * The Dockerfile without Docker: its stages are carried out in folders, with the ignore file applied, and the processor
- * is started from the last one. Base image, users and health check are not tried by this; nor is `docker build` itself.
+ * What the Dockerfile's stages, carried out in folders (image-stages.ts), have in them and start from there. As what user
+ * and within what limits they run is for image-in-namespace.test.ts; base image and `docker build` itself are not tried.
  */
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, relative } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Ajv } from 'ajv';
 import { toolPath } from '../../dev/operations/install-tools.ts';
 import { EXIT_CODE_CONFIG, SETTINGS } from '../../src/config.ts';
+import { BUILD_MS_MAX, buildImage, STAGES, valuesOf, type BuiltImage } from './image-stages.ts';
 import { ROOT } from './tools.ts';
 
 const run = promisify(execFile);
 
-/** `npm ci` with an empty cache, on a busy machine. */
-const BUILD_MS_MAX = 10 * 60_000;
-
-interface Instruction {
-  readonly name: string;
-  readonly text: string;
-}
-
-interface Stage {
-  readonly name: string;
-  readonly base: string;
-  readonly instructions: readonly Instruction[];
-}
-
-function stagesOf(dockerfile: string): Stage[] {
-  const lines = dockerfile
-    .replaceAll(/^#.*\n/gm, '')
-    .replaceAll(/\\\n\s*/g, ' ')
-    .split('\n')
-    .filter((line) => line.trim() !== '');
-  const stages: { name: string; base: string; instructions: Instruction[] }[] = [];
-  for (const line of lines) {
-    const [, name = '', text = ''] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
-    const from = /^(\S+) AS (\S+)$/.exec(text);
-    if (name === 'FROM') stages.push({ base: from?.[1] ?? text, name: from?.[2] ?? '', instructions: [] });
-    else stages.at(-1)?.instructions.push({ name, text });
-  }
-  return stages;
-}
-
-/** What the ignore file lets into the build, as paths from the root: it names all that may go in. */
-async function admitted(): Promise<(path: string) => boolean> {
-  const rules = (await readFile(join(ROOT, '.dockerignore'), 'utf8'))
-    .split('\n')
-    .filter((line) => !/^(#|$)/.test(line));
-  expect(rules[0]).toBe('*');
-  // The last rule that speaks of a path holds; a folder is gone through where a rule lets in something of it.
-  return (path) => {
-    const rule = rules.findLast((candidate) => speaksOf(candidate, path)) ?? '';
-    return rule.startsWith('!');
-  };
-}
-
-function speaksOf(rule: string, path: string): boolean {
-  if (rule === '*') return true;
-  if (rule.startsWith('**/*')) return path.endsWith(rule.slice('**/*'.length));
-  const named = rule.slice(rule.startsWith('!') ? 1 : 0);
-  return path === named || path.startsWith(`${named}/`) || (rule.startsWith('!') && named.startsWith(`${path}/`));
-}
-
-async function copyInto(stage: Stage, folder: string, folders: ReadonlyMap<string, string>): Promise<void> {
-  const isAdmitted = await admitted();
-  for (const { name, text } of stage.instructions) {
-    if (name === 'COPY') {
-      const words = text.split(' ');
-      const fromStage = /^--from=(.+)$/.exec(words[0] ?? '')?.[1];
-      const sources = words.slice(fromStage === undefined ? 0 : 1, -1);
-      const target = words.at(-1) ?? '';
-      for (const source of sources) {
-        const from =
-          fromStage === undefined ? join(ROOT, source) : join(folders.get(fromStage) ?? '', basename(source));
-        const to = target.endsWith('/') ? join(folder, target, basename(source)) : join(folder, target);
-        const filter =
-          fromStage === undefined ? { filter: (path: string): boolean => isAdmitted(relative(ROOT, path)) } : {};
-        await cp(from, to, { recursive: true, verbatimSymlinks: true, ...filter });
-      }
-    } else if (name === 'RUN' && text.startsWith('npm ')) {
-      // With the image's Node, as its scripts need.
-      const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` };
-      await run('npm', text.split(' ').slice(1), { cwd: folder, env, timeout: BUILD_MS_MAX });
-    }
-  }
-}
-
-const stages = stagesOf(await readFile(join(ROOT, 'Dockerfile'), 'utf8'));
-const last = stages.at(-1)!;
-const folders = new Map<string, string>();
+const last = STAGES.at(-1)!;
+let built: BuiltImage;
 let image: string;
-let parent: string;
 
 beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'payments-image-'));
-  for (const stage of stages) {
-    const folder = join(parent, stage.name);
-    await mkdir(folder);
-    await copyInto(stage, folder, folders);
-    folders.set(stage.name, folder);
-  }
-  image = folders.get(last.name) ?? '';
+  built = await buildImage();
+  image = built.folderOf(last.name);
 }, BUILD_MS_MAX);
 
 afterAll(async () => {
-  await rm(parent, { recursive: true, force: true });
+  await built.remove();
 }, BUILD_MS_MAX);
 
 async function start(program: string, environment: Record<string, string>) {
@@ -148,13 +67,9 @@ async function installedPackages(modules: string): Promise<string[]> {
   return [...found];
 }
 
-function valuesOf(name: string): string[] {
-  return last.instructions.filter((instruction) => instruction.name === name).map(({ text }) => text);
-}
-
 describe('the image', () => {
   it('starts the processor, which lists every setting that is missing', async () => {
-    const command = JSON.parse(valuesOf('CMD')[0] ?? '[]') as string[];
+    const command = JSON.parse(valuesOf(last, 'CMD')[0] ?? '[]') as string[];
     const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
       scripts: { start: string };
     };
@@ -219,8 +134,8 @@ describe('the image', () => {
   });
 
   it('runs as a user that is not root, by number, with an exact base image', () => {
-    expect(valuesOf('USER')).toEqual([expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)]);
-    for (const { base } of stages) expect(base).toMatch(/^node:24\.\d+\.\d+-slim$/);
+    expect(valuesOf(last, 'USER')).toEqual([expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)]);
+    for (const { base } of STAGES) expect(base).toMatch(/^node:24\.\d+\.\d+-slim$/);
   });
 
   it('is labelled with the name, version and license of package.json', async () => {
@@ -229,7 +144,7 @@ describe('the image', () => {
       version: string;
       license: string;
     };
-    const labels = valuesOf('LABEL').flatMap((text) => [...text.matchAll(/(\S+)="([^"]*)"/g)]);
+    const labels = valuesOf(last, 'LABEL').flatMap((text) => [...text.matchAll(/(\S+)="([^"]*)"/g)]);
     expect(Object.fromEntries(labels.map(([, label, value]) => [label, value]))).toEqual({
       'org.opencontainers.image.title': name,
       'org.opencontainers.image.version': version,
@@ -249,7 +164,7 @@ describe('the image', () => {
     const installed = await installedPackages(join(image, 'node_modules'));
     expect(installed.length).toBeGreaterThan(50);
     const named = bill.components.map(({ name, version }) => `${name}@${version}`);
-    const base = stages[0]?.base.replace('node:', '') ?? '';
+    const base = STAGES[0]?.base.replace('node:', '') ?? '';
     expect(named.toSorted()).toEqual([...installed, `node@${base.replace('-slim', '')}`, `node@${base}`].toSorted());
     for (const { licenses, name, type } of bill.components) {
       if (type === 'library') expect(licenses, name).not.toEqual([]);
@@ -261,13 +176,13 @@ describe('the image', () => {
   });
 
   it('sets what the processor knows', () => {
-    const names = valuesOf('ENV').flatMap((text) => [...text.matchAll(/(\w+)=/g)].map(([, name]) => name));
+    const names = valuesOf(last, 'ENV').flatMap((text) => [...text.matchAll(/(\w+)=/g)].map(([, name]) => name));
     expect(names.length).toBeGreaterThan(0);
     for (const name of names) if (name !== 'NODE_ENV') expect(Object.keys(SETTINGS)).toContain(name);
   });
 
   it('is healthy while the processor answers, and not otherwise', async () => {
-    const [, check = ''] = /CMD (\[.*\])$/.exec(valuesOf('HEALTHCHECK')[0] ?? '') ?? [];
+    const [, check = ''] = /CMD (\[.*\])$/.exec(valuesOf(last, 'HEALTHCHECK')[0] ?? '') ?? [];
     const [, ...parameters] = JSON.parse(check) as string[];
     const answers = createServer((_request, response) => response.end('{}'));
     await new Promise<void>((resolve) => void answers.listen(0, '127.0.0.1', resolve));
@@ -283,7 +198,7 @@ describe('the image', () => {
 
 describe("compose's sandbox", () => {
   it('starts from its stage alone', async () => {
-    const sandbox = folders.get('sandbox') ?? '';
+    const sandbox = built.folderOf('sandbox');
     const { stdout } = await run(process.execPath, ['dev/sandbox/main.ts', '--help'], { cwd: sandbox });
     expect(stdout).toContain("The payment service's sandbox");
   });
