@@ -8,6 +8,7 @@ import type { PartitionOffsets } from '../../src/consumers/partition-offsets.ts'
 import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
 import { Activity } from '../../src/ops/activity.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
+import type { StartWait } from '../../src/lanes/start-steps.ts';
 import type { KafkaAccess } from '../../src/producers/kafka-access.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import { topicNames } from '../../src/records/topics.ts';
@@ -36,6 +37,7 @@ export class FakeProcessor {
   readonly commands = new Map<string, Entry>();
   members: () => Promise<GroupProcess[]> = async () => [];
   highWatermarks: (topic: string) => Promise<Map<number, bigint>> = async () => new Map();
+  starting: StartWait | null = null;
   kafkaAccess: KafkaAccess = { kind: 'allowed' };
   api: PaymentApiSnapshot = servingApi();
   ends: (topic: string) => Promise<Map<number, PartitionOffsets>> = async () => new Map([[0, { low: 0n, high: 0n }]]);
@@ -71,6 +73,7 @@ export class FakeProcessor {
         },
       },
       api: { snapshot: () => this.api },
+      starting: () => this.starting,
       kafkaAccess: () => this.kafkaAccess,
       isDraining: () => this.isDraining,
       topics: TOPICS,
