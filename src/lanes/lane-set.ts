@@ -29,7 +29,7 @@ import type { LmdbLedgerIndex } from '../store/lmdb-ledger-index.ts';
 import { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
 import type { Committer } from './committer.ts';
-import { InputWatch, type WatchedReader } from './input-watch.ts';
+import { InputWatch } from './input-watch.ts';
 import { Lane } from './lane.ts';
 import { laneClients } from './lane-clients.ts';
 import { inputTopicsOf, laneSettings, type LaneSettings } from './lane-settings.ts';
@@ -171,11 +171,13 @@ export class LaneSet {
       positions: () => (this.#assigned ?? []).flatMap((lane) => this.#laneOf(lane).committedOffsets()),
       commit: (offsets) => this.#member.commitOffsets(offsets),
     });
+    // It remembers another ledger than the one that lanes commit to.
+    const endOfLedger = (reason: string): void => onFatal(new Error(`the ledger cannot be read on: ${reason}`));
     this.#watch = new InputWatch({
       topics: [...inputTopics, topics.ledger],
       readers: this.#lanes.flatMap((lane, number) => [
         { lane: number, reading: (topic) => lane.reading(topic), stop: (reason) => void lane.stopInOrder(reason) },
-        this.#ledgerReading(number),
+        { lane: number, reading: (topic) => this.#ledger.reading(topic, number), stop: endOfLedger },
       ]),
       boundsOf: (topic) => this.#offsets.bounds(topic),
       clock,
@@ -278,20 +280,6 @@ export class LaneSet {
   #stageChanged(): void {
     this.#calls.setOpenLanes(this.#lanes.filter((lane) => lane.stage() === 'open').length);
     this.#poller.laneOpen(this.#laneOf(POLLER_LANE).stage() === 'open');
-  }
-
-  /** The lane's part of the ledger, as this process reads it. */
-  #ledgerReading(lane: number): WatchedReader {
-    const { topics } = this.#settings;
-    return {
-      lane,
-      reading: (topic) =>
-        topic === topics.ledger
-          ? { offset: this.#ledger.reader.position(lane), boundId: this.#ledger.topicId() ?? undefined }
-          : null,
-      // It remembers another ledger than the one that lanes commit to.
-      stop: (reason) => this.#options.onFatal(new Error(`the ledger cannot be read on: ${reason}`)),
-    };
   }
 
   #laneOf(number: number): Lane {

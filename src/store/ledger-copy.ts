@@ -89,6 +89,12 @@ export class LedgerCopy {
     return this.#topicId;
   }
 
+  /** How far a lane's part of the topic is read, and the id of the topic that this is bound to; null: of another topic. */
+  reading(topic: string, lane: number): { offset: bigint; boundId: string | undefined } | null {
+    if (topic !== this.#options.topics.ledger) return null;
+    return { offset: this.reader.position(lane), boundId: this.#topicId ?? undefined };
+  }
+
   /** To where it ended when it was opened. */
   isRead(): boolean {
     return this.#restore.status()?.isUnderWay !== true;

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Admin, Kafka, KafkaConfig } from 'kafkajs';
+import kafkajs, { type Admin, type Kafka, type KafkaConfig } from 'kafkajs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectionsHeldTo } from '../support/held-connections.ts';
 import { copyWithout, loadMended, type Load } from './without-mend.ts';
@@ -39,7 +39,7 @@ function adminOf(load: Load, retries: number): Admin {
   const Client = load('src/index.js') as new (config: KafkaConfig) => Kafka;
   return new Client({
     brokers: [`127.0.0.1:${portOf(broker)}`],
-    logLevel: 0,
+    logLevel: kafkajs.logLevel.NOTHING,
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: REQUEST_TIMEOUT_MS,
     retry: { initialRetryTime: 1, maxRetryTime: 10, retries },
