@@ -3,7 +3,7 @@
  *
  *   Kafka: commands -> lanes, each with its ledger -> the payment API -> lanes -> Kafka: results, status changes
  *
- *   settings -> endpoints -> schemas and topics checked -> payment service checked -> lanes open
+ *   settings -> endpoints -> schemas and topics checked -> payment service checked -> lanes open; who does not answer is waited for
  *   SIGTERM  -> lanes released: calls end, answers are committed, the group is left -> end
  */
 import { apiSettings } from './api-settings.ts';
@@ -12,6 +12,7 @@ import { systemClock } from './clock.ts';
 import { EXIT_CODE_CONFIG, readConfig } from './config.ts';
 import { LaneSet } from './lanes/lane-set.ts';
 import { servedCommandTypes } from './lanes/lane-settings.ts';
+import { StartSteps } from './lanes/start-steps.ts';
 import { AccessWatch, isAmiss } from './ops/access-watch.ts';
 import { Activity } from './ops/activity.ts';
 import { askMember } from './ops/group/ask-member.ts';
@@ -45,6 +46,7 @@ const topics = topicNames(config.TOPIC_PREFIX);
 const metrics = createMetrics();
 const activity = new Activity(metrics, () => clock.nowMs());
 const timeline = new Timeline(() => clock.nowMs());
+const steps = new StartSteps({ clock, log });
 const tracing = await openTracing(process.env, { config, topics, clock, log });
 
 /** Longer than a call, its commit and the hand-over may take; a process that hangs at its end is ended all the same. */
@@ -57,6 +59,7 @@ function end(exitCode: number): void {
   isEnding = true;
   log.info({ event: 'ending', exitCode });
   setTimeout(() => process.exit(exitCode === 0 ? 1 : exitCode), endDeadlineMs).unref();
+  steps.end();
   history.stop();
   group.stop();
   access.stop();
@@ -93,6 +96,7 @@ const lanes = new LaneSet({
   log,
   reports: timeline.withReports(withOutcomeLog(activity.reports, log)),
   traces: tracing.traces,
+  steps,
   address: () => address,
   // Started again, it restores what it needs; limping on, it would only hold lanes.
   onFatal: (error) => {
@@ -110,6 +114,7 @@ const registryAccess = registryWatch(registry, log);
 const state: StateReader = new StateReader({
   lanes,
   api,
+  starting: () => steps.now(),
   kafkaAccess: () => access.known(),
   registryFault: () => registryAccess.known(),
   isDraining: isEndingNow,
@@ -170,12 +175,15 @@ try {
   address = ownAddress(config, port);
   log.info({ event: 'listening', host: config.HTTP_HOST, port, advertised: address });
   registryAccess.start();
-  await checkSurroundings(config, registry, topics, log, isEndingNow);
+  await checkSurroundings(config, registry, topics, steps);
   if (!isEndingNow()) await api.start();
-  if (!isEndingNow()) await lanes.start();
-  if (!isEndingNow()) history.start();
-  if (!isEndingNow()) group.start();
-  if (!isEndingNow()) access.start();
+  if (!isEndingNow()) {
+    // Before the lanes, which may have to wait: a page shows what there is, and says why.
+    history.start();
+    group.start();
+    access.start();
+    await lanes.start();
+  }
 } catch (error) {
   // Told to end while starting: the end runs beside it, and takes the clients away under the start's feet.
   if (!isEndingNow()) failStart(error);

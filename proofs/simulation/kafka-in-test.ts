@@ -111,7 +111,14 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
       heartbeatIntervalMs: HEARTBEAT_INTERVAL_MS,
       clock: systemClock,
       log: silent,
-      handlers: { assigned: silent, batch: () => 'not-now', filtered: silent, crashed: silent, ...handlers },
+      handlers: {
+        assigned: silent,
+        batch: () => 'not-now',
+        filtered: silent,
+        restarted: silent,
+        crashed: silent,
+        ...handlers,
+      },
     });
   const kafkaTest = (name: string, body: (given: Names) => Promise<void>): void =>
     test(name, () => kafka().run(() => body(made())));

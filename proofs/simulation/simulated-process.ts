@@ -8,6 +8,7 @@ import { createPaymentApi } from '../../src/api/payment-api.ts';
 import { apiSettings } from '../../src/api-settings.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { LaneSet, type LaneSetOptions } from '../../src/lanes/lane-set.ts';
+import { StartSteps } from '../../src/lanes/start-steps.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import type { RecordRegistry } from '../../src/records/registry.ts';
 import type { PollReports } from '../../src/status/poller/session.ts';
@@ -108,6 +109,7 @@ export class SimulatedProcess implements Caller {
       log: this.#logger(),
       reports: tellingNobody({ failed, poll: POLL_REPORTS }),
       traces: tellingNobody({}),
+      steps: new StartSteps({ clock, log: this.#logger() }),
       onFatal: (error: Error) => onFatal(this, error),
       index,
     };

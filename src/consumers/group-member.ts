@@ -1,7 +1,8 @@
 /**
  * This process as a member of the consumer group: subscription, assignment, heartbeats, batches.
  *
- *   start    connects, joins; from then on assignments and batches are handed over, batches also while the group joins anew
+ *   start    connects, joins; from then on assignments and batches are handed over, batches also while the group joins anew;
+ *            where it cannot connect, what it opened is closed, and it may be tried again
  *   retire   asks the group to give its lanes to others; until it has, all goes on
  *   stop     leaves the group, also one that is only being joined; bounded
  *
@@ -45,6 +46,8 @@ export interface MemberHandlers {
   batch(batch: FetchedBatch): BatchReply;
   /** A fetch with nothing but aborted or control records moved the position past them. */
   filtered(topic: string, lane: number, firstOffset: bigint, lastOffset: bigint): void;
+  /** It begins anew by itself: for whoever says why nothing goes on. */
+  restarted(error: Error): void;
   /** kafkajs gave up; the process must end, and be started again. */
   crashed(error: Error): void;
 }
@@ -80,7 +83,8 @@ const STOP_DEADLINE_MS = 8_000;
 
 export class GroupMember {
   readonly #options: MemberOptions;
-  readonly #consumer: Consumer;
+  /** Of the last try to start; null before the first, and after one that failed. */
+  #consumer: Consumer | null = null;
   #lanes: readonly number[] = [];
   /** By topic and lane. */
   readonly #paused = new Set<string>();
@@ -98,7 +102,11 @@ export class GroupMember {
   constructor(options: MemberOptions) {
     registerCompressionCodecs();
     this.#options = options;
-    this.#consumer = createKafka(options.settings, options.clientId, {
+  }
+
+  #makeConsumer(): Consumer {
+    const options = this.#options;
+    return createKafka(options.settings, options.clientId, {
       retry: PATIENT_RETRY,
       log: options.log,
     }).consumer({
@@ -116,9 +124,11 @@ export class GroupMember {
     });
   }
 
+  /** Resolves after the first attempt to join; kafkajs tries again by itself. Rejects where no broker answers. */
   async start(): Promise<void> {
     const { handlers, topics, log } = this.#options;
-    const consumer = this.#consumer;
+    const consumer = this.#makeConsumer();
+    this.#consumer = consumer;
     consumer.on(consumer.events.REQUEST, ({ payload }) => {
       // An answer is stamped when it is read: a frozen process would take a heartbeat of long ago for a fresh one.
       if (payload.apiName === 'Heartbeat' || payload.apiName === 'SyncGroup')
@@ -152,10 +162,17 @@ export class GroupMember {
         message: 'consumer-crashed',
         fields: { problem: payload.error.message, restarts: payload.restart },
       });
-      if (!payload.restart) handlers.crashed(payload.error);
+      if (payload.restart) handlers.restarted(payload.error);
+      else handlers.crashed(payload.error);
     });
-    await consumer.connect();
-    await consumer.subscribe({ topics: [...topics], fromBeginning: true });
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topics: [...topics], fromBeginning: true });
+    } catch (error) {
+      this.#consumer = null;
+      await disconnectWithin(consumer, STOP_DEADLINE_MS);
+      throw error;
+    }
     // Stopped meanwhile: it would join with nobody left to say that it leaves.
     if (this.#isStopped) return this.stop();
     await consumer.run({
@@ -188,18 +205,19 @@ export class GroupMember {
   }
 
   seek(topic: string, lane: number, offset: bigint): void {
-    this.#guard('seek', () => this.#consumer.seek({ topic, partition: lane, offset: offset.toString() }));
+    this.#guard('seek', () => this.#consumer?.seek({ topic, partition: lane, offset: offset.toString() }));
   }
 
   resume(topic: string, lane: number): void {
     this.#guard('resume', () => {
-      this.#consumer.resume([{ topic, partitions: [lane] }]);
+      this.#consumer?.resume([{ topic, partitions: [lane] }]);
       this.#paused.delete(inputName(topic, lane));
     });
   }
 
   /** @throws where the group does not take them: between two generations, or without a coordinator */
   async commitOffsets(offsets: readonly GroupOffset[]): Promise<void> {
+    if (this.#consumer === null) throw new Error('the group is not joined yet');
     await this.#consumer.commitOffsets(
       offsets.map(({ lane, offset, topic }) => ({ topic, partition: lane, offset: offset.toString() })),
     );
@@ -207,7 +225,8 @@ export class GroupMember {
 
   /** @returns once the group has given its lanes to others, or left them here for want of any; bounded. Once only */
   async retire(): Promise<void> {
-    if (this.#memberId === null) return;
+    const consumer = this.#consumer;
+    if (consumer === null || this.#memberId === null) return;
     const limitMs = Math.min(this.#options.heartbeatIntervalMs + RETIRE_BEYOND_HEARTBEAT_MS, RETIRE_MS_MAX);
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, limitMs);
@@ -216,13 +235,13 @@ export class GroupMember {
         resolve();
       };
       this.#retired = { resolve: settle };
-      this.#consumer.rejoin();
+      consumer.rejoin();
     });
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
+    if (this.#consumer !== null) await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
   }
 
   #fetchWaitMs(): number {

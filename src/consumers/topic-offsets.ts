@@ -7,6 +7,7 @@ import kafkajs, { type Admin, type GroupDescription, type Kafka } from 'kafkajs'
 import type { Clock } from '../clock.ts';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
+import { settledWithin } from '../producers/settled-within.ts';
 import { decodeMemberNote } from './member-note.ts';
 import { partitionOffsets, type PartitionOffsets } from './partition-offsets.ts';
 
@@ -44,6 +45,7 @@ export interface MemberDescription {
 
 /** Of Kafka's protocol. */
 const READ_UNCOMMITTED = 0;
+const STOP_DEADLINE_MS = 3_000;
 
 /** Lanes ask one after the other for the same topics: one answer serves them all for a while. */
 const ANSWER_AGE_MAX_MS = 500;
@@ -65,8 +67,9 @@ export class TopicOffsets {
     this.#kafka = createKafka(settings, options.clientId, { retry: PATIENT_RETRY, log: options.log });
   }
 
+  /** Bounded, though a broker that stands still may let a question wait for minutes. */
   async stop(): Promise<void> {
-    await this.#drop();
+    await settledWithin(this.#drop(), STOP_DEADLINE_MS);
   }
 
   /** First and next offset of each partition. */

@@ -1,7 +1,7 @@
 /** What the brokers know of one topic, for whoever decides where to read on. Asks, and changes nothing. */
 import type { Admin } from 'kafkajs';
 import { withAdmin } from '../producers/admin-session.ts';
-import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
+import { createKafka, LANE_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import { readDeletionsKeptMs } from '../producers/topic-admin.ts';
 import { partitionOffsets, type PartitionOffsets } from './partition-offsets.ts';
 
@@ -16,6 +16,9 @@ export interface TopicQuestions {
   firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
 }
 
+/** Whoever asks tries again, and says why: a broker that stands still takes the time-out of a request for each try. */
+const ASKING_RETRY = { ...LANE_RETRY, retries: 2 };
+
 /**
  * @param use may be run again: it must only ask, or come to the same
  * @throws the client's error, once no broker answers or trying again does not help
@@ -25,7 +28,7 @@ export function askTopic<Value>(
   { clientId, topic }: { clientId: string; topic: string },
   use: (questions: TopicQuestions) => Promise<Value>,
 ): Promise<Value> {
-  const kafka = createKafka(settings, clientId, { retry: PATIENT_RETRY });
+  const kafka = createKafka(settings, clientId, { retry: ASKING_RETRY });
   return withAdmin(kafka, (admin) => use(questionsOf(admin, topic)));
 }
 

@@ -2,7 +2,7 @@
  * Reads all partitions of a topic, from given offsets on, for ever. One consumer in a group of its own, since kafkajs
  * cannot read partitions without a group; nothing is committed.
  *
- *   started -> reading -> stopped, after which nothing is handed over any more
+ *   started (may be tried again) -> reading -> stopped, after which nothing is handed over any more
  *
  * A partition may be paused meanwhile; what was fetched of it by then is handed over all the same.
  */
@@ -51,13 +51,18 @@ const STOP_DEADLINE_MS = 3_000;
 
 export class TopicTail {
   readonly #options: TailOptions;
-  readonly #consumer: Consumer;
+  /** Of the last try to start; null before the first, and after one that failed. */
+  #consumer: Consumer | null = null;
   readonly #paused = new Set<number>();
+  #isStopped = false;
 
   constructor(options: TailOptions) {
     this.#options = options;
-    const { clientId, groupId, heartbeatIntervalMs, log, sessionTimeoutMs, settings } = options;
-    this.#consumer = createKafka(settings, clientId, { retry: PATIENT_RETRY, log }).consumer({
+  }
+
+  #makeConsumer(): Consumer {
+    const { clientId, groupId, heartbeatIntervalMs, log, sessionTimeoutMs, settings } = this.#options;
+    return createKafka(settings, clientId, { retry: PATIENT_RETRY, log }).consumer({
       groupId: `${groupId}-${randomUUID()}`,
       maxWaitTimeInMs: FETCH_WAIT_MS,
       maxBytesPerPartition: FETCH_BYTES_MAX,
@@ -71,9 +76,11 @@ export class TopicTail {
     });
   }
 
+  /** Rejects where no broker answers, having closed what it opened: it may be called again. */
   async start(): Promise<void> {
     const { nextOffset, onFatal, onFetched, onFiltered, onRecords, partitionCount, topic } = this.#options;
-    const consumer = this.#consumer;
+    const consumer = this.#makeConsumer();
+    this.#consumer = consumer;
     consumer.on(consumer.events.GROUP_JOIN, () => {
       // A join rewinds to the beginning; going over it again would show the past.
       for (let partition = 0; partition < partitionCount; partition += 1) {
@@ -94,8 +101,16 @@ export class TopicTail {
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (!payload.restart) onFatal(payload.error);
     });
-    await consumer.connect();
-    await consumer.subscribe({ topic, fromBeginning: true });
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topic, fromBeginning: true });
+    } catch (error) {
+      this.#consumer = null;
+      await disconnectWithin(consumer, STOP_DEADLINE_MS);
+      throw error;
+    }
+    // Stopped meanwhile: nobody would stop it any more.
+    if (this.#isStopped) return this.stop();
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
@@ -118,23 +133,24 @@ export class TopicTail {
   /** Fetches the partition no more, until it is resumed. */
   pause(partition: number): void {
     this.#paused.add(partition);
-    this.#whileRunning(() => this.#consumer.pause([{ topic: this.#options.topic, partitions: [partition] }]));
+    this.#whileRunning((consumer) => consumer.pause([{ topic: this.#options.topic, partitions: [partition] }]));
   }
 
   /** Fetches the partition again, from where it is to be read next. */
   resume(partition: number): void {
     const { nextOffset, topic } = this.#options;
     this.#paused.delete(partition);
-    this.#whileRunning(() => {
-      this.#consumer.seek({ topic, partition, offset: nextOffset(partition).toString() });
-      this.#consumer.resume([{ topic, partitions: [partition] }]);
+    this.#whileRunning((consumer) => {
+      consumer.seek({ topic, partition, offset: nextOffset(partition).toString() });
+      consumer.resume([{ topic, partitions: [partition] }]);
     });
   }
 
   /** A client that starts, or starts again after a crash, takes no orders: with its next join it gets what is wanted then. */
-  #whileRunning(order: () => void): void {
+  #whileRunning(order: (consumer: Consumer) => void): void {
+    if (this.#consumer === null) return;
     try {
-      order();
+      order(this.#consumer);
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       this.#options.log({ level: 'debug', message: 'order-put-off', fields: { problem } });
@@ -142,7 +158,8 @@ export class TopicTail {
   }
 
   async stop(): Promise<void> {
-    await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
+    this.#isStopped = true;
+    if (this.#consumer !== null) await disconnectWithin(this.#consumer, STOP_DEADLINE_MS);
   }
 }
 

@@ -1,7 +1,8 @@
 /**
- * All lanes of this process, and what they share: the group member, the ledger's reader and index, the calls.
+ * All lanes of this process, and what they share: the group member, the copy of the ledger, the calls.
  *
- *   start   reader; the ledger read to its end, while others serve the lanes; member; lanes open as the group assigns them
+ *   start   the ledger opened, and read to its end while others serve the lanes; the group joined; lanes open as it assigns them.
+ *           Each step is tried again until Kafka answers, it refuses, or the process is stopped
  *   stop    the group gives the lanes to others, while they are served on here; lanes released in order (calls end, answers are
  *           committed), then the group is left; bounded
  */
@@ -15,32 +16,30 @@ import { clientIdOf, groupProcess, processName, type GroupProcess } from '../con
 import { MessageFailures } from '../consumers/message-failures.ts';
 import { OffsetReports } from '../consumers/offset-reports.ts';
 import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
-import { TopicOffsets } from '../consumers/topic-offsets.ts';
-import { withoutRepeats, type KafkaLog } from '../producers/kafka-log.ts';
-import { TransactionalProducer } from '../producers/transactional-producer.ts';
-import { deletionsKeptMs } from '../producers/topic-definitions.ts';
+import type { TopicOffsets } from '../consumers/topic-offsets.ts';
+import { settledWithin } from '../producers/settled-within.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import { Repeats } from '../repeats.ts';
 import type { PollerReports, StatusPoller } from '../status/poller/poller.ts';
-import { decodeTransactionState, recordRestingSinceMs } from '../status/transaction-state.ts';
-import { LedgerReader } from '../store/ledger-reader.ts';
-import { LedgerRestore } from '../store/ledger-restore.ts';
-import { openLedgerStore } from '../store/ledger-start.ts';
-import { commandView, type CommandView } from '../store/command-view.ts';
-import { ledgerStatus, type LedgerStatus } from '../store/ledger-view.ts';
-import { LmdbLedgerIndex } from '../store/lmdb-ledger-index.ts';
+import { decodeTransactionState } from '../status/transaction-state.ts';
+import type { CommandView } from '../store/command-view.ts';
+import { LedgerCopy } from '../store/ledger-copy.ts';
+import type { LedgerStatus } from '../store/ledger-view.ts';
+import type { LmdbLedgerIndex } from '../store/lmdb-ledger-index.ts';
 import { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
-import { Committer } from './committer.ts';
-import { InputWatch, type WatchedReader } from './input-watch.ts';
+import type { Committer } from './committer.ts';
+import { InputWatch } from './input-watch.ts';
 import { Lane } from './lane.ts';
+import { laneClients } from './lane-clients.ts';
 import { inputTopicsOf, laneSettings, type LaneSettings } from './lane-settings.ts';
+import { LaneStart } from './lane-start.ts';
 import type { LaneSetStatus } from './lane-status.ts';
 import { LookUps } from './look-ups.ts';
 import type { LaneParts } from './parts.ts';
 import { lanePoller, POLLER_LANE } from './poller-link.ts';
 import type { LaneReports } from './reports.ts';
-import { warmedUp } from './warm-up.ts';
+import type { StartSteps } from './start-steps.ts';
 
 export interface LaneSetOptions {
   readonly config: Config;
@@ -50,6 +49,8 @@ export interface LaneSetOptions {
   readonly log: Logger;
   readonly reports: LaneReports & { readonly poll: PollerReports };
   readonly traces: CommandTraces;
+  /** Of this process; its last ones are those of the lanes. */
+  readonly steps: StartSteps;
   /** The process must end: going on would be of no use. */
   readonly onFatal: (error: Error) => void;
   /** Where this process's HTTP endpoints are, for the other members; left out or null: they are not told. */
@@ -58,16 +59,15 @@ export interface LaneSetOptions {
   readonly index?: LmdbLedgerIndex;
 }
 
+const TELL_OFFSETS_MS_MAX = 3_000;
+
 export class LaneSet {
   readonly #options: LaneSetOptions;
   readonly #settings: LaneSettings;
   readonly #processId = randomUUID();
-  readonly #clientId: string;
-  readonly #index: LmdbLedgerIndex;
-  readonly #restore: LedgerRestore;
+  readonly #ledger: LedgerCopy;
   readonly #offsets: TopicOffsets;
   readonly #poller: StatusPoller;
-  readonly #reader: LedgerReader;
   readonly #member: GroupMember;
   readonly #calls: Calls;
   /** Made of all the others; what those have for a lane comes only once they are started. */
@@ -75,10 +75,8 @@ export class LaneSet {
   readonly #watch: InputWatch;
   readonly #committer: Committer;
   readonly #offsetReports: OffsetReports;
-  #ledgerTopicId: string | null = null;
+  readonly #start: LaneStart;
   #assigned: readonly number[] | null = null;
-  /** The ledger is read before the group is joined. */
-  #isWarmingUp = false;
   #isRetiring = false;
   #isStopping = false;
 
@@ -89,66 +87,36 @@ export class LaneSet {
     const groupId = config.KAFKA_GROUP_ID;
     const clientId = clientIdOf(groupId, this.#processId);
     const inputTopics = inputTopicsOf(settings);
-    const kafkaLog: KafkaLog = withoutRepeats(
-      ({ level, message, fields }) => log[level]({ event: 'kafka-client', ...fields }, message),
-      () => clock.monotonicMs(),
-    );
-    const consumer = {
-      settings: config,
-      groupId,
-      laneCount,
-      sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
-      heartbeatIntervalMs: config.KAFKA_HEARTBEAT_INTERVAL_MS,
-      clock,
-      log: kafkaLog,
-    };
+    const { committer, consumer, offsets } = laneClients(config, settings, { clientId, clock, log });
     this.#options = options;
     this.#settings = settings;
-    this.#clientId = clientId;
-    this.#index =
-      options.index ??
-      new LmdbLedgerIndex({
-        stateDirectory: config.STATE_DIR,
-        laneCount,
-        restingSince: recordRestingSinceMs,
-        nowMs: () => clock.nowMs(),
+    this.#ledger = new LedgerCopy({
+      config,
+      topics,
+      clock,
+      log,
+      ...(options.index !== undefined && { index: options.index }),
+      reader: {
+        ...consumer,
+        clientId: `${clientId}-ledger`,
+        isOpen: (lane) => this.#lanes[lane]?.stage() === 'open',
+        onCommitApplied: (lane, token, commit) => this.#lanes[lane]?.commitApplied(token, commit),
+        onTransactionState: (value) => this.#poller.stateChanged(() => decodeTransactionState(value)),
         onFatal,
-      });
-    this.#restore = new LedgerRestore(clock);
-    this.#offsets = new TopicOffsets(config, { groupId, clientId: `${clientId}-offsets`, clock, log: kafkaLog });
+      },
+    });
+    this.#offsets = offsets;
+    this.#committer = committer;
     this.#poller = lanePoller({
       config,
       laneSettings: settings,
       processId: this.#processId,
-      index: this.#index,
+      index: this.#ledger.index,
       api,
       clock,
       log,
       reports: reports.poll,
       submit: (records) => this.#laneOf(POLLER_LANE).submit(records),
-    });
-    this.#committer = new Committer({
-      groupId,
-      makeProducer: (transactionalId) =>
-        new TransactionalProducer(config, {
-          transactionalId,
-          clientId: `${clientId}-ledger-writer`,
-          compressedTopics: new Set([topics.ledger, topics.observations]),
-          // Retries are part of every transaction; what is lost by one that fails, the lanes say themselves.
-          log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
-        }),
-      clock,
-    });
-    this.#reader = new LedgerReader({
-      ...consumer,
-      clientId: `${clientId}-ledger`,
-      topic: topics.ledger,
-      index: this.#index,
-      isOpen: (lane) => this.#lanes[lane]?.stage() === 'open',
-      onCommitApplied: (lane, token, commit) => this.#lanes[lane]?.commitApplied(token, commit),
-      onPosition: (lane, nextOffset) => this.#restore.reached(lane, nextOffset),
-      onTransactionState: (value) => this.#poller.stateChanged(() => decodeTransactionState(value)),
-      onFatal,
     });
     this.#member = new GroupMember({
       ...consumer,
@@ -159,6 +127,7 @@ export class LaneSet {
         assigned: (lanes, isNewMember) => this.#assign(lanes, isNewMember),
         batch: (batch) => this.#lanes[batch.lane]?.offer(batch) ?? 'not-now',
         filtered: (topic, lane, firstOffset, lastOffset) => this.#lanes[lane]?.filtered(topic, firstOffset, lastOffset),
+        restarted: (error) => options.steps.failed(error),
         crashed: onFatal,
       },
     });
@@ -176,8 +145,8 @@ export class LaneSet {
       processId: this.#processId,
       intake: { registry, laneCount, maxAgeMs: config.COMMAND_MAX_AGE },
       writer: { registry, topics, topicPrefix: config.TOPIC_PREFIX },
-      index: this.#index,
-      reader: this.#reader,
+      index: this.#ledger.index,
+      reader: this.#ledger.reader,
       calls: this.#calls,
       lookUps: new LookUps({ listTransactions: (filter) => this.#poller.listAside(filter) }, clock),
       clock,
@@ -190,7 +159,7 @@ export class LaneSet {
       offsets: this.#offsets,
       isMember: async (processId) =>
         (await this.groupMembers()).some(({ process }) => process === processName(processId)),
-      ledgerTopicId: () => this.#ledgerTopicId,
+      ledgerTopicId: () => this.#ledger.topicId(),
       isConfirmed: () => this.#isConfirmed(),
       onStageChange: () => this.#stageChanged(),
       onMoved: (positions) => this.#offsetReports.moved(positions),
@@ -202,56 +171,42 @@ export class LaneSet {
       positions: () => (this.#assigned ?? []).flatMap((lane) => this.#laneOf(lane).committedOffsets()),
       commit: (offsets) => this.#member.commitOffsets(offsets),
     });
+    // It remembers another ledger than the one that lanes commit to.
+    const endOfLedger = (reason: string): void => onFatal(new Error(`the ledger cannot be read on: ${reason}`));
     this.#watch = new InputWatch({
       topics: [...inputTopics, topics.ledger],
       readers: this.#lanes.flatMap((lane, number) => [
         { lane: number, reading: (topic) => lane.reading(topic), stop: (reason) => void lane.stopInOrder(reason) },
-        this.#ledgerReading(number),
+        { lane: number, reading: (topic) => this.#ledger.reading(topic, number), stop: endOfLedger },
       ]),
       boundsOf: (topic) => this.#offsets.bounds(topic),
       clock,
       log,
     });
+    this.#start = new LaneStart({
+      settings: config,
+      steps: options.steps,
+      ledger: this.#ledger,
+      watch: this.#watch,
+      committer,
+      member: this.#member,
+      askInputs: () => inputTopics.map((topic) => offsets.startOf(topic, 0)),
+      isServedByOthers: async () => (await this.groupMembers()).length > 0,
+      isOver: () => this.#isStopping,
+      clock,
+    });
   }
 
-  /** Rejects when Kafka cannot be reached; lanes open later, as they are assigned. */
+  /**
+   * Resolves once the group has handed out lanes, or the process was stopped before.
+   * @throws what no retry mends: a refusal of Kafka, StateDirectoryError
+   */
   async start(): Promise<void> {
-    const { clock, config, log } = this.#options;
-    const { laneCount, topics } = this.#settings;
-    this.#restore.began();
-    const { awayMsMax, ends, topicId } = await openLedgerStore({
-      settings: config,
-      clientId: `${this.#clientId}-ledger`,
-      topic: topics.ledger,
-      laneCount,
-      index: this.#index,
-      deletionsKeptMs: deletionsKeptMs(config),
-      clock,
-      log,
-    });
-    this.#ledgerTopicId = topicId;
-    this.#restore.await(ends);
-    if (this.#isStopping) return;
-    this.#watch.start();
-    await this.#reader.start(awayMsMax);
-    this.#isWarmingUp = true;
-    await warmedUp({
-      tries: [
-        this.#committer.writer().open(),
-        ...inputTopicsOf(this.#settings).map((topic) => this.#offsets.startOf(topic, 0)),
-      ],
-      isRead: () => this.#restore.status()?.isUnderWay !== true,
-      isServedByOthers: async () => (await this.groupMembers()).length > 0,
-      isOver: () => this.#isOver(),
-      clock,
-    });
-    this.#isWarmingUp = false;
-    if (this.#isOver()) return;
-    await this.#member.start();
-    this.#offsetReports.start();
+    if (await this.#start.run()) this.#offsetReports.start();
   }
 
   async stop(): Promise<void> {
+    this.#options.steps.end();
     this.#isRetiring = true;
     await this.#member.retire();
     this.#isStopping = true;
@@ -259,10 +214,9 @@ export class LaneSet {
     this.#offsetReports.stop();
     await Promise.all(this.#lanes.map((lane) => lane.release()));
     await this.#committer.close();
-    await this.#offsetReports.tell();
-    await this.#member.stop();
-    await Promise.all([this.#reader.stop(), this.#offsets.stop()]);
-    await this.#index.close();
+    // A broker that stands still would keep it for minutes, and it is for tools alone.
+    await settledWithin(this.#offsetReports.tell(), TELL_OFFSETS_MS_MAX);
+    await Promise.all([this.#member.stop(), this.#ledger.stop(), this.#offsets.stop()]);
     this.#calls.close();
   }
 
@@ -290,38 +244,29 @@ export class LaneSet {
     return {
       processId: this.#processId,
       assigned: this.#assigned,
-      isWarmingUp: this.#isWarmingUp,
+      isWarmingUp: this.#start.isWarmingUp(),
       isGroupConfirmed: this.#isConfirmed(),
       lanes: new Map((this.#assigned ?? []).map((lane) => [lane, this.#laneOf(lane).status()])),
       callsRunning: this.#calls.running(),
-      keysRemembered: this.#index.size(),
+      keysRemembered: this.#ledger.index.size(),
     };
   }
 
   /** What the ledger says of all lanes, those of other processes included. */
   ledger(): LedgerStatus {
-    return ledgerStatus({
-      laneCount: this.#lanes.length,
-      index: this.#index,
-      reader: this.#reader,
-      restore: this.#restore,
-    });
+    return this.#ledger.status();
   }
 
   /** What the ledger says of one command, of whichever lane. */
   command(key: string): CommandView {
-    return commandView({ laneCount: this.#lanes.length, index: this.#index, reader: this.#reader }, key);
-  }
-
-  /** Asked after a wait: it may have been stopped meanwhile. */
-  #isOver(): boolean {
-    return this.#isStopping;
+    return this.#ledger.command(key);
   }
 
   #assign(lanes: readonly number[], isNewMember: boolean): void {
     if (this.#isStopping) return;
     const before = this.#assigned ?? [];
     this.#assigned = lanes;
+    this.#start.joined();
     this.#options.log.info({ event: 'lanes-assigned', lanes });
     for (const lane of before) if (!lanes.includes(lane)) void this.#laneOf(lane).revoked();
     for (const lane of lanes) if (!this.#isRetiring || before.includes(lane)) this.#laneOf(lane).assigned(isNewMember);
@@ -335,20 +280,6 @@ export class LaneSet {
   #stageChanged(): void {
     this.#calls.setOpenLanes(this.#lanes.filter((lane) => lane.stage() === 'open').length);
     this.#poller.laneOpen(this.#laneOf(POLLER_LANE).stage() === 'open');
-  }
-
-  /** The lane's part of the ledger, as this process reads it. */
-  #ledgerReading(lane: number): WatchedReader {
-    const { topics } = this.#settings;
-    return {
-      lane,
-      reading: (topic) =>
-        topic === topics.ledger
-          ? { offset: this.#reader.position(lane), boundId: this.#ledgerTopicId ?? undefined }
-          : null,
-      // It remembers another ledger than the one that lanes commit to.
-      stop: (reason) => this.#options.onFatal(new Error(`the ledger cannot be read on: ${reason}`)),
-    };
   }
 
   #laneOf(number: number): Lane {

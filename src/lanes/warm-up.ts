@@ -12,6 +12,8 @@ export interface WarmUp {
   readonly isRead: () => boolean;
   /** Rejects where Kafka cannot be asked. */
   readonly isServedByOthers: () => Promise<boolean>;
+  /** That it could not. */
+  readonly onUnanswered: (error: unknown) => void;
   /** The process ends. */
   readonly isOver: () => boolean;
   readonly clock: Clock;
@@ -24,11 +26,26 @@ const READ_MS_MAX = 600_000;
 /** Longer than brokers that answer need. */
 const TRIES_MS_MAX = 2_000;
 
-/** Resolves once the process is warm, or nobody else serves the lanes: then they are opened as their parts are read. */
-export async function warmedUp({ clock, isOver, isRead, isServedByOthers, tries }: WarmUp): Promise<void> {
+/**
+ * Resolves once the process is warm, or nobody else serves the lanes: then they are opened as their parts are read. Who cannot
+ * be asked about may well serve them, and a group that does not answer cannot be joined either.
+ */
+export async function warmedUp({
+  clock,
+  isOver,
+  isRead,
+  isServedByOthers,
+  onUnanswered,
+  tries,
+}: WarmUp): Promise<void> {
   const tried = Promise.allSettled(tries);
   const untilMs = clock.monotonicMs() + READ_MS_MAX;
   const isCold = (): boolean => !isRead() && !isOver() && clock.monotonicMs() < untilMs;
-  while (isCold() && (await isServedByOthers().catch(() => false))) await sleep(STEP_MS);
+  const mayBeServed = (): Promise<boolean> =>
+    isServedByOthers().catch((error: unknown) => {
+      onUnanswered(error);
+      return true;
+    });
+  while (isCold() && (await mayBeServed())) await sleep(STEP_MS);
   await Promise.race([tried, sleep(TRIES_MS_MAX)]);
 }

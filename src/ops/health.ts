@@ -6,6 +6,7 @@
  */
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
+import type { StartWait } from '../lanes/start-steps.ts';
 import type { Trouble } from '../lanes/troubles.ts';
 import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { CommandType } from '../records/commands.ts';
@@ -14,6 +15,8 @@ import type { RegistryFault } from '../records/registry.ts';
 export interface ReadinessInputs {
   /** Shutting down. */
   readonly isDraining: boolean;
+  /** What the start waits for; null: nothing, or it is over. */
+  readonly starting: StartWait | null;
   readonly lanes: LaneSetStatus;
   /** What Kafka allowed when it was asked last. */
   readonly kafkaAccess: KafkaAccess;
@@ -42,12 +45,19 @@ interface Finding {
 export function readiness(inputs: ReadinessInputs): Readiness {
   const findings = [
     ...(inputs.isDraining ? [blocking('draining: the process is shutting down')] : []),
+    ...(inputs.starting === null ? [] : [blocking(startInWords(inputs.starting))]),
     ...accessFindings(inputs.kafkaAccess),
     ...groupFindings(inputs.lanes),
     ...laneFindings(inputs.lanes, inputs.registryFault),
     ...serviceFindings(inputs.api, inputs.servedOperations),
   ];
   return { ready: !findings.some((finding) => finding.isBlocking), reasons: findings.map((finding) => finding.reason) };
+}
+
+function startInWords({ failedTries, problem, waitedMs, what, whom }: StartWait): string {
+  const tries = failedTries === 0 ? '' : `, ${failedTries} ${failedTries === 1 ? 'try' : 'tries'} failed`;
+  const since = `${Math.round(waitedMs / 1000)} s${tries}`;
+  return `starting: ${what}; ${whom} has been waited for ${since}: ${problem ?? 'no answer yet'}`;
 }
 
 function accessFindings(access: KafkaAccess): Finding[] {

@@ -5,6 +5,7 @@
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../clock.ts';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
+import type { StartWait } from '../lanes/start-steps.ts';
 import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { RegistryFault } from '../records/registry.ts';
@@ -24,6 +25,8 @@ import { unknownResults } from './unknown-results.ts';
 export interface StateReaderOptions {
   readonly lanes: OffsetSource & { status(): LaneSetStatus; ledger(): LedgerStatus };
   readonly api: Pick<PaymentApi, 'snapshot'>;
+  /** What the start waits for; null: nothing, or it is over. */
+  readonly starting: () => StartWait | null;
   /** At once: what was found last. */
   readonly kafkaAccess: () => KafkaAccess;
   /** At once: what was found last. */
@@ -68,9 +71,10 @@ export class StateReader {
 
   /** At once: asks nobody outside the process. */
   readiness(): Readiness {
-    const { api, commandTypes, isDraining, kafkaAccess, lanes, registryFault } = this.#options;
+    const { api, commandTypes, isDraining, kafkaAccess, lanes, registryFault, starting } = this.#options;
     return readiness({
       isDraining: isDraining(),
+      starting: starting(),
       lanes: lanes.status(),
       kafkaAccess: kafkaAccess(),
       registryFault: registryFault(),

@@ -96,12 +96,15 @@ export class LedgerReader {
   }
 
   /**
-   * The index must be open.
+   * The index must be open, and must just have been held against the topic. May be called again once it rejected: it holds
+   * no connection then.
    * @param awayMsMax after that long without reading, what is read no longer tells of all that was deleted
    */
   async start(awayMsMax: number): Promise<void> {
-    const { index } = this.#options;
+    const { clock, index } = this.#options;
     this.#awayMsMax = awayMsMax;
+    // The first answer may come long after.
+    this.#lastFetch = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
     for (const lane of this.#next.keys()) {
       this.#next[lane] = index.checkpoint(lane).nextOffset;
       this.#pass(lane, this.#next[lane]);

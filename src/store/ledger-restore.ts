@@ -23,13 +23,15 @@ export class LedgerRestore {
     this.#clock = clock;
   }
 
+  /** Of the first, where it begins more than once. */
   began(): void {
-    this.#beganMs = this.#clock.monotonicMs();
+    this.#beganMs ??= this.#clock.monotonicMs();
   }
 
   /** @param ends the offset after the last record, by lane */
   await(ends: ReadonlyMap<number, bigint>): void {
     this.#awaited = new Map(ends);
+    this.#endedMs = null;
     for (const lane of ends.keys()) this.reached(lane, 0n);
   }
 

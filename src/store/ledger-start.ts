@@ -49,7 +49,7 @@ interface Misfit {
 }
 
 /**
- * Opens the store; afterwards `checkpoint(lane)` says where the lane is to be read from.
+ * Opens the store; afterwards `checkpoint(lane)` says where the lane is to be read from. Where it rejects, the store may be open.
  * @throws StateDirectoryError, or the client's error when no broker answers
  */
 export async function openLedgerStore(options: LedgerStartOptions): Promise<OpenedLedger> {
@@ -63,14 +63,15 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
   }));
   const awayMsMax = Math.max(AWAY_MS_MIN, keptMs * DELETIONS_SEEN_SHARE);
   const { folder, rebuiltBecause } = await index.open({ topic, laneCount, clusterId, topicId });
-  if (rebuiltBecause === null) log.info({ event: 'ledger-store-open', folder, keys: index.size() });
-  else log.warn({ event: 'ledger-store-rebuilt', folder, reason: rebuiltBecause });
+  if (rebuiltBecause !== null) log.warn({ event: 'ledger-store-rebuilt', folder, reason: rebuiltBecause });
   const untilMs = performance.now() + END_PATIENCE_MS;
   let { ends, misfits } = await ask((questions) => comparedWithTopic(questions, options, awayMsMax));
   while (misfits.some(({ mayPass }) => mayPass) && performance.now() < untilMs) {
     await sleep(ASK_AGAIN_MS);
     ({ ends, misfits } = await ask((questions) => comparedWithTopic(questions, options, awayMsMax)));
   }
+  // Not before: where the brokers do not answer it is closed again.
+  if (rebuiltBecause === null) log.info({ event: 'ledger-store-open', folder, keys: index.size() });
   for (const { lane, reason } of misfits) {
     log.warn({ event: 'ledger-store-lane-rebuilt', lane, reason });
     index.forgetLane(lane);

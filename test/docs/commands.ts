@@ -84,6 +84,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'npm run bench': 'measures, which a shared machine spoils',
   'node --expose-gc proofs/bench/ledger-store.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/poller.ts': 'measures, which a shared machine spoils',
+  'node proofs/bench/outage-log.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/restarts.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/take-over.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/burst.ts': 'measures, which a shared machine spoils',

@@ -8,6 +8,7 @@ import type { PartitionOffsets } from '../../src/consumers/partition-offsets.ts'
 import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
 import { Activity } from '../../src/ops/activity.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
+import type { StartWait } from '../../src/lanes/start-steps.ts';
 import type { KafkaAccess } from '../../src/producers/kafka-access.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import type { RegistryFault } from '../../src/records/registry.ts';
@@ -37,6 +38,7 @@ export class FakeProcessor {
   readonly commands = new Map<string, Entry>();
   members: () => Promise<GroupProcess[]> = async () => [];
   highWatermarks: (topic: string) => Promise<Map<number, bigint>> = async () => new Map();
+  starting: StartWait | null = null;
   kafkaAccess: KafkaAccess = { kind: 'allowed' };
   registryFault: RegistryFault | null = null;
   api: PaymentApiSnapshot = servingApi();
@@ -73,6 +75,7 @@ export class FakeProcessor {
         },
       },
       api: { snapshot: () => this.api },
+      starting: () => this.starting,
       kafkaAccess: () => this.kafkaAccess,
       registryFault: () => this.registryFault,
       isDraining: () => this.isDraining,

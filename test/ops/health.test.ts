@@ -51,6 +51,19 @@ const ROWS: Row[] = [
     ],
   },
   {
+    name: 'the start waits for somebody who does not answer',
+    change: (processor) => {
+      const kafka = { whom: 'Kafka at 127.0.0.1:9092', what: 'the ledger is opened' };
+      processor.starting = { ...kafka, waitedMs: 45_400, failedTries: 1, problem: 'a request timed out' };
+      processor.lanes.assigned = null;
+    },
+    ready: false,
+    reasons: [
+      'starting: the ledger is opened; Kafka at 127.0.0.1:9092 has been waited for 45 s, 1 try failed: a request timed out',
+      'not yet assigned: the consumer group has not handed out lanes',
+    ],
+  },
+  {
     name: 'Kafka is away, which is no refusal',
     change: (processor) => (processor.kafkaAccess = { kind: 'unknown', problem: 'no broker answers' }),
     ready: true,
@@ -164,8 +177,9 @@ describe('readiness', () => {
   it.each(ROWS)('$name', ({ change, ready, reasons }) => {
     const processor = new FakeProcessor();
     change(processor);
-    const { api, isDraining, kafkaAccess, lanes, registryFault } = processor;
-    expect(readiness({ api, isDraining, kafkaAccess, registryFault, lanes, servedOperations: COMMAND_TYPES })).toEqual({
+    const { api, isDraining, kafkaAccess, lanes, registryFault, starting } = processor;
+    const asked = { api, isDraining, kafkaAccess, registryFault, lanes, starting, servedOperations: COMMAND_TYPES };
+    expect(readiness(asked)).toEqual({
       ready,
       reasons,
     });

@@ -1,0 +1,53 @@
+/** The clients of Kafka that all lanes of a process share: what its consumers have in common, who asks, and who commits. */
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { MemberOptions } from '../consumers/group-member.ts';
+import { TopicOffsets } from '../consumers/topic-offsets.ts';
+import { withoutRepeats, type KafkaLog } from '../producers/kafka-log.ts';
+import { TransactionalProducer } from '../producers/transactional-producer.ts';
+import { Committer } from './committer.ts';
+import type { LaneSettings } from './lane-settings.ts';
+
+export interface LaneClients {
+  readonly consumer: Omit<MemberOptions, 'clientId' | 'topics' | 'address' | 'handlers'>;
+  readonly offsets: TopicOffsets;
+  readonly committer: Committer;
+}
+
+/** @param clientId of the process; those of its clients begin with it */
+export function laneClients(
+  config: Config,
+  { laneCount, sessionTimeoutMs, topics }: LaneSettings,
+  { clientId, clock, log }: { clientId: string; clock: Clock; log: Logger },
+): LaneClients {
+  const groupId = config.KAFKA_GROUP_ID;
+  const kafkaLog: KafkaLog = withoutRepeats(
+    ({ level, message, fields }) => log[level]({ event: 'kafka-client', ...fields }, message),
+    () => clock.monotonicMs(),
+  );
+  return {
+    consumer: {
+      settings: config,
+      groupId,
+      laneCount,
+      sessionTimeoutMs,
+      heartbeatIntervalMs: config.KAFKA_HEARTBEAT_INTERVAL_MS,
+      clock,
+      log: kafkaLog,
+    },
+    offsets: new TopicOffsets(config, { groupId, clientId: `${clientId}-offsets`, clock, log: kafkaLog }),
+    committer: new Committer({
+      groupId,
+      makeProducer: (transactionalId) =>
+        new TransactionalProducer(config, {
+          transactionalId,
+          clientId: `${clientId}-ledger-writer`,
+          compressedTopics: new Set([topics.ledger, topics.observations]),
+          // Retries are part of every transaction; what is lost by one that fails, the lanes say themselves.
+          log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
+        }),
+      clock,
+    }),
+  };
+}

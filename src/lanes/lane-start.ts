@@ -1,0 +1,100 @@
+/**
+ * The start of a process's lanes, step by step: the ledger opened, and read to its end while others serve the lanes; the group
+ * joined, until it hands out lanes. Each step is tried again until Kafka answers, it refuses, or the process is stopped.
+ */
+import type { Clock } from '../clock.ts';
+import type { GroupMember } from '../consumers/group-member.ts';
+import type { KafkaSettings } from '../producers/kafka-client.ts';
+import type { LedgerCopy } from '../store/ledger-copy.ts';
+import { StateDirectoryError } from '../store/state-folder.ts';
+import type { Committer } from './committer.ts';
+import type { InputWatch } from './input-watch.ts';
+import { kafkaStep, type StartStep, type StartSteps } from './start-steps.ts';
+import { warmedUp } from './warm-up.ts';
+
+export interface LaneStartParts {
+  readonly settings: KafkaSettings;
+  readonly steps: StartSteps;
+  readonly ledger: Pick<LedgerCopy, 'open' | 'isRead'>;
+  readonly watch: Pick<InputWatch, 'start'>;
+  readonly committer: Pick<Committer, 'writer'>;
+  readonly member: Pick<GroupMember, 'start'>;
+  /** Asks where the inputs stand, as the taking of a lane does. */
+  readonly askInputs: () => readonly Promise<unknown>[];
+  /** Rejects where Kafka cannot be asked. */
+  readonly isServedByOthers: () => Promise<boolean>;
+  /** The process ends. */
+  readonly isOver: () => boolean;
+  readonly clock: Clock;
+}
+
+export class LaneStart {
+  readonly #parts: LaneStartParts;
+  readonly #joined = Promise.withResolvers<undefined>();
+  #isWarmingUp = false;
+
+  constructor(parts: LaneStartParts) {
+    this.#parts = parts;
+  }
+
+  /** The ledger is read before the group is joined. */
+  isWarmingUp(): boolean {
+    return this.#isWarmingUp;
+  }
+
+  /** The group has handed out lanes. */
+  joined(): void {
+    this.#joined.resolve(undefined);
+  }
+
+  /**
+   * Resolves once the group has handed out lanes, or the process was stopped before.
+   * @returns whether it has
+   * @throws what no retry mends: a refusal of Kafka, StateDirectoryError
+   */
+  async run(): Promise<boolean> {
+    const { ledger, watch } = this.#parts;
+    if (!(await this.#step('the ledger is opened', () => ledger.open()))) return false;
+    watch.start();
+    this.#isWarmingUp = true;
+    if (!(await this.#step('the ledger is read', () => this.#warmUp(), { mayLast: true }))) return false;
+    this.#isWarmingUp = false;
+    return this.#step('the consumer group is joined', () => this.#join());
+  }
+
+  /** @returns whether it was done; else the process was stopped */
+  async #step(what: string, attempt: () => Promise<void>, more: Pick<StartStep, 'mayLast'> = {}): Promise<boolean> {
+    const { isOver, settings, steps } = this.#parts;
+    const step = kafkaStep(settings, what, (error) => error instanceof StateDirectoryError);
+    const { kind } = await steps.run({ ...step, ...more }, attempt);
+    return kind === 'done' && !isOver();
+  }
+
+  #warmUp(): Promise<void> {
+    const { askInputs, clock, isOver, isServedByOthers, ledger, steps } = this.#parts;
+    return warmedUp({
+      tries: [this.#openWriter(), ...askInputs()],
+      isRead: () => ledger.isRead(),
+      isServedByOthers,
+      onUnanswered: (error) => steps.failed(error),
+      isOver,
+      clock,
+    });
+  }
+
+  /** Ahead of the first lane. One that failed is of no use to a lane, and lets go of what it opened. */
+  async #openWriter(): Promise<void> {
+    const writer = this.#parts.committer.writer();
+    try {
+      await writer.open();
+    } catch (error) {
+      await writer.close();
+      throw error;
+    }
+  }
+
+  async #join(): Promise<void> {
+    await this.#parts.member.start();
+    await this.#joined.promise;
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * This process's copy of the ledger: the local store, the reader that keeps it up, and how far it was restored.
+ *
+ *   made -> opened (the store held against the topic, the reader connected; may be tried again) -> read on and on -> stopped
+ */
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { deletionsKeptMs } from '../producers/topic-definitions.ts';
+import type { TopicNames } from '../records/topics.ts';
+import { recordRestingSinceMs } from '../status/transaction-state.ts';
+import { commandView, type CommandView } from './command-view.ts';
+import { LedgerReader, type LedgerReaderOptions } from './ledger-reader.ts';
+import { LedgerRestore } from './ledger-restore.ts';
+import { openLedgerStore, type LedgerStartOptions } from './ledger-start.ts';
+import { ledgerStatus, type LedgerStatus } from './ledger-view.ts';
+import { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
+
+export interface LedgerCopyOptions {
+  readonly config: Config;
+  readonly topics: Pick<TopicNames, 'ledger'>;
+  readonly reader: Omit<LedgerReaderOptions, 'settings' | 'topic' | 'index' | 'onPosition'>;
+  readonly clock: Clock;
+  readonly log: LedgerStartOptions['log'];
+  /** In place of a store of its own under STATE_DIR. */
+  readonly index?: LmdbLedgerIndex;
+}
+
+export class LedgerCopy {
+  readonly #options: LedgerCopyOptions;
+  readonly #restore: LedgerRestore;
+  readonly index: LmdbLedgerIndex;
+  readonly reader: LedgerReader;
+  #topicId: string | null = null;
+  #isStopped = false;
+
+  constructor(options: LedgerCopyOptions) {
+    const { clock, config, reader, topics } = options;
+    this.#options = options;
+    this.#restore = new LedgerRestore(clock);
+    this.index =
+      options.index ??
+      new LmdbLedgerIndex({
+        stateDirectory: config.STATE_DIR,
+        laneCount: reader.laneCount,
+        restingSince: recordRestingSinceMs,
+        nowMs: () => clock.nowMs(),
+        onFatal: reader.onFatal,
+      });
+    this.reader = new LedgerReader({
+      ...reader,
+      settings: config,
+      topic: topics.ledger,
+      index: this.index,
+      onPosition: (lane, nextOffset) => this.#restore.reached(lane, nextOffset),
+    });
+  }
+
+  /**
+   * The store and the reader together: after a wait the store must be held against the topic anew. May be called again once it
+   * rejected: neither is open then.
+   * @throws StateDirectoryError, or the client's error when no broker answers
+   */
+  async open(): Promise<void> {
+    const { clock, config, log, reader, topics } = this.#options;
+    this.#restore.began();
+    try {
+      const { awayMsMax, ends, topicId } = await openLedgerStore({
+        settings: config,
+        clientId: reader.clientId,
+        topic: topics.ledger,
+        laneCount: reader.laneCount,
+        index: this.index,
+        deletionsKeptMs: deletionsKeptMs(config),
+        clock,
+        log,
+      });
+      this.#topicId = topicId;
+      this.#restore.await(ends);
+      if (!this.#isStopped) await this.reader.start(awayMsMax);
+    } catch (error) {
+      await this.index.close();
+      throw error;
+    }
+    if (this.#isStopped) await this.stop();
+  }
+
+  /** Of the topic that the store was made from; null: brokers do not know ids. */
+  topicId(): string | null {
+    return this.#topicId;
+  }
+
+  /** How far a lane's part of the topic is read, and the id of the topic that this is bound to; null: of another topic. */
+  reading(topic: string, lane: number): { offset: bigint; boundId: string | undefined } | null {
+    if (topic !== this.#options.topics.ledger) return null;
+    return { offset: this.reader.position(lane), boundId: this.#topicId ?? undefined };
+  }
+
+  /** To where it ended when it was opened. */
+  isRead(): boolean {
+    return this.#restore.status()?.isUnderWay !== true;
+  }
+
+  /** What the ledger says of all lanes, those of other processes included. */
+  status(): LedgerStatus {
+    const { index, reader } = this;
+    return ledgerStatus({ laneCount: this.#options.reader.laneCount, index, reader, restore: this.#restore });
+  }
+
+  /** What the ledger says of one command, of whichever lane. */
+  command(key: string): CommandView {
+    const { index, reader } = this;
+    return commandView({ laneCount: this.#options.reader.laneCount, index, reader }, key);
+  }
+
+  /** What was read is applied. Bounded. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.reader.stop();
+    await this.index.close();
+  }
+}

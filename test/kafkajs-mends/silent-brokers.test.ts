@@ -1,0 +1,79 @@
+/**
+ * A broker that accepts connections and answers nothing: who asks is told so, and no connection is left. As shipped the client
+ * takes itself for connected once its first question went unanswered, and keeps what it has opened.
+ */
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import kafkajs, { type Admin, type Kafka, type KafkaConfig } from 'kafkajs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { connectionsHeldTo } from '../support/held-connections.ts';
+import { copyWithout, loadMended, type Load } from './without-mend.ts';
+
+const REQUEST_TIMEOUT_MS = 40;
+/** What kafkajs gives the other side to end a connection, and some. */
+const LET_GO_MS = 1_500;
+
+let broker: Server;
+let sockets: Socket[];
+beforeEach(async () => {
+  sockets = [];
+  // As the kernel does for a process that is stopped: what the client says is taken, its end is not answered.
+  broker = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+  });
+  broker.listen(0, '127.0.0.1');
+  await once(broker, 'listening');
+});
+afterEach(() => {
+  for (const socket of sockets) socket.destroy();
+  broker.close();
+});
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+function adminOf(load: Load, retries: number): Admin {
+  const Client = load('src/index.js') as new (config: KafkaConfig) => Kafka;
+  return new Client({
+    brokers: [`127.0.0.1:${portOf(broker)}`],
+    logLevel: kafkajs.logLevel.NOTHING,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: REQUEST_TIMEOUT_MS,
+    retry: { initialRetryTime: 1, maxRetryTime: 10, retries },
+  }).admin();
+}
+
+test('a connection that was never answered is none: each try opens one, and the client is told', async () => {
+  await expect(adminOf(loadMended, 2).connect()).rejects.toThrow(/timed out/);
+  expect(sockets).toHaveLength(3);
+
+  const { load, remove } = copyWithout('016+silent-brokers');
+  try {
+    await expect(adminOf(load, 2).connect()).resolves.toBeUndefined();
+  } finally {
+    remove();
+  }
+});
+
+test('of failed tries no connection is left, though the broker never ends its side', async () => {
+  const admin = adminOf(loadMended, 4);
+  await expect(admin.connect()).rejects.toThrow(/timed out/);
+  await admin.disconnect();
+  expect(sockets).toHaveLength(5);
+  await delay(LET_GO_MS);
+  expect(connectionsHeldTo(portOf(broker))).toBe(0);
+});
+
+test('a client that is disconnected while it connects opens nothing any more', async () => {
+  const admin = adminOf(loadMended, 100);
+  const connecting = admin.connect();
+  await once(broker, 'connection');
+  await admin.disconnect();
+  await expect(connecting).rejects.toThrow(/disconnected meanwhile/);
+  const opened = sockets.length;
+  await delay(10 * REQUEST_TIMEOUT_MS);
+  expect(sockets).toHaveLength(opened);
+});
