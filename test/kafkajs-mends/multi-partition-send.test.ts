@@ -116,6 +116,19 @@ describe.each([
   });
 });
 
+test('while the coordinator ends the transaction before, the send is tried again without asking who leads', async () => {
+  eosManager = createEosManager({ logger, cluster, transactional: true, transactionalId: 'transaction' });
+  await eosManager.initProducerId();
+  eosManager.beginTransaction();
+  const partitioner = ({ message }: { message: { partition: number } }): number => message.partition;
+  sendMessages = createSendMessages({ logger, cluster, partitioner, eosManager, retrier: createRetry(RETRY) });
+  cluster.busyTimes = 3;
+
+  expect(partitionsOf(await send())).toEqual([0, 1]);
+
+  expect(cluster.refreshes).toBe(0);
+});
+
 test('a partitioner that changes its mind between two tries: each record is written once', async () => {
   eosManager = createEosManager({ logger, cluster });
   let turn = 0;
