@@ -8,7 +8,9 @@
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import { errorText } from '../consumers/message-failures.ts';
 import type { InputBounds } from '../consumers/topic-offsets.ts';
+import { Repeats } from '../repeats.ts';
 import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 
 /** Who reads one partition of each of some topics: a lane its inputs, the reader of the ledger a lane's part of it. */
@@ -38,6 +40,7 @@ const LOOK_GAP_MS_MAX = 2 * LOOK_MS;
 
 export class InputWatch {
   readonly #parts: InputWatchParts;
+  readonly #repeats: Repeats;
   #found: Findings = new Map();
   #timer: NodeJS.Timeout | null = null;
   #isStopped = false;
@@ -46,6 +49,7 @@ export class InputWatch {
 
   constructor(parts: InputWatchParts) {
     this.#parts = parts;
+    this.#repeats = new Repeats(() => parts.clock.monotonicMs());
   }
 
   start(): void {
@@ -62,7 +66,7 @@ export class InputWatch {
   }
 
   async #look(): Promise<void> {
-    const { boundsOf, clock, log, readers, topics } = this.#parts;
+    const { boundsOf, clock, readers, topics } = this.#parts;
     const found: Findings = new Map();
     if (clock.monotonicMs() - this.#lookedMs > LOOK_GAP_MS_MAX) this.#found.clear();
     for (const topic of topics) {
@@ -70,8 +74,7 @@ export class InputWatch {
       const before = readers.map(({ reading }) => reading(topic));
       if (before.every((reading) => reading === null)) continue;
       const bounds = await boundsOf(topic).catch((error: unknown) => {
-        // An outage, or a topic that is gone: asked again.
-        log.warn({ event: 'inputs-not-compared', topic, err: error });
+        this.#notCompared(topic, error);
         return null;
       });
       if (bounds === null || this.#isStopped || clock.monotonicMs() - askedMs > LOOK_GAP_MS_MAX) continue;
@@ -90,6 +93,13 @@ export class InputWatch {
     }
     this.#found = found;
     this.#lookedMs = clock.monotonicMs();
+  }
+
+  /** An outage, or a topic that is gone: asked again. One line for all topics. */
+  #notCompared(topic: string, error: unknown): void {
+    const repeated = this.#repeats.unsaid(errorText(error));
+    if (repeated === null) return;
+    this.#parts.log.warn({ event: 'inputs-not-compared', topic, repeated, err: error });
   }
 
   #lasts(jump: ForcedJump, earlier: { kind: ForcedJump['kind'] } | undefined, foundMs: number): boolean {

@@ -1,8 +1,5 @@
 /**
  * The inputs of a lane: one inbox per command topic, one for decisions, one for observations; and how far each has been admitted.
- *
- * A position that the broker no longer has (forced-jumps.ts), or a group that has read on without a ledger, is loss: the
- * lane stops and says so, rather than go on with a gap.
  */
 import { readMessage, setAside, type CommandPlace } from '../consumers/command-intake.ts';
 import { readDecision } from '../consumers/decision-intake.ts';
@@ -10,24 +7,18 @@ import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
 import { Inbox, type ReadResult } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { letterAside, originalMessage, type Aside, type Place } from '../consumers/message-origin.ts';
-import { sleep } from '../consumers/signal.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
 import type { PositionRecord } from '../ledger/ledger-records.ts';
 import { decodeObservation, ID_LENGTH_MAX } from '../status/observation.ts';
 import type { AdmissionCause, CommandItem } from './admission.ts';
 import type { CarefulReading } from './careful-reading.ts';
 import type { DecisionItem } from './decisions.ts';
-import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
+import { lastingJump, startPositions } from './input-positions.ts';
 import type { ObservationItem } from './observations.ts';
 import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
 import type { LaneParts } from './parts.ts';
 import { takeFrom, type Input, type InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
-
-/** Between questions to brokers whose answer may be a passing fault. */
-const ASK_AGAIN_MS = 500;
-/** One question, its answer and the pause; what is longer counts as this. */
-const ASKED_MS_MAX = 2_000;
 
 /** What is done with what comes in. */
 export interface InputHandlers {
@@ -126,57 +117,11 @@ export class Inputs {
     known: PositionRecord | undefined,
     isWanted: () => boolean,
   ): Promise<Map<string, bigint>> {
-    const { clock } = this.#parts;
-    const positions = this.#startPositions(starts, known);
-    let jump = this.#jumpOf(starts, known);
-    let askedForMs = 0;
-    while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_PATIENCE_MS) {
-      const askedMs = clock.monotonicMs();
-      // At once: the former owner may have come further after the first question.
-      const next = this.#jumpOf(await this.starts(), known);
-      if (next !== null) await sleep(ASK_AGAIN_MS);
-      // Leaders move one after the other: the patience with one is not used up by another.
-      if (next?.topic !== jump.topic) askedForMs = 0;
-      // A process that was frozen did not ask meanwhile.
-      else askedForMs += Math.min(clock.monotonicMs() - askedMs, ASKED_MS_MAX);
-      jump = next;
-    }
+    const positions = startPositions(this.#parts, starts, known);
+    const jump = await lastingJump(this.#parts, { starts, startsNow: () => this.starts(), known, isWanted });
     if (jump !== null) throw new LaneStoppedError(jump.reason);
     this.#bind(starts, known);
     return positions;
-  }
-
-  #startPositions(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): Map<string, bigint> {
-    const { lane, ledgerTopicId, topics } = this.#parts;
-    const [ledgerId, knownLedgerId] = [ledgerTopicId(), known?.topicIds[topics.ledger]];
-    if (ledgerId !== null && knownLedgerId !== undefined && knownLedgerId !== ledgerId) {
-      throw new LaneStoppedError(
-        `${topics.ledger}, partition ${lane}: the ledger was deleted and made again (its id was ${knownLedgerId}, now it is ${ledgerId}): the memory of keys was lost. See the runbook on a lost internal topic`,
-      );
-    }
-    // Those of topics that are not read just now stay in the ledger, too.
-    const positions = new Map(Object.entries(known?.next ?? {}));
-    for (const [topic, { lowOffset, committedOffset }] of starts) {
-      const position = known?.next[topic];
-      if (position === undefined && committedOffset !== null && committedOffset > lowOffset) {
-        throw new LaneStoppedError(
-          `${topic}, partition ${this.#parts.lane}: the group has read up to ${committedOffset}, but the ledger has no position: its topic was lost. See the runbook on a lost internal topic`,
-        );
-      }
-      positions.set(topic, position ?? lowOffset);
-    }
-    return positions;
-  }
-
-  #jumpOf(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): ForcedJump | null {
-    for (const [topic, start] of starts) {
-      const offset = known?.next[topic];
-      if (offset === undefined) continue;
-      const place = { topic, lane: this.#parts.lane, boundId: known?.topicIds[topic] };
-      const jump = forcedJumpOf({ ...place, offsetBefore: offset, offsetAfter: offset }, start);
-      if (jump !== null) return jump;
-    }
-    return null;
   }
 
   /** Where the ledger has no ids yet, those that the brokers tell now. */

@@ -15,10 +15,11 @@ const SOUND: InputBounds = { lowOffset: 10n, highOffset: 60n, topicId: 'first' }
 let bounds: InputBounds | Error;
 let offset: bigint;
 let stopped: string[];
+let warned: number;
 let watch: InputWatch;
 beforeEach(() => {
   vi.useFakeTimers();
-  [bounds, offset, stopped] = [SOUND, 50n, []];
+  [bounds, offset, stopped, warned] = [SOUND, 50n, [], 0];
   watch = new InputWatch({
     topics: [TOPIC],
     readers: [
@@ -30,7 +31,7 @@ beforeEach(() => {
       return new Map([0, 1].map((lane) => [lane, bounds as InputBounds]));
     },
     clock: { nowMs: () => Date.now(), monotonicMs: () => Date.now() },
-    log: { warn: () => undefined } as never,
+    log: { warn: () => void (warned += 1) } as never,
   });
   watch.start();
 });
@@ -75,6 +76,14 @@ test('a beginning behind the lane stops it, but not for a batch that is on its w
   bounds = { ...SOUND, lowOffset: 58n };
   await looks(2);
   expect(stopped[0]).toContain('records from 56 to 57 were deleted by retention before they were admitted');
+});
+
+test('brokers that do not answer for long are told of once a minute', async () => {
+  bounds = new Error('connect ECONNREFUSED 127.0.0.1:9092');
+  await looks(10);
+  expect(warned).toBe(1);
+  await looks(14);
+  expect(warned).toBe(2);
 });
 
 test('brokers that do not answer, or know no ids, stop nothing', async () => {
