@@ -30,6 +30,15 @@ export const KAFKA_TOOLS_PIN: MavenPin = {
   downloadMegabytes: 45,
 };
 
+/** What the race holds the processor against, if asked to. */
+export const PARALLEL_CONSUMER_PIN: MavenPin = {
+  kind: 'jars',
+  title: 'Confluent parallel consumer 0.5.3.2',
+  folder: 'parallel-consumer-0.5.3.2',
+  coordinates: ['io.confluent.parallelconsumer:parallel-consumer-core:0.5.3.2'],
+  downloadMegabytes: 25,
+};
+
 /** The last release line that runs on Java 17; 3.1 and later want Java 21. */
 export const REGISTRY_PIN: MavenPin = {
   kind: 'archive',

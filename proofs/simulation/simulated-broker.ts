@@ -177,6 +177,13 @@ export class SimulatedBroker {
     return producer.epoch;
   }
 
+  /** To the transaction that is running; else one begins. */
+  add(id: string, epoch: number, partitions: readonly { topic: string; partition: number }[], timeoutMs: number): void {
+    const logs = partitions.map(({ partition, topic }) => this.log(topic, partition));
+    const running = this.#runningOf(id, epoch, timeoutMs);
+    for (const log of logs) running.logs.add(log);
+  }
+
   produce(
     id: string,
     epoch: number,

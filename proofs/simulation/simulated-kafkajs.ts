@@ -75,6 +75,17 @@ function producerOf(
     }
   };
   const transaction = (current: number, written: { isAny: boolean }): object => ({
+    // What goes wrong shows when messages are sent.
+    ready: async (topicData: readonly { topic: string; partitions: readonly { partition: number }[] }[]) => {
+      const added = topicData.flatMap(({ partitions, topic }) =>
+        partitions.map(({ partition }) => ({ topic, partition })),
+      );
+      const add = (): void => broker.add(transactionalId, current, added, transactionTimeout);
+      await request('add', add).then(
+        () => (written.isAny = true),
+        () => undefined,
+      );
+    },
     // Partitions are led by different brokers: each is written at its own time, or not.
     sendBatch: async ({
       topicMessages,

@@ -1,8 +1,9 @@
 /**
  * The transactions of this process: what its lanes have gathered goes out together, one transaction after the other.
  *
- *   waiting     lanes hand over what they have gathered while the transaction before is under way
- *   committing  what waits goes into one transaction, as much as every partition takes; all of it is committed, or none
+ *   waiting     lanes hand over what they have gathered while the transaction before is under way, or ends
+ *   committing  once it has ended, lanes add what has happened since; what waits goes into one transaction, as much as every
+ *               partition takes; all of it is committed, or none
  *   broken      a transaction did not go through: every lane that writes here is lost, and takes its lane again with a
  *               writer under another transactional id
  *
@@ -34,6 +35,9 @@ export interface CommitterOptions {
   readonly clock: Clock;
 }
 
+/** Asked before it is committed, and again while it finds no room: what was handed over, and what the lane adds. */
+type AddTo = (commit: LaneCommit) => Promise<LaneCommit>;
+
 /** Of all lanes of one transaction: bounds memory and the time to its commit. */
 const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
 /** After the broker refused what several lanes had together, each has transactions of its own: then it shows whose it was. */
@@ -41,10 +45,19 @@ const APART_MS = 60_000;
 /** Ids of producers long gone; to forget one costs fencing it once more. */
 const FENCED_MAX = 1_000;
 
-interface Waiting {
+/** Where what was handed over lies, with what the lane has added to it. */
+export interface Committed {
+  readonly written: Written;
   readonly commit: LaneCommit;
-  readonly resolve: (written: Written) => void;
-  readonly reject: (error: Error) => void;
+}
+
+interface Waiting {
+  readonly handedOver: LaneCommit;
+  readonly addTo: AddTo;
+  /** What was handed over, with what was added. */
+  commit: LaneCommit;
+  readonly resolve: (committed: Committed) => void;
+  readonly reject: (reason: unknown) => void;
 }
 
 export class Committer {
@@ -149,23 +162,22 @@ export class Writer {
 
   /**
    * With the next transaction that has room, after all that was handed over before.
+   * @param addTo what it throws loses the lane, and nothing of what was handed over is committed
    * @returns where the transaction lies; of the lane's partitions nothing else of this process is in it
    * @throws TransactionFailedError, LostWithOthersError when it is not certain that it was committed; the writer is broken then
    */
-  commit(commit: LaneCommit): Promise<Written> {
+  commit(commit: LaneCommit, addTo: AddTo = async () => commit): Promise<Committed> {
     if (this.#broken !== null) return Promise.reject(lostWith(this.#broken));
-    const { promise, reject, resolve } = Promise.withResolvers<Written>();
-    this.#waiting.push({ commit, resolve, reject });
+    const { promise, reject, resolve } = Promise.withResolvers<Committed>();
+    this.#waiting.push({ handedOver: commit, addTo, commit, resolve, reject });
     this.#running ??= this.#run();
     return promise;
   }
 
   /** Where it is not under way yet. */
   cancel(commit: LaneCommit): void {
-    const cancelled = this.#waiting.find((waiting) => waiting.commit === commit);
-    if (cancelled === undefined) return;
-    this.#waiting = this.#waiting.filter((waiting) => waiting !== cancelled);
-    cancelled.reject(new LostWithOthersError('the lane was lost before'));
+    const cancelled = this.#waiting.find(({ handedOver }) => handedOver === commit);
+    if (cancelled !== undefined) this.#refuse(cancelled, new LostWithOthersError('the lane was lost before'));
   }
 
   async close(): Promise<void> {
@@ -177,11 +189,16 @@ export class Writer {
     // What others hand over in the same turn goes along.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
-      const together = this.#take();
+      let together = this.#fitting();
       try {
         await this.open();
-        const written = await this.#producer.commit(together.flatMap(({ commit }) => commit.records));
-        for (const { resolve } of together) resolve(written);
+        const written = await this.#producer.commit(recordsOf(together), async () => {
+          await this.#addToAll();
+          together = this.#fitting();
+          this.#waiting = this.#waiting.filter((waiting) => !together.includes(waiting));
+          return recordsOf(together);
+        });
+        for (const { commit, resolve } of together) resolve({ written, commit });
       } catch (error) {
         this.#break(error instanceof Error ? error : new Error(String(error)), together);
         break;
@@ -190,22 +207,38 @@ export class Writer {
     this.#running = null;
   }
 
+  async #addToAll(): Promise<void> {
+    await Promise.all(
+      this.#waiting.map(async (waiting) => {
+        try {
+          waiting.commit = await waiting.addTo(waiting.commit);
+        } catch (error) {
+          this.#refuse(waiting, error);
+        }
+      }),
+    );
+  }
+
+  #refuse(refused: Waiting, reason: unknown): void {
+    this.#waiting = this.#waiting.filter((waiting) => waiting !== refused);
+    refused.reject(reason);
+  }
+
   /** Those that waited longest, as far as each partition has room for them, one of each lane; at least one. */
-  #take(): Waiting[] {
+  #fitting(): Waiting[] {
     const together: Waiting[] = [];
     const shares = new Map<string, number>();
     const isApart = this.#hooks.isApart();
     let bytes = 0;
-    while (this.#waiting[0] !== undefined) {
-      const { commit } = this.#waiting[0];
+    for (const waiting of this.#waiting) {
+      const { commit } = waiting;
       const isTooMuch =
         isApart ||
         together.some((other) => other.commit.lane === commit.lane) ||
         bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
         [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
       if (together.length > 0 && isTooMuch) break;
-      together.push(this.#waiting[0]);
-      this.#waiting.shift();
+      together.push(waiting);
       bytes += commit.bytes;
       for (const [batch, share] of commit.shares) shares.set(batch, (shares.get(batch) ?? 0) + share);
     }
@@ -226,6 +259,10 @@ export class Writer {
     for (const listener of this.#brokenListeners) listener();
     this.#brokenListeners.clear();
   }
+}
+
+function recordsOf(together: readonly Waiting[]): OutgoingRecord[] {
+  return together.flatMap(({ commit }) => commit.records);
 }
 
 function lostWith(error: Error): LostWithOthersError {

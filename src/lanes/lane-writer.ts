@@ -14,9 +14,9 @@ import {
   RELEASED_KEY,
   type OwnerRecord,
 } from '../ledger/ledger-records.ts';
-import { batchName, type OutgoingRecord, type Written } from '../producers/transactional-producer.ts';
+import { batchName, type OutgoingRecord } from '../producers/transactional-producer.ts';
 import type { OwnCommit } from '../store/own-commits.ts';
-import type { Committer, LaneCommit, Writer } from './committer.ts';
+import type { Committed, Committer, LaneCommit, Writer } from './committer.ts';
 
 /** At the end of a transaction, in each of its partitions. */
 const CONTROL_RECORDS = 1;
@@ -58,13 +58,14 @@ export class LaneWriter {
   }
 
   /**
+   * @param addTo as of the process's writer
    * @returns what of it is in the lane's ledger; null where its brokers do not say where
    * @throws when it is not certain that it was committed: then the lane is lost
    */
-  async commit(commit: LaneCommit): Promise<OwnCommit | null> {
+  async commit(commit: LaneCommit, addTo?: () => Promise<LaneCommit>): Promise<OwnCommit | null> {
     if (this.#ended !== null) throw new Error('the lane has released its writer');
     this.#last = commit;
-    return this.#placed(commit, await this.#writer().commit(commit));
+    return this.#placed(await this.#writer().commit(commit, addTo));
   }
 
   /** @throws LostWithOthersError where the writer broke, though the lane had nothing to commit */
@@ -92,7 +93,7 @@ export class LaneWriter {
     await writer.commit(this.#commitOf([claim, released])).catch(() => undefined);
   }
 
-  #placed({ records }: LaneCommit, written: Written): OwnCommit | null {
+  #placed({ commit: { records }, written }: Committed): OwnCommit | null {
     const { partition, topic } = this.#ledger;
     const at = written.get(batchName(topic, partition));
     const followsOffset = this.#endOffset;

@@ -20,6 +20,7 @@ import { Attempts } from './attempts.ts';
 import { CarefulReading } from './careful-reading.ts';
 import { Decisions } from './decisions.ts';
 import type { InputHandlers, Inputs } from './inputs.ts';
+import type { LaneCommit } from './committer.ts';
 import type { LaneWriter } from './lane-writer.ts';
 import { Memory } from './memory.ts';
 import { Observations } from './observations.ts';
@@ -132,9 +133,17 @@ export class OpenLane {
         continue;
       }
       const { token, writer } = this.#ownership;
-      this.#soleMessage = transaction.soleMessage();
-      const next = this.#inputs.next(transaction.positions());
-      const own = await writer.commit(transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, next));
+      let next = this.#inputs.positions();
+      const toCommit = (): LaneCommit => {
+        this.#soleMessage = transaction.soleMessage();
+        next = this.#inputs.next(transaction.positions());
+        return transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, next);
+      };
+      // What happens while it waits for its turn goes along.
+      const own = await writer.commit(toCommit(), async () => {
+        await this.#fill(transaction);
+        return toCommit();
+      });
       if (this.#isOver()) return;
       if (own !== null) this.#parts.reader.ownCommitted(this.#parts.lane, own, transaction.entries());
       this.#committed(transaction, next);
@@ -220,23 +229,29 @@ export class OpenLane {
       unitsMax: this.#careful?.isOver() === false ? 1 : Infinity,
     });
     if (this.#careful?.isMarkStale() === true) transaction.add(this.#markOf(null));
+    if (this.#isBarren(clock.monotonicMs())) transaction.want();
+    await this.#fill(transaction);
+    // Last: what is forgotten must not be what this transaction is about.
+    if (this.#stage === 'admitting') this.#retention.gather(transaction);
+    return transaction;
+  }
+
+  /** With all that there is now, as far as there is room. */
+  async #fill(transaction: LaneTransaction): Promise<void> {
+    if (this.#isOver()) return;
     while (!transaction.isFull()) {
       const happened = this.#attempts.takeEvent();
       if (happened === undefined) break;
       await this.#answers.handleEvent(transaction, happened);
       transaction.unitDone();
     }
-    if (this.#isBarren(clock.monotonicMs())) transaction.want();
-    if (this.#stage !== 'admitting') return transaction;
+    if (this.#stage !== 'admitting') return;
     this.#submissions.takeInto(transaction);
     // In turn: while a breaker lets single calls through, commands that always fail must not get all of them.
     this.#isDueFirst = !this.#isDueFirst;
     if (this.#isDueFirst) await this.#handleDue(transaction);
     this.#causes = await this.#inputs.admit(this.#handlers, transaction);
     if (!this.#isDueFirst) await this.#handleDue(transaction);
-    // Last: what is forgotten must not be what this transaction is about.
-    this.#retention.gather(transaction);
-    return transaction;
   }
 
   async #handleDue(transaction: LaneTransaction): Promise<void> {

@@ -114,8 +114,12 @@ export class LaneTransaction {
     this.#count(record);
   }
 
-  /** @param ledgerKey of a record that this transaction does not write */
+  /**
+   * Nothing is taken any more: it could be about what is forgotten.
+   * @param ledgerKey of a record that this transaction does not write
+   */
   forget(ledgerKey: string): void {
+    this.#isFull = true;
     const record = this.#ledger(ledgerKey, null, {});
     this.#tombstones.set(ledgerKey, record);
     this.#count(record);

@@ -87,26 +87,38 @@ export class TransactionalProducer {
   }
 
   /**
-   * Commits the records in one transaction. The first commit also initialises the transactional id.
+   * Commits records in one transaction. The first commit also initialises the transactional id.
+   * @param known records as far as they are known
+   * @param wanted asked for what is to be written, once the coordinator has ended the transaction before: that takes as long
+   *   as the rest of a transaction, and what happens meanwhile can go along. Nothing: nothing is written
    * @throws TransactionFailedError whenever it is not certain that all was committed
    */
-  async commit(records: readonly OutgoingRecord[]): Promise<Written> {
+  async commit(
+    known: readonly OutgoingRecord[],
+    wanted: () => Promise<readonly OutgoingRecord[]> = async () => known,
+  ): Promise<Written> {
     return this.#guarded('commit', COMMIT_DEADLINE_MS, async () => {
       const transaction = await this.#producer.transaction();
+      await transaction.ready(partitionsOf(known));
+      const records = await wanted();
+      if (records.length === 0) {
+        await transaction.abort();
+        return new Map();
+      }
       const topicMessages = byTopic(records, this.#compressedTopics);
       const acknowledged = await transaction.sendBatch({ topicMessages });
-      const wanted = new Set(records.map(({ partition, topic }) => batchName(topic, partition)));
+      const missing = new Set(records.map(({ partition, topic }) => batchName(topic, partition)));
       const written = new Map<string, WrittenAt>();
       for (const { topicName, partition, errorCode, baseOffset, logAppendTime } of acknowledged) {
         if (errorCode !== 0) continue;
         const name = batchName(topicName, partition);
-        wanted.delete(name);
+        missing.delete(name);
         const firstOffset = BigInt(baseOffset ?? NOWHERE);
         // Under clients' clocks the broker says -1.
         const timestampMs = Math.max(0, Number(logAppendTime ?? 0));
         if (firstOffset >= 0n) written.set(name, { firstOffset, timestampMs });
       }
-      if (wanted.size > 0) throw new Error(`not acknowledged: ${[...wanted].join(', ')}`);
+      if (missing.size > 0) throw new Error(`not acknowledged: ${[...missing].join(', ')}`);
       await transaction.commit();
       return written;
     });
@@ -163,6 +175,13 @@ export class TransactionalProducer {
 /** Of a partition, as the maps by partition have it. */
 export function batchName(topic: string, partition: number): string {
   return `${topic}/${partition}`;
+}
+
+function partitionsOf(records: readonly OutgoingRecord[]): { topic: string; partitions: { partition: number }[] }[] {
+  return [...Map.groupBy(records, ({ topic }) => topic)].map(([topic, ofTopic]) => ({
+    topic,
+    partitions: [...new Set(ofTopic.map(({ partition }) => partition))].map((partition) => ({ partition })),
+  }));
 }
 
 function byTopic(records: readonly OutgoingRecord[], compressedTopics: ReadonlySet<string>): TopicMessages[] {

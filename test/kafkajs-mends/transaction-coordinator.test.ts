@@ -1,6 +1,6 @@
 /**
- * A transactional producer remembers its coordinator instead of looking it up for each request, and finds the one that
- * is in charge when it moves. Two nodes in memory, behind the interface through which the producer sees a cluster; how
+ * A transactional producer remembers its coordinator instead of looking it up for each request, finds the one that is in
+ * charge when it moves, and can wait until that has ended the transaction before. Two nodes in memory, behind the interface through which the producer sees a cluster; how
  * often is asked, on the real broker.
  */
 import { createRequire } from 'node:module';
@@ -11,6 +11,7 @@ interface EosManager {
   initProducerId(): Promise<void>;
   beginTransaction(): void;
   addPartitionsToTransaction(topicData: { topic: string; partitions: { partition: number }[] }[]): Promise<void>;
+  waitForCoordinator(topicData: { topic: string; partitions: { partition: number }[] }[]): Promise<void>;
   commit(): Promise<void>;
   abort(): Promise<void>;
 }
@@ -41,6 +42,8 @@ class Coordinators {
   movesTo: number | null = null;
   /** Of the next request, whichever node gets it. */
   nextError: Error | null = null;
+  /** Of the requests to come, that many are answered that it still ends the transaction before. */
+  busy = 0;
 
   async refreshMetadataIfNecessary(): Promise<void> {
     // The metadata is young.
@@ -53,6 +56,8 @@ class Coordinators {
       const error = this.nextError;
       this.nextError = null;
       if (error !== null) throw error;
+      this.busy -= 1;
+      if (this.busy >= 0) throw new KafkaJSProtocolError!(createErrorFromCode(CONCURRENT_TRANSACTIONS));
       if (nodeId !== this.coordinator) throw new KafkaJSProtocolError!(createErrorFromCode(NOT_COORDINATOR));
       return value;
     };
@@ -136,13 +141,38 @@ describe('a coordinator in memory', () => {
   });
 
   test('that is still busy with the transaction before stays remembered', async () => {
-    nodes.nextError = new KafkaJSProtocolError!(createErrorFromCode(CONCURRENT_TRANSACTIONS));
+    nodes.busy = 1;
     await expect(transactions.addPartitionsToTransaction(TOPIC_DATA)).rejects.toMatchObject({
       type: 'CONCURRENT_TRANSACTIONS',
     });
     await addAndCommit();
 
     expect(nodes.asked.slice(2)).toEqual(['add 1', 'add 1', 'end 1']);
+  });
+
+  test('that is busy is waited for; what it has taken then is not announced again', async () => {
+    nodes.busy = 3;
+    await transactions.waitForCoordinator(TOPIC_DATA);
+    await addAndCommit();
+
+    expect(nodes.asked.slice(2)).toEqual(['add 1', 'add 1', 'add 1', 'add 1', 'end 1']);
+  });
+
+  test('that stays busy is not waited for without end', async () => {
+    nodes.busy = Infinity;
+    await transactions.waitForCoordinator(TOPIC_DATA);
+
+    await expect(transactions.addPartitionsToTransaction(TOPIC_DATA)).rejects.toMatchObject({
+      type: 'CONCURRENT_TRANSACTIONS',
+    });
+  });
+
+  test('that fails while it is waited for fails what comes next, if it must', async () => {
+    nodes.nextError = new KafkaJSConnectionError!({ message: 'Closed connection', broker: 1 });
+    await transactions.waitForCoordinator(TOPIC_DATA);
+    await addAndCommit();
+
+    expect(nodes.asked.slice(2)).toEqual(['add 1', 'look up', 'add 1', 'end 1']);
   });
 });
 
@@ -169,6 +199,34 @@ test('the real coordinator, once found, is not looked up by the transactions tha
   }
   expect(requests.filter((name) => name === 'EndTxn')).toHaveLength(TRANSACTIONS);
   expect(requests).not.toContain('GroupCoordinator');
+});
+
+test('the real coordinator takes what was announced; a transaction that ends without messages hinders none', async () => {
+  const kafka = connectKafka();
+  const topic = await createTopic(kafka);
+  const producer = kafka.producer({ transactionalId: `mends-${topic}`, idempotent: true, maxInFlightRequests: 1 });
+  const requests: string[] = [];
+  producer.on(producer.events.REQUEST, ({ payload }) => void requests.push(payload.apiName));
+  const announced = [{ topic, partitions: [{ partition: 0 }] }];
+  await producer.connect();
+  try {
+    const first = await producer.transaction();
+    await first.send({ topic, messages: [{ value: 'first' }] });
+    await first.commit();
+    const empty = await producer.transaction();
+    await empty.ready(announced);
+    await empty.abort();
+    for (let count = 0; count < TRANSACTIONS; count += 1) {
+      const transaction = await producer.transaction();
+      await transaction.ready(announced);
+      requests.length = 0;
+      await transaction.send({ topic, messages: [{ value: String(count), partition: 0 }] });
+      await transaction.commit();
+      expect(requests).not.toContain('AddPartitionsToTxn');
+    }
+  } finally {
+    await producer.disconnect();
+  }
 });
 
 function ignore(): void {

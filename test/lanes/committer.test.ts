@@ -1,4 +1,7 @@
-/** What lanes hand over goes out together, in order, as far as partitions have room; a producer that breaks takes all along. */
+/**
+ * What lanes hand over, with what they add until it can be sent, goes out together, in order, as far as partitions have room; a
+ * producer that breaks takes all along.
+ */
 import { expect, test } from 'vitest';
 import { Committer, type LaneCommit, type Writer } from '../../src/lanes/committer.ts';
 import { lossOf } from '../../src/lanes/troubles.ts';
@@ -19,6 +22,8 @@ class Producers {
   readonly fenced: string[] = [];
   readonly made: string[] = [];
   failure: Error | null = null;
+  /** Once the coordinator has ended the transaction before. */
+  ended = Promise.resolve();
   nowMs = 0;
   #letThrough: (() => void)[] = [];
 
@@ -36,7 +41,10 @@ class Producers {
   #make(transactionalId: string): TransactionalProducer {
     const producer: Pick<TransactionalProducer, 'open' | 'commit' | 'drop' | 'fence'> = {
       open: async () => void this.made.push(transactionalId),
-      commit: async (records: readonly OutgoingRecord[]) => {
+      commit: async (known: readonly OutgoingRecord[], wanted = async () => known) => {
+        await this.ended;
+        const records = await wanted();
+        if (records.length === 0) return new Map();
         await new Promise<void>((resolve) => this.#letThrough.push(resolve));
         if (this.failure !== null) throw this.failure;
         this.committed.push(records.map(({ key }) => String(key)));
@@ -99,6 +107,69 @@ test('a transaction takes no more of one partition than a batch there may have, 
   for (let transaction = 0; transaction < 4; transaction += 1) await kafka.next();
   expect(await Promise.all(all)).toEqual(Array(5).fill('committed'));
   expect(kafka.committed).toEqual([['first', 'b'], ['c', 'd'], ['e']]);
+});
+
+test('while the transaction before is still being ended, lanes hand over and add to what goes into the next one', async () => {
+  const kafka = new Producers();
+  const writer = kafka.committer().writer();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  kafka.ended = promise;
+  const [first, added] = [of('a'), of('b')];
+  const both = { ...first, records: [...first.records, ...added.records] };
+  const handed = writer.commit(first, async () => both);
+  await settled();
+  const later = writer.commit(of('c'));
+  resolve();
+  await kafka.next();
+  expect((await handed).commit).toBe(both);
+  expect((await later).commit.records).toHaveLength(1);
+  expect(kafka.committed).toEqual([['a', 'b', 'c']]);
+});
+
+test('a lane that fails to add is lost alone, and nothing of it is committed', async () => {
+  const kafka = new Producers();
+  const writer = kafka.committer().writer();
+  const failing = fateOf(writer.commit(of('a'), () => Promise.reject(new TypeError('a bug'))));
+  const other = fateOf(writer.commit(of('b')));
+  await kafka.next();
+  expect(await Promise.all([failing, other])).toEqual(['own-failure', 'committed']);
+  expect(kafka.committed).toEqual([['b']]);
+  expect(writer.isBroken()).toBe(false);
+});
+
+test('what finds no room is asked again what it adds, and goes out whole', async () => {
+  const kafka = new Producers();
+  const writer = kafka.committer().writer();
+  let asked = 0;
+  const waiting = of('b', { 'observations/1': 0.6 });
+  const handed = [
+    writer.commit(of('a', { 'observations/1': 0.6 })),
+    writer.commit(waiting, async () => {
+      asked += 1;
+      return { ...waiting, records: [...waiting.records, ...of(String(asked)).records] };
+    }),
+  ];
+  await kafka.next();
+  await kafka.next();
+  await Promise.all(handed);
+  expect(kafka.committed).toEqual([['a'], ['b', '2']]);
+});
+
+test('where all is taken back before it can be sent, no transaction is written', async () => {
+  const kafka = new Producers();
+  const writer = kafka.committer().writer();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  kafka.ended = promise;
+  const commit = of('a');
+  const handed = handOver(writer, commit);
+  await settled();
+  writer.cancel(commit);
+  resolve();
+  expect(await Promise.all(handed)).toEqual(['with-others']);
+  const next = handOver(writer, of('b'));
+  await kafka.next();
+  expect(await Promise.all(next)).toEqual(['committed']);
+  expect(kafka.committed).toEqual([['b']]);
 });
 
 test('a lane that ends takes back what is not under way, and nothing else', async () => {

@@ -1,9 +1,13 @@
 /** The processor, and what it is held against: each started as a process of its own on topics of its own. */
 import { readFileSync } from 'node:fs';
-import { runScript } from '../../../test/engine/processes.ts';
+import { join } from 'node:path';
+import { installed } from '../../../dev/engine/cache.ts';
+import { PARALLEL_CONSUMER_PIN } from '../../../dev/engine/pins.ts';
+import { findJava } from '../../../dev/engine/tools.ts';
+import { runProgram, runScript, type Script } from '../../../test/engine/processes.ts';
 import type { Stack } from '../../../test/support/stack.ts';
 
-export const CONTESTANTS = ['processor', 'each-batch', 'each-message'] as const;
+export const CONTESTANTS = ['processor', 'each-batch', 'each-message', 'parallel-consumer'] as const;
 export type Contestant = (typeof CONTESTANTS)[number];
 
 export interface Running {
@@ -33,8 +37,7 @@ export async function start(
   await admin.connect();
   await admin.createTopics({ topics: [{ topic: resultTopic, numPartitions: lanes }] });
   await admin.disconnect();
-  const { pid, stop } = await startScript('peer.ts', {
-    PEER: contestant,
+  const { pid, stop } = await startPeer(contestant, {
     KAFKA_BROKERS: stack.settings.KAFKA_BROKERS.join(','),
     GROUP_ID: `${stack.settings.TOPIC_PREFIX}-peer`,
     COMMAND_TOPIC: stack.topics.commands['transfer-in'],
@@ -46,12 +49,29 @@ export async function start(
   return { pids: [pid], resultTopic, stop };
 }
 
-/** A script of this folder, once it has printed its first line. */
-export async function startScript(
-  name: string,
+interface Started {
+  readonly pid: number;
+  /** Its first. */
+  readonly line: string;
+  readonly stop: () => Promise<void>;
+}
+
+async function startPeer(
+  peer: Exclude<Contestant, 'processor'>,
   environment: Readonly<Record<string, string>>,
-): Promise<{ pid: number; line: string; stop: () => Promise<void> }> {
-  const script = runScript(new URL(name, import.meta.url).href, [], environment);
+): Promise<Started> {
+  if (peer !== 'parallel-consumer') return startScript('peer.ts', { PEER: peer, ...environment });
+  const [java, jars] = [await findJava(), await installed(PARALLEL_CONSUMER_PIN, (text) => console.error(text))];
+  const words = ['-cp', join(jars, '*'), join(import.meta.dirname, 'ParallelConsumerPeer.java')];
+  return started(peer, runProgram(java, words, environment));
+}
+
+/** A script of this folder, once it has printed its first line. */
+export function startScript(name: string, environment: Readonly<Record<string, string>>): Promise<Started> {
+  return started(name, runScript(new URL(name, import.meta.url).href, [], environment));
+}
+
+async function started(name: string, script: Script): Promise<Started> {
   const first = await script.lines.next();
   if (first.done === true) throw new Error(`${name} ended: ${script.errorText()}`);
   const stop = async (): Promise<void> => {
