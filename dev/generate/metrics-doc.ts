@@ -24,7 +24,8 @@ Generated from src/ops/metrics-table.ts by \`npm run generate\`; edit the table,
 
 \`GET /metrics\` serves them in the text format of Prometheus; with \`HTTP_AUTH_TOKEN\` set it wants
 \`Authorization: Bearer <token>\`. A label value that is not listed here appears as \`other\`. The process metrics of
-prom-client (\`process_*\`, \`nodejs_*\`, with the delay of the event loop) are served as well.
+prom-client (\`process_*\`, \`nodejs_*\`, with the delay of the event loop: 50 ms at the least, for it is sampled so often) are served
+as well.
 
 Each process tells of the lanes that are assigned to it: sums over all processes are the whole group's.
 

@@ -29,12 +29,13 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     clock: systemClock,
     log: { info: silence, warn: silence, error: silence },
     reports: { laneLost: silence },
+    repeats: { unsaid: () => null },
     committer: {
       writer: () => ({
         transactionalId: 'group-process-1',
-        commit: async () => {
+        commit: async (commit: unknown) => {
           isTaken = true;
-          return new Map();
+          return { commit, written: new Map() };
         },
         cancel: silence,
         isBroken: () => false,

@@ -3,6 +3,12 @@ import type { SimulatedBroker } from './simulated-broker.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import type { Owner } from './virtual-time.ts';
 
+interface OffsetsQuestion {
+  readonly topics: readonly string[];
+  readonly fromBeginning?: boolean;
+  readonly isolationLevel?: number;
+}
+
 /** Of Kafka's protocol. */
 const READ_UNCOMMITTED = 0;
 
@@ -24,13 +30,23 @@ export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwor
     listTopics: () => request(() => broker.topics()),
     fetchTopicIds: ({ topics }: { topics: readonly string[] }) =>
       request(() => topics.map((topic) => ({ topic, topicId: broker.topicId(topic) }))),
-    fetchTopicOffsets: (topic: string, { isolationLevel }: { isolationLevel?: number } = {}) =>
+    fetchTopicOffsets: (topic: string) =>
       request(() =>
         broker.logs(topic).map((log, partition) => {
-          const end = isolationLevel === READ_UNCOMMITTED ? log.nextOffset() : log.lastStableOffset();
-          const high = String(Math.min(end, broker.shownEnd(topic, partition)));
+          const high = String(Math.min(log.lastStableOffset(), broker.shownEnd(topic, partition)));
           return { partition, offset: high, high, low: String(log.lowOffset()) };
         }),
+      ),
+    fetchOffsetsOfTopics: ({ fromBeginning, isolationLevel, topics }: OffsetsQuestion) =>
+      request(() =>
+        topics.map((topic) => ({
+          topic,
+          partitions: broker.logs(topic).map((log, partition) => {
+            const end = isolationLevel === READ_UNCOMMITTED ? log.nextOffset() : log.lastStableOffset();
+            const shown = fromBeginning === true ? log.lowOffset() : Math.min(end, broker.shownEnd(topic, partition));
+            return { partition, offset: String(shown) };
+          }),
+        })),
       ),
     // Without such a record: the end.
     fetchTopicOffsetsByTimestamp: (topic: string, timestampMs: number) =>

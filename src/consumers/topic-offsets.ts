@@ -9,7 +9,8 @@ import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kaf
 import type { KafkaLog } from '../producers/kafka-log.ts';
 import { settledWithin } from '../producers/settled-within.ts';
 import { decodeMemberNote } from './member-note.ts';
-import { partitionOffsets, type PartitionOffsets } from './partition-offsets.ts';
+import type { PartitionOffsets } from './partition-offsets.ts';
+import { Together } from './together.ts';
 
 const { AssignerProtocol } = kafkajs;
 
@@ -49,12 +50,20 @@ const STOP_DEADLINE_MS = 3_000;
 
 /** Lanes ask one after the other for the same topics: one answer serves them all for a while. */
 const ANSWER_AGE_MAX_MS = 500;
+/** kafkajs reads it anew before each question otherwise. A leader that moved is an error, and so is noticed at once. */
+const METADATA_AGE_MAX_MS = 10_000;
+
+type OffsetsQuestion = Parameters<Admin['fetchOffsetsOfTopics']>[0];
 
 export class TopicOffsets {
   readonly #kafka: Kafka;
   #admin: Promise<Admin> | null = null;
   readonly #groupId: string;
   readonly #clock: Clock;
+  readonly #askEnds = new Together((topics) => this.#endsOf(topics));
+  readonly #askWritten = new Together((topics) => this.#offsetsOf({ topics, isolationLevel: READ_UNCOMMITTED }));
+  readonly #askIds = new Together((topics) => this.#idsOf(topics));
+  readonly #askCommitted = new Together((topics) => this.#committedOf(topics));
   readonly #ends = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
   readonly #written = new Map<string, { askedMs: number; answer: Promise<WrittenTopic> }>();
   readonly #ids = new Map<string, { askedMs: number; answer: Promise<string | null> }>();
@@ -74,16 +83,15 @@ export class TopicOffsets {
 
   /** First and next offset of each partition. */
   ends(topic: string): Promise<Map<number, PartitionOffsets>> {
-    return this.#shared(this.#ends, topic, () => this.#askEnds(topic));
+    return this.#shared(this.#ends, topic, () => this.#askEnds.ask(topic));
   }
 
   /**
    * Offset after the last record of each partition, those of open transactions included: `ends` stops before the first
    * of them.
    */
-  async highWatermarks(topic: string): Promise<Map<number, bigint>> {
-    const offsets = await this.#ask((admin) => admin.fetchTopicOffsets(topic, { isolationLevel: READ_UNCOMMITTED }));
-    return new Map(offsets.map(({ partition, high }) => [partition, BigInt(high)]));
+  highWatermarks(topic: string): Promise<Map<number, bigint>> {
+    return this.#askWritten.ask(topic);
   }
 
   /** How far the topic was written at an instant of our clock. */
@@ -118,7 +126,7 @@ export class TopicOffsets {
    * an answer of before they came there would look like a topic that was truncated.
    */
   async bounds(topic: string): Promise<Map<number, InputBounds>> {
-    const [ends, topicId] = await Promise.all([this.#askEnds(topic), this.#topicId(topic)]);
+    const [ends, topicId] = await Promise.all([this.#askEnds.ask(topic), this.#topicId(topic)]);
     return new Map(
       [...ends].map(([partition, { high, low }]) => [partition, { lowOffset: low, highOffset: high, topicId }]),
     );
@@ -126,25 +134,38 @@ export class TopicOffsets {
 
   /** Next offset of the group, by partition; none where it has none. */
   committed(topic: string): Promise<Map<number, bigint>> {
-    return this.#shared(this.#committedAnswers, topic, async () => {
-      const groups = await this.#ask((admin) => admin.fetchOffsets({ groupId: this.#groupId, topics: [topic] }));
-      const partitions = groups
-        .flatMap((group) => group.partitions)
-        .map(({ partition, offset }): [number, bigint] => [partition, BigInt(offset)]);
-      return new Map(partitions.filter(([, offset]) => offset >= 0n));
-    });
-  }
-
-  #askEnds(topic: string): Promise<Map<number, PartitionOffsets>> {
-    return this.#ask((admin) => partitionOffsets(admin, topic));
+    return this.#shared(this.#committedAnswers, topic, () => this.#askCommitted.ask(topic));
   }
 
   #topicId(topic: string): Promise<string | null> {
-    return this.#shared(this.#ids, topic, async () => {
-      const [told] = await this.#ask((admin) => admin.fetchTopicIds({ topics: [topic] }));
-      if (told === undefined) throw new Error(`the topic ${topic} does not exist`);
-      return told.topicId;
-    });
+    return this.#shared(this.#ids, topic, () => this.#askIds.ask(topic));
+  }
+
+  async #endsOf(topics: readonly string[]): Promise<Map<string, Map<number, PartitionOffsets>>> {
+    const highs = await this.#offsetsOf({ topics });
+    const lows = await this.#offsetsOf({ topics, fromBeginning: true });
+    const boundsOf = (topic: string, ends: ReadonlyMap<number, bigint>): Map<number, PartitionOffsets> =>
+      new Map(
+        [...ends].map(([partition, high]) => [partition, { low: lows.get(topic)?.get(partition) ?? high, high }]),
+      );
+    return new Map([...highs].map(([topic, ends]) => [topic, boundsOf(topic, ends)]));
+  }
+
+  async #offsetsOf(question: OffsetsQuestion): Promise<Map<string, Map<number, bigint>>> {
+    return byTopic(await this.#ask((admin) => admin.fetchOffsetsOfTopics(question)));
+  }
+
+  async #committedOf(topics: readonly string[]): Promise<Map<string, Map<number, bigint>>> {
+    const question = { groupId: this.#groupId, topics: [...topics] };
+    const offsets = byTopic(await this.#ask((admin) => admin.fetchOffsets(question)));
+    return new Map(
+      [...offsets].map(([topic, next]) => [topic, new Map([...next].filter(([, offset]) => offset >= 0n))]),
+    );
+  }
+
+  async #idsOf(topics: readonly string[]): Promise<Map<string, string | null>> {
+    const ids = await this.#ask((admin) => admin.fetchTopicIds({ topics: [...topics] }));
+    return new Map(ids.map(({ topic, topicId }) => [topic, topicId]));
   }
 
   async #ask<Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> {
@@ -158,7 +179,7 @@ export class TopicOffsets {
   }
 
   async #connect(): Promise<Admin> {
-    const admin = this.#kafka.admin();
+    const admin = this.#kafka.admin({ metadataMaxAge: METADATA_AGE_MAX_MS });
     await admin.connect();
     return admin;
   }
@@ -182,6 +203,17 @@ export class TopicOffsets {
     memory.set(topic, { askedMs: nowMs, answer });
     return answer;
   }
+}
+
+function byTopic(
+  topics: readonly { topic: string; partitions: readonly { partition: number; offset: string }[] }[],
+): Map<string, Map<number, bigint>> {
+  return new Map(
+    topics.map(({ partitions, topic }) => [
+      topic,
+      new Map(partitions.map(({ offset, partition }) => [partition, BigInt(offset)])),
+    ]),
+  );
 }
 
 function describedMember({

@@ -46,6 +46,8 @@ export interface TailOptions {
 /** Of Kafka's protocol. */
 const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 250;
+/** While nothing is paused, and so nothing may have to be fetched again at once. */
+const CALM_FETCH_WAIT_MS = 500;
 const FETCH_BYTES_MAX = 1024 * 1024;
 const STOP_DEADLINE_MS = 3_000;
 
@@ -64,7 +66,7 @@ export class TopicTail {
     const { clientId, groupId, heartbeatIntervalMs, log, sessionTimeoutMs, settings } = this.#options;
     return createKafka(settings, clientId, { retry: PATIENT_RETRY, log }).consumer({
       groupId: `${groupId}-${randomUUID()}`,
-      maxWaitTimeInMs: FETCH_WAIT_MS,
+      maxWaitTimeInMs: () => (this.#paused.size > 0 ? FETCH_WAIT_MS : CALM_FETCH_WAIT_MS),
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
       allowAutoTopicCreation: false,

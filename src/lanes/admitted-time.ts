@@ -52,15 +52,13 @@ export class AdmittedTime {
   async #ask(): Promise<void> {
     const { clock, lane, offsets, topics } = this.#parts;
     this.#isAsking = true;
-    let atMs = clock.nowMs();
-    const ends = new Map<string, bigint>();
+    const beganMs = clock.nowMs();
     try {
-      for (const topic of topics) {
-        const written = await offsets.written(topic);
-        atMs = Math.min(atMs, written.atMs);
-        ends.set(topic, written.ends.get(lane) ?? 0n);
-      }
-      this.#awaited = { atMs, ends };
+      const written = await Promise.all(topics.map((topic) => offsets.written(topic)));
+      this.#awaited = {
+        atMs: Math.min(beganMs, ...written.map(({ atMs }) => atMs)),
+        ends: new Map(topics.map((topic, index) => [topic, written[index]?.ends.get(lane) ?? 0n])),
+      };
     } catch {
       this.#awaited = null;
     }

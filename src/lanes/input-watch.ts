@@ -2,7 +2,7 @@
  * Checks now and then that the broker still has what is read, and stops readers whose topic
  * was forced to jump (forced-jumps.ts). Commits do not wait for it.
  *
- *   started -> looks, one after the other: where readers stand -> brokers asked, once per topic -> compared -> stopped
+ *   started -> looks, one after the other: where readers stand -> brokers asked, once for all topics -> compared -> stopped
  *
  * A reader that the broker's answers contradict for a moment only (a leader moved) goes on.
  */
@@ -33,7 +33,7 @@ export interface InputWatchParts {
 /** Jumps, and since when every look found them, by lane and topic. */
 type Findings = Map<string, { kind: ForcedJump['kind']; sinceMs: number }>;
 
-/** Between looks; each costs a few requests per topic, whatever the number of lanes. */
+/** Between looks; each costs a few requests, whatever the number of topics and lanes. */
 const LOOK_MS = 5_000;
 /** A frozen process has not looked meanwhile, and an earlier answer tells only of the time before. */
 const LOOK_GAP_MS_MAX = 2 * LOOK_MS;
@@ -69,15 +69,15 @@ export class InputWatch {
     const { boundsOf, clock, readers, topics } = this.#parts;
     const found: Findings = new Map();
     if (clock.monotonicMs() - this.#lookedMs > LOOK_GAP_MS_MAX) this.#found.clear();
-    for (const topic of topics) {
+    const compare = async (topic: string): Promise<void> => {
       const askedMs = clock.monotonicMs();
       const before = readers.map(({ reading }) => reading(topic));
-      if (before.every((reading) => reading === null)) continue;
+      if (before.every((reading) => reading === null)) return;
       const bounds = await boundsOf(topic).catch((error: unknown) => {
         this.#notCompared(topic, error);
         return null;
       });
-      if (bounds === null || this.#isStopped || clock.monotonicMs() - askedMs > LOOK_GAP_MS_MAX) continue;
+      if (bounds === null || this.#isStopped || clock.monotonicMs() - askedMs > LOOK_GAP_MS_MAX) return;
       readers.forEach(({ lane, reading, stop }, index) => {
         const [began, now, seen] = [before[index], reading(topic), bounds.get(lane)];
         if (began === undefined || began === null || now === null || seen === undefined) return;
@@ -90,7 +90,9 @@ export class InputWatch {
         found.set(name, { kind: jump.kind, sinceMs });
         if (this.#lasts(jump, earlier, clock.monotonicMs() - sinceMs)) stop(jump.reason);
       });
-    }
+    };
+    // In one turn: the brokers are asked once for all.
+    await Promise.all(topics.map(compare));
     this.#found = found;
     this.#lookedMs = clock.monotonicMs();
   }

@@ -18,9 +18,9 @@ test('an open transaction lies between the two ends, until it is over', async ()
   await producer.connect();
   const ends = async (): Promise<(string | undefined)[]> => {
     const asked = [undefined, READ_COMMITTED, READ_UNCOMMITTED].map((isolationLevel) =>
-      admin.fetchTopicOffsets(topic, isolationLevel === undefined ? {} : { isolationLevel }),
+      admin.fetchOffsetsOfTopics({ topics: [topic], ...(isolationLevel === undefined ? {} : { isolationLevel }) }),
     );
-    return (await Promise.all(asked)).map(([partition]) => partition?.high);
+    return (await Promise.all(asked)).map(([told]) => told?.partitions[0]?.offset);
   };
   try {
     const transaction = await producer.transaction();

@@ -13,8 +13,8 @@ const LINES_OF_A_RESTART_MAX = 25;
 
 const stack = useStack({
   name: 'quiet-log',
-  // On a busy machine a short session might end, which is no ordinary restart.
-  settings: { KAFKA_SESSION_TIMEOUT_MS: '10000', LOG_LEVEL: 'info' },
+  // On a busy machine a short session might end, and a short time-out open the breaker, which is nothing ordinary.
+  settings: { KAFKA_SESSION_TIMEOUT_MS: '10000', API_TIMEOUT_MS: '10000', LOG_LEVEL: 'info' },
 });
 
 async function haveAllLanes(...processors: RunningProcessor[]): Promise<void> {

@@ -1,0 +1,49 @@
+/**
+ * Questions about one topic each that are asked in the same turn go to the brokers as one.
+ *
+ *   asked -> sent, once all of this turn have been asked -> answered
+ *                                                        -> refused: each is sent by itself, for one topic that is gone or
+ *                                                           forbidden must not hide the others
+ */
+import { kafkaFailure } from '../producers/kafka-failure.ts';
+
+export class Together<Answer> {
+  readonly #send: (topics: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
+  #asked = new Map<string, PromiseWithResolvers<Answer>>();
+
+  /** @param send answers for all of the topics, or rejects */
+  constructor(send: (topics: readonly string[]) => Promise<ReadonlyMap<string, Answer>>) {
+    this.#send = send;
+  }
+
+  /** Asked anew, but for what the same turn has asked of the same topic. */
+  ask(topic: string): Promise<Answer> {
+    const asked = this.#asked.get(topic) ?? Promise.withResolvers<Answer>();
+    if (this.#asked.size === 0) queueMicrotask(() => void this.#sendAll());
+    this.#asked.set(topic, asked);
+    return asked.promise;
+  }
+
+  async #sendAll(): Promise<void> {
+    const asked = this.#asked;
+    this.#asked = new Map();
+    try {
+      await this.#settle(asked);
+    } catch (error) {
+      const isRefused = asked.size > 1 && kafkaFailure(error).kind !== 'unreachable';
+      for (const one of asked) {
+        if (isRefused) this.#settle(new Map([one])).catch(one[1].reject);
+        else one[1].reject(error);
+      }
+    }
+  }
+
+  async #settle(asked: ReadonlyMap<string, PromiseWithResolvers<Answer>>): Promise<void> {
+    const answers = await this.#send([...asked.keys()]);
+    for (const [topic, { reject, resolve }] of asked) {
+      const answer = answers.get(topic);
+      if (answer === undefined) reject(new Error(`the topic ${topic} does not exist`));
+      else resolve(answer);
+    }
+  }
+}

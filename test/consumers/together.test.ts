@@ -1,0 +1,50 @@
+/** What is asked about topics in one turn is one question, as long as the brokers answer it. */
+import { KafkaJSConnectionError, KafkaJSNonRetriableError } from 'kafkajs';
+import { describe, expect, test } from 'vitest';
+import { Together } from '../../src/consumers/together.ts';
+
+type Send = ConstructorParameters<typeof Together<string>>[0];
+
+function asked(send: Send): { together: Together<string>; sent: (readonly string[])[] } {
+  const sent: (readonly string[])[] = [];
+  const together = new Together<string>((topics) => {
+    sent.push(topics);
+    return send(topics);
+  });
+  return { together, sent };
+}
+
+const answer: Send = async (topics) => new Map(topics.map((topic) => [topic, `of ${topic}`]));
+
+describe('questions about topics', () => {
+  test('of one turn are sent as one, each topic once; the next turn asks anew', async () => {
+    const { sent, together } = asked(answer);
+    const answers = await Promise.all(['a', 'b', 'a'].map((topic) => together.ask(topic)));
+    expect(answers).toEqual(['of a', 'of b', 'of a']);
+    await together.ask('a');
+    expect(sent).toEqual([['a', 'b'], ['a']]);
+  });
+
+  test('one topic that may not be asked about does not hide the others', async () => {
+    const { sent, together } = asked(async (topics) => {
+      if (topics.includes('secret')) throw new KafkaJSNonRetriableError('not yours');
+      return answer(topics);
+    });
+    const answers = await Promise.allSettled(['a', 'secret', 'b'].map((topic) => together.ask(topic)));
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(sent).toEqual([['a', 'secret', 'b'], ['a'], ['secret'], ['b']]);
+  });
+
+  test('are not sent again one by one where no broker answers', async () => {
+    const { sent, together } = asked(() => Promise.reject(new KafkaJSConnectionError('away')));
+    const answers = await Promise.allSettled(['a', 'b'].map((topic) => together.ask(topic)));
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(sent).toHaveLength(1);
+  });
+
+  test('a topic that the answer leaves out does not exist', async () => {
+    const { together } = asked((topics) => answer(topics.filter((topic) => topic !== 'gone')));
+    const answers = await Promise.allSettled(['a', 'gone'].map((topic) => together.ask(topic)));
+    expect(answers).toMatchObject([{ value: 'of a' }, { reason: { message: 'the topic gone does not exist' } }]);
+  });
+});

@@ -1,0 +1,49 @@
+/** Several topics are asked about at once, and the partitions that a client knows of are not looked up for each question. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Admin } from 'kafkajs';
+import { connectKafka, createTopic } from './local-kafka.ts';
+
+const kafka = connectKafka();
+const admin: Admin = kafka.admin({ metadataMaxAge: 60_000 });
+let requests: string[] = [];
+admin.on(admin.events.REQUEST, ({ payload }) => requests.push(payload.apiName));
+beforeAll(() => admin.connect());
+afterAll(() => admin.disconnect());
+
+test('one request tells where the partitions of several topics end, and one where they begin', async () => {
+  const topics = [await createTopic(kafka), await createTopic(kafka)];
+  const told = async (fromBeginning: boolean): Promise<Map<string, unknown>> => {
+    const answers = await admin.fetchOffsetsOfTopics({ topics, fromBeginning });
+    return new Map(answers.map(({ partitions, topic }) => [topic, partitions]));
+  };
+  const at = (offset: string): unknown => [{ partition: 0, offset }];
+  await told(false);
+  const producer = kafka.producer();
+  await producer.connect();
+  await producer.send({ topic: String(topics[1]), messages: [{ value: 'one' }, { value: 'two' }, { value: 'three' }] });
+  await producer.disconnect();
+  await admin.deleteTopicRecords({ topic: String(topics[1]), partitions: [{ partition: 0, offset: '1' }] });
+
+  requests = [];
+  expect(await told(false)).toEqual(
+    new Map([
+      [topics[0], at('0')],
+      [topics[1], at('3')],
+    ]),
+  );
+  expect(await told(true)).toEqual(
+    new Map([
+      [topics[0], at('0')],
+      [topics[1], at('1')],
+    ]),
+  );
+  expect(requests).toEqual(['ListOffsets', 'ListOffsets']);
+});
+
+test('a topic that does not exist is an error that names it, at once', async () => {
+  const topic = await createTopic(kafka);
+  await expect(admin.fetchOffsetsOfTopics({ topics: [topic, 'no-such-topic'] })).rejects.toMatchObject({
+    type: 'UNKNOWN_TOPIC_OR_PARTITION',
+    resourceName: 'no-such-topic',
+  });
+});
