@@ -5,11 +5,7 @@
 import { expect, test } from 'vitest';
 import { Committer, type LaneCommit, type Writer } from '../../src/lanes/committer.ts';
 import { lossOf } from '../../src/lanes/troubles.ts';
-import {
-  TransactionFailedError,
-  type TransactionalProducer,
-  type OutgoingRecord,
-} from '../../src/producers/transactional-producer.ts';
+import { TransactionFailedError, type TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 
 const REFUSED = new TransactionFailedError('commit failed', {
   cause: Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' }),
@@ -23,7 +19,7 @@ class Producers {
   readonly made: string[] = [];
   failure: Error | null = null;
   /** Once the coordinator has ended the transaction before. */
-  ended = Promise.resolve();
+  ended: Promise<unknown> = Promise.resolve();
   nowMs = 0;
   #letThrough: (() => void)[] = [];
 
@@ -41,9 +37,9 @@ class Producers {
   #make(transactionalId: string): TransactionalProducer {
     const producer: Pick<TransactionalProducer, 'open' | 'commit' | 'drop' | 'fence'> = {
       open: async () => void this.made.push(transactionalId),
-      commit: async (known: readonly OutgoingRecord[], wanted = async () => known) => {
+      commit: async (known, wanted) => {
         await this.ended;
-        const records = await wanted();
+        const records = wanted === undefined ? known : await wanted();
         if (records.length === 0) return new Map();
         await new Promise<void>((resolve) => this.#letThrough.push(resolve));
         if (this.failure !== null) throw this.failure;
@@ -112,14 +108,14 @@ test('a transaction takes no more of one partition than a batch there may have, 
 test('while the transaction before is still being ended, lanes hand over and add to what goes into the next one', async () => {
   const kafka = new Producers();
   const writer = kafka.committer().writer();
-  const { promise, resolve } = Promise.withResolvers<void>();
+  const { promise, resolve } = Promise.withResolvers<undefined>();
   kafka.ended = promise;
   const [first, added] = [of('a'), of('b')];
   const both = { ...first, records: [...first.records, ...added.records] };
   const handed = writer.commit(first, async () => both);
   await settled();
   const later = writer.commit(of('c'));
-  resolve();
+  resolve(undefined);
   await kafka.next();
   expect((await handed).commit).toBe(both);
   expect((await later).commit.records).toHaveLength(1);
@@ -158,13 +154,13 @@ test('what finds no room is asked again what it adds, and goes out whole', async
 test('where all is taken back before it can be sent, no transaction is written', async () => {
   const kafka = new Producers();
   const writer = kafka.committer().writer();
-  const { promise, resolve } = Promise.withResolvers<void>();
+  const { promise, resolve } = Promise.withResolvers<undefined>();
   kafka.ended = promise;
   const commit = of('a');
   const handed = handOver(writer, commit);
   await settled();
   writer.cancel(commit);
-  resolve();
+  resolve(undefined);
   expect(await Promise.all(handed)).toEqual(['with-others']);
   const next = handOver(writer, of('b'));
   await kafka.next();
