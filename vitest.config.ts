@@ -9,5 +9,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // A busy machine stands still for longer than vitest's own second.
+    expect: { poll: { timeout: 30_000 } },
   },
 });

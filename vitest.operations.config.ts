@@ -6,6 +6,7 @@ export default defineConfig({
     include: ['test/operations/**/*.test.ts'],
     globalSetup: ['test/support/engine.ts'],
     maxWorkers: 2,
+    expect: { poll: { timeout: 30_000 } },
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

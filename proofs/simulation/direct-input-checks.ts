@@ -87,7 +87,11 @@ async function passedOver(): Promise<{ next: bigint | undefined; wanted: number 
   inputs.open(new Map([topic, topics.operatorDecisions, topics.observations].map((name) => [name, 0n])), null);
   inputs.moved(inputs.next(new Map()));
   inputs.passFiltered(topic, 0n, 4n);
-  const transaction = { isFull: () => false, want: () => (wanted += 1) } as unknown as LaneTransaction;
+  const transaction = {
+    isFull: () => false,
+    isEmpty: () => wanted === 0,
+    want: () => (wanted += 1),
+  } as unknown as LaneTransaction;
   for (; nowMs <= 60_000; nowMs += 1_000) await inputs.admit({} as InputHandlers, transaction);
   return { next: inputs.next(new Map()).get(topic), wanted };
 }

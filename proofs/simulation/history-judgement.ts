@@ -154,21 +154,19 @@ function withoutExcused({
   topics,
 }: JudgedHistory): Pick<JudgedHistory, 'decisions' | 'plan' | 'read'> {
   const answered = new Set(read.results.map(({ headers }) => headers['in-reply-to']));
-  const excused = new Set(
-    plan.messages
-      .filter(
-        ({ id, ...message }) => !answered.has(id) && lanesOf(message, laneCount).some((lane) => stoppedLanes.has(lane)),
-      )
-      .map(({ command }) => command.key),
+  const unanswered = plan.messages.filter(
+    ({ id, ...message }) => !answered.has(id) && lanesOf(message, laneCount).some((lane) => stoppedLanes.has(lane)),
   );
-  const isJudged = (key: string): boolean => !excused.has(key) && !key.startsWith(POISON_PREFIX);
   const taken = decisions.filter(
     ({ offset, partition }) =>
       !stoppedLanes.has(partition) || offset < takenUpTo(read.ledger, partition, topics.operatorDecisions),
   );
-  const left = unsettled(taken, read);
+  // What was begun on them has no result either.
+  const leftOpen = unsettled(taken, read).filter(({ partition }) => stoppedLanes.has(partition));
+  const excused = new Set([...unanswered.map(({ command }) => command.key), ...leftOpen.map(({ key }) => key)]);
+  const isJudged = (key: string): boolean => !excused.has(key) && !key.startsWith(POISON_PREFIX);
   return {
-    decisions: taken.filter((decision) => !stoppedLanes.has(decision.partition) || !left.includes(decision)),
+    decisions: taken.filter((decision) => !leftOpen.includes(decision)),
     plan: {
       commands: plan.commands.filter(({ key }) => isJudged(key)),
       messages: plan.messages.filter(({ command }) => isJudged(command.key)),

@@ -143,10 +143,13 @@ export function testTopics(kafka: () => KafkaInTest): void {
     await producer.close();
     const member = memberOf(topic, groupId, 1, {});
     await member.start();
-    await member.commitOffsets([{ topic, lane: 0, offset: 1n }]);
-    await member.stop();
     const before = offsetsOf(groupId);
-    await until(async () => (await before.startOf(topic, 0)).committedOffset === 1n);
+    // Refused until it has joined.
+    await until(async () => {
+      await member.commitOffsets([{ topic, lane: 0, offset: 1n }]).catch(() => undefined);
+      return (await before.startOf(topic, 0)).committedOffset === 1n;
+    });
+    await member.stop();
     await before.stop();
     await administer(topic, (admin) => admin.deleteTopics({ topics: [topic] }));
     await until(async () => !(await administer(topic, (admin) => admin.listTopics())).includes(topic));

@@ -70,7 +70,13 @@ export interface MemberOptions {
 /** Longest wait of a fetch, which delays the next seek and resume: while something is paused, these are to be expected. */
 const FETCH_WAIT_MS = 100;
 /** While all is fetched. It delays heartbeats as well, and with them what the group has to say: never by more than one interval. */
-const CALM_FETCH_WAIT_MS = 500;
+const CALM_FETCH_WAIT_MS = 1_000;
+/**
+ * From one fetch to the next, for each lane here: a fetch costs as much as the partitions that it names, on both sides, and
+ * each record that comes ends one. So fetches take the same share of a processor, however many lanes there are.
+ */
+const FETCH_INTERVAL_PER_LANE_MS = 1;
+const FETCH_INTERVAL_MAX_MS = 50;
 /** Bytes of one fetch of a partition: there is no other bound on the messages of a batch. */
 const FETCH_BYTES_MAX = 256 * 1024;
 /** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
@@ -179,6 +185,7 @@ export class GroupMember {
       autoCommit: false,
       eachBatchAutoResolve: false,
       fetchWhileJoining: true,
+      fetchIntervalMs: () => Math.min(FETCH_INTERVAL_PER_LANE_MS * this.#lanes.length, FETCH_INTERVAL_MAX_MS),
       eachBatch: async (payload) => {
         const reply = this.#handOver(payload.batch);
         if (reply === 'taken') payload.resolveOffset(payload.batch.lastOffset());

@@ -17,6 +17,7 @@ const { AssignerProtocol } = kafkajs;
 /** Where an input's partition begins and ends and which topic it is of, as the broker says. */
 export interface InputBounds {
   readonly lowOffset: bigint;
+  /** After the last record, those of open transactions included. */
   readonly highOffset: bigint;
   /** Another one where a topic was made again; null: the broker does not know ids. */
   readonly topicId: string | null;
@@ -46,6 +47,7 @@ export interface MemberDescription {
 
 /** Of Kafka's protocol. */
 const READ_UNCOMMITTED = 0;
+const READ_COMMITTED = 1;
 const STOP_DEADLINE_MS = 3_000;
 
 /** Lanes ask one after the other for the same topics: one answer serves them all for a while. */
@@ -61,10 +63,12 @@ export class TopicOffsets {
   readonly #groupId: string;
   readonly #clock: Clock;
   readonly #askEnds = new Together((topics) => this.#endsOf(topics));
+  readonly #askBounds = new Together((topics) => this.#endsOf(topics, READ_UNCOMMITTED));
   readonly #askWritten = new Together((topics) => this.#offsetsOf({ topics, isolationLevel: READ_UNCOMMITTED }));
   readonly #askIds = new Together((topics) => this.#idsOf(topics));
   readonly #askCommitted = new Together((topics) => this.#committedOf(topics));
   readonly #ends = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
+  readonly #bounds = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
   readonly #written = new Map<string, { askedMs: number; answer: Promise<WrittenTopic> }>();
   readonly #ids = new Map<string, { askedMs: number; answer: Promise<string | null> }>();
   readonly #members = new Map<string, { askedMs: number; answer: Promise<MemberDescription[]> }>();
@@ -81,7 +85,7 @@ export class TopicOffsets {
     await settledWithin(this.#drop(), STOP_DEADLINE_MS);
   }
 
-  /** First and next offset of each partition. */
+  /** First offset of each partition, and the next one for readers of what is committed. */
   ends(topic: string): Promise<Map<number, PartitionOffsets>> {
     return this.#shared(this.#ends, topic, () => this.#askEnds.ask(topic));
   }
@@ -111,24 +115,25 @@ export class TopicOffsets {
   }
 
   async startOf(topic: string, lane: number): Promise<TopicStart> {
-    const [ends, committed, topicId] = await Promise.all([
-      this.ends(topic),
+    const [bounds, committed, topicId] = await Promise.all([
+      this.#shared(this.#bounds, topic, () => this.#askBounds.ask(topic)),
       this.committed(topic),
       this.#topicId(topic),
     ]);
-    const ofLane = ends.get(lane);
+    const ofLane = bounds.get(lane);
     if (ofLane === undefined) throw new Error(`${topic} has no partition ${lane}`);
     return { lowOffset: ofLane.low, highOffset: ofLane.high, topicId, committedOffset: committed.get(lane) ?? null };
   }
 
   /**
    * First and next offset of each partition, and the topic's id. Asked anew: where readers stand is held against it, and
-   * an answer of before they came there would look like a topic that was truncated.
+   * an answer of before they came there would look like a topic that was truncated. So would where readers of what is
+   * committed are held up: whoever committed a transaction stands behind it before the coordinator has marked it.
    */
   async bounds(topic: string): Promise<Map<number, InputBounds>> {
-    const [ends, topicId] = await Promise.all([this.#askEnds.ask(topic), this.#topicId(topic)]);
+    const [bounds, topicId] = await Promise.all([this.#askBounds.ask(topic), this.#topicId(topic)]);
     return new Map(
-      [...ends].map(([partition, { high, low }]) => [partition, { lowOffset: low, highOffset: high, topicId }]),
+      [...bounds].map(([partition, { high, low }]) => [partition, { lowOffset: low, highOffset: high, topicId }]),
     );
   }
 
@@ -141,8 +146,11 @@ export class TopicOffsets {
     return this.#shared(this.#ids, topic, () => this.#askIds.ask(topic));
   }
 
-  async #endsOf(topics: readonly string[]): Promise<Map<string, Map<number, PartitionOffsets>>> {
-    const highs = await this.#offsetsOf({ topics });
+  async #endsOf(
+    topics: readonly string[],
+    isolationLevel = READ_COMMITTED,
+  ): Promise<Map<string, Map<number, PartitionOffsets>>> {
+    const highs = await this.#offsetsOf({ topics, isolationLevel });
     const lows = await this.#offsetsOf({ topics, fromBeginning: true });
     const boundsOf = (topic: string, ends: ReadonlyMap<number, bigint>): Map<number, PartitionOffsets> =>
       new Map(

@@ -29,7 +29,6 @@ export interface TailOptions {
   readonly topic: string;
   readonly partitionCount: number;
   readonly sessionTimeoutMs: number;
-  readonly heartbeatIntervalMs: number;
   readonly log: KafkaLog;
   /** Where a partition is read from next; 0: from its beginning. */
   readonly nextOffset: (partition: number) => bigint;
@@ -47,8 +46,10 @@ export interface TailOptions {
 const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 250;
 /** While nothing is paused, and so nothing may have to be fetched again at once. */
-const CALM_FETCH_WAIT_MS = 500;
+const CALM_FETCH_WAIT_MS = 1_000;
 const FETCH_BYTES_MAX = 1024 * 1024;
+/** There is nobody else in the group whom it would have to tell anything. */
+const HEARTBEATS_PER_SESSION = 3;
 const STOP_DEADLINE_MS = 3_000;
 
 export class TopicTail {
@@ -63,10 +64,12 @@ export class TopicTail {
   }
 
   #makeConsumer(): Consumer {
-    const { clientId, groupId, heartbeatIntervalMs, log, sessionTimeoutMs, settings } = this.#options;
+    const { clientId, groupId, log, sessionTimeoutMs, settings } = this.#options;
+    const heartbeatIntervalMs = Math.floor(sessionTimeoutMs / HEARTBEATS_PER_SESSION);
     return createKafka(settings, clientId, { retry: PATIENT_RETRY, log }).consumer({
       groupId: `${groupId}-${randomUUID()}`,
-      maxWaitTimeInMs: () => (this.#paused.size > 0 ? FETCH_WAIT_MS : CALM_FETCH_WAIT_MS),
+      maxWaitTimeInMs: () =>
+        this.#paused.size > 0 ? FETCH_WAIT_MS : Math.min(CALM_FETCH_WAIT_MS, heartbeatIntervalMs),
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
       allowAutoTopicCreation: false,

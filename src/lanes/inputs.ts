@@ -16,6 +16,7 @@ import type { DecisionItem } from './decisions.ts';
 import { lastingJump, startPositions } from './input-positions.ts';
 import type { ObservationItem } from './observations.ts';
 import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
+import { LateWake } from './late-wake.ts';
 import type { LaneParts } from './parts.ts';
 import { takeFrom, type Input, type InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
@@ -27,6 +28,11 @@ export interface InputHandlers {
   readonly observations: InputHandler<ObservationItem, never>;
 }
 
+/**
+ * How long observations wait for something else that their lane commits: each commit of a lane costs the same, whatever is in
+ * it, and nobody waits for an observation.
+ */
+const OBSERVATIONS_WAIT_MS = 100;
 /** After this time records that are for no reader are stepped over in the ledger, too, though nothing else is to commit. */
 const PASSED_MS_MAX = 10_000;
 
@@ -35,6 +41,8 @@ export class Inputs {
   readonly #commands: Input<CommandItem, CommandPlace>[];
   readonly #decisions: Input<DecisionItem>;
   readonly #observations: Input<ObservationItem>;
+  /** Begun while there are observations to be taken. */
+  readonly #observationsWait: LateWake;
   /** Null: messages are read as they come. */
   #careful: CarefulReading | null = null;
   #positions = new Map<string, bigint>();
@@ -49,11 +57,13 @@ export class Inputs {
 
   constructor(parts: LaneParts, wake: () => void) {
     this.#parts = parts;
+    this.#observationsWait = new LateWake(OBSERVATIONS_WAIT_MS, wake);
     const { lane, topics } = parts;
     const inputOf = <Item, At extends Place>(
       place: At,
       read: (message: InputMessage) => Promise<ReadResult<Item>>,
       aside: (message: InputMessage, aside: Aside) => Item,
+      onRead = wake,
     ): Input<Item, At> => {
       const { topic } = place;
       const inbox = new Inbox({
@@ -66,7 +76,7 @@ export class Inputs {
           parts.reports.failed(lane, 'reading', error);
           return parts.failures.count(topic, offset);
         },
-        wake,
+        wake: onRead,
         onRedelivered: (messages) => parts.reports.redelivered(messages),
         seek: (offset) => parts.member.seek(topic, lane, offset),
         resume: () => parts.member.resume(topic, lane),
@@ -92,6 +102,7 @@ export class Inputs {
       observations,
       async (message) => ({ kind: 'item', item: readObservation(observations, parts.laneCount, message) }),
       (message, aside) => ({ kind: 'dead-letter', letter: letterAside(observations, message, aside) }),
+      () => this.#observationsWait.begin(),
     );
   }
 
@@ -160,6 +171,7 @@ export class Inputs {
   }
 
   close(): void {
+    this.#observationsWait.end();
     for (const { inbox } of this.#all()) inbox.close();
   }
 
@@ -184,8 +196,7 @@ export class Inputs {
     if (!this.#isBound || this.#hasPassedForLong()) transaction.want();
     await takeFrom(this.#parts, transaction, this.#decisions, handlers.decisions);
     this.#decisions.inbox.makeRoom();
-    await takeFrom(this.#parts, transaction, this.#observations, handlers.observations);
-    this.#observations.inbox.makeRoom();
+    if (!transaction.isEmpty() || this.#observationsWait.isOver()) await this.#takeObservations(handlers, transaction);
     this.#turn += 1;
     for (let index = 0; index < this.#commands.length; index += 1) {
       const command = this.#commands[(this.#turn + index) % this.#commands.length];
@@ -196,6 +207,8 @@ export class Inputs {
       if (cause !== null && cause !== 'failed') this.#careful?.declined(place.topic);
       inbox.makeRoom();
     }
+    if (!transaction.isEmpty()) await this.#takeObservations(handlers, transaction);
+    this.#observations.inbox.makeRoom();
     return causes;
   }
 
@@ -242,6 +255,11 @@ export class Inputs {
       const position = inbox.position();
       return { topic, name, held, oldestTimestampMs, position, highWatermark, cause, problem };
     });
+  }
+
+  async #takeObservations({ observations }: InputHandlers, transaction: LaneTransaction): Promise<void> {
+    await takeFrom(this.#parts, transaction, this.#observations, observations);
+    if (this.#observations.inbox.peek() === undefined) this.#observationsWait.end();
   }
 
   #hasPassedForLong(): boolean {

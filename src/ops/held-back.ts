@@ -1,6 +1,6 @@
 /**
- * Messages that no reader gets, for they lie behind a transaction that their publisher has not ended: in no lag, since
- * lag ends where readers may read. Pure.
+ * Messages that no reader gets, for they lie behind a transaction that has not been ended: in no lag, since lag ends where
+ * readers may read. Pure.
  */
 import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
 
@@ -11,6 +11,9 @@ export interface HeldBack {
   /** Since when that has been seen. */
   readonly sinceMs: number;
 }
+
+/** Kafka ends the processor's own after their time-out, 15 s, when it looks next, every 10 s by default. */
+const OWN_LASTS_MS_MAX = 30_000;
 
 /**
  * @param highWatermark asked before the offsets, so that none of what came meanwhile counts
@@ -27,4 +30,9 @@ export function heldBack(
   if (highWatermark <= stableOffset) return null;
   const sinceMs = earlier?.stableOffset === stableOffset ? earlier.sinceMs : askedMs;
   return { messages: Number(highWatermark - stableOffset), stableOffset, sinceMs };
+}
+
+/** One of the processor's own, which lasts longer than any that Kafka will still end. */
+export function isForgotten(held: HeldBack, nowMs: number): boolean {
+  return nowMs - held.sinceMs >= OWN_LASTS_MS_MAX;
 }

@@ -70,21 +70,23 @@ export class History {
   /** Reads the state and adds what it is now; settles as soon as the reading does. */
   async sample(): Promise<void> {
     const state = await this.#options.readState();
-    const nowMs = this.#options.clock.monotonicMs();
+    const { activity, clock } = this.#options;
+    const nowMs = clock.monotonicMs();
     const intervalSeconds = Math.max(nowMs - this.#sampledMs, 1) / 1000;
     this.#sampledMs = nowMs;
-    this.#samples.push({ ...sampleOf(state), ...this.#options.activity.takeInterval(), intervalSeconds });
+    // Not the state's own instant: who asked while it was read asks next for what is younger than that.
+    const at = new Date(clock.nowMs()).toISOString();
+    this.#samples.push({ at, ...sampleOf(state), ...activity.takeInterval(), intervalSeconds });
     if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();
   }
 }
 
 function sampleOf(
   state: ProcessorState,
-): Pick<Sample, 'at' | 'lagMessages' | 'lagInputs' | 'unfinished' | 'oldestUnansweredSeconds'> {
+): Pick<Sample, 'lagMessages' | 'lagInputs' | 'unfinished' | 'oldestUnansweredSeconds'> {
   const lags = state.lanes.flatMap((lane) => lane.inputs.filter((input) => input.command !== null));
   const known = lags.map((input) => input.lagMessages).filter((messages) => messages !== null);
   return {
-    at: state.at,
     lagMessages: known.length === 0 ? null : known.reduce((sum, messages) => sum + messages, 0),
     lagInputs: known.length,
     unfinished: state.unfinished.reduce((sum, group) => sum + group.count, 0),

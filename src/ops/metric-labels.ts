@@ -20,6 +20,8 @@ function every<Value extends string>(members: Record<Value, true>): Value[] {
 export const COMMANDS = [...COMMAND_TYPES];
 /** What others publish to the processor. */
 export const PUBLISHED = [...COMMAND_TYPES, 'operator-decision'] as const;
+/** Where an open transaction may hold readers up: there, and in what the processor reads of its own. */
+export const HELD_BACK = [...PUBLISHED, 'ledger'] as const;
 export const OPERATIONS: Operation[] = [...COMMAND_TYPES, 'list-transactions'];
 export const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
   accepted: true,

@@ -11,6 +11,7 @@ import {
   CALL_OUTCOMES,
   CAUSES,
   COMMANDS,
+  HELD_BACK,
   PUBLISHED,
   DEAD_LETTER_REASONS,
   KAFKA_REFUSALS,
@@ -60,8 +61,8 @@ export const METRICS = {
   heldBackSeconds: {
     name: 'payments_held_back_seconds',
     type: 'gauge',
-    help: 'How long readers have not got past that transaction; 0 where nothing is held back.',
-    labels: { lane: 'lanes', command: PUBLISHED },
+    help: 'How long readers have not got past that transaction; 0 where nothing is held back. `ledger`: past one of the processor itself that nobody has ended, told after 30 seconds; a lane cannot be taken over meanwhile.',
+    labels: { lane: 'lanes', command: HELD_BACK },
   },
   notAdmittedMessages: {
     name: 'payments_not_admitted_messages',

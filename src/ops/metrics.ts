@@ -182,7 +182,8 @@ const OF_LANES = [
 function writeLag(set: MetricSet, state: ProcessorState): void {
   for (const name of OF_LANES) set.clear(name);
   const notAdmitted = new Map<string, number>();
-  for (const { lane, inputs, stage, uncommittedSeconds } of state.lanes) {
+  for (const { lane, inputs, ledgerHeldBackSeconds, stage, uncommittedSeconds } of state.lanes) {
+    set.put('heldBackSeconds', { lane: String(lane), command: 'ledger' }, ledgerHeldBackSeconds ?? 0);
     if (stage === 'open') set.put('laneUncommittedSeconds', { lane: String(lane) }, uncommittedSeconds ?? 0);
     for (const { cause, heldBackMessages, heldBackSeconds, lagMessages, name, oldestSeconds } of inputs) {
       if (lagMessages === null) continue;

@@ -78,6 +78,8 @@ export interface LaneState {
   readonly unfinished: number;
   /** How long it has had something to commit and committed nothing; null: it has nothing to commit, or is not open. */
   readonly uncommittedSeconds: number | null;
+  /** How long readers of the ledger have not got past a transaction that nobody has ended; null: nothing is held back. */
+  readonly ledgerHeldBackSeconds: number | null;
   readonly inputs: readonly InputState[];
 }
 
@@ -151,6 +153,8 @@ export interface StateInputs {
   readonly endsAgeMs: number;
   readonly callSlots: number;
   readonly heldBackOf: (lane: number, topic: string) => HeldBack | null;
+  /** Null: nothing is held back. */
+  readonly ledgerHeldBackSinceMs: (lane: number) => number | null;
   /** Null: it has nothing to commit. */
   readonly uncommittedSinceMs: (lane: number) => number | null;
   readonly ledger: LedgerState;
@@ -196,7 +200,8 @@ export function processorState(inputs: StateInputs): ProcessorState {
   };
 }
 
-function laneStates({ heldBackOf, lagOf, lanes, nowMs, uncommittedSinceMs }: StateInputs): LaneState[] {
+function laneStates(from: StateInputs): LaneState[] {
+  const { heldBackOf, lagOf, lanes, ledgerHeldBackSinceMs, nowMs, uncommittedSinceMs } = from;
   return [...lanes.lanes].map(([lane, status]) => ({
     lane,
     stage: status.stage,
@@ -204,6 +209,7 @@ function laneStates({ heldBackOf, lagOf, lanes, nowMs, uncommittedSinceMs }: Sta
     openedAt: status.stage === 'open' ? instant(status.openedMs) : null,
     unfinished: status.entries.length,
     uncommittedSeconds: secondsSince(uncommittedSinceMs(lane), nowMs),
+    ledgerHeldBackSeconds: secondsSince(ledgerHeldBackSinceMs(lane), nowMs),
     inputs: status.inputs.map(({ topic, name, problem }) => {
       const lag = lagOf(lane, topic);
       const held = heldBackOf(lane, topic);

@@ -13,7 +13,7 @@ import type { TopicNames } from '../records/topics.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';
 import type { Activity } from './activity.ts';
 import { readiness, type Readiness } from './health.ts';
-import { heldBack, type HeldBack } from './held-back.ts';
+import { heldBack, isForgotten, type HeldBack } from './held-back.ts';
 import { inputLag, type InputLag, type KnownOffsets } from './lag.ts';
 import { ledgerState } from './ledger-state.ts';
 import { memberStates } from './members.ts';
@@ -53,6 +53,8 @@ export class StateReader {
   readonly #options: StateReaderOptions;
   readonly #ends: TopicEnds;
   readonly #memory = new Map<string, InputMemory>();
+  /** In the ledger, by lane. */
+  readonly #ledgerHeldBack = new Map<number, HeldBack>();
   /** Since when a lane has had something to commit; by lane. */
   readonly #uncommitted = new Map<number, number>();
 
@@ -92,6 +94,7 @@ export class StateReader {
     const nowMs = clock.nowMs();
     const inputs = this.#inputs(status, known, nowMs);
     const uncommitted = this.#uncommittedSince(status, inputs, nowMs);
+    const forgotten = this.#forgottenInLedger(known, nowMs);
     const ledgerShown = ledgerState(ledger, known.topics.get(topics.ledger)?.ends);
     return processorState({
       nowMs,
@@ -103,6 +106,7 @@ export class StateReader {
       api: api.snapshot(),
       lagOf: (lane, topic) => inputs.get(inputName(lane, topic))?.lag ?? NOTHING,
       heldBackOf: (lane, topic) => inputs.get(inputName(lane, topic))?.heldBack ?? null,
+      ledgerHeldBackSinceMs: (lane) => forgotten.get(lane)?.sinceMs ?? null,
       uncommittedSinceMs: (lane) => uncommitted.get(lane) ?? null,
       endsAgeMs: known.ageMs,
       callSlots,
@@ -122,15 +126,10 @@ export class StateReader {
         const name = inputName(lane, input.topic);
         const memory = this.#memory.get(name);
         const answer = known.topics.get(input.topic);
-        const ends = answer?.ends.get(lane);
-        const highWatermark = answer?.highWatermarks?.get(lane);
         const { position = null, waiting = null } = memory?.lag ?? {};
         this.#memory.set(name, {
           lag: inputLag(stage, input, offsetsOf(answer, lane), position, waiting, nowMs),
-          heldBack:
-            ends === undefined || highWatermark === undefined
-              ? null
-              : heldBack(ends, highWatermark, memory?.heldBack ?? null, nowMs - known.ageMs),
+          heldBack: heldBackIn(answer, lane, memory?.heldBack ?? null, nowMs - known.ageMs),
         });
         seen.add(name);
       }
@@ -138,6 +137,17 @@ export class StateReader {
     // What another process owns by now is stale when it comes back.
     for (const name of this.#memory.keys()) if (!seen.has(name)) this.#memory.delete(name);
     return this.#memory;
+  }
+
+  /** By lane, of whichever process: whoever takes it over cannot read it. */
+  #forgottenInLedger(known: KnownTopicEnds, nowMs: number): ReadonlyMap<number, HeldBack> {
+    const answer = known.topics.get(this.#options.topics.ledger);
+    for (const lane of answer?.ends.keys() ?? []) {
+      const held = heldBackIn(answer, lane, this.#ledgerHeldBack.get(lane) ?? null, nowMs - known.ageMs);
+      if (held === null) this.#ledgerHeldBack.delete(lane);
+      else this.#ledgerHeldBack.set(lane, held);
+    }
+    return new Map([...this.#ledgerHeldBack].filter(([, held]) => isForgotten(held, nowMs)));
   }
 
   #waitingElsewhere(status: LaneSetStatus, known: KnownTopicEnds): WaitingElsewhere[] | null {
@@ -174,6 +184,17 @@ export class StateReader {
 function recordsOf(answer: TopicAnswer | undefined): number | null {
   if (answer === undefined) return null;
   return [...answer.ends.values()].reduce((sum, { high, low }) => sum + Number(high - low), 0);
+}
+
+function heldBackIn(
+  answer: TopicAnswer | undefined,
+  lane: number,
+  earlier: HeldBack | null,
+  askedMs: number,
+): HeldBack | null {
+  const ends = answer?.ends.get(lane);
+  const highWatermark = answer?.highWatermarks?.get(lane);
+  return ends === undefined || highWatermark === undefined ? null : heldBack(ends, highWatermark, earlier, askedMs);
 }
 
 function offsetsOf(answer: TopicAnswer | undefined, lane: number): KnownOffsets {

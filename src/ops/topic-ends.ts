@@ -48,7 +48,7 @@ export interface AskedTopics {
   readonly published: readonly string[];
   /** The group reads them, too, and nobody else writes to them. */
   readonly internal: readonly string[];
-  /** Of these the end is wanted alone. */
+  /** Of these the ends are wanted alone, and how far they are written. */
   readonly others: readonly string[];
   /** Of these, too, and for people alone: what else is known does not hang on them. */
   readonly forPeople: readonly string[];
@@ -102,27 +102,37 @@ export class TopicEnds {
 
   async #askAll(): Promise<Pick<KnownTopicEnds, 'topics' | 'members'>> {
     const { forPeople, internal, others, published } = this.#topics;
-    const [members, ...topics] = await Promise.all([
+    const source = this.#source;
+    const highWatermarks = eachOf(
+      [...published, ...others],
+      async (topic) => (await source.highWatermarks?.(topic)) ?? null,
+    );
+    const [members, highs, committed, ends] = await Promise.all([
       // Of use to people alone: lag must not hang on it.
-      this.#source.groupMembers?.().catch(() => null) ?? null,
-      ...published.map((topic) => this.#askOf(topic, { isWrittenByOthers: true, isRead: true })),
-      ...internal.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: true })),
-      ...others.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: false })),
-      ...forPeople.map((topic) => this.#askOf(topic, { isWrittenByOthers: false, isRead: false }).catch(() => null)),
+      source.groupMembers?.().catch(() => null) ?? null,
+      highWatermarks,
+      eachOf([...published, ...internal], async (topic) => (await source.committedOffsets?.(topic)) ?? null),
+      // One after the other: what comes in between must not look as if readers could not have it.
+      highWatermarks.then(() =>
+        eachOf([...published, ...internal, ...others, ...forPeople], (topic) => {
+          const answer = source.topicEnds(topic);
+          return forPeople.includes(topic) ? answer.catch(() => null) : answer;
+        }),
+      ),
     ]);
-    return { members, topics: new Map(topics.filter((topic) => topic !== null)) };
+    const answers = [...ends].flatMap(([topic, known]): [string, TopicAnswer][] => {
+      if (known === null) return [];
+      const group = committed.get(topic) ?? null;
+      return [[topic, { ends: known, highWatermarks: highs.get(topic) ?? null, committed: group }]];
+    });
+    return { members, topics: new Map(answers) };
   }
+}
 
-  async #askOf(
-    topic: string,
-    { isRead, isWrittenByOthers }: { isRead: boolean; isWrittenByOthers: boolean },
-  ): Promise<[string, TopicAnswer]> {
-    // One after the other: what comes in between must not look as if readers could not have it.
-    const highWatermarks = isWrittenByOthers ? ((await this.#source.highWatermarks?.(topic)) ?? null) : null;
-    const [ends, committed] = await Promise.all([
-      this.#source.topicEnds(topic),
-      isRead ? (this.#source.committedOffsets?.(topic) ?? null) : null,
-    ]);
-    return [topic, { ends, highWatermarks, committed }];
-  }
+/** Asks of each in the same turn, so that one request may carry all. */
+async function eachOf<Answer>(
+  topics: readonly string[],
+  ask: (topic: string) => Promise<Answer>,
+): Promise<ReadonlyMap<string, Answer>> {
+  return new Map(await Promise.all(topics.map(async (topic) => [topic, await ask(topic)] as const)));
 }

@@ -1,5 +1,5 @@
 /** CloudEvents in Kafka's binary mode: the headers of what we publish, and ids that follow from what is published. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { RECORD_NAMESPACE } from './schemas.ts';
 
 export const AVRO_CONTENT_TYPE = 'application/avro';
@@ -8,6 +8,8 @@ export const EVENT_SOURCE = 'payment-processor';
 
 /** Namespace of our ids: the UUIDv5 (RFC 9562) of https://payment-processor/events in the URL namespace. Fixed for good. */
 export const EVENT_ID_NAMESPACE = 'f670ce4e-e124-5fd4-83d4-a4a8d8360ad5';
+
+const NAMESPACE_BYTES = Buffer.from(EVENT_ID_NAMESPACE.replaceAll('-', ''), 'hex');
 
 /** Name strings of the ids; see docs/events.md. */
 export const eventIdNames = {
@@ -21,10 +23,7 @@ export const eventIdNames = {
 
 /** UUIDv5 of a name in our namespace. */
 export function eventId(name: string): string {
-  const digest = createHash('sha1')
-    .update(Buffer.from(EVENT_ID_NAMESPACE.replaceAll('-', ''), 'hex'))
-    .update(name)
-    .digest();
+  const digest = hash('sha1', Buffer.concat([NAMESPACE_BYTES, Buffer.from(name)]), 'buffer');
   digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
   digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = digest.toString('hex', 0, 16);

@@ -208,22 +208,22 @@ export class LaneStore {
   /** @returns how many entries more are remembered */
   #put(record: LedgerRecord): number {
     const { key, value, state } = record;
-    const wasKnown = this.#remove(key);
+    const keyHash = hashOf(key);
+    const wasKnown = this.#remove(key, keyHash);
     if (value === null) return wasKnown && isEntry(key) ? -1 : 0;
     if (isEntry(key) && state !== 'DONE') {
       this.#tables.unfinished.putSync(Buffer.from(key), plainRow(key, value));
       // A copy: the bytes are a part of all that was fetched with them.
       this.#unfinished.set(key, Buffer.from(value));
     } else {
-      this.#insert(record, value);
+      this.#insert(record, value, keyHash);
     }
     return !wasKnown && isEntry(key) ? 1 : 0;
   }
 
-  #remove(ledgerKey: string): boolean {
+  #remove(ledgerKey: string, keyHash: Buffer): boolean {
     const { places, rows, unfinished } = this.#tables;
     if (this.#unfinished.delete(ledgerKey)) return unfinished.removeSync(Buffer.from(ledgerKey));
-    const keyHash = hashOf(ledgerKey);
     const place = places.get(keyHash);
     if (place === undefined) return false;
     this.#countUnknown(place, -1);
@@ -231,7 +231,7 @@ export class LaneStore {
     return places.removeSync(keyHash);
   }
 
-  #insert(record: LedgerRecord, value: Buffer): void {
+  #insert(record: LedgerRecord, value: Buffer, keyHash: Buffer): void {
     const { places, rows } = this.#tables;
     const { rowClass, timeMs, row } = this.#rowOf(record, value);
     const place = placeOf(rowClass, timeMs, record.offset);
@@ -239,7 +239,7 @@ export class LaneStore {
     if (append) this.#lastPlace = place;
     this.#countUnknown(place, 1);
     rows.putSync(place, row, { append });
-    places.putSync(hashOf(record.key), place);
+    places.putSync(keyHash, place);
   }
 
   #countUnknown(place: Buffer, change: 1 | -1): void {

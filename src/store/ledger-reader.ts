@@ -30,7 +30,6 @@ export interface LedgerReaderOptions {
   readonly topic: string;
   readonly laneCount: number;
   readonly sessionTimeoutMs: number;
-  readonly heartbeatIntervalMs: number;
   readonly index: Pick<LmdbLedgerIndex, 'applyBatch' | 'checkpoint'>;
   readonly log: KafkaLog;
   /** The lane is open in this process. */

@@ -196,6 +196,8 @@ describe('what is really written', () => {
     await journal.result('k-3');
     await stack().publishDecision('k-3', { decision: 'EXECUTED', expectedRevision: 1, operator: 'o', reason: 'r' });
     await vi.waitFor(() => expect(journal.deadLetters()).toHaveLength(2), 30_000);
+    // Told in a transaction after that of the result.
+    await vi.waitFor(() => expect(journal.quoteEvents()).not.toEqual([]), 30_000);
     const { ledger, observations, commands, ...others } = topics;
     expect([ledger, observations]).toHaveLength(2);
     const reader = await openTopicReader(stack().kafka, {

@@ -1,6 +1,7 @@
 /**
  * A broker that accepts connections and answers nothing: who asks is told so, and no connection is left. As shipped the client
- * takes itself for connected once its first question went unanswered, and keeps what it has opened.
+ * takes itself for connected once its first question went unanswered, and keeps what it has opened; and those who wait for the
+ * same connection wait one after the other, for an attempt of their own each.
  */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
@@ -10,7 +11,17 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectionsHeldTo } from '../support/held-connections.ts';
 import { copyWithout, loadMended, type Load } from './without-mend.ts';
 
+interface Connection {
+  connect(): Promise<unknown>;
+  disconnect(): Promise<unknown>;
+}
+interface Broker {
+  connect(): Promise<unknown>;
+}
+
 const REQUEST_TIMEOUT_MS = 40;
+/** Far longer than a test may take. */
+const CONNECTION_TIMEOUT_MS = 600_000;
 /** What kafkajs gives the other side to end a connection, and some. */
 const LET_GO_MS = 1_500;
 
@@ -76,4 +87,33 @@ test('a client that is disconnected while it connects opens nothing any more', a
   const opened = sockets.length;
   await delay(10 * REQUEST_TIMEOUT_MS);
   expect(sockets).toHaveLength(opened);
+});
+
+/** Towards the broker, over TLS: it never comes about. */
+function brokerOf(load: Load): { broker: Broker; connection: Connection } {
+  const logger = { namespace: () => logger, debug: () => undefined, error: () => undefined };
+  const Pool = load('src/network/connectionPool.js') as new (options: object) => { pool: Connection[] };
+  const BrokerClass = load('src/broker/index.js') as new (options: object) => Broker;
+  const connectionPool = new Pool({
+    ...{ host: '127.0.0.1', port: portOf(broker), ssl: {}, logger, connectionTimeout: CONNECTION_TIMEOUT_MS },
+    socketFactory: (load('src/network/socketFactory.js') as () => unknown)(),
+  });
+  return { broker: new BrokerClass({ connectionPool, logger }), connection: connectionPool.pool[0]! };
+}
+
+test('whoever connects is told when the connection is ended meanwhile', async () => {
+  const { connection } = brokerOf(loadMended);
+  const connecting = expect(connection.connect()).rejects.toThrow(/ended before it was open/);
+  await once(broker, 'connection');
+  await connection.disconnect();
+  await connecting;
+});
+
+test('those who wait for a broker share one attempt', async () => {
+  const { broker: waitedFor, connection } = brokerOf(loadMended);
+  const waiting = Array.from({ length: 5 }, () => waitedFor.connect());
+  await once(broker, 'connection');
+  await connection.disconnect();
+  expect((await Promise.allSettled(waiting)).map(({ status }) => status)).toEqual(Array(5).fill('rejected'));
+  expect(sockets).toHaveLength(1);
 });

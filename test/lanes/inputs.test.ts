@@ -1,12 +1,16 @@
 /** Where the inputs of a lane stand, and which of them a commit moved. */
-import { expect, test } from 'vitest';
-import { Inputs } from '../../src/lanes/inputs.ts';
+import type { KafkaMessage } from 'kafkajs';
+import { afterEach, expect, test, vi } from 'vitest';
+import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
+import { LaneTransaction } from '../../src/lanes/transaction.ts';
 import { topicNames } from '../../src/records/topics.ts';
 
 const silence = (): void => undefined;
 const topics = topicNames('test');
 const transfers = topics.commands['transfer-in'];
+
+afterEach(() => void vi.useRealTimers());
 
 test('a commit tells of the inputs that it moved, and of no others: those that stand still are not told again', () => {
   const member = { seek: silence, resume: silence };
@@ -18,4 +22,47 @@ test('a commit tells of the inputs that it moved, and of no others: those that s
   expect(inputs.moved(inputs.next(new Map([[transfers, 7n]])))).toEqual([[transfers, 7n]]);
   inputs.passFiltered(topics.observations, 0n, 4n);
   expect(inputs.moved(inputs.next(new Map()))).toEqual([[topics.observations, 5n]]);
+});
+
+test('observations wait for something else that their lane commits, and not for long', async () => {
+  vi.useFakeTimers();
+  let taken = 0;
+  let wakes = 0;
+  const member = { seek: silence, resume: silence };
+  const parts = { lane: 0, laneCount: 1, topics, commandTypes: [], member, clock: { monotonicMs: () => 0 } };
+  const inputs = new Inputs(parts as unknown as LaneParts, () => (wakes += 1));
+  inputs.open(new Map([[topics.observations, 0n]]), null);
+  const handlers = {
+    observations: { name: 'observation', handle: async () => ((taken += 1), null), setAside: async () => undefined },
+  } as unknown as InputHandlers;
+  const observe = async (offset: bigint): Promise<void> => {
+    const message = { key: Buffer.from('id'), value: Buffer.from('{}'), offset: String(offset), timestamp: '0' };
+    const batch = { fetchedOffset: offset, lastOffset: offset, highWatermark: offset + 1n };
+    inputs.offer({ topic: topics.observations, lane: 0, messages: [message as KafkaMessage], ...batch });
+    await vi.advanceTimersByTimeAsync(0);
+  };
+  const admitted = async (isWanted: boolean): Promise<number> => {
+    taken = 0;
+    const inputTopics = new Set<string>();
+    const transaction = new LaneTransaction({
+      lane: 0,
+      commit: 1,
+      ledgerTopic: topics.ledger,
+      inputTopics,
+      unitsMax: 9,
+    });
+    if (isWanted) transaction.want();
+    await inputs.admit(handlers, transaction);
+    return taken;
+  };
+
+  await observe(0n);
+  expect([await admitted(false), wakes]).toEqual([0, 0]);
+  expect(await admitted(true)).toBe(1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(wakes).toBe(0);
+
+  await observe(1n);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([wakes, await admitted(false)]).toEqual([1, 1]);
 });

@@ -102,6 +102,7 @@ describe('the page of a group', () => {
       'carried out: RETRY of the key with hash 0011223344556677 in lane 2, by <b>ada</b>',
     );
     const opened = await shown(url);
+    await opened.page.getByText('3 of 3 members heard').waitFor();
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
     expect(text).toContain('3 of 3 members heard, by aaaaaaaa');

@@ -63,6 +63,12 @@ export const LANE_ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsCommandsHeldBack'],
   },
   {
+    when: 'Kafka has forgotten a transaction of the ledger',
+    minutes: 10,
+    changes: [{ metric: 'heldBackSeconds', labels: { command: 'ledger' }, instance: 'a', course: growing(30) }],
+    fires: ['PaymentsCommandsHeldBack'],
+  },
+  {
     when: 'the copy of the ledger of one process falls behind',
     minutes: 20,
     changes: [{ metric: 'ledgerBehindRecords', instance: 'b', course: flat(50_000) }],

@@ -101,5 +101,5 @@ describe('the runbooks', () => {
           isKnown: true,
         });
     }
-  });
+  }, 180_000);
 });

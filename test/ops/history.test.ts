@@ -58,6 +58,18 @@ describe('the history', () => {
     expect(second).toMatchObject({ resultsAccepted: 0, calls: 0, callMedianSeconds: null, intervalSeconds: 5 });
   });
 
+  it('dates a sample when it is made, however long its figures took: another member has asked meanwhile', async () => {
+    const processor = new Remembering();
+    const startedMs = processor.nowMs;
+    processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 3n })] }));
+    processor.ends = async () => {
+      processor.nowMs = startedMs + 5_400;
+      return new Map([[0, { low: 0n, high: 10n }]]);
+    };
+    await processor.sampleAfterMs(5_000);
+    expect(Date.parse(processor.history.samples()[0]!.at)).toBe(startedMs + 5_400);
+  });
+
   it('tells percentiles that are at most a tenth too high', async () => {
     const processor = new Remembering();
     for (let durationMs = 1; durationMs <= 1_000; durationMs += 1) processor.activity.onCall(call(durationMs));

@@ -108,8 +108,8 @@ describe('messages behind a transaction of their publisher that stays open', () 
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 8n })] }));
     processor.ends = async () => new Map([[0, { low: 0n, high: stable }]]);
     processor.highWatermarks = async (topic) => {
-      expect([...Object.values(TOPICS.commands), TOPICS.operatorDecisions]).toContain(topic);
-      return new Map([[0, 11n]]);
+      expect([...Object.values(TOPICS.commands), TOPICS.operatorDecisions, TOPICS.ledger]).toContain(topic);
+      return new Map([[0, topic === TOPICS.ledger ? stable : 11n]]);
     };
     await reader.read();
     processor.nowMs += 40_000;
@@ -127,6 +127,31 @@ describe('messages behind a transaction of their publisher that stays open', () 
     expect(await metrics.text(await reader.read())).toContain(
       'payments_held_back_messages{lane="0",command="transfer-in"} 0\n',
     );
+  });
+});
+
+describe('a transaction in the ledger that nobody has ended', () => {
+  it('is told once it lasts longer than any of our own, until readers get past it', async () => {
+    const processor = new FakeProcessor();
+    const reader = new StateReader(processor.sources());
+    const metrics = createMetrics();
+    let stable = 631n;
+    processor.setLane(0, laneStatus({ stage: 'acquiring' }));
+    processor.ends = async () => new Map([[0, { low: 0n, high: stable }]]);
+    processor.highWatermarks = async (topic) => new Map([[0, topic === TOPICS.ledger ? 644n : stable]]);
+    const toldSeconds = async (afterMs: number): Promise<string | undefined> => {
+      processor.nowMs += afterMs;
+      const text = await metrics.text(await reader.read());
+      return /payments_held_back_seconds\{lane="0",command="ledger"\} (\d+)/.exec(text)?.[1];
+    };
+    expect(await toldSeconds(0)).toBe('0');
+    expect(await toldSeconds(25_000)).toBe('0');
+    expect(await toldSeconds(15_000)).toBe('40');
+    expect((await reader.read()).lanes[0]?.ledgerHeldBackSeconds).toBe(40);
+    stable = 640n;
+    expect(await toldSeconds(15_000)).toBe('0');
+    stable = 644n;
+    expect(await toldSeconds(60_000)).toBe('0');
   });
 });
 

@@ -58,8 +58,8 @@ test('commands that were published while no process ran are answered by the next
 
 test('SIGTERM lets the calls under way end, commits their answers and exits with 0; the others wait unsent', async () => {
   await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 600, at: 'after' });
-  const first = await stack().startProcessor();
-  const keys = await publishTransfers(stack(), 'drained', 8);
+  const first = await stack().startProcessor({ API_TIMEOUT_MS: '8000' });
+  const keys = await publishTransfers(stack(), 'drained', 30);
   await eventually(
     () => tallies(stack(), keys),
     (all) => all.some(({ calls }) => calls > 0),

@@ -5,7 +5,11 @@ import { startHostileService } from '../support/hostile-service.ts';
 import type { ResultEvent } from '../support/journal.ts';
 import { useStack } from '../support/test-stack.ts';
 
-const stack = useStack({ name: 'honest', sandbox: { settleMs: 0 }, settings: { API_TIMEOUT_MS: '1000' } });
+const stack = useStack({
+  name: 'honest',
+  sandbox: { settleMs: 0 },
+  settings: { API_TIMEOUT_MS: '2000', SETTLING_TIME_MS: '3000' },
+});
 
 beforeAll(async () => {
   await stack().startProcessor();
@@ -22,8 +26,8 @@ function expectLookedUp({ value }: ResultEvent): void {
 const lostAnswers: [string, Record<string, string | number | boolean>][] = [
   ['the connection is cut after the effect', { kind: 'drop-after' }],
   ['the answer is cut off', { kind: 'cut-body' }],
-  ['the answer comes too late', { kind: 'delay', at: 'after', delayMs: 1500 }],
-  ['the effect comes after we gave up', { kind: 'apply-late', delayMs: 1200, hold: true }],
+  ['the answer comes too late', { kind: 'delay', at: 'after', delayMs: 8_000 }],
+  ['the effect comes after we gave up', { kind: 'apply-late', delayMs: 2_300, hold: true }],
 ];
 
 test.each(lostAnswers)('an execution is settled by a look-up where %s', async (name, fault) => {

@@ -28,7 +28,7 @@ test('a process that is killed at work moves no money twice, and leaves no comma
 });
 
 test('copies of a command, however many and however fast, are one call', async () => {
-  await stack().startProcessor();
+  await stack().startProcessor({ API_TIMEOUT_MS: '15000' });
   await Promise.all(
     Array.from({ length: 40 }, () => stack().publisher.publish('transfer-in', 'copies', transferInOf('copies'))),
   );
@@ -49,7 +49,8 @@ test('copies of a command, however many and however fast, are one call', async (
 test('a second process that joins amid a backlog shares the lanes; each command is called and answered once', async () => {
   // Slow calls in few slots: most commands are fetched, and not yet admitted, when every position is rewound.
   await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 60 });
-  const few = { API_MAX_CONCURRENCY: '1' };
+  // A machine that stands still for a while must neither end a call nor count a member out.
+  const few = { API_MAX_CONCURRENCY: '1', API_TIMEOUT_MS: '15000', KAFKA_SESSION_TIMEOUT_MS: '10000' };
   const first = await stack().startProcessor(few);
   const keys = Array.from({ length: 90 }, (_, index) => `shared-${index}`);
   await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
@@ -109,10 +110,17 @@ test('of two groups on one prefix, which take lanes from each other, one alone c
     KAFKA_GROUP_ID: `${group}-other`,
     STATE_DIR: `${stateDir}/other`,
   });
+  // One that has lost a lane learns of it with its next commit: there has to be something to commit.
   await eventually(
-    async () => [first, second].filter((processor) => processor.log().some(isTakingFromAnother)).length,
+    async () => {
+      const key = `groups-${keys.length}`;
+      keys.push(key);
+      await stack().publisher.publish('transfer-in', key, transferInOf(key));
+      return [first, second].filter((processor) => processor.log().some(isTakingFromAnother)).length;
+    },
     (takers) => takers === 2,
     'lanes that each took from the other',
+    60_000,
   );
   await stack().journal.resultsOfAll(keys);
   const { operations } = await stack().service.effects();

@@ -6,7 +6,7 @@ import type { ResultEvent } from '../support/journal.ts';
 import { useStack } from '../support/test-stack.ts';
 
 // No key can be trusted: a lost answer of a transfer in is left to an operator.
-const stack = useStack({ name: 'one-result', settings: { API_IDEMPOTENT_OPERATIONS: '' } });
+const stack = useStack({ name: 'one-result', settings: { API_IDEMPOTENT_OPERATIONS: '', API_TIMEOUT_MS: '15000' } });
 
 beforeAll(async () => {
   await stack().startProcessor();

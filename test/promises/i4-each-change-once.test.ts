@@ -8,7 +8,7 @@ import { useStack } from '../support/test-stack.ts';
 const stack = useStack({
   name: 'change',
   sandbox: { quoteLifetimeMs: 600_000 },
-  settings: { POLL_INTERVAL_MS: '3600000' },
+  settings: { POLL_INTERVAL_MS: '3600000', API_TIMEOUT_MS: '5000' },
 });
 
 beforeAll(async () => {

@@ -10,9 +10,9 @@ const MINUTE_MS = 60_000;
 const INTERVAL_MS = 1_000;
 const SETTLE_MS = 6_000;
 /** Two intervals, as docs/settings.md says, and the calls themselves on a machine with other work. */
-const BOUND_MS = 2 * INTERVAL_MS + 2_000;
-/** By its creation each of them would be looked at after ten seconds and more. */
-const KNOWN_AGES_MS = [60 * MINUTE_MS, 10 * MINUTE_MS];
+const BOUND_MS = 2 * INTERVAL_MS + 8_000;
+/** By its creation each of them would be looked at after forty seconds and more. */
+const KNOWN_AGES_MS = [80 * MINUTE_MS, 40 * MINUTE_MS];
 /** From before POLL_START: nothing but the execution of its quote tells of it. */
 const UNKNOWN_AGE_MS = 120 * MINUTE_MS;
 const POLLED_FROM_MS = 90 * MINUTE_MS;

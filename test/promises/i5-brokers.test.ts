@@ -7,6 +7,7 @@ import { connectionsHeldTo } from '../support/held-connections.ts';
 import { KafkaGate } from '../support/kafka-gate.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
+import { eventually } from '../support/watch.ts';
 
 const stack = useStack({ name: 'brokers' });
 
@@ -32,13 +33,18 @@ async function answersAllLanes(name: string): Promise<void> {
 
 test.each(['away', 'still'] as const)('brokers that are %s for long: all lanes are served again', async (ending) => {
   gate = await KafkaGate.to(inject('kafkaBrokers')[0] ?? '');
+  const { port } = gate;
   const processor = await stack().startProcessor({ KAFKA_BROKERS: gate.address });
   await answersAllLanes(`before-${ending}`);
   if (ending === 'still') gate.stall();
   else await gate.vanish();
   await delay(OUTAGE_MS);
   expect((await processor.readiness()).ready).toBe(false);
-  expect(connectionsHeldTo(gate.port)).toBeLessThanOrEqual(CONNECTIONS_MAX);
+  await eventually(
+    async () => connectionsHeldTo(port),
+    (held) => held <= CONNECTIONS_MAX,
+    'few connections',
+  );
   await gate.open();
   await answersAllLanes(`after-${ending}`);
 });

@@ -106,7 +106,7 @@ test('a 429 is waited out; the command is answered by the first call that is let
     { kind: 'status', operation: 'list-transactions', httpStatus: 429, retryAfter: 1, count: 1 },
     { kind: 'status', operation: 'transfer-in', httpStatus: 429, retryAfter: 1, count: 2 },
   );
-  await stack().startProcessor();
+  await stack().startProcessor({ API_TIMEOUT_MS: '15000' });
   await stack().publisher.publish('transfer-in', 'told', transferInOf('told'));
   await expectAllAccepted(['told']);
   const { operations } = await stack().service.effects();

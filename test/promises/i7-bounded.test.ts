@@ -49,7 +49,7 @@ test('no more calls are under way than there are slots', async () => {
     await new Promise((resolve) => setTimeout(resolve, 60));
     return { httpStatus: 201, body: '{"id":"Transaction:slow","status":"PENDING"}' };
   });
-  await stack().startProcessor({ API_BASE_URL: service.baseUrl, API_MAX_CONCURRENCY: '3' });
+  await stack().startProcessor({ API_BASE_URL: service.baseUrl, API_MAX_CONCURRENCY: '3', API_TIMEOUT_MS: '20000' });
   const keys = Array.from({ length: 40 }, (_, index) => `slots-${index}`);
   await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
   await stack().journal.resultsOfAll(keys);
@@ -64,7 +64,6 @@ test('a body beyond the limit is not taken in; its command is not taken for a su
   );
   const processor = await stack().startProcessor({
     API_BASE_URL: service.baseUrl,
-    COMMAND_MAX_AGE: 'transfer-in=3s',
     API_IDEMPOTENT_OPERATIONS: '',
   });
   await stack().publisher.publish('transfer-in', 'huge', transferInOf('huge'));
@@ -84,7 +83,7 @@ test('quotes that have run out when they come are made anew a few times, and the
     const quote = { id: `Quote:${quotes}`, transactionId: `Transaction:${quotes}`, status: 'PENDING', expiresAt };
     return { httpStatus: 201, body: JSON.stringify(quote) };
   });
-  const processor = await stack().startProcessor({ API_BASE_URL: service.baseUrl });
+  const processor = await stack().startProcessor({ API_BASE_URL: service.baseUrl, API_TIMEOUT_MS: '15000' });
   const fields = { ...createQuoteOf('stale'), immediatelyExecute: true };
   await stack().publisher.publish('create-quote', 'stale', fields);
   const { value } = await stack().journal.result('stale');

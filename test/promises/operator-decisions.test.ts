@@ -15,7 +15,7 @@ import { eventually } from '../support/watch.ts';
 const stack = useStack({
   name: 'decisions',
   sandbox: { honourKeys: [] },
-  settings: { API_IDEMPOTENT_OPERATIONS: '' },
+  settings: { API_IDEMPOTENT_OPERATIONS: '', API_TIMEOUT_MS: '5000' },
 });
 let decisions: RecordPublisher;
 
@@ -160,12 +160,12 @@ test('RETRY of an UNKNOWN that nothing can settle makes no call; after NOT_EXECU
 
 test('RETRY of an UNKNOWN after its expires-at never tells the publisher that nothing was paid: it was', async () => {
   await stack().startProcessor({ IMMEDIATE_EXECUTION: 'native', SETTLING_TIME_MS: '500' });
-  const expiresAt = new Date(Date.now() + 4_000);
   const execution = { ...(await executionOf(stack(), 'paid')), transactionId: 'Transaction:of-nobody' };
   const immediate = { ...createQuoteOf('paid-native'), immediatelyExecute: true };
   const keys = ['paid', 'paid-native', 'paid-transfer'];
   for (const operation of ['execute-quote', 'create-quote', 'transfer-in'])
     await stack().service.addFaults({ kind: 'drop-after', operation, count: 1 });
+  const expiresAt = new Date(Date.now() + 15_000);
   await stack().publisher.publish('execute-quote', 'paid', execution, { expiresAt });
   await stack().publisher.publish('create-quote', 'paid-native', immediate, { expiresAt });
   await stack().publisher.publish('transfer-in', 'paid-transfer', transferInOf('paid-transfer'), { expiresAt });
@@ -315,7 +315,7 @@ test('a process that is killed during a retried call leaves it to be settled, an
     kind: 'delay',
     operation: 'transfer-in',
     key: 'killed-within',
-    delayMs: 1200,
+    delayMs: 60_000,
     at: 'after',
     count: 1,
   });

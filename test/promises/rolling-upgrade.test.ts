@@ -11,7 +11,7 @@ import { Stack } from '../support/stack.ts';
 import { eventually } from '../support/watch.ts';
 
 /** However old the fixture is: keys are remembered, and the service is trusted to remember them. */
-const LONG = { LEDGER_RETENTION: '36500d', API_IDEMPOTENCY_RETENTION: '36500d' };
+const LONG = { LEDGER_RETENTION: '36500d', API_IDEMPOTENCY_RETENTION: '36500d', API_TIMEOUT_MS: '15000' };
 const SETTLED_MS_MAX = 60_000;
 
 const test = base.extend<{ stack: Stack }>({

@@ -62,7 +62,6 @@ function readerInto(into: LedgerRecord[]): LedgerReader {
     topic,
     laneCount: 1,
     sessionTimeoutMs: 6_000,
-    heartbeatIntervalMs: 1_000,
     index: {
       applyBatch: (_lane, records) => void into.push(...records),
       checkpoint: () => ({ nextOffset: 0n, timestampMs: 0, appliedMs: 0 }),

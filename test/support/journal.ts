@@ -15,7 +15,7 @@ export type TransactionEvent = Envelope & { kind: 'transaction-status'; value: T
 export type QuoteEvent = Envelope & { kind: 'quote-status'; value: QuoteStatusChanged };
 
 /** Time for a call, its doubt and a lost session, several times over. */
-const AWAIT_MS = 40_000;
+const AWAIT_MS = 60_000;
 
 export class Journal {
   readonly #events: PaymentEvent[] = [];

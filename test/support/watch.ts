@@ -24,7 +24,13 @@ export class Watch {
         reject(error instanceof Error ? error : new Error(String(error)));
       }
     };
-    const timer = setTimeout(() => reject(new Error(`waited ${timeoutMs} ms for ${what()}`)), timeoutMs);
+    // After a standstill timers come before what has arrived meanwhile: that is taken in first.
+    const timer = setTimeout(() => {
+      setImmediate(() => {
+        look();
+        reject(new Error(`waited ${timeoutMs} ms for ${what()}`));
+      });
+    }, timeoutMs);
     const interval = setInterval(look, LOOK_MS);
     this.#looks.add(look);
     look();
@@ -41,7 +47,7 @@ export async function eventually<Value>(
   ask: () => Promise<Value>,
   isRight: (value: Value) => boolean,
   what: string,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<Value> {
   const untilMs = performance.now() + timeoutMs;
   for (;;) {

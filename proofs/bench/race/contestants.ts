@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { installed } from '../../../dev/engine/cache.ts';
 import { PARALLEL_CONSUMER_PIN } from '../../../dev/engine/pins.ts';
 import { findJava } from '../../../dev/engine/tools.ts';
+import { withAdmin } from '../../../src/producers/admin-session.ts';
 import { runProgram, runScript, type Script } from '../../../test/engine/processes.ts';
 import type { Stack } from '../../../test/support/stack.ts';
 
-export const CONTESTANTS = ['processor', 'each-batch', 'each-message', 'parallel-consumer'] as const;
+export const CONTESTANTS = ['processor', 'each-batch', 'each-message', 'ledger-alone', 'parallel-consumer'] as const;
 export type Contestant = (typeof CONTESTANTS)[number];
 
 export interface Running {
@@ -33,15 +34,18 @@ export async function start(
     return { pids: running.map(({ pid }) => pid), resultTopic: stack.topics.results, stop };
   }
   const resultTopic = `${stack.settings.TOPIC_PREFIX}.peer-results`;
-  const admin = stack.kafka.admin();
-  await admin.connect();
-  await admin.createTopics({ topics: [{ topic: resultTopic, numPartitions: lanes }] });
-  await admin.disconnect();
+  const [ledgerTopic, statusTopic] = [`${resultTopic}-ledger`, `${resultTopic}-status`];
+  const made = contestant === 'ledger-alone' ? [resultTopic, ledgerTopic, statusTopic] : [resultTopic];
+  await withAdmin(stack.kafka, (admin) =>
+    admin.createTopics({ topics: made.map((topic) => ({ topic, numPartitions: lanes })) }),
+  );
   const { pid, stop } = await startPeer(contestant, {
     KAFKA_BROKERS: stack.settings.KAFKA_BROKERS.join(','),
     GROUP_ID: `${stack.settings.TOPIC_PREFIX}-peer`,
     COMMAND_TOPIC: stack.topics.commands['transfer-in'],
     RESULT_TOPIC: resultTopic,
+    LEDGER_TOPIC: ledgerTopic,
+    STATUS_TOPIC: statusTopic,
     API_BASE_URL: apiBaseUrl,
     SLOTS: String(slots),
     PARTITIONS: String(lanes),
@@ -60,6 +64,7 @@ async function startPeer(
   peer: Exclude<Contestant, 'processor'>,
   environment: Readonly<Record<string, string>>,
 ): Promise<Started> {
+  if (peer === 'ledger-alone') return startScript('ledger-peer.ts', environment);
   if (peer !== 'parallel-consumer') return startScript('peer.ts', { PEER: peer, ...environment });
   const [java, jars] = [await findJava(), await installed(PARALLEL_CONSUMER_PIN, (text) => console.error(text))];
   const words = ['-cp', join(jars, '*'), join(import.meta.dirname, 'ParallelConsumerPeer.java')];

@@ -8,15 +8,12 @@
  * Settings: PEER, KAFKA_BROKERS, GROUP_ID, COMMAND_TOPIC, RESULT_TOPIC, API_BASE_URL, SLOTS, PARTITIONS.
  */
 import kafkajs, { type KafkaMessage } from 'kafkajs';
-import { Pool } from 'undici';
+import { Calls } from './peer-calls.ts';
 
 process.env['KAFKAJS_NO_PARTITIONER_WARNING'] = '1';
-const CALL_TIMEOUT_MS = 10_000;
 
 const environment = (name: string): string => process.env[name] ?? '';
-const slots = Number(environment('SLOTS'));
-const base = new URL(environment('API_BASE_URL'));
-const service = new Pool(base.origin, { connections: slots });
+const calls = new Calls(environment('API_BASE_URL'), Number(environment('SLOTS')));
 const kafka = new kafkajs.Kafka({
   clientId: 'peer',
   brokers: environment('KAFKA_BROKERS').split(','),
@@ -25,8 +22,6 @@ const kafka = new kafkajs.Kafka({
 const producer = kafka.producer({ idempotent: true });
 const consumer = kafka.consumer({ groupId: environment('GROUP_ID'), maxWaitTimeInMs: 100 });
 const topic = environment('RESULT_TOPIC');
-const waiting: (() => void)[] = [];
-let free = slots;
 
 await Promise.all([producer.connect(), consumer.connect()]);
 await consumer.subscribe({ topics: [environment('COMMAND_TOPIC')], fromBeginning: true });
@@ -50,25 +45,7 @@ process.on('SIGTERM', () => process.exit(0));
 console.log('ready');
 
 async function handled({ key, value }: KafkaMessage): Promise<{ key: Buffer | null; value: string }> {
-  await slot();
-  try {
-    const { body, statusCode } = await service.request({
-      path: `${base.pathname.replace(/\/$/, '')}/transfer-in`,
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': key?.toString() ?? '' },
-      body: value,
-      bodyTimeout: CALL_TIMEOUT_MS,
-      headersTimeout: CALL_TIMEOUT_MS,
-    });
-    const transaction = (await body.json()) as object;
-    return { key, value: JSON.stringify({ outcome: statusCode < 300 ? 'ACCEPTED' : 'REFUSED', transaction }) };
-  } finally {
-    free += 1;
-    waiting.shift()?.();
-  }
-}
-
-async function slot(): Promise<void> {
-  while (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
-  free -= 1;
+  const { statusCode, body } = await calls.transferIn(key?.toString() ?? '', value);
+  const transaction = JSON.parse(body) as object;
+  return { key, value: JSON.stringify({ outcome: statusCode < 300 ? 'ACCEPTED' : 'REFUSED', transaction }) };
 }

@@ -110,7 +110,9 @@ async function measured(contestant: Contestant): Promise<Run> {
       figures['bytes in Kafka each'] = (await writtenBytes(stack.kafka, await topicsOf(stack))) / commands;
       let published = commands;
       for (const rate of rates) {
+        const beforeMs = cpuMs(running.pids);
         const latencies = await latenciesAt(rate, stack, results, published);
+        figures[`CPU ms each at ${rate}/s`] = (cpuMs(running.pids) - beforeMs) / latencies.published;
         published += latencies.published;
         const latency = spreadOf(latencies.ms);
         figures[`p50 ms at ${rate}/s`] = latency.p50;

@@ -53,6 +53,7 @@ const lane = z.object({
   openedAt: instant.nullable().catch(null),
   unfinished: amount,
   uncommittedSeconds: amountOrNull.catch(null),
+  ledgerHeldBackSeconds: amountOrNull.catch(null),
   inputs: list(input),
 });
 

@@ -6,6 +6,7 @@ import { atWhom } from './service.js';
 import { count, counted, duration, inWords, UNFINISHED } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
+/** @typedef {GroupState['lanes'][number]} Lane */
 /** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {import('./next-steps.js').Step} Step */
 /** @typedef {Step & { text: string, isBad: boolean }} Finding `advice` with why, where that is known */
@@ -168,11 +169,32 @@ function heldBack({ lanes }) {
   const inputs = lanes
     .flatMap(({ inputs }) => inputs)
     .filter((input) => (input.heldBackSeconds ?? 0) >= HELD_BACK_SECONDS);
+  const ledger = lanes.filter(({ ledgerHeldBackSeconds }) => ledgerHeldBackSeconds !== null);
+  return [...heldBackInputs(inputs), ...heldBackLedger(ledger)];
+}
+
+/**
+ * @param {Lane['inputs']} inputs
+ * @returns {Finding[]}
+ */
+function heldBackInputs(inputs) {
   if (inputs.length === 0) return [];
   const messages = inputs.reduce((sum, input) => sum + input.heldBackMessages, 0);
   const oldest = Math.max(...inputs.map((input) => input.heldBackSeconds ?? 0));
   const commands = [...new Set(inputs.map(({ name }) => name))].join(', ');
   const text = `${counted(messages, 'message', 'messages')} of ${commands} cannot be read, for ${duration(oldest)} by now`;
+  return [finding(text, STEPS.heldBack)];
+}
+
+/**
+ * @param {Lane[]} lanes
+ * @returns {Finding[]}
+ */
+function heldBackLedger(lanes) {
+  if (lanes.length === 0) return [];
+  const oldest = Math.max(...lanes.map((lane) => lane.ledgerHeldBackSeconds ?? 0));
+  const numbers = lanes.map(({ lane }) => lane).join(', ');
+  const text = `The ledger of ${counted(lanes.length, 'lane', 'lanes')} cannot be read on, for ${duration(oldest)} by now: ${numbers}`;
   return [finding(text, STEPS.heldBack)];
 }
 

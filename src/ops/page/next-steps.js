@@ -147,7 +147,7 @@ export const STEPS = {
     DOCTOR,
   ),
   heldBack: step(
-    'A publisher has left a transaction open, and Kafka gives readers nothing behind it: find the publisher.',
+    'A transaction was left open, and Kafka gives readers nothing behind it: find out whose it is, and have it ended.',
     'PaymentsCommandsHeldBack',
     LAG,
   ),
