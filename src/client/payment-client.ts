@@ -37,8 +37,9 @@ export interface CreateAndExecuteOptions extends RequestOptions {
 
 /** For reading the result that stands, after a CONFLICT: a lane of results can be long. */
 const STANDING_TIMEOUT_MS = 30_000;
-/** Before a command is published again; the publisher has retries of its own. */
+/** Before a command is published again, then twice as long each time; the publisher has retries of its own. */
 const PUBLISH_PAUSE_MS = 250;
+const PUBLISH_PAUSE_MS_MAX = 4_000;
 
 export class PaymentClient {
   readonly #settings: PublisherSettings;
@@ -73,7 +74,7 @@ export class PaymentClient {
    * Publishes a command and awaits what becomes of it. Made again with the same key and fields, it does nothing twice, as
    * long as the key is remembered (LEDGER_RETENTION of the processor, 7 days after the result).
    * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
-   * @throws InvalidCommandError, RegistryError or PublishError: nothing was sent; an Error when results cannot be awaited
+   * @throws InvalidCommandError, RegistryError or PublishError: this call sent nothing; an Error when results cannot be awaited
    *   any more, before anything is sent
    */
   async request<Type extends CommandType>(
@@ -133,7 +134,10 @@ export class PaymentClient {
     await Promise.all([this.#results.close(), this.#publisher.close()]);
   }
 
-  /** Until the command is certainly written, or the time is up; a copy does no harm. */
+  /**
+   * Until the command is certainly written, or the time is up; a copy does no harm.
+   * @throws what ended a try, as long as no try may have written the command: a later refusal takes none of them back
+   */
   async #publish(
     type: CommandType,
     key: string,
@@ -141,13 +145,17 @@ export class PaymentClient {
     options: PublishOptions,
     deadlineMs: number,
   ): Promise<void> {
+    let mayBeWritten = false;
+    let pauseMs = PUBLISH_PAUSE_MS;
     while (performance.now() < deadlineMs) {
       try {
         await this.#publisher.publishUntyped(type, key, fields, options);
         return;
       } catch (error) {
-        if (!(error instanceof PublishError && error.mayBeWritten)) throw error;
-        await delay(PUBLISH_PAUSE_MS);
+        mayBeWritten ||= error instanceof PublishError && error.mayBeWritten;
+        if (!mayBeWritten) throw error;
+        await delay(pauseMs);
+        pauseMs = Math.min(2 * pauseMs, PUBLISH_PAUSE_MS_MAX);
       }
     }
   }

@@ -20,7 +20,7 @@ interface ProducedPartition {
   messages: { value: string }[];
 }
 
-interface ProduceRequest {
+export interface ProduceRequest {
   producerId: string | number;
   topicData: { topic: string; partitions: ProducedPartition[] }[];
 }

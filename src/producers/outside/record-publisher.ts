@@ -1,18 +1,23 @@
 /**
  * Publishes records one partition at a time, in the order in which they were given.
  *
- * Stages: records wait in a queue -> those at its head for the same partition are taken together -> one send -> each
- * caller learns the offset. One send is under way at a time: an idempotent kafkajs producer loses and duplicates when
- * sends overlap, and a send to several partitions can succeed though one of them was never written.
+ * Stages: records wait in a queue -> those at its head for the same partition are taken together -> one send, tried a
+ * limited number of times -> each caller learns the offset. One send is under way at a time: an idempotent kafkajs producer
+ * loses and duplicates when sends overlap, and a send to several partitions can succeed though one of them was never written.
  *
- * The producer belongs to this object. After any error it is thrown away, because its sequence numbers no longer tell
- * what the broker holds; the next send makes another. A failed record may or may not have been written.
+ * The retries are ours: kafkajs shows the last error of its own alone, and a refusal says nothing of the tries before it.
+ *
+ * The producer belongs to this object. Once a send has failed it is thrown away, because its sequence numbers no longer
+ * tell what the broker holds; the next send makes another. A failed record may or may not have been written.
  */
-import type { Kafka, Producer } from 'kafkajs';
+import { setTimeout as delay } from 'node:timers/promises';
+import kafkajs, { type Kafka, type Producer } from 'kafkajs';
 import { laneOf } from '../../records/keys.ts';
 import { withAdmin } from '../admin-session.ts';
 import { disconnectWithin } from '../disconnecting.ts';
 import type { LANE_RETRY } from '../kafka-client.ts';
+
+const { KafkaJSNumberOfRetriesExceeded } = kafkajs;
 
 export interface KeyedRecord {
   topic: string;
@@ -29,7 +34,7 @@ export interface PublishedAt {
 
 /** The record cannot be published as things are; the message says what to do. */
 export class PublishError extends Error {
-  /** Whether the record may have been written all the same. */
+  /** Whether one of the publication's tries may have written the record. */
   readonly mayBeWritten: boolean;
   constructor(message: string, options: { mayBeWritten: boolean; cause?: unknown }) {
     super(message, { cause: options.cause });
@@ -50,6 +55,8 @@ const QUEUE_RECORDS_MAX = 10_000;
 /** One send stays well below the 1 MiB that a command topic takes as one batch. */
 const SEND_BYTES_MAX = 512 * 1024;
 const SEND_RECORDS_MAX = 500;
+/** kafkajs refuses 0 for an idempotent producer, and no count of retries is below this: each send is one try. */
+const ONE_TRY = Number.NaN;
 /** Longest wait for a producer to disconnect; after that its sockets are left to their own time-outs. */
 const DISCONNECT_TIMEOUT_MS = 5_000;
 
@@ -149,30 +156,40 @@ export class RecordPublisher {
   }
 
   async #send(batch: Waiting[]): Promise<void> {
+    let mayBeWritten = false;
+    for (let retries = 0; ; retries += 1) {
+      try {
+        const { partition, offset } = await this.#write(batch);
+        batch.forEach((waiting, index) => waiting.resolve({ partition, offset: offset + BigInt(index) }));
+        return;
+      } catch (error) {
+        mayBeWritten ||= !isRefusal(error);
+        if (retries < this.#retry.retries && isWorthRetrying(error)) {
+          await delay(pauseMs(retries, this.#retry));
+          continue;
+        }
+        await this.#dropProducer();
+        for (const waiting of batch) waiting.reject(publishError(error, waiting.record.topic, mayBeWritten));
+        return;
+      }
+    }
+  }
+
+  /** One try. @returns where the first record lies */
+  async #write(batch: readonly Waiting[]): Promise<PublishedAt> {
     const [first] = batch;
-    if (first === undefined) return;
+    if (first === undefined) throw new Error('a batch has no records');
     const { partition } = first;
     const { topic } = first.record;
-    try {
-      const producer = await this.#openProducer();
-      const written = await producer.send({
-        topic,
-        acks: -1,
-        messages: batch.map(({ record }) => ({
-          key: record.key,
-          value: record.value,
-          headers: record.headers,
-          partition,
-        })),
-      });
-      const base = written.find((entry) => entry.partition === partition)?.baseOffset;
-      if (base === undefined) throw new Error(`the brokers did not confirm partition ${partition} of ${topic}`);
-      batch.forEach((waiting, index) => waiting.resolve({ partition, offset: BigInt(base) + BigInt(index) }));
-    } catch (error) {
-      await this.#dropProducer();
-      const failure = publishErrorOf(error, topic);
-      for (const waiting of batch) waiting.reject(failure);
-    }
+    const producer = await this.#openProducer();
+    const written = await producer.send({
+      topic,
+      acks: -1,
+      messages: batch.map(({ record: { key, value, headers } }) => ({ key, value, headers, partition })),
+    });
+    const base = written.find((entry) => entry.partition === partition)?.baseOffset;
+    if (base === undefined) throw new Error(`the brokers did not confirm partition ${partition} of ${topic}`);
+    return { partition, offset: BigInt(base) };
   }
 
   async #openProducer(): Promise<Producer> {
@@ -181,7 +198,7 @@ export class RecordPublisher {
       idempotent: true,
       maxInFlightRequests: 1,
       allowAutoTopicCreation: false,
-      retry: this.#retry,
+      retry: { ...this.#retry, retries: ONE_TRY },
     });
     this.#producer = producer;
     await producer.connect();
@@ -201,7 +218,7 @@ function bytesOf(record: KeyedRecord): number {
 }
 
 /** Errors by which a broker tells that it did not take the records. */
-const REFUSED_TYPES = new Set([
+const REFUSED_TYPES: ReadonlySet<unknown> = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
   'TOPIC_AUTHORIZATION_FAILED',
@@ -209,17 +226,29 @@ const REFUSED_TYPES = new Set([
   'INVALID_RECORD',
 ]);
 
-function publishErrorOf(error: unknown, topic: string): PublishError {
+/**
+ * The try wrote nothing. kafkajs throws such an error as it is where the request, or what comes before it, was refused; what
+ * fails after the request is wrapped in an error without a type.
+ */
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && 'type' in error && REFUSED_TYPES.has(error.type);
+}
+
+/** kafkajs would have tried again. Where its own retries of a connection are used up, the count is not 0. */
+function isWorthRetrying(error: unknown): boolean {
+  return error instanceof KafkaJSNumberOfRetriesExceeded && error.retryCount === 0;
+}
+
+function pauseMs(retries: number, { initialRetryTime, maxRetryTime, multiplier }: typeof LANE_RETRY): number {
+  return Math.min(initialRetryTime * multiplier ** retries, maxRetryTime);
+}
+
+function publishError(error: unknown, topic: string, mayBeWritten: boolean): PublishError {
   const message = error instanceof Error ? error.message : String(error);
-  const type = typeof error === 'object' && error !== null && 'type' in error ? String(error.type) : '';
-  if (REFUSED_TYPES.has(type)) {
-    return new PublishError(`the brokers refused the record for ${topic}: ${message}`, {
-      mayBeWritten: false,
-      cause: error,
-    });
-  }
   return new PublishError(
-    `it is not known whether the record for ${topic} was written (${message}): publish it again with the same key, which is safe`,
-    { mayBeWritten: true, cause: error },
+    mayBeWritten
+      ? `it is not known whether the record for ${topic} was written (${message}): publish it again with the same key, which is safe`
+      : `the brokers refused the record for ${topic}: ${message}`,
+    { mayBeWritten, cause: error },
   );
 }
