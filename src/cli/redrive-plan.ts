@@ -90,7 +90,7 @@ function readyOf(
   const entry = entries.get(target.key) ?? null;
   const isNewKey = target.key !== ownKey;
   const notes = foresight(letter, target, entry, isNewKey, Date.now());
-  if (isBulk && !target.isDecision) {
+  if (isBulk && target.commandType !== null) {
     refuseWhatMayPayTwice(ownKey, entries);
     refuseRedrivenKey(ownKey, redrives);
     const other = taken.get(target.key);

@@ -5,6 +5,7 @@
  * each result comes, or its time is up -> publisher and subscription are closed. Letters that are marked and could not be
  * published are told as such, and no further ones are marked.
  */
+import { randomUUID } from 'node:crypto';
 import { ResultAwaiter, ResultTimeoutError, type AwaitedResult } from '../client/result-awaiter.ts';
 import type { ClientSettings } from '../client/settings.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
@@ -12,7 +13,7 @@ import { CLI_RETRY, cliKafka } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { claimRedrives, letterName, noteText, type RedriveNote } from './redrive-notes.ts';
 import type { ReadyRedrive } from './redrive-plan.ts';
-import { Republisher } from './redrive.ts';
+import { Republisher, withHeaders } from './redrive.ts';
 
 export type AwaitedOutcome =
   | { readonly kind: 'result'; readonly result: AwaitedResult }
@@ -102,14 +103,17 @@ async function publishOne(
   { letter, target }: ReadyRedrive,
   timeoutMs: number,
 ): Promise<{ isBroken: boolean; outcome: Promise<RedriveOutcome> }> {
-  const commandId = letter.headers['ce_id']?.[0]?.toString();
+  const ownId = letter.headers['ce_id']?.[0]?.toString();
+  // By its id the result is known as that of this message.
+  const commandId = ownId ?? randomUUID();
+  const named = ownId === undefined ? withHeaders(letter, new Map([['ce_id', commandId]])) : letter;
   // A decision's answer is a revision or a dead letter, which its own key's story tells.
   const awaited =
-    results === null || target.isDecision
+    results === null || target.commandType === null
       ? null
-      : results.expect(target.key, { timeoutMs, ...(commandId === undefined ? {} : { commandId }) });
+      : results.expect(target.key, { commandId, type: target.commandType, timeoutMs });
   try {
-    const at = await publisher.publish(letter, target);
+    const at = await publisher.publish(named, target);
     return { isBroken: false, outcome: outcomeOf(at, awaited) };
   } catch (error) {
     if (!(error instanceof CliFailure)) throw error;

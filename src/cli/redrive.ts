@@ -5,6 +5,7 @@
 import type { RawRecord } from '../consumers/outside/record-at.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { withAdmin } from '../producers/admin-session.ts';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { keyProblem, laneOf, readKey } from '../records/keys.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { cliKafka } from './context.ts';
@@ -19,7 +20,8 @@ const ANSWERED_REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'TOO_LARGE'];
 export interface RedriveTarget {
   topic: string;
   key: string;
-  isDecision: boolean;
+  /** Null: it is an operator's decision. */
+  commandType: CommandType | null;
 }
 
 /**
@@ -28,8 +30,8 @@ export interface RedriveTarget {
  */
 export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null): RedriveTarget {
   const { source } = summaryOfRaw(letter);
-  const isDecision = source.topic === topics.operatorDecisions;
-  if (source.topic === null || !(isDecision || Object.values(topics.commands).includes(source.topic))) {
+  const commandType = COMMAND_TYPES.find((type) => topics.commands[type] === source.topic) ?? null;
+  if (source.topic === null || (commandType === null && source.topic !== topics.operatorDecisions)) {
     throw new CliFailure(
       'refused',
       `the dead letter says that it came from ${source.topic ?? 'nowhere'}, which is no topic of commands or decisions under this TOPIC_PREFIX; nothing was sent`,
@@ -40,12 +42,13 @@ export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string |
   if (newKey !== null) {
     const problem = keyProblem(newKey);
     if (problem !== null) throw new CliFailure('usage', `--key: ${problem}; nothing was sent`);
-    if (isDecision) throw new CliFailure('usage', 'a decision is about its own key: decide anew with `resolve`');
-    return { topic: source.topic, key: newKey, isDecision };
+    if (commandType === null)
+      throw new CliFailure('usage', 'a decision is about its own key: decide anew with `resolve`');
+    return { topic: source.topic, key: newKey, commandType };
   }
   const read = readKey(letter.key);
   if (!read.ok) throw new CliFailure('usage', `${read.problem}: give it one with --key; nothing was sent`);
-  return { topic: source.topic, key: read.key, isDecision };
+  return { topic: source.topic, key: read.key, commandType };
 }
 
 /**
@@ -61,7 +64,7 @@ export function foresight(
   nowMs: number,
 ): string[] {
   const { reason } = summaryOfRaw(letter);
-  if (target.isDecision) {
+  if (target.commandType === null) {
     return ['it is judged again: the revision that it names must still be the present one, else it is refused again'];
   }
   const notes: string[] = ['it counts as a new message: its age begins now'];

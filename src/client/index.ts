@@ -20,6 +20,7 @@ export type { CommandError, CommandResult, Envelope, PaymentEvent, Stream } from
 export { HandlingTimeoutError, type HandlerOptions, type HandlerRetry } from './handling.ts';
 export { PaymentClient, type CreateAndExecuteOptions, type RequestOptions } from './payment-client.ts';
 export {
+  fingerprintOf,
   InvalidCommandError,
   PaymentCommandPublisher,
   type PublishedCommand,

@@ -12,13 +12,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PublishError } from '../producers/outside/record-publisher.ts';
 import { eventId } from '../records/cloud-events.ts';
-import { canonicalJson, commandFingerprint } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
 import { messageOf } from '../records/registry-http.ts';
 import type { Quote } from '../records/types.ts';
 import { isOfKey, readResult, type Answer, type CreateAndExecuteAnswer, type StandingResult } from './answers.ts';
 import type { CommandInput } from './command-input.ts';
-import { checkCommand, PaymentCommandPublisher, type PublishOptions } from './publisher.ts';
+import { checkCommand, fingerprintOf, PaymentCommandPublisher, type PublishOptions } from './publisher.ts';
 import { ResultAwaiter, ResultTimeoutError, type AwaitedResult } from './result-awaiter.ts';
 import type { PublisherSettings } from './settings.ts';
 import type { ConnectionOptions } from './subscription.ts';
@@ -83,11 +82,13 @@ export class PaymentClient {
     fields: CommandInput<Type>,
     options: RequestOptions,
   ): Promise<Answer> {
-    const commandId = commandIdOf(type, key, checkCommand(type, key, fields));
+    const fingerprint = fingerprintOf(type, key, fields);
+    // Copies of one command have one id, wherever they are published from.
+    const commandId = eventId(`command\n${type}\n${key}\n${fingerprint}`);
     const refusal = this.#results.refusal();
     if (refusal !== null) throw refusal;
     const deadlineMs = performance.now() + options.timeoutMs;
-    const awaited = this.#results.expect(key, { commandId, timeoutMs: options.timeoutMs }).then(
+    const awaited = this.#results.expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs }).then(
       (result) => ({ kind: 'came' as const, result }),
       (error: unknown) => ({ kind: 'did-not-come' as const, error }),
     );
@@ -177,9 +178,4 @@ function unanswered(key: string, commandId: string, error: unknown, timeoutMs: n
     commandId,
     problem: `${reason}: nothing is known; to ask again, make the same request`,
   };
-}
-
-/** Copies of one command have one id, wherever they are published from. */
-function commandIdOf(type: CommandType, key: string, fields: object): string {
-  return eventId(`command\n${type}\n${key}\n${commandFingerprint(type, canonicalJson(fields))}`);
 }

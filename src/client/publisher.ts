@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { PATIENT_RETRY } from '../producers/kafka-client.ts';
 import { RecordPublisher } from '../producers/outside/record-publisher.ts';
 import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
-import { readCommandFields, type FieldProblem } from '../records/command-fields.ts';
+import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
 import { COMMAND_RECORDS, COMMAND_VALUE_BYTES_MAX, type CommandType } from '../records/commands.ts';
 import { keyProblem } from '../records/keys.ts';
 import { stringifyLossless } from '../records/lossless-json.ts';
@@ -151,6 +151,14 @@ export function checkCommand(type: CommandType, key: string, fields: unknown): o
   ];
   if (problems.length > 0 || !read.ok) throw new InvalidCommandError(type, problems);
   return read.value;
+}
+
+/**
+ * Equal for equal commands: of one type, with the same fields. Results carry it as `command-fingerprint`.
+ * @throws InvalidCommandError
+ */
+export function fingerprintOf(type: CommandType, key: string, fields: unknown): string {
+  return commandFingerprint(type, canonicalJson(checkCommand(type, key, fields)));
 }
 
 function headersOf(

@@ -2,24 +2,21 @@
  * Awaits the results of commands. Opened before the command is published, so that no result can come in between:
  *
  *   const results = await ResultAwaiter.open(settings);
- *   const awaited = results.expect(key, { commandId, timeoutMs });
+ *   const awaited = results.expect(key, { commandId, type: 'transfer-in', fingerprint, timeoutMs });
  *   await publisher.publish('transfer-in', key, fields, { commandId });
  *   const result = await awaited;
  *
  * It owns one subscription, shared by all that is awaited, until it is closed.
  */
+import { isAddressedTo, isAnswerTo, type Asked } from './answer-match.ts';
 import type { CommandResult, Envelope } from './events.ts';
 import type { PublisherSettings } from './settings.ts';
 import { subscribe, type ConnectionOptions, type Subscription } from './subscription.ts';
 
 export type AwaitedResult = Envelope & { kind: 'result'; value: CommandResult };
 
-export interface ExpectOptions {
-  /**
-   * The `ce_id` of the message whose answer is awaited. Without it any result of the key will do, except a CONFLICT,
-   * which is about another message.
-   */
-  commandId?: string;
+/** Without id and fingerprint any result of the key will do, whoever asked, except a CONFLICT, which is about one message. */
+export interface ExpectOptions extends Asked {
   timeoutMs: number;
 }
 
@@ -38,7 +35,7 @@ export class ResultTimeoutError extends Error {
 
 interface Expectation {
   key: string;
-  commandId: string | undefined;
+  asked: Asked;
   resolve: (result: AwaitedResult) => void;
   reject: (error: Error) => void;
 }
@@ -80,16 +77,16 @@ export class ResultAwaiter {
   }
 
   /**
-   * @returns the first terminal result of the key from now on
+   * @returns the first terminal result from now on that answers what was asked
    * @throws ResultTimeoutError; an Error when the subscription ends first, or the answer cannot be read
    */
-  expect(key: string, options: ExpectOptions): Promise<AwaitedResult> {
+  expect(key: string, { timeoutMs, ...asked }: ExpectOptions): Promise<AwaitedResult> {
     const refusal = this.refusal();
     if (refusal !== null) return Promise.reject(refusal);
     const { promise, resolve, reject } = Promise.withResolvers<AwaitedResult>();
-    const expectation: Expectation = { key, commandId: options.commandId, resolve, reject };
+    const expectation: Expectation = { key, asked, resolve, reject };
     this.#add(expectation);
-    const timer = setTimeout(() => reject(new ResultTimeoutError(key, options.timeoutMs)), options.timeoutMs);
+    const timer = setTimeout(() => reject(new ResultTimeoutError(key, timeoutMs)), timeoutMs);
     const awaited = promise.finally(() => {
       clearTimeout(timer);
       this.#remove(expectation);
@@ -107,14 +104,14 @@ export class ResultAwaiter {
 
   #take(result: AwaitedResult): void {
     for (const expectation of this.#expectations.get(result.value.commandKey) ?? []) {
-      if (answers(result, expectation.commandId)) expectation.resolve(result);
+      if (isAnswerTo(result, expectation.asked)) expectation.resolve(result);
     }
   }
 
   /** It is known to be the answer by its header alone. */
   #refuse({ key, headers, problem }: Envelope & { problem: string }): void {
     for (const expectation of this.#expectations.get(key) ?? []) {
-      if (expectation.commandId === undefined || expectation.commandId !== headers['in-reply-to']) continue;
+      if (!isAddressedTo(headers, expectation.asked)) continue;
       expectation.reject(new Error(`the result of ${key} came, and cannot be read (${problem})`));
     }
   }
@@ -138,11 +135,4 @@ export class ResultAwaiter {
     this.#count -= 1;
     if (expectations.size === 0) this.#expectations.delete(expectation.key);
   }
-}
-
-/** Whether a result of the awaited key answers the message of that id. */
-function answers(result: AwaitedResult, commandId: string | undefined): boolean {
-  const inReplyTo = result.headers['in-reply-to'] ?? result.value.commandId;
-  if (commandId !== undefined && inReplyTo !== null) return inReplyTo === commandId;
-  return result.value.outcome !== 'CONFLICT';
 }

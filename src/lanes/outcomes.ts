@@ -56,7 +56,9 @@ export class Outcomes {
       const event = await resultEvent(writer, result, entry.carried);
       const done = doneEntry(entry, result.outcome as Outcome, Number(result.completedAt), event);
       this.put(transaction, done);
-      transaction.add(resultRecord(writer, lane, entry.key, event), ...this.#replays(entry.copies, done));
+      const fingerprint = entry.fieldsJson === null ? null : entry.fingerprint;
+      const record = resultRecord(writer, lane, { key: entry.key, fingerprint }, event);
+      transaction.add(record, ...this.#replays(entry.copies, done));
       this.#reportResult(transaction, entry, result);
     } else {
       this.put(transaction, decision.entry);
@@ -84,7 +86,8 @@ export class Outcomes {
   async conflict(transaction: LaneTransaction, arrival: Arrival, result: CommandResult): Promise<void> {
     const { lane, writer } = this.#parts;
     const event = await conflictEvent(writer, arrival.place, result, arrival.carried);
-    transaction.add(resultRecord(writer, lane, arrival.key, event));
+    const fingerprint = arrival.content.kind === 'unreadable' ? null : arrival.fingerprint;
+    transaction.add(resultRecord(writer, lane, { key: arrival.key, fingerprint }, event));
     this.#reportResult(transaction, arrival, result);
   }
 

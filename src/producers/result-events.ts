@@ -1,6 +1,6 @@
 /** Results as records of the results topic: a command's result, its replay for a copy, a conflict. */
 import type { Carried, Copy, Entry, Origin, StoredEvent } from '../ledger/entry.ts';
-import { eventHeaders, eventId, eventIdNames } from '../records/cloud-events.ts';
+import { eventHeaders, eventId, eventIdNames, FINGERPRINT_HEADER, REPLY_HEADER } from '../records/cloud-events.ts';
 import type { RecordRegistry } from '../records/registry.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { CommandResult } from '../records/types.ts';
@@ -49,24 +49,33 @@ async function encoded(
   return { value: await writer.registry.encode(writer.topics.results, result), headers };
 }
 
-export function resultRecord(writer: ResultWriter, lane: number, key: string, event: StoredEvent): OutgoingRecord {
-  return { topic: writer.topics.results, partition: lane, key, value: event.value, headers: { ...event.headers } };
-}
-
-/** The same event again, for a copy of the command: same id, marked as replayed, in reply to the copy. */
-export function replayRecord(writer: ResultWriter, lane: number, entry: Entry, copy: Copy): OutgoingRecord | null {
-  if (entry.phase.state !== 'DONE') return null;
-  const { headers, value } = entry.phase.result;
+/** @param fingerprint of the command's fields; null where they could not be read */
+export function resultRecord(
+  writer: ResultWriter,
+  lane: number,
+  { key, fingerprint }: { readonly key: string; readonly fingerprint: string | null },
+  event: StoredEvent,
+): OutgoingRecord {
+  const asked = fingerprint === null ? {} : { [FINGERPRINT_HEADER]: fingerprint };
   return {
     topic: writer.topics.results,
     partition: lane,
-    key: entry.key,
-    value,
-    headers: { ...withoutReply(headers), replayed: 'true', ...replyTo(copy.commandId) },
+    key,
+    value: event.value,
+    headers: { ...event.headers, ...asked },
   };
 }
 
-const REPLY_HEADER = 'in-reply-to';
+/**
+ * The same event again, for a copy of the command: same id, marked as replayed, in reply to the copy. What has a copy could be
+ * read.
+ */
+export function replayRecord(writer: ResultWriter, lane: number, entry: Entry, copy: Copy): OutgoingRecord | null {
+  if (entry.phase.state !== 'DONE') return null;
+  const { headers, value } = entry.phase.result;
+  const replay = { value, headers: { ...withoutReply(headers), replayed: 'true', ...replyTo(copy.commandId) } };
+  return resultRecord(writer, lane, entry, replay);
+}
 
 /** Names the message that is answered, where it has an id. */
 function replyTo(commandId: string | null): Record<string, string> {

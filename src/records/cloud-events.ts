@@ -6,6 +6,11 @@ export const AVRO_CONTENT_TYPE = 'application/avro';
 export const JSON_CONTENT_TYPE = 'application/json';
 export const EVENT_SOURCE = 'payment-processor';
 
+/** On results: `ce_id` of the message that is answered. */
+export const REPLY_HEADER = 'in-reply-to';
+/** On results: the fingerprint of the command that is answered. */
+export const FINGERPRINT_HEADER = 'command-fingerprint';
+
 /** Namespace of our ids: the UUIDv5 (RFC 9562) of https://payment-processor/events in the URL namespace. Fixed for good. */
 export const EVENT_ID_NAMESPACE = 'f670ce4e-e124-5fd4-83d4-a4a8d8360ad5';
 

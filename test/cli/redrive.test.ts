@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { stringifyLossless } from '../../src/client/index.ts';
 import { transferInOf } from '../support/commands.ts';
 import { useStack } from '../support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
@@ -15,11 +16,15 @@ const known = async (key: string): Promise<number | null> =>
   (await runCli({ ...stack().environment }, 'ledger', 'show', key)).code;
 
 /** JSON whose publisher forgot to say so: its key gets an INVALID result, or keeps the one that it has. */
-async function buryWithoutType(key: string, amount = 100): Promise<string> {
+async function buryWithoutType(
+  key: string,
+  amount = 100,
+  headers: Record<string, string> = { ce_id: `${key}-id` },
+): Promise<string> {
   const account = `InternalAccount:${key}-secret-x`;
   const value = `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${account}"},"amount":${amount}}`;
   const letters = stack().journal.deadLetters().length;
-  await stack().publishRaw('transfer-in', { key, value, headers: { ce_id: `${key}-id` } });
+  await stack().publishRaw('transfer-in', { key, value, headers });
   await stack().journal.until(() => stack().journal.deadLetters().length > letters, `${key} to be buried`);
   const letter = stack().journal.deadLetters().at(-1);
   return `${letter?.partition ?? ''}/${letter?.offset ?? ''}`;
@@ -131,5 +136,18 @@ describe('dead-letters redrive of one', () => {
     expect(run).toMatchObject({ code: 5, documents: [{ status: 'published' }] });
     await stack().startProcessor();
     expect((await stack().journal.result('unheard-again')).value.outcome).toBe('ACCEPTED');
+  });
+
+  test('does not take the result of another message for that of its own, though neither came with an id', async () => {
+    const place = await buryWithoutType('unnamed', 1, {});
+    await stack().endProcessors();
+    const key = 'unnamed-again';
+    const headers = { 'content-type': 'application/json' };
+    await stack().publishRaw('transfer-in', { key, value: stringifyLossless(transferInOf(key, 2n)), headers });
+    const type = ['--header', 'content-type=application/json'];
+    const run = redrive(place, '--key', key, ...type, '--await', '--yes');
+    await stack().journal.deadLetter((note) => note.headers['dlq-redriven-key'] === key, 'the mark of the redrive');
+    await stack().startProcessor();
+    expect(await run).toMatchObject({ code: 4, documents: [{ status: 'published', outcome: 'CONFLICT' }] });
   });
 });

@@ -1,10 +1,12 @@
 /** Requests to a real processor: what each answer says, and that asking again does nothing twice. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { PaymentClient, parseLossless, type Answer } from '../../src/client/index.ts';
+import { PaymentClient, parseLossless, stringifyLossless, type Answer } from '../../src/client/index.ts';
+import { COPIES_MAX } from '../../src/ledger/entry.ts';
 import { accountOf, createQuoteOf, transferInOf } from '../support/commands.ts';
+import type { RawMessage } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 
-const stack = useStack({ name: 'request', isRead: false, settings: { API_IDEMPOTENT_OPERATIONS: '' } });
+const stack = useStack({ name: 'request', settings: { API_IDEMPOTENT_OPERATIONS: '' } });
 const WAIT = { timeoutMs: 30_000 };
 let client: PaymentClient;
 
@@ -18,6 +20,11 @@ afterAll(async () => client.close());
 function resultOf(answer: Answer): { outcome: string; eventId: string | null; isReplayed: boolean } {
   if (answer.kind !== 'result') throw new Error(`answered ${answer.kind}`);
   return { outcome: answer.result.value.outcome, eventId: answer.result.id, isReplayed: answer.isReplayed };
+}
+
+function jsonMessage(key: string, headers: Record<string, string>): RawMessage {
+  const value = stringifyLossless(transferInOf(key));
+  return { key, value, headers: { 'content-type': 'application/json', ...headers } };
 }
 
 async function callsOf(operation: 'transfer-in' | 'execute-quote' | 'create-quote', key: string): Promise<number> {
@@ -58,6 +65,29 @@ describe('a request', () => {
       conflict: { value: { outcome: 'CONFLICT', error: { code: 'KEY_REUSED' } } },
       standing: { kind: 'result', result: { id: standing.eventId, value: { outcome: 'ACCEPTED' } } },
     });
+  });
+
+  test('is not answered by the result of other fields, whose publisher names no message and sends a copy just before', async () => {
+    const keys = Array.from({ length: 12 }, (_, index) => `unnamed-${index}`);
+    const unnamed = keys.map((key) => jsonMessage(key, {}));
+    await stack().publishRaw('transfer-in', ...unnamed);
+    await Promise.all(keys.map((key) => stack().journal.result(key)));
+    const copied = stack().publishRaw('transfer-in', ...unnamed);
+    const answers = await Promise.all(
+      keys.map((key) => client.request('transfer-in', key, transferInOf(key, 999_999n), WAIT)),
+    );
+    await copied;
+    expect(answers.map(({ kind }) => kind)).toEqual(keys.map(() => 'conflict'));
+  });
+
+  test('is answered by the result of an earlier message with its fields, where copies are too many to be answered each', async () => {
+    await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', key: 'many', delayMs: 1_200 });
+    const copies = Array.from({ length: 1 + COPIES_MAX }, (_, index) =>
+      jsonMessage('many', { ce_id: `many-${index}` }),
+    );
+    await stack().publishRaw('transfer-in', ...copies);
+    const answer = await client.request('transfer-in', 'many', transferInOf('many'), WAIT);
+    expect(answer).toMatchObject({ kind: 'result', result: { headers: { 'in-reply-to': 'many-0' } } });
   });
 
   test('whose answer is lost for good is UNKNOWN, a result like others', async () => {

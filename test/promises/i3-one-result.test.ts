@@ -1,5 +1,6 @@
 /** Invariant I3: one terminal result per key and revision; a copy gets the same event again. */
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { fingerprintOf } from '../../src/client/index.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { eventId, eventIdNames } from '../../src/records/cloud-events.ts';
 import type { ResultEvent } from '../support/journal.ts';
@@ -18,12 +19,13 @@ afterEach(async () => {
 describe('a copy', () => {
   test('of a command that is done gets the same event again, marked, in reply to itself', async () => {
     const { publisher, journal } = stack();
+    const fingerprint = fingerprintOf('transfer-in', 'done', transferInOf('done'));
     await publisher.publish('transfer-in', 'done', transferInOf('done'), { commandId: 'done-1', correlationId: 'cid' });
     const original = await journal.result('done');
     await publisher.publish('transfer-in', 'done', transferInOf('done'), { commandId: 'done-2' });
     const [, replay] = await journal.resultsOf('done', 2);
     expect(original.headers['replayed']).toBeUndefined();
-    expect(original.headers['in-reply-to']).toBe('done-1');
+    expect(original.headers).toMatchObject({ 'in-reply-to': 'done-1', 'command-fingerprint': fingerprint });
     expect(original.value).toMatchObject({ revision: 1, commandId: 'done-1', outcome: 'ACCEPTED' });
     expect(replay?.id).toBe(original.id);
     expect(replay?.value).toEqual(original.value);
@@ -86,7 +88,8 @@ describe('a conflict', () => {
       commandId: 'content-2',
       error: { code: 'KEY_REUSED' },
     });
-    expect(conflict?.headers['in-reply-to']).toBe('content-2');
+    const fingerprint = fingerprintOf('transfer-in', 'content', transferInOf('content', 101n));
+    expect(conflict?.headers).toMatchObject({ 'in-reply-to': 'content-2', 'command-fingerprint': fingerprint });
     expect(conflict?.id).not.toBe(original.id);
     await publisher.publish('transfer-in', 'content', transferInOf('content', 100n), { commandId: 'content-3' });
     const [, , replay] = await journal.resultsOf('content', 3);
@@ -112,6 +115,7 @@ describe('a conflict', () => {
     await publishRaw('transfer-in', { key: 'torn', value: Buffer.from([0, 0, 0]), headers: { ce_id: 'torn-2' } });
     const [, conflict] = await journal.resultsOf('torn', 2);
     expect(conflict?.value).toMatchObject({ outcome: 'CONFLICT', commandId: 'torn-2' });
+    expect(conflict?.headers).not.toHaveProperty('command-fingerprint');
     await journal.deadLetter((record) => record.key?.toString() === 'torn', 'torn');
   });
 

@@ -1,6 +1,12 @@
 /** Examples of the document, typed as the records are; `test/docs/asyncapi.test.ts` reads each by the code that reads messages. */
-import type { CommandInput } from '../../../src/client/index.ts';
-import { eventHeaders, eventId, eventIdNames } from '../../../src/records/cloud-events.ts';
+import { fingerprintOf, type CommandInput } from '../../../src/client/index.ts';
+import {
+  eventHeaders,
+  eventId,
+  eventIdNames,
+  FINGERPRINT_HEADER,
+  REPLY_HEADER,
+} from '../../../src/records/cloud-events.ts';
 import type { CommandType } from '../../../src/records/commands.ts';
 import type {
   CommandResult,
@@ -149,7 +155,10 @@ export const RESULT_EXAMPLES: readonly MessageExample<CommandResult>[] = [
     'CommandResult',
     ACCEPTED.commandKey,
     ACCEPTED,
-    { 'in-reply-to': COMMAND_ID },
+    {
+      [REPLY_HEADER]: COMMAND_ID,
+      [FINGERPRINT_HEADER]: fingerprintOf('transfer-in', ACCEPTED.commandKey, COMMANDS['transfer-in'].payload),
+    },
   ),
   published(
     'unknown',

@@ -1,5 +1,10 @@
 /** Headers of each kind of message as JSON Schema. Kafka's headers are bytes; all of these are UTF-8 text. */
-import { eventHeaders, JSON_CONTENT_TYPE } from '../../../src/records/cloud-events.ts';
+import {
+  eventHeaders,
+  FINGERPRINT_HEADER,
+  JSON_CONTENT_TYPE,
+  REPLY_HEADER,
+} from '../../../src/records/cloud-events.ts';
 import { RECORD_NAMESPACE } from '../../../src/records/schemas.ts';
 import { UNREADABLE_HEADER } from '../../../src/records/topics.ts';
 
@@ -72,7 +77,8 @@ export function publishedHeaders(recordName: string): HeaderSchema {
     other?.[name] === value ? { const: value } : name === 'ce_time' ? INSTANT : { type: 'string' },
   ]);
   const ofResults = {
-    'in-reply-to': text('`ce_id` of the message that is answered, if it had one.'),
+    [REPLY_HEADER]: text('`ce_id` of the message that is answered, if it had one.'),
+    [FINGERPRINT_HEADER]: text("Of the command's type and fields; absent where the message could not be read."),
     replayed: { const: 'true', description: 'On the answer to a copy of the command: same value, same `ce_id`.' },
   };
   return {

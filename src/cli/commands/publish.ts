@@ -2,7 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Argument, Option, type Command } from 'commander';
-import { PaymentCommandPublisher, type PublishedCommand, type PublishOptions } from '../../client/publisher.ts';
+import {
+  fingerprintOf,
+  PaymentCommandPublisher,
+  type PublishedCommand,
+  type PublishOptions,
+} from '../../client/publisher.ts';
 import { ResultAwaiter } from '../../client/result-awaiter.ts';
 import { CLIENT_SETTING_NAMES } from '../../client/settings.ts';
 import { COMMAND_TYPES, type CommandType } from '../../records/commands.ts';
@@ -60,11 +65,12 @@ Examples:
       const output = outputOf(command);
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const fields = await readFields(flags);
+      const fingerprint = fingerprintOf(type, flags.key, fields);
       const commandId = randomUUID();
       const publisher = await PaymentCommandPublisher.connect(settings, { retry: CLI_RETRY });
       const results = flags.await ? await ResultAwaiter.open(settings, { retry: CLI_RETRY }) : null;
       try {
-        const awaited = results?.expect(flags.key, { commandId, timeoutMs: flags.awaitFor });
+        const awaited = results?.expect(flags.key, { commandId, type, fingerprint, timeoutMs: flags.awaitFor });
         const published = await publisher.publishUntyped(type, flags.key, fields, optionsOf(flags, commandId));
         if (awaited === undefined) {
           output.document({ type, ...published }, publishedText(type, published));
