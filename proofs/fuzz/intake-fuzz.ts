@@ -120,10 +120,10 @@ async function goodAvro(registry: ReturnType<typeof simulatedRegistry>): Promise
       TOPICS.commands['create-quote'],
       {
         source: { sourceType: 'ACCOUNT', accountId: 'InternalAccount:a', otherFieldsJson: '{}' },
-        destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:b', otherFieldsJson: null },
+        destination: { destinationType: 'UMA_ADDRESS', accountId: null, otherFieldsJson: '{"umaAddress":"$b@b.c"}' },
         lockedCurrencySide: 'SENDING',
         lockedCurrencyAmount: 100n,
-        lookupId: null,
+        lookupId: 'Lookup:1',
         immediatelyExecute: true,
         description: 'x',
         purposeOfPayment: 'GIFT',

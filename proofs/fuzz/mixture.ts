@@ -179,10 +179,10 @@ async function goodAvro(bench: PoisonBench): Promise<Map<string, Buffer>> {
   });
   const quote = await bench.encode(commands['create-quote'], {
     source: { sourceType: 'ACCOUNT', accountId: `InternalAccount:${key}-x`, otherFieldsJson: null },
-    destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:payee-x', otherFieldsJson: null },
+    destination: { destinationType: 'UMA_ADDRESS', accountId: null, otherFieldsJson: '{"umaAddress":"$b@b.c"}' },
     lockedCurrencySide: 'SENDING',
     lockedCurrencyAmount: 1000n,
-    lookupId: null,
+    lookupId: 'Lookup:any',
     immediatelyExecute: false,
     description: null,
     purposeOfPayment: null,

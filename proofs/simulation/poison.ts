@@ -109,7 +109,9 @@ function doseOf(kind: PoisonKind, key: string, nowMs: number): Dose {
     }
     case 'poison-deep-others': {
       // There it is a name like any other.
-      const fields = { ...createQuoteOf(key, 5n), senderCustomerInfo: { otherFieldsJson: nested } };
+      const destination = { destinationType: 'UMA_ADDRESS', otherFieldsJson: '{"umaAddress":"$you@there.example"}' };
+      const said = { senderCustomerInfo: { otherFieldsJson: nested }, lookupId: 'Lookup:any' };
+      const fields = { ...createQuoteOf(key, 5n), destination, ...said };
       return { command: 'create-quote', value: stringifyLossless(fields), allowed: AS_ANY };
     }
     case 'poison-unknown-others':

@@ -117,7 +117,7 @@ export async function readMessage(
   const expiry = readExpiry(message);
   const fields = readCommandFields(place.commandType, decoded.value);
   const problems: FieldProblem[] = [...(fields.ok ? [] : fields.problems), ...(expiry.ok ? [] : [expiry.problem])];
-  const canonical = canonicalJson(fields.ok ? fields.value : (decoded.value as object));
+  const canonical = canonicalJson(fields.value ?? (decoded.value as object));
   const fingerprint = commandFingerprint(place.commandType, canonical);
   if (!fields.ok || !expiry.ok)
     return {

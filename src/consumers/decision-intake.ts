@@ -16,7 +16,11 @@ export type DecisionIntake =
 
 /** Room for names and reasons as people write them. */
 const TEXT_MAX = 2_000;
-const text = z.string().min(1).max(TEXT_MAX);
+const text = z
+  .string()
+  .min(1)
+  .max(TEXT_MAX)
+  .refine((given) => given.isWellFormed(), 'is not Unicode: it has half of a surrogate pair');
 /** JSON integers are raw numbers, all digits kept. */
 const revision = z.preprocess(
   (value) => (typeof value === 'object' && value !== null && 'rawJSON' in value ? Number(value.rawJSON) : value),

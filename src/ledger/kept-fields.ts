@@ -4,11 +4,13 @@ import type { CommandType } from '../records/commands.ts';
 import { parseLossless } from '../records/lossless-json.ts';
 import type { Entry } from './entry.ts';
 
-/** @returns null where the entry does not have them any more, or what it has are not fields of the type */
+/**
+ * By what they are: rules that came since they were admitted do not matter any more.
+ * @returns null where the entry does not have them any more, or what it has are not fields of the type
+ */
 export function keptFields<Type extends CommandType>(
   type: Type,
   { fieldsJson }: Pick<Entry, 'fieldsJson'>,
 ): CommandFields[Type] | null {
-  const read = fieldsJson === null ? null : readCommandFields(type, parseLossless(fieldsJson));
-  return read?.ok === true ? read.value : null;
+  return fieldsJson === null ? null : readCommandFields(type, parseLossless(fieldsJson)).value;
 }

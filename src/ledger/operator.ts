@@ -71,9 +71,11 @@ function retry(
   }
   const fields =
     entry.fieldsJson === null ? null : readCommandFields(entry.commandType, parseLossless(entry.fieldsJson));
-  if (fields?.ok !== true) {
-    const problems = fields?.problems ?? [{ path: '', message: 'could not be read; publish it again under a new key' }];
-    return finish(entry, invalidResult(entry, problems, nowMs));
+  // What was called goes on by the rules that it was admitted by: INVALID would say that nothing was sent.
+  const value = fields !== null && (fields.ok || entry.attempts > 0) ? fields.value : null;
+  if (value === null) {
+    const unread = [{ path: '', message: 'could not be read; publish it again under a new key' }];
+    return finish(entry, invalidResult(entry, fields?.ok === false ? fields.problems : unread, nowMs));
   }
   // Of calls that were turned away nobody noted when they were sent; not before the command was published.
   const sentMs = entry.firstSentMs ?? (entry.turnedAway > 0 ? entry.origin.timestampMs : null);
@@ -85,7 +87,7 @@ function retry(
   const isUntouched = entry.attempts === 0 && entry.quoted === null;
   const again: Entry = {
     ...entry,
-    ...(isUntouched ? firstCallOf(fields.value, policy) : {}),
+    ...(isUntouched ? firstCallOf(value, policy) : {}),
     // A retry restarts the command's age; what the publisher said of its time stands.
     deadlineMs: Math.min(entry.expiresAtMs ?? Infinity, nowMs + policy.commandMaxAgeMs[entry.commandType]),
     waits: 0,

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { createQuote } from './command-fields/create-quote.ts';
+import { createQuote, illFormedOthers, isSenderInfoMisplaced } from './command-fields/create-quote.ts';
 import { executeQuote } from './command-fields/execute-quote.ts';
 import { rejectTransaction } from './command-fields/reject-transaction.ts';
 import { simulateUmaReceive } from './command-fields/simulate-uma-receive.ts';
@@ -20,6 +20,7 @@ import {
   type JsonValue,
 } from './lossless-json.ts';
 import type { CreateQuote, ExecuteQuote, RejectTransaction, SimulateUmaReceive, TransferIn } from './types.ts';
+import { illFormedPaths } from './well-formed.ts';
 
 export interface CommandFields {
   'create-quote': CreateQuote;
@@ -35,7 +36,10 @@ export interface FieldProblem {
   message: string;
 }
 
-export type FieldsResult<Fields> = { ok: true; value: Fields } | { ok: false; problems: FieldProblem[] };
+export type FieldsResult<Fields> =
+  | { ok: true; value: Fields }
+  /** The fields all the same where they can be read, and only what they say is wrong; else null. */
+  | { ok: false; problems: FieldProblem[]; value: Fields | null };
 
 /** Problems reported for one command; a hostile value could have any number. */
 const PROBLEMS_MAX = 50;
@@ -60,8 +64,26 @@ export function readCommandFields<Type extends CommandType>(
   value: unknown,
 ): FieldsResult<CommandFields[Type]> {
   const read = FIELD_SCHEMAS[type].safeParse(value, { reportInput: true });
-  if (read.success) return { ok: true, value: read.data };
-  return { ok: false, problems: shownProblems(allProblems(read.error.issues)) };
+  if (!read.success) return { ok: false, problems: shownProblems(allProblems(read.error.issues)), value: null };
+  const fields: CommandFields[CommandType] = read.data;
+  const problems = 'lockedCurrencySide' in fields ? quoteProblems(fields) : illFormed(illFormedPaths(fields));
+  if (problems.length === 0) return { ok: true, value: read.data };
+  return { ok: false, problems: shownProblems(problems), value: read.data };
+}
+
+/**
+ * By rules that earlier releases did not have: they are no part of reading, so that an entry of such a release goes on as it was
+ * admitted, and a copy of it is known by its fields.
+ */
+function quoteProblems(fields: CreateQuote): FieldProblem[] {
+  const texts = illFormed([...illFormedPaths(fields), ...illFormedOthers(fields)]);
+  if (!isSenderInfoMisplaced(fields)) return texts;
+  return [...texts, { path: 'senderCustomerInfo', message: 'is for UMA destinations only: leave it out' }];
+}
+
+function illFormed(paths: readonly string[]): FieldProblem[] {
+  const message = 'is not Unicode: it has half of a surrogate pair';
+  return paths.map((path) => ({ path, message }));
 }
 
 /** A number in the place of an object is one problem: to zod it is an object with a member. */

@@ -81,6 +81,11 @@ describe('publish', () => {
     ['a day that is none', ['--key', 'bad-7', '--value', value, '--expires-at', '2099-02-30T00:00:00Z'], /ISO 8601/],
     ['an instant without a zone', ['--key', 'bad-8', '--value', value, '--expires-at', '2099-06-01T12:00'], /zone/],
     ['a member twice', ['--key', 'bad-9', '--value', value.replace('{', '{"amount":1,')], /amount is there twice/],
+    [
+      'text that is not Unicode',
+      ['--key', 'bad-10', '--value', value.replace('InternalAccount:1', '\\ud800')],
+      /destination.accountId: is not Unicode/,
+    ],
   ])('refuses %s with exit code 2 and sends nothing', async (_what, args, message) => {
     const run = await runCli(environment, 'publish', 'transfer-in', ...args);
     expect(run.code).toBe(2);

@@ -2,8 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { readMessage, type Intake, type IntakeOptions } from '../../src/consumers/command-intake.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
+import { admit } from '../../src/ledger/admission.ts';
 import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
 import { laneOf } from '../../src/records/keys.ts';
+import { aPolicy, entryAt } from '../ledger/entries.ts';
 
 const LANES = 4;
 const NOW_MS = 1_000_000;
@@ -19,13 +21,20 @@ const FIELDS = { transactionId: 'Transaction:1', reason: null };
 const JSON_HEADERS = { 'content-type': Buffer.from('application/json') };
 
 interface Given {
+  readonly commandType?: CommandType;
   readonly key?: Buffer | null;
   readonly value?: Buffer | null;
   readonly headers?: Record<string, Buffer>;
   readonly lane?: number;
 }
 
-async function read({ headers, key, lane = laneOf(KEY, LANES), value }: Given = {}): Promise<Intake> {
+async function read({
+  commandType = 'reject-transaction',
+  headers,
+  key,
+  lane = laneOf(KEY, LANES),
+  value,
+}: Given = {}): Promise<Intake> {
   const message = inputMessage({
     key: key === undefined ? Buffer.from(KEY) : key,
     value: value === undefined ? Buffer.from(JSON.stringify(FIELDS)) : value,
@@ -34,7 +43,7 @@ async function read({ headers, key, lane = laneOf(KEY, LANES), value }: Given = 
     attributes: 0,
     offset: '17',
   });
-  return readMessage(options, { topic: 'commands', lane, commandType: 'reject-transaction' }, message, NOW_MS + 5);
+  return readMessage(options, { topic: 'commands', lane, commandType }, message, NOW_MS + 5);
 }
 
 async function arrived(given: Given = {}): Promise<Extract<Intake, { kind: 'arrival' }>> {
@@ -80,6 +89,29 @@ describe('a command', () => {
     const { arrival, buriedAs } = await arrived({ value: Buffer.from('{"transactionId":7}') });
     expect(buriedAs).toBeNull();
     expect(arrival.content).toMatchObject({ kind: 'invalid', problems: [{ path: 'transactionId' }] });
+  });
+
+  test('with text that is not Unicode is INVALID, as JSON says it or as bytes', async () => {
+    const escaped = await arrived({ value: Buffer.from('{"transactionId":"T\\ud800"}') });
+    expect(escaped.arrival.content).toMatchObject({ kind: 'invalid', problems: [{ path: 'transactionId' }] });
+    const bytes = await arrived({ value: Buffer.from('{"transactionId":"T\xed\xa0\x80"}', 'latin1') });
+    expect(bytes.arrival.content.kind).toBe('unreadable');
+    expect(bytes.buriedAs?.reason).toBe('UNREADABLE');
+  });
+
+  test.each([
+    ['"description":"\\ud800"', 'HPNjmzg6qyw6yZ4Ndvc2-BvzoMZ2Rn_sVTYFXpgSucY'],
+    ['"senderCustomerInfo":{"x":"y"}', 'nuya04cDRJmp635cdwQqsGtEr7b4UA-P3rooywJ8Ksc'],
+  ])('that an earlier release took, and that is INVALID now, is told by the same fields: %s', async (more, taken) => {
+    const text = `{"source":{"accountId":"I"},"destination":{"accountId":"E"},"lockedCurrencySide":"SENDING","lockedCurrencyAmount":1,${more}}`;
+    const { arrival } = await arrived({ commandType: 'create-quote', value: Buffer.from(text) });
+    expect(arrival).toMatchObject({ content: { kind: 'invalid' }, fingerprint: taken });
+    const known = { ...entryAt('create-quote'), fingerprint: taken };
+    expect(admit(arrival, known, NOW_MS, aPolicy()).kind).toBe('copy');
+    expect(admit(arrival, { ...known, fingerprint: 'other' }, NOW_MS, aPolicy())).toMatchObject({
+      kind: 'conflict',
+      result: { outcome: 'CONFLICT' },
+    });
   });
 
   test('with a time limit that says nothing is INVALID', async () => {

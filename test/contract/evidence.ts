@@ -192,10 +192,13 @@ export const RULE_TESTS: Record<(typeof RULES)[number], readonly Evidence[]> = {
     ...by(VALUES, '%s that the interface does not allow is INVALID, and not sent'),
     ...by(QUOTES, 'need a lookup, and are shown as they were named'),
   ],
-  'senderCustomerInfo has what the lookup requires, for UMA destinations alone': by(
-    QUOTES,
-    'senderCustomerInfo must hold what the lookup asked for, is left out where it asked for nothing, and is for UMA alone',
-  ),
+  'senderCustomerInfo has what the lookup requires, for UMA destinations alone': [
+    ...by(VALUES, '%s that the interface does not allow is INVALID, and not sent'),
+    ...by(
+      QUOTES,
+      'senderCustomerInfo must hold what the lookup asked for, is left out where it asked for nothing, and is for UMA alone',
+    ),
+  ],
   'purposeOfPayment may be required by geographies': by(
     QUOTES,
     'purposeOfPayment is required by one geography, and each purpose is known',

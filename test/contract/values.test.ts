@@ -41,6 +41,7 @@ describe('requests', () => {
   test('create-quote: every field reaches the service', async () => {
     const fields = {
       ...createQuoteOf('all-fields', 9_000_000_000_000_000n),
+      destination: { destinationType: 'UMA_ADDRESS', accountId: 'ExternalAccount:payee-x' },
       lookupId: 'Lookup:1',
       description: 'memo',
       purposeOfPayment: 'GIFT',
@@ -148,6 +149,7 @@ describe('requests', () => {
     ['lockedCurrencySide', { lockedCurrencySide: 'BOTH' }],
     ['purposeOfPayment', { purposeOfPayment: 'BRIBE' }],
     ['lockedCurrencyAmount', { lockedCurrencyAmount: 9_000_000_000_000_001 }],
+    ['senderCustomerInfo', { senderCustomerInfo: { FULL_NAME: 'A B' } }],
     ['lookupId', { destination: { destinationType: 'UMA_ADDRESS', otherFieldsJson: '{"umaAddress":"$a@b.c"}' } }],
   ])('%s that the interface does not allow is INVALID, and not sent', async (path, change) => {
     const key = `refused-${path}`;

@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Reading } from '../../src/api/types.ts';
 import { readQuote } from '../../src/api/wire.ts';
+import { callOf } from '../../src/ledger/call-of.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision, LookUpOutcome } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
@@ -206,6 +207,26 @@ test('RETRY of an INVALID reads it anew, but is refused where its expires-at cou
   const unreadable = { ...invalid, isExpiryUnreadable: true };
   const reply = decideByOperator(unreadable, order(unreadable, 'RETRY'), 9_000, policy);
   expect(reply).toMatchObject({ kind: 'refused', reason: expect.stringContaining('expires-at') as string });
+});
+
+describe('fields that the rules of this release forbid, and that an earlier one took', () => {
+  const forbidden = (entry: Entry): Entry => ({
+    ...entry,
+    fieldsJson: entry.fieldsJson?.replace(/}$/, ',"senderCustomerInfo":{"x":"y"}}') ?? null,
+  });
+
+  test('go on with what was begun: the call is made as it was admitted', () => {
+    const waiting = forbidden(doubtful(entryAt('create-quote')));
+    const { request } = callOf(entryOf(due(waiting, 9_000)));
+    expect(request).toMatchObject({ operation: 'create-quote', fields: { senderCustomerInfo: { x: 'y' } } });
+  });
+
+  test('are INVALID again on RETRY where nothing was sent, and never where a call may have taken effect', () => {
+    const untouched = forbidden(doneWith(entryAt('create-quote'), 'INVALID'));
+    const result = resultOf(decided(decideByOperator(untouched, order(untouched, 'RETRY'), 9_000, policy)));
+    expect(result).toMatchObject({ outcome: 'INVALID', revision: 2 });
+    expect(retried(forbidden(unknown(entryAt('create-quote'))), 9_000).phase.state).toBe('PARKED');
+  });
 });
 
 describe('a look-up', () => {

@@ -174,11 +174,11 @@ describe('a JSON command', () => {
 
 describe('a create-quote', () => {
   test('asks the service with a text of its sender whatever it is named, and however it looks', async () => {
-    const value = `{"source":{"accountId":"InternalAccount:payer-y"},"destination":{"accountId":"ExternalAccount:payee-y"},
+    const value = `{"source":{"accountId":"InternalAccount:payer-y"},"lookupId":"Lookup:any",
+      "destination":{"destinationType":"UMA_ADDRESS","otherFieldsJson":"{\\"umaAddress\\":\\"$you@there.example\\"}"},
       "lockedCurrencySide":"SENDING","lockedCurrencyAmount":100,"senderCustomerInfo":{"otherFieldsJson":"hello","constructor":"c"}}`;
     await stack().publishRaw('create-quote', { key: 'named', value, headers: JSON_HEADERS });
-    // Its quote is no UMA payment, so that the service has no use for it; the question was asked.
-    expect((await stack().journal.result('named')).value).toMatchObject({ outcome: 'REFUSED', settledBy: 'ANSWER' });
+    expect((await stack().journal.result('named')).value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER' });
     await expectLaneGoesOn(laneOf('named', LANES));
   });
 

@@ -1,5 +1,6 @@
 /** What a publisher's JSON means: read as it was written, or refused with a sentence; never guessed, never a crash (I6, I8). */
 import { describe, expect, test } from 'vitest';
+import { checkCommand, InvalidCommandError } from '../../src/client/publisher.ts';
 import { canonicalJson, commandFingerprint, readCommandFields } from '../../src/records/command-fields.ts';
 import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
 import { JsonMeaningError, parseLossless, parseUnambiguous } from '../../src/records/lossless-json.ts';
@@ -8,6 +9,8 @@ import { decodePlain, encodePlain } from '../../src/records/plain-json.ts';
 const QUOTE_MEMBERS =
   '"source":{"accountId":"InternalAccount:1"},"destination":{"accountId":"ExternalAccount:1"},"lockedCurrencySide":"SENDING","lockedCurrencyAmount":100';
 const quote = (more: string): string => `{${QUOTE_MEMBERS}${more}}`;
+const umaQuote = (more: string): string =>
+  quote(`,"lookupId":"L"${more}`).replace('"ExternalAccount:1"', '"E","destinationType":"UMA_ADDRESS"');
 const transfer = (amount: string): string =>
   `{"source":{"accountId":"ExternalAccount:1"},"destination":{"accountId":"InternalAccount:1"},"amount":${amount}}`;
 
@@ -15,7 +18,7 @@ const transfer = (amount: string): string =>
 function intake(type: CommandType, text: string) {
   const value = parseUnambiguous(text);
   const read = readCommandFields(type, value);
-  const canonical = canonicalJson(read.ok ? read.value : (value as object));
+  const canonical = canonicalJson(read.value ?? (value as object));
   return { read, canonical, fingerprint: commandFingerprint(type, canonical) };
 }
 
@@ -122,7 +125,7 @@ describe('the intake of a command', () => {
   });
 
   test('never drops a member for its name', () => {
-    const names = intake('create-quote', quote(',"senderCustomerInfo":{"constructor":"c","toString":"t"}'));
+    const names = intake('create-quote', umaQuote(',"senderCustomerInfo":{"constructor":"c","toString":"t"}'));
     expect(names.read).toMatchObject({ ok: true });
     expect(names.canonical).toContain('"senderCustomerInfo":{"constructor":"c","toString":"t"}');
     for (const more of [
@@ -185,6 +188,75 @@ describe('the intake of a command', () => {
       intake(type, `{"transactionId":"${text}","reason":"${text}","quoteId":"${text}","${text}":"${text}"}`);
       intake(type, quote(`,"description":"${text}","senderCustomerInfo":{"${text}":"${text}"}`));
     }
+  });
+});
+
+describe('text that is not Unicode', () => {
+  const HALF = '\\ud800';
+  const others = (text: string): string => JSON.stringify(JSON.stringify({ deep: [{ a: text }] }));
+  test.each<[CommandType, string, string]>([
+    ['create-quote', quote('').replace('InternalAccount:1', HALF), 'source.accountId'],
+    ['create-quote', quote('').replace('ExternalAccount:1', `a${HALF}b`), 'destination.accountId'],
+    ['create-quote', quote(`,"description":"${HALF}"`), 'description'],
+    ['create-quote', quote(`,"lookupId":"${HALF}"`), 'lookupId'],
+    ['create-quote', umaQuote(`,"senderCustomerInfo":{"x":"${HALF}"}`), 'senderCustomerInfo.x'],
+    ['create-quote', umaQuote(`,"senderCustomerInfo":{"${HALF}":"x"}`), 'senderCustomerInfo.\ud800'],
+    ...['\ud800', '\udc00\ud800'].map((text): [CommandType, string, string] => [
+      'create-quote',
+      quote('').replace('"InternalAccount:1"', `"I","otherFieldsJson":${others(text)}`),
+      'source.otherFieldsJson',
+    ]),
+    [
+      'create-quote',
+      quote('').replace('"ExternalAccount:1"', `"E","otherFieldsJson":${JSON.stringify(`{"${HALF}":1}`)}`),
+      'destination.otherFieldsJson',
+    ],
+    ['execute-quote', `{"quoteId":"${HALF}"}`, 'quoteId'],
+    ['execute-quote', `{"quoteId":"Q","transactionId":"${HALF}"}`, 'transactionId'],
+    ['transfer-in', transfer('1').replace('InternalAccount:1', HALF), 'destination.accountId'],
+    ['reject-transaction', `{"transactionId":"${HALF}"}`, 'transactionId'],
+    ['reject-transaction', `{"transactionId":"T","reason":"${HALF}"}`, 'reason'],
+    [
+      'simulate-uma-receive',
+      `{"senderUmaAddress":"${HALF}","receivingCurrencyCode":"USD","receivingCurrencyAmount":1,"customerId":"C"}`,
+      'senderUmaAddress',
+    ],
+  ])('makes a %s INVALID, for the client as for the processor: %s', (type, text, path) => {
+    const { read } = intake(type, text);
+    expect(read.ok ? [] : read.problems).toEqual([
+      { path, message: 'is not Unicode: it has half of a surrogate pair' },
+    ]);
+    expect(() => checkCommand(type, 'key', parseUnambiguous(text))).toThrow(InvalidCommandError);
+  });
+
+  test('is not what is written as pairs, or as the sign for what could not be read', () => {
+    for (const text of ['\\ud83d\\ude00', '\\ufffd', '\ufffd', '\u{1f600}']) {
+      expect(intake('transfer-in', transfer('1').replace('InternalAccount:1', text)).read.ok).toBe(true);
+    }
+  });
+});
+
+describe('senderCustomerInfo', () => {
+  const to = (destination: string): string =>
+    quote(',"lookupId":"L","senderCustomerInfo":{"x":"y"}').replace('{"accountId":"ExternalAccount:1"}', destination);
+
+  test('is INVALID where the destination is an account, even empty', () => {
+    const accounts = [to('{"accountId":"E"}'), to('{"destinationType":"ACCOUNT","accountId":"E"}')];
+    for (const text of [...accounts, quote(',"senderCustomerInfo":{}')]) {
+      const { read } = intake('create-quote', text);
+      expect(read).toMatchObject({ ok: false, problems: [{ path: 'senderCustomerInfo' }] });
+      expect(() => checkCommand('create-quote', 'key', parseUnambiguous(text))).toThrow(/UMA destinations only/);
+    }
+  });
+
+  test('is taken for a UMA address, and for a type that the interface does not show, which may be one', () => {
+    const destinations = [
+      '{"destinationType":"UMA_ADDRESS","otherFieldsJson":"{}"}',
+      '{"accountId":"E","otherFieldsJson":"{\\"umaAddress\\":\\"$a@b.c\\"}"}',
+      '{"destinationType":"NEWER"}',
+    ];
+    for (const destination of destinations) expect(intake('create-quote', to(destination)).read.ok).toBe(true);
+    expect(intake('create-quote', quote(',"senderCustomerInfo":null')).read.ok).toBe(true);
   });
 });
 

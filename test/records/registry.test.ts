@@ -314,6 +314,7 @@ describe('hostile bytes', () => {
     ['a negative union branch', tree, [1], /no branch -1/],
     ['a text of negative length', transferSchema(text('x')), [1], /negative/],
     ['a text that is not UTF-8', transferSchema(text('x')), [2, 0xff], /x is not UTF-8/],
+    ['half of a surrogate pair', transferSchema(text('x')), [6, 0xed, 0xa0, 0x80], /x is not UTF-8/],
     ['a boolean of two', transferSchema({ name: 'x', type: 'boolean' }), [2], /neither 0 nor 1/],
   ];
   test.each(cases.map(([name, schema, tail, problem]) => ({ name, schema, tail, problem })))(
@@ -334,8 +335,8 @@ describe('hostile bytes', () => {
     const id = await register(subjectOf(topic), schema);
     const quote = {
       source: { sourceType: 'ACCOUNT', accountId: 'a', otherFieldsJson: null },
-      destination: { destinationType: 'ACCOUNT', accountId: 'b', otherFieldsJson: null },
-      ...{ lockedCurrencySide: 'SENDING', lockedCurrencyAmount: 1n, lookupId: null, immediatelyExecute: false },
+      destination: { destinationType: 'UMA_ADDRESS', accountId: 'b', otherFieldsJson: null },
+      ...{ lockedCurrencySide: 'SENDING', lockedCurrencyAmount: 1n, lookupId: 'c', immediatelyExecute: false },
       ...{ description: null, purposeOfPayment: null },
     };
     const decode = async (entries: [string, string][]) => {

@@ -189,7 +189,7 @@ class Found {
     const decoded = await this.#decoded(record);
     if (decoded.kind !== 'record') return { kind: 'unread', problem: decoded.problem };
     const read = readCommandFields(commandType, decoded.value);
-    const fields = read.ok ? read.value : (decoded.value as object);
+    const fields = read.value ?? (decoded.value as object);
     return { kind: 'fields', fields, fingerprint: commandFingerprint(commandType, canonicalJson(fields)) };
   }
 

@@ -1,7 +1,15 @@
 /** CreateQuote: fields and the rules that are checked on arrival. */
 import { z } from 'zod';
 import type { CreateQuote } from '../types.ts';
-import { enumeration, int64, optionalText, optionalTextMap, otherField, otherFieldsJson } from './field-shapes.ts';
+import {
+  enumeration,
+  int64,
+  isIllFormedJson,
+  optionalText,
+  optionalTextMap,
+  otherField,
+  otherFieldsJson,
+} from './field-shapes.ts';
 
 /** The interface's limit of lockedCurrencyAmount. */
 export const LOCKED_CURRENCY_AMOUNT_MAX = 9_000_000_000_000_000n;
@@ -64,6 +72,19 @@ export const createQuote: z.ZodType<CreateQuote> = z
     message: 'is required for a UMA destination',
     path: ['lookupId'],
   });
+
+/** @returns paths of texts that say ill-formed text within them */
+export function illFormedOthers({ source: payer, destination: payee }: CreateQuote): string[] {
+  const sides = Object.entries({ source: payer, destination: payee });
+  return sides.flatMap(([side, { otherFieldsJson: others }]) =>
+    others !== null && isIllFormedJson(others) ? [`${side}.otherFieldsJson`] : [],
+  );
+}
+
+/** The interface has it for UMA destinations alone. A type that the interface does not show may be one of them. */
+export function isSenderInfoMisplaced({ destination: payee, senderCustomerInfo }: CreateQuote): boolean {
+  return senderCustomerInfo !== null && payee.destinationType === 'ACCOUNT' && !isUmaDestination(payee);
+}
 
 function isUmaDestination(value: { destinationType: string; otherFieldsJson: string | null }): boolean {
   return value.destinationType === 'UMA_ADDRESS' || otherField(value.otherFieldsJson, 'umaAddress') !== undefined;

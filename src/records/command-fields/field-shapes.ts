@@ -8,6 +8,7 @@ import {
   parseUnambiguous,
   type JsonObject,
 } from '../lossless-json.ts';
+import { isWellFormed } from '../well-formed.ts';
 
 const INT64 = 'an integer within int64, written in digits alone (no fraction, exponent or quotes)';
 
@@ -69,6 +70,12 @@ export const otherFieldsJson = optionalText.superRefine((text, context) => {
   const others = objectOf(text);
   if (!others.ok) context.addIssue({ code: 'custom', message: others.problem });
 });
+
+/** @param text of one JSON object */
+export function isIllFormedJson(text: string): boolean {
+  const others = objectOf(text);
+  return others.ok && !isWellFormed(others.object);
+}
 
 export function otherField(text: string | null, name: string): unknown {
   const others = text === null ? null : objectOf(text);

@@ -85,8 +85,6 @@ const NONE: Expected = { broker: 'takes', answers: ['none'], burials: ['no'], co
 export const expected = {
   accepted: { ...NONE, answers: ['ACCEPTED'] },
   invalid: { ...NONE, answers: ['INVALID'] },
-  /** A command that the service does not want. */
-  refused: { ...NONE, answers: ['REFUSED'] },
   /** Answered, and buried with its bytes. */
   unreadable: { ...NONE, answers: ['INVALID'], burials: ['UNREADABLE'], copy: 'whole' },
   tooLarge: { ...NONE, answers: ['INVALID'], burials: ['TOO_LARGE'], copy: 'whole' },
@@ -154,6 +152,13 @@ export function transferJson(key: string, more = ''): string {
 
 export function quoteJson(key: string, more = ''): string {
   return `{"source":{"sourceType":"ACCOUNT","accountId":"${accountOf(key)}"},"destination":{"destinationType":"ACCOUNT","accountId":"ExternalAccount:payee-x"},"lockedCurrencySide":"SENDING","lockedCurrencyAmount":1000${more}}`;
+}
+
+/** To a UMA address: such a quote may say something of its sender. */
+export function umaQuoteJson(key: string, more: string): string {
+  const destination =
+    '"destination":{"destinationType":"UMA_ADDRESS","otherFieldsJson":"{\\"umaAddress\\":\\"$you@there.example\\"}"}';
+  return quoteJson(key, `,"lookupId":"Lookup:any"${more}`).replace(/"destination":\{[^}]*\}/, () => destination);
 }
 
 export function goodRecord(key: string): { key: string; value: string; headers: HeaderList } {

@@ -6,6 +6,7 @@ import {
   messageKind,
   quoteJson,
   transferJson,
+  umaQuoteJson,
   type PoisonFamilies,
   type PoisonKind,
 } from './kinds.ts';
@@ -108,12 +109,11 @@ function otherFields(): PoisonKind[] {
   ];
   const quoted = (text: string): string => JSON.stringify(text);
   return texts.flatMap(([name, text]) => [
-    // A map of any texts: what is called otherFieldsJson there is a text like any other. The sandbox wants none of it
-    // unless the destination is a UMA address.
+    // A map of any texts: what is called otherFieldsJson there is a text like any other.
     messageKind(
       `senderCustomerInfo.otherFieldsJson: ${name}`,
-      expected.refused,
-      ({ key }) => ({ value: quoteJson(key, `,"senderCustomerInfo":{"otherFieldsJson":${quoted(text)}}`) }),
+      expected.accepted,
+      ({ key }) => ({ value: umaQuoteJson(key, `,"senderCustomerInfo":{"otherFieldsJson":${quoted(text)}}`) }),
       QUOTES,
     ),
     messageKind(`an unknown field otherFieldsJson: ${name}`, expected.invalid, ({ key }) => ({
@@ -197,7 +197,11 @@ function oddJson(): PoisonKind[] {
       { ...either, answers: ['REFUSED', 'INVALID'] },
       (key) => transferJson(key).replace('100', '-0'),
     ],
-    ['half a surrogate pair in an account', either, (key) => transferJson(key).replace('payer-x', 'payer-\\ud800-x')],
+    [
+      'half a surrogate pair in an account',
+      expected.invalid,
+      (key) => transferJson(key).replace('payer-x', 'payer-\\ud800-x'),
+    ],
     ['a null character in an account', either, (key) => transferJson(key).replace('payer-x', 'payer-\\u0000-x')],
     ['a byte order mark', { ...either, burials: ['no', 'UNREADABLE'] }, (key) => `\ufeff${transferJson(key)}`],
     ['an account of 60 KB', either, (key) => transferJson(key).replace('payer-x', 'x'.repeat(60_000))],
@@ -311,9 +315,14 @@ function avro(): PoisonKind[] {
     ),
     messageKind(
       'Avro with senderCustomerInfo.otherFieldsJson: hello',
-      expected.refused,
+      expected.accepted,
       async ({ encode, key }) => ({
-        value: await encode({ ...quote(key), senderCustomerInfo: { otherFieldsJson: 'hello' } }),
+        value: await encode({
+          ...quote(key),
+          destination: { destinationType: 'UMA_ADDRESS', accountId: null, otherFieldsJson: '{"umaAddress":"$a@b.c"}' },
+          lookupId: 'Lookup:any',
+          senderCustomerInfo: { otherFieldsJson: 'hello' },
+        }),
         headers: [],
       }),
       QUOTES,
@@ -354,14 +363,10 @@ function avro(): PoisonKind[] {
         headers: [],
       }),
     ),
-    messageKind(
-      'Avro text that is not UTF-8',
-      { ...expected.unreadable, answers: ['INVALID', 'ACCEPTED', 'REFUSED'], burials: ['UNREADABLE', 'no'] },
-      async ({ encode, key }) => {
-        const value = await encode(transfer(key));
-        value[value.indexOf('payer-x')] = 0xff;
-        return { value, headers: [] };
-      },
-    ),
+    messageKind('Avro text that is not UTF-8', expected.unreadable, async ({ encode, key }) => {
+      const value = await encode(transfer(key));
+      value[value.indexOf('payer-x')] = 0xff;
+      return { value, headers: [] };
+    }),
   ];
 }
