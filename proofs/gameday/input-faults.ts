@@ -141,7 +141,8 @@ export const INPUT_FAULTS: readonly Fault[] = [
       const { documents } = await scene.cli('--output', 'json', 'transactions', 'list', ...sender);
       const found = documents.flatMap(({ data }) => (Array.isArray(data) ? data.filter(isJsonObject) : []));
       if (found[0] === undefined) throw new Error('transactions list does not show the payment');
-      const decision = ['--decision', 'EXECUTED', '--transaction-id', textIn(found[0], 'id')];
+      // The command names another transaction, by mistake.
+      const decision = ['--decision', 'EXECUTED', '--transaction-id', textIn(found[0], 'id'), '--unverified'];
       await scene.cli('resolve', 'unknown', ...decision, '--reason', 'found in the list', ...OPERATOR);
     },
   },

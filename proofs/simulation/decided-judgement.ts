@@ -1,8 +1,9 @@
 /**
- * Judges the commands on which operators decided: each decision is carried out or refused, each makes one revision, and no
- * revision says what was not true when it was said, unless an operator had said so.
+ * Judges the commands on which operators decided: each decision is carried out or refused, each makes one revision that names
+ * it, and no revision says what was not true when it was said, unless an operator had said so.
  */
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import { DECISION_HEADER } from '../../src/producers/result-events.ts';
 import type { ChaosCommand, ChaosMessage } from '../chaos/chaos-commands.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { GivenDecision } from './operators.ts';
@@ -54,6 +55,11 @@ export function judgeDecided(
     if (expectedRevision !== index + 1)
       wrong.push(`${key}: ${decision} of revision ${expectedRevision} was carried out`);
   });
+  for (const { headers, value } of own) {
+    const named = headers[DECISION_HEADER];
+    if (named !== decisions[value.revision - 2]?.id)
+      wrong.push(`${key}: revision ${value.revision} names the decision ${String(named)}`);
+  }
   for (const replay of own.filter(({ headers }) => headers['replayed'] === 'true'))
     if (!revisions.some(({ id }) => id === replay.id)) wrong.push(`${key}: a copy was answered with ${replay.id}`);
   // A quote that nobody executed moves nothing, and a simulated payment is the sandbox's own.

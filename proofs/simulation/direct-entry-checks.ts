@@ -63,7 +63,10 @@ function quoteRanOut(): Entry {
   return { ...entryAt('create-quote'), immediate: true, step: 'EXECUTE', quoted, quotesRunOut: QUOTES_ANEW_MAX };
 }
 
-const retry = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'an operator', reason: 'tried' };
+const retry = {
+  id: 'event-1',
+  ...{ decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'an operator', reason: 'tried' },
+};
 
 export const ENTRY_CHECKS: readonly DirectCheck[] = [
   {

@@ -15,6 +15,8 @@ import type { VirtualTime } from './virtual-time.ts';
 
 export interface GivenDecision {
   readonly key: string;
+  /** `ce_id` of its message. */
+  readonly id: string;
   readonly decision: string;
   readonly expectedRevision: number;
   /** Where it was written in the topic of decisions. */
@@ -123,9 +125,10 @@ export class Operators {
     const partition = laneOf(key, scenario.laneCount);
     const order = { decision, expectedRevision, transactionId: null, operator: 'an operator', reason: 'looked up' };
     const value = Buffer.from(JSON.stringify(order));
-    const offset = publishers.append(topics.operatorDecisions, partition, key, value, jsonHeaders({}));
+    const id = `decision-${this.given.length}`;
+    const offset = publishers.append(topics.operatorDecisions, partition, key, value, jsonHeaders({ ce_id: id }));
     if (offset === null) return;
-    this.given.push({ key, decision, expectedRevision, partition, offset, atMs: time.nowMs });
+    this.given.push({ key, id, decision, expectedRevision, partition, offset, atMs: time.nowMs });
     log(`an operator decides ${decision} of ${key}, revision ${expectedRevision}`);
   }
 

@@ -1,33 +1,43 @@
 /**
  * The transaction that an operator decides a command by, looked at in the service before the decision is published: whether
- * it is there, and whether it is the payment that the command asked for, as far as both say.
+ * it is there, whether it is the payment that the command asked for, as far as both say, and which others may be it as well.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import { systemClock } from '../clock.ts';
 import { LookUps } from '../lanes/look-ups.ts';
+import type { CommandType } from '../records/commands.ts';
 import type { Entry } from '../ledger/entry.ts';
-import { keptFields } from '../ledger/kept-fields.ts';
-import { quoteIdAmong } from '../records/quote-id.ts';
 import type { Transaction } from '../records/types.ts';
+import { currencyAmountText } from './amount-text.ts';
+import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './transaction-comparison.ts';
 
-/** By how much the service's clock may be behind ours. */
-const CLOCK_DIFFERENCE_MS_MAX = 600_000;
+type Lists = Pick<PaymentApi, 'listTransactions'>;
 
 export type LookedAt =
-  | { kind: 'fits'; transaction: Transaction }
-  | { kind: 'differs'; transaction: Transaction; differences: string[] }
+  | { kind: 'found'; comparison: Comparison; others: Others }
   | { kind: 'not-found' }
   | { kind: 'not-looked-at'; reason: string };
+
+/** Other transactions of the time of the command's calls. */
+export type Others =
+  /** The command names its transaction, or what is there differs: no other was looked for. */
+  | { kind: 'not-wanted' }
+  /** @param fitting those in which nothing differs from the command, and something agrees */
+  | { kind: 'looked-through'; count: number; isCustomers: boolean; fitting: readonly Transaction[] }
+  | { kind: 'not-known'; reason: string };
+
+/** How long after its last call a command's transaction may be created; look-ups go as far. */
+const LATE_MS_MAX = 3_600_000;
+const PAGE_LIMIT = 100;
+/** Pages of other transactions: 10,000 of one customer's, within little more than an hour. */
+const PAGES_MAX = 100;
+const SHOWN_MAX = 10;
 
 /**
  * Pages through the service's list around the command's first call, and for what may be older through the week before.
  * @param api started
  */
-export async function lookAtTransaction(
-  api: Pick<PaymentApi, 'listTransactions'>,
-  transactionId: string,
-  entry: Entry,
-): Promise<LookedAt> {
+export async function lookAtTransaction(api: Lists, transactionId: string, entry: Entry): Promise<LookedAt> {
   const query = {
     transactionId,
     quoteId: null,
@@ -43,95 +53,113 @@ export async function lookAtTransaction(
     case 'failed':
       return { kind: 'not-looked-at', reason: outcome.reason };
     case 'found': {
-      const { transaction } = outcome;
-      const differences = differencesOf(transaction, entry);
-      return differences.length === 0 ? { kind: 'fits', transaction } : { kind: 'differs', transaction, differences };
+      const comparison = compared(outcome.transaction, entry);
+      const { agreeing, differing } = comparison;
+      const isNamed = agreeing.includes('id') || agreeing.includes('quote');
+      const isOne = isNamed || differing.length > 0;
+      const others: Others = isOne
+        ? { kind: 'not-wanted' }
+        : await othersBeside(api, outcome.transaction, comparison, entry);
+      return { kind: 'found', comparison, others };
     }
   }
 }
 
-/** Where the transaction is not what the command asked for; what either does not say is no difference. */
-function differencesOf(transaction: Transaction, entry: Entry): string[] {
-  const differences = expectationsOf(entry, transaction)
-    .filter(([, asked, found]) => asked !== null && found !== null && asked !== found)
-    .map(([what, asked, found]) => `its ${what} is ${String(found)}, and ${String(asked)} was asked for`);
-  const isMadeByCall = ['create-quote', 'transfer-in', 'simulate-uma-receive'].includes(entry.commandType);
-  const createdMs = Date.parse(transaction.createdAt ?? '');
-  if (isMadeByCall && createdMs < sentMsOf(entry) - CLOCK_DIFFERENCE_MS_MAX) {
-    differences.push(
-      `it was created at ${transaction.createdAt ?? ''}, before the command's first call at ${new Date(sentMsOf(entry)).toISOString()}`,
-    );
+/** What the service lists a transaction's customer by: the payer's side of what goes out, the other of what comes in. */
+const CUSTOMERS_SIDE: Partial<Record<CommandType, string>> = {
+  'create-quote': 'source',
+  'transfer-in': 'destination',
+  'simulate-uma-receive': 'customer',
+};
+
+async function othersBeside(
+  api: Lists,
+  { customerId, id }: Transaction,
+  { agreeing }: Comparison,
+  entry: Entry,
+): Promise<Others> {
+  const sentMs = sentMsOf(entry);
+  const isCustomers = customerId !== null && agreeing.includes(CUSTOMERS_SIDE[entry.commandType] ?? 'none');
+  const filter = {
+    startDate: new Date(Math.max(0, sentMs - CLOCK_DIFFERENCE_MS_MAX)).toISOString(),
+    endDate: new Date((entry.lastEndedMs ?? sentMs) + LATE_MS_MAX).toISOString(),
+    ...(isCustomers ? { customerId } : {}),
+    limit: PAGE_LIMIT,
+  };
+  const seen = new Set([id]);
+  const fitting: Transaction[] = [];
+  let cursor: string | null = null;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await api.listTransactions({ ...filter, ...(cursor === null ? {} : { cursor }) });
+    if (page.kind === 'failed') return { kind: 'not-known', reason: page.reason };
+    const others = page.data.filter((other) => !seen.has(other.id));
+    for (const other of others) seen.add(other.id);
+    fitting.push(...others.filter((other) => fits(compared(other, entry))));
+    if (!page.hasMore) return { kind: 'looked-through', count: seen.size - 1, isCustomers, fitting };
+    cursor = page.nextCursor;
+    if (cursor === null) return { kind: 'not-known', reason: 'the service gives no cursor to its next page' };
   }
-  return differences;
+  return { kind: 'not-known', reason: `more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through` };
 }
 
-function sentMsOf(entry: Entry): number {
-  return entry.firstSentMs ?? entry.origin.timestampMs;
+function fits({ agreeing, differing }: Comparison): boolean {
+  return differing.length === 0 && agreeing.length > 0;
 }
 
-/** What is compared: its name, as the command or its quote says it, as the transaction says it. */
-type Expectation = readonly [what: string, asked: string | bigint | null, found: string | bigint | null];
-
-function expectationsOf(entry: Entry, transaction: Transaction): Expectation[] {
-  const received = transaction.receivedAmount?.amount ?? null;
-  const ofQuote: Expectation[] =
-    entry.quoted === null
-      ? []
-      : [
-          ['id', entry.quoted.transactionId, transaction.id],
-          ['quote', entry.quoted.quoteId, quoteIdAmong(transaction.otherFieldsJson)],
-        ];
-  switch (entry.commandType) {
-    case 'create-quote': {
-      const fields = keptFields(entry.commandType, entry);
-      if (fields === null) return ofQuote;
-      const { source, destination, lockedCurrencySide, lockedCurrencyAmount } = fields;
-      return [
-        ...ofQuote,
-        ...accountsOf(source.accountId, destination.accountId, transaction),
-        ['received amount', lockedCurrencySide === 'RECEIVING' ? lockedCurrencyAmount : null, received],
-      ];
+/** What speaks against deciding by the transaction, or null; and what was looked at. */
+export function lookedAtInWords(transactionId: string, looked: LookedAt): { doubt: string | null; notes: string[] } {
+  switch (looked.kind) {
+    case 'not-found': {
+      const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call on`;
+      return { doubt, notes: [] };
     }
-    case 'execute-quote': {
-      const fields = keptFields(entry.commandType, entry);
-      if (fields === null) return ofQuote;
-      return [
-        ['id', fields.transactionId, transaction.id],
-        ['quote', fields.quoteId, quoteIdAmong(transaction.otherFieldsJson)],
-      ];
+    case 'not-looked-at': {
+      const doubt = `transaction ${transactionId} could not be looked at in the payment service (${looked.reason})`;
+      return { doubt, notes: [] };
     }
-    case 'transfer-in': {
-      const fields = keptFields(entry.commandType, entry);
-      if (fields === null) return ofQuote;
-      const { source, destination, amount } = fields;
-      return [
-        ...accountsOf(source.accountId, destination.accountId, transaction),
-        ['received amount', amount, received],
+    case 'found': {
+      const { agreeing, differing, open } = looked.comparison;
+      const others = othersInWords(looked.others);
+      const doubts = [
+        ...(differing.length === 0
+          ? []
+          : [`transaction ${transactionId} is another payment than was asked for: ${differing.join('; ')}`]),
+        ...(agreeing.length + differing.length > 0
+          ? []
+          : [`nothing of transaction ${transactionId} can be compared with the command`]),
+        ...others.doubts,
       ];
-    }
-    case 'reject-transaction': {
-      const fields = keptFields(entry.commandType, entry);
-      if (fields === null) return ofQuote;
-      return [
-        ['id', fields.transactionId, transaction.id],
-        ['status', 'REJECTED', transaction.status],
+      const notes = [
+        `transaction ${transactionId} is there; as the command says it: ${agreeing.join(', ') || 'nothing'}`,
+        ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),
+        ...others.notes,
       ];
-    }
-    case 'simulate-uma-receive': {
-      const fields = keptFields(entry.commandType, entry);
-      if (fields === null) return ofQuote;
-      const { receivingCurrencyAmount, customerId } = fields;
-      return [
-        ['customer', customerId, transaction.customerId],
-        ['received amount', receivingCurrencyAmount, received],
-      ];
+      return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes };
     }
   }
 }
 
-function accountsOf(source: string | null, destination: string | null, transaction: Transaction): Expectation[] {
-  return [
-    ['source', source, transaction.source?.accountId ?? null],
-    ['destination', destination, transaction.destination?.accountId ?? null],
-  ];
+function othersInWords(others: Others): { doubts: string[]; notes: string[] } {
+  switch (others.kind) {
+    case 'not-wanted':
+      return { doubts: [], notes: [] };
+    case 'not-known':
+      return { doubts: [`whether other transactions fit the command is not known (${others.reason})`], notes: [] };
+    case 'looked-through': {
+      const { count, fitting, isCustomers } = others;
+      const whose = isCustomers ? ' of its customer' : '';
+      const notes = [
+        `other transactions${whose} from the time of the command's calls: ${count}; ${fitting.length} of them fit`,
+      ];
+      if (fitting.length === 0) return { doubts: [], notes };
+      const more = fitting.length - SHOWN_MAX;
+      const shown = [...fitting.slice(0, SHOWN_MAX).map(shownTransaction), ...(more > 0 ? [`${more} more`] : [])];
+      return { doubts: [`other transactions fit the command: ${shown.join(', ')}`], notes };
+    }
+  }
+}
+
+function shownTransaction({ createdAt, id, receivedAmount, status }: Transaction): string {
+  const facts = [status, currencyAmountText(receivedAmount), createdAt].filter((fact) => fact !== null);
+  return `${id} (${facts.join(', ')})`;
 }

@@ -1,15 +1,16 @@
 /** Reads one message of the operator decisions topic: Avro or JSON, by the key of the command that it is about. */
 import { z } from 'zod';
+import type { OperatorOrder } from '../ledger/operator.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { laneOf, readKey } from '../records/keys.ts';
 import type { OperatorDecision } from '../records/types.ts';
 import { decodeValue, type IntakeOptions } from './command-intake.ts';
 import type { InputMessage } from './input-message.ts';
-import { movedRecord, originalMessage, sizeProblem, type Place } from './message-origin.ts';
+import { movedRecord, originalMessage, shortHeader, sizeProblem, type Place } from './message-origin.ts';
 
 export type DecisionIntake =
-  | { kind: 'decision'; key: string; decision: OperatorDecision; original: OriginalMessage }
+  | { kind: 'decision'; key: string; decision: OperatorOrder; original: OriginalMessage }
   | { kind: 'dead-letter'; letter: DeadLetter }
   | { kind: 'misrouted'; record: OutgoingRecord }
   | { kind: 'unavailable'; problem: string };
@@ -64,5 +65,6 @@ export async function readDecision(
   if (!decision.success) {
     return unreadable(decision.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; '));
   }
-  return { kind: 'decision', key: key.key, decision: decision.data, original };
+  const order = { ...decision.data, id: shortHeader(message, 'ce_id') };
+  return { kind: 'decision', key: key.key, decision: order, original };
 }

@@ -53,7 +53,7 @@ export class Outcomes {
     const observed = decision.seen === null || call === null ? [] : this.#observed(before, decision.seen, call);
     if (decision.kind === 'finish') {
       const { entry, result } = decision;
-      const event = await resultEvent(writer, result, entry.carried);
+      const event = await resultEvent(writer, result, entry);
       const done = doneEntry(entry, result.outcome as Outcome, Number(result.completedAt), event);
       this.put(transaction, done);
       const fingerprint = entry.fieldsJson === null ? null : entry.fingerprint;

@@ -112,6 +112,7 @@ const FIELDS: { readonly [Name in keyof Entry]: z.ZodType<Entry[Name]> | Inferre
   copies: z.array(z.object({ commandId: nullableText })),
   drops: count,
   audit: z.array(text),
+  decisionId: nullableText.default(null),
   phase,
 };
 

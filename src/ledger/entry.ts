@@ -143,6 +143,8 @@ export interface Entry {
   readonly drops: number;
   /** Operators' decisions so far, who and why; they go with every result that follows. */
   readonly audit: readonly string[];
+  /** `ce_id` of the decision that the revision comes of; null: it comes of none, or of one without an id. */
+  readonly decisionId: string | null;
   readonly phase: Phase;
 }
 
@@ -162,6 +164,7 @@ export const UNTOUCHED = {
   copies: [],
   drops: 0,
   audit: [],
+  decisionId: null,
 } as const;
 
 /** From where it is certain that nothing took effect, although a call was in doubt; null: it is not. */

@@ -10,6 +10,11 @@ import { firstCallOf, isKeyTrusted, settlementOf, type LedgerPolicy } from './se
 
 export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 
+export interface OperatorOrder extends OperatorDecision {
+  /** `ce_id` of its message, by which the result names it. */
+  readonly id: string | null;
+}
+
 export type OperatorReply = { kind: 'decided'; decision: Decision } | { kind: 'refused'; reason: string };
 
 /** Decisions remembered with an entry, the latest; all are in their topic. */
@@ -17,7 +22,7 @@ const AUDIT_MAX = 20;
 
 export function decideByOperator(
   entry: Entry | undefined,
-  order: OperatorDecision,
+  order: OperatorOrder,
   nowMs: number,
   policy: LedgerPolicy,
 ): OperatorReply {
@@ -33,6 +38,7 @@ export function decideByOperator(
     ...entry,
     revision: entry.revision + 1,
     audit: [...entry.audit, auditOf(order)].slice(-AUDIT_MAX),
+    decisionId: order.id,
   };
   switch (order.decision) {
     case 'EXECUTED':
@@ -141,8 +147,8 @@ function transactionNamed(id: string): Transaction {
   };
 }
 
-/** Who decided and why: it goes with the result, for good. */
-function auditOf(order: OperatorDecision): string {
+/** Who decided what, and why: it goes with the result, for good. */
+export function auditOf(order: OperatorDecision): string {
   return `${order.decision} on revision ${order.expectedRevision} by ${order.operator}: ${order.reason}`;
 }
 

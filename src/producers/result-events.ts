@@ -12,9 +12,18 @@ export interface ResultWriter {
   readonly topicPrefix: string;
 }
 
+/** The `ce_id` of the decision that a revision comes of. */
+export const DECISION_HEADER = 'decision-id';
+
 /** The one result of an entry's revision. @throws RegistryError when the schema cannot be had */
-export function resultEvent(writer: ResultWriter, result: CommandResult, carried: Carried): Promise<StoredEvent> {
-  return encoded(writer, eventIdNames.result(writer.topicPrefix, result.commandKey, result.revision), result, carried);
+export function resultEvent(
+  writer: ResultWriter,
+  result: CommandResult,
+  { carried, decisionId }: Pick<Entry, 'carried' | 'decisionId'>,
+): Promise<StoredEvent> {
+  const idName = eventIdNames.result(writer.topicPrefix, result.commandKey, result.revision);
+  const decided = decisionId === null ? {} : { [DECISION_HEADER]: decisionId };
+  return encoded(writer, idName, result, { ...carried, ...decided });
 }
 
 /**
@@ -34,7 +43,7 @@ async function encoded(
   writer: ResultWriter,
   idName: string,
   result: CommandResult,
-  carried: Carried,
+  more: Carried & { readonly [DECISION_HEADER]?: string },
 ): Promise<StoredEvent> {
   const headers = {
     ...eventHeaders({
@@ -43,7 +52,7 @@ async function encoded(
       subject: result.commandKey,
       timeMs: Number(result.completedAt),
     }),
-    ...carried,
+    ...more,
     ...replyTo(result.commandId),
   };
   return { value: await writer.registry.encode(writer.topics.results, result), headers };

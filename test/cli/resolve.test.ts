@@ -37,7 +37,8 @@ describe('resolve', () => {
     const args = ['--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', id];
     const run = await resolve('executed', ...args);
     expect(run).toMatchObject({ code: 0 });
-    expect(run.stderr).toContain(`${id} is there, and is what the command asked for`);
+    expect(run.stderr).toContain(`${id} is there; as the command says it: source, destination, received amount`);
+    expect(run.stderr).toMatch(/other transactions of its customer .*: \d+; 0 of them fit/);
     expect(run.stderr).toMatch(/present: UNKNOWN {3}transfer-in {2}executed {2}revision 1/);
     expect(run.documents).toMatchObject([
       { kind: 'result', key: 'executed', value: { outcome: 'ACCEPTED', transaction: { id } } },
@@ -96,6 +97,21 @@ describe('resolve', () => {
     const good = await resolve('good', '--decision', 'NOT_EXECUTED', '--reason', 'x');
     expect(good).toMatchObject({ code: 7, documents: [] });
     expect(good.stderr).toContain('ACCEPTED');
+  });
+
+  test('of two who decide at once under one name and reason, tells one that it was carried out and the other that not', async () => {
+    await unknownTransfer('twice');
+    const outcomes = { EXECUTED: 'ACCEPTED', NOT_EXECUTED: 'EXPIRED' };
+    const runs = await Promise.all(
+      Object.entries(outcomes).map(async ([decision, outcome]) => {
+        const args = ['--decision', decision, '--reason', 'looked up', '--operator', 'ada'];
+        return { ...(await resolve('twice', ...args)), outcome };
+      }),
+    );
+    const [carriedOut, refused] = runs.sort((left, right) => (left.code ?? 0) - (right.code ?? 0));
+    expect(carriedOut).toMatchObject({ code: 0, documents: [{ value: { outcome: carriedOut?.outcome } }] });
+    expect(refused).toMatchObject({ code: 7, documents: [] });
+    expect(refused?.stderr).toMatch(/the decision was refused.*it changed nothing of twice/);
   });
 
   test('of a key that is not known, or not finished, publishes nothing', async () => {

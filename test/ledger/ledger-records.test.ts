@@ -19,7 +19,10 @@ describe('an entry', () => {
     ['in doubt', doubtful({ ...entryAt('execute-quote'), unexecuted: { by: 'LOOK_UP', attempts: 0 } })],
     [
       'done',
-      doneWith({ ...entryAt('create-quote'), audit: ['NOT_EXECUTED'], copies: [{ commandId: 'a' }] }, 'EXPIRED'),
+      doneWith(
+        { ...entryAt('create-quote'), audit: ['NOT_EXECUTED'], decisionId: 'event-1', copies: [{ commandId: 'a' }] },
+        'EXPIRED',
+      ),
     ],
   ])('that is %s is read as it was written', (_name, entry) => {
     expect(decodeEntry(encodeEntry(entry))).toEqual(entry);

@@ -18,7 +18,8 @@ const nothingHonoured = aPolicy({ idempotentOperations: new Set() });
 const HOUR_MS = 3_600_000;
 
 function order(entry: Entry, decision: string) {
-  return { decision, expectedRevision: entry.revision, transactionId: null, operator: 'ada', reason: 'looked' };
+  const by = { operator: 'ada', reason: 'looked', id: 'event-1' };
+  return { decision, expectedRevision: entry.revision, transactionId: null, ...by };
 }
 
 function decided(reply: OperatorReply): Decision {

@@ -105,8 +105,10 @@ async function answerToCopy(key: string): Promise<ResultEvent> {
 test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and who decided; copies get it from then on', async () => {
   await stack().startProcessor();
   const unknown = await unknownTransfer('found');
-  await decide('found', { decision: 'EXECUTED', transactionId: 'Transaction:17' });
+  const mark = await decide('found', { decision: 'EXECUTED', transactionId: 'Transaction:17' });
   const decided = await revision('found', 2);
+  expect(unknown.headers['decision-id']).toBeUndefined();
+  expect(decided.headers['decision-id']).toBe(mark);
   expect(decided.value).toMatchObject({
     outcome: 'ACCEPTED',
     settledBy: 'OPERATOR',
@@ -119,7 +121,8 @@ test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and w
   expect(decided.value.warnings).toEqual(['EXECUTED on revision 1 by ada: looked up']);
   expect(decided.id).not.toBe(unknown.id);
   const copy = await answerToCopy('found');
-  expect(copy).toMatchObject({ id: decided.id, value: decided.value, headers: { replayed: 'true' } });
+  const headers = { replayed: 'true', 'decision-id': mark };
+  expect(copy).toMatchObject({ id: decided.id, value: decided.value, headers });
   expect(await effectsOf('found')).toBe(1);
 });
 
@@ -135,8 +138,9 @@ test('NOT_EXECUTED makes UNKNOWN EXPIRED, and RETRY runs what is EXPIRED', async
   expect((await answerToCopy('absent')).id).toBe(expired.id);
   expect(await effectsOf('absent')).toBe(0);
 
-  await decide('absent', { decision: 'RETRY', expectedRevision: 2 });
+  const mark = await decide('absent', { decision: 'RETRY', expectedRevision: 2 });
   const retried = await revision('absent', 3);
+  expect(retried.headers['decision-id']).toBe(mark);
   expect(retried.value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER' });
   expect(retried.value.transaction?.id).toMatch(/^Transaction:/);
   expect(await effectsOf('absent')).toBe(1);

@@ -1,4 +1,5 @@
 /** Headers of each kind of message as JSON Schema. Kafka's headers are bytes; all of these are UTF-8 text. */
+import { DECISION_HEADER } from '../../../src/producers/result-events.ts';
 import {
   eventHeaders,
   FINGERPRINT_HEADER,
@@ -58,12 +59,16 @@ export function commandHeaders(recordName: string, format: 'avro' | 'json'): Hea
   };
 }
 
-/** Headers of an operator's decision: only the content type is read. */
+/** Headers of an operator's decision that are read. */
 export function decisionHeaders(format: 'avro' | 'json'): HeaderSchema {
   const { 'content-type': contentType } = commandHeaders('OperatorDecision', format).properties;
   return {
     type: 'object',
-    properties: { 'content-type': contentType ?? {}, ...MOVED },
+    properties: {
+      'content-type': contentType ?? {},
+      ce_id: text(`Names this decision; its result names it in \`${DECISION_HEADER}\`.`),
+      ...MOVED,
+    },
     ...(format === 'json' ? { required: ['content-type'] } : {}),
     additionalProperties: { type: 'string' },
   };
@@ -79,6 +84,7 @@ export function publishedHeaders(recordName: string): HeaderSchema {
   const ofResults = {
     [REPLY_HEADER]: text('`ce_id` of the message that is answered, if it had one.'),
     [FINGERPRINT_HEADER]: text("Of the command's type and fields; absent where the message could not be read."),
+    [DECISION_HEADER]: text('`ce_id` of the decision of an operator that the revision comes of, if it had one.'),
     replayed: { const: 'true', description: 'On the answer to a copy of the command: same value, same `ce_id`.' },
   };
   return {

@@ -36,6 +36,14 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     among: ['operators'],
   },
   {
+    name: 'a result does not name the decision that it comes of',
+    file: 'ledger/operator.ts',
+    find: `    decisionId: order.id,
+`,
+    replace: '',
+    among: ['operators'],
+  },
+  {
     name: 'a look-up speaks of attempts that came after it',
     file: 'ledger/settle-by-look-up.ts',
     find: ' || event.attempts !== entry.attempts',

@@ -3,13 +3,15 @@ import { Option, type Command } from 'commander';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from '../../client/settings.ts';
 import { readSomeSettings } from '../../config.ts';
 import type { Entry } from '../../ledger/entry.ts';
+import { DECISION_HEADER } from '../../producers/result-events.ts';
 import { keyProblem } from '../../records/keys.ts';
 import { topicNames } from '../../records/topics.ts';
 import type { CommandResult, OperatorDecision } from '../../records/types.ts';
 import { confirm } from '../confirm.ts';
 import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
-import { lookAtTransaction, type LookedAt } from '../decided-transaction.ts';
+import { lookedAtInWords, lookAtTransaction, type LookedAt } from '../decided-transaction.ts';
 import { eventDocument, eventText, resultText } from '../event-output.ts';
+import type { DecidedResult } from '../decision-reply.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { readEntry } from '../ledger-entries.ts';
 import { phaseText } from '../ledger-text.ts';
@@ -52,7 +54,7 @@ export function addResolveCommand(program: Command): void {
     .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found; looked at in the service first')
     .option(
       '--unverified',
-      'decide though that transaction was not found, is another payment, or could not be looked at',
+      'decide though that transaction was not found, is another payment, is not the only one that fits, or could not be looked at',
       false,
     )
     .option(
@@ -71,8 +73,10 @@ export function addResolveCommand(program: Command): void {
                 is settled first, and where nothing can settle it the result is UNKNOWN again, without a call
 
 With --transaction-id that transaction is looked at in the service first, which needs API_BASE_URL, API_TOKEN_ID and
-API_CLIENT_SECRET too. Where it is not there, or its accounts, amount, quote or time are not the command's, or it could not be
-looked at, the decision is not published (exit code 7) unless --unverified is given.
+API_CLIENT_SECRET too. What of it was compared with the command, and what could not be, is said. Where it is not there, its
+accounts, amount, quote or time are not the command's, nothing of it can be compared, others that the service lists for the
+time of the command's calls fit as well, or it could not be looked at, the decision is not published (exit code 7) unless
+--unverified is given.
 The present result is shown first. A decision on a revision that is not the present one any more is refused.
 At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked.
 Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
@@ -149,13 +153,11 @@ async function presentResult(settings: ClientSettings, key: string): Promise<{ e
   return { entry, result: decoded.value as CommandResult };
 }
 
-/** @throws CliFailure unless the transaction is the command's payment, or the operator takes it on themselves */
+/** @throws CliFailure unless the transaction alone fits the command, as far as both say, or the operator takes it on themselves */
 async function verify(output: Output, transactionId: string, entry: Entry, unverified: boolean): Promise<void> {
-  const doubt = doubtOf(transactionId, await lookedAt(transactionId, entry));
-  if (doubt === null) {
-    output.note(`transaction ${transactionId} is there, and is what the command asked for`);
-    return;
-  }
+  const { doubt, notes } = lookedAtInWords(transactionId, await lookedAt(transactionId, entry));
+  for (const note of notes) output.note(note);
+  if (doubt === null) return;
   if (!unverified) {
     throw new CliFailure('refused', `${doubt}. To decide all the same: --unverified; nothing was sent`);
   }
@@ -171,20 +173,6 @@ async function lookedAt(transactionId: string, entry: Entry): Promise<LookedAt> 
     return await lookAtTransaction(api, transactionId, entry);
   } finally {
     await api.close();
-  }
-}
-
-/** Why the transaction may not be the command's, or null. */
-function doubtOf(transactionId: string, looked: LookedAt): string | null {
-  switch (looked.kind) {
-    case 'fits':
-      return null;
-    case 'differs':
-      return `transaction ${transactionId} is another payment than was asked for: ${looked.differences.join('; ')}`;
-    case 'not-found':
-      return `the payment service does not list a transaction ${transactionId} from a week before the command's first call on`;
-    case 'not-looked-at':
-      return `transaction ${transactionId} could not be looked at in the payment service (${looked.reason})`;
   }
 }
 
@@ -212,13 +200,13 @@ async function submit(
     case 'refused':
       throw new CliFailure(
         'refused',
-        `the decision was refused, and is a dead letter (${reply.dlqReason}): ${shownLine(reply.problem)}; the result of ${key} stands as it is`,
+        `the decision was refused, and is a dead letter (${reply.dlqReason}): ${shownLine(reply.problem)}; it changed nothing of ${key}`,
       );
     case 'no-reply':
       throw new CliFailure(
         'noResult',
-        `the decision was published, and within ${waitMs} ms neither a result of revision ${decision.expectedRevision + 1} nor a refusal came: ` +
-          `it stays in force; look with \`results --key ${key}\` and \`dead-letters list\`, and with \`doctor\` whether a processor runs`,
+        `the decision was published, and within ${waitMs} ms neither its result nor its refusal came: ${stateOf(reply.result, decision)}; ` +
+          `look with \`show ${key}\`, and with \`doctor\` whether a processor runs`,
       );
     case 'decided': {
       const { result } = reply;
@@ -229,4 +217,14 @@ async function submit(
       }
     }
   }
+}
+
+/** What holds of a decision that has no reply yet. */
+function stateOf(next: DecidedResult | null, { expectedRevision }: OperatorDecision): string {
+  if (next === null) return 'it stays in force, and may still be carried out';
+  const { outcome, revision } = next.value;
+  const came = `revision ${revision} came, ${outcome}`;
+  return next.headers[DECISION_HEADER] === undefined
+    ? `${came}, and does not say of which decision: another's without an id, or this one by a processor of an earlier release`
+    : `${came}, by another decision on revision ${expectedRevision}: this one cannot be carried out any more`;
 }
