@@ -1,15 +1,33 @@
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { testFiles } from './test/support/test-groups.ts';
+import { LongestFirst } from './test/support/longest-first.ts';
+
+// Half of what a start takes on processors. Workers inherit it, and childEnvironment() hands it on.
+process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url));
+const files = testFiles();
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts', 'proofs/**/*.test.ts'],
-    exclude: ['test/operations/**', 'test/cluster/**'],
-    globalSetup: ['test/support/engine.ts'],
-    // Two workers: each test file brings processes of its own, and small machines have two cores.
-    maxWorkers: 2,
+    // Tests with Kafka mostly wait: two workers for each core keep two cores busy.
+    maxWorkers: 2 * Math.min(2, availableParallelism()),
+    sequence: { sequencer: LongestFirst },
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // A busy machine stands still for longer than vitest's own second.
     expect: { poll: { timeout: 30_000 } },
+    projects: [
+      { extends: true, test: { name: 'pure', include: files.pure } },
+      { extends: true, test: { name: 'kafka', include: files.kafka, globalSetup: ['test/support/engine.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'secured',
+          include: files.secured,
+          globalSetup: ['test/support/engine.ts', 'test/access/secured-engine.ts'],
+        },
+      },
+    ],
   },
 });

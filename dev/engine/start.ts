@@ -11,14 +11,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installed } from './cache.ts';
 import { EngineError } from './errors.ts';
-import {
-  newClusterId,
-  prepareBroker,
-  startBroker,
-  type BrokerNode,
-  type BrokerSecurity,
-  type KafkaPlaces,
-} from './kafka.ts';
+import { newClusterId, prepareBroker, startBroker, type BrokerNode, type KafkaPlaces } from './kafka.ts';
 import { KAFKA_PIN, REGISTRY_PIN } from './pins.ts';
 import { freePort, LOOPBACK, PORT_MAX, requireFree } from './ports.ts';
 import { brokerProbe, httpProbe } from './readiness.ts';
@@ -41,8 +34,6 @@ export interface EngineOptions {
   readonly registryPort?: number;
   /** Data and logs; kept by stop(), and taken up again by the next start. By default a fresh temporary one, removed by stop(). */
   readonly directory?: string;
-  /** Listeners that want a log-in, and rights. Of a cluster of one broker. */
-  readonly security?: BrokerSecurity;
   /** Receives a line when something is downloaded, and when the engine is ready. */
   readonly onProgress?: (line: string) => void;
 }
@@ -104,7 +95,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       ),
   );
   const startBrokers = async (): Promise<void> => {
-    await settleAll(nodes.map((node) => prepareBroker(places, node, nodes, clusterId, options.security ?? null)));
+    await settleAll(nodes.map((node) => prepareBroker(places, node, nodes, clusterId, null)));
     await settleAll(brokers.map((broker) => broker.start()));
     await settleAll(
       brokers.map((broker, index) => broker.waitUntil(brokerProbe(portOf(nodes, index), index + 1, brokerCount))),
@@ -154,9 +145,6 @@ function checkOptions(options: EngineOptions, brokerCount: number): void {
     if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port <= portMax[name])) {
       throw new EngineError('INVALID_OPTIONS', `${name} must be a whole number from 1 to ${portMax[name]}.`);
     }
-  }
-  if (options.security !== undefined && brokerCount > 1) {
-    throw new EngineError('INVALID_OPTIONS', 'security is for one broker: its listeners have one port each.');
   }
   const { kafkaPort, registryPort } = options;
   if (kafkaPort !== undefined && registryPort !== undefined) {

@@ -1,7 +1,7 @@
 /** Which rights a broker was asked for: its log of what the authorizer allowed, by principal. */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { Engine } from '../../dev/engine/start.ts';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import type { Right } from '../../src/records/rights.ts';
 
 /** As the authorizer writes it: `Principal = User:alice is Allowed operation = READ from host = ... on resource = Topic:LITERAL:name for request = Fetch ...`. */
@@ -26,24 +26,26 @@ type Asked = Pick<Right, 'name' | 'operation' | 'resource'>;
 
 export class AskedRights {
   readonly #logFile: string;
+  /** In bytes. */
   #from = 0;
 
-  constructor(engine: Engine) {
-    this.#logFile = join(engine.directory, 'logs', 'broker-1.log');
+  constructor(logFile: string) {
+    this.#logFile = logFile;
   }
 
   /** What was asked before does not count any more. */
   async forget(): Promise<void> {
-    this.#from = (await readFile(this.#logFile, 'utf8')).length;
+    this.#from = (await stat(this.#logFile)).size;
   }
 
   /** Those of the rights that nobody of that name asked for since: without them nothing would have failed. */
   async needless(rights: readonly Right[], principal: string): Promise<Right[]> {
-    const asked = (await readFile(this.#logFile, 'utf8'))
-      .slice(this.#from)
-      .split('\n')
-      .flatMap((line) => askedBy(line, principal));
+    const asked = (await this.#read()).split('\n').flatMap((line) => askedBy(line, principal));
     return rights.filter((right) => !asked.some((one) => covers(right, one)));
+  }
+
+  #read(): Promise<string> {
+    return text(createReadStream(this.#logFile, { start: this.#from }));
   }
 }
 

@@ -10,7 +10,7 @@ let secured: SecuredKafka;
 let stack: Stack;
 
 beforeAll(async () => {
-  secured = await SecuredKafka.start();
+  secured = await SecuredKafka.open('commands');
   stack = await Stack.open({
     name: 'commands-with-rights',
     kafkaBrokers: secured.engine.brokers,
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stack.close();
-  await secured.stop();
+  await secured.close();
 });
 
 function rightsOfRoles(...roles: readonly Role[]): Right[] {
@@ -112,7 +112,7 @@ describe('without one right', () => {
     const doctor = await cli('--output', 'json', 'doctor', '--rights', '--role', 'operator');
     expect(doctor).toMatchObject({ code: 6 });
     expect(doctor.documents.map(({ message }) => message)).toEqual([
-      `Kafka does not allow us ${rightInWords(right)}: grant it: ${grantCommand(right, 'User:alice')}`,
+      `Kafka does not allow us ${rightInWords(right)}: grant it: ${grantCommand(right, secured.principal)}`,
     ]);
   });
 

@@ -15,7 +15,7 @@ let rights: readonly Right[];
 const started: RunningProcessor[] = [];
 
 beforeAll(async () => {
-  secured = await SecuredKafka.start();
+  secured = await SecuredKafka.open('door');
   stack = await Stack.open({
     name: 'door',
     kafkaBrokers: secured.engine.brokers,
@@ -25,14 +25,14 @@ beforeAll(async () => {
   if (!read.ok) throw new Error(read.problems.join('; '));
   rights = rightsOf('processor', read.config);
   await secured.grant(rights);
-  await secured.grant(rights, 'User:CN=client');
+  await secured.grant(rights, secured.certified);
 });
 afterEach(async () => {
   await Promise.all(started.splice(0).map((processor) => processor.end()));
 });
 afterAll(async () => {
   await stack.close();
-  await secured.stop();
+  await secured.close();
 });
 
 async function start(environment: Record<string, string>): Promise<RunningProcessor> {
@@ -71,7 +71,7 @@ describe('a start that no retry can mend ends with code 78 and one sentence', ()
   });
 
   test('for a certificate authority that did not sign the broker, and for none', async () => {
-    const { otherCa } = secured.certificates;
+    const { otherCa } = secured.engine.certificates;
     expect(await refusedStart(secured.environment('scram', { KAFKA_SSL_CA_FILE: otherCa }))).toMatch(
       /certificate of Kafka.*not trusted.*KAFKA_SSL_CA_FILE/,
     );

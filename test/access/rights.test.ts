@@ -5,13 +5,13 @@ import { createKafka, KAFKA_SETTING_NAMES, LANE_RETRY } from '../../src/producer
 import { missingRights } from '../../src/producers/rights-check.ts';
 import { ROLE_NAMES, rightInWords, rightsOf } from '../../src/records/rights.ts';
 import { runCli } from '../cli/run-cli.ts';
-import { CERTIFIED, SecuredKafka, type Door } from './secured-kafka.ts';
+import { SecuredKafka, type Door } from './secured-kafka.ts';
 
 const SETTINGS = { TOPIC_PREFIX: 'guarded', KAFKA_GROUP_ID: 'guarded-commands', SANDBOX_COMMANDS: false };
 
 let secured: SecuredKafka;
 beforeAll(async () => {
-  secured = await SecuredKafka.start();
+  secured = await SecuredKafka.open('rights');
   const made = await runCli(
     { KAFKA_BROKERS: secured.engine.brokers.join(','), TOPIC_PREFIX: 'guarded', LANES: '2' },
     'topics',
@@ -20,7 +20,7 @@ beforeAll(async () => {
   );
   expect(made.stderr).toBe('');
 });
-afterAll(() => secured.stop());
+afterAll(() => secured.close());
 
 function kafkaOf(environment: Record<string, string>): ReturnType<typeof createKafka> {
   const read = readSomeSettings(environment, KAFKA_SETTING_NAMES);
@@ -47,16 +47,16 @@ describe('the check of rights', () => {
     },
   );
 
-  test.each<[Door, string]>([
-    ['plain', 'User:alice'],
-    ['scram', 'User:alice'],
-    ['mtls', `User:${CERTIFIED}`],
+  test.each<[Door, 'principal' | 'certified']>([
+    ['plain', 'principal'],
+    ['scram', 'principal'],
+    ['mtls', 'certified'],
   ])('goes by the listener %s', async (door, principal) => {
     await secured.revokeAll();
     const rights = rightsOf('publisher', SETTINGS);
     const kafka = kafkaOf(secured.environment(door));
     expect(await missingRights(kafka, rights)).toEqual(rights);
-    await secured.grant(rights, principal);
+    await secured.grant(rights, secured[principal]);
     expect(await missingRights(kafka, rights)).toEqual([]);
   });
 

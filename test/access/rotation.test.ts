@@ -20,7 +20,7 @@ import { readSomeSettings } from '../../src/config.ts';
 import { createKafka, KAFKA_SETTING_NAMES, LANE_RETRY } from '../../src/producers/kafka-client.ts';
 import { createLogger } from '../../src/ops/logging.ts';
 import { WatchedFile } from '../../src/watched-file.ts';
-import { PASSWORD, SecuredKafka } from './secured-kafka.ts';
+import { SecuredKafka } from './secured-kafka.ts';
 
 const WITHOUT_BODY = { method: 'GET', path: '/service', body: null, headers: {}, maxBodyBytes: 1_000 } as const;
 /** Longer than a file is taken for unchanged. */
@@ -29,12 +29,12 @@ const LOOKED_AT_AGAIN_MS = 1_200;
 let secured: SecuredKafka;
 let directory: string;
 beforeAll(async () => {
-  secured = await SecuredKafka.start();
+  secured = await SecuredKafka.open('rotation');
   directory = mkdtempSync(join(tmpdir(), 'rotation-'));
 });
 afterAll(async () => {
   rmSync(directory, { recursive: true });
-  await secured.stop();
+  await secured.close();
 });
 
 /** A new log-in with a client that was made before: each admin has connections of its own. */
@@ -58,13 +58,14 @@ test.each(['plain', 'scram'] as const)('a password, by the listener %s', async (
   writeFileSync(file, 'not-yet-the-password\n');
   const again = logIn(secured.environment(door, { KAFKA_SASL_PASSWORD: '', KAFKA_SASL_PASSWORD_FILE: file }));
   await expect(again()).rejects.toThrow();
-  writeFileSync(file, `${PASSWORD}\n`);
+  writeFileSync(file, `${secured.password}\n`);
   await delay(LOOKED_AT_AGAIN_MS);
   await again();
 });
 
 test('certificates: the authority, and our own with its key', async () => {
-  const { ca, client, otherCa } = secured.certificates;
+  const { ca, clients, otherCa } = secured.engine.certificates;
+  const client = clients.rotation;
   const at = (name: string): string => join(directory, name);
   const put = (name: string, from: string): void => writeFileSync(at(name), readFileSync(from));
   put('ca.pem', otherCa);

@@ -13,10 +13,8 @@ import { runCli, startCli, type CliRun } from '../cli/run-cli.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { LANES, Stack } from '../support/stack.ts';
 import { AskedRights } from './asked-rights.ts';
-import { CERTIFIED, SecuredKafka, USER } from './secured-kafka.ts';
+import { SecuredKafka } from './secured-kafka.ts';
 
-const ALICE = `User:${USER}`;
-const PROCESSOR = `User:${CERTIFIED}`;
 /** Of anything but JSON in this shape nothing is read here. */
 const AS_JSON = { 'content-type': 'application/json' };
 
@@ -28,8 +26,8 @@ let stack: Stack;
 let asked: AskedRights;
 
 beforeAll(async () => {
-  secured = await SecuredKafka.start();
-  asked = new AskedRights(secured.engine);
+  secured = await SecuredKafka.open('whole-roles');
+  asked = new AskedRights(secured.engine.logFile);
   stack = await Stack.open({
     name: 'whole-roles',
     kafkaBrokers: secured.engine.brokers,
@@ -39,13 +37,13 @@ beforeAll(async () => {
     settings: { API_IDEMPOTENT_OPERATIONS: '', POLL_INTERVAL_MS: '500' },
   });
   expect(await runCli({ ...stack.environment }, 'topics', 'create', '--json-copies')).toMatchObject({ code: 0 });
-  await secured.grant(rightsOfRoles('processor'), PROCESSOR);
+  await secured.grant(rightsOfRoles('processor'), secured.certified);
   await stack.startProcessor(secured.environment('mtls'));
 });
 beforeEach(() => asked.forget());
 afterAll(async () => {
   await stack.close();
-  await secured.stop();
+  await secured.close();
 });
 
 function rightsOfRoles(...roles: readonly Role[]): Right[] {
@@ -54,7 +52,7 @@ function rightsOfRoles(...roles: readonly Role[]): Right[] {
 }
 
 async function having(rights: readonly Right[]): Promise<void> {
-  await secured.revokeAll(ALICE);
+  await secured.revokeAll([secured.principal]);
   await secured.grant(rights);
 }
 
@@ -69,7 +67,7 @@ async function succeeds(...args: string[]): Promise<CliRun> {
 }
 
 /** In time: what a process asks for in its own rounds comes with the next. */
-async function eachIsNeeded(rights: readonly Right[], principal = ALICE): Promise<void> {
+async function eachIsNeeded(rights: readonly Right[], principal = secured.principal): Promise<void> {
   await expect
     .poll(async () => (await asked.needless(rights, principal)).map(rightInWords), { timeout: 20_000 })
     .toEqual([]);
@@ -108,7 +106,7 @@ test('a processor', async () => {
     messages: partitions.map((partition) => ({ partition, key: 'nobody', value: '{}', headers: AS_JSON })),
   });
   await producer.disconnect();
-  await eachIsNeeded(rightsOfRoles('processor'), PROCESSOR);
+  await eachIsNeeded(rightsOfRoles('processor'), secured.certified);
   await processor.stop();
 });
 

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseLossless, type JsonObject } from '../../src/records/lossless-json.ts';
+import { childEnvironment } from '../support/child-environment.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 /** A command that hangs fails its test by this, and leaves no process behind. */
@@ -25,7 +26,7 @@ export interface RunningCli {
 /** Starts the command line with this environment alone, and the PATH. */
 export function startCli(environment: Record<string, string>, ...args: string[]): RunningCli {
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', NODE_NO_WARNINGS: '1', ...environment },
+    env: { ...childEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: RUN_MS_MAX,
   });

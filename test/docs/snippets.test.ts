@@ -8,6 +8,7 @@ import { rm } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../dev/engine/ports.ts';
 import { freshPrefix } from '../client/fixtures.ts';
+import { childEnvironment } from '../support/child-environment.ts';
 import { useStack } from '../support/test-stack.ts';
 import { MADE_FROM_TABLE, NOT_RUN, PUBLISHED_HERE, RUN_BY, RUN_HERE } from './commands.ts';
 import { commandsOf, PAGES, placeOf, snippetsOf, type Snippet } from './snippets.ts';
@@ -55,7 +56,7 @@ describe('commands', () => {
     environment: Record<string, string>,
   ): Promise<{ code: number | null; output: string }> {
     const child = spawn('sh', ['-e', '-c', script], {
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NODE_NO_WARNINGS: '1', ...environment },
+      env: { ...childEnvironment(), HOME: process.env['HOME'], ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       // A group of its own, which `npm start &` stays in.
       detached: true,

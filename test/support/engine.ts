@@ -3,7 +3,7 @@
  * With TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL set, ones that already run are used and left running.
  */
 import type { TestProject } from 'vitest/node';
-import { startEngine } from '../../dev/engine/start.ts';
+import { startEngine, type Engine } from '../../dev/engine/start.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -13,6 +13,9 @@ declare module 'vitest' {
     schemaRegistryUrl: string;
   }
 }
+
+/** Vitest runs this once for each of its projects. */
+const shared = globalThis as { testEngine?: Promise<Engine> };
 
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const given = {
@@ -27,7 +30,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     project.provide('schemaRegistryUrl', given.registryUrl.replace(/\/+$/, ''));
     return undefined;
   }
-  const engine = await startEngine({ onProgress: (line) => console.log(line) });
+  const engine = await (shared.testEngine ??= startEngine({ onProgress: (line) => console.log(line) }));
   project.provide('kafkaBrokers', engine.brokers);
   project.provide('schemaRegistryUrl', engine.registryUrl);
   return async () => engine.stop();

@@ -8,6 +8,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { startArguments } from '../../dev/start-command.ts';
 import { freePort, LOOPBACK } from '../../dev/engine/ports.ts';
+import { childEnvironment } from './child-environment.ts';
 import { Watch } from './watch.ts';
 
 /** Start of Node, schemas, topics, and a group that has to wait for the session of a killed member. */
@@ -50,7 +51,7 @@ export class RunningProcessor {
   constructor(environment: Readonly<Record<string, string>>, httpPort: number) {
     this.httpUrl = `http://${LOOPBACK}:${httpPort}`;
     this.#child = spawn(process.execPath, startArguments(), {
-      env: { PATH: process.env['PATH'] ?? '', NODE_NO_WARNINGS: '1', ...environment, HTTP_PORT: String(httpPort) },
+      env: { ...childEnvironment(), ...environment, HTTP_PORT: String(httpPort) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     running.add(this.#child);

@@ -1,0 +1,42 @@
+/**
+ * Test files by what has to run for them: nothing, the shared Kafka and registry, or beside those the shared Kafka that asks for
+ * log-ins and rights. A file's own imports say so, so that nobody has to keep a list.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export type TestGroup = 'pure' | 'kafka' | 'secured';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const FOLDERS = ['test', 'proofs'];
+/** Run by commands of their own. */
+const ELSEWHERE = /^(test\/(operations|cluster)|proofs\/long)\//;
+const SECURED_KAFKA = join(ROOT, 'test/access/secured-kafka.ts');
+
+/** @returns the files of `npm test`, as paths below the repository */
+export function testFiles(): Readonly<Record<TestGroup, string[]>> {
+  const files: Record<TestGroup, string[]> = { pure: [], kafka: [], secured: [] };
+  for (const folder of FOLDERS) {
+    for (const name of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
+      const file = join(folder, name);
+      if (file.endsWith('.test.ts') && !ELSEWHERE.test(file)) files[groupOf(join(ROOT, file))].push(file);
+    }
+  }
+  return files;
+}
+
+function groupOf(file: string): TestGroup {
+  const sources = sourcesOf(file);
+  if (sources.has(SECURED_KAFKA)) return 'secured';
+  return [...sources.values()].some((text) => /\binject\(/.test(text)) ? 'kafka' : 'pure';
+}
+
+/** The file and what it imports of test/ and proofs/, with their texts. */
+function sourcesOf(file: string, known = new Map<string, string>()): Map<string, string> {
+  if (known.has(file) || !FOLDERS.some((folder) => file.startsWith(join(ROOT, folder)))) return known;
+  const text = readFileSync(file, 'utf8');
+  known.set(file, text);
+  for (const [, from = ''] of text.matchAll(/ from '(\.[^']+)'/g)) sourcesOf(join(dirname(file), from), known);
+  return known;
+}
