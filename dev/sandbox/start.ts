@@ -49,9 +49,9 @@ export interface RunningSandbox {
 
 const HOST = '127.0.0.1';
 
-/** @throws if the port is taken, or an account of the options is not valid. */
-export async function startSandbox(options: SandboxStartOptions = {}): Promise<RunningSandbox> {
-  const sandbox = new Sandbox({
+/** The service itself, without a server. @throws if an account of the options is not valid. */
+export function makeSandbox(options: Omit<SandboxStartOptions, 'port' | 'log'>): Sandbox {
+  return new Sandbox({
     settings: {
       honourKeys: [...(options.honourKeys ?? DEFAULT_SETTINGS.honourKeys)],
       refuseReusedKeys: options.refuseReusedKeys ?? DEFAULT_SETTINGS.refuseReusedKeys,
@@ -67,6 +67,11 @@ export async function startSandbox(options: SandboxStartOptions = {}): Promise<R
     accounts: options.accounts ?? [],
     randomSeed: options.randomSeed ?? 1,
   });
+}
+
+/** @throws if the port is taken, or an account of the options is not valid. */
+export async function startSandbox(options: SandboxStartOptions = {}): Promise<RunningSandbox> {
+  const sandbox = makeSandbox(options);
   const server = createSandboxServer(sandbox, options.log ?? null);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -297,7 +297,8 @@ function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHis
   return wrong;
 }
 
-function topicRecord(
+/** As readers find it. */
+export function topicRecord(
   topic: string,
   partition: number,
   { headers, key, offset, value, writtenMs }: StoredRecord,

@@ -4,17 +4,20 @@
  * store is in memory.
  */
 import type { Logger } from 'pino';
-import { createPaymentApi } from '../../src/api/payment-api.ts';
+import type { HttpClient, HttpClientOptions } from '../../src/api/client.ts';
+import { createPaymentApi, type PaymentApi } from '../../src/api/payment-api.ts';
 import { apiSettings } from '../../src/api-settings.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { LaneSet, type LaneSetOptions } from '../../src/lanes/lane-set.ts';
+import { servedCommandTypes } from '../../src/lanes/lane-settings.ts';
 import { StartSteps } from '../../src/lanes/start-steps.ts';
+import { readiness, type Readiness } from '../../src/ops/health.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import type { RecordRegistry } from '../../src/records/registry.ts';
 import type { PollReports } from '../../src/status/poller/session.ts';
 import type { MemoryIndex } from './memory-index.ts';
 import type { Scenario } from './scenario.ts';
-import type { Caller, SimulatedService } from './simulated-service.ts';
+import type { Caller } from './simulated-service.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export interface ProcessOptions {
@@ -22,11 +25,13 @@ export interface ProcessOptions {
   readonly time: VirtualTime;
   readonly config: Config;
   readonly registry: RecordRegistry;
-  readonly service: SimulatedService;
+  readonly service: { client(caller: Caller, options: HttpClientOptions): HttpClient };
   readonly index: MemoryIndex;
   readonly clockAheadMs: number;
   readonly random: () => number;
   readonly log: (line: string) => void;
+  /** Every line of its log, as it would be written. */
+  readonly onLine?: (level: string, fields: Record<string, unknown>) => void;
   /** It must end. */
   readonly onFatal: (process: SimulatedProcess, error: Error) => void;
   /** Our own code failed on a message: a bug, whatever came of it. */
@@ -45,6 +50,8 @@ export class SimulatedProcess implements Caller {
   dialling = 0;
   readonly #options: ProcessOptions;
   #lanes: LaneSet | null = null;
+  #api: PaymentApi | null = null;
+  #steps: StartSteps | null = null;
 
   constructor(options: ProcessOptions) {
     this.#options = options;
@@ -85,6 +92,20 @@ export class SimulatedProcess implements Caller {
     return [...(this.#lanes?.status().lanes.values() ?? [])].some(({ stage }) => stage === 'acquiring');
   }
 
+  /** What its endpoint would say, of all but access to Kafka and the registry; null: it has not started yet. */
+  readiness(): Readiness | null {
+    if (this.#lanes === null || this.#api === null || this.#steps === null) return null;
+    return readiness({
+      isDraining: this.isStopping,
+      starting: this.#steps.now(),
+      lanes: this.#lanes.status(),
+      kafkaAccess: { kind: 'allowed' },
+      registryFault: null,
+      api: this.#api.snapshot(),
+      servedOperations: servedCommandTypes(this.#options.config),
+    });
+  }
+
   /** Ends in order, as on SIGTERM. */
   end(whenEnded: () => void): void {
     this.isStopping = true;
@@ -98,8 +119,10 @@ export class SimulatedProcess implements Caller {
       ...apiSettings(config),
       clock,
       random,
-      makeClient: () => service.client(this),
+      makeClient: (made) => service.client(this, made),
     });
+    this.#api = api;
+    this.#steps = new StartSteps({ clock, log: this.#logger() });
     const failed = (_lane: number, _where: string, error: unknown): void => onFailure(error);
     const parts = {
       config,
@@ -109,7 +132,7 @@ export class SimulatedProcess implements Caller {
       log: this.#logger(),
       reports: tellingNobody({ failed, poll: POLL_REPORTS }),
       traces: tellingNobody({}),
-      steps: new StartSteps({ clock, log: this.#logger() }),
+      steps: this.#steps,
       onFatal: (error: Error) => onFatal(this, error),
       index,
     };
@@ -119,11 +142,17 @@ export class SimulatedProcess implements Caller {
   }
 
   #logger(): Logger {
-    const write = ({ event, lane, err, problem, lanes }: Record<string, unknown>): void => {
-      const about = [event, lane, lanes, (err as Error | undefined)?.message, problem];
-      this.#options.log([this.name, ...about.filter((part) => part !== undefined)].map(String).join(' '));
-    };
-    return { debug: () => undefined, info: write, warn: write, error: write, fatal: write } as unknown as Logger;
+    const { log, onLine } = this.#options;
+    const at =
+      (level: string) =>
+      (fields: Record<string, unknown>): void => {
+        const { event, lane, err, problem, lanes } = fields;
+        const about = [event, lane, lanes, (err as Error | undefined)?.message, problem];
+        log([this.name, ...about.filter((part) => part !== undefined)].map(String).join(' '));
+        onLine?.(level, fields);
+      };
+    const levels = ['info', 'warn', 'error', 'fatal'].map((level) => [level, at(level)]);
+    return { debug: () => undefined, ...Object.fromEntries(levels) } as unknown as Logger;
   }
 }
 

@@ -1,36 +1,22 @@
 /** An operator's decision on a result makes the next revision, once and for good; one that does not fit is refused and seen. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createRegistry } from '../../src/client/settings.ts';
-import { PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
-import { RecordPublisher } from '../../src/producers/outside/record-publisher.ts';
+import { expect } from 'vitest';
 import { stringifyLossless } from '../../src/records/lossless-json.ts';
 import type { OperatorDecision } from '../../src/records/types.ts';
 import { createQuoteOf, executionOf, transferInOf } from '../support/commands.ts';
 import type { ResultEvent } from '../support/journal.ts';
-import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
+import { stackTests } from '../support/with-stack.ts';
 
 // The service does not honour the key of a transfer-in: without a clear answer only an operator can tell.
-const stack = useStack({
+const { stack, test } = stackTests({
   name: 'decisions',
   sandbox: { honourKeys: [] },
   settings: { API_IDEMPOTENT_OPERATIONS: '', API_TIMEOUT_MS: '5000' },
 });
-let decisions: RecordPublisher;
-
-beforeAll(async () => {
-  decisions = await RecordPublisher.connect(stack().kafka, [stack().topics.operatorDecisions], PATIENT_RETRY);
-});
-afterEach(async () => {
-  await stack().endProcessors();
-  await stack().service.clearFaults();
-});
-afterAll(async () => decisions.close());
 
 /** @returns the decision's own mark, which a dead letter of it carries */
 async function decide(key: string, decision: Partial<OperatorDecision>): Promise<string> {
-  const topic = stack().topics.operatorDecisions;
   const whole = {
     decision: '',
     expectedRevision: 1,
@@ -40,8 +26,7 @@ async function decide(key: string, decision: Partial<OperatorDecision>): Promise
     ...decision,
   };
   const mark = randomUUID();
-  const value = await createRegistry(stack().settings).encode(topic, whole);
-  await decisions.publish({ topic, key: Buffer.from(key), value, headers: { ce_id: mark } });
+  await stack().publishDecision(key, whole, { ce_id: mark });
   return mark;
 }
 

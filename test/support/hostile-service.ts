@@ -2,9 +2,10 @@
  * An HTTP server in the payment service's place that answers what a test says, byte for byte, and keeps what it was
  * sent. GET /transactions is answered with an empty page unless the test says otherwise.
  */
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { LOOPBACK } from '../../dev/engine/ports.ts';
+import { VERSION_SEGMENT } from '../../dev/sandbox/operations.ts';
 
 export interface ReceivedRequest {
   method: string;
@@ -31,13 +32,33 @@ export interface HostileService {
 
 const EMPTY_PAGE: RawAnswer = { httpStatus: 200, body: '{"data":[],"hasMore":false}' };
 
-export async function startHostileService(
-  answer: (request: ReceivedRequest) => RawAnswer | null | Promise<RawAnswer | null>,
-): Promise<HostileService> {
+/** What a test has the service answer; null: an empty page. */
+export type HostileAnswer = (request: ReceivedRequest) => RawAnswer | null | Promise<RawAnswer | null>;
+
+export async function startHostileService(answer: HostileAnswer): Promise<HostileService> {
+  const { listener, ...shown } = hostileListener(answer);
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, LOOPBACK, resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    ...shown,
+    baseUrl: `http://${LOOPBACK}:${port}/${VERSION_SEGMENT}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** The service itself, without a server. */
+export function hostileListener(
+  answer: HostileAnswer,
+): Pick<HostileService, 'requests' | 'mostAtOnce'> & { listener: RequestListener } {
   const requests: ReceivedRequest[] = [];
   let underWay = 0;
   let mostAtOnce = 0;
-  const server = createServer((incoming, response) => {
+  const listener: RequestListener = (incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
@@ -56,17 +77,6 @@ export async function startHostileService(
         response.writeHead(httpStatus, { 'content-type': 'application/json', ...headers }).end(body);
       });
     });
-  });
-  await new Promise<void>((resolve) => server.listen(0, LOOPBACK, resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    baseUrl: `http://${LOOPBACK}:${port}/2025-10-13`,
-    requests,
-    mostAtOnce: () => mostAtOnce,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
   };
+  return { listener, requests, mostAtOnce: () => mostAtOnce };
 }

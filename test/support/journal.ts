@@ -32,12 +32,7 @@ export class Journal {
     const subscription = await subscribe(settings, {
       streams: ['results', 'transaction-status', 'quote-status'],
       start: { from: 'beginning' },
-      onEvent: (event) => {
-        journal.#events.push(event);
-        if (event.kind === 'result') journal.#keep(event);
-        else if (event.kind === 'transaction-status') journal.#transactionIds.add(event.key);
-        journal.#watch.changed();
-      },
+      onEvent: (event) => journal.take(event),
     });
     const kafka = createKafka(settings, 'test-dead-letters', { retry: PATIENT_RETRY });
     const deadLetters = await openTopicReader(kafka, {
@@ -45,10 +40,7 @@ export class Journal {
       start: { from: 'beginning' },
       untilEnd: false,
       groupPrefix: `${settings.TOPIC_PREFIX}-test`,
-      onRecord: (record) => {
-        journal.#deadLetters.push(record);
-        journal.#watch.changed();
-      },
+      onRecord: (record) => journal.takeDeadLetter(record),
     });
     journal.#close = async () => {
       await Promise.all([subscription.close(), deadLetters.close()]);
@@ -58,6 +50,18 @@ export class Journal {
 
   close(): Promise<void> {
     return this.#close();
+  }
+
+  take(event: PaymentEvent): void {
+    this.#events.push(event);
+    if (event.kind === 'result') this.#keep(event);
+    else if (event.kind === 'transaction-status') this.#transactionIds.add(event.key);
+    this.#watch.changed();
+  }
+
+  takeDeadLetter(record: TopicRecord): void {
+    this.#deadLetters.push(record);
+    this.#watch.changed();
   }
 
   results(key?: string): ResultEvent[] {

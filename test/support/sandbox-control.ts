@@ -59,15 +59,34 @@ export interface SandboxTransaction {
   [name: string]: unknown;
 }
 
+/** One request and its answer. */
+type Exchange = (request: {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body?: string;
+}) => Promise<{ status: number; text: string }>;
+
+const overTheNetwork: Exchange = async ({ url, ...request }) => {
+  const response = await fetch(url, request);
+  return { status: response.status, text: await response.text() };
+};
+
 export class SandboxControl {
   readonly #url: string;
   readonly #baseUrl: string;
   readonly #authorization: string;
+  readonly #exchange: Exchange;
 
-  constructor(sandbox: { url: string; baseUrl: string }, credentials = `${TOKEN_ID}:${CLIENT_SECRET}`) {
+  constructor(
+    sandbox: { url: string; baseUrl: string },
+    credentials = `${TOKEN_ID}:${CLIENT_SECRET}`,
+    exchange = overTheNetwork,
+  ) {
     this.#url = sandbox.url;
     this.#baseUrl = sandbox.baseUrl;
     this.#authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+    this.#exchange = exchange;
   }
 
   effects(): Promise<EffectsReport> {
@@ -135,13 +154,13 @@ export class SandboxControl {
   }
 
   async #ask<Value>(method: string, url: string, body?: unknown): Promise<Value> {
-    const response = await fetch(url, {
+    const { status, text } = await this.#exchange({
       method,
+      url,
       headers: { authorization: this.#authorization, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${text}`);
+    if (status >= 300) throw new Error(`${method} ${url}: ${status} ${text}`);
     return JSON.parse(text) as Value;
   }
 }

@@ -18,6 +18,7 @@ import { TOPIC_SETTING_NAMES } from '../../src/producers/topic-definitions.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { topicNames, type TopicNames } from '../../src/records/topics.ts';
 import { startSandbox, type RunningSandbox, type SandboxStartOptions } from '../../dev/sandbox/start.ts';
+import { startHostileService, type HostileAnswer, type HostileService } from './hostile-service.ts';
 import { Journal } from './journal.ts';
 import { RunningProcessor, spawnProcessor } from './processor.ts';
 import { CLIENT_SECRET, SandboxControl, TOKEN_ID } from './sandbox-control.ts';
@@ -38,7 +39,7 @@ export interface StackOptions {
 }
 
 /** Short times, so that a lost member and a doubt are over in seconds. */
-const QUICK_SETTINGS = {
+export const QUICK_SETTINGS = {
   KAFKA_SESSION_TIMEOUT_MS: '2000',
   KAFKA_HEARTBEAT_INTERVAL_MS: '300',
   API_TIMEOUT_MS: '1500',
@@ -46,6 +47,9 @@ const QUICK_SETTINGS = {
   BREAKER_RESET_MS: '500',
   SANDBOX_COMMANDS: 'true',
 };
+
+/** Nothing becomes of a payment by itself while a test runs. */
+export const SLOW_PAYMENTS = { settleMs: 60_000, approvalMs: 600_000 };
 
 /** Settings of a processor with a bug that the command of this key brings out three times (faulty-encoding.ts). */
 export function faultyFor(key: string): Record<string, string> {
@@ -70,6 +74,7 @@ export class Stack {
   readonly journal: Journal;
   readonly #processors: RunningProcessor[] = [];
   #endedLast: RunningProcessor[] = [];
+  readonly #hostile: HostileService[] = [];
   readonly #raw: ReturnType<ReturnType<typeof createKafka>['producer']>;
 
   private constructor(parts: Pick<Stack, 'environment' | 'settings' | 'sandbox' | 'publisher' | 'journal' | 'kafka'>) {
@@ -100,7 +105,7 @@ export class Stack {
       createTopics(kafka, settings, { replicationFactor: null, dryRun: false }),
       registerSubjects(settings),
     ]);
-    const sandbox = await startSandbox({ settleMs: 60_000, approvalMs: 600_000, ...options.sandbox });
+    const sandbox = await startSandbox({ ...SLOW_PAYMENTS, ...options.sandbox });
     const environment = {
       ...kafkaEnvironment,
       KAFKA_GROUP_ID: `${prefix}-group`,
@@ -140,10 +145,18 @@ export class Stack {
   }
 
   /** Publishes an operator's decision on the result of the key. */
-  async publishDecision(key: string, decision: object): Promise<void> {
-    const headers = { 'content-type': 'application/json' };
-    const messages = [{ key, value: JSON.stringify(decision), headers }];
+  async publishDecision(key: string, decision: object, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+    const messages = [
+      { key, value: JSON.stringify(decision), headers: { 'content-type': 'application/json', ...headers } },
+    ];
     await this.#raw.send({ topic: this.topics.operatorDecisions, messages });
+  }
+
+  /** A service in the sandbox's place; closed with the stack. */
+  async hostileService(answer: HostileAnswer): Promise<HostileService> {
+    const service = await startHostileService(answer);
+    this.#hostile.push(service);
+    return service;
   }
 
   /** Every record of the ledger that is committed. */
@@ -176,7 +189,7 @@ export class Stack {
   async close(): Promise<void> {
     await this.endProcessors();
     await Promise.all([this.publisher.close(), this.journal.close(), this.#raw.disconnect()]);
-    await this.sandbox.stop();
+    await Promise.all([this.sandbox.stop(), ...this.#hostile.map((service) => service.close())]);
     await rm(this.environment['STATE_DIR'] ?? '', { recursive: true, force: true });
   }
 }
