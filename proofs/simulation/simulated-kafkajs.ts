@@ -29,8 +29,9 @@ export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork)
     consumer(settings: Omit<ConsumerSettings, 'clientId'>): SimulatedConsumer {
       return new SimulatedConsumer(broker, network, this.#owner, { ...settings, clientId: this.#clientId });
     }
-    producer(settings: ProducerSettings): object {
-      return producerOf(broker, network, this.#owner, settings);
+    producer(settings?: ProducerSettings): object {
+      if (settings !== undefined) return producerOf(broker, network, this.#owner, settings);
+      return plainProducerOf(broker, network, this.#owner);
     }
     admin(): object {
       return simulatedAdmin(broker, network, this.#owner);
@@ -47,9 +48,26 @@ interface ProducerSettings {
 interface GivenMessage {
   readonly partition: number;
   readonly key: string | Buffer | null;
-  readonly value: Buffer | null;
+  readonly value: string | Buffer | null;
   readonly timestamp?: string;
-  readonly headers: Readonly<Record<string, string | Buffer | null | (string | Buffer | null)[]>>;
+  readonly headers?: Readonly<Record<string, string | Buffer | null | (string | Buffer | null)[]>>;
+}
+
+interface TopicMessages {
+  readonly topic: string;
+  readonly messages: readonly GivenMessage[];
+}
+
+/** One without transactions, for tests: each record has its partition. */
+function plainProducerOf(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owner | null): object {
+  return {
+    connect: async () => undefined,
+    send: ({ messages, topic }: TopicMessages) =>
+      network.request(owner, 'send', () => {
+        for (const message of messages) broker.append(topic, message.partition, recordOf(message));
+      }),
+    disconnect: async () => undefined,
+  };
 }
 
 function producerOf(
@@ -74,9 +92,11 @@ function producerOf(
       waitMs = Math.min(waitMs * RETRY_FACTOR, RETRY_MAX_MS);
     }
   };
-  const transaction = (current: number, written: { isAny: boolean }): object => ({
+  const transaction = (current: number, written: { isAny: boolean }): object => {
     // What goes wrong shows when messages are sent.
-    ready: async (topicData: readonly { topic: string; partitions: readonly { partition: number }[] }[]) => {
+    const ready = async (
+      topicData: readonly { topic: string; partitions: readonly { partition: number }[] }[],
+    ): Promise<void> => {
       const added = topicData.flatMap(({ partitions, topic }) =>
         partitions.map(({ partition }) => ({ topic, partition })),
       );
@@ -85,13 +105,9 @@ function producerOf(
         () => (written.isAny = true),
         () => undefined,
       );
-    },
+    };
     // Partitions are led by different brokers: each is written at its own time, or not.
-    sendBatch: async ({
-      topicMessages,
-    }: {
-      topicMessages: readonly { topic: string; messages: readonly GivenMessage[] }[];
-    }) => {
+    const sendBatch = async ({ topicMessages }: { topicMessages: readonly TopicMessages[] }): Promise<object[]> => {
       const parts = topicMessages.flatMap(({ topic, messages }) =>
         [...Map.groupBy(messages, ({ partition }) => partition)].map(([partition, given]) => ({
           topic,
@@ -109,14 +125,19 @@ function producerOf(
           return { topicName: topic, partition, errorCode: 0, ...answer };
         }),
       );
-    },
-    // Sent once: its outcome stays open when the answer is lost.
-    commit: () => request('commit', () => broker.end(transactionalId, current, 'committed')),
-    // Of nothing the broker does not hear.
-    abort: async () => {
-      if (written.isAny) await request('abort', () => broker.end(transactionalId, current, 'aborted'));
-    },
-  });
+    };
+    return {
+      ready,
+      sendBatch,
+      send: (batch: TopicMessages) => sendBatch({ topicMessages: [batch] }),
+      // Sent once: its outcome stays open when the answer is lost.
+      commit: () => request('commit', () => broker.end(transactionalId, current, 'committed')),
+      // Of nothing the broker does not hear.
+      abort: async () => {
+        if (written.isAny) await request('abort', () => broker.end(transactionalId, current, 'aborted'));
+      },
+    };
+  };
   return {
     connect: () => request('connect', () => undefined),
     transaction: async () =>
@@ -126,13 +147,13 @@ function producerOf(
 }
 
 /** As kafkajs writes it: with the time of the client, and an error for a header that is neither text, bytes nor null. */
-function recordOf({ headers, key, timestamp, value }: GivenMessage): NewRecord {
+function recordOf({ headers = {}, key, timestamp, value }: GivenMessage): NewRecord {
   const stored = Object.entries(headers).flatMap(([name, given]) =>
     [given].flat().map((text): [string, Buffer | null] => [name, text === null ? null : Buffer.from(text)]),
   );
   return {
     key: key === null ? null : Buffer.from(key),
-    value,
+    value: typeof value === 'string' ? Buffer.from(value) : value,
     headers: stored,
     timestampMs: timestamp === undefined ? Date.now() : Number(timestamp),
   };

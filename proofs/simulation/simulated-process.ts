@@ -119,6 +119,7 @@ export class SimulatedProcess implements Caller {
       ...apiSettings(config),
       clock,
       random,
+      log: (level, event, fields) => this.#logger()[level]({ event, ...fields }),
       makeClient: (made) => service.client(this, made),
     });
     this.#api = api;

@@ -103,7 +103,11 @@ export class VirtualHttp {
       settle({ kind: 'lost', reason: 'ECONNREFUSED' });
       return;
     }
-    const request = Object.assign(Readable.from(body === null ? [] : [Buffer.from(body)]), { method, headers, url: path });
+    const request = Object.assign(Readable.from(body === null ? [] : [Buffer.from(body)]), {
+      method,
+      headers,
+      url: path,
+    });
     const response = new VirtualResponse(settle);
     listener(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   }

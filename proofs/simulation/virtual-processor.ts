@@ -46,7 +46,9 @@ export class VirtualProcessor {
 
   /** In the order of their numbers. */
   openedLanes(): number[] {
-    const opened = this.#lines.flatMap(({ event, lane }) => (event === 'lane-open' && lane !== undefined ? [lane] : []));
+    const opened = this.#lines.flatMap(({ event, lane }) =>
+      event === 'lane-open' && lane !== undefined ? [lane] : [],
+    );
     return [...new Set(opened)].sort((left, right) => left - right);
   }
 

@@ -38,6 +38,8 @@ import { VirtualTime } from './virtual-time.ts';
 /** Of a test, which may let days pass. */
 const EVENTS_MAX = 5_000_000;
 const TEST_MS_MAX = 30 * 86_400_000;
+/** Later than anything that a test brings along, such as ledgers of earlier releases. */
+const START_MS = Date.parse('2036-01-01T00:00:00Z');
 const LOOK_MS = 10;
 const SEED = 1;
 
@@ -115,6 +117,7 @@ export class VirtualStack {
   /** Runs a test's body, and lets virtual time pass meanwhile. */
   static async run(options: VirtualStackOptions, body: (stack: VirtualStack) => Promise<void>): Promise<void> {
     const time = new VirtualTime(EVENTS_MAX);
+    time.nowMs = START_MS;
     const broker = new SimulatedBroker(time, new Draws(SEED, 'broker'));
     const restoreTime = time.install(new Draws(SEED, 'ids'));
     const restoreKafka = installKafka(broker, new SimulatedNetwork(time, new Draws(SEED, 'network'), null));
@@ -197,14 +200,12 @@ export class VirtualStack {
   /** Every record of the ledger that is committed and was not compacted. */
   async readLedger(): Promise<TopicRecord[]> {
     const { ledger } = this.topics;
-    return this.broker
-      .logs(ledger)
-      .flatMap((log, partition) =>
-        log
-          .read(log.lowOffset(), Infinity)
-          .filter(isForReaders)
-          .map((record) => topicRecord(ledger, partition, record)),
-      );
+    return this.broker.logs(ledger).flatMap((log, partition) =>
+      log
+        .read(log.lowOffset(), Infinity)
+        .filter(isForReaders)
+        .map((record) => topicRecord(ledger, partition, record)),
+    );
   }
 
   logs(): string {

@@ -1,21 +1,13 @@
 /** Invariant I10: where it cannot be known whether a call took effect, the outcome is UNKNOWN; ACCEPTED is not settled. */
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { accountOf, executionOf, rejectionOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
-import { startHostileService } from '../support/hostile-service.ts';
 import type { ResultEvent } from '../support/journal.ts';
-import { useStack } from '../support/test-stack.ts';
+import { stackTests } from '../support/with-stack.ts';
 
-const stack = useStack({
+const { stack, test } = stackTests({
   name: 'honest',
   sandbox: { settleMs: 0 },
   settings: { API_TIMEOUT_MS: '2000', SETTLING_TIME_MS: '3000' },
-});
-
-beforeAll(async () => {
-  await stack().startProcessor();
-});
-afterEach(async () => {
-  await stack().service.clearFaults();
 });
 
 /** It took effect, and the look-up found out. */
@@ -31,6 +23,7 @@ const lostAnswers: [string, Record<string, string | number | boolean>][] = [
 ];
 
 test.each(lostAnswers)('an execution is settled by a look-up where %s', async (name, fault) => {
+  await stack().startProcessor();
   const key = `execute-${name.replaceAll(' ', '-')}`;
   const execution = await executionOf(stack(), key);
   await stack().service.addFaults({ ...fault, kind: String(fault['kind']), operation: 'execute-quote', count: 1 });
@@ -40,6 +33,7 @@ test.each(lostAnswers)('an execution is settled by a look-up where %s', async (n
 });
 
 test.each(lostAnswers)('a rejection is settled by a look-up where %s', async (name, fault) => {
+  await stack().startProcessor();
   const key = `reject-${name.replaceAll(' ', '-')}`;
   const rejection = await rejectionOf(stack(), key);
   await stack().service.addFaults({ ...fault, kind: String(fault['kind']), operation: 'reject-transaction', count: 1 });
@@ -49,6 +43,7 @@ test.each(lostAnswers)('a rejection is settled by a look-up where %s', async (na
 });
 
 test.each(lostAnswers)('a transfer in, whose key the service honours, is repeated where %s', async (name, fault) => {
+  await stack().startProcessor();
   const key = `transfer-${name.replaceAll(' ', '-')}`;
   await stack().service.addFaults({ ...fault, kind: String(fault['kind']), operation: 'transfer-in', key, count: 1 });
   await stack().publisher.publish('transfer-in', key, transferInOf(key));
@@ -59,6 +54,7 @@ test.each(lostAnswers)('a transfer in, whose key the service honours, is repeate
 });
 
 test('a call that was cut before its effect is made again after the look-up, and takes effect once', async () => {
+  await stack().startProcessor();
   const execution = await executionOf(stack(), 'again');
   const rejection = await rejectionOf(stack(), 'again-reject');
   await stack().service.addFaults(
@@ -81,10 +77,9 @@ test('a call that was cut before its effect is made again after the look-up, and
 
 test('where the look-up finds nothing, the outcome is UNKNOWN and says why', async () => {
   // Neither confirms the call nor ever shows its transaction.
-  const service = await startHostileService(({ method }) =>
+  const service = await stack().hostileService(({ method }) =>
     method === 'POST' ? { httpStatus: 500, body: '{"code":"INTERNAL_ERROR"}' } : null,
   );
-  await stack().endProcessors();
   await stack().startProcessor({ API_BASE_URL: service.baseUrl });
   const ids = { quoteId: 'Quote:nowhere', transactionId: 'Transaction:nowhere' };
   await stack().publisher.publish('execute-quote', 'nowhere', ids);
@@ -94,9 +89,6 @@ test('where the look-up finds nothing, the outcome is UNKNOWN and says why', asy
     expect(value.error?.message).toContain('cannot be known');
   }
   expect(service.requests.filter(({ method }) => method === 'POST')).toHaveLength(2);
-  await stack().endProcessors();
-  await service.close();
-  await stack().startProcessor();
 });
 
 /** A service that loses the first answer to an execution, and gives the further ones; its transaction has the status. */
@@ -108,19 +100,15 @@ async function withAnswers(
 ) {
   let calls = 0;
   const transaction = { id: `Transaction:${name}`, type: 'OUTGOING', status, createdAt: new Date().toISOString() };
-  const service = await startHostileService(({ method }) => {
+  const service = await stack().hostileService(({ method }) => {
     if (method === 'GET') return { httpStatus: 200, body: JSON.stringify({ data: [transaction], hasMore: false }) };
     calls += 1;
     return calls === 1 ? { httpStatus: 503, body: '' } : (answers[calls - 2] ?? { httpStatus: 500, body: '' });
   });
-  await stack().endProcessors();
   await stack().startProcessor({ API_BASE_URL: service.baseUrl, ...settings });
   const fields = { quoteId: `Quote:${name}`, transactionId: transaction.id };
   await stack().publisher.publish('execute-quote', name, fields);
   const { value } = await stack().journal.result(name);
-  await stack().endProcessors();
-  await service.close();
-  await stack().startProcessor();
   return { value, calls };
 }
 
@@ -141,6 +129,7 @@ test('a 409 to the repeated execution is looked up, even where its key is honour
 });
 
 test("a look-up that finds another payment's transaction is no finding, however well that one went", async () => {
+  await stack().startProcessor();
   const first = await executionOf(stack(), 'theirs');
   const second = await executionOf(stack(), 'ours');
   await stack().publisher.publish('execute-quote', 'theirs', first);
@@ -154,6 +143,7 @@ test("a look-up that finds another payment's transaction is no finding, however 
 });
 
 test('ACCEPTED says that the service took the command, not that the payment will come to be', async () => {
+  await stack().startProcessor();
   const fields = { ...transferInOf('fails-later'), source: { accountId: 'ExternalAccount:fails-015' } };
   await stack().publisher.publish('transfer-in', 'fails-later', fields);
   const { value } = await stack().journal.result('fails-later');

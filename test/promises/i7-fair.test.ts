@@ -1,26 +1,20 @@
 /** Invariant I7: no class of work waits for another's backlog. */
-import { afterEach, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { CommandType } from '../../src/records/commands.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import type { EffectsReport } from '../support/sandbox-control.ts';
 import { LANES } from '../support/stack.ts';
-import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
+import { stackTests } from '../support/with-stack.ts';
 
-const stack = useStack({ name: 'fair', sandbox: { quoteLifetimeMs: 600_000 } });
+const { stack, test } = stackTests({ name: 'fair', sandbox: { quoteLifetimeMs: 600_000 } });
 
 const CHANGES: readonly CommandType[] = ['transfer-in', 'create-quote', 'execute-quote', 'reject-transaction'];
 const TRANSFERS = 400;
 /** Transfers of which the backlog has surely begun to be worked off. */
 const BEGUN = 20;
 const BACKLOG_MS_MAX = 120_000;
-const TEST_MS_MAX = 180_000;
-
-afterEach(async () => {
-  await stack().endProcessors();
-  await stack().service.clearFaults();
-});
 
 async function slowDown(delayMs: number): Promise<void> {
   await stack().service.addFaults(...CHANGES.map((operation) => ({ kind: 'delay', operation, delayMs })));
@@ -63,63 +57,54 @@ test.each([
     const waited = urgent.map((key) => ({ key, transfers: answeredBefore(backlog, key) }));
     expect(waited.filter(({ transfers }) => transfers - begun > ((TRANSFERS - begun) * 3) / 4)).toEqual([]);
   },
-  TEST_MS_MAX,
 );
 
-test(
-  'commands that always fail do not keep the single calls of an open breaker for themselves',
-  async () => {
-    // All in one lane, for each lane takes its own turn.
-    const inOneLane = Array.from({ length: 100 }, (_, index) => `fair-single-${index}`).filter(
-      (key) => laneOf(key, LANES) === 0,
-    );
-    const [good = '', ...failing] = inOneLane.slice(0, 9);
-    await stack().service.addFaults(
-      ...failing.map((key) => ({ kind: 'status', operation: 'transfer-in', key, httpStatus: 500 })),
-    );
-    const processor = await stack().startProcessor();
-    for (const key of failing) await stack().publisher.publish('transfer-in', key, transferInOf(key));
-    await eventually(
-      async () => processor.log().some(({ event, stage }) => event === 'breaker-changed' && stage === 'open'),
-      (isOpen) => isOpen,
-      'the breaker to open',
-    );
-    const callsOf = ({ operations }: EffectsReport, keys: readonly string[]): number =>
-      keys.reduce((sum, key) => sum + (operations['transfer-in'][key]?.calls ?? 0), 0);
-    await stack().publisher.publish('transfer-in', good, transferInOf(good));
-    const before = callsOf(await stack().service.effects(), failing);
-    const called = await eventually(
-      () => stack().service.effects(),
-      (effects) => callsOf(effects, [good]) > 0,
-      'the call of the good one',
-    );
-    // Every other one is for what is new.
-    expect(callsOf(called, failing) - before).toBeLessThan(failing.length);
-    expect((await stack().journal.result(good)).value.outcome).toBe('ACCEPTED');
-  },
-  TEST_MS_MAX,
-);
+test('commands that always fail do not keep the single calls of an open breaker for themselves', async () => {
+  // All in one lane, for each lane takes its own turn.
+  const inOneLane = Array.from({ length: 100 }, (_, index) => `fair-single-${index}`).filter(
+    (key) => laneOf(key, LANES) === 0,
+  );
+  const [good = '', ...failing] = inOneLane.slice(0, 9);
+  await stack().service.addFaults(
+    ...failing.map((key) => ({ kind: 'status', operation: 'transfer-in', key, httpStatus: 500 })),
+  );
+  const processor = await stack().startProcessor();
+  for (const key of failing) await stack().publisher.publish('transfer-in', key, transferInOf(key));
+  await eventually(
+    async () => processor.log().some(({ event, stage }) => event === 'breaker-changed' && stage === 'open'),
+    (isOpen) => isOpen,
+    'the breaker to open',
+  );
+  const callsOf = ({ operations }: EffectsReport, keys: readonly string[]): number =>
+    keys.reduce((sum, key) => sum + (operations['transfer-in'][key]?.calls ?? 0), 0);
+  await stack().publisher.publish('transfer-in', good, transferInOf(good));
+  const before = callsOf(await stack().service.effects(), failing);
+  const called = await eventually(
+    () => stack().service.effects(),
+    (effects) => callsOf(effects, [good]) > 0,
+    'the call of the good one',
+  );
+  // Every other one is for what is new.
+  expect(callsOf(called, failing) - before).toBeLessThan(failing.length);
+  expect((await stack().journal.result(good)).value.outcome).toBe('ACCEPTED');
+});
 
-test(
-  'of many two-step quotes each is executed before so many others are made that it expires',
-  async () => {
-    await stack().service.set({ quoteLifetimeMs: 12_000 });
-    await slowDown(100);
-    const keys = Array.from({ length: 480 }, (_, index) => `fair-mass-${index}`);
-    await Promise.all(
-      keys.map((key) =>
-        stack().publisher.publish('create-quote', key, { ...createQuoteOf(key), immediatelyExecute: true }),
-      ),
-    );
-    await stack().startProcessor({ API_MAX_CONCURRENCY: '4', API_TIMEOUT_MS: '20000' });
-    const results = await stack().journal.resultsOfAll(keys, BACKLOG_MS_MAX);
-    const { operations } = await stack().service.effects();
-    const outcomes = keys.map((key, index) => ({
-      key,
-      outcome: results[index]?.value.outcome,
-      quotes: operations['create-quote'][key]?.effects,
-    }));
-    expect(outcomes).toEqual(keys.map((key) => ({ key, outcome: 'ACCEPTED', quotes: 1 })));
-  },
-  TEST_MS_MAX,
-);
+test('of many two-step quotes each is executed before so many others are made that it expires', async () => {
+  await stack().service.set({ quoteLifetimeMs: 12_000 });
+  await slowDown(100);
+  const keys = Array.from({ length: 480 }, (_, index) => `fair-mass-${index}`);
+  await Promise.all(
+    keys.map((key) =>
+      stack().publisher.publish('create-quote', key, { ...createQuoteOf(key), immediatelyExecute: true }),
+    ),
+  );
+  await stack().startProcessor({ API_MAX_CONCURRENCY: '4', API_TIMEOUT_MS: '20000' });
+  const results = await stack().journal.resultsOfAll(keys, BACKLOG_MS_MAX);
+  const { operations } = await stack().service.effects();
+  const outcomes = keys.map((key, index) => ({
+    key,
+    outcome: results[index]?.value.outcome,
+    quotes: operations['create-quote'][key]?.effects,
+  }));
+  expect(outcomes).toEqual(keys.map((key) => ({ key, outcome: 'ACCEPTED', quotes: 1 })));
+});

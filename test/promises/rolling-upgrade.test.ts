@@ -1,5 +1,5 @@
 /** A ledger that an earlier release left, taken over by a process of this one: nothing is lost, and no money moves twice. */
-import { expect, inject, test as base } from 'vitest';
+import { expect } from 'vitest';
 import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decodeEntry, ENTRY_PREFIX, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
@@ -7,22 +7,14 @@ import { COMMAND_TYPES, OUTCOME_NAMES } from '../../src/records/commands.ts';
 import { parseLossless } from '../../src/records/lossless-json.ts';
 import { BEFORE_ADDED_FIELDS, BEFORE_TURNED_AWAY, valueOf, type LedgerFixture } from '../ledger/fixtures/fixtures.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
-import { Stack } from '../support/stack.ts';
 import { eventually } from '../support/watch.ts';
+import { stackTests, type TestStack } from '../support/with-stack.ts';
 
 /** However old the fixture is: keys are remembered, and the service is trusted to remember them. */
 const LONG = { LEDGER_RETENTION: '36500d', API_IDEMPOTENCY_RETENTION: '36500d', API_TIMEOUT_MS: '15000' };
 const SETTLED_MS_MAX = 60_000;
 
-const test = base.extend<{ stack: Stack }>({
-  stack: async ({ task }, use) => {
-    const [kafkaBrokers, schemaRegistryUrl] = [inject('kafkaBrokers'), inject('schemaRegistryUrl')];
-    const stack = await Stack.open({ name: 'upgrade', kafkaBrokers, schemaRegistryUrl, lanes: 1, settings: LONG });
-    await use(stack);
-    if (task.result?.state === 'fail') console.error(stack.logs());
-    await stack.close();
-  },
-});
+const { stack: open, test } = stackTests({ name: 'upgrade', lanes: 1, settings: LONG });
 
 /** Of those whose entries do not have them any more. */
 const FIELDS_OF_DONE: Readonly<Record<string, object>> = {
@@ -32,10 +24,10 @@ const FIELDS_OF_DONE: Readonly<Record<string, object>> = {
   quoted: { ...createQuoteOf('quoted'), immediatelyExecute: true },
 };
 
-test.for([BEFORE_ADDED_FIELDS, BEFORE_TURNED_AWAY])(
+test.each([BEFORE_ADDED_FIELDS, BEFORE_TURNED_AWAY])(
   'what $release left: copies get its answers, and what it had begun ends as its operation allows',
-  { timeout: 180_000 },
-  async (fixture, { stack }) => {
+  async (fixture) => {
+    const stack = open();
     const entries = entriesOf(fixture);
     // Read by the process that left the ledger, then published again.
     await publishAll(stack, entries);
@@ -88,14 +80,14 @@ function entryOf(fixture: LedgerFixture, key: string): Entry {
   return decodeEntry(valueOf(fixture, ENTRY_PREFIX + key));
 }
 
-async function publishAll({ publisher }: Stack, entries: readonly Entry[]): Promise<void> {
+async function publishAll({ publisher }: TestStack, entries: readonly Entry[]): Promise<void> {
   for (const { commandType, fieldsJson, key } of entries) {
     const fields = FIELDS_OF_DONE[key] ?? parseLossless(fieldsJson ?? 'null');
     await publisher.publishUntyped(commandType, key, fields);
   }
 }
 
-async function writeLedger(stack: Stack, fixture: LedgerFixture): Promise<void> {
+async function writeLedger(stack: TestStack, fixture: LedgerFixture): Promise<void> {
   const messages = Object.entries(fixture.records).map(([key, value]) =>
     key === POSITION_KEY
       ? { key, value: positionIn(stack, fixture, value) }
@@ -113,15 +105,17 @@ async function writeLedger(stack: Stack, fixture: LedgerFixture): Promise<void> 
 const phaseOf = (value: string): string => decodeEntry(Buffer.from(value)).phase.state;
 
 /** The topics here have names and ids of their own; commands are in them as they were, and nothing else. */
-function positionIn({ settings, topics }: Stack, { topicPrefix }: LedgerFixture, value: string): string {
-  const position = JSON.parse(value.replaceAll(topicPrefix, settings.TOPIC_PREFIX)) as { next: Record<string, string> };
+function positionIn({ environment, topics }: TestStack, { topicPrefix }: LedgerFixture, value: string): string {
+  const position = JSON.parse(value.replaceAll(topicPrefix, environment['TOPIC_PREFIX'] ?? '')) as {
+    next: Record<string, string>;
+  };
   const commands = COMMAND_TYPES.map((type) => topics.commands[type]);
   const next = Object.entries(position.next).map(([topic, offset]) => [topic, commands.includes(topic) ? offset : '0']);
   return JSON.stringify({ ...position, next: Object.fromEntries(next) as unknown, topicIds: undefined });
 }
 
 /** Outcomes by key, and phases of what is not done. */
-async function endsOf(stack: Stack): Promise<Readonly<Record<string, string>>> {
+async function endsOf(stack: TestStack): Promise<Readonly<Record<string, string>>> {
   const entries = (await stack.readLedger()).flatMap(({ key, value }) =>
     value !== null && key?.toString().startsWith(ENTRY_PREFIX) === true ? [decodeEntry(value)] : [],
   );
@@ -134,7 +128,7 @@ const isOver = (ends: Readonly<Record<string, string>>): boolean =>
 const COMMAND_OUTCOMES: ReadonlySet<string> = new Set(OUTCOME_NAMES);
 
 /** Values by key, as they lie in the topic: the schema ids of the fixture are of another registry. */
-async function resultsOf({ kafka, settings, topics }: Stack): Promise<ReadonlyMap<string, Buffer[]>> {
+async function resultsOf({ kafka, topics }: TestStack): Promise<ReadonlyMap<string, Buffer[]>> {
   const values = new Map<string, Buffer[]>();
   const onRecord = ({ key, value }: TopicRecord): void => {
     const name = key?.toString() ?? '';
@@ -143,7 +137,7 @@ async function resultsOf({ kafka, settings, topics }: Stack): Promise<ReadonlyMa
   const options = {
     start: { from: 'beginning' },
     untilEnd: true,
-    groupPrefix: settings.TOPIC_PREFIX,
+    groupPrefix: topics.results,
     onRecord,
   } as const;
   const reader = await openTopicReader(kafka, { ...options, topics: [topics.results] });

@@ -24,13 +24,16 @@ export function createQuoteOf(key: string, amount = 1000n): CommandInput<'create
 }
 
 /** A quote made beside the processor, and the command that executes it. */
-export async function executionOf(stack: Pick<Stack, "service">, key: string): Promise<CommandInput<'execute-quote'>> {
+export async function executionOf(stack: Pick<Stack, 'service'>, key: string): Promise<CommandInput<'execute-quote'>> {
   const quote = await stack.service.createQuote(accountOf(key));
   return { quoteId: quote.id, transactionId: quote.transactionId };
 }
 
 /** An incoming payment that is PENDING, and the command that rejects it. */
-export async function rejectionOf(stack: Pick<Stack, "service">, key: string): Promise<CommandInput<'reject-transaction'>> {
+export async function rejectionOf(
+  stack: Pick<Stack, 'service'>,
+  key: string,
+): Promise<CommandInput<'reject-transaction'>> {
   const transaction = await stack.service.simulateUmaReceive(`Customer:${key}-x`);
   return { transactionId: transaction.id, reason: 'not expected' };
 }

@@ -30,7 +30,15 @@ type Overrides = Readonly<Record<string, string>>;
 
 export interface TestStack extends Pick<
   Stack,
-  'environment' | 'topics' | 'kafka' | 'journal' | 'service' | 'publishRaw' | 'publishDecision' | 'hostileService' | 'readLedger'
+  | 'environment'
+  | 'topics'
+  | 'kafka'
+  | 'journal'
+  | 'service'
+  | 'publishRaw'
+  | 'publishDecision'
+  | 'hostileService'
+  | 'readLedger'
 > {
   readonly publisher: {
     publish(
