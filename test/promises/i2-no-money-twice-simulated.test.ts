@@ -1,0 +1,92 @@
+/** Invariant I2 in virtual time: copies, a process that wakes up replaced, and groups that take lanes from each other. */
+import { expect } from 'vitest';
+import { accountOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
+import type { LogLine } from '../support/processor.ts';
+import { eventually } from '../support/watch.ts';
+import { stackTests } from '../support/with-stack.ts';
+
+const { stack, test } = stackTests({ name: 'twice', sandbox: { settleMs: 0 } });
+
+test('copies of a command, however many and however fast, are one call', async () => {
+  await stack().startProcessor({ API_TIMEOUT_MS: '15000' });
+  await Promise.all(
+    Array.from({ length: 40 }, () => stack().publisher.publish('transfer-in', 'copies', transferInOf('copies'))),
+  );
+  await stack().journal.result('copies');
+  await stack().publisher.publish('transfer-in', 'copies', transferInOf('copies'), { commandId: 'the-last' });
+  await stack().journal.until(
+    () =>
+      stack()
+        .journal.results('copies')
+        .some(({ headers }) => headers['in-reply-to'] === 'the-last'),
+    'the reply to the last copy',
+  );
+  const { operations } = await stack().service.effects();
+  expect(operations['transfer-in']['copies']).toMatchObject({ calls: 1, effects: 1 });
+  expect((await stack().service.balanceOf(accountOf('copies'))) - STARTING_BALANCE).toBe(100n);
+});
+
+test('a process that was frozen, and replaced, wakes up without calling anything', async () => {
+  // Slow calls and one slot: most intents of the frozen process have not been called.
+  await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 400, count: 4 });
+  const frozen = await stack().startProcessor({ API_MAX_CONCURRENCY: '1' });
+  const keys = Array.from({ length: 10 }, (_, index) => `frozen-${index}`);
+  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const tallies = async () => {
+    const { operations } = await stack().service.effects();
+    return keys.map((key) => operations['transfer-in'][key] ?? { calls: 0, effects: 0 });
+  };
+  await eventually(tallies, (all) => all.some(({ calls }) => calls > 0), 'the first call');
+  frozen.freeze();
+  await stack().startProcessor();
+  await stack().journal.resultsOfAll(keys);
+  const before = await tallies();
+  const linesBefore = frozen.log().length;
+  frozen.thaw();
+  // It notices that its place was taken, and joins again.
+  await eventually(
+    async () => frozen.log().slice(linesBefore),
+    (lines) => lines.some(({ event }) => event === 'lanes-assigned'),
+    'the woken process to join the group again',
+  );
+  await stack().publisher.publish('transfer-in', 'after-frozen', transferInOf('after-frozen'));
+  await stack().journal.result('after-frozen');
+  expect(await tallies()).toEqual(before);
+  expect(before.map(({ effects }) => effects)).toEqual(keys.map(() => 1));
+  for (const key of keys) expect(stack().journal.results(key)).toHaveLength(1);
+});
+
+test('of two groups on one prefix, which take lanes from each other, one alone calls for a command', async () => {
+  await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 100 });
+  const keys = Array.from({ length: 60 }, (_, index) => `groups-${index}`);
+  const { KAFKA_GROUP_ID: group = '', STATE_DIR: stateDir = '' } = stack().environment;
+  // No key is honoured, so that nothing may ever be called again.
+  const unkeyed = { API_IDEMPOTENT_OPERATIONS: '', API_MAX_CONCURRENCY: '2' };
+  const first = await stack().startProcessor(unkeyed);
+  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const second = await stack().spawnProcessor({
+    ...unkeyed,
+    KAFKA_GROUP_ID: `${group}-other`,
+    STATE_DIR: `${stateDir}/other`,
+  });
+  // One that has lost a lane learns of it with its next commit: there has to be something to commit.
+  await eventually(
+    async () => {
+      const key = `groups-${keys.length}`;
+      keys.push(key);
+      await stack().publisher.publish('transfer-in', key, transferInOf(key));
+      return [first, second].filter((processor) => processor.log().some(isTakingFromAnother)).length;
+    },
+    (takers) => takers === 2,
+    'lanes that each took from the other',
+    60_000,
+  );
+  await stack().journal.resultsOfAll(keys);
+  const { operations } = await stack().service.effects();
+  const seen = keys.map((key) => [operations['transfer-in'][key]?.calls ?? 0, stack().journal.results(key).length]);
+  expect(seen.filter(([calls, results]) => (calls ?? 0) > 1 || results !== 1)).toEqual([]);
+});
+
+function isTakingFromAnother({ event }: LogLine): boolean {
+  return event === 'lane-of-another-group';
+}
