@@ -48,7 +48,7 @@ export interface TopicConfig {
 
 interface Topic {
   readonly id: string;
-  readonly config: TopicConfig;
+  config: TopicConfig;
   readonly logs: readonly SimulatedLog[];
 }
 
@@ -121,6 +121,11 @@ export class SimulatedBroker {
 
   config(topic: string): TopicConfig {
     return this.#topic(topic).config;
+  }
+
+  configure(topic: string, changed: Partial<TopicConfig>): void {
+    const found = this.#topic(topic);
+    found.config = { ...found.config, ...changed };
   }
 
   logs(topic: string): readonly SimulatedLog[] {

@@ -15,6 +15,8 @@ const RETRIES = 15;
 const RETRY_FIRST_MS = 3;
 const RETRY_MAX_MS = 500;
 const RETRY_FACTOR = 1.6;
+/** kafkajs' own, unless it is given one. */
+const TRANSACTION_TIMEOUT_MS = 60_000;
 
 /** Puts the simulated client in kafkajs' place. @returns what puts kafkajs back */
 export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork): () => void {
@@ -42,7 +44,7 @@ export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork)
 
 interface ProducerSettings {
   readonly transactionalId: string;
-  readonly transactionTimeout: number;
+  readonly transactionTimeout?: number;
 }
 
 interface GivenMessage {
@@ -76,7 +78,7 @@ function producerOf(
   owner: Owner | null,
   settings: ProducerSettings,
 ): object {
-  const { transactionalId, transactionTimeout } = settings;
+  const { transactionalId, transactionTimeout = TRANSACTION_TIMEOUT_MS } = settings;
   let epoch: number | null = null;
   let isDisconnected = false;
   const request = async <Value>(point: string, answer: () => Value): Promise<Value> => {

@@ -11,7 +11,7 @@ import { checkCommand } from '../../src/client/publisher.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
-import { topicDefinitions } from '../../src/producers/topic-definitions.ts';
+import { topicDefinitions, type TopicDefinition } from '../../src/producers/topic-definitions.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { stringifyLossless } from '../../src/records/lossless-json.ts';
@@ -41,6 +41,7 @@ const TEST_MS_MAX = 30 * 86_400_000;
 /** Later than anything that a test brings along, such as ledgers of earlier releases. */
 const START_MS = Date.parse('2036-01-01T00:00:00Z');
 const LOOK_MS = 10;
+const COMPACTED_EVERY_MS = 15_000;
 const SEED = 1;
 
 export type VirtualStackOptions = Omit<StackOptions, 'kafkaBrokers' | 'schemaRegistryUrl'>;
@@ -206,6 +207,31 @@ export class VirtualStack {
         .filter(isForReaders)
         .map((record) => topicRecord(ledger, partition, record)),
     );
+  }
+
+  /** As far as brokers act upon it. */
+  async configureTopics(
+    changes: Readonly<Record<string, string>>,
+    isMeant: (definition: TopicDefinition) => boolean,
+  ): Promise<void> {
+    const deleteRetentionMs = changes['delete.retention.ms'];
+    if (deleteRetentionMs === undefined) return;
+    for (const definition of topicDefinitions(this.#config({})).filter(isMeant))
+      this.broker.configure(definition.topic, { deleteRetentionMs: Number(deleteRetentionMs) });
+  }
+
+  /** Deletes a key of lane 0 from the ledger, and compacts that until its tombstone is gone as well. */
+  async forgetInLedger(key: string): Promise<void> {
+    const { ledger } = this.topics;
+    this.broker.configure(ledger, { deleteRetentionMs: 100 });
+    this.#append(ledger, { key, value: null, partition: 0 });
+    const isThere = async (): Promise<boolean> =>
+      (await this.readLedger()).some((record) => record.key?.toString() === key);
+    while (await isThere()) {
+      this.#append(ledger, { key: 'churn', value: 'closes the segment', partition: 0 });
+      await new Promise((resolve) => setTimeout(resolve, COMPACTED_EVERY_MS));
+      this.broker.compact(ledger);
+    }
   }
 
   logs(): string {

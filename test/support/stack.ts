@@ -6,15 +6,21 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { IHeaders } from 'kafkajs';
+import kafkajs, { type IHeaders } from 'kafkajs';
 import { registerSubjects } from '../../src/cli/schema-subjects.ts';
 import { PaymentCommandPublisher } from '../../src/client/index.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from '../../src/client/settings.ts';
 import { readSomeSettings } from '../../src/config.ts';
 import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+import { withAdmin } from '../../src/producers/admin-session.ts';
 import { createTopics } from '../../src/producers/outside/topic-creation.ts';
-import { TOPIC_SETTING_NAMES } from '../../src/producers/topic-definitions.ts';
+import {
+  TOPIC_SETTING_NAMES,
+  topicConfiguration,
+  topicDefinitions,
+  type TopicDefinition,
+} from '../../src/producers/topic-definitions.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { topicNames, type TopicNames } from '../../src/records/topics.ts';
 import { startSandbox, type RunningSandbox, type SandboxStartOptions } from '../../dev/sandbox/start.ts';
@@ -22,6 +28,7 @@ import { startHostileService, type HostileAnswer, type HostileService } from './
 import { Journal } from './journal.ts';
 import { RunningProcessor, spawnProcessor } from './processor.ts';
 import { CLIENT_SECRET, SandboxControl, TOKEN_ID } from './sandbox-control.ts';
+import { eventually } from './watch.ts';
 
 export const LANES = 3;
 
@@ -47,6 +54,15 @@ export const QUICK_SETTINGS = {
   BREAKER_RESET_MS: '500',
   SANDBOX_COMMANDS: 'true',
 };
+
+const CLEANED_AT_ONCE = {
+  'segment.ms': '1000',
+  'max.compaction.lag.ms': '1000',
+  'delete.retention.ms': '100',
+  'min.cleanable.dirty.ratio': '0.01',
+};
+/** The log cleaner looks every 15 s, and takes a deletion away with its second pass. */
+const CLEANED_MS_MAX = 120_000;
 
 /** Nothing becomes of a payment by itself while a test runs. */
 export const SLOW_PAYMENTS = { settleMs: 60_000, approvalMs: 600_000 };
@@ -172,6 +188,47 @@ export class Stack {
     await reader.ended;
     await reader.close();
     return records;
+  }
+
+  /** Changes the configuration of some of the stack's topics, as an operator would. */
+  async configureTopics(
+    changes: Readonly<Record<string, string>>,
+    isMeant: (definition: TopicDefinition) => boolean,
+  ): Promise<void> {
+    const read = readSomeSettings(this.environment, TOPIC_SETTING_NAMES);
+    if (!read.ok) throw new Error(read.problems.join('; '));
+    const resources = topicDefinitions(read.config)
+      .filter(isMeant)
+      .map((definition) => ({
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name: definition.topic,
+        configEntries: Object.entries({ ...topicConfiguration(definition, 1), ...changes }).map(([name, value]) => ({
+          name,
+          value,
+        })),
+      }));
+    await withAdmin(this.kafka, (admin) => admin.alterConfigs({ validateOnly: false, resources }));
+  }
+
+  /** Deletes a key of lane 0 from the ledger, and has the log cleaner take its tombstone away as well. */
+  async forgetInLedger(key: string): Promise<void> {
+    const isLedger = ({ purpose }: TopicDefinition): boolean => purpose === 'ledger';
+    await this.configureTopics(CLEANED_AT_ONCE, isLedger);
+    const producer = this.kafka.producer();
+    await producer.connect();
+    const write = (ledgerKey: string, value: string | null) =>
+      producer.send({ topic: this.topics.ledger, messages: [{ key: ledgerKey, value, partition: 0 }] });
+    await write(key, null);
+    await eventually(
+      async () => {
+        await write('churn', 'closes the segment');
+        return (await this.readLedger()).map((record) => record.key?.toString());
+      },
+      (keys) => !keys.includes(key),
+      'the log cleaner',
+      CLEANED_MS_MAX,
+    );
+    await producer.disconnect();
   }
 
   /** What the processors printed last, for a failing test. */

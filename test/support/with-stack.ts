@@ -24,6 +24,8 @@ export interface TestProcessor {
   /** As a machine that stands still. */
   freeze(): void;
   thaw(): void;
+  /** What it logged last, as text. */
+  tail(): string;
 }
 
 type Overrides = Readonly<Record<string, string>>;
@@ -39,6 +41,8 @@ export interface TestStack extends Pick<
   | 'publishDecision'
   | 'hostileService'
   | 'readLedger'
+  | 'configureTopics'
+  | 'forgetInLedger'
 > {
   readonly publisher: {
     publish(
