@@ -41,6 +41,7 @@ const TEST_MS_MAX = 30 * 86_400_000;
 /** Later than anything that a test brings along, such as ledgers of earlier releases. */
 const START_MS = Date.parse('2036-01-01T00:00:00Z');
 const LOOK_MS = 10;
+const TOPIC_GONE_MS = 200;
 const COMPACTED_EVERY_MS = 15_000;
 const SEED = 1;
 
@@ -207,6 +208,15 @@ export class VirtualStack {
         .filter(isForReaders)
         .map((record) => topicRecord(ledger, partition, record)),
     );
+  }
+
+  /** Deletes a topic and makes it again, as an operator would who repairs something. */
+  async makeTopicAgain(topic: string): Promise<void> {
+    const config = this.broker.config(topic);
+    this.broker.deleteTopic(topic);
+    await new Promise((resolve) => setTimeout(resolve, TOPIC_GONE_MS));
+    this.broker.createTopic(topic, this.#laneCount, config);
+    for (let lane = 0; lane < this.#laneCount; lane += 1) this.#looked.delete(`${topic}/${lane}`);
   }
 
   /** As far as brokers act upon it. */

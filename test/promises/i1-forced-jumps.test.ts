@@ -1,223 +1,33 @@
 /**
- * Invariant I1 where the broker takes an input away under a lane: it stops and says why, rather than take what is
- * published afterwards for redeliveries.
+ * Invariant I1 where the broker takes an input away under open lanes: they stop and say why, rather than take what is published
+ * afterwards for redeliveries. Through a real Kafka and its client; what else can happen to a topic is tried in virtual time
+ * (i1-forced-jumps-simulated.test.ts).
  */
-import { expect, inject, test as base } from 'vitest';
-import { decodePosition, encodePosition, POSITION_KEY, type PositionRecord } from '../../src/ledger/ledger-records.ts';
-import { withAdmin } from '../../src/producers/admin-session.ts';
-import { createTopics } from '../../src/producers/outside/topic-creation.ts';
-import { readSomeSettings } from '../../src/config.ts';
-import { TOPIC_SETTING_NAMES } from '../../src/producers/topic-definitions.ts';
-import { laneOf } from '../../src/records/keys.ts';
-import { stringifyLossless } from '../../src/records/lossless-json.ts';
+import { expect, test } from 'vitest';
 import { transferInOf } from '../support/commands.ts';
-import type { RunningProcessor } from '../support/processor.ts';
-import { Stack } from '../support/stack.ts';
+import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
 
-/** What may pass is waited out first. */
-const STOPPED_MS_MAX = 60_000;
+const stack = useStack({ name: 'jump', lanes: 2 });
 
-/** Each test has a stack of its own, for what it does to the topics cannot be undone. */
-const test = base.extend<{ stack: Stack }>({
-  stack: async ({ task }, use) => {
-    const [kafkaBrokers, schemaRegistryUrl] = [inject('kafkaBrokers'), inject('schemaRegistryUrl')];
-    const stack = await Stack.open({ name: 'jump', kafkaBrokers, schemaRegistryUrl, lanes: 2 });
-    await use(stack);
-    if (task.result?.state === 'fail') console.error(stack.logs());
-    await stack.close();
-  },
-});
-
-async function publish(stack: Stack, prefix: string, count: number): Promise<string[]> {
+async function publish(prefix: string, count: number): Promise<string[]> {
   const keys = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
-  await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
+  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
   return keys;
 }
 
-/** Deletes a topic and makes it again, as an operator would who repairs something. */
-async function makeAgain(stack: Stack, topic: string): Promise<void> {
-  await withAdmin(stack.kafka, (admin) => admin.deleteTopics({ topics: [topic] }));
-  await eventually(
-    () => withAdmin(stack.kafka, (admin) => admin.listTopics()),
-    (topics) => !topics.includes(topic),
-    'the topic to be gone',
-  );
-  const read = readSomeSettings(stack.environment, TOPIC_SETTING_NAMES);
-  if (!read.ok) throw new Error(read.problems.join('; '));
-  await createTopics(stack.kafka, read.config, { replicationFactor: null, dryRun: false });
-}
-
-async function stoppedLanes(processor: RunningProcessor, count = 2): Promise<string[]> {
-  await processor.logged('lanes-assigned');
+test('a command topic that is made again stops its lanes, and is not asked for what it lacks again and again', async () => {
+  const processor = await stack().startProcessor();
+  await stack().journal.resultsOfAll(await publish('before', 20));
+  await stack().makeTopicAgain(stack().topics.commands['transfer-in']);
+  await publish('after', 4);
   const { reasons } = await eventually(
     () => processor.readiness(),
-    ({ reasons: told }) => told.filter(saysStopped).length === count,
-    `${count} stopped lanes`,
-    STOPPED_MS_MAX,
+    (told) => told.reasons.filter((reason) => reason.includes('is stopped')).length === 2,
+    'two stopped lanes',
   );
-  return reasons.filter(saysStopped);
-}
-const saysStopped = (reason: string): boolean => reason.includes('is stopped');
-
-/** By lane, the last in the ledger. */
-async function positionsOf(stack: Stack): Promise<Map<number, PositionRecord>> {
-  const records = (await stack.readLedger()).flatMap(({ key, partition, value }) =>
-    key?.toString() === POSITION_KEY && value !== null ? [[partition, decodePosition(value)] as const] : [],
-  );
-  return new Map(records);
-}
-
-async function answeredBefore(stack: Stack): Promise<void> {
-  const processor = await stack.startProcessor();
-  await stack.journal.resultsOfAll(await publish(stack, 'before', 20));
-  await processor.stop();
-}
-
-test('a command topic that was made again between two runs stops its lanes, and the sentence says what is lost', async ({
-  stack,
-}) => {
-  await answeredBefore(stack);
-  await makeAgain(stack, stack.topics.commands['transfer-in']);
-  await publish(stack, 'after', 4);
-  const processor = await stack.spawnProcessor();
-  for (const reason of await stoppedLanes(processor)) {
-    expect(reason).toContain(stack.topics.commands['transfer-in']);
-    expect(reason).toContain('deleted and made again');
-    expect(reason).toContain('PaymentsLaneStopped');
-  }
-});
-
-test('a command topic that is made again under open lanes stops them, and is not asked for what it lacks again and again', async ({
-  stack,
-}) => {
-  const processor = await stack.startProcessor();
-  await stack.journal.resultsOfAll(await publish(stack, 'before', 20));
-  await makeAgain(stack, stack.topics.commands['transfer-in']);
-  await publish(stack, 'after', 4);
-  for (const reason of await stoppedLanes(processor)) expect(reason).toContain('deleted and made again');
+  expect(reasons.filter((reason) => reason.includes('deleted and made again'))).toHaveLength(2);
   const sought = processor.log().filter(({ msg }) => String(msg).includes('Offset out of range'));
   expect(sought.length).toBeGreaterThan(0);
   expect(sought.length).toBeLessThan(200);
-});
-
-test('a topic of observations that was made again between two runs stops the lanes as well', async ({ stack }) => {
-  await answeredBefore(stack);
-  await makeAgain(stack, stack.topics.observations);
-  const processor = await stack.spawnProcessor();
-  for (const reason of await stoppedLanes(processor)) {
-    expect(reason).toContain(stack.topics.observations);
-    expect(reason).toContain('deleted and made again');
-  }
-});
-
-test('retention that overtakes an open lane stops it; the other lane goes on', async ({ stack }) => {
-  // The service is held, and its lane full: what is fetched stays in memory until that is full, too, the rest in Kafka.
-  const processor = await stack.startProcessor({ API_CLIENT_SECRET: 'wrong', MAX_UNFINISHED_PER_LANE: '1' });
-  const keys = Array.from({ length: 200 }, (_, index) => `long-${index}`).filter((key) => laneOf(key, 2) === 0);
-  const json = stringifyLossless(transferInOf('long'));
-  const messages = keys.slice(0, 60).map((key) => {
-    return { key, value: json + ' '.repeat(60_000), partition: 0, headers: { 'content-type': 'application/json' } };
-  });
-  for (let sent = 0; sent < messages.length; sent += 10)
-    await stack.publishRaw('transfer-in', ...messages.slice(sent, sent + 10));
-  const topic = stack.topics.commands['transfer-in'];
-  await withAdmin(stack.kafka, async (admin) => {
-    await admin.fetchTopicOffsets(topic);
-    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '60' }] });
-  });
-  const [reason] = await stoppedLanes(processor, 1);
-  expect(reason).toContain('lane 0 is stopped');
-  expect(reason).toMatch(/records from \d+ to 59 were deleted by retention before they were admitted/);
-});
-
-test('a command topic that ends before what the lane has read stops it', async ({ stack }) => {
-  await answeredBefore(stack);
-  const topic = stack.topics.commands['transfer-in'];
-  const producer = stack.kafka.producer();
-  await producer.connect();
-  for (const { key, partition, value } of await stack.readLedger()) {
-    if (key?.toString() !== POSITION_KEY || value === null) continue;
-    const position = decodePosition(value);
-    const ahead = encodePosition({ ...position, next: { ...position.next, [topic]: 1_000n } });
-    await producer.send({ topic: stack.topics.ledger, messages: [{ key: POSITION_KEY, value: ahead, partition }] });
-  }
-  await producer.disconnect();
-  const processor = await stack.spawnProcessor();
-  for (const reason of await stoppedLanes(processor)) {
-    expect(reason).toMatch(/read up to 1000, but the topic ends at \d+: it was truncated/);
-  }
-});
-
-test('what a publisher took back stops no lane, though retention deletes it behind idle lanes', async ({ stack }) => {
-  const processor = await stack.startProcessor();
-  await stack.journal.resultsOfAll(await publish(stack, 'before', 20));
-  const topic = stack.topics.commands['reject-transaction'];
-  const publisher = stack.kafka.producer({ transactionalId: `${stack.settings.TOPIC_PREFIX}-publisher` });
-  await publisher.connect();
-  const transaction = await publisher.transaction();
-  await transaction.send({
-    topic,
-    messages: [0, 1].map((partition) => ({ key: 'taken-back', value: '{}', partition })),
-  });
-  await transaction.abort();
-  await publisher.disconnect();
-  // The message, and Kafka's mark that it was taken back.
-  await eventually(
-    () => positionsOf(stack),
-    (positions) => [0, 1].every((lane) => positions.get(lane)?.next[topic] === 2n),
-    'lanes that say in the ledger what they have stepped over',
-    STOPPED_MS_MAX,
-  );
-  await processor.stop();
-  await withAdmin(stack.kafka, async (admin) => {
-    await admin.fetchTopicOffsets(topic);
-    await admin.deleteTopicRecords({ topic, partitions: [0, 1].map((partition) => ({ partition, offset: '2' })) });
-  });
-  const next = await stack.startProcessor();
-  expect(next.openedLanes()).toEqual([0, 1]);
-  await stack.journal.resultsOfAll(await publish(stack, 'after', 4));
-});
-
-test('positions of an earlier release, which are bound to no topic, are gone on from and bound', async ({ stack }) => {
-  await answeredBefore(stack);
-  const before = (await positionsOf(stack)).get(0)!;
-  const { topicIds, ...unbound } = before;
-  const value = encodePosition({ ...unbound, topicIds: {} });
-  const producer = stack.kafka.producer();
-  await producer.connect();
-  await producer.send({ topic: stack.topics.ledger, messages: [{ key: POSITION_KEY, value, partition: 0 }] });
-  await producer.disconnect();
-  const processor = await stack.startProcessor();
-  const after = await eventually(
-    async () => (await positionsOf(stack)).get(0),
-    (position) => position?.token !== before.token,
-    'a position of the new owner',
-  );
-  const commands = stack.topics.commands['transfer-in'];
-  expect(after?.next[commands]).toBe(before.next[commands]);
-  expect(after?.topicIds).toEqual(topicIds);
-  expect(Object.keys(topicIds).sort()).toEqual([...Object.keys(before.next), stack.topics.ledger].sort());
-  expect(processor.openedLanes()).toEqual([0, 1]);
-});
-
-test('a ledger that was made again between two runs stops the lanes that have read commands', async ({ stack }) => {
-  await answeredBefore(stack);
-  await makeAgain(stack, stack.topics.ledger);
-  const processor = await stack.spawnProcessor();
-  for (const reason of await stoppedLanes(processor)) expect(reason).toContain('its topic was lost');
-});
-
-test('a ledger that is made again under a running process ends it, and the next one stops its lanes', async ({
-  stack,
-}) => {
-  const processor = await stack.startProcessor();
-  await stack.journal.resultsOfAll(await publish(stack, 'before', 20));
-  await makeAgain(stack, stack.topics.ledger);
-  // Committed by owners that do not know yet what happened.
-  await publish(stack, 'meanwhile', 8);
-  expect(await processor.ended).toMatchObject({ code: 1 });
-  const next = await stack.spawnProcessor();
-  for (const reason of await stoppedLanes(next))
-    expect(reason).toMatch(/its topic was lost|the memory of keys was lost/);
 });

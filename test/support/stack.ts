@@ -190,6 +190,19 @@ export class Stack {
     return records;
   }
 
+  /** Deletes a topic and makes it again, as an operator would who repairs something. */
+  async makeTopicAgain(topic: string): Promise<void> {
+    await withAdmin(this.kafka, (admin) => admin.deleteTopics({ topics: [topic] }));
+    await eventually(
+      () => withAdmin(this.kafka, (admin) => admin.listTopics()),
+      (topics) => !topics.includes(topic),
+      'the topic to be gone',
+    );
+    const read = readSomeSettings(this.environment, TOPIC_SETTING_NAMES);
+    if (!read.ok) throw new Error(read.problems.join('; '));
+    await createTopics(this.kafka, read.config, { replicationFactor: null, dryRun: false });
+  }
+
   /** Changes the configuration of some of the stack's topics, as an operator would. */
   async configureTopics(
     changes: Readonly<Record<string, string>>,

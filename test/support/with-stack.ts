@@ -42,6 +42,7 @@ export interface TestStack extends Pick<
   | 'hostileService'
   | 'readLedger'
   | 'configureTopics'
+  | 'makeTopicAgain'
   | 'forgetInLedger'
 > {
   readonly publisher: {
