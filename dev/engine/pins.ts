@@ -1,4 +1,5 @@
 /** The one table of what the engine runs: Maven coordinates and versions. */
+import { EngineError } from './errors.ts';
 
 export interface MavenPin {
   readonly kind: 'jars' | 'archive';
@@ -12,14 +13,36 @@ export interface MavenPin {
   readonly downloadMegabytes: number;
 }
 
-/** The binding keeps Kafka's log: Kafka depends on slf4j and log4j alone, and without a binding its log is lost. */
-export const KAFKA_PIN: MavenPin = {
-  kind: 'jars',
-  title: 'Apache Kafka 4.3.1',
-  folder: 'kafka-4.3.1',
-  coordinates: ['org.apache.kafka:kafka_2.13:4.3.1', 'org.apache.logging.log4j:log4j-slf4j-impl:2.25.4'],
-  downloadMegabytes: 45,
+export const KAFKA_VERSIONS = ['3.9.1', '4.0.0', '4.1.0', '4.3.1'] as const;
+type KafkaVersion = (typeof KAFKA_VERSIONS)[number];
+
+const LOG4J = 'org.apache.logging.log4j';
+
+/**
+ * Kafka depends on slf4j and log4j without a binding, before 4.1 on slf4j alone: its log would be lost. Before 4.0 it also
+ * calls log4j 1, which the bridge answers.
+ */
+const KAFKA_LOGGING: Readonly<Record<KafkaVersion, readonly string[]>> = {
+  '3.9.1': [`${LOG4J}:log4j-slf4j-impl:2.25.4`, `${LOG4J}:log4j-core:2.25.4`, `${LOG4J}:log4j-1.2-api:2.25.4`],
+  '4.0.0': [`${LOG4J}:log4j-slf4j-impl:2.25.4`, `${LOG4J}:log4j-core:2.25.4`],
+  '4.1.0': [`${LOG4J}:log4j-slf4j-impl:2.25.4`, `${LOG4J}:log4j-core:2.25.4`],
+  '4.3.1': [`${LOG4J}:log4j-slf4j-impl:2.25.4`],
 };
+
+/**
+ * The Kafka to run: 4.3.1, or the version that ENGINE_KAFKA names.
+ * @throws {EngineError} INVALID_OPTIONS when it names another
+ */
+export function kafkaPin(): MavenPin {
+  const version = chosen('ENGINE_KAFKA', KAFKA_VERSIONS, '4.3.1');
+  return {
+    kind: 'jars',
+    title: `Apache Kafka ${version}`,
+    folder: `kafka-${version}`,
+    coordinates: [`org.apache.kafka:kafka_2.13:${version}`, ...KAFKA_LOGGING[version]],
+    downloadMegabytes: 45,
+  };
+}
 
 /** Kafka's own command line tools, with which the lag proof compares. */
 export const KAFKA_TOOLS_PIN: MavenPin = {
@@ -39,16 +62,52 @@ export const PARALLEL_CONSUMER_PIN: MavenPin = {
   downloadMegabytes: 25,
 };
 
-/** The last release line that runs on Java 17; 3.1 and later want Java 21. */
-export const REGISTRY_PIN: MavenPin = {
-  kind: 'archive',
-  title: 'Apicurio Registry 3.0.9',
-  folder: 'apicurio-registry-3.0.9',
-  coordinates: ['io.apicurio:apicurio-registry-app:3.0.9:tar.gz:all'],
-  downloadMegabytes: 110,
+export interface ApicurioPin extends MavenPin {
+  readonly jar: string;
+  /** Names the address of its database. */
+  readonly databaseSetting: string;
+}
+
+export const REGISTRY_NAMES = ['apicurio-2.6.13', 'apicurio-3.0.9', 'srfake'] as const;
+type RegistryName = (typeof REGISTRY_NAMES)[number];
+
+/** 3.0 is the last release line that runs on Java 17. Null: built from its Go module (dev/matrix/srfake). */
+const REGISTRY_PINS: Readonly<Record<RegistryName, ApicurioPin | null>> = {
+  'apicurio-2.6.13': apicurioPin('2.6.13.Final', 'quarkus.datasource.jdbc.url', 140),
+  'apicurio-3.0.9': apicurioPin('3.0.9', 'apicurio.datasource.url', 110),
+  srfake: null,
 };
 
-export const REGISTRY_JAR = 'apicurio-registry-app-3.0.9-runner.jar';
+function apicurioPin(version: string, databaseSetting: string, downloadMegabytes: number): ApicurioPin {
+  return {
+    kind: 'archive',
+    title: `Apicurio Registry ${version}`,
+    folder: `apicurio-registry-${version}`,
+    coordinates: [`io.apicurio:apicurio-registry-app:${version}:tar.gz:all`],
+    downloadMegabytes,
+    jar: `apicurio-registry-app-${version}-runner.jar`,
+    databaseSetting,
+  };
+}
+
+/**
+ * The registry to run: Apicurio 3.0.9, or the one that ENGINE_REGISTRY names; null for srfake.
+ * @throws {EngineError} INVALID_OPTIONS when it names another
+ */
+export function registryPin(): ApicurioPin | null {
+  return REGISTRY_PINS[chosen('ENGINE_REGISTRY', REGISTRY_NAMES, 'apicurio-3.0.9')];
+}
+
+function chosen<Name extends string>(setting: string, names: readonly Name[], usual: Name): Name {
+  const given = process.env[setting] ?? '';
+  if (given === '') return usual;
+  const found = names.find((name) => name === given);
+  if (found !== undefined) return found;
+  throw new EngineError(
+    'INVALID_OPTIONS',
+    `${setting} must be one of ${names.join(', ')}, not ${JSON.stringify(given)}.`,
+  );
+}
 
 /**
  * Version 2.8, because the registry's parent description is missing from Maven Central: later versions refuse to copy

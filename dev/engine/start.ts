@@ -12,10 +12,10 @@ import { join, resolve } from 'node:path';
 import { installed } from './cache.ts';
 import { EngineError } from './errors.ts';
 import { newClusterId, prepareBroker, startBroker, type BrokerNode, type KafkaPlaces } from './kafka.ts';
-import { KAFKA_PIN, REGISTRY_PIN } from './pins.ts';
+import { kafkaPin } from './pins.ts';
 import { freePort, LOOPBACK, PORT_MAX, requireFree } from './ports.ts';
 import { brokerProbe, httpProbe } from './readiness.ts';
-import { registryUrl, startRegistry } from './registry.ts';
+import { installRegistry } from './registry.ts';
 import { Server, type ServerControl } from './server.ts';
 import { findJava } from './tools.ts';
 
@@ -62,8 +62,8 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   checkOptions(options, brokerCount);
   const java = await findJava();
   // One after the other: both use Maven's local repository.
-  const jars = await installed(KAFKA_PIN, onProgress);
-  const registryFolder = await installed(REGISTRY_PIN, onProgress);
+  const jars = await installed(kafkaPin(), onProgress);
+  const registryProgram = await installRegistry(java, onProgress);
   const nodes = await chooseNodes(brokerCount, options.kafkaPort);
   const registryPort =
     options.registryPort === undefined
@@ -78,10 +78,10 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const clusterId = await clusterIdOf(directory, brokerCount);
 
   const places: KafkaPlaces = { java, jars, directory };
-  const url = registryUrl(registryPort);
+  const url = registryProgram.url(registryPort);
   const registry = new Server(
     'Schema registry',
-    () => startRegistry(java, registryFolder, directory, registryPort),
+    () => registryProgram.start(directory, registryPort),
     // It is ready when it lists its subjects.
     httpProbe(`${url}/subjects`),
   );

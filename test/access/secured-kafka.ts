@@ -6,7 +6,7 @@ import kafkajs, { type AclEntry, type Admin } from 'kafkajs';
 import { inject } from 'vitest';
 import { installed } from '../../dev/engine/cache.ts';
 import { QUICK_START_FLAGS } from '../../dev/engine/jvm.ts';
-import { KAFKA_PIN } from '../../dev/engine/pins.ts';
+import { kafkaPin } from '../../dev/engine/pins.ts';
 import { LOOPBACK } from '../../dev/engine/ports.ts';
 import { findJava } from '../../dev/engine/tools.ts';
 import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
@@ -124,7 +124,7 @@ export class SecuredKafka {
 
   /** Changes the user's password of SCRAM, as `kafka-configs.sh` does: kafkajs has no request for it. Open connections stay. */
   async setScramPassword(password: string): Promise<void> {
-    const jars = await installed(KAFKA_PIN, () => undefined);
+    const jars = await installed(kafkaPin(), () => undefined);
     await promisify(execFile)(await findJava(), [
       ...[...QUICK_START_FLAGS, '-cp', join(jars, '*'), 'kafka.admin.ConfigCommand'],
       ...['--bootstrap-server', this.engine.brokers.join(','), '--alter', '--entity-type', 'users'],

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { installed } from '../../dev/engine/cache.ts';
-import { KAFKA_PIN } from '../../dev/engine/pins.ts';
+import { kafkaPin } from '../../dev/engine/pins.ts';
 import { startEngine } from '../../dev/engine/start.ts';
 import { findJava, javaMajorVersion } from '../../dev/engine/tools.ts';
 
@@ -53,7 +53,7 @@ test('JAVA_HOME comes before the PATH', async () => {
 
 test('without Maven the first start says what to install and how to do without', async () => {
   vi.stubEnv('PAYMENT_PROCESSOR_CACHE', join(bin, 'cache'));
-  await expect(installed(KAFKA_PIN, () => undefined)).rejects.toMatchObject({
+  await expect(installed(kafkaPin(), () => undefined)).rejects.toMatchObject({
     code: 'MAVEN_MISSING',
     message: expect.stringMatching(/Apache Kafka.*Install Maven.*KAFKA_BROKERS and SCHEMA_REGISTRY_URL/) as unknown,
   });
@@ -68,6 +68,17 @@ test.each([
 ])('the version of %j is %s', (output, version) => {
   expect(javaMajorVersion(output)).toBe(version);
 });
+
+test.each(['ENGINE_KAFKA', 'ENGINE_REGISTRY'])(
+  'a version that %s names and that is not known is refused',
+  async (name) => {
+    vi.stubEnv(name, '0.7.2');
+    await expect(startEngine()).rejects.toMatchObject({
+      code: 'INVALID_OPTIONS',
+      message: expect.stringMatching(new RegExp(`^${name} must be one of .*, not "0.7.2"`)) as unknown,
+    });
+  },
+);
 
 test.each([
   [{ brokers: 0 }, 'number of brokers'],
