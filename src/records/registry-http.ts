@@ -72,12 +72,12 @@ export async function askRegistry(
 }
 
 /**
- * Whether the registry itself says so, and not something before it or in its place: by the number of its error. To a path that
- * it does not know it says no more than 404.
+ * Whether the registry itself says so, and not something before it or in its place: by the number of its error. What is not
+ * there has a number of its own (40401 and on); a path that the registry does not know has 404, with Apicurio 2 zero.
  */
 function isVerdict(status: number, body: JsonObject): boolean {
   const code = numberIn(body, 'error_code');
-  return ABOUT_THE_QUESTION.includes(status) && code !== null && (status !== 404 || code !== 404);
+  return ABOUT_THE_QUESTION.includes(status) && code !== null && (status !== 404 || code > 404);
 }
 
 /** Null: too long. */

@@ -60,6 +60,8 @@ const MANNERS: readonly (readonly [RegistryFailure['kind'], Manner])[] = [
   ['not-a-registry', NO_PAGE],
   ['not-a-registry', { kind: 'answers', status: 302, body: '', contentType: 'text/html' }],
   ['not-a-registry', { kind: 'answers', status: 404, body: '{"error_code":404}', contentType: 'application/json' }],
+  // Apicurio 2 says this to a path that it does not have.
+  ['not-a-registry', { kind: 'answers', status: 404, body: '{"error_code":0}', contentType: 'application/json' }],
   ['not-a-registry', { kind: 'answers', status: 200, body: '{"status":"UP"}', contentType: 'application/json' }],
   ['subject-missing', LOST],
   ['server-error', FAILING],
