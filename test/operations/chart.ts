@@ -141,12 +141,15 @@ export async function lint(values: Values): Promise<ToolEnd> {
   return withValuesFile(values, (file) => runTool('helm', ['lint', '--strict', 'helm', '--values', file]));
 }
 
-/** Every object of the chart. @throws Error with Helm's words when it does not render */
+/** Every object of the chart. @throws Error with Helm's words when it does not render, or that a key is there twice */
 export async function render(values: Values): Promise<Manifest[]> {
   const { code, output, text } = await template(values);
   if (code !== 0) throw new Error(text);
   return parseAllDocuments(output)
-    .map((document) => document.toJS() as Manifest | null)
+    .map((document) => {
+      for (const error of document.errors) throw error;
+      return document.toJS() as Manifest | null;
+    })
     .filter((manifest) => manifest !== null);
 }
 
