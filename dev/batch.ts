@@ -1,0 +1,176 @@
+/**
+ * Programs that run one after the other for hours, each with a log and a time of its own, and one table of all.
+ *
+ * Each part: started -> ended by itself, or at its limit: SIGTERM, then SIGKILL with all that it started. When this process
+ * dies, the part dies with it.
+ */
+import { mkdir, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { logTail, startProcess, type SupervisedProcess } from './engine/supervised-process.ts';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const MINUTE_MS = 60_000;
+/** Brokers and processors of a part that is ended at its limit. */
+const GRACE_MS = 30_000;
+
+export interface Part {
+  readonly name: string;
+  /** What it shows, in a few words. */
+  readonly title: string;
+  /** Program and its words; started in the root of the repository, this Node first on the PATH. */
+  readonly command: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly limitMinutes: number;
+}
+
+export interface PartEnd {
+  readonly name: string;
+  readonly title: string;
+  readonly verdict: 'held' | 'fell';
+  /** Of a part that fell. */
+  readonly reason: string | null;
+  readonly seconds: number;
+  readonly log: string;
+}
+
+export interface BatchOptions {
+  /** Names; null: all. */
+  readonly only: readonly string[] | null;
+  /** For each part instead of its own. */
+  readonly limitMinutes: number | null;
+  readonly output: 'table' | 'json';
+  /** Where the logs go; null: a new folder in the temporary one. */
+  readonly logs: string | null;
+}
+
+export const BATCH_USAGE = `  --only A,B          these alone
+  --limit-minutes N   ends each that takes longer, which then fell (each has a limit of its own)
+  --logs DIR          where the logs go (default: a new folder in the temporary one)
+  --output json       instead of the table; progress goes to standard error
+  --help              this text
+`;
+
+/**
+ * @param numbers further options that take a whole number above 0
+ * @returns null where help is asked for
+ * @throws RangeError, TypeError that say what is wrong
+ */
+export function readBatchWords<Name extends string>(
+  args: string[],
+  numbers: readonly Name[],
+): (BatchOptions & { numbers: Partial<Record<Name, number>> }) | null {
+  const text = { type: 'string' } as const;
+  const options = { only: text, 'limit-minutes': text, logs: text, output: text, help: { type: 'boolean' } } as const;
+  const others = Object.fromEntries(numbers.map((name) => [name, text]));
+  const values = parseArgs({ args, options: { ...others, ...options } }).values as Record<string, string | undefined>;
+  if (values['help'] !== undefined) return null;
+  const { output = 'table' } = values;
+  if (output !== 'table' && output !== 'json') throw new RangeError(`--output must be table or json, not ${output}.`);
+  const numberOf = (name: string): number | null => {
+    const given = values[name];
+    if (given === undefined) return null;
+    const value = /^\d{1,9}$/.test(given) ? Number(given) : 0;
+    if (value < 1) throw new RangeError(`--${name} must be a whole number above 0, not ${given}.`);
+    return value;
+  };
+  return {
+    only: values['only']?.split(',').filter((name) => name !== '') ?? null,
+    limitMinutes: numberOf('limit-minutes'),
+    output,
+    logs: values['logs'] ?? null,
+    numbers: Object.fromEntries(
+      numbers.flatMap((name) => (numberOf(name) === null ? [] : [[name, numberOf(name)]])),
+    ) as Partial<Record<Name, number>>,
+  };
+}
+
+/** @throws RangeError that names what is not among them */
+export function chosenParts<Named extends { readonly name: string }>(
+  parts: readonly Named[],
+  only: readonly string[] | null,
+): Named[] {
+  if (only === null) return [...parts];
+  const names = parts.map(({ name }) => name);
+  const unknown = only.filter((name) => !names.includes(name));
+  if (unknown.length > 0) throw new RangeError(`--only ${unknown.join(',')}: not among ${names.join(', ')}.`);
+  return parts.filter(({ name }) => only.includes(name));
+}
+
+/** A folder for the logs. */
+export async function logFolder(logs: string | null, prefix: string): Promise<string> {
+  if (logs === null) return mkdtemp(join(tmpdir(), prefix));
+  await mkdir(logs, { recursive: true });
+  return resolve(logs);
+}
+
+/** Runs one part to its end, or to its limit. */
+async function runPart(part: Part, folder: string, limitMinutes: number | null): Promise<PartEnd> {
+  const log = join(folder, `${part.name}.log`);
+  const minutes = limitMinutes ?? part.limitMinutes;
+  const startedAtMs = performance.now();
+  const [program = '', ...words] = part.command;
+  const running = await startProcess({
+    title: part.title,
+    program,
+    arguments: words,
+    logFile: log,
+    workingDirectory: ROOT,
+    environment: {
+      ...process.env,
+      PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
+      ...part.environment,
+    },
+  });
+  const limit = new AbortController();
+  const late = sleep(minutes * MINUTE_MS, null, { signal: limit.signal }).catch(() => null);
+  const code = await Promise.race([running.ended, late]);
+  limit.abort();
+  if (code === null) await endAtLimit(running);
+  const reason = code === null ? `longer than ${minutes} min` : code === 0 ? null : `exit code ${code}`;
+  const seconds = Math.round((performance.now() - startedAtMs) / 1000);
+  return { name: part.name, title: part.title, verdict: reason === null ? 'held' : 'fell', reason, seconds, log };
+}
+
+async function endAtLimit(running: SupervisedProcess): Promise<void> {
+  running.signal('SIGTERM');
+  const grace = new AbortController();
+  await Promise.race([running.ended, sleep(GRACE_MS, null, { signal: grace.signal }).catch(() => null)]);
+  grace.abort();
+  await running.killAll();
+}
+
+/** Says how each part ended as it ends; of one that fell, the last lines of its log. */
+export async function runParts(
+  parts: readonly Part[],
+  folder: string,
+  limitMinutes: number | null,
+  onProgress: (line: string) => void,
+): Promise<PartEnd[]> {
+  const ends: PartEnd[] = [];
+  for (const part of parts) {
+    onProgress(`${part.name}: ${part.title}; log in ${join(folder, `${part.name}.log`)}`);
+    const end = await runPart(part, folder, limitMinutes);
+    ends.push(end);
+    onProgress(`${part.name}: ${end.reason === null ? 'held' : `FELL (${end.reason})`} after ${end.seconds} s`);
+    if (end.verdict === 'fell') onProgress(await logTail(end.log));
+  }
+  return ends;
+}
+
+/** Columns as wide as what is in them. */
+export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,121 @@
+/** The matrix: what stands around the processor in other versions than usual, and the tests that are run with each. */
+import { KAFKA_VERSIONS, REGISTRY_NAMES } from '../engine/pins.ts';
+import type { ToolName } from '../operations/tool-pins.ts';
+
+export interface MatrixRow {
+  readonly name: string;
+  /** What is tried with it, in a few words. */
+  readonly title: string;
+  /** Files and folders of tests. */
+  readonly tests: readonly string[];
+  /** Titles of tests that this row cannot pass, each with the reason in docs/compatibility.md. */
+  readonly without: readonly string[];
+  /** Part of the titles; null: all. */
+  readonly only: string | null;
+  readonly config: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Installed first. */
+  readonly tool: ToolName | null;
+  /** That tool is the Node that the tests and their processors run on. */
+  readonly isNode: boolean;
+  readonly limitMinutes: number;
+}
+
+const USUAL = {
+  without: [],
+  only: null,
+  config: 'vitest.config.ts',
+  environment: {},
+  tool: null,
+  isNode: false,
+  limitMinutes: 45,
+} as const;
+
+/** srfake calls every schema compatible. */
+const JUDGED_COMPATIBILITY = ['that do not fit an earlier version', 'the registry refuses'];
+
+/** Nothing of the chart's tests asks for them. */
+const NO_KAFKA = { TEST_KAFKA_BROKERS: '127.0.0.1:1', TEST_SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' };
+
+const KAFKA_ROWS = KAFKA_VERSIONS.map((version): MatrixRow => ({
+  ...USUAL,
+  name: `kafka-${version}`,
+  title: 'the promises, log-ins and rights, the patches of kafkajs, what the simulation takes for granted',
+  tests: [
+    'test/promises',
+    'test/access/door.test.ts',
+    'test/access/rights.test.ts',
+    'test/kafkajs-mends',
+    'proofs/simulation/kafka-conformance.test.ts',
+  ],
+  environment: { ENGINE_KAFKA: version },
+}));
+
+const REGISTRY_ROWS = REGISTRY_NAMES.map((name): MatrixRow => ({
+  ...USUAL,
+  name: `registry-${name}`,
+  title: 'schemas registered, checked, read; a registry that refuses; requests of the client',
+  tests: ['test/records', 'test/cli/schemas.test.ts', 'test/access/registry', 'test/client/request.test.ts'],
+  without: name === 'srfake' ? JUDGED_COMPATIBILITY : [],
+  environment: { ENGINE_REGISTRY: name },
+}));
+
+const NODE_ROWS = (
+  [
+    ['node-24.21.0', 'node24'],
+    ['node-26.10.0', 'node26'],
+  ] as const
+).map(([name, tool]): MatrixRow => ({
+  ...USUAL,
+  name,
+  title: 'the promises, the calls, the store, the endpoints',
+  tests: ['test/promises', 'test/api', 'test/store', 'test/ops'],
+  tool,
+  isNode: true,
+}));
+
+const CLIENT_ROWS: readonly MatrixRow[] = [
+  {
+    ...USUAL,
+    name: 'client-22.15.0',
+    title: 'the packed client, on the oldest Node that it says it runs on',
+    tests: ['test/client/package.test.ts'],
+    only: 'the oldest Node',
+  },
+  ...(
+    [
+      ['client-24.21.0', 'node24'],
+      ['client-26.10.0', 'node26'],
+    ] as const
+  ).map(([name, tool]): MatrixRow => ({
+    ...USUAL,
+    name,
+    title: 'the client, packed and from its sources, with what the pages show',
+    tests: ['test/client'],
+    tool,
+    isNode: true,
+  })),
+];
+
+const HELM_ROWS = (
+  [
+    ['helm-3.17.2', 'helm3'],
+    ['helm-4.2.3', 'helm'],
+  ] as const
+).map(([name, tool]): MatrixRow => ({
+  ...USUAL,
+  name,
+  title: 'the chart rendered, linted, refused',
+  tests: ['test/operations/chart', 'test/operations/custom-resources.test.ts'],
+  config: 'vitest.operations.config.ts',
+  environment: { ...NO_KAFKA, TEST_HELM: tool },
+  tool,
+}));
+
+export const MATRIX_ROWS: readonly MatrixRow[] = [
+  ...KAFKA_ROWS,
+  ...REGISTRY_ROWS,
+  ...NODE_ROWS,
+  ...CLIENT_ROWS,
+  ...HELM_ROWS,
+];

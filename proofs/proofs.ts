@@ -1,0 +1,90 @@
+/**
+ * `npm run proofs`: the proofs that take too long for each change, one after the other, and one table at the end. Exit code
+ * 0 when every one held, 1 when one fell.
+ */
+import { existsSync } from 'node:fs';
+import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, tableOf, type Part } from '../dev/batch.ts';
+import { EXIT_CODE_FAILED, readWords } from '../dev/command-line.ts';
+
+const MINUTES = 20;
+const SEEDS = 1_000_000;
+const VITEST = 'node_modules/vitest/vitest.mjs';
+/** Of the files below proofs/long, which npm test leaves out. */
+const LONG_CONFIG = 'vitest.proofs.config.ts';
+
+const USAGE = `Usage: npm run proofs -- [options]
+
+Runs the long proofs one after the other: ${partsOf(MINUTES, 1)
+  .map(({ name }) => name)
+  .join(', ')}.
+
+${BATCH_USAGE}  --minutes N         how long those by time run, chaos and histories (default: ${MINUTES})
+  --seed N            of chaos and histories (default: from the clock)
+`;
+
+function partsOf(minutes: number, seed: number): Part[] {
+  const script = (name: string, ...words: string[]): string[] => ['npm', 'run', '--silent', name, '--', ...words];
+  const byTime = ['--minutes', String(minutes), '--seed', String(seed)];
+  const parts: Part[] = [
+    {
+      name: 'histories',
+      title: `${minutes} min of simulated histories, seed ${seed}`,
+      command: script('simulate', ...byTime),
+      limitMinutes: minutes + 10,
+    },
+    {
+      name: 'chaos',
+      title: `${minutes} min of kills, freezes and outages, poison among the commands, seed ${seed}`,
+      command: script('chaos', ...byTime, '--poison-every', '30s'),
+      limitMinutes: minutes + 20,
+    },
+    {
+      name: 'outages',
+      title: 'each kind of outage lived through',
+      command: script('outages'),
+      limitMinutes: 40,
+    },
+    {
+      name: 'take-over',
+      title: 'lanes taken over with a million remembered keys',
+      command: ['node', 'proofs/bench/take-over.ts'],
+      limitMinutes: 60,
+    },
+    {
+      name: 'restarts',
+      title: 'results while processes come and go',
+      command: ['node', 'proofs/bench/restarts.ts'],
+      limitMinutes: 40,
+    },
+    {
+      name: 'examples',
+      title: 'the examples of every language',
+      command: script('test:examples'),
+      limitMinutes: 30,
+    },
+    {
+      name: 'cluster',
+      title: "the chart on Kubernetes' own servers",
+      command: script('test:cluster'),
+      limitMinutes: 60,
+    },
+  ];
+  if (!existsSync(new URL(`../${LONG_CONFIG}`, import.meta.url))) return parts;
+  const command = ['node', VITEST, 'run', '--config', LONG_CONFIG];
+  return [...parts, { name: 'long', title: 'tests below proofs/long', command, limitMinutes: 90 }];
+}
+
+const options = readWords(USAGE, (words) => {
+  const read = readBatchWords(words, ['minutes', 'seed']);
+  if (read === null) return null;
+  const { minutes = MINUTES, seed = 1 + (Date.now() % SEEDS) } = read.numbers;
+  return { ...read, parts: chosenParts(partsOf(minutes, seed), read.only) };
+});
+const say = (line: string): void => console.error(line);
+const ends = await runParts(options.parts, await logFolder(options.logs, 'payment-proofs-'), options.limitMinutes, say);
+if (options.output === 'json') console.log(JSON.stringify(ends, null, 2));
+else {
+  const rows = ends.map(({ log, name, reason, seconds }) => [name, String(seconds), reason ?? 'held', log]);
+  console.log(`\n${tableOf(['proof', 'seconds', 'held or fell', 'log'], rows)}`);
+}
+if (ends.some(({ verdict }) => verdict === 'fell')) process.exitCode = EXIT_CODE_FAILED;
