@@ -110,8 +110,8 @@ describe('a start that no retry can mend ends with code 78 and a sentence, which
   });
 
   test('for a path that the registry does not have, and not as if the schemas were missing', async () => {
-    const url = stack().environment['SCHEMA_REGISTRY_URL']?.replace('/v7', '/v77') ?? '';
-    const sentence = /\/v77 is no schema registry \(HTTP 404 .*path of SCHEMA_REGISTRY_URL/;
+    const url = `${stack().environment['SCHEMA_REGISTRY_URL'] ?? ''}/nowhere`;
+    const sentence = /\/nowhere is no schema registry \(HTTP 404 .*path of SCHEMA_REGISTRY_URL/;
     expect(await refusedStart({ SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
     expect(await doctorSays({ SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
   });
