@@ -14,7 +14,7 @@ import {
   type BrokerNode,
   type BrokerSecurity,
 } from '../../dev/engine/kafka.ts';
-import { KAFKA_PIN } from '../../dev/engine/pins.ts';
+import { kafkaPin } from '../../dev/engine/pins.ts';
 import { freePort, LOOPBACK } from '../../dev/engine/ports.ts';
 import { brokerProbe } from '../../dev/engine/readiness.ts';
 import { Server } from '../../dev/engine/server.ts';
@@ -54,7 +54,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const certificates = makeCertificates(directory, USERS);
   const ports = {} as Record<Door, number>;
   for (const door of DOORS) ports[door] = await freePort();
-  const places = { java: await findJava(), jars: await installed(KAFKA_PIN, console.log), directory };
+  const places = { java: await findJava(), jars: await installed(kafkaPin(), console.log), directory };
   const node: BrokerNode = { nodeId: 1, port: await freePort(), controllerPort: await freePort() };
   await prepareBroker(places, node, [node], newClusterId(), securityOf(ports, certificates));
   const broker = new Server('The secured broker', () => startBroker(places, node), brokerProbe(node.port, 1, 1));
