@@ -152,8 +152,8 @@ export class SimulatedProcess implements Caller {
         log([this.name, ...about.filter((part) => part !== undefined)].map(String).join(' '));
         onLine?.(level, fields);
       };
-    const levels = ['info', 'warn', 'error', 'fatal'].map((level) => [level, at(level)]);
-    return { debug: () => undefined, ...Object.fromEntries(levels) } as unknown as Logger;
+    const levels = { info: at('info'), warn: at('warn'), error: at('error'), fatal: at('fatal') };
+    return { debug: () => undefined, ...levels } as unknown as Logger;
   }
 }
 

@@ -125,11 +125,11 @@ export class VirtualStack {
     const restoreKafka = installKafka(broker, new SimulatedNetwork(time, new Draws(SEED, 'network'), null));
     try {
       const stack = new VirtualStack(time, broker, options);
-      let isOver = false;
-      const ended = body(stack).finally(() => (isOver = true));
+      const test = { isOver: false };
+      const ended = body(stack).finally(() => (test.isOver = true));
       ended.catch(() => undefined);
-      await time.runUntil(() => isOver, time.nowMs + TEST_MS_MAX);
-      if (!isOver) throw new Error(`the test did not end in ${TEST_MS_MAX} virtual ms`);
+      await time.runUntil(() => test.isOver, time.nowMs + TEST_MS_MAX);
+      if (!test.isOver) throw new Error(`the test did not end in ${TEST_MS_MAX} virtual ms`);
       await ended.catch((error: unknown) => {
         console.error(stack.logs());
         throw error;

@@ -30,7 +30,11 @@ export async function runTool(
   parameters: readonly string[],
   input = '',
 ): Promise<ToolEnd> {
-  const pending = run(toolPath(name === 'helm' ? HELM : name), parameters, { cwd: ROOT, timeout: TOOL_MS_MAX, maxBuffer: OUTPUT_BYTES_MAX });
+  const pending = run(toolPath(name === 'helm' ? HELM : name), parameters, {
+    cwd: ROOT,
+    timeout: TOOL_MS_MAX,
+    maxBuffer: OUTPUT_BYTES_MAX,
+  });
   pending.child.stdin?.end(input);
   try {
     const { stdout, stderr } = await pending;
