@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { COMPILE_CACHE } from './dev/compile-cache.ts';
 import { testFiles } from './test/support/test-groups.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
-// Half of what a start takes on processors. Workers inherit it, and childEnvironment() hands it on.
-process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url));
+// Workers inherit it, and childEnvironment() hands it on.
+process.env['NODE_COMPILE_CACHE'] ??= COMPILE_CACHE;
 const files = testFiles();
 
 export default defineConfig({

@@ -4,6 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { COMPILE_CACHE } from '../../dev/compile-cache.ts';
 import { applyMutation } from './mutations.ts';
 import { runHistories, type RunOptions, type Summary } from './run-histories.ts';
 
@@ -18,7 +19,8 @@ const PROGRESS_HISTORIES = 10;
 /** @param onProgress hears how many histories are over */
 export function runApart(task: Task, onProgress: (histories: number) => void): Promise<Summary> {
   return new Promise((resolve, reject) => {
-    const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(task)]);
+    const env = { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE };
+    const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(task)], { env });
     child.on('message', (told: Told) => {
       if (told.kind === 'progress') onProgress(told.histories);
       else resolve(told.summary);

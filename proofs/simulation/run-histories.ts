@@ -2,6 +2,8 @@
 import type { DisturbanceChoice } from './disturbances.ts';
 
 export interface RunOptions {
+  /** Before all others. */
+  readonly seedFirst?: number;
   readonly firstSeed: number;
   /** From one seed to the next. */
   readonly step: number;
@@ -33,8 +35,9 @@ export function emptySummary(): Summary {
 export async function runHistories(options: RunOptions): Promise<Summary> {
   // Not before: it loads the code that a mutation changes.
   const { runHistory } = await import('./history.ts');
-  const { choice, firstSeed, histories, onHistory, secondsMax, step, trace, untilBroken } = options;
+  const { choice, firstSeed, histories, onHistory, secondsMax, seedFirst, step, trace, untilBroken } = options;
   const { directChecks } = await import('./direct-checks.ts');
+  const seeds = seedFirst === undefined ? [] : [seedFirst];
   const summary = emptySummary();
   const unchecked = options.checksDirectly ? await directChecks() : [];
   if (unchecked.length > 0) summary.failed.push({ seed: 0, wrong: unchecked });
@@ -44,7 +47,7 @@ export async function runHistories(options: RunOptions): Promise<Summary> {
   const beganMs = performance.now();
   const isLate = (): boolean => secondsMax !== null && performance.now() - beganMs > secondsMax * 1_000;
   for (let count = 0; count < histories && !isLate(); count += 1) {
-    const seed = firstSeed + count * step;
+    const seed = seeds[count] ?? firstSeed + (count - seeds.length) * step;
     const wrong: string[] = [];
     try {
       const report = await runHistory({ seed, choice, ...(trace === undefined ? {} : { trace }) });

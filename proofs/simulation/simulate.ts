@@ -4,13 +4,15 @@
  *   npm run simulate -- --histories 2000 --seed 1     seeds 1 to 2000
  *   npm run simulate -- --minutes 5                   as many as fit
  *   npm run simulate -- --one 17 --trace              one of them again, with all that happens
- *   npm run simulate -- --mutations                   each protection taken out in turn, until a history tells
+ *   npm run simulate -- --mutations                   each protection taken out in turn, until a history tells; the one that
+ *                                                     told last time is tried first, and --note writes down which do now
  *   npm run simulate -- --mutations --minutes 10      and histories for the rest of the time
  *   npm run simulate -- --scene rolling-restart       a large deployment instead: a hundred lanes, twenty members; also
  *                                                     lost-zone, service-outage; --lanes, --members, --rate, --outage-minutes
  *   --mutation NAME                                   with that protection taken out; of the mutations, that one alone
  *   --without A,B   --only A,B                        these disturbances never, or these and no others in every history
  */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
 import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
     mutation: { type: 'string' },
     mutations: { type: 'boolean', default: false },
+    note: { type: 'boolean', default: false },
     only: { type: 'string' },
     without: { type: 'string' },
     scene: { type: 'string' },
@@ -45,6 +48,8 @@ const HISTORIES = 200;
 const MUTATED_HISTORIES = 1_000;
 /** Two cores at most: others work on this machine as well. */
 const PROCESSES = Math.min(2, availableParallelism());
+/** The seed of the history that told of each mutation when it was noted. */
+const TOLD_BY_SEED = new URL('mutations/told-by-seed.json', import.meta.url);
 const PROGRESS_MS = 30_000;
 /** Failing seeds shown with what they broke. */
 const SHOWN_MAX = 10;
@@ -125,6 +130,7 @@ async function simulate(mutation: string | null): Promise<void> {
 
 async function tryMutations(): Promise<void> {
   const waiting = MUTATIONS.filter(({ name }) => values.mutation === undefined || name === values.mutation);
+  const toldBySeed = JSON.parse(readFileSync(TOLD_BY_SEED, 'utf8')) as Partial<Record<string, number>>;
   const rows: { mutation: string; toldBySeed: number | null; histories: number; seconds: number; wrong: string }[] = [];
   const tryNext = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
@@ -133,6 +139,7 @@ async function tryMutations(): Promise<void> {
       const { failed, histories } = await runApart(
         {
           firstSeed: Number(values.seed),
+          ...(toldBySeed[name] !== undefined && { seedFirst: toldBySeed[name] }),
           step: 1,
           histories: isToldDirectly ? 0 : Number(values.histories ?? MUTATED_HISTORIES),
           secondsMax: null,
@@ -152,7 +159,16 @@ async function tryMutations(): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: PROCESSES }, tryNext));
-  const missed = rows.filter(({ toldBySeed }) => toldBySeed === null);
+  const missed = rows.filter((row) => row.toldBySeed === null);
+  if (values.note) {
+    const told = rows.flatMap((row): [string, number][] =>
+      row.toldBySeed === null || row.histories === 0 ? [] : [[row.mutation, row.toldBySeed]],
+    );
+    const noted = Object.fromEntries(
+      [...Object.entries(toldBySeed), ...told].sort(([left], [right]) => (left < right ? -1 : 1)),
+    );
+    writeFileSync(TOLD_BY_SEED, `${JSON.stringify(noted, null, 2)}\n`);
+  }
   if (values.json) console.log(JSON.stringify(rows, null, 2));
   else console.log(`${rows.length - missed.length} of ${rows.length} mutations were noticed.`);
   if (missed.length > 0) process.exitCode = 1;

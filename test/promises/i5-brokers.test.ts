@@ -5,6 +5,7 @@ import { laneOf } from '../../src/records/keys.ts';
 import { transferInOf } from '../support/commands.ts';
 import { connectionsHeldTo } from '../support/held-connections.ts';
 import { KafkaGate } from '../support/kafka-gate.ts';
+import type { RunningProcessor } from '../support/processor.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
@@ -16,10 +17,10 @@ const OUTAGE_MS = 40_000;
 /** Of a process with its lanes open. */
 const CONNECTIONS_MAX = 8;
 
-let gate: KafkaGate | null = null;
+const gates: KafkaGate[] = [];
 afterEach(async () => {
   await stack().endProcessors();
-  await gate?.close();
+  await Promise.all(gates.splice(0).map((gate) => gate.close()));
 });
 
 /** One of each lane is published, and answered. */
@@ -31,20 +32,36 @@ async function answersAllLanes(name: string): Promise<void> {
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
 }
 
-test.each(['away', 'still'] as const)('brokers that are %s for long: all lanes are served again', async (ending) => {
-  gate = await KafkaGate.to(inject('kafkaBrokers')[0] ?? '');
+/** A processor with a gate of its own before the broker. */
+async function startedBehindGate(): Promise<{ gate: KafkaGate; port: number; processor: RunningProcessor }> {
+  const gate = await KafkaGate.to(inject('kafkaBrokers')[0] ?? '');
+  gates.push(gate);
   const { port } = gate;
-  const processor = await stack().startProcessor({ KAFKA_BROKERS: gate.address });
-  await answersAllLanes(`before-${ending}`);
-  if (ending === 'still') gate.stall();
-  else await gate.vanish();
+  return { gate, port, processor: await stack().startProcessor({ KAFKA_BROKERS: gate.address }) };
+}
+
+test('brokers that are away, or stand still, for long: all lanes are served again, by both processes', async () => {
+  const [away, still] = [await startedBehindGate(), await startedBehindGate()];
+  await answersAllLanes('before');
+  still.gate.stall();
+  await away.gate.vanish();
   await delay(OUTAGE_MS);
-  expect((await processor.readiness()).ready).toBe(false);
-  await eventually(
-    async () => connectionsHeldTo(port),
-    (held) => held <= CONNECTIONS_MAX,
-    'few connections',
-  );
-  await gate.open();
-  await answersAllLanes(`after-${ending}`);
+  for (const { port, processor } of [away, still]) {
+    expect((await processor.readiness()).ready).toBe(false);
+    await eventually(
+      async () => connectionsHeldTo(port),
+      (held) => held <= CONNECTIONS_MAX,
+      'few connections',
+    );
+  }
+  await Promise.all([away.gate.open(), still.gate.open()]);
+  await answersAllLanes('after');
+  for (const { processor } of [away, still]) {
+    await eventually(
+      () => processor.readiness(),
+      ({ ready }) => ready,
+      'the process to be ready again',
+    );
+    expect(processor.assignedLanes().length).toBeGreaterThan(0);
+  }
 });

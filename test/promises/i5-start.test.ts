@@ -1,17 +1,16 @@
 /**
  * Invariant I5 at the start: a Kafka that stands still, or goes away, at whichever step, is waited for. The process stays, says
- * what it waits for, leaves no connection of a failed try behind, and ends in order when it is told to.
+ * what it waits for, leaves no connection of a failed try behind, and ends in order when it is told to. One process for each step,
+ * all at once, for they mostly wait. A minute of it is a proof of its own (proofs/long/start-for-long.test.ts).
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterEach, expect, inject, test } from 'vitest';
+import { laneOf } from '../../src/records/keys.ts';
 import { transferInOf } from '../support/commands.ts';
-import { connectionsHeldTo } from '../support/held-connections.ts';
 import { KafkaGate, KAFKA_API, type GateRequest } from '../support/kafka-gate.ts';
-import type { LogLine, RunningProcessor } from '../support/processor.ts';
+import type { RunningProcessor } from '../support/processor.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
-
-const stack = useStack({ name: 'start' });
 
 /** Longer than one request may take. */
 const STILL_MS = 13_000;
@@ -27,6 +26,8 @@ interface Step {
   readonly at: string;
   readonly isFor: (request: GateRequest) => boolean;
 }
+
+const stack = useStack({ name: 'start', lanes: 6 });
 
 const isReader = ({ clientId }: GateRequest): boolean => clientId.endsWith('-ledger');
 const STEPS: readonly Step[] = [
@@ -59,101 +60,90 @@ const STEPS: readonly Step[] = [
   },
 ];
 
-let gate: KafkaGate;
-beforeEach(async () => {
-  gate = await KafkaGate.to(inject('kafkaBrokers')[0] ?? '');
-});
+interface Waiting {
+  readonly step: Step;
+  readonly gate: KafkaGate;
+  readonly processor: RunningProcessor;
+}
+
+const gates: KafkaGate[] = [];
 afterEach(async () => {
   await stack().endProcessors();
-  await gate.close();
+  await Promise.all(gates.splice(0).map((gate) => gate.close()));
 });
 
-/** A processor behind the gate, which is shut at the step. */
-async function startedUpTo({ isFor }: Step, ending: 'still' | 'away'): Promise<RunningProcessor> {
-  const shut = gate.until(ending, isFor);
-  const processor = await stack().spawnProcessor({ KAFKA_BROKERS: gate.address });
-  await shut;
-  return processor;
+/** A processor for each step, behind a gate of its own that is shut there. */
+function startedUpToEach(ending: 'still' | 'away'): Promise<Waiting[]> {
+  return Promise.all(
+    STEPS.map(async (step) => {
+      const gate = await KafkaGate.to(inject('kafkaBrokers')[0] ?? '');
+      gates.push(gate);
+      const shut = gate.until(ending, step.isFor);
+      const processor = await stack().spawnProcessor({ KAFKA_BROKERS: gate.address });
+      await shut;
+      return { step, gate, processor };
+    }),
+  );
 }
 
 /** What it says first of all that keeps it from being ready; it lives. */
-async function saysWhy(processor: RunningProcessor, { what }: Step): Promise<string> {
-  const isWaiting = (reason: string): boolean => reason.startsWith('starting: ') && what.test(reason);
+async function saysWhy({ processor, step }: Waiting): Promise<string> {
+  const isWaiting = (reason: string): boolean => reason.startsWith('starting: ') && step.what.test(reason);
   const { reasons } = await eventually(
     () => processor.readiness(),
     ({ ready, reasons }) => !ready && isWaiting(reasons[0] ?? ''),
-    `readiness to say that it waits: ${what.source}`,
+    `readiness to say at ${step.at} that it waits: ${step.what.source}`,
   );
   expect((await fetch(`${processor.httpUrl}/health/live`)).status).toBe(200);
   return reasons[0] ?? '';
 }
 
-async function takesACommand(processor: RunningProcessor, key: string): Promise<void> {
-  await processor.ready(BACK_MS_MAX);
-  await stack().publisher.publish('transfer-in', key, transferInOf(key));
-  const [result] = await stack().journal.resultsOfAll([key]);
-  expect(result?.value.outcome).toBe('ACCEPTED');
-  await eventually(
-    () => processor.readiness(),
-    ({ ready, reasons }) => ready && reasons.length === 0,
-    'the processor to be ready',
-  );
+/** All share the lanes then, and answer a command in each. */
+async function allGoOn(waiting: readonly Waiting[], name: string): Promise<void> {
+  await Promise.all(waiting.map(({ gate }) => gate.open()));
+  for (const { processor, step } of waiting) {
+    await processor.ready(BACK_MS_MAX);
+    const { ready } = await eventually(
+      () => processor.readiness(),
+      (told) => told.ready,
+      `${step.at}: to be ready`,
+    );
+    expect(ready).toBe(true);
+  }
+  const lanes = STEPS.length;
+  const candidates = Array.from({ length: 20 * lanes }, (_, index) => `${name}-${index}`);
+  const keys = STEPS.map((_, lane) => candidates.find((key) => laneOf(key, lanes) === lane) ?? '');
+  for (const key of keys) await stack().publisher.publish('transfer-in', key, transferInOf(key));
+  const results = await stack().journal.resultsOfAll(keys);
+  expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
+  for (const { gate, step } of waiting) {
+    const isUsual = (clients: readonly string[]): boolean => clients.length <= CONNECTIONS_MAX;
+    await eventually(async () => gate.connections(), isUsual, `${step.at}: the usual connections and no others`);
+  }
 }
 
-async function leavesNothingBehind(): Promise<void> {
-  const isUsual = (clients: readonly string[]): boolean => clients.length <= CONNECTIONS_MAX;
-  await eventually(async () => gate.connections(), isUsual, 'the usual connections and no others');
-}
-
-describe.each(STEPS)('at $at', (step) => {
-  test('a Kafka that stands still is waited for, and the processor goes on by itself', async () => {
-    const processor = await startedUpTo(step, 'still');
-    await delay(STILL_MS);
-    expect(await saysWhy(processor, step)).toContain(`Kafka at ${gate.address} has been waited for`);
-    expect(gate.connections()).not.toEqual([]);
-    await gate.open();
-    await takesACommand(processor, `still-${STEPS.indexOf(step)}`);
-    await leavesNothingBehind();
-  });
-
-  test('a Kafka that goes away is waited for, and the processor goes on by itself', async () => {
-    const processor = await startedUpTo(step, 'away');
-    await saysWhy(processor, step);
-    await delay(AWAY_MS);
-    await gate.open();
-    await takesACommand(processor, `away-${STEPS.indexOf(step)}`);
-    await leavesNothingBehind();
-  });
-
-  test('a process that waits for it ends in order, and soon, when it is told to', async () => {
-    const processor = await startedUpTo(step, 'still');
-    await saysWhy(processor, step);
-    const beganMs = performance.now();
-    expect(await processor.stop()).toEqual({ code: 0, signal: null });
-    expect(performance.now() - beganMs).toBeLessThan(ENDED_MS_MAX);
-  });
+test('at every step, a Kafka that stands still is waited for, and the processors go on by themselves', async () => {
+  const waiting = await startedUpToEach('still');
+  await delay(STILL_MS);
+  for (const one of waiting) {
+    expect(await saysWhy(one)).toContain(`Kafka at ${one.gate.address} has been waited for`);
+    expect(one.gate.connections()).not.toEqual([]);
+  }
+  await allGoOn(waiting, 'still');
 });
 
-test('a minute in which Kafka stands still leaves no connections behind, and few lines', async () => {
-  const step = STEPS[1]!;
-  const processor = await startedUpTo(step, 'still');
-  await delay(60_000);
-  expect(await saysWhy(processor, step)).toMatch(/\d+ tr(y|ies) failed: no broker of KAFKA_BROKERS=.* answers/);
-  await eventually(
-    async () => connectionsHeldTo(gate.port),
-    (held) => held <= CONNECTIONS_MAX,
-    'few connections',
-  );
-  const told = processor.log().filter(({ event }) => event === 'kafka-not-answering');
-  const isOfStep = (line: LogLine): boolean => line['step'] === 'the ledger is opened';
-  expect(told.length).toBeGreaterThan(0);
-  expect(told.length).toBeLessThanOrEqual(4);
-  expect(told.find(isOfStep)).toMatchObject({ whom: `Kafka at ${gate.address}` });
-  await gate.open();
-  await takesACommand(processor, 'after-a-minute');
-  await eventually(
-    async () => processor.log().filter(({ event }) => event === 'start-goes-on'),
-    (goesOn) => goesOn.some(isOfStep),
-    'the step to go on',
-  );
+test('at every step, a Kafka that goes away is waited for, and the processors go on by themselves', async () => {
+  const waiting = await startedUpToEach('away');
+  await Promise.all(waiting.map(saysWhy));
+  await delay(AWAY_MS);
+  await allGoOn(waiting, 'away');
+});
+
+test('at every step, a process that waits for it ends in order, and soon, when it is told to', async () => {
+  const waiting = await startedUpToEach('still');
+  await Promise.all(waiting.map(saysWhy));
+  const beganMs = performance.now();
+  const ends = await Promise.all(waiting.map(({ processor }) => processor.stop()));
+  expect(ends).toEqual(waiting.map(() => ({ code: 0, signal: null })));
+  expect(performance.now() - beganMs).toBeLessThan(ENDED_MS_MAX);
 });

@@ -1,0 +1,68 @@
+/**
+ * Checks and tests what a change touches, in less than a minute: format, lint and types, and the tests without Kafka that import
+ * what has changed. Tests with Kafka run where they have changed themselves or are named.
+ *
+ *   npm run test:changed                     what is changed since the last commit
+ *   npm run test:changed -- --since main     ... since another one
+ *   npm run test:changed -- test/cli/show    and these tests, whatever they need
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { testFiles } from '../test/support/test-groups.ts';
+
+interface Step {
+  readonly title: string;
+  readonly words: readonly string[];
+}
+
+const { positionals: named, values } = parseArgs({
+  options: { since: { type: 'string', default: 'HEAD' } },
+  allowPositionals: true,
+});
+
+function git(...words: readonly string[]): string[] {
+  return execFileSync('git', words, { encoding: 'utf8' }).split('\n').filter(Boolean);
+}
+
+const changed = [
+  ...git('diff', '--name-only', '--relative', values.since),
+  ...git('ls-files', '--others', '--exclude-standard'),
+].filter((file) => existsSync(file));
+
+function stepsOf(files: readonly string[]): Step[] {
+  const sources = files.filter((file) => /\.(ts|js|cjs)$/.test(file));
+  const { kafka, secured } = testFiles();
+  const withKafka = [...kafka, ...secured].filter(
+    (file) => files.includes(file) || named.some((name) => file.includes(name)),
+  );
+  return [
+    { title: 'format', words: ['prettier', '--check', '--ignore-unknown', ...files] },
+    { title: 'lint', words: ['eslint', '--no-warn-ignored', ...sources] },
+    { title: 'types', words: ['tsc', '-p', '.', '--noEmit', '--incremental', '--tsBuildInfoFile', TYPES_KEPT] },
+    { title: 'tests without Kafka', words: ['vitest', 'related', '--run', '--project', 'pure', ...PASS, ...sources] },
+    ...(withKafka.length > 0 ? [{ title: 'tests with Kafka', words: ['vitest', 'run', ...withKafka] }] : []),
+  ].filter(({ title }) => sources.length > 0 || title === 'format' || title === 'tests with Kafka');
+}
+
+const TYPES_KEPT = 'node_modules/.cache/types.tsbuildinfo';
+const PASS = ['--passWithNoTests'];
+
+/** @returns its exit code, once its output is shown as a whole */
+function run({ title, words }: Step): Promise<number> {
+  const beganMs = performance.now();
+  const child = spawn('npx', ['--no-install', ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const output: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes: Buffer) => output.push(bytes));
+  return new Promise((resolve) => {
+    child.once('close', (code) => {
+      const seconds = ((performance.now() - beganMs) / 1000).toFixed(0);
+      console.log(`--- ${title}: ${code === 0 ? 'ok' : 'FAILED'} after ${seconds} s`);
+      if (code !== 0 || title.startsWith('tests')) process.stdout.write(Buffer.concat(output));
+      resolve(code ?? 1);
+    });
+  });
+}
+
+if (changed.length === 0 && named.length === 0) console.log(`nothing is changed since ${values.since}`);
+else process.exitCode = Math.max(...(await Promise.all(stepsOf(changed).map(run))));

@@ -1,0 +1,45 @@
+/** Invariant I5 at the start: a minute in which Kafka stands still leaves no connections behind, and few lines. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, inject, test } from 'vitest';
+import { transferInOf } from '../../test/support/commands.ts';
+import { connectionsHeldTo } from '../../test/support/held-connections.ts';
+import { KafkaGate } from '../../test/support/kafka-gate.ts';
+import type { LogLine } from '../../test/support/processor.ts';
+import { useStack } from '../../test/support/test-stack.ts';
+import { eventually } from '../../test/support/watch.ts';
+
+const stack = useStack({ name: 'start-for-long' });
+
+/** Of a process that has opened its lanes. */
+const CONNECTIONS_MAX = 8;
+const isOfStep = (line: LogLine): boolean => line['step'] === 'the ledger is opened';
+
+test('a minute in which Kafka stands still leaves no connections behind, and few lines', async () => {
+  const gate = await KafkaGate.to(inject('kafkaBrokers')[0] ?? '');
+  const shut = gate.until('still', ({ clientId }) => clientId.endsWith('-ledger-start'));
+  const processor = await stack().spawnProcessor({ KAFKA_BROKERS: gate.address });
+  await shut;
+  await delay(60_000);
+  const { reasons } = await processor.readiness();
+  expect(reasons[0]).toMatch(/the ledger is opened.*\d+ tr(y|ies) failed: no broker of KAFKA_BROKERS=.* answers/);
+  await eventually(
+    async () => connectionsHeldTo(gate.port),
+    (held) => held <= CONNECTIONS_MAX,
+    'few connections',
+  );
+  const told = processor.log().filter(({ event }) => event === 'kafka-not-answering');
+  expect(told.length).toBeGreaterThan(0);
+  expect(told.length).toBeLessThanOrEqual(4);
+  expect(told.find(isOfStep)).toMatchObject({ whom: `Kafka at ${gate.address}` });
+  await gate.open();
+  await processor.ready();
+  await stack().publisher.publish('transfer-in', 'after-a-minute', transferInOf('after-a-minute'));
+  expect((await stack().journal.result('after-a-minute')).value.outcome).toBe('ACCEPTED');
+  await eventually(
+    async () => processor.log().filter(({ event }) => event === 'start-goes-on'),
+    (goesOn) => goesOn.some(isOfStep),
+    'the step to go on',
+  );
+  await stack().endProcessors();
+  await gate.close();
+});
