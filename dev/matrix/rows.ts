@@ -68,8 +68,15 @@ const NODE_ROWS = (
 ).map(([name, tool]): MatrixRow => ({
   ...USUAL,
   name,
-  title: 'the promises, the calls, the store, the endpoints',
-  tests: ['test/promises', 'test/api', 'test/store', 'test/ops'],
+  title: 'money once and exact, the demo, calls, the store, endpoints',
+  tests: [
+    'test/promises/i2-no-money-twice.test.ts',
+    'test/promises/i8-exact.test.ts',
+    'test/demo',
+    'test/api',
+    'test/store',
+    'test/ops',
+  ],
   tool,
   isNode: true,
 }));

@@ -69,6 +69,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'npm run verify': 'it runs the tests, this one among them; CI runs its two parts',
   'npm test -- test/promises': 'it runs the tests, this one among them',
   'npm run test:examples': 'test/examples, which npm test runs as well',
+  'npm run proofs': 'takes hours; each night runs it',
+  'npm run matrix': 'takes hours; each night runs it',
   'npm run test:cluster': "builds Kubernetes' servers, which takes minutes and gigabytes",
   'npm run complete-lock': 'it asks the registry of packages; npm run check has its --check',
   'npm run chaos': 'takes minutes and both cores',
