@@ -219,7 +219,8 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a name that cannot be passed on is left out without a word',
     holds: () => {
-      const text = stringifyLossless(createQuoteOf('key')).replace(/}$/, ',"senderCustomerInfo":{"__proto__":"x"}}');
+      const fields = { ...createQuoteOf('key'), destination: { destinationType: 'UMA_ADDRESS' }, lookupId: 'Lookup:1' };
+      const text = stringifyLossless(fields).replace(/}$/, ',"senderCustomerInfo":{"__proto__":"x"}}');
       return !readCommandFields('create-quote', parseUnambiguous(text)).ok;
     },
   },

@@ -106,7 +106,7 @@ function fits({ agreeing, differing }: Comparison): boolean {
   return differing.length === 0 && agreeing.length > 0;
 }
 
-/** What speaks against deciding by the transaction, or null; and what was looked at. */
+/** The reason not to decide by the transaction, or null; and what the tool compared. */
 export function lookedAtInWords(transactionId: string, looked: LookedAt): { doubt: string | null; notes: string[] } {
   switch (looked.kind) {
     case 'not-found': {

@@ -1,5 +1,5 @@
 /**
- * What comes back on an operator's decision, told apart from what comes of others'. Pure.
+ * Separates the reply to one operator's decision from replies to others. Pure.
  *
  *   its result    names it, by the `ce_id` of its message, and says the same: carried out
  *   its refusal   the dead letter of its place

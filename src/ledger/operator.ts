@@ -77,7 +77,7 @@ function retry(
   }
   const fields =
     entry.fieldsJson === null ? null : readCommandFields(entry.commandType, parseLossless(entry.fieldsJson));
-  // What was called goes on by the rules that it was admitted by: INVALID would say that nothing was sent.
+  // A command that was called keeps the rules that admitted it: INVALID would say that nothing was sent.
   const value = fields !== null && (fields.ok || entry.attempts > 0) ? fields.value : null;
   if (value === null) {
     const unread = [{ path: '', message: 'could not be read; publish it again under a new key' }];

@@ -1,4 +1,4 @@
-/** What an operator is told of the transaction that a command is to be decided by: what was compared, and what else fits. */
+/** The tool says of a transaction that an operator decides by what it compared, and what else fits. */
 import { describe, expect, test } from 'vitest';
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
 import { lookAtTransaction, lookedAtInWords } from '../../src/cli/decided-transaction.ts';
@@ -48,7 +48,7 @@ function lost(commandType: Parameters<typeof entryAt>[0], changes: Partial<Entry
   return { ...unknown(entryAt(commandType)), firstSentMs: SENT_MS, lastEndedMs: SENT_MS, ...changes };
 }
 
-async function toldOf(entry: Entry, service: Service, id = 'Transaction:5') {
+async function saidOf(entry: Entry, service: Service, id = 'Transaction:5') {
   const { doubt, notes } = lookedAtInWords(id, await lookAtTransaction(service, id, entry));
   return { doubt, notes: notes.join('\n') };
 }
@@ -59,7 +59,7 @@ describe('the transaction of a transfer-in', () => {
       aTransaction({ ...WHOLE, id: 'Transaction:6', destination: { ...account('I:2'), destinationType: 'ACCOUNT' } }),
       aTransaction({ ...WHOLE, id: 'Transaction:7', createdAt: '2026-01-31T11:00:00.000Z' }),
     ];
-    const { doubt, notes } = await toldOf(lost('transfer-in'), serviceOf([aTransaction(WHOLE), ...others]));
+    const { doubt, notes } = await saidOf(lost('transfer-in'), serviceOf([aTransaction(WHOLE), ...others]));
     expect(doubt).toBeNull();
     expect(notes).toMatch(/as the command says it: source, destination, received amount$/m);
     expect(notes).toMatch(/of its customer from the time of the command's calls: 1; 0 of them fit/);
@@ -68,7 +68,7 @@ describe('the transaction of a transfer-in', () => {
   test('with another payment of the same accounts and amount is in doubt, and the others are named, from every page', async () => {
     const twins = [6, 7, 8].map((id) => aTransaction({ ...WHOLE, id: `Transaction:${id}`, status: 'COMPLETED' }));
     const service = serviceOf([...twins, aTransaction(WHOLE)]);
-    const { doubt } = await toldOf(lost('transfer-in'), service);
+    const { doubt } = await saidOf(lost('transfer-in'), service);
     expect(doubt).toContain(
       'other transactions fit the command: Transaction:6 (COMPLETED, 5 smallest units, 2026-01-31T12:00:01.000Z)',
     );
@@ -84,10 +84,10 @@ describe('the transaction of a transfer-in', () => {
 
   test('that shows nothing to compare is in doubt, and what fits instead is named', async () => {
     const bare = aTransaction({ id: 'Transaction:5', createdAt: CREATED });
-    const { doubt, notes } = await toldOf(lost('transfer-in'), serviceOf([bare]));
+    const { doubt, notes } = await saidOf(lost('transfer-in'), serviceOf([bare]));
     expect(doubt).toBe('nothing of transaction Transaction:5 can be compared with the command');
     expect(notes).toMatch(/not compared: source \(the service does not say it\), destination .*, received amount/);
-    const instead = await toldOf(
+    const instead = await saidOf(
       lost('transfer-in'),
       serviceOf([bare, aTransaction({ ...WHOLE, id: 'Transaction:6' })]),
     );
@@ -101,7 +101,7 @@ describe('the transaction of a transfer-in', () => {
       receivedAmount: { amount: 0n, currency: null, otherFieldsJson: null },
     });
     const fieldsJson = entryAt('transfer-in').fieldsJson?.replace('"amount":5,', '') ?? null;
-    const { doubt, notes } = await toldOf(lost('transfer-in', { fieldsJson }), serviceOf([part]));
+    const { doubt, notes } = await saidOf(lost('transfer-in', { fieldsJson }), serviceOf([part]));
     expect(doubt).toBeNull();
     expect(notes).toMatch(/as the command says it: destination$/m);
     expect(notes).toMatch(/source \(the service does not say it\), received amount \(the command does not say it\)/);
@@ -114,7 +114,7 @@ describe('the transaction of a transfer-in', () => {
       createdAt: '2026-01-31T11:00:00.000Z',
     });
     const service = serviceOf([other]);
-    const { doubt } = await toldOf(lost('transfer-in'), service);
+    const { doubt } = await saidOf(lost('transfer-in'), service);
     expect(doubt).toMatch(/another payment.*source is E:2, and ExternalAccount:1 was.*created at 2026-01-31T11:00/);
     expect(service.asked.every(({ customerId }) => customerId === undefined)).toBe(true);
   });
@@ -140,7 +140,7 @@ describe('the transaction of a transfer-in', () => {
       [broken((page) => ({ ...page, hasMore: true, nextCursor: null }) as ListReading), /no cursor/],
       [broken((page, asked) => ({ ...page, hasMore: true, nextCursor: `${asked}` }) as ListReading), /more than 10000/],
     ];
-    for (const [lists, words] of cases) expect((await toldOf(lost('transfer-in'), lists)).doubt).toMatch(words);
+    for (const [lists, words] of cases) expect((await saidOf(lost('transfer-in'), lists)).doubt).toMatch(words);
     expect(service.asked.length).toBeLessThan(120);
   });
 });
@@ -150,7 +150,7 @@ describe('the transaction of another command', () => {
     const twin = aTransaction({ id: 'Transaction:9' });
     for (const type of ['execute-quote', 'reject-transaction'] as const) {
       const service = serviceOf([twin, aTransaction({ id: 'Transaction:1', status: 'REJECTED' })]);
-      const { doubt, notes } = await toldOf(lost(type), service, 'Transaction:1');
+      const { doubt, notes } = await saidOf(lost(type), service, 'Transaction:1');
       expect(doubt).toBeNull();
       expect(notes).toContain('as the command says it: id');
       expect(notes).not.toContain('other transactions');
@@ -160,8 +160,8 @@ describe('the transaction of another command', () => {
   test('of a quote that names none is known by its quote, where the service shows that', async () => {
     const entry = lost('execute-quote', { fieldsJson: '{"quoteId":"Quote:1"}' });
     const shown = aTransaction({ id: 'Transaction:5', otherFieldsJson: '{"quoteId":"Quote:1"}' });
-    expect((await toldOf(entry, serviceOf([shown]))).doubt).toBeNull();
-    expect((await toldOf(entry, serviceOf([aTransaction({ id: 'Transaction:5' })]))).doubt).toMatch(/nothing of/);
+    expect((await saidOf(entry, serviceOf([shown]))).doubt).toBeNull();
+    expect((await saidOf(entry, serviceOf([aTransaction({ id: 'Transaction:5' })]))).doubt).toMatch(/nothing of/);
   });
 
   test('of a quote to a UMA address is compared by that', async () => {
@@ -179,9 +179,9 @@ describe('the transaction of another command', () => {
           otherFieldsJson: JSON.stringify({ umaAddress }),
         },
       });
-    const { notes } = await toldOf(entry, serviceOf([paid('$a@b.c')]));
+    const { notes } = await saidOf(entry, serviceOf([paid('$a@b.c')]));
     expect(notes).toMatch(/says it: source, destination\nnot compared: received amount \(the command/);
-    expect((await toldOf(entry, serviceOf([paid('$d@e.f')]))).doubt).toMatch(/destination is \$d@e.f/);
+    expect((await saidOf(entry, serviceOf([paid('$d@e.f')]))).doubt).toMatch(/destination is \$d@e.f/);
   });
 });
 

@@ -216,7 +216,7 @@ describe('fields that the rules of this release forbid, and that an earlier one 
     fieldsJson: entry.fieldsJson?.replace(/}$/, ',"senderCustomerInfo":{"x":"y"}}') ?? null,
   });
 
-  test('go on with what was begun: the call is made as it was admitted', () => {
+  test('are sent as they were admitted, once their call has begun', () => {
     const waiting = forbidden(doubtful(entryAt('create-quote')));
     const { request } = callOf(entryOf(due(waiting, 9_000)));
     expect(request).toMatchObject({ operation: 'create-quote', fields: { senderCustomerInfo: { x: 'y' } } });

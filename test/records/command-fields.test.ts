@@ -146,7 +146,7 @@ describe('the intake of a command', () => {
 
   test('keeps what is wrong when an operator has an INVALID command tried again', () => {
     for (const more of [',"senderCustomerInfo":{"__proto__":"x"}', ',"__proto__":1', ',"amont":1']) {
-      const { canonical } = intake('create-quote', quote(more));
+      const { canonical } = intake('create-quote', umaQuote(more));
       expect(readCommandFields('create-quote', parseLossless(canonical)).ok).toBe(false);
     }
   });
