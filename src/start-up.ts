@@ -8,6 +8,7 @@ import type { Config } from './config.ts';
 import { kafkajsProblem } from './consumers/mended-kafkajs.ts';
 import { errorText } from './consumers/message-failures.ts';
 import { kafkaStep, type StartStep, type StartSteps } from './lanes/start-steps.ts';
+import { nodeProblem } from './node-version.ts';
 import { createKafka, LANE_RETRY } from './producers/kafka-client.ts';
 import { kafkaAccess, type KafkaAccess } from './producers/kafka-access.ts';
 import { failureInWords, kafkaRefusal } from './producers/kafka-failure.ts';
@@ -43,8 +44,8 @@ export async function checkSurroundings(
   topics: TopicNames,
   steps: StartSteps,
 ): Promise<void> {
-  const unmended = kafkajsProblem();
-  if (unmended !== null) throw new StartUpProblems([unmended]);
+  const installation = [nodeProblem(process.versions.node), kafkajsProblem()].filter((problem) => problem !== null);
+  if (installation.length > 0) throw new StartUpProblems(installation);
   const kafka = createKafka(config, `${config.KAFKA_GROUP_ID}-start`, { retry: LANE_RETRY });
   await steps.run(REGISTRY_STEP, async () => {
     try {

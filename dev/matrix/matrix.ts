@@ -29,6 +29,7 @@ function commandOf(row: MatrixRow, folder: string): string[] {
   const pattern = patternOf(row);
   return [
     ...[node, 'node_modules/vitest/vitest.mjs', 'run', ...row.tests, '--config', row.config, ...report],
+    ...row.projects.flatMap((project) => ['--project', project]),
     ...(pattern === null ? [] : ['--testNamePattern', pattern]),
   ];
 }

@@ -8,6 +8,8 @@ export interface MatrixRow {
   readonly title: string;
   /** Files and folders of tests. */
   readonly tests: readonly string[];
+  /** Vitest's projects: those whose tests have to do with it. Empty: all. */
+  readonly projects: readonly string[];
   /** Titles of tests that this row cannot pass, each with the reason in docs/compatibility.md. */
   readonly without: readonly string[];
   /** Part of the titles; null: all. */
@@ -22,6 +24,7 @@ export interface MatrixRow {
 }
 
 const USUAL = {
+  projects: [],
   without: [],
   only: null,
   config: 'vitest.config.ts',
@@ -48,6 +51,7 @@ const KAFKA_ROWS = KAFKA_VERSIONS.map((version): MatrixRow => ({
     'test/kafkajs-mends',
     'proofs/simulation/kafka-conformance.test.ts',
   ],
+  projects: ['kafka', 'secured'],
   environment: { ENGINE_KAFKA: version },
 }));
 
@@ -56,6 +60,7 @@ const REGISTRY_ROWS = REGISTRY_NAMES.map((name): MatrixRow => ({
   name: `registry-${name}`,
   title: 'schemas registered, checked, read; a registry that refuses; requests of the client',
   tests: ['test/records', 'test/cli/schemas.test.ts', 'test/access/registry', 'test/client/request.test.ts'],
+  projects: ['kafka'],
   without: name === 'srfake' ? JUDGED_COMPATIBILITY : [],
   environment: { ENGINE_REGISTRY: name },
 }));

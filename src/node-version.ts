@@ -1,0 +1,16 @@
+/** Which Node the processor runs on. */
+
+/** As `engines` of package.json has it. */
+export const NODE_MAJOR_MIN = 24;
+
+/**
+ * @param version as process.versions.node
+ * @returns what is wrong and what to do, or null
+ */
+export function nodeProblem(version: string): string | null {
+  if (Number(version.split('.')[0]) >= NODE_MAJOR_MIN) return null;
+  return (
+    `this is Node ${version}, and the processor is tested on Node ${NODE_MAJOR_MIN} and newer alone: ` +
+    'start it by npm start, which uses the Node that npm ci installs, or install a newer one'
+  );
+}
