@@ -4,10 +4,12 @@
  * Stages: closed -> open -> checking -> trial -> ramp -> closed.
  * - open: no calls, for the reset time (opossum's timer).
  * - checking: no calls; a GET asks whether the service is there at all. It is not: open again.
- * - trial: one call. It stays until there is one to make. A fault: open again.
+ * - trial: one call. A fault: open again.
  * - ramp: 2 calls at once, doubled by each success. A fault: open again.
+ * Where a trial or a ramp has had no call for the reset time, a GET stands in for one: it goes on, or opens again.
  *
- * opossum owns the counting window, the reset timer and closed, open and half-open; this file owns checking and ramp.
+ * opossum owns the counting window, the reset timer and closed, open and half-open; this file owns checking, ramp and the
+ * timer of quiet trials and ramps.
  */
 import CircuitBreaker from 'opossum';
 
@@ -73,6 +75,8 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   let isChecked = false;
   let rampAllowance = Infinity;
   let lastFault: string | null = null;
+  let calls = 0;
+  let quiet: NodeJS.Timeout | undefined;
 
   const circuit = new CircuitBreaker(
     async (call: () => Promise<Attempt<Result>>): Promise<Attempt<Result>> => {
@@ -105,6 +109,27 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   const changed = (): void => {
     const { failures, successes } = circuit.stats;
     options.onChange(stage(), { calls: failures + successes, faults: failures, lastFault });
+    watchQuiet();
+  };
+
+  const isTrying = (): boolean => stage() === 'trial' || stage() === 'ramp';
+  const watchQuiet = (): void => {
+    clearTimeout(quiet);
+    if (isTrying() && !circuit.isShutdown) quiet = setTimeout(() => void goOnWithoutCalls(), options.resetMs);
+  };
+  const goOnWithoutCalls = async (): Promise<void> => {
+    const callsBefore = calls;
+    // A call under way decides.
+    const isDecided = (): boolean => underWay > 0 || calls !== callsBefore || !isTrying();
+    if (isDecided()) return;
+    const isThere = await options.isServiceThere();
+    if (isDecided()) return;
+    if (!isThere) circuit.open();
+    else if (stage() === 'trial') circuit.close();
+    else {
+      rampAllowance = Infinity;
+      changed();
+    }
   };
 
   circuit.on('open', changed);
@@ -149,11 +174,15 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     stage,
     allowance,
     underWay: () => underWay,
-    close: () => circuit.shutdown(),
+    close: () => {
+      circuit.shutdown();
+      clearTimeout(quiet);
+    },
     run: async (call) => {
       if (circuit.isShutdown || underWay >= allowance()) return null;
       const stageAtStart = stage();
       underWay += 1;
+      calls += 1;
       try {
         const attempt = await circuit.fire(call);
         if (stageAtStart === 'ramp' && stage() === 'ramp' && attempt.weight === 'fine') climb();
@@ -164,6 +193,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
         return error.result as Result;
       } finally {
         underWay -= 1;
+        watchQuiet();
       }
     },
   };

@@ -101,13 +101,39 @@ describe('after its reset time', () => {
     expect(stageOf(api)).toBe('closed');
   });
 
-  test('a trial with nothing to try stays one', async () => {
+  test('a trial with nothing to try ends by GETs alone: two that succeed, a reset time apart, close it', async () => {
     const { service, api } = await opened({ breakerResetMs: 50 });
     service.script(accepting);
     await whenApi(api, () => stageOf(api) === 'trial');
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(stageOf(api)).toBe('trial');
-    expect(await kindOf(api)).toBe('accepted');
+    const [posts, gets] = [service.requestsOf('POST').length, service.requestsOf('GET').length];
+    await whenApi(api, () => stageOf(api) === 'ramp');
+    await whenApi(api, () => stageOf(api) === 'closed');
+    expect(service.requestsOf('POST')).toHaveLength(posts);
+    expect(service.requestsOf('GET')).toHaveLength(gets + 2);
+    expect(api.allowance('transfer-in')).toBe(Infinity);
+  });
+
+  test.each(['trial', 'ramp'])('a GET that fails opens it again where there was nothing to call: %s', async (stage) => {
+    const { service, api } = await opened({ breakerResetMs: 50 });
+    service.script(accepting);
+    await whenApi(api, () => stageOf(api) === stage);
+    service.script(always(503, '{}'));
+    await whenApi(api, () => stageOf(api) === 'open');
+  });
+
+  test('a call under way decides, not the GET', async () => {
+    const { service, api } = await opened({ breakerResetMs: 50 });
+    const posted = Promise.withResolvers<() => void>();
+    service.script(servingReads((_request, socket) => posted.resolve(() => socket.write(httpAnswer(503, '{}')))));
+    await whenApi(api, () => stageOf(api) === 'trial');
+    const gets = service.requestsOf('GET').length;
+    const kind = kindOf(api);
+    const answer = await posted.promise;
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect([stageOf(api), service.requestsOf('GET').length]).toEqual(['trial', gets]);
+    answer();
+    expect(await kind).toBe('doubt');
+    expect(stageOf(api)).toBe('open');
   });
 
   test('calls beyond the allowance are never sent', async () => {

@@ -22,6 +22,19 @@ function slow(share: number): Change[] {
   }));
 }
 
+/** Open for two samples of three, in a trial at the third. */
+function failingTrials(): Change[] {
+  const course = (open: 0 | 1) => (samples: number) =>
+    Array.from({ length: samples }, (_, index) => (index % 3 === 2 ? 1 - open : open)).join(' ');
+  const ofStage = (stage: string, of: Change['course']): Change => ({
+    metric: 'breakerStage',
+    labels: { operation: 'transfer-in', stage },
+    instance: 'a',
+    course: of,
+  });
+  return [ofStage('closed', flat(0)), ofStage('open', course(1)), ofStage('trial', course(0))];
+}
+
 export const ALERT_CASES: readonly AlertCase[] = [
   {
     when: 'a command is unanswered for a minute and a half',
@@ -216,24 +229,16 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsCredentialsRefused'],
   },
   {
-    when: 'a breaker opens, and every trial fails',
+    when: 'a breaker opens, every trial fails, and commands wait',
     minutes: 10,
-    changes: [
-      { metric: 'breakerStage', labels: { operation: 'transfer-in', stage: 'closed' }, instance: 'a', course: flat(0) },
-      {
-        metric: 'breakerStage',
-        labels: { operation: 'transfer-in', stage: 'open' },
-        instance: 'a',
-        course: (samples) => Array.from({ length: samples }, (_, index) => (index % 3 === 2 ? 0 : 1)).join(' '),
-      },
-      {
-        metric: 'breakerStage',
-        labels: { operation: 'transfer-in', stage: 'trial' },
-        instance: 'a',
-        course: (samples) => Array.from({ length: samples }, (_, index) => (index % 3 === 2 ? 1 : 0)).join(' '),
-      },
-    ],
+    changes: [...failingTrials(), { metric: 'oldestUnansweredSeconds', instance: 'a', course: flat(40) }],
     fires: ['PaymentsBreakerOpen'],
+  },
+  {
+    when: 'a breaker opens, every trial fails, and no command waits',
+    minutes: 10,
+    changes: failingTrials(),
+    fires: [],
   },
   {
     when: 'the registry cannot be asked',
