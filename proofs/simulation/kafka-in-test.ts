@@ -102,6 +102,7 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
   ): GroupMember =>
     new GroupMember({
       address: () => null,
+      standing: { announce: () => false, hasNews: () => false },
       settings: kafka().settings,
       groupId,
       clientId: `${groupId}-${randomUUID()}`,

@@ -9,6 +9,7 @@ import { CALL_MUTATIONS } from './mutations/call-mutations.ts';
 import { DECISION_MUTATIONS } from './mutations/decision-mutations.ts';
 import { INTAKE_MUTATIONS } from './mutations/intake-mutations.ts';
 import { INPUT_MUTATIONS } from './mutations/input-mutations.ts';
+import { MEMBER_MUTATIONS } from './mutations/member-mutations.ts';
 
 export interface Mutation {
   readonly name: string;
@@ -26,6 +27,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...DECISION_MUTATIONS,
   ...INTAKE_MUTATIONS,
   ...INPUT_MUTATIONS,
+  ...MEMBER_MUTATIONS,
 ];
 
 /** How often the source has the text of a mutation; it must be once. */

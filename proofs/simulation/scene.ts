@@ -16,6 +16,7 @@ import { Draws } from './draws.ts';
 import { brokerTopic } from './history.ts';
 import { judgeHistory, readHistory } from './history-judgement.ts';
 import { answerTimes, mostPerSecond, nextResults, type Moment } from './scene-figures.ts';
+import { refusedMember } from './refused-member.ts';
 import { SceneLoad } from './scene-load.ts';
 import type { SceneReport } from './scene-report.ts';
 import type { Scenario } from './scenario.ts';
@@ -24,11 +25,11 @@ import { installKafka } from './simulated-kafkajs.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
 import { simulatedConfig } from './simulated-process.ts';
 import { simulatedRegistry } from './simulated-registry.ts';
-import { SimulatedService } from './simulated-service.ts';
+import { SimulatedService, type Caller, type CallTrouble } from './simulated-service.ts';
 import { VirtualTime } from './virtual-time.ts';
 import { ZonedBroker } from './zoned-broker.ts';
 
-export const SCENES = ['rolling-restart', 'lost-zone', 'service-outage'] as const;
+export const SCENES = ['rolling-restart', 'lost-zone', 'service-outage', 'refused-member'] as const;
 export type SceneName = (typeof SCENES)[number];
 
 export interface SceneOptions {
@@ -65,6 +66,7 @@ const TYPES: Readonly<Record<SceneName, readonly ChaosType[]>> = {
   'lost-zone': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
   // Quotes become too old in an hour.
   'service-outage': ['transfer-in', 'create-quote'],
+  'refused-member': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
 };
 
 export async function runScene(options: SceneOptions): Promise<SceneReport> {
@@ -87,7 +89,9 @@ class SceneWorld {
   readonly #load: SceneLoad;
   readonly #lanesLost: Record<string, number> = {};
   readonly #moments: Moment[] = [];
+  readonly #wrong: string[] = [];
   #isServiceDown = false;
+  #refusedSlots: readonly number[] = [];
   #waitingMost = 0;
 
   constructor(options: SceneOptions) {
@@ -123,7 +127,7 @@ class SceneWorld {
       draws: this.#draws('service'),
       disturber: this.#fleet,
       honourKeys: HONOURED,
-      troubleOf: () => (this.#isServiceDown ? { kind: 'never-sent' } : { kind: 'slow', thereMs: CALL_MS }),
+      troubleOf: (_draws, _isPage, caller) => this.#troubleOf(caller),
       pageDelayMs: () => 0,
       isLeftOut: () => false,
       dialShare: scenario.dialShare,
@@ -187,7 +191,7 @@ class SceneWorld {
     const sentMs = this.#service.sendings.map(({ atMs }) => atMs);
     return {
       scene,
-      wrong: [...new Set(wrong)],
+      wrong: [...new Set([...this.#wrong, ...wrong])],
       commands: commands.length,
       outcomes,
       answeredBeforeMs: answerTimes(commands, openMs, sceneMs),
@@ -213,6 +217,8 @@ class SceneWorld {
         return this.#lostZone();
       case 'service-outage':
         return this.#serviceOutage();
+      case 'refused-member':
+        return this.#refusedMember();
     }
   }
 
@@ -243,6 +249,27 @@ class SceneWorld {
       atMs: this.#time.nowMs,
       lanes: Array.from({ length: this.#options.lanes }, (_, lane) => lane),
     });
+  }
+
+  async #refusedMember(): Promise<void> {
+    this.#moments.push({ atMs: this.#time.nowMs, lanes: this.#fleet.openLanesOf(0) });
+    const wrong = await refusedMember({
+      members: this.#options.members,
+      refuse: (slots) => (this.#refusedSlots = slots),
+      openLanesOf: (slot) => this.#fleet.openLanesOf(slot),
+      areAllOpen: () => this.#openLanes().length === this.#options.lanes,
+      owners: () => this.#owners(),
+      lose: (slot) => this.#fleet.lose([slot]),
+      regain: () => this.#fleet.regain(this.#service),
+      until: (isSo, timeoutMs) => this.#until(isSo, timeoutMs),
+    });
+    this.#wrong.push(...wrong);
+  }
+
+  #troubleOf(caller: Caller): CallTrouble {
+    if (this.#isServiceDown) return { kind: 'never-sent' };
+    const isRefused = this.#refusedSlots.includes(this.#fleet.slotOf(caller));
+    return isRefused ? { kind: 'status', httpStatus: 401, takesEffect: false } : { kind: 'slow', thereMs: CALL_MS };
   }
 
   /** A quote that waited longer than its age is EXPIRED. */
@@ -307,6 +334,8 @@ function durationMsOf({ members, outageMinutes, scene }: SceneOptions): number {
       return QUIET_MS + ZONE_AWAY_MS + 60_000 + AFTERWARDS_MS;
     case 'service-outage':
       return QUIET_MS + outageMinutes * MINUTE_MS + 2 * MINUTE_MS;
+    case 'refused-member':
+      return QUIET_MS + 8 * MINUTE_MS + AFTERWARDS_MS;
   }
 }
 

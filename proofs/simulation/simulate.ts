@@ -8,7 +8,7 @@
  *                                                     told last time is tried first, and --note writes down which do now
  *   npm run simulate -- --mutations --minutes 10      and histories for the rest of the time
  *   npm run simulate -- --scene rolling-restart       a large deployment instead: a hundred lanes, twenty members; also
- *                                                     lost-zone, service-outage; --lanes, --members, --rate, --outage-minutes
+ *                                                     lost-zone, service-outage, refused-member; --lanes, --members, --rate, --outage-minutes
  *   --mutation NAME                                   with that protection taken out; of the mutations, that one alone
  *   --without A,B   --only A,B                        these disturbances never, or these and no others in every history
  */

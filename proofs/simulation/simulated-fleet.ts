@@ -131,6 +131,11 @@ export class SimulatedFleet implements Disturber {
     return process === null || process === undefined || process.isTakingLanes() ? [] : process.openLanes();
   }
 
+  /** -1: its process is not of now. */
+  slotOf(owner: Owner): number {
+    return this.#processes.findIndex((process) => process === owner);
+  }
+
   troubleAt(owner: Owner, point: string): Trouble {
     const { draws, log, scenario } = this.#options;
     if (!this.#isTroubled) return { kind: 'none' };

@@ -43,7 +43,7 @@ export interface ServiceOptions {
   readonly draws: Draws;
   readonly disturber: Disturber;
   readonly honourKeys: readonly CommandType[];
-  readonly troubleOf: (draws: Draws, isPage: boolean) => CallTrouble;
+  readonly troubleOf: (draws: Draws, isPage: boolean, caller: Caller) => CallTrouble;
   readonly pageDelayMs: (draws: Draws) => number;
   /** Whether a list of transactions leaves this one out. */
   readonly isLeftOut: (draws: Draws) => boolean;
@@ -109,7 +109,7 @@ export class SimulatedService {
         timeoutMs,
       );
       const dialMs = draws.between(0, draws.chance(dialShare) ? DIAL_MS_MAX : 1);
-      const trouble = troubleOf(draws, isPage);
+      const trouble = troubleOf(draws, isPage, owner);
       const isPageOfProxy = trouble.kind === 'status' && PROXYS.includes(trouble.httpStatus);
       if (disturber.troubleAt(owner, 'dial').kind === 'freeze') disturber.freeze(owner, 'before a call is sent');
       owner.dialling += 1;

@@ -21,6 +21,7 @@ import type {
   Reading,
   ServiceState,
   TransactionFilter,
+  Unserved,
 } from './types.ts';
 
 /** A page of 100 transactions. */
@@ -79,6 +80,8 @@ export interface PaymentApi {
   /** Checks base URL, version segment and credentials; resolves after the first check, whatever it says; goes on while held. */
   start(): Promise<void>;
   state(): ServiceState;
+  /** Null: the service serves this process, as far as is known. */
+  unserved(): Unserved | null;
   /** Null when calls of the operation may be made, else why not. */
   closure(operation: CommandType): Closure | null;
   /** How many calls of the operation may be under way at once: Infinity when healthy, 0 when closed, else a trial or ramp. */
@@ -188,6 +191,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
   return {
     start: () => service.start(),
     state: () => service.state(),
+    unserved: () => service.unserved(),
     closure,
     allowance,
     perform: async (request, performOptions) => {

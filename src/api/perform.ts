@@ -78,7 +78,7 @@ export function createPerformer(parts: PerformParts): Performer {
     if (reading.kind === 'unauthorized') service.hold(WRONG_CREDENTIALS);
     if (reading.kind !== 'not-here' && reading.kind !== 'redirected') return reading;
     const verdict = await within(service.check(), waitMs);
-    if (verdict?.kind === 'unreachable') service.hold(verdict.reason);
+    if (verdict?.kind === 'unreachable') service.hold(verdict);
     if (reading.kind === 'redirected') return reading;
     if (verdict === null || verdict.kind === 'busy') {
       // A page in place of an answer is doubt, whatever the service says elsewhere.

@@ -84,12 +84,33 @@ export type Reading =
   | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
   | { kind: 'never-sent'; reason: string };
 
+/** A setting of this process to look at where the service is of no use to it. */
+export type ServiceSetting = 'API_BASE_URL' | 'API_TOKEN_ID' | 'NODE_EXTRA_CA_CERTS';
+
+/** Why the service is held. */
+export interface HoldCause {
+  /** What is wrong and what to do. */
+  readonly reason: string;
+  /** Null: the fault is the service's own. */
+  readonly setting: ServiceSetting | null;
+}
+
 /** How the service is doing, as far as this process knows. */
 export type ServiceState =
   | { kind: 'unchecked' }
   | { kind: 'serving' }
-  /** No call is made but the check; `reason` says what is wrong and what to do. */
-  | { kind: 'held'; reason: string; sinceMs: number };
+  /** No call is made but the check. */
+  | ({ kind: 'held'; sinceMs: number } & HoldCause);
+
+/** The service does not serve this process, as far as is known. */
+export interface Unserved extends HoldCause {
+  /** It has served no check since the process started. */
+  readonly isFromStart: boolean;
+  /** Monotonic. */
+  readonly sinceMs: number;
+  /** A change was refused though checks succeed: only a change that is answered ends it. */
+  readonly isOfChanges: boolean;
+}
 
 /** Why no call of an operation may be made now. */
 export type Closure = { cause: 'held'; reason: string } | { cause: 'breaker'; reason: string };

@@ -1,6 +1,7 @@
 /**
  * Hands whole lanes to the members of the group: partition p of every input topic goes to the owner of lane p, and a
- * lane stays where it was when it can, for each move costs a restore. One that is about to leave gets none, unless all are.
+ * lane stays where it was when it can, for each move costs a restore. A member that the payment service does not serve gets
+ * none, unless it serves no other; one that is about to leave gets none, unless all are.
  */
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
 import { decodeMemberNote, encodeMemberNote, type MemberNote } from './member-note.ts';
@@ -10,20 +11,18 @@ const ASSIGNER_NAME = 'payment-lanes';
 const ASSIGNER_VERSION = 1;
 
 /** Its lanes are those that it has now, as it says itself. */
-export type LaneMember = Pick<MemberNote, 'lanes' | 'isLeaving'> & { readonly memberId: string };
+export type LaneMember = Pick<MemberNote, 'lanes' | 'isLeaving' | 'isUnserved'> & { readonly memberId: string };
 
 /**
  * Lanes per member: as even as can be, with as few moves as that allows. The same members in any order give the same.
  * @returns member id to its lanes, ascending
  */
 export function assignLanes(members: readonly LaneMember[], laneCount: number): Map<string, number[]> {
-  const [leaving, staying] = [
-    members.filter(({ isLeaving }) => isLeaving),
-    members.filter(({ isLeaving }) => !isLeaving),
-  ];
-  if (staying.length === 0) return sharedOut(leaving, laneCount);
-  const lanesOf = sharedOut(staying, laneCount);
-  for (const { memberId } of leaving) lanesOf.set(memberId, []);
+  const staying = members.filter(({ isLeaving }) => !isLeaving);
+  const served = staying.filter(({ isUnserved }) => !isUnserved);
+  const takers = [served, staying].find((some) => some.length > 0) ?? members;
+  const lanesOf = sharedOut(takers, laneCount);
+  for (const { memberId } of members) if (!lanesOf.has(memberId)) lanesOf.set(memberId, []);
   return lanesOf;
 }
 

@@ -17,7 +17,7 @@ import { CONSUMER_RETRY, createKafka, PATIENT_RETRY, type KafkaSettings } from '
 import type { KafkaLog } from '../producers/kafka-log.ts';
 import { laneAssigner } from './assigner.ts';
 import { registerCompressionCodecs } from './compression-codecs.ts';
-import type { MemberNote } from './member-note.ts';
+import type { MemberNote, MemberStanding } from './member-note.ts';
 
 export interface FetchedBatch {
   readonly topic: string;
@@ -60,6 +60,7 @@ export interface MemberOptions {
   readonly laneCount: number;
   /** Where its HTTP endpoints are, asked at each join; null: it tells none. */
   readonly address: () => string | null;
+  readonly standing: MemberStanding;
   readonly sessionTimeoutMs: number;
   readonly heartbeatIntervalMs: number;
   readonly clock: Clock;
@@ -140,7 +141,10 @@ export class GroupMember {
       if (payload.apiName === 'Heartbeat' || payload.apiName === 'SyncGroup')
         this.#lastRequestSentWallMs = payload.sentAt;
     });
-    consumer.on(consumer.events.HEARTBEAT, () => this.#confirmed());
+    consumer.on(consumer.events.HEARTBEAT, () => {
+      this.#confirmed();
+      if (this.#retired === null && this.#options.standing.hasNews()) consumer.rejoin();
+    });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       this.#confirmed();
       this.#lanes = payload.memberAssignment[topics[0] ?? ''] ?? [];
@@ -258,7 +262,9 @@ export class GroupMember {
 
   #told(): MemberNote {
     this.#hasToldLeaving = this.#retired !== null;
-    return { lanes: this.#lanes, address: this.#options.address(), isLeaving: this.#hasToldLeaving };
+    const { address, standing } = this.#options;
+    const isLeaving = this.#hasToldLeaving;
+    return { lanes: this.#lanes, address: address(), isLeaving, isUnserved: standing.announce() };
   }
 
   #confirmed(): void {

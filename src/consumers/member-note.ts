@@ -1,8 +1,8 @@
 /**
  * What a member tells its group of itself, in the metadata of its joining: the lanes that it has and, behind them, where
- * releases that know of nothing else pass over it, where its HTTP endpoints are and whether it is about to leave. It changes
- * with its lanes and its end alone, so that a join never causes another. Whoever may join the group can write there anything,
- * so what is read is bounded and checked, and an address is nothing but a scheme, a host and a port. Pure.
+ * releases that know of nothing else pass over it, where its HTTP endpoints are, whether it is about to leave and whether the
+ * payment service serves it. None of that changes by a join, so that a join never causes another. Whoever may join the group
+ * can write there anything, so what is read is bounded and checked, and an address is nothing but a scheme, a host and a port. Pure.
  */
 import kafkajs from 'kafkajs';
 
@@ -20,14 +20,28 @@ export interface MemberNote {
   readonly address: string | null;
   /** It serves its lanes until others have been given them, and goes then. */
   readonly isLeaving: boolean;
+  /** The payment service does not serve it: members that it serves get the lanes. */
+  readonly isUnserved: boolean;
+}
+
+/** Whether the payment service serves the member, as far as the group has to know. */
+export interface MemberStanding {
+  /** Called at each join. @returns whether the member says that the payment service does not serve it */
+  announce(): boolean;
+  /** Called at each heartbeat. @returns whether the member has to join anew, to say something else */
+  hasNews(): boolean;
 }
 
 /** Of a member of another release, or a hostile one: it has nothing that we know of. */
-const NOTHING: MemberNote = { lanes: [], address: null, isLeaving: false };
+const NOTHING: MemberNote = { lanes: [], address: null, isLeaving: false, isUnserved: false };
 
 /** @returns what travels with the member's joining */
-export function encodeMemberNote({ address, isLeaving, lanes }: MemberNote): Buffer {
-  const told = { ...(address === null ? {} : { http: address }), ...(isLeaving ? { isLeaving } : {}) };
+export function encodeMemberNote({ address, isLeaving, isUnserved, lanes }: MemberNote): Buffer {
+  const told = {
+    ...(address === null ? {} : { http: address }),
+    ...(isLeaving ? { isLeaving } : {}),
+    ...(isUnserved ? { isUnserved } : {}),
+  };
   return Buffer.from(JSON.stringify(Object.keys(told).length === 0 ? lanes : [...lanes, told]));
 }
 
@@ -43,6 +57,7 @@ export function decodeMemberNote(memberMetadata: Buffer): MemberNote {
       lanes: parts.filter((part): part is number => Number.isInteger(part)),
       address: checkedAddress(told?.['http']),
       isLeaving: told?.['isLeaving'] === true,
+      isUnserved: told?.['isUnserved'] === true,
     };
   } catch {
     return NOTHING;

@@ -10,7 +10,7 @@ import { Committer } from './committer.ts';
 import type { LaneSettings } from './lane-settings.ts';
 
 export interface LaneClients {
-  readonly consumer: Omit<MemberOptions, 'clientId' | 'topics' | 'address' | 'handlers'>;
+  readonly consumer: Omit<MemberOptions, 'clientId' | 'topics' | 'address' | 'standing' | 'handlers'>;
   readonly offsets: TopicOffsets;
   readonly committer: Committer;
 }

@@ -39,6 +39,7 @@ import { LookUps } from './look-ups.ts';
 import type { LaneParts } from './parts.ts';
 import { lanePoller, POLLER_LANE } from './poller-link.ts';
 import type { LaneReports } from './reports.ts';
+import { StandingAside } from './standing-aside.ts';
 import type { StartSteps } from './start-steps.ts';
 
 export interface LaneSetOptions {
@@ -69,6 +70,7 @@ export class LaneSet {
   readonly #offsets: TopicOffsets;
   readonly #poller: StatusPoller;
   readonly #member: GroupMember;
+  readonly #standing: StandingAside;
   readonly #calls: Calls;
   /** Made of all the others; what those have for a lane comes only once they are started. */
   readonly #lanes: Lane[] = [];
@@ -118,11 +120,13 @@ export class LaneSet {
       reports: reports.poll,
       submit: (records) => this.#laneOf(POLLER_LANE).submit(records),
     });
+    this.#standing = new StandingAside({ api, clock, log });
     this.#member = new GroupMember({
       ...consumer,
       clientId,
       topics: inputTopics,
       address: options.address ?? (() => null),
+      standing: this.#standing,
       handlers: {
         assigned: (lanes, isNewMember) => this.#assign(lanes, isNewMember),
         batch: (batch) => this.#lanes[batch.lane]?.offer(batch) ?? 'not-now',
@@ -246,6 +250,7 @@ export class LaneSet {
       assigned: this.#assigned,
       isWarmingUp: this.#start.isWarmingUp(),
       isGroupConfirmed: this.#isConfirmed(),
+      asideReason: this.#standing.reason(),
       lanes: new Map((this.#assigned ?? []).map((lane) => [lane, this.#laneOf(lane).status()])),
       callsRunning: this.#calls.running(),
       keysRemembered: this.#ledger.index.size(),
@@ -266,6 +271,7 @@ export class LaneSet {
     if (this.#isStopping) return;
     const before = this.#assigned ?? [];
     this.#assigned = lanes;
+    this.#standing.joined(lanes);
     this.#start.joined();
     this.#options.log.info({ event: 'lanes-assigned', lanes });
     for (const lane of before) if (!lanes.includes(lane)) void this.#laneOf(lane).revoked();

@@ -47,6 +47,8 @@ export interface LaneSetStatus {
   /** The ledger is read before the group is joined: others serve the lanes meanwhile. */
   readonly isWarmingUp: boolean;
   readonly isGroupConfirmed: boolean;
+  /** Why it stands aside while other members have the lanes; null: it does not. */
+  readonly asideReason: string | null;
   readonly lanes: ReadonlyMap<number, LaneStatus>;
   readonly callsRunning: number;
   readonly keysRemembered: number;

@@ -49,7 +49,9 @@ export function readiness(inputs: ReadinessInputs): Readiness {
     ...accessFindings(inputs.kafkaAccess),
     ...groupFindings(inputs.lanes),
     ...laneFindings(inputs.lanes, inputs.registryFault),
-    ...serviceFindings(inputs.api, inputs.servedOperations),
+    ...(inputs.lanes.asideReason === null
+      ? serviceFindings(inputs.api, inputs.servedOperations)
+      : asideFindings(inputs.lanes.asideReason)),
   ];
   return { ready: !findings.some((finding) => finding.isBlocking), reasons: findings.map((finding) => finding.reason) };
 }
@@ -126,6 +128,11 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
 
 function troubleInWords(lane: number, { losses, message, reason }: Trouble): string {
   return `keeps being lost: lane ${lane}, ${losses} times of late; last ${reason}: ${message}`;
+}
+
+/** The reason has what is wrong with the service. */
+function asideFindings(reason: string): Finding[] {
+  return [blocking(`stands aside, and other members have the lanes: ${reason}`)];
 }
 
 function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]): Finding[] {

@@ -1,6 +1,6 @@
 /** The values that labels of metrics take: bounded, and complete by the compiler's word. */
 import type { BreakerStage } from '../api/breaker.ts';
-import type { ListFailure, Operation, Reading } from '../api/types.ts';
+import type { ListFailure, Operation, Reading, ServiceSetting } from '../api/types.ts';
 import type { LaneStage } from '../lanes/lane-status.ts';
 import type { LaneLoss } from '../lanes/troubles.ts';
 import type { EntryState } from '../ledger/entry.ts';
@@ -89,6 +89,13 @@ export const BREAKER_STAGES = every<BreakerStage>({
   checking: true,
   trial: true,
   ramp: true,
+});
+/** Where the service is held: the setting to look at. */
+export const HELD_SETTINGS = every<ServiceSetting | 'none'>({
+  API_BASE_URL: true,
+  API_TOKEN_ID: true,
+  NODE_EXTRA_CA_CERTS: true,
+  none: true,
 });
 export const LANE_STAGES = every<LaneStage>({
   closed: true,

@@ -22,6 +22,7 @@ import {
   QUOTE_RUN_OUT_CAUSES,
   REVISIONS,
   UNFINISHED_STATES,
+  HELD_SETTINGS,
 } from './metric-labels.ts';
 import { STATUS_METRICS } from './status-metrics-table.ts';
 
@@ -208,8 +209,8 @@ export const METRICS = {
   serviceHeld: {
     name: 'payments_service_held',
     type: 'gauge',
-    help: '1 while no call is made because the payment service is held or has not been checked yet; else 0.',
-    labels: {},
+    help: '1 while this process makes no call because the payment service is held or has not been checked yet, by the setting to look at: none where the service itself does not answer. Else 0.',
+    labels: { setting: HELD_SETTINGS },
   },
   ready: {
     name: 'payments_ready',

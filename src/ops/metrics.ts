@@ -221,7 +221,10 @@ function writeUnfinished(set: MetricSet, state: ProcessorState): void {
 }
 
 function writeService(set: MetricSet, state: ProcessorState): void {
-  set.put('serviceHeld', {}, state.service.state === 'serving' ? 0 : 1);
+  const { setting: toLookAt, state: service } = state.service;
+  for (const setting of METRICS.serviceHeld.labels.setting) {
+    set.put('serviceHeld', { setting }, service !== 'serving' && setting === (toLookAt ?? 'none') ? 1 : 0);
+  }
   for (const { breaker, callsUnderWay, operation } of state.operations) {
     set.put('callsUnderWay', { operation }, callsUnderWay);
     for (const stage of METRICS.breakerStage.labels.stage) {

@@ -8,7 +8,7 @@ import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { KafkaRefusal } from '../producers/kafka-failure.ts';
 import type { BreakerStage } from '../api/breaker.ts';
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
-import type { ServiceState } from '../api/types.ts';
+import type { ServiceSetting, ServiceState } from '../api/types.ts';
 import type { InputName, LaneSetStatus, LaneStage } from '../lanes/lane-status.ts';
 import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
@@ -103,6 +103,8 @@ export interface ProcessorState {
   readonly service: {
     readonly state: ServiceState['kind'];
     readonly reason: string | null;
+    /** To look at; null: none, the service itself does not answer, or it serves. */
+    readonly setting: ServiceSetting | null;
     readonly since: string | null;
   };
   /** `allowance` null: without limit. */
@@ -180,6 +182,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     service: {
       state: api.state.kind,
       reason: api.state.kind === 'held' ? api.state.reason : null,
+      setting: api.state.kind === 'held' ? api.state.setting : null,
       since: api.state.kind === 'held' ? instant(api.state.sinceMs) : null,
     },
     operations: COMMAND_TYPES.map((operation) => ({ operation, ...api.operations[operation] })),

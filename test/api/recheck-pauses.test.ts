@@ -85,7 +85,7 @@ test('changes answered 401 while GETs succeed are asked ever less often, until a
   const heldForMs: number[] = [];
   const hold = async (): Promise<void> => {
     const sinceMs = Date.now();
-    check.hold('r');
+    check.hold({ reason: 'r', setting: 'API_TOKEN_ID' });
     while (check.state().kind === 'held') await vi.advanceTimersByTimeAsync(100);
     heldForMs.push(Date.now() - sinceMs);
   };

@@ -9,9 +9,10 @@ function metadata(userData: Buffer | string): Buffer {
   return AssignerProtocol.MemberMetadata.encode({ version: 1, topics: ['t'], userData: Buffer.from(userData) });
 }
 
+const NOTE = { lanes: [], address: null, isLeaving: false, isUnserved: false };
 const addressIn = (bytes: Buffer): string | null => decodeMemberNote(bytes).address;
 const memberNote = (lanes: readonly number[], address: string | null): Buffer =>
-  encodeMemberNote({ lanes, address, isLeaving: false });
+  encodeMemberNote({ ...NOTE, lanes, address });
 
 describe('the address that a member tells the group', () => {
   it('is read as it was told', () => {
@@ -27,15 +28,15 @@ describe('the address that a member tells the group', () => {
     expect(memberNote([3, 4], null).toString()).toBe('[3,4]');
   });
 
-  it('stands beside the word that the member leaves', () => {
-    const note = { lanes: [0], address: 'http://10.0.0.7:8080', isLeaving: true };
+  it.each(['isLeaving', 'isUnserved'] as const)('stands beside the word %s', (word) => {
+    const note = { ...NOTE, lanes: [0], address: 'http://10.0.0.7:8080', [word]: true };
     expect(decodeMemberNote(metadata(encodeMemberNote(note)))).toEqual(note);
-    expect(decodeMemberNote(metadata(encodeMemberNote({ ...note, address: null }))).isLeaving).toBe(true);
-    expect(decodeMemberNote(metadata('[0,{"isLeaving":"true"}]')).isLeaving).toBe(false);
+    expect(decodeMemberNote(metadata(encodeMemberNote({ ...note, address: null })))[word]).toBe(true);
+    expect(decodeMemberNote(metadata(`[0,{"${word}":"true"}]`))[word]).toBe(false);
   });
 
   it('travels with each joining, and moves no lane', async () => {
-    const make = laneAssigner(4, () => ({ lanes: [1, 3], address: 'http://10.0.0.7:8080', isLeaving: false }));
+    const make = laneAssigner(4, () => ({ ...NOTE, lanes: [1, 3], address: 'http://10.0.0.7:8080' }));
     const assigner = make({ cluster: {} as never, groupId: 'g', logger: {} as never });
     const own = assigner.protocol({ topics: ['t'] });
     expect(addressIn(own.metadata)).toBe('http://10.0.0.7:8080');

@@ -237,7 +237,7 @@ describe('the page tells the state of the processor', () => {
   it('credentials refused: not healthy, and which settings to look at', async () => {
     processor = healthy();
     const reason = 'wrong credentials: the payment service answers HTTP 401; check API_TOKEN_ID and API_CLIENT_SECRET';
-    processor.api.state = { kind: 'held', reason, sinceMs: processor.nowMs - 60_000 };
+    processor.api.state = { kind: 'held', reason, setting: 'API_TOKEN_ID', sinceMs: processor.nowMs - 60_000 };
     for (const operation of Object.values(processor.api.operations)) operation.allowance = 0;
     processor.setLane(0, processor.lane({ 'transfer-in': { position: 4_900n, cause: 'held' } }));
     await processor.live(30);

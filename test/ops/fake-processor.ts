@@ -28,6 +28,7 @@ export class FakeProcessor {
     assigned: [0],
     isWarmingUp: false,
     isGroupConfirmed: true,
+    asideReason: null,
     lanes: new Map([[0, laneStatus()]]),
     callsRunning: 0,
     keysRemembered: 0,

@@ -125,9 +125,19 @@ const ROWS: Row[] = [
   },
   {
     name: 'the service is held',
-    change: (processor) => (processor.api.state = { kind: 'held', reason: 'wrong credentials', sinceMs: 0 }),
+    change: (processor) =>
+      (processor.api.state = { kind: 'held', reason: 'wrong credentials', setting: 'API_TOKEN_ID', sinceMs: 0 }),
     ready: false,
     reasons: ['payment service held: wrong credentials'],
+  },
+  {
+    name: 'other members have the lanes, for the service does not serve this one: told once',
+    change: (processor) => {
+      processor.lanes.asideReason = 'wrong credentials';
+      processor.api.state = { kind: 'held', reason: 'wrong credentials', setting: 'API_TOKEN_ID', sinceMs: 0 };
+    },
+    ready: false,
+    reasons: ['stands aside, and other members have the lanes: wrong credentials'],
   },
   {
     name: 'one breaker is open: said, but the others are served',

@@ -50,7 +50,7 @@ describe('health over HTTP', () => {
   it('answers live whatever the lanes and the service do', async () => {
     const processor = new FakeProcessor();
     processor.lanes.assigned = null;
-    processor.api.state = { kind: 'held', reason: 'down', sinceMs: 0 };
+    processor.api.state = { kind: 'held', reason: 'down', setting: null, sinceMs: 0 };
     const answer = await fetch(`${await serve(routesOf(processor))}/health/live`);
     expect([answer.status, await answer.json()]).toEqual([200, { live: true }]);
   });

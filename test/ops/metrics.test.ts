@@ -240,11 +240,12 @@ describe('gauges', () => {
   it('show the stage of each breaker and whether the service is held', async () => {
     const processor = new FakeProcessor();
     processor.api.operations['execute-quote'].breaker = 'open';
-    processor.api.state = { kind: 'held', reason: 'wrong credentials', sinceMs: 0 };
+    processor.api.state = { kind: 'held', reason: 'wrong credentials', setting: 'API_TOKEN_ID', sinceMs: 0 };
     const text = await textOf(processor);
     expect(text).toContain('payments_breaker_stage{operation="execute-quote",stage="open"} 1\n');
     expect(text).toContain('payments_breaker_stage{operation="execute-quote",stage="closed"} 0\n');
-    expect(text).toContain('payments_service_held 1\n');
+    expect(text).toContain('payments_service_held{setting="API_TOKEN_ID"} 1\n');
+    expect(text).toContain('payments_service_held{setting="API_BASE_URL"} 0\n');
     expect(text).toContain('payments_ready 0\n');
   });
 });

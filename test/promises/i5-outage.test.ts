@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import { startHostileService } from '../support/hostile-service.ts';
 import type { RunningProcessor } from '../support/processor.ts';
+import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
 import { startSandbox } from '../../dev/sandbox/start.ts';
@@ -63,6 +64,24 @@ test('while nobody listens at the service, commands wait and readiness says why;
     ({ ready }) => ready,
     'the processor to be ready again',
   );
+  await back.stop();
+});
+
+test('a process that was never served takes no lane from one that is, and is given lanes once it is', async () => {
+  const away = await startSandbox();
+  await away.stop();
+  const served = await stack().startProcessor();
+  const unserved = await stack().startProcessor({ API_BASE_URL: away.baseUrl });
+  await reasonsOf(unserved, /^stands aside, and other members have the lanes: .*cannot be reached/);
+  expect([served.assignedLanes().length, unserved.assignedLanes()]).toEqual([LANES, []]);
+  const keys = Array.from({ length: 2 * LANES }, (_, index) => `beside-${index}`);
+  for (const key of keys) await stack().publisher.publish('transfer-in', key, transferInOf(key));
+  await expectAllAccepted(keys);
+  expect(await served.readiness()).toEqual({ ready: true, reasons: [] });
+  const back = await startSandbox({ port: away.port });
+  await unserved.logged('stands-aside-no-more');
+  await unserved.ready();
+  expect(unserved.openedLanes()).not.toEqual([]);
   await back.stop();
 });
 

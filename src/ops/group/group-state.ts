@@ -91,7 +91,7 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
     lanesConfigured: own.lanesConfigured,
     lanes,
     untoldLanes: untoldLanes(lanes, own, members),
-    service: serviceOf(told),
+    service: serviceOf(heard),
     operations: breakersOf(heard),
     unfinished: unfinishedOf(told),
     oldestUnansweredSeconds: oldestOf(told),

@@ -22,11 +22,17 @@ const BREAKER_STAGES = ['open', 'checking', 'trial', 'ramp', 'closed'];
 const SERVICE_STATES = ['held', 'unchecked', 'serving'];
 const NO_CALLS = ['open', 'checking'];
 
-/** The worst that any of them says of the payment service; null: none of them says anything. */
-export function serviceOf(told: readonly MemberFigures[]): MemberFigures['service'] {
-  const known = told.flatMap(({ service }) => service ?? []);
-  const rank = ({ state }: Told<'service'>): number => SERVICE_STATES.indexOf(state);
-  return known.sort((left, right) => rank(left) - rank(right))[0] ?? null;
+/** @returns the worst that any of them says of the payment service, and who makes no call; null: none of them says anything */
+export function serviceOf(
+  heard: readonly (KnownMember & { figures: MemberFigures })[],
+): (Told<'service'> & { readonly heldAt: readonly string[] }) | null {
+  const all = heard.flatMap(({ figures, process }) =>
+    figures.service === null ? [] : [{ process, service: figures.service }],
+  );
+  const rank = ({ service }: { service: Told<'service'> }): number => SERVICE_STATES.indexOf(service.state);
+  const [worst] = all.toSorted((left, right) => rank(left) - rank(right));
+  const heldAt = all.filter(({ service }) => service.state === 'held').map(({ process }) => process);
+  return worst === undefined ? null : { ...worst.service, heldAt };
 }
 
 export function breakersOf(heard: readonly (KnownMember & { figures: MemberFigures })[]): GroupOperation[] {

@@ -25,6 +25,8 @@ const STANDSTILL_SECONDS = 30;
 const LEDGER_BEHIND_RECORDS = 10_000;
 /** A dead letter is news for a day. */
 const LETTERS_MS = 86_400_000;
+/** Of readiness: it keeps a member from its work, and no work waits for that. */
+const ASIDE = 'stands aside';
 const FAULTS_PERCENT = 10;
 /** Fewer calls than this say nothing. */
 const FAULTS_CALLS_MIN = 10;
@@ -38,11 +40,11 @@ const FAULTS_CALLS_MIN = 10;
 export function findingsOf(state, samples) {
   return [
     ...memberFindings(state).map(({ isBad, step, text, why }) => ({ ...finding(text, step, why), isBad })),
-    ...state.reasons.map(({ isBlocking, processes, reason }) => ({
-      ...stepOfReason(reason),
-      text: `${sentence(reason)}${atWhom(state, processes)}`,
-      isBad: isBlocking,
-    })),
+    ...state.reasons.map(({ isBlocking, processes, reason }) =>
+      reason.startsWith(ASIDE)
+        ? { ...stepOfReason(reason), text: `Member ${processes.join(', ')} ${reason}`, isBad: false }
+        : { ...stepOfReason(reason), text: `${sentence(reason)}${atWhom(state, processes)}`, isBad: isBlocking },
+    ),
     ...unknown(state),
     ...behind(state, samples),
     ...callFaults(samples, state),

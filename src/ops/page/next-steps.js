@@ -72,6 +72,14 @@ const REASONS = [
   ],
   ['payment service not checked', step('At a start this passes within seconds.', null, null)],
   [
+    'stands aside',
+    step(
+      'No command waits for it. Correct the setting and restart it, or correct it at the service. It has lanes again when its check succeeds.',
+      'PaymentsServiceHeld',
+      DOCTOR,
+    ),
+  ],
+  [
     'payment service held: wrong credentials',
     step(
       'Commands wait in Kafka; none is refused. Put the credentials right at the service, or set new ones and restart.',
@@ -82,7 +90,7 @@ const REASONS = [
   [
     'payment service held',
     step(
-      'No call is made; commands wait in Kafka and none is refused. It is checked again every few seconds.',
+      'Held members make no call. Commands of their lanes wait in Kafka; none is refused. They check the service every few seconds. Members that are served take their lanes after a minute.',
       'PaymentsServiceHeld',
       DOCTOR,
     ),

@@ -3,7 +3,7 @@ import { Chart } from './charts.js';
 import { byId, element, fillChildren, marked, setText } from './elements.js';
 import { causeInWords, isLagKnown, lastMinute, oldestUnanswered, waitingByCause } from './lag.js';
 import { verdictOn } from './verdict.js';
-import { closedOperations, serviceInWords } from './service.js';
+import { closedOperations, isHeldInPart, serviceInWords } from './service.js';
 import { count, counted, duration, rate } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
@@ -165,7 +165,10 @@ function figuresOf(state, samples) {
       name: 'Calls under way',
       value: `${count(state.callsUnderWay)} of ${count(state.callSlots)}`,
       note: serviceInWords(state),
-      ...marked(state.service?.state === 'held' || closedOperations(state).length > 0, 'bad'),
+      ...marked(
+        state.service?.state === 'held' || closedOperations(state).length > 0,
+        isHeldInPart(state) ? 'warning' : 'bad',
+      ),
     },
     {
       name: 'Lanes open',

@@ -31,12 +31,22 @@ export function atWhom(state, processes) {
 }
 
 /**
+ * Whether some members make no call for it, and others do.
+ * @param {GroupState} state
+ */
+export function isHeldInPart(state) {
+  const heldAt = state.service?.heldAt ?? [];
+  return heldAt.length > 0 && atWhom(state, heldAt) !== '';
+}
+
+/**
  * A service whose every breaker is open is not "serving", whatever its last check said.
  * @param {GroupState} state
  */
 export function serviceInWords(state) {
   const closed = closedOperations(state);
   const name = state.service?.state ?? 'unchecked';
+  if (isHeldInPart(state)) return `the service is held${atWhom(state, state.service?.heldAt ?? [])}: no calls there`;
   if (name !== 'serving' || closed.length === 0) return inWords(SERVICE, name);
   const isEverywhere = closed.every(({ closedAt }) => atWhom(state, closedAt) === '');
   if (closed.length === servedOperations(state).length && isEverywhere) {

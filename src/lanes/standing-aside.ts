@@ -1,0 +1,111 @@
+/**
+ * Whether this process stands aside. A member that the payment service does not serve announces that at each join of the
+ * group. It is given lanes only where all members announce it (`assigner.ts`): when credentials are revoked for all, no
+ * lane moves.
+ *
+ *   with lanes -> its settings have been refused for a minute: it joins anew and announces it -> aside, others have the lanes
+ *   aside -> a check of the service succeeds: it joins anew -> with lanes
+ *
+ * A process that was never served announces it from its first join. At joins that others start a member announces what is so
+ * then. An outage has to last first: it is everybody's, and members notice its pauses at different times.
+ */
+import type { PaymentApi } from '../api/payment-api.ts';
+import type { Unserved } from '../api/types.ts';
+import type { Clock } from '../clock.ts';
+import type { MemberStanding } from '../consumers/member-note.ts';
+
+/** A shorter outage is not announced. */
+const OUTAGE_MS_MIN = 30_000;
+/** What lasts so long does not pass by itself: the member joins anew for it. */
+const LASTING_MS = 60_000;
+/** Where changes are refused though checks succeed, it takes lanes to try a change. The pause doubles with each failure. */
+const TRY_AGAIN_MS = 60_000;
+const TRY_AGAIN_DOUBLINGS_MAX = 6;
+
+interface StandingAsideOptions {
+  readonly api: Pick<PaymentApi, 'state' | 'unserved'>;
+  readonly clock: Clock;
+  readonly log: { error(fields: object): void; info(fields: object): void };
+}
+
+export class StandingAside implements MemberStanding {
+  readonly #options: StandingAsideOptions;
+  /** What it announced at the join under way, or at the last one; null: before the first. */
+  #announced: boolean | null = null;
+  #lanes: readonly number[] = [];
+  #servedSinceMs: number | null = null;
+  /** Null: it does not stand aside. */
+  #asideSinceMs: number | null = null;
+  #isTryingAgain = false;
+  #failedTries = 0;
+
+  constructor(options: StandingAsideOptions) {
+    this.#options = options;
+  }
+
+  /** Why it stands aside; null: it does not. */
+  reason(): string | null {
+    return this.#asideSinceMs === null ? null : (this.#options.api.unserved()?.reason ?? 'it is served again');
+  }
+
+  announce(): boolean {
+    const unserved = this.#options.api.unserved();
+    this.#servedSinceMs = null;
+    this.#announced = unserved !== null && !this.#isTryingAgain && this.#isCertain(unserved);
+    return this.#announced;
+  }
+
+  /** The group has handed out lanes. */
+  joined(lanes: readonly number[]): void {
+    const { api, clock, log } = this.#options;
+    const before = this.#lanes;
+    this.#lanes = lanes;
+    const isAside = this.#announced === true && lanes.length === 0;
+    if (isAside === (this.#asideSinceMs !== null)) return;
+    this.#asideSinceMs = isAside ? clock.monotonicMs() : null;
+    if (isAside) log.error({ event: 'stands-aside', reason: api.unserved()?.reason, lanes: before });
+    else log.info({ event: 'stands-aside-no-more', lanes });
+  }
+
+  hasNews(): boolean {
+    if (this.#announced === null) return false;
+    const unserved = this.#options.api.unserved();
+    if (unserved === null) return this.#isServedNews();
+    return this.#announced ? this.#isToTryAgain(unserved) : this.#isUnservedNews(unserved);
+  }
+
+  #isCertain({ isFromStart, setting, sinceMs }: Unserved): boolean {
+    if (isFromStart || setting !== null) return true;
+    return this.#options.clock.monotonicMs() - sinceMs >= OUTAGE_MS_MIN;
+  }
+
+  #isServedNews(): boolean {
+    this.#isTryingAgain = false;
+    this.#failedTries = 0;
+    if (this.#announced !== true) return false;
+    if (this.#lanes.length === 0) return true;
+    // No other was served. They are about to be, and would lose their lanes until they have joined anew.
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#servedSinceMs ??= nowMs;
+    return nowMs - this.#servedSinceMs >= LASTING_MS;
+  }
+
+  #isUnservedNews({ setting, sinceMs }: Unserved): boolean {
+    const { api, clock } = this.#options;
+    if (api.state().kind === 'held') this.#isTryingAgain = false;
+    // An outage is everybody's: no join is started for it.
+    if (setting === null || this.#isTryingAgain || this.#lanes.length === 0) return false;
+    return clock.monotonicMs() - sinceMs >= LASTING_MS;
+  }
+
+  #isToTryAgain({ isOfChanges }: Unserved): boolean {
+    const { api, clock } = this.#options;
+    this.#servedSinceMs = null;
+    if (this.#asideSinceMs === null || !isOfChanges || api.state().kind !== 'serving') return false;
+    const pauseMs = TRY_AGAIN_MS * 2 ** Math.min(this.#failedTries, TRY_AGAIN_DOUBLINGS_MAX);
+    if (clock.monotonicMs() - this.#asideSinceMs < pauseMs) return false;
+    this.#isTryingAgain = true;
+    this.#failedTries += 1;
+    return true;
+  }
+}

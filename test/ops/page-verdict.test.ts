@@ -1,0 +1,64 @@
+/** What the page says is the matter, of states as processes tell them. The browser's part is in test/operations. */
+import { describe, expect, test } from 'vitest';
+import { groupState, type GroupState } from '../../src/ops/group/group-state.ts';
+import { FakeProcessor } from './fake-processor.ts';
+import { known, stateOf } from './group/known.ts';
+
+/** Modules of the page, without the types that a browser's have. */
+const page = (name: string): Promise<unknown> => import(new URL(`../../src/ops/page/${name}`, import.meta.url).href);
+const { verdictOn } = (await page('verdict.js')) as {
+  verdictOn: (
+    state: GroupState,
+    samples: readonly never[],
+  ) => { headline: string; findings: { text: string; advice: string; runbook: string; isBad: boolean }[] };
+};
+const { serviceInWords } = (await page('service.js')) as { serviceInWords: (state: GroupState) => string };
+
+const REASON = 'wrong credentials: the payment service answers HTTP 401; check API_TOKEN_ID and API_CLIENT_SECRET';
+
+function held(): FakeProcessor {
+  const processor = new FakeProcessor();
+  processor.api.state = { kind: 'held', reason: REASON, setting: 'API_TOKEN_ID', sinceMs: 0 };
+  processor.nowMs += 120_000;
+  return processor;
+}
+
+/** Of two members: the first is asked. */
+async function group(first: FakeProcessor, second: FakeProcessor): Promise<GroupState> {
+  const own = await stateOf(first, 'aaaaaaaa-1');
+  const members = [known(own, { isThis: true }), known(await stateOf(second, 'bbbbbbbb-2'))];
+  return groupState({ nowMs: Date.parse(own.at), own, members, timeline: [] });
+}
+
+describe('a member that the service refuses, while it serves another', () => {
+  test('stands aside: which member, which setting, and that nothing waits for it', async () => {
+    const aside = held();
+    aside.lanes = { ...aside.lanes, assigned: [], lanes: new Map(), asideReason: REASON };
+    const state = await group(new FakeProcessor(aside.nowMs), aside);
+    const { findings, headline } = verdictOn(state, []);
+    expect(headline).toBe('Working, but look at this');
+    expect(findings).toEqual([
+      expect.objectContaining({
+        text: `Member bbbbbbbb stands aside, and other members have the lanes: ${REASON}`,
+        runbook: 'PaymentsServiceHeld',
+        isBad: false,
+      }),
+    ]);
+    expect(serviceInWords(state)).toBe('the service is held at bbbbbbbb: no calls there');
+  });
+
+  test('has lanes still: which member holds the service, not that no call is made', async () => {
+    const refused = held();
+    const state = await group(new FakeProcessor(refused.nowMs), refused);
+    const { findings, headline } = verdictOn(state, []);
+    expect(headline).toBe('Not healthy');
+    expect(findings[0]?.text).toBe(`Payment service held: ${REASON} at bbbbbbbb`);
+    expect(serviceInWords(state)).toBe('the service is held at bbbbbbbb: no calls there');
+  });
+});
+
+test('where the service refuses all members, it is held', async () => {
+  const state = await group(held(), held());
+  expect(verdictOn(state, []).headline).toBe('Not healthy');
+  expect(serviceInWords(state)).toBe('the service is held: no calls');
+});
