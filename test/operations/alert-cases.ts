@@ -1,6 +1,6 @@
 /** For each alert the change of a healthy group that must raise it, and which others it raises rightly. */
 import { LANE_ALERT_CASES } from './lane-alert-cases.ts';
-import { flat, growing, risingTo, startingWith, type Change } from './metric-series.ts';
+import { flat, growing, risingTo, startingWith, type Change, type Instance } from './metric-series.ts';
 
 export interface AlertCase {
   readonly when: string;
@@ -8,6 +8,14 @@ export interface AlertCase {
   /** Null: nothing is scraped at all. */
   readonly changes: readonly Change[] | null;
   readonly fires: readonly string[];
+  /** What one of them says of one member; left out: it does not matter. */
+  readonly says?: {
+    readonly alert: string;
+    readonly severity: 'page' | 'ticket';
+    readonly instance: Instance;
+    readonly setting?: string;
+    readonly summary: string;
+  };
 }
 
 const transferIn = { command: 'transfer-in' };
@@ -57,13 +65,23 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     when: 'half of the commands are answered late because the service is held',
     minutes: 30,
-    changes: [...slow(0.5), { metric: 'serviceHeld', course: flat(1) }],
-    fires: ['PaymentsServiceHeld'],
+    changes: [
+      ...slow(0.5),
+      { metric: 'serviceHeld', labels: { setting: 'none' }, course: flat(1) },
+      { metric: 'oldestUnansweredSeconds', course: flat(40) },
+    ],
+    fires: ['PaymentsMemberNotReady', 'PaymentsServiceHeld'],
+  },
+  {
+    when: 'half of the commands are answered late while one member of two holds the service',
+    minutes: 30,
+    changes: [...slow(0.5), { metric: 'serviceHeld', labels: { setting: 'none' }, instance: 'b', course: flat(1) }],
+    fires: ['PaymentsMemberNotReady', 'PaymentsObjectiveMissedFast', 'PaymentsObjectiveMissedSlow'],
   },
   {
     when: 'half of the commands are answered late, after a start: the service is held until its first check',
     minutes: 30,
-    changes: [...slow(0.5), { metric: 'serviceHeld', course: startingWith(1) }],
+    changes: [...slow(0.5), { metric: 'serviceHeld', labels: { setting: 'none' }, course: startingWith(1) }],
     fires: ['PaymentsObjectiveMissedFast', 'PaymentsObjectiveMissedSlow'],
   },
   {
@@ -210,15 +228,51 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsManyCopies'],
   },
   {
-    when: 'the service is held',
-    minutes: 10,
-    changes: [{ metric: 'serviceHeld', instance: 'a', course: flat(1) }],
+    when: 'one member holds the service, and its commands wait',
+    minutes: 9,
+    changes: [
+      { metric: 'serviceHeld', labels: { setting: 'API_BASE_URL' }, instance: 'a', course: flat(1) },
+      { metric: 'oldestUnansweredSeconds', labels: transferIn, instance: 'a', course: flat(40) },
+    ],
     fires: ['PaymentsServiceHeld'],
+    says: {
+      ...{ alert: 'PaymentsServiceHeld', severity: 'page', instance: 'a', setting: 'API_BASE_URL' },
+      summary:
+        'a makes no call of the payment service, and its commands wait. Setting to look at: API_BASE_URL; /health/ready says why.',
+    },
   },
   {
-    when: 'the service refuses our credentials',
+    when: 'one member holds the service, and others have its lanes',
+    minutes: 15,
+    changes: [
+      { metric: 'serviceHeld', labels: { setting: 'API_TOKEN_ID' }, instance: 'b', course: flat(1) },
+      { metric: 'ready', instance: 'b', course: flat(0) },
+      { metric: 'oldestUnansweredSeconds', labels: transferIn, instance: 'a', course: flat(40) },
+    ],
+    fires: ['PaymentsMemberNotReady'],
+    says: {
+      ...{ alert: 'PaymentsMemberNotReady', severity: 'ticket', instance: 'b', setting: 'API_TOKEN_ID' },
+      summary: 'b has not been ready for minutes; setting to look at: API_TOKEN_ID.',
+    },
+  },
+  {
+    when: 'the service refuses our credentials, and no command waits',
     minutes: 10,
     changes: [
+      {
+        metric: 'apiCallDurationSeconds',
+        suffix: '_count',
+        labels: { operation: 'list-transactions', outcome: 'unauthorized' },
+        course: growing(1),
+      },
+    ],
+    fires: [],
+  },
+  {
+    when: 'the service refuses our credentials, and commands wait',
+    minutes: 10,
+    changes: [
+      { metric: 'oldestUnansweredSeconds', labels: transferIn, course: flat(40) },
       {
         metric: 'apiCallDurationSeconds',
         suffix: '_count',

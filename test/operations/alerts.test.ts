@@ -30,7 +30,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function promtoolTest({ changes, fires, minutes, when }: AlertCase): Promise<{ code: number; text: string }> {
+async function promtoolTest({
+  changes,
+  fires,
+  minutes,
+  says,
+  when,
+}: AlertCase): Promise<{ code: number; text: string }> {
   const file = join(folder, `${when.replaceAll(/\W+/g, '-')}.json`);
   const test = {
     rule_files: [ALERTS_FILE],
@@ -46,11 +52,18 @@ async function promtoolTest({ changes, fires, minutes, when }: AlertCase): Promi
             exp_samples: [...fires].sort().map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
           },
         ],
+        alert_rule_test: says === undefined ? [] : [ruleTest(says, minutes)],
       },
     ],
   };
   await writeFile(file, JSON.stringify(test));
   return runTool('promtool', ['test', 'rules', file]);
+}
+
+function ruleTest({ alert, instance, summary, ...labels }: NonNullable<AlertCase['says']>, minutes: number): object {
+  const ofMember = { namespace: 'payments', job: 'processor', pod: instance, instance };
+  const expected = { exp_labels: { ...ofMember, ...labels }, exp_annotations: { summary } };
+  return { eval_time: `${minutes}m`, alertname: alert, exp_alerts: [expected] };
 }
 
 describe('the alerts', () => {

@@ -126,5 +126,9 @@ export const LANE_ALERT_CASES: readonly AlertCase[] = [
     minutes: 15,
     changes: [{ metric: 'ready', instance: 'b', course: flat(0) }],
     fires: ['PaymentsMemberNotReady'],
+    says: {
+      ...{ alert: 'PaymentsMemberNotReady', severity: 'ticket', instance: 'b' },
+      summary: 'b has not been ready for minutes.',
+    },
   },
 ];
