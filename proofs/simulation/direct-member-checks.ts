@@ -1,4 +1,4 @@
-/** Direct checks of who is given lanes: the service refuses single processes in no history, for its books would tell nothing. */
+/** Direct checks of who is given lanes. In histories the service refuses no single process, so this is a scene of its own. */
 import type { DirectCheck } from './direct-checks.ts';
 import { runScene } from './scene.ts';
 
