@@ -13,7 +13,7 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TOOL_MS_MAX = 60_000;
 const OUTPUT_BYTES_MAX = 32 * 1024 * 1024;
 
-/** TEST_HELM=helm3, as the matrix has it: the older Helm. */
+/** TEST_HELM=helm3, as the matrix and test:cluster have it: the older Helm. */
 const HELM = process.env['TEST_HELM'] === 'helm3' ? 'helm3' : 'helm';
 
 export interface ToolEnd {
