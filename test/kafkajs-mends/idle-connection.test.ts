@@ -6,11 +6,10 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import kafkajs, { type Admin } from 'kafkajs';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import type { IdleReport } from './idle-connection-process.ts';
 import { connectKafka, createTopic } from './local-kafka.ts';
 
@@ -32,6 +31,8 @@ const require = createRequire(import.meta.url);
 const RequestQueue = require('kafkajs/src/network/requestQueue') as new (options: object) => RequestQueue;
 
 const REQUEST_TIMEOUT_MS = 40;
+/** A timer of the queue may be due a little after what it waits for. */
+const TIMER_MS = 20;
 
 const IDLE_PROCESS = fileURLToPath(new URL('idle-connection-process.ts', import.meta.url));
 const IDLE_PROCESS_MS_MAX = 20_000;
@@ -74,12 +75,17 @@ test('requests beyond those that may be in flight are sent when earlier ones are
 });
 
 describe('the queue of one connection', () => {
+  // A busy machine would let the time of one request run out while another is waited for.
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
   test('a request is sent when the throttling that the broker asked for is over', async () => {
     const queue = createQueue();
     queue.maybeThrottle(20);
     const request = push(queue, 1);
     expect(request.isSent()).toBe(false);
 
+    await vi.advanceTimersByTimeAsync(20 + TIMER_MS);
     await request.sent;
     queue.fulfillRequest({ correlationId: 1, size: 0, payload: Buffer.alloc(0) });
     await expect(request.answered).resolves.toMatchObject({ correlationId: 1 });
@@ -88,20 +94,22 @@ describe('the queue of one connection', () => {
   test('a request times out although one sent before it was answered in time', async () => {
     const queue = createQueue();
     const earlier = push(queue, 1);
-    await sleep(REQUEST_TIMEOUT_MS / 2);
-    const later = push(queue, 2);
+    await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS / 2);
+    const later = expect(push(queue, 2).answered).rejects.toThrow(/timed out/);
     queue.fulfillRequest({ correlationId: 1, size: 0, payload: Buffer.alloc(0) });
 
     await earlier.answered;
-    await expect(later.answered).rejects.toThrow(/timed out/);
+    await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS + TIMER_MS);
+    await later;
   });
 
   test('a request with a short time-out does not wait for one with a long one', async () => {
     const queue = createQueue();
     const long = push(queue, 1, 60_000);
-    const short = push(queue, 2);
+    const short = expect(push(queue, 2).answered).rejects.toThrow(/timed out/);
 
-    await expect(short.answered).rejects.toThrow(/timed out/);
+    await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS + TIMER_MS);
+    await short;
     queue.rejectAll(new Error('connection closed'));
     await expect(long.answered).rejects.toThrow('connection closed');
   });
