@@ -10,9 +10,9 @@ import { ZonedBroker, ZONES } from './zoned-broker.ts';
 
 const SMALL: Omit<SceneOptions, 'scene'> = {
   seed: 1,
-  lanes: 9,
+  lanes: 6,
   members: 3,
-  commandsPerSecond: 3,
+  commandsPerSecond: 2,
   outageMinutes: 2,
 };
 /** Of a machine that is busy otherwise. */
@@ -46,9 +46,10 @@ test(
 test(
   'a seed is the same scene every time',
   async () => {
-    const once = await runScene({ ...SMALL, scene: 'rolling-restart' });
-    expect(await runScene({ ...SMALL, scene: 'rolling-restart' })).toEqual(once);
-    expect(await runScene({ ...SMALL, scene: 'rolling-restart', seed: 2 })).not.toEqual(once);
+    const small = { ...SMALL, scene: 'rolling-restart', commandsPerSecond: 1 } as const;
+    const once = await runScene(small);
+    expect(await runScene(small)).toEqual(once);
+    expect(await runScene({ ...small, seed: 2 })).not.toEqual(once);
   },
   TEST_MS_MAX,
 );

@@ -32,6 +32,8 @@ export interface ProcessOptions {
   readonly log: (line: string) => void;
   /** Every line of its log, as it would be written. */
   readonly onLine?: (level: string, fields: Record<string, unknown>) => void;
+  /** Of its lanes; nobody is told, unless they are given. */
+  readonly reports?: (log: Logger) => LaneSetOptions['reports'];
   /** It must end. */
   readonly onFatal: (process: SimulatedProcess, error: Error) => void;
   /** Our own code failed on a message: a bug, whatever came of it. */
@@ -113,7 +115,7 @@ export class SimulatedProcess implements Caller {
   }
 
   async #run(): Promise<void> {
-    const { config, index, onFailure, onFatal, random, registry, service, time } = this.#options;
+    const { config, index, onFailure, onFatal, random, registry, reports, service, time } = this.#options;
     const clock = time.clockOf(this);
     const api = createPaymentApi({
       ...apiSettings(config),
@@ -131,7 +133,7 @@ export class SimulatedProcess implements Caller {
       registry,
       clock,
       log: this.#logger(),
-      reports: tellingNobody({ failed, poll: POLL_REPORTS }),
+      reports: reports?.(this.#logger()) ?? tellingNobody({ failed, poll: POLL_REPORTS }),
       traces: tellingNobody({}),
       steps: this.#steps,
       onFatal: (error: Error) => onFatal(this, error),

@@ -6,7 +6,7 @@ import { directChecks } from './direct-checks.ts';
 import { runHistory } from './history.ts';
 import { MUTATIONS, placesOf } from './mutations.ts';
 
-const HISTORIES = 30;
+const HISTORIES = 10;
 const EVERY = { kind: 'drawn', without: [] } as const;
 /** Enough for the protection below to be missed several times over. */
 const HISTORIES_TO_TELL = 120;

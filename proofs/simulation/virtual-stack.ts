@@ -10,6 +10,9 @@ import { avroDecoder, readEvent, type Stream } from '../../src/client/events.ts'
 import { checkCommand } from '../../src/client/publisher.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import { Activity } from '../../src/ops/activity.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
+import { withOutcomeLog } from '../../src/ops/outcome-log.ts';
 import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
 import { topicDefinitions, type TopicDefinition } from '../../src/producers/topic-definitions.ts';
 import type { CommandType } from '../../src/records/commands.ts';
@@ -166,6 +169,7 @@ export class VirtualStack {
           random: draws.random,
           log: () => undefined,
           onLine,
+          reports: (log) => withOutcomeLog(new Activity(createMetrics(), () => this.#time.nowMs).reports, log),
           onFatal: (_process, error) => {
             onLine('fatal', { event: 'fatal', err: error });
             onFatal();

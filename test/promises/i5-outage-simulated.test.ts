@@ -1,0 +1,87 @@
+/** Invariant I5 in virtual time: while the service fails, refuses us or asks to wait, commands wait; none is refused or buried. */
+import { expect } from 'vitest';
+import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { eventually } from '../support/watch.ts';
+import { stackTests, type TestProcessor } from '../support/with-stack.ts';
+
+const { stack, test } = stackTests({ name: 'outage' });
+
+/** One command of each kind that changes something; their quote and payment are made at once. */
+async function prepareAll(prefix: string): Promise<{ keys: string[]; publish(): Promise<unknown> }> {
+  const { publisher } = stack();
+  const key = (type: string): string => `${prefix}-${type}`;
+  const execution = await executionOf(stack(), key('execute'));
+  const rejection = await rejectionOf(stack(), key('reject'));
+  return {
+    keys: ['transfer', 'quote', 'execute', 'reject'].map(key),
+    publish: () =>
+      Promise.all([
+        publisher.publish('transfer-in', key('transfer'), transferInOf(key('transfer'))),
+        publisher.publish('create-quote', key('quote'), createQuoteOf(key('quote'))),
+        publisher.publish('execute-quote', key('execute'), execution),
+        publisher.publish('reject-transaction', key('reject'), rejection),
+      ]),
+  };
+}
+
+async function reasonsOf(processor: TestProcessor, pattern: RegExp): Promise<void> {
+  await eventually(
+    () => processor.readiness(),
+    ({ ready, reasons }) => !ready && reasons.some((reason) => pattern.test(reason)),
+    `readiness to say ${String(pattern)}`,
+  );
+}
+
+async function expectAllAccepted(keys: readonly string[]): Promise<void> {
+  const results = await stack().journal.resultsOfAll(keys);
+  expect(results.map(({ key, value }) => [key, value.outcome])).toEqual(keys.map((key) => [key, 'ACCEPTED']));
+  for (const key of keys) expect(stack().journal.results(key)).toHaveLength(1);
+  expect(stack().journal.deadLetters()).toEqual([]);
+}
+
+test('while every call is answered with 503, transfers in and quotes wait, and are answered when it is over', async () => {
+  await stack().service.addFaults(
+    { kind: 'status', operation: 'transfer-in', httpStatus: 503 },
+    { kind: 'status', operation: 'create-quote', httpStatus: 500 },
+  );
+  await stack().startProcessor();
+  const { publisher, journal, service } = stack();
+  const transfers = ['busy-1', 'busy-2', 'busy-3'];
+  for (const key of transfers) await publisher.publish('transfer-in', key, transferInOf(key));
+  const quotes = ['busy-quote-1', 'busy-quote-2'];
+  for (const key of quotes) await publisher.publish('create-quote', key, createQuoteOf(key));
+  await eventually(
+    () => service.effects(),
+    ({ totals }) => (totals['transfer-in']?.calls ?? 0) > 0 && (totals['create-quote']?.calls ?? 0) > 0,
+    'the first calls',
+  );
+  expect(journal.results().filter(({ key }) => key.startsWith('busy'))).toEqual([]);
+  await service.clearFaults();
+  await expectAllAccepted([...transfers, ...quotes]);
+  const { operations } = await service.effects();
+  expect(transfers.map((key) => operations['transfer-in'][key]?.effects)).toEqual([1, 1, 1]);
+});
+
+test('while our credentials are refused, commands of every kind wait and readiness says so', async () => {
+  const processor = await stack().startProcessor();
+  const { journal, service } = stack();
+  const commands = await prepareAll('credentials');
+  await service.addFaults({ kind: 'status', operation: 'any', httpStatus: 401 });
+  await commands.publish();
+  await reasonsOf(processor, /held.*401/);
+  expect(journal.results().filter(({ key }) => commands.keys.includes(key))).toEqual([]);
+  await service.clearFaults();
+  await expectAllAccepted(commands.keys);
+});
+
+test('a 429 is waited out; the command is answered by the first call that is let through', async () => {
+  await stack().service.addFaults(
+    { kind: 'status', operation: 'list-transactions', httpStatus: 429, retryAfter: 1, count: 1 },
+    { kind: 'status', operation: 'transfer-in', httpStatus: 429, retryAfter: 1, count: 2 },
+  );
+  await stack().startProcessor({ API_TIMEOUT_MS: '15000' });
+  await stack().publisher.publish('transfer-in', 'told', transferInOf('told'));
+  await expectAllAccepted(['told']);
+  const { operations } = await stack().service.effects();
+  expect(operations['transfer-in']['told']).toMatchObject({ calls: 3, effects: 1 });
+});
