@@ -19,6 +19,7 @@ export default defineConfig({
     expect: { poll: { timeout: 30_000 } },
     projects: [
       { extends: true, test: { name: 'pure', include: files.pure } },
+      { extends: true, test: { name: 'processes', include: files.processes } },
       { extends: true, test: { name: 'kafka', include: files.kafka, globalSetup: ['test/support/engine.ts'] } },
       {
         extends: true,

@@ -1,6 +1,6 @@
 /**
- * Checks and tests what a change touches, in less than a minute: format, lint and types, and the tests without Kafka that import
- * what has changed. Tests with Kafka run where they have changed themselves or are named.
+ * Checks and tests what a change touches, in less than a minute: format, lint and types, and the tests in this process alone that
+ * import what has changed. Tests with processes or a Kafka run where they have changed themselves or are named.
  *
  *   npm run test:changed                     what is changed since the last commit
  *   npm run test:changed -- --since main     ... since another one
@@ -32,17 +32,19 @@ const changed = [
 
 function stepsOf(files: readonly string[]): Step[] {
   const sources = files.filter((file) => /\.(ts|js|cjs)$/.test(file));
-  const { kafka, secured } = testFiles();
-  const withKafka = [...kafka, ...secured].filter(
+  // A change of the configuration would have everything run.
+  const imported = sources.filter((file) => /^(src|dev|test|proofs)\//.test(file));
+  const { kafka, processes, secured } = testFiles();
+  const withOthers = [...processes, ...kafka, ...secured].filter(
     (file) => files.includes(file) || named.some((name) => file.includes(name)),
   );
   return [
     { title: 'format', words: ['prettier', '--check', '--ignore-unknown', ...files] },
     { title: 'lint', words: ['eslint', '--no-warn-ignored', ...sources] },
     { title: 'types', words: ['tsc', '-p', '.', '--noEmit', '--incremental', '--tsBuildInfoFile', TYPES_KEPT] },
-    { title: 'tests without Kafka', words: ['vitest', 'related', '--run', '--project', 'pure', ...PASS, ...sources] },
-    ...(withKafka.length > 0 ? [{ title: 'tests with Kafka', words: ['vitest', 'run', ...withKafka] }] : []),
-  ].filter(({ title }) => sources.length > 0 || title === 'format' || title === 'tests with Kafka');
+    { title: 'tests of it', words: ['vitest', 'related', '--run', '--project', 'pure', ...PASS, ...imported] },
+    ...(withOthers.length > 0 ? [{ title: 'tests with processes', words: ['vitest', 'run', ...withOthers] }] : []),
+  ].filter(({ title }) => sources.length > 0 || title === 'format' || title === 'tests with processes');
 }
 
 const TYPES_KEPT = 'node_modules/.cache/types.tsbuildinfo';

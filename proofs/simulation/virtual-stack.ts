@@ -23,7 +23,13 @@ import { recordOfTopic, topicNames, type TopicNames } from '../../src/records/to
 import { hostileListener, type HostileAnswer, type HostileService } from '../../test/support/hostile-service.ts';
 import { Journal } from '../../test/support/journal.ts';
 import { CLIENT_SECRET, SandboxControl, TOKEN_ID } from '../../test/support/sandbox-control.ts';
-import { LANES, QUICK_SETTINGS, SLOW_PAYMENTS, type RawMessage, type StackOptions } from '../../test/support/stack.ts';
+import {
+  LANES,
+  QUICK_SETTINGS,
+  SLOW_PAYMENTS,
+  type RawMessage,
+  type StackOptions,
+} from '../../test/support/stack-options.ts';
 import { Draws } from './draws.ts';
 import { brokerTopic } from './history.ts';
 import { topicRecord } from './history-judgement.ts';

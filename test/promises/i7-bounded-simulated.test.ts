@@ -1,7 +1,7 @@
 /** Invariant I7 in virtual time: calls and unfinished entries have limits, and so have quotes that are made anew. */
 import { expect } from 'vitest';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
-import { LANES } from '../support/stack.ts';
+import { LANES } from '../support/stack-options.ts';
 import { unfinishedByLane } from '../support/unfinished.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';

@@ -4,7 +4,7 @@ import type { CommandType } from '../../src/records/commands.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import type { EffectsReport } from '../support/sandbox-control.ts';
-import { LANES } from '../support/stack.ts';
+import { LANES } from '../support/stack-options.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';
 

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import kafkajs, { type IHeaders } from 'kafkajs';
+import kafkajs from 'kafkajs';
 import { registerSubjects } from '../../src/cli/schema-subjects.ts';
 import { PaymentCommandPublisher } from '../../src/client/index.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from '../../src/client/settings.ts';
@@ -23,37 +23,15 @@ import {
 } from '../../src/producers/topic-definitions.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { topicNames, type TopicNames } from '../../src/records/topics.ts';
-import { startSandbox, type RunningSandbox, type SandboxStartOptions } from '../../dev/sandbox/start.ts';
+import { startSandbox, type RunningSandbox } from '../../dev/sandbox/start.ts';
 import { startHostileService, type HostileAnswer, type HostileService } from './hostile-service.ts';
 import { Journal } from './journal.ts';
 import { RunningProcessor, spawnProcessor } from './processor.ts';
 import { CLIENT_SECRET, SandboxControl, TOKEN_ID } from './sandbox-control.ts';
+import { LANES, QUICK_SETTINGS, SLOW_PAYMENTS, type RawMessage, type StackOptions } from './stack-options.ts';
 import { eventually } from './watch.ts';
 
-export const LANES = 3;
-
-export interface StackOptions {
-  name: string;
-  kafkaBrokers: readonly string[];
-  schemaRegistryUrl: string;
-  /** Partitions of every topic; LANES by default. */
-  lanes?: number;
-  sandbox?: SandboxStartOptions;
-  /** False: the journal stays empty. */
-  isRead?: boolean;
-  /** Settings of the processor beside the usual ones. */
-  settings?: Readonly<Record<string, string>>;
-}
-
-/** Short times, so that a lost member and a doubt are over in seconds. */
-export const QUICK_SETTINGS = {
-  KAFKA_SESSION_TIMEOUT_MS: '2000',
-  KAFKA_HEARTBEAT_INTERVAL_MS: '300',
-  API_TIMEOUT_MS: '1500',
-  SETTLING_TIME_MS: '1000',
-  BREAKER_RESET_MS: '500',
-  SANDBOX_COMMANDS: 'true',
-};
+export { LANES, type RawMessage, type StackOptions } from './stack-options.ts';
 
 const CLEANED_AT_ONCE = {
   'segment.ms': '1000',
@@ -64,19 +42,9 @@ const CLEANED_AT_ONCE = {
 /** The log cleaner looks every 15 s, and takes a deletion away with its second pass. */
 const CLEANED_MS_MAX = 120_000;
 
-/** Nothing becomes of a payment by itself while a test runs. */
-export const SLOW_PAYMENTS = { settleMs: 60_000, approvalMs: 600_000 };
-
 /** Settings of a processor with a bug that the command of this key brings out three times (faulty-encoding.ts). */
 export function faultyFor(key: string): Record<string, string> {
   return { FAULTY_KEY: key, NODE_OPTIONS: `--import ${new URL('faulty-encoding.ts', import.meta.url).href}` };
-}
-
-export interface RawMessage {
-  key: Buffer | string | null;
-  value: Buffer | string | null;
-  headers?: IHeaders;
-  partition?: number;
 }
 
 export class Stack {

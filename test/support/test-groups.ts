@@ -1,12 +1,12 @@
 /**
- * Test files by what has to run for them: nothing, the shared Kafka and registry, or beside those the shared Kafka that asks for
- * log-ins and rights. A file's own imports say so, so that nobody has to keep a list.
+ * Test files by what has to run for them: nothing, processes of their own, the shared Kafka and registry, or beside those the
+ * shared Kafka that asks for log-ins and rights. A file and its imports say so, so that nobody has to keep a list.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-export type TestGroup = 'pure' | 'kafka' | 'secured';
+export type TestGroup = 'pure' | 'processes' | 'kafka' | 'secured';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDERS = ['test', 'proofs'];
@@ -16,7 +16,7 @@ const SECURED_KAFKA = join(ROOT, 'test/access/secured-kafka.ts');
 
 /** @returns the files of `npm test`, as paths below the repository */
 export function testFiles(): Readonly<Record<TestGroup, string[]>> {
-  const files: Record<TestGroup, string[]> = { pure: [], kafka: [], secured: [] };
+  const files: Record<TestGroup, string[]> = { pure: [], processes: [], kafka: [], secured: [] };
   for (const folder of FOLDERS) {
     for (const name of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
       const file = join(folder, name);
@@ -28,8 +28,10 @@ export function testFiles(): Readonly<Record<TestGroup, string[]>> {
 
 function groupOf(file: string): TestGroup {
   const sources = sourcesOf(file);
+  const hasText = (pattern: RegExp): boolean => [...sources.values()].some((text) => pattern.test(text));
   if (sources.has(SECURED_KAFKA)) return 'secured';
-  return [...sources.values()].some((text) => /\binject\(/.test(text)) ? 'kafka' : 'pure';
+  if (hasText(/\binject\(/)) return 'kafka';
+  return hasText(/'node:child_process'|\bstartEngine\(/) ? 'processes' : 'pure';
 }
 
 /** The file and what it imports of test/ and proofs/, with their texts. */
@@ -37,6 +39,7 @@ function sourcesOf(file: string, known = new Map<string, string>()): Map<string,
   if (known.has(file) || !FOLDERS.some((folder) => file.startsWith(join(ROOT, folder)))) return known;
   const text = readFileSync(file, 'utf8');
   known.set(file, text);
-  for (const [, from = ''] of text.matchAll(/ from '(\.[^']+)'/g)) sourcesOf(join(dirname(file), from), known);
+  for (const [, from = ''] of text.matchAll(/^(?:import|export) (?!type )[^;]*? from '(\.[^']+)'/gm))
+    sourcesOf(join(dirname(file), from), known);
   return known;
 }

@@ -1,6 +1,7 @@
 /** What of a ledger is not finished. */
 import { decodeEntry, ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
-import { LANES, type Stack } from './stack.ts';
+import { LANES } from './stack-options.ts';
+import type { Stack } from './stack.ts';
 
 /** How many entries, by lane. */
 export async function unfinishedByLane(stack: Pick<Stack, 'readLedger'>): Promise<number[]> {

@@ -5,7 +5,8 @@
 import { test as vitestTest } from 'vitest';
 import type { CommandType } from '../../src/records/commands.ts';
 import type { LogLine, ProcessEnd } from './processor.ts';
-import type { Stack, StackOptions } from './stack.ts';
+import type { StackOptions } from './stack-options.ts';
+import type { Stack } from './stack.ts';
 
 export interface TestProcessor {
   readonly ended: Promise<ProcessEnd>;

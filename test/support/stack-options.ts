@@ -1,0 +1,38 @@
+/** What a stack is made of, whether its Kafka is a real one or simulated. */
+import type { IHeaders } from 'kafkajs';
+import type { SandboxStartOptions } from '../../dev/sandbox/start.ts';
+
+export const LANES = 3;
+
+export interface StackOptions {
+  name: string;
+  kafkaBrokers: readonly string[];
+  schemaRegistryUrl: string;
+  /** Partitions of every topic; LANES by default. */
+  lanes?: number;
+  sandbox?: SandboxStartOptions;
+  /** False: the journal stays empty. */
+  isRead?: boolean;
+  /** Settings of the processor beside the usual ones. */
+  settings?: Readonly<Record<string, string>>;
+}
+
+/** Short times, so that a lost member and a doubt are over in seconds. */
+export const QUICK_SETTINGS = {
+  KAFKA_SESSION_TIMEOUT_MS: '2000',
+  KAFKA_HEARTBEAT_INTERVAL_MS: '300',
+  API_TIMEOUT_MS: '1500',
+  SETTLING_TIME_MS: '1000',
+  BREAKER_RESET_MS: '500',
+  SANDBOX_COMMANDS: 'true',
+};
+
+/** Nothing becomes of a payment by itself while a test runs. */
+export const SLOW_PAYMENTS = { settleMs: 60_000, approvalMs: 600_000 };
+
+export interface RawMessage {
+  key: Buffer | string | null;
+  value: Buffer | string | null;
+  headers?: IHeaders;
+  partition?: number;
+}
