@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
@@ -10,7 +8,6 @@ import { SETTINGS } from '../../src/config.ts';
 import { eventId } from '../../src/records/cloud-events.ts';
 import { PAGES as ALL_MARKDOWN, snippetsOf } from './snippets.ts';
 
-const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PAGES = [
   'README.md',
@@ -30,11 +27,8 @@ const PAGES = [
     'settings',
   ].map((name) => `docs/${name}.md`),
 ];
-/** Of processes that only print, some at once. */
-const RUN_MS_MAX = 45_000;
 
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
-const ALL_PAGES = PAGES.map(textOf).join('\n');
 
 /** Every match of the pattern's first group, each once. */
 function found(text: string, pattern: RegExp): string[] {
@@ -88,21 +82,6 @@ describe.each(PAGES)('%s', (page) => {
 });
 
 describe('README.md and docs', () => {
-  test('names commands of the command line that exist', async () => {
-    // A second word is part of the command; words with a hyphen, in capitals or with a dash are its arguments.
-    const named = found(ALL_PAGES, /npm run (?:--silent )?cli -- ([a-z][a-z-]*(?: [a-z]+(?![\w-]))?)/g);
-    expect(named.length).toBeGreaterThan(5);
-    const helps = await Promise.all(
-      named.map(async (name) => {
-        const words = ['src/cli/main.ts', ...name.split(' '), '--help'];
-        const { stdout } = await run(process.execPath, words, { cwd: ROOT, timeout: RUN_MS_MAX });
-        return { name, stdout };
-      }),
-    );
-    const missing = helps.filter(({ name, stdout }) => !stdout.startsWith(`Usage: payments ${name}`));
-    expect(missing).toEqual([]);
-  });
-
   test('has every exit code of the command line', () => {
     const codes = Object.values(EXIT_CODES).map(({ code }) => String(code));
     expect(found(textOf('docs/command-line.md'), /^\| (\d+) +\|/gm)).toEqual(codes);
@@ -113,16 +92,6 @@ describe('README.md and docs', () => {
     const examples = snippets.map(({ text }) => text);
     expect(examples.length).toBeGreaterThan(5);
     expect(examples.flatMap(compileErrors)).toEqual([]);
-  });
-});
-
-describe('docs/settings.md', () => {
-  test('is what the table of settings says', async () => {
-    const { stderr } = await run(process.execPath, ['dev/generate/settings-doc.ts', '--check'], {
-      cwd: ROOT,
-      timeout: RUN_MS_MAX,
-    });
-    expect(stderr).toBe('');
   });
 });
 
