@@ -12,18 +12,25 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDERS = ['test', 'proofs'];
 /** Run by commands of their own. */
 const ELSEWHERE = /^(test\/(operations|cluster)|proofs\/long)\//;
+const EITHER_STACK = join(ROOT, 'test/support/with-stack.ts');
 const SECURED_KAFKA = join(ROOT, 'test/access/secured-kafka.ts');
 
 /** @returns the files of `npm test`, as paths below the repository */
 export function testFiles(): Readonly<Record<TestGroup, string[]>> {
   const files: Record<TestGroup, string[]> = { pure: [], processes: [], kafka: [], secured: [] };
-  for (const folder of FOLDERS) {
-    for (const name of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
-      const file = join(folder, name);
-      if (file.endsWith('.test.ts') && !ELSEWHERE.test(file)) files[groupOf(join(ROOT, file))].push(file);
-    }
-  }
+  for (const file of allFiles()) files[groupOf(join(ROOT, file))].push(file);
   return files;
+}
+
+/** @returns those whose Kafka may be a real one or a simulated one */
+export function testsOfEitherStack(): string[] {
+  return allFiles().filter((file) => sourcesOf(join(ROOT, file)).has(EITHER_STACK));
+}
+
+function allFiles(): string[] {
+  return FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  ).filter((file) => file.endsWith('.test.ts') && !ELSEWHERE.test(file));
 }
 
 function groupOf(file: string): TestGroup {
