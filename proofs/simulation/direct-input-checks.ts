@@ -10,6 +10,8 @@ import type { PositionRecord } from '../../src/ledger/ledger-records.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
+import { systemClock } from '../../src/clock.ts';
+import { LoopTurn } from '../../src/consumers/loop-turn.ts';
 import { Inbox } from '../../src/consumers/inbox.ts';
 import { movedRecord, originalMessage, sizeProblem } from '../../src/consumers/message-origin.ts';
 import { readCommandFields } from '../../src/records/command-fields.ts';
@@ -88,7 +90,7 @@ async function passedOver(): Promise<{ next: bigint | undefined; wanted: number 
   inputs.moved(inputs.next(new Map()));
   inputs.passFiltered(topic, 0n, 4n);
   const transaction = {
-    isFull: () => false,
+    hasRoom: () => true,
     isEmpty: () => wanted === 0,
     want: () => (wanted += 1),
   } as unknown as LaneTransaction;
@@ -197,6 +199,7 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
         setAside: () => null,
         failed: () => true,
         beforeReading: async () => ({ kind: 'read' }),
+        turn: new LoopTurn(systemClock),
         seek: () => void (seeks += 1),
         resume: silence,
         onRedelivered: silence,

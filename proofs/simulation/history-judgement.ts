@@ -25,6 +25,7 @@ import { lanesOf } from './publishers.ts';
 import { POISON_PREFIX, type Poison } from './poison.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { StoredRecord } from './simulated-log.ts';
+import { resultName } from './simulated-fleet.ts';
 import { eventValue } from './simulated-registry.ts';
 import type { Sending, SimulatedService } from './simulated-service.ts';
 
@@ -54,6 +55,8 @@ export interface JudgedHistory {
   readonly stoppedLanes: ReadonlyMap<number, string>;
   /** Lanes of which an administrator removed messages. */
   readonly jumpedLanes: ReadonlySet<number>;
+  /** Results that processes have counted, by `resultName`. */
+  readonly counted: ReadonlyMap<string, number>;
   /** What processes said of themselves. */
   readonly failures: readonly string[];
 }
@@ -135,6 +138,7 @@ export function judgeHistory(history: JudgedHistory): {
       ...judgeAnswered(messages, read.results),
       ...judgePoison(history),
       ...judgeStops(history),
+      ...judgeCounted(history),
       // Poison may make our own code fail: the message is set aside.
       ...(poison.length > 0 ? [] : failures),
       ...judgeLedger(read.ledger),
@@ -192,6 +196,17 @@ function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
   return [...stoppedLanes]
     .filter(([lane]) => !jumpedLanes.has(lane))
     .map(([lane, reason]) => `lane ${lane} stopped without need: ${reason}`);
+}
+
+/** One that was counted and never committed, or counted twice, makes the metrics say more than happened. */
+function judgeCounted({ counted, read }: JudgedHistory): string[] {
+  const written = Map.groupBy(
+    read.results.filter(({ headers }) => headers['replayed'] === undefined),
+    ({ value }) => resultName(value),
+  );
+  return [...counted]
+    .filter(([name, count]) => count > (written.get(name)?.length ?? 0))
+    .map(([name, count]) => `${name}: counted ${count} times, written ${written.get(name)?.length ?? 0} times`);
 }
 
 /** Each is answered as it should be, but in lanes that wait for an operator. */

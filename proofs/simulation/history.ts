@@ -177,6 +177,7 @@ class World {
       poison,
       stoppedLanes,
       jumpedLanes: this.#upkeep.jumped,
+      counted: this.#fleet.counted,
       failures: this.#fleet.failures,
     });
     return {

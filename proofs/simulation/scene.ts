@@ -186,6 +186,7 @@ class SceneWorld {
       poison: [],
       stoppedLanes,
       jumpedLanes: new Set(),
+      counted: this.#fleet.counted,
       failures: this.#fleet.failures,
     });
     const sentMs = this.#service.sendings.map(({ atMs }) => atMs);

@@ -3,6 +3,7 @@
  * and what becomes of their requests. Until all heals; from then on everything runs.
  */
 import type { Config } from '../../src/config.ts';
+import type { CommandResult } from '../../src/records/types.ts';
 import type { RecordRegistry } from '../../src/records/registry.ts';
 import type { Draws } from './draws.ts';
 import { callTrouble, isLeftOut, pageDelayMs, pageTrouble, troubleAt, type Scenario } from './scenario.ts';
@@ -38,6 +39,8 @@ const HEARTBEAT_FREEZE_MS = [15_000, 25_000] as const;
 export class SimulatedFleet implements Disturber {
   /** Crashes and freezes by the point of the code, and other disturbances. */
   readonly disturbances: Record<string, number> = {};
+  /** Results that processes have counted, by `resultName`. */
+  readonly counted = new Map<string, number>();
   /** What no disturbance explains. */
   readonly failures: string[] = [];
   readonly #options: FleetOptions;
@@ -206,6 +209,10 @@ export class SimulatedFleet implements Disturber {
         if (!isTroubledAtStart) this.failures.push(`a process ended itself: ${error.message}`);
         this.kill(failed, 'by itself');
       },
+      onResult: (result) => {
+        const resultOf = resultName(result);
+        this.counted.set(resultOf, (this.counted.get(resultOf) ?? 0) + 1);
+      },
       onFailure: (error) => this.failures.push(`our own code failed: ${String(error)}`),
       onDeath: () => {
         if (this.#processes[slot] !== process) return;
@@ -273,4 +280,9 @@ export class SimulatedFleet implements Disturber {
   #count(name: string): void {
     this.disturbances[name] = (this.disturbances[name] ?? 0) + 1;
   }
+}
+
+/** Conflicts of a key have one name. */
+export function resultName({ commandKey, revision }: CommandResult): string {
+  return `${commandKey}, revision ${revision}`;
 }

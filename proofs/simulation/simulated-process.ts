@@ -14,6 +14,7 @@ import { StartSteps } from '../../src/lanes/start-steps.ts';
 import { readiness, type Readiness } from '../../src/ops/health.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import type { RecordRegistry } from '../../src/records/registry.ts';
+import type { CommandResult } from '../../src/records/types.ts';
 import type { PollReports } from '../../src/status/poller/session.ts';
 import type { MemoryIndex } from './memory-index.ts';
 import type { Scenario } from './scenario.ts';
@@ -36,6 +37,8 @@ export interface ProcessOptions {
   readonly reports?: (log: Logger) => LaneSetOptions['reports'];
   /** It must end. */
   readonly onFatal: (process: SimulatedProcess, error: Error) => void;
+  /** Counts results, as the metrics do; of no effect beside `reports`. */
+  readonly onResult?: (result: CommandResult) => void;
   /** Our own code failed on a message: a bug, whatever came of it. */
   readonly onFailure: (error: unknown) => void;
   /** Killed, or ended. */
@@ -115,7 +118,7 @@ export class SimulatedProcess implements Caller {
   }
 
   async #run(): Promise<void> {
-    const { config, index, onFailure, onFatal, random, registry, reports, service, time } = this.#options;
+    const { config, index, onFailure, onFatal, onResult, random, registry, reports, service, time } = this.#options;
     const clock = time.clockOf(this);
     const api = createPaymentApi({
       ...apiSettings(config),
@@ -127,13 +130,14 @@ export class SimulatedProcess implements Caller {
     this.#api = api;
     this.#steps = new StartSteps({ clock, log: this.#logger() });
     const failed = (_lane: number, _where: string, error: unknown): void => onFailure(error);
+    const resulted = (_lane: number, result: CommandResult): void => onResult?.(result);
     const parts = {
       config,
       api,
       registry,
       clock,
       log: this.#logger(),
-      reports: reports?.(this.#logger()) ?? tellingNobody({ failed, poll: POLL_REPORTS }),
+      reports: reports?.(this.#logger()) ?? tellingNobody({ failed, resulted, poll: POLL_REPORTS }),
       traces: tellingNobody({}),
       steps: this.#steps,
       onFatal: (error: Error) => onFatal(this, error),

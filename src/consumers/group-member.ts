@@ -80,6 +80,8 @@ const FETCH_INTERVAL_PER_LANE_MS = 1;
 const FETCH_INTERVAL_MAX_MS = 50;
 /** Bytes of one fetch of a partition: there is no other bound on the messages of a batch. */
 const FETCH_BYTES_MAX = 256 * 1024;
+/** Bytes of one fetch of all of a broker's partitions: it is taken apart in one turn of the event loop, some 5,000 small commands. */
+const FETCH_TOTAL_BYTES_MAX = 1024 * 1024;
 /** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
 const REBALANCE_TIMEOUT_MS = 10_000;
 /** The others join anew with their next heartbeats, the assignment follows; as long again for a busy machine. */
@@ -124,6 +126,7 @@ export class GroupMember {
       rebalanceTimeout: REBALANCE_TIMEOUT_MS,
       maxWaitTimeInMs: () => this.#fetchWaitMs(),
       maxBytesPerPartition: FETCH_BYTES_MAX,
+      maxBytes: FETCH_TOTAL_BYTES_MAX,
       readUncommitted: false,
       // A topic that was deleted must not come back empty, as the cluster's defaults would have it.
       allowAutoTopicCreation: false,

@@ -11,6 +11,7 @@
  */
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { inputMessage, sizeOf, type InputMessage } from './input-message.ts';
+import type { LoopTurn } from './loop-turn.ts';
 import { errorText } from './message-failures.ts';
 import type { Aside } from './message-origin.ts';
 import { sleep } from './signal.ts';
@@ -38,6 +39,8 @@ export interface InboxOptions<Item> {
   readonly failed: (offset: bigint, error: unknown) => boolean;
   /** Asked before a message is read, and waited for. Never rejects. */
   readonly beforeReading: (offset: bigint) => Promise<ReadingOrder>;
+  /** Shared by all inboxes of the process. */
+  readonly turn: LoopTurn;
   readonly seek: (offset: bigint) => void;
   readonly resume: () => void;
   /** Messages below the expected offset came again; they are passed over. */
@@ -199,7 +202,13 @@ export class Inbox<Item> {
     if (this.#isPumping) return;
     this.#isPumping = true;
     const epoch = this.#epoch;
+    const { turn } = this.#options;
     while (this.#raw[0] !== undefined) {
+      if (turn.isOver()) {
+        await turn.next();
+        if (epoch !== this.#epoch) return;
+        continue;
+      }
       const message = this.#raw[0];
       const read = await this.#readOne(message);
       if (epoch !== this.#epoch) return;

@@ -77,6 +77,7 @@ export class Inputs {
           return parts.failures.count(topic, offset);
         },
         wake: onRead,
+        turn: parts.turn,
         onRedelivered: (messages) => parts.reports.redelivered(messages),
         seek: (offset) => parts.member.seek(topic, lane, offset),
         resume: () => parts.member.resume(topic, lane),

@@ -13,6 +13,7 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { GroupMember } from '../consumers/group-member.ts';
 import { clientIdOf, groupProcess, processName, type GroupProcess } from '../consumers/group-processes.ts';
+import { LoopTurn } from '../consumers/loop-turn.ts';
 import { MessageFailures } from '../consumers/message-failures.ts';
 import { OffsetReports } from '../consumers/offset-reports.ts';
 import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
@@ -154,6 +155,7 @@ export class LaneSet {
       calls: this.#calls,
       lookUps: new LookUps({ listTransactions: (filter) => this.#poller.listAside(filter) }, clock),
       clock,
+      turn: new LoopTurn(clock),
       log,
       reports,
       traces,

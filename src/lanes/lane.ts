@@ -18,6 +18,7 @@ import { errorText } from '../consumers/message-failures.ts';
 import { sleep } from '../consumers/signal.ts';
 import { decodeSuspect, LedgerFormatError, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import { CommitReports } from './commit-reports.ts';
 import { Inputs } from './inputs.ts';
 import { LaneStoppedError, type LaneStage, type LaneStatus } from './lane-status.ts';
 import { LaneWriter } from './lane-writer.ts';
@@ -54,6 +55,8 @@ export class Lane {
   readonly #parts: LaneParts;
   readonly #inputs: Inputs;
   readonly #troubles = new Troubles();
+  /** It outlives the loss of the lane: the ledger may say only then what was committed. */
+  readonly #commitReports = new CommitReports();
   #state: State = { stage: 'closed' };
 
   constructor(parts: LaneParts) {
@@ -149,8 +152,9 @@ export class Lane {
     this.#inputs.passFiltered(topic, firstOffset, lastOffset);
   }
 
-  /** The index shows our ledger up to this commit. */
+  /** The index shows the lane's ledger up to this commit of the owner with the token. */
   commitApplied(token: string, commit: number): void {
+    this.#commitReports.committed(token, commit);
     this.#openLane()?.commitApplied(token, commit);
   }
 
@@ -224,7 +228,7 @@ export class Lane {
     const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
     if (!isWanted()) return;
     const careful = this.#carefulFrom(positions);
-    const openLane = new OpenLane(this.#parts, this.#inputs, { writer, token, careful });
+    const openLane = new OpenLane(this.#parts, this.#inputs, this.#commitReports, { writer, token, careful });
     this.#enter({ stage: 'open', writer, openLane, openedMs: clock.nowMs() });
     this.#inputs.open(positions, openLane.careful());
     const durationMs = Math.round(clock.monotonicMs() - beganMs);

@@ -5,8 +5,8 @@
  *   draining    the lane is given away: what has happened is still committed, nothing else begins
  *   over        ended or lost; whatever is still under way finds itself outdated
  *
- * Owns the memory of unfinished entries, timers, submissions and events; the inputs and the writer are the lane's, which
- * opens and ends them.
+ * Owns the memory of unfinished entries, timers, submissions and events; the inputs, the writer and what is to be counted
+ * are the lane's, which opens and ends them.
  */
 import { Signal } from '../consumers/signal.ts';
 import type { Entry } from '../ledger/entry.ts';
@@ -18,6 +18,7 @@ import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';
 import { Attempts } from './attempts.ts';
 import { CarefulReading } from './careful-reading.ts';
+import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
 import type { InputHandlers, Inputs } from './inputs.ts';
 import type { LaneCommit } from './committer.ts';
@@ -48,6 +49,7 @@ export interface Ownership {
 export class OpenLane {
   readonly #parts: LaneParts;
   readonly #inputs: Inputs;
+  readonly #commitReports: CommitReports;
   readonly #ownership: Ownership;
   readonly #signal = new Signal();
   readonly #memory: Memory;
@@ -71,9 +73,10 @@ export class OpenLane {
   /** What the transaction under way would admit. */
   #soleMessage: MessagePlace | null = null;
 
-  constructor(parts: LaneParts, inputs: Inputs, ownership: Ownership) {
+  constructor(parts: LaneParts, inputs: Inputs, commitReports: CommitReports, ownership: Ownership) {
     this.#parts = parts;
     this.#inputs = inputs;
+    this.#commitReports = commitReports;
     this.#ownership = ownership;
     // The OWNER record has just been committed.
     this.#committedMs = parts.clock.nowMs();
@@ -139,6 +142,7 @@ export class OpenLane {
         next = this.#inputs.next(transaction.positions());
         return transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, next);
       };
+      this.#commitReports.handOver(token, transaction);
       // What happens while it waits for its turn goes along.
       const own = await writer.commit(toCommit(), async () => {
         await this.#fill(transaction);
@@ -220,7 +224,7 @@ export class OpenLane {
   }
 
   async #gather(): Promise<LaneTransaction> {
-    const { clock, lane, topics } = this.#parts;
+    const { clock, lane, reports, topics } = this.#parts;
     const transaction = new LaneTransaction({
       lane,
       commit: this.#commit + 1,
@@ -228,6 +232,7 @@ export class OpenLane {
       inputTopics: this.#inputTopics,
       unitsMax: this.#careful?.isOver() === false ? 1 : Infinity,
     });
+    transaction.reports.push(() => reports.committed());
     if (this.#careful?.isMarkStale() === true) transaction.add(this.#markOf(null));
     if (this.#isBarren(clock.monotonicMs())) transaction.want();
     await this.#fill(transaction);
@@ -236,10 +241,12 @@ export class OpenLane {
     return transaction;
   }
 
-  /** With all that there is now, as far as there is room. */
+  /** With all that there is now, as far as there is room and time. */
   async #fill(transaction: LaneTransaction): Promise<void> {
     if (this.#isOver()) return;
-    while (!transaction.isFull()) {
+    const { clock } = this.#parts;
+    transaction.beginFilling(clock.monotonicMs());
+    while (transaction.hasRoom(clock.monotonicMs())) {
       const happened = this.#attempts.takeEvent();
       if (happened === undefined) break;
       await this.#answers.handleEvent(transaction, happened);
@@ -250,13 +257,17 @@ export class OpenLane {
     // In turn: while a breaker lets single calls through, commands that always fail must not get all of them.
     this.#isDueFirst = !this.#isDueFirst;
     if (this.#isDueFirst) await this.#handleDue(transaction);
+    // What is due and has to wait takes time, and fills nothing.
+    transaction.beginFilling(clock.monotonicMs());
     this.#causes = await this.#inputs.admit(this.#handlers, transaction);
     if (!this.#isDueFirst) await this.#handleDue(transaction);
   }
 
   async #handleDue(transaction: LaneTransaction): Promise<void> {
+    const { clock } = this.#parts;
+    transaction.beginFilling(clock.monotonicMs());
     for (const key of [...this.#timers.due]) {
-      if (transaction.isFull()) return;
+      if (!transaction.hasRoom(clock.monotonicMs())) return;
       const entry = this.#memory.unfinished.get(key);
       const reply = entry === undefined ? null : await this.#answers.handleDue(transaction, entry);
       if (reply?.kind === 'waits') continue;
@@ -276,18 +287,17 @@ export class OpenLane {
   }
 
   #committed(transaction: LaneTransaction, next: ReadonlyMap<string, bigint>): void {
-    const { calls, clock, lane, onMoved, reports } = this.#parts;
+    const { calls, clock, lane, onMoved } = this.#parts;
     this.#commit = transaction.commit;
     this.#committedMs = clock.nowMs();
     const moved = this.#inputs.moved(next);
     this.#submissions.committed();
-    for (const report of transaction.reports) report();
+    this.#commitReports.committed(this.#ownership.token, transaction.commit);
     for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
     for (const entry of transaction.entries()) {
       if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);
       else this.#timers.set(entry);
     }
-    reports.committed();
     onMoved(moved.map(([topic, offset]) => ({ topic, lane, offset })));
   }
 

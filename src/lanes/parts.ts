@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { IntakeOptions } from '../consumers/command-intake.ts';
 import type { GroupMember, GroupOffset } from '../consumers/group-member.ts';
+import type { LoopTurn } from '../consumers/loop-turn.ts';
 import type { MessageFailures } from '../consumers/message-failures.ts';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
@@ -28,6 +29,8 @@ export interface LaneParts extends LaneSettings {
   readonly calls: Calls;
   readonly lookUps: Pick<LookUps, 'find'>;
   readonly clock: Clock;
+  /** Shared by all lanes of the process. */
+  readonly turn: LoopTurn;
   readonly log: Logger;
   /** Of what all lanes say of one fault. */
   readonly repeats: Repeats;

@@ -2,6 +2,7 @@
  * Taking from an inbox into a lane's transaction: oldest first, the position moving with each message that is handled. A
  * message that makes our own code fail is tried again with later transactions, then set aside (invariant I6).
  */
+import type { Clock } from '../clock.ts';
 import { ITEMS_MAX, type Inbox } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
@@ -27,13 +28,13 @@ export interface Input<Item, At extends Place = Place> {
 
 /** @returns what stopped it before the end, or null */
 export async function takeFrom<Item, Stop, At extends Place>(
-  { failures, reports }: { failures: MessageFailures; reports: Pick<LaneReports, 'failed'> },
+  { clock, failures, reports }: { clock: Clock; failures: MessageFailures; reports: Pick<LaneReports, 'failed'> },
   transaction: LaneTransaction,
   { inbox, place }: Input<Item, At>,
   handler: InputHandler<Item, Stop, At>,
 ): Promise<Stop | 'failed' | null> {
   const { lane, topic } = place;
-  for (let count = 0; count < ITEMS_MAX && !transaction.isFull(); count += 1) {
+  for (let count = 0; count < ITEMS_MAX && transaction.hasRoom(clock.monotonicMs()); count += 1) {
     const ready = inbox.peek();
     if (ready === undefined) return null;
     try {

@@ -24,6 +24,11 @@ import type { LaneCommit } from './committer.ts';
 const FULL_SHARE = 0.25;
 /** Of all partitions together: bounds memory and the time to the commit. */
 const BYTES_MAX = 4 * 1024 * 1024;
+/**
+ * What has happened, what is due and what has come in each fill a transaction for so long, in one go. All lanes of a process
+ * do so side by side, in one turn of the event loop: so this bounds what they take of it together, however many there are.
+ */
+const FILL_MS_MAX = 25;
 /** Of a record beside key, value and headers, and of each header: lengths and deltas at their longest. */
 const RECORD_OVERHEAD_BYTES = 40;
 const HEADER_OVERHEAD_BYTES = 10;
@@ -59,6 +64,7 @@ export class LaneTransaction {
   #units = 0;
   #soleMessage: { topic: string; offset: bigint } | null = null;
   #isFull = false;
+  #fillUntilMs = Infinity;
   #isWanted = false;
   /** For the metrics: counted once it is committed, for a transaction that fails is made again. */
   readonly reports: (() => void)[] = [];
@@ -77,9 +83,19 @@ export class LaneTransaction {
     return this.#bytes === 0 && this.#positions.size === 0 && !this.#isWanted;
   }
 
-  /** What else there is waits for the next transaction. */
+  /** Its bytes and units are used up: what else there is waits for the next transaction. */
   isFull(): boolean {
     return this.#isFull || this.#units >= this.#options.unitsMax;
+  }
+
+  /** It is being filled, for the first time or again. */
+  beginFilling(monotonicMs: number): void {
+    this.#fillUntilMs = monotonicMs + FILL_MS_MAX;
+  }
+
+  /** What else there is waits for the next filling, of this transaction or of the next one. */
+  hasRoom(monotonicMs: number): boolean {
+    return !this.isFull() && monotonicMs < this.#fillUntilMs;
   }
 
   /** To be committed though nothing happened: the position is written again. */

@@ -240,19 +240,20 @@ export class LedgerReader {
     this.#options.onPosition(lane, nextOffset);
   }
 
-  /** Of states and positions the last alone: those before it are no news. */
+  /** Of an owner's commits, and of each state, the last alone: those before it are no news. */
   #tell(lane: number, records: readonly LedgerRecord[]): void {
-    const last = new Map<string, Buffer>();
+    const commits = new Map<string, number>();
+    const states = new Map<string, Buffer>();
     for (const { key, value } of records) {
       this.#waiting.get(lane)?.apply(key, value);
-      if (value !== null && (key === POSITION_KEY || key.startsWith(TRANSACTION_PREFIX))) last.set(key, value);
-    }
-    for (const [key, value] of last) {
+      if (value === null) continue;
       if (key === POSITION_KEY) {
-        const { token, commit } = decodePosition(value);
-        this.#options.onCommitApplied(lane, token, commit);
-      } else this.#options.onTransactionState(value);
+        const { commit, token } = decodePosition(value);
+        commits.set(token, commit);
+      } else if (key.startsWith(TRANSACTION_PREFIX)) states.set(key, value);
     }
+    for (const [token, commit] of commits) this.#options.onCommitApplied(lane, token, commit);
+    for (const value of states.values()) this.#options.onTransactionState(value);
   }
 }
 

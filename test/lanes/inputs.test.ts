@@ -1,6 +1,7 @@
 /** Where the inputs of a lane stand, and which of them a commit moved. */
 import type { KafkaMessage } from 'kafkajs';
 import { afterEach, expect, test, vi } from 'vitest';
+import { LoopTurn } from '../../src/consumers/loop-turn.ts';
 import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
@@ -29,7 +30,8 @@ test('observations wait for something else that their lane commits, and not for 
   let taken = 0;
   let wakes = 0;
   const member = { seek: silence, resume: silence };
-  const parts = { lane: 0, laneCount: 1, topics, commandTypes: [], member, clock: { monotonicMs: () => 0 } };
+  const clock = { monotonicMs: () => 0 };
+  const parts = { lane: 0, laneCount: 1, topics, commandTypes: [], member, clock, turn: new LoopTurn(clock) };
   const inputs = new Inputs(parts as unknown as LaneParts, () => (wakes += 1));
   inputs.open(new Map([[topics.observations, 0n]]), null);
   const handlers = {

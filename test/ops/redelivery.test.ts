@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest';
 import type { KafkaMessage } from 'kafkajs';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
+import { systemClock } from '../../src/clock.ts';
+import { LoopTurn } from '../../src/consumers/loop-turn.ts';
 import { Inbox } from '../../src/consumers/inbox.ts';
 
 function batch(firstOffset: number, lastOffset: number): FetchedBatch {
@@ -22,6 +24,7 @@ test('a fetch that begins too early is taken from where the lane stands; one tha
     topic: 'commands',
     lane: 0,
     read: async ({ value }) => ({ kind: 'item', item: String(value) }),
+    turn: new LoopTurn(systemClock),
     seek: (offset) => sought.push(offset),
     resume: () => undefined,
     wake: () => undefined,

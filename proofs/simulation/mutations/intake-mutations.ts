@@ -94,7 +94,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'what is due goes on without asking whether it is full',
     file: 'lanes/open-lane.ts',
-    find: `      if (transaction.isFull()) return;
+    find: `      if (!transaction.hasRoom(clock.monotonicMs())) return;
 `,
     replace: '',
     among: ['masses'],
@@ -105,6 +105,13 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     find: 'if (share >= FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;',
     replace: '',
     isToldDirectly: true,
+  },
+  {
+    name: 'what was committed is counted as often as it is said',
+    file: 'lanes/commit-reports.ts',
+    find: `    this.#handedOver = null;
+`,
+    replace: '',
   },
   {
     name: 'a lane that is lost over and over reads on as ever',
