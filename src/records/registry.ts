@@ -21,7 +21,7 @@ import { askRegistry, messageOf, numberIn, type RegistryAccess } from './registr
 import { AVRO_OPTIONS, loadSchema } from './schemas.ts';
 import { subjectOf } from './topics.ts';
 import { wellFormed } from './well-formed.ts';
-import { LOOK_UP_DEADLINE_MS, WriterLookUp, type NoWriter, type Writer } from './writer-look-up.ts';
+import { LOOK_UP_DEADLINE_MS, WriterLookUp, type LookUpTime, type NoWriter, type Writer } from './writer-look-up.ts';
 import { readerRecord, type ReaderRecord } from './writer-schema.ts';
 
 /** Magic byte and schema id before the Avro bytes. */
@@ -34,6 +34,8 @@ const ORDERS: readonly string[] = [...Object.values(COMMAND_RECORDS), 'OperatorD
 export interface RegistryOptions extends RegistryAccess {
   /** Topics with a schema, and the record of each. */
   readonly records: ReadonlyMap<string, string>;
+  /** Left out: that of the machine. */
+  readonly time?: LookUpTime;
 }
 
 /** Why the registry cannot be used, as it was last found. */
@@ -63,7 +65,7 @@ export class RecordRegistry {
   constructor(options: RegistryOptions) {
     const { url, username } = options;
     this.#access = options;
-    this.#writerLookUp = new WriterLookUp(options);
+    this.#writerLookUp = new WriterLookUp(options, options.time);
     const login = {
       username: username ?? '',
       get password() {

@@ -2,8 +2,11 @@
  * The schema that a value was written by, looked up in the registry by its id: one of the topic's own subject, with the
  * schemas that it refers to.
  *
- * An outage is never a bad message: each question has a deadline, and what could not be asked is `unavailable`.
+ * An outage is never a bad message: each question has a deadline, and what could not be asked is `unavailable`. Nor is a server
+ * that lags behind another: an id that is not known is looked up again after a second, and is the subject's, too, where the
+ * subject's latest version has it.
  */
+import { systemClock, type Clock } from '../clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from './lossless-json.ts';
 import { failureOfStatus, RegistryError, registryError, type RegistryFailure } from './registry-failure.ts';
 import { askRegistry, numberIn, type RegistryAccess, type RegistryAnswer } from './registry-http.ts';
@@ -20,6 +23,23 @@ export const LOOK_UP_DEADLINE_MS = 5_000;
 /** Look-ups of schemas that one refers to, one by another. */
 const REFERENCES_MAX = 20;
 
+/** From one look-up of an id that is not known to the next. */
+const UNKNOWN_AGAIN_MS = 1_000;
+/** How long one look-up is enough for an id that was unknown twice: commands behind many of one id must not wait for each. */
+const UNKNOWN_KEPT_MS = 30_000;
+/** Ids of which that is known at once. While there are as many, one look-up is enough for any other: it is a flood. */
+const UNKNOWN_MAX = 10;
+
+/** Handed in by tests. */
+export interface LookUpTime extends Pick<Clock, 'monotonicMs'> {
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+const REAL_TIME: LookUpTime = {
+  monotonicMs: () => systemClock.monotonicMs(),
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+};
+
 /** Why there is no schema to read by, or a value cannot be read. */
 export type NoWriter =
   | { kind: 'unreadable'; problem: string }
@@ -30,16 +50,35 @@ export type Writer = { kind: 'writer'; schema: WriterSchema } | NoWriter;
 
 export class WriterLookUp {
   readonly #access: RegistryAccess;
+  readonly #time: LookUpTime;
+  /** Subjects and ids, and when they were unknown for the second time. */
+  readonly #unknown = new Map<string, number>();
 
-  constructor(access: RegistryAccess) {
+  constructor(access: RegistryAccess, time = REAL_TIME) {
     this.#access = access;
+    this.#time = time;
   }
 
   async writerOf(subject: string, reader: ReaderRecord, schemaId: number): Promise<Writer> {
+    const writer = await this.#lookUp(subject, reader, schemaId);
+    if (writer.kind !== 'unknown-schema' || this.#isBelieved(subject, schemaId)) return writer;
+    await this.#time.sleep(UNKNOWN_AGAIN_MS);
+    const again = await this.#lookUp(subject, reader, schemaId);
+    if (again.kind === 'unknown-schema') this.#unknown.set(`${subject} ${schemaId}`, this.#time.monotonicMs());
+    return again;
+  }
+
+  #isBelieved(subject: string, schemaId: number): boolean {
+    for (const [name, sinceMs] of this.#unknown)
+      if (this.#time.monotonicMs() - sinceMs >= UNKNOWN_KEPT_MS) this.#unknown.delete(name);
+    return this.#unknown.has(`${subject} ${schemaId}`) || this.#unknown.size >= UNKNOWN_MAX;
+  }
+
+  async #lookUp(subject: string, reader: ReaderRecord, schemaId: number): Promise<Writer> {
     try {
       const found = await this.#ask('GET', `/schemas/ids/${schemaId}`);
       if (isAbsent(found)) {
-        return await this.#unlessSubjectIsLost(subject, schemaId, {
+        return await this.#unlessOfLatest(subject, reader, schemaId, {
           kind: 'unknown-schema',
           problem: `the schema registry does not know schema id ${schemaId}: register the schema under ${subject} in this registry, and write by its id`,
         });
@@ -51,7 +90,7 @@ export class WriterLookUp {
       }
       const registered = await this.#ask('POST', `/subjects/${encodeURIComponent(subject)}`, schema);
       if (isAbsent(registered)) {
-        return await this.#unlessSubjectIsLost(subject, schemaId, {
+        return await this.#unlessOfLatest(subject, reader, schemaId, {
           kind: 'unknown-schema',
           problem: `schema id ${schemaId} is none of subject ${subject}: register the schema there, or write by one that is registered there`,
         });
@@ -107,11 +146,13 @@ export class WriterLookUp {
     return [...texts.values()];
   }
 
-  /** A registry that lost its data knows no id either: an id is bad only while our own subject is there. */
-  async #unlessSubjectIsLost(subject: string, schemaId: number, verdict: Writer): Promise<Writer> {
+  /** The subject's latest version may have the id. A registry that lost its data knows no id either: then nothing is known. */
+  async #unlessOfLatest(subject: string, reader: ReaderRecord, schemaId: number, verdict: Writer): Promise<Writer> {
     const latest = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
-    if (latest.status === 200) return verdict;
-    throw registryError({ kind: 'subject-missing', subjects: [subject] }, this.#access.url);
+    if (latest.status !== 200) throw registryError({ kind: 'subject-missing', subjects: [subject] }, this.#access.url);
+    const schema = schemaOf(latest.body);
+    if (schema === null || numberIn(latest.body, 'id') !== schemaId) return verdict;
+    return this.#compiled(reader, schemaId, schema);
   }
 
   /** @throws RegistryError when no registry answers the question */

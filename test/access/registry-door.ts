@@ -15,8 +15,8 @@ export type Manner =
   | Answers
   /** Takes connections and says nothing. */
   | { readonly kind: 'silent' }
-  /** Some questions, as `METHOD path`, in another manner; all others open. */
-  | { readonly kind: 'behind'; readonly questions: RegExp; readonly manner: Answers };
+  /** Some questions, as `METHOD path`, in another manner, so many times; all others open. */
+  | { readonly kind: 'behind'; readonly questions: RegExp; readonly manner: Answers; times: number };
 
 type Answers = {
   readonly kind: 'answers';
@@ -28,13 +28,14 @@ type Answers = {
 export const OPEN = { kind: 'open' } as const;
 export const FORBIDDEN = json(403, { error_code: 40301, message: 'User is denied operation Read on Subject' });
 export const FAILING = json(503, { error_code: 50301, message: 'no leader is elected' });
+export const UNKNOWN_ID = json(404, { error_code: 40403, message: 'Schema not found' });
 export const LOST = json(404, { error_code: 40401, message: 'Subject not found' });
 /** As a front door does that knows no such host or path. */
 export const PAGE: Answers = { kind: 'answers', status: 200, body: '<html>Sign in</html>', contentType: 'text/html' };
 export const NO_PAGE: Answers = { kind: 'answers', status: 404, body: '<html>gone</html>', contentType: 'text/html' };
 
-export function behind(manner: Answers, questions: RegExp): Manner {
-  return { kind: 'behind', questions, manner };
+export function behind(manner: Answers, questions: RegExp, times = Infinity): Manner {
+  return { kind: 'behind', questions, manner, times };
 }
 
 function json(status: number, body: object): Answers {
@@ -49,7 +50,9 @@ export interface DoorCertificate {
 
 function mannerFor(manner: Manner, { method = '', url = '' }: IncomingMessage): Exclude<Manner, { kind: 'behind' }> {
   if (manner.kind !== 'behind') return manner;
-  return manner.questions.test(`${method} ${url}`) ? manner.manner : OPEN;
+  if (manner.times === 0 || !manner.questions.test(`${method} ${url}`)) return OPEN;
+  manner.times -= 1;
+  return manner.manner;
 }
 
 export class RegistryDoor {

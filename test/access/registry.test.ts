@@ -11,6 +11,7 @@ import type { RunningProcessor } from '../support/processor.ts';
 import { useStack } from '../support/test-stack.ts';
 import { makeCertificates, type Certificates } from './certificates.ts';
 import {
+  behind,
   FAILING,
   FORBIDDEN,
   LOST,
@@ -20,6 +21,7 @@ import {
   REGISTRY_PASSWORD,
   REGISTRY_USER,
   RegistryDoor,
+  UNKNOWN_ID,
   type DoorCertificate,
   type Manner,
 } from './registry-door.ts';
@@ -206,6 +208,23 @@ describe('under a processor that runs', () => {
     expect(stack().journal.deadLetters()).toEqual([]);
     door.manner = OPEN;
     expect((await stack().journal.result('waits')).value.outcome).toBe('ACCEPTED');
+  });
+
+  test('a command whose schema one server of the registry does not know yet is executed, and no dead letter', async () => {
+    const byId = await unseenSchemaEncoder(stack());
+    const inSubject = await unseenSchemaEncoder(stack());
+    // Neither is the subject's latest version: nothing but asking again tells.
+    await unseenSchemaEncoder(stack());
+    await stack().startProcessor(throughDoor());
+    for (const [key, encode, question] of [
+      ['lagging', byId, /^GET \/schemas\/ids\//],
+      ['lagging-subject', inSubject, /^POST \/subjects\//],
+    ] as const) {
+      door.manner = behind(UNKNOWN_ID, question, 1);
+      await stack().publishRaw('transfer-in', { key, value: await encode('transfer-in', transferInOf(key)) });
+      expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
+    }
+    expect(stack().journal.deadLetters()).toEqual([]);
   });
 
   test('a password that is changed at the registry is told before anybody needs it, and taken from its file', async () => {

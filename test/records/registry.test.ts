@@ -22,7 +22,8 @@ function freshTopics() {
 }
 
 function registryOf(topics: ReturnType<typeof topicNames>, base = url): RecordRegistry {
-  return new RecordRegistry({ url: base, username: null, password: null, records: recordOfTopic(topics) });
+  const time = { monotonicMs: () => performance.now(), sleep: async () => undefined };
+  return new RecordRegistry({ url: base, username: null, password: null, records: recordOfTopic(topics), time });
 }
 
 async function register(subject: string, schema: unknown, more: object = {}): Promise<number> {
