@@ -93,6 +93,7 @@ export function transactionRecord(id: string, atMs: number, offset: bigint): Led
     seenEndedMs: atMs,
     seenBy: randomUUID(),
     changes: 3,
+    commandKeys: [randomUUID()],
   };
   return {
     key: TRANSACTION_PREFIX + id,

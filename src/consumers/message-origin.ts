@@ -2,7 +2,7 @@
  * Where a message was first, and the headers that say so of one that was moved to the partition of its key. A header can
  * lie: it can make a command older, never younger, and what is no place of the topic counts as absent.
  */
-import type { Carried, Origin } from '../ledger/entry.ts';
+import { CARRIED_LENGTH_MAX, type Carried, type Origin } from '../ledger/entry.ts';
 import type { Cut, DeadLetter, OriginalMessage } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { COMMAND_VALUE_BYTES_MAX } from '../records/commands.ts';
@@ -15,7 +15,6 @@ export interface Place {
   readonly lane: number;
 }
 
-const HEADER_LENGTH_MAX = 1024;
 /** Headers of a command, with their names: room for everything that tracing and routing add. */
 const HEADER_BYTES_MAX = 64 * 1024;
 const HEADERS_MAX = 2_000;
@@ -136,7 +135,7 @@ export function carriedOf(message: InputMessage): Carried {
 /** A header that is carried on or compared; one that is too long counts as absent. */
 export function shortHeader(message: Pick<InputMessage, 'headers'>, name: string): string | null {
   const text = wholeHeader(message, name);
-  return text === null || text.length > HEADER_LENGTH_MAX ? null : text.toWellFormed();
+  return text === null || text.length > CARRIED_LENGTH_MAX ? null : text.toWellFormed();
 }
 
 /** The first of the name, as text. */

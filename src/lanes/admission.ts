@@ -65,12 +65,7 @@ export class CommandAdmission implements InputHandler<CommandItem, AdmissionCaus
         await outcomes.conflict(transaction, arrival, admission.result);
         break;
       case 'finish':
-        await outcomes.apply(
-          transaction,
-          null,
-          { kind: 'finish', entry: admission.entry, result: admission.result, seen: null },
-          null,
-        );
+        await outcomes.apply(transaction, { ...admission, seen: null }, null);
         break;
       case 'call': {
         if (memory.unfinished.size >= unfinishedMax || memory.unfinishedBytes() >= UNFINISHED_BYTES_MAX)
@@ -110,7 +105,7 @@ export class CommandAdmission implements InputHandler<CommandItem, AdmissionCaus
     const { outcomes, policy } = this.#parts;
     if (known === undefined || outcomes.replay(transaction, known, commandId)) return;
     const decision = decide(known, { kind: 'copied', copy: { commandId } }, policy);
-    await outcomes.apply(transaction, known, decision, null);
+    await outcomes.apply(transaction, decision, null);
   }
 
   async setAside(
@@ -136,7 +131,7 @@ export class CommandAdmission implements InputHandler<CommandItem, AdmissionCaus
     try {
       const entry = newEntry(arrival, policy);
       const result = failedResult(entry, letter.message, clock.nowMs());
-      await outcomes.apply(transaction, null, { kind: 'finish', entry, result, seen: null }, null);
+      await outcomes.apply(transaction, { kind: 'finish', entry, result, seen: null }, null);
       this.#trace(transaction, arrival, readMs, 'finished', letter.reason);
     } catch (error) {
       reports.failed(lane, 'admission', error);

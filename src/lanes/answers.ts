@@ -79,7 +79,7 @@ export class Answers {
 
   async #apply(transaction: LaneTransaction, entry: Entry, decision: Decision, shown: CallTimes | null): Promise<void> {
     const { lane, outcomes, reports } = this.#parts;
-    await outcomes.apply(transaction, entry, decision, shown);
+    await outcomes.apply(transaction, decision, shown);
     if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
     const ranOut = quoteRunOutOf(entry, decision.entry);
     if (ranOut !== null) transaction.reports.push(() => reports.quoteRanOut(lane, ranOut));
@@ -98,7 +98,7 @@ export class Answers {
     reports.failed(lane, 'entry', error);
     const problem = error instanceof Error ? error.message : String(error);
     const decision = decide(entry, { kind: 'failed', nowMs: clock.nowMs(), problem }, policy);
-    await this.#parts.outcomes.apply(transaction, entry, decision, null);
+    await this.#parts.outcomes.apply(transaction, decision, null);
   }
 }
 

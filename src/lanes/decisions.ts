@@ -33,7 +33,7 @@ export class Decisions implements InputHandler<DecisionItem, never> {
         if (reply.kind === 'refused') {
           outcomes.bury(transaction, { ...item.original, reason: 'REFUSED_DECISION', message: reply.reason });
         } else {
-          await outcomes.apply(transaction, entry ?? null, reply.decision, null);
+          await outcomes.apply(transaction, reply.decision, null);
         }
         const isCarriedOut = reply.kind === 'decided';
         transaction.reports.push(() =>

@@ -31,7 +31,7 @@ export class Observations implements InputHandler<ObservationItem, never> {
   async #reduce(transaction: LaneTransaction, id: string, observation: Observation): Promise<void> {
     const { lane, laneCount, memory, reports, writer } = this.#parts;
     const reduction = reduce(memory.transaction(id), id, observation);
-    const records = await statusRecords(writer, laneCount, reduction, observation.carried);
+    const records = await statusRecords(writer, laneCount, reduction);
     transaction.putTransaction(reduction.state);
     memory.putTransaction(reduction.state, transaction.commit);
     transaction.add(...records);

@@ -7,6 +7,7 @@ import type { InputMessage } from '../consumers/input-message.ts';
 import { letterAside, type Place } from '../consumers/message-origin.ts';
 import type { Arrival } from '../ledger/admission.ts';
 import type { Decision, Seen } from '../ledger/decision.ts';
+import { effectOf } from '../ledger/effect.ts';
 import type { Copy, Entry } from '../ledger/entry.ts';
 import { doneEntry } from '../ledger/transitions.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
@@ -37,20 +38,12 @@ export class Outcomes {
     this.#parts = parts;
   }
 
-  /**
-   * @param before the entry that was decided on; null for one that is new
-   * @param call of the answer that showed something
-   */
-  async apply(
-    transaction: LaneTransaction,
-    before: Entry | null,
-    decision: Decision,
-    call: CallTimes | null,
-  ): Promise<void> {
+  /** @param call of the answer that showed something; null: nothing was called or looked up */
+  async apply(transaction: LaneTransaction, decision: Decision, call: CallTimes | null): Promise<void> {
     if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
     const { lane, writer } = this.#parts;
     // All that can fail comes before the first change: what fails must leave nothing behind in the transaction.
-    const observed = decision.seen === null || call === null ? [] : this.#observed(before, decision.seen, call);
+    const observed = this.#observed(decision, call);
     if (decision.kind === 'finish') {
       const { entry, result } = decision;
       const event = await resultEvent(writer, result, entry);
@@ -121,18 +114,24 @@ export class Outcomes {
     return records;
   }
 
-  #observed(entry: Entry | null, seen: Seen, call: CallTimes): OutgoingRecord[] {
-    const { laneCount, processId, writer } = this.#parts;
-    const key = observationKey(seen);
+  /** What an answer showed; and on which transaction the command had an effect, also by an operator's word alone. */
+  #observed(decision: Extract<Decision, { kind: 'next' | 'finish' }>, call: CallTimes | null): OutgoingRecord[] {
+    const { clock, laneCount, processId, writer } = this.#parts;
+    const { entry, seen } = decision;
+    const effect = effectOf(decision);
+    if (seen === null && effect === null) return [];
+    const shown: Seen = seen ?? { quote: null, transaction: null };
+    const key = observationKey(shown, effect);
     if (key === null) return [];
+    const nowMs = clock.nowMs();
     const observation: Observation = {
-      ...seen,
-      requestBeganMs: call.beganMs,
-      requestEndedMs: call.endedMs,
+      ...shown,
+      requestBeganMs: call?.beganMs ?? nowMs,
+      requestEndedMs: call?.endedMs ?? nowMs,
       observedBy: 'COMMAND',
       observer: processId,
-      commandKey: entry?.key ?? null,
-      carried: entry?.carried ?? {},
+      commandKey: effect === null ? null : entry.key,
+      carried: effect === null ? {} : entry.carried,
     };
     const value = encodeObservation(observation);
     return [{ topic: writer.topics.observations, partition: laneOf(key, laneCount), key, value, headers: {} }];

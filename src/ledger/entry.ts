@@ -62,6 +62,9 @@ export interface Origin {
   readonly timestampMs: number;
 }
 
+/** Each of the headers below, in characters; a longer one counts as absent. */
+export const CARRIED_LENGTH_MAX = 1024;
+
 /** Headers of the command that its results and events carry on. */
 export interface Carried {
   readonly traceparent?: string;

@@ -1,5 +1,4 @@
 /** Status changes as records of the two event topics. */
-import type { Carried } from '../ledger/entry.ts';
 import { eventHeaders, eventId, eventIdNames } from '../records/cloud-events.ts';
 import { laneOf } from '../records/keys.ts';
 import type { Reduction } from '../status/reducer.ts';
@@ -11,7 +10,6 @@ export async function statusRecords(
   writer: ResultWriter,
   lanes: number,
   reduction: Reduction,
-  carried: Carried,
 ): Promise<OutgoingRecord[]> {
   const records: OutgoingRecord[] = [];
   const { transactionEvent, quoteEvents, state } = reduction;
@@ -47,7 +45,7 @@ export async function statusRecords(
       partition: laneOf(key, lanes),
       key,
       value: await writer.registry.encode(topic, event),
-      headers: { ...headers, ...carried },
+      headers: { ...headers, ...state.carried },
     };
   }
 }

@@ -195,6 +195,7 @@ export interface QuoteStatusChanged {
   transactionId: string | null;
   /** ISO 8601, as received. */
   expiresAt: string | null;
+  /** Key of the last command that had an effect on the quote or its transaction; null where none is known. */
   commandKey: string | null;
   observedAt: bigint;
   /** True when the status follows from the transaction's. */
@@ -302,8 +303,10 @@ export interface TransactionStatusChanged {
   customerId: string | null;
   platformCustomerId: string | null;
   quoteId: string | null;
-  /** Key of the command whose answer showed the change; null when polled. */
+  /** Key of the last command that had an effect on the transaction; null where none is known. */
   commandKey: string | null;
+  /** All of them, first to last; of more than 16 the first and the latest. */
+  commandKeys: string[];
   /** The service's updatedAt, as received. */
   changedAt: string | null;
   observedAt: bigint;

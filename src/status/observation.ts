@@ -3,8 +3,10 @@
  * transaction's id (or the quote's, where no transaction is known), so that one lane sees all of a transaction.
  */
 import { z } from 'zod';
+import type { Effect } from '../ledger/effect.ts';
 import { carriedRecord } from '../ledger/entry-record.ts';
-import type { Carried } from '../ledger/entry.ts';
+import { CARRIED_LENGTH_MAX, type Carried } from '../ledger/entry.ts';
+import { keyProblem } from '../records/keys.ts';
 import { decodePlain, encodePlain } from '../records/plain-json.ts';
 import { loadType } from '../records/schemas.ts';
 import type { Quote, Transaction } from '../records/types.ts';
@@ -21,7 +23,9 @@ export interface Observation {
   readonly observedBy: 'COMMAND' | 'POLL';
   /** Process that made the request: times of one observer can be compared exactly, those of two with a margin. */
   readonly observer: string | null;
+  /** The command that had this effect; null: polled, or a look-up found that its command had none. */
   readonly commandKey: string | null;
+  /** Of that command. */
   readonly carried: Carried;
 }
 
@@ -31,9 +35,13 @@ export const ID_LENGTH_MAX = 1024;
 /**
  * Key of the observation, its transaction's id; null when there is nothing to observe. A quote that does not name its
  * transaction is told of with that one: known by two names, its changes would be counted twice.
+ * @param effect of the command, which may know the transaction that its answer does not show
  */
-export function observationKey(seen: { transaction: Transaction | null; quote: Quote | null }): string | null {
-  const id = seen.transaction?.id ?? seen.quote?.transactionId ?? null;
+export function observationKey(
+  seen: { transaction: Transaction | null; quote: Quote | null },
+  effect: Effect | null = null,
+): string | null {
+  const id = seen.transaction?.id ?? seen.quote?.transactionId ?? effect?.transactionId ?? null;
   return id === null || id === '' || id.length > ID_LENGTH_MAX ? null : id;
 }
 
@@ -78,8 +86,14 @@ const observationRecord: z.ZodType<Observation> = z.object({
   observedBy: z.enum(['COMMAND', 'POLL']),
   // An earlier release did not say who observed.
   observer: z.string().nullable().default(null),
-  commandKey: z.string().nullable(),
-  carried: carriedRecord,
+  // Both are kept with the transaction: what no command can have must not make that grow.
+  commandKey: z
+    .string()
+    .refine((key) => keyProblem(key) === null)
+    .nullable(),
+  carried: carriedRecord.refine((headers) =>
+    Object.values(headers).every((text: string) => text.length <= CARRIED_LENGTH_MAX),
+  ),
 });
 
 /** @returns null for bytes that are not an observation of ours */

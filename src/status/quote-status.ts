@@ -65,7 +65,7 @@ function changeQuote(
     status,
     transactionId: observation.transaction?.id ?? observation.quote?.transactionId ?? state.id,
     expiresAt: state.quoteExpiresAt,
-    commandKey: observation.commandKey,
+    commandKey: state.commandKeys.at(-1) ?? null,
     observedAt: BigInt(observation.requestEndedMs),
     derivedFromTransaction: derived,
   };

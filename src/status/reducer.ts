@@ -8,7 +8,14 @@
 import type { QuoteStatusChanged, TransactionStatusChanged } from '../records/types.ts';
 import type { Observation } from './observation.ts';
 import { deriveQuote, reduceOwnQuote } from './quote-status.ts';
-import { instantOf, isTerminal, showsEffect, unseenState, type TransactionState } from './transaction-state.ts';
+import {
+  instantOf,
+  isTerminal,
+  showsEffect,
+  unseenState,
+  withCommand,
+  type TransactionState,
+} from './transaction-state.ts';
 
 export interface Reduction {
   readonly state: TransactionState;
@@ -21,11 +28,21 @@ export interface Reduction {
 const OBSERVER_CLOCKS_MS = 1_000;
 
 export function reduce(known: TransactionState | undefined, id: string, observation: Observation): Reduction {
-  const own = reduceOwnQuote(known ?? unseenState(id), observation);
+  const own = reduceOwnQuote(taught(known ?? unseenState(id), observation), observation);
   const { state, event } = reduceTransaction(own.state, observation);
   // Also where the transaction did not change: the answer may be the first that says which quote is its own.
   const derived = deriveQuote(state, observation);
   return { state: derived.state, transactionEvent: event, quoteEvents: [...own.events, ...derived.events] };
+}
+
+/** First of all, so that what the observation changes already names its command. */
+function taught(before: TransactionState, observation: Observation): TransactionState {
+  const { carried, commandKey, quote, requestEndedMs, transaction } = observation;
+  if (commandKey === null) return before;
+  const state = withCommand(before, commandKey, carried);
+  // An operator's word may be all that is known: without a time it would be forgotten at once.
+  const isAlone = state.status === null && quote === null && transaction === null;
+  return isAlone ? { ...state, seenEndedMs: Math.max(state.seenEndedMs, requestEndedMs) } : state;
 }
 
 function reduceTransaction(
@@ -69,7 +86,8 @@ function eventOf(
     customerId: transaction.customerId,
     platformCustomerId: transaction.platformCustomerId,
     quoteId: before.quoteId,
-    commandKey: observation.commandKey,
+    commandKey: before.commandKeys.at(-1) ?? null,
+    commandKeys: [...before.commandKeys],
     changedAt: transaction.updatedAt,
     observedAt: BigInt(observation.requestEndedMs),
     observedBy: observation.observedBy,

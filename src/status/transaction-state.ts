@@ -1,5 +1,7 @@
 /** What is known of one transaction and its quote: a record of the lane's ledger, the last state of the reducer's fold. */
 import { z } from 'zod';
+import { carriedRecord } from '../ledger/entry-record.ts';
+import type { Carried } from '../ledger/entry.ts';
 import { LedgerFormatError } from '../ledger/ledger-records.ts';
 import { decodePlain, encodePlain } from '../records/plain-json.ts';
 
@@ -29,7 +31,14 @@ export interface TransactionState {
   readonly quoteSeenEndedMs: number;
   readonly quoteExpiresAt: string | null;
   readonly quoteChanges: number;
+  /** Commands that had an effect on it, in the order of their last effects; of too many the first and the latest. */
+  readonly commandKeys: readonly string[];
+  /** Headers of the last of them. */
+  readonly carried: Carried;
 }
+
+/** Bounds the state and its events. */
+export const COMMAND_KEYS_MAX = 16;
 
 export function unseenState(id: string): TransactionState {
   return {
@@ -50,7 +59,16 @@ export function unseenState(id: string): TransactionState {
     quoteSeenEndedMs: 0,
     quoteExpiresAt: null,
     quoteChanges: 0,
+    commandKeys: [],
+    carried: {},
   };
+}
+
+/** The state once a command is known to have had an effect on it. */
+export function withCommand(state: TransactionState, key: string, carried: Carried): TransactionState {
+  const keys = [...state.commandKeys.filter((known) => known !== key), key];
+  const commandKeys = keys.length > COMMAND_KEYS_MAX ? [...keys.slice(0, 1), ...keys.slice(2)] : keys;
+  return { ...state, commandKeys, carried };
 }
 
 export function encodeTransactionState(state: TransactionState): Buffer {
@@ -78,6 +96,8 @@ const stateRecord: z.ZodType<TransactionState> = z.object({
   quoteSeenEndedMs: instantMs.default(0),
   quoteExpiresAt: text.default(null),
   quoteChanges: z.number().default(0),
+  commandKeys: z.array(z.string()).default([]),
+  carried: carriedRecord.default({}),
 });
 
 /** @throws LedgerFormatError for what is no state of a transaction */

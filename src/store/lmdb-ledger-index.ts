@@ -59,7 +59,7 @@ export interface LmdbLedgerIndexOptions {
 }
 
 /** Goes up with every change of tables, rows or dictionary. */
-export const STORE_FORMAT = 7;
+export const STORE_FORMAT = 8;
 /**
  * Address space for the file, about 60 million keys; it takes neither memory nor disk. Where the map has to grow, LMDB's
  * binding keeps the smaller ones as well, and each shows the same pages as resident again.

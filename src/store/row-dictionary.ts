@@ -40,6 +40,7 @@ const SAMPLE_TRANSACTION = {
   id: 'Transaction:0',
   status: 'COMPLETED',
   updatedAt: '2026-01-01T00:00:00.000Z',
+  effectStatus: 'COMPLETED',
   createdAt: '2026-01-01T00:00:00.000Z',
   terminalSinceMs: 1_760_000_000_000,
   unclearSinceMs: null,
@@ -53,6 +54,8 @@ const SAMPLE_TRANSACTION = {
   quoteSeenEndedMs: 0,
   quoteExpiresAt: null,
   quoteChanges: 0,
+  commandKeys: [''],
+  carried: {},
 };
 
 const SAMPLE_ENTRY: Entry = {

@@ -1,0 +1,86 @@
+/** Which transaction a command acts on: by its result, and by a call of which that is not known yet. Pure. */
+import type { Decision } from './decision.ts';
+import type { Entry, UnphasedEntry } from './entry.ts';
+import { keptFields } from './kept-fields.ts';
+import { OPERATIONS, type SubjectIds } from './operations.ts';
+import { operationOf } from './settlement.ts';
+
+/** A command had an effect; `transactionId` is null where nothing tells on which transaction. */
+export interface Effect {
+  readonly transactionId: string | null;
+}
+
+/** What the decision says that the command did; null: nothing, as far as it says. */
+export function effectOf(decision: Decision): Effect | null {
+  switch (decision.kind) {
+    case 'unchanged':
+    case 'look-up':
+      return null;
+    case 'next':
+      // Its quote was made, whatever becomes of the execution. A copy that is noted meanwhile shows nothing.
+      if (decision.entry.phase.state !== 'QUOTED' || decision.seen === null) return null;
+      return { transactionId: decision.entry.quoted?.transactionId ?? null };
+    case 'finish': {
+      const { entry, result } = decision;
+      if (result.outcome !== 'ACCEPTED') return null;
+      const shownId = result.transaction?.id ?? result.quote?.transactionId ?? null;
+      return { transactionId: shownId ?? subjectOf(entry)?.transactionId ?? null };
+    }
+  }
+}
+
+/** What a call may have brought about whose answer is not known. */
+export type PossibleEffect = { readonly key: string } & (
+  | { readonly on: 'transaction'; readonly transactionId: string }
+  | { readonly on: 'quote'; readonly quoteId: string }
+  /** A transaction of which nothing is known before the answer; accounts are null where the command names none. */
+  | {
+      readonly on: 'new';
+      readonly type: 'INCOMING' | 'OUTGOING';
+      readonly sourceAccountId: string | null;
+      readonly destinationAccountId: string | null;
+    }
+);
+
+/** @returns null where no call of the entry is under way or in doubt */
+export function possibleEffectOf(entry: Entry): PossibleEffect | null {
+  const { key } = entry;
+  if (!mayBeUnanswered(entry)) return null;
+  const subject = subjectOf(entry);
+  if (subject !== null) {
+    const { quoteId, transactionId } = subject;
+    if (transactionId !== null) return { key, on: 'transaction', transactionId };
+    return quoteId === null ? null : { key, on: 'quote', quoteId };
+  }
+  switch (entry.commandType) {
+    case 'create-quote':
+      return { key, on: 'new', type: 'OUTGOING', ...accountsOf(keptFields('create-quote', entry)) };
+    case 'transfer-in':
+      return { key, on: 'new', type: 'INCOMING', ...accountsOf(keptFields('transfer-in', entry)) };
+    case 'simulate-uma-receive':
+      return { key, on: 'new', type: 'INCOMING', ...accountsOf(null) };
+    case 'execute-quote':
+    case 'reject-transaction':
+      return null;
+  }
+}
+
+/** One that was answered to come again counts, too: that need not have been the service. */
+function mayBeUnanswered({ firstSentMs, phase, turnedAway }: Entry): boolean {
+  if (phase.state === 'DONE') return false;
+  return phase.state === 'INTENT' || phase.state === 'DOUBTFUL' || firstSentMs !== null || turnedAway > 0;
+}
+
+function subjectOf(entry: UnphasedEntry): SubjectIds | null {
+  if (entry.step === 'EXECUTE') return entry.quoted;
+  return OPERATIONS[operationOf(entry)].lookUp?.subject(entry) ?? null;
+}
+
+function accountsOf(
+  fields: { source: { accountId: string | null }; destination: { accountId: string | null } } | null,
+): { sourceAccountId: string | null; destinationAccountId: string | null } {
+  return {
+    sourceAccountId: fields?.source.accountId ?? null,
+    destinationAccountId: fields?.destination.accountId ?? null,
+  };
+}
