@@ -115,6 +115,8 @@ export class LaneSet {
       laneSettings: settings,
       processId: this.#processId,
       index: this.#ledger.index,
+      reader: this.#ledger.reader,
+      offsets,
       api,
       clock,
       log,

@@ -3,7 +3,10 @@ import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
+import type { TopicOffsets } from '../consumers/topic-offsets.ts';
+import { possibleEffectOf, type PossibleEffect } from '../ledger/effect.ts';
+import type { Entry } from '../ledger/entry.ts';
+import { LedgerFormatError, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { laneOf } from '../records/keys.ts';
 import type { TopicNames } from '../records/topics.ts';
@@ -13,6 +16,7 @@ import { decodePollRecord, encodePollRecord, POLL_KEY } from '../status/poller/r
 import type { PollPort } from '../status/poller/session.ts';
 import { decodeTransactionState } from '../status/transaction-state.ts';
 import type { LedgerIndex } from '../store/ledger-index.ts';
+import type { LedgerReader } from '../store/ledger-reader.ts';
 import type { LaneSettings } from './lane-settings.ts';
 
 /** The lane whose owner polls. */
@@ -23,15 +27,25 @@ const SUBMISSION_BYTES_MAX = 512 * 1024;
 
 export interface LanePollerOptions {
   readonly config: Pick<Config, 'POLL_INTERVAL_MS' | 'POLL_START' | 'POLL_TERMINAL_FOR' | 'POLL_MAX_CALLS_PER_MINUTE'>;
-  readonly laneSettings: Pick<LaneSettings, 'laneCount' | 'topics' | 'retention'>;
+  readonly laneSettings: Pick<LaneSettings, 'laneCount' | 'policy' | 'retention' | 'sessionTimeoutMs' | 'topics'>;
   readonly processId: string;
   readonly index: LedgerIndex;
+  readonly reader: Pick<LedgerReader, 'applied'>;
+  readonly offsets: Pick<TopicOffsets, 'highWatermarks'>;
   readonly api: Pick<PaymentApi, 'listTransactions'>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly reports: PollerReports;
   /** Commits records through the poller's lane; rejects when that is not certain. */
   readonly submit: (records: readonly OutgoingRecord[]) => Promise<void>;
+}
+
+/** For the look-up that ends a doubt, and for takers that are slower than a session. */
+const DOUBT_MARGIN_MS = 30_000;
+
+/** What a doubt lasts that a dead process leaves: until its lane is taken, and its calls are over and have settled. */
+export function heldForMsMax({ policy, sessionTimeoutMs }: Pick<LaneSettings, 'policy' | 'sessionTimeoutMs'>): number {
+  return 2 * sessionTimeoutMs + policy.apiTimeoutMs + policy.settlingTimeMs + DOUBT_MARGIN_MS;
 }
 
 export function lanePoller(options: LanePollerOptions): StatusPoller {
@@ -43,6 +57,7 @@ export function lanePoller(options: LanePollerOptions): StatusPoller {
       terminalForMs: config.POLL_TERMINAL_FOR,
       forgottenAfterMs: laneSettings.retention.transactionMs,
       callsPerMinuteMax: config.POLL_MAX_CALLS_PER_MINUTE,
+      heldForMsMax: heldForMsMax(laneSettings),
     },
     port: portOf(options),
     clock,
@@ -51,8 +66,17 @@ export function lanePoller(options: LanePollerOptions): StatusPoller {
   });
 }
 
-function portOf({ api, index, laneSettings, processId, submit }: LanePollerOptions): Omit<PollPort, 'wait'> {
+function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
+  const { api, index, laneSettings, offsets, processId, reader, submit } = options;
   const { laneCount, topics } = laneSettings;
+  /** Entries do not change: the next phase is another one. */
+  const effects = new WeakMap<Entry, PossibleEffect | null>();
+  const effectOf = (entry: Entry): PossibleEffect | null => {
+    const known = effects.get(entry);
+    const effect = known === undefined ? possibleEffectOf(entry) : known;
+    effects.set(entry, effect);
+    return effect;
+  };
   return {
     processId,
     list: (filter) => api.listTransactions(filter),
@@ -65,6 +89,13 @@ function portOf({ api, index, laneSettings, processId, submit }: LanePollerOptio
         yield* index.transactions(lane, restingSinceMs);
       }
     },
+    ledgerEnds: () => offsets.highWatermarks(topics.ledger),
+    // The mark of the last commit may not be read; whatever else is missing are two records at least.
+    hasApplied: (ends) => [...ends].every(([lane, end]) => reader.applied(lane) + 1n >= end),
+    possibleEffects: () =>
+      Array.from({ length: laneCount }, (_, lane) => unfinished(index, lane))
+        .flat()
+        .flatMap((entry) => effectOf(entry) ?? []),
     record: () => {
       const value = index.value(POLLER_LANE, POLL_KEY);
       return value === undefined ? null : decodePollRecord(value);
@@ -90,6 +121,16 @@ function portOf({ api, index, laneSettings, processId, submit }: LanePollerOptio
       if (records.length > 0) await submit(records);
     },
   };
+}
+
+/** None of a lane whose entries this release cannot read: it is stopped, and says so. */
+function unfinished(index: LedgerIndex, lane: number): Entry[] {
+  try {
+    return index.unfinished(lane);
+  } catch (error) {
+    if (error instanceof LedgerFormatError) return [];
+    throw error;
+  }
 }
 
 function observationRecord(observation: Observation, topics: TopicNames, laneCount: number): OutgoingRecord | null {

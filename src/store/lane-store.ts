@@ -88,7 +88,8 @@ export class LaneStore {
   readonly #tables: LaneTables;
   readonly #headKey: Buffer;
   readonly #restingSince: RestingSince;
-  readonly #unfinished = new Map<string, Buffer>();
+  /** Decoded when they are asked for, once each: those of lanes that are open here come decoded. */
+  readonly #unfinished = new Map<string, Entry | Buffer>();
   #head: Head;
   /** Those of the head, while records are applied. */
   #unknown = new Map<CommandType, number>();
@@ -142,8 +143,7 @@ export class LaneStore {
 
   entry(key: string): Entry | undefined {
     const ledgerKey = ENTRY_PREFIX + key;
-    const unfinished = this.#unfinished.get(ledgerKey);
-    if (unfinished !== undefined) return decodeEntry(unfinished);
+    if (this.#unfinished.has(ledgerKey)) return this.#unfinishedEntry(ledgerKey);
     const row = this.#row(ledgerKey);
     return row === undefined ? undefined : entryOf(row);
   }
@@ -153,7 +153,15 @@ export class LaneStore {
   }
 
   unfinished(): Entry[] {
-    return [...this.#unfinished.values()].map((value) => decodeEntry(value));
+    return [...this.#unfinished.keys()].flatMap((ledgerKey) => this.#unfinishedEntry(ledgerKey) ?? []);
+  }
+
+  #unfinishedEntry(ledgerKey: string): Entry | undefined {
+    const known = this.#unfinished.get(ledgerKey);
+    if (!Buffer.isBuffer(known)) return known;
+    const entry = decodeEntry(known);
+    this.#unfinished.set(ledgerKey, entry);
+    return entry;
   }
 
   /** A group at a time; what is written between two groups may be missed. */
@@ -214,7 +222,7 @@ export class LaneStore {
     if (isEntry(key) && state !== 'DONE') {
       this.#tables.unfinished.putSync(Buffer.from(key), plainRow(key, value));
       // A copy: the bytes are a part of all that was fetched with them.
-      this.#unfinished.set(key, Buffer.from(value));
+      this.#unfinished.set(key, record.entry ?? Buffer.from(value));
     } else {
       this.#insert(record, value, keyHash);
     }

@@ -156,6 +156,11 @@ export class LedgerReader {
     return this.#passed[lane] ?? 0n;
   }
 
+  /** Everything of the lane below is in the index, or was not for readers. */
+  applied(lane: number): bigint {
+    return this.#gathered.get(lane)?.records[0]?.offset ?? this.position(lane);
+  }
+
   /** What was read is applied, and nothing from here on. */
   async stop(): Promise<void> {
     this.#applyAll();

@@ -9,6 +9,7 @@ import { reduce } from '../../src/status/reducer.ts';
 import type { PollRecord } from '../../src/status/poller/record.ts';
 import { encodeTransactionState, type TransactionState } from '../../src/status/transaction-state.ts';
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
+import type { PossibleEffect } from '../../src/ledger/effect.ts';
 import type { QuoteStatusChanged, TransactionStatusChanged } from '../../src/records/types.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -29,6 +30,7 @@ export const SETTINGS: PollSettings = {
   terminalForMs: 72 * 3_600_000,
   forgottenAfterMs: 7 * 86_400_000,
   callsPerMinuteMax: 120,
+  heldForMsMax: 60_000,
 };
 
 /** Of a process that follows one that died. */
@@ -44,6 +46,9 @@ export class PollerWorld {
   readonly callKinds = new Map<string, number>();
   deaths = 0;
   sweeps = 0;
+  /** As the poller's process knows the ledger. */
+  isLedgerRead = true;
+  possibleEffects: PossibleEffect[] = [];
   readonly #options: WorldOptions;
   readonly #states = new Map<string, TransactionState>();
   readonly #index = new Map<string, TransactionState>();
@@ -116,6 +121,9 @@ export class PollerWorld {
             return reading;
           },
           state: (id) => this.#index.get(id),
+          ledgerEnds: async () => new Map(),
+          hasApplied: () => this.isLedgerRead,
+          possibleEffects: () => [...this.possibleEffects],
           states: () => [[...this.#index.values()].map(encodeTransactionState)],
           record: () => this.#record,
           publish: async (observations, record) => {

@@ -21,6 +21,9 @@ export interface ListedPage {
   readonly windowFromMs: number;
 }
 
+/** What the poller observes: always a transaction. */
+export type PolledObservation = Observation & { readonly transaction: Transaction };
+
 interface Published {
   readonly signature: string;
   readonly atMs: number;
@@ -38,7 +41,7 @@ export class PollNews {
     this.#state = state;
   }
 
-  of({ announcedFromMs, beganMs, endedMs, transactions, windowFromMs }: ListedPage): Observation[] {
+  of({ announcedFromMs, beganMs, endedMs, transactions, windowFromMs }: ListedPage): PolledObservation[] {
     return transactions
       .filter(
         (transaction) =>
@@ -57,9 +60,8 @@ export class PollNews {
       }));
   }
 
-  published(observations: readonly Observation[], atMs: number): void {
+  published(observations: readonly PolledObservation[], atMs: number): void {
     for (const { transaction } of observations) {
-      if (transaction === null) continue;
       this.#published.delete(transaction.id);
       this.#published.set(transaction.id, { signature: signatureOf(transaction), atMs });
     }
@@ -77,6 +79,7 @@ export class PollNews {
   }
 }
 
-function signatureOf({ status, updatedAt }: { status: string | null; updatedAt: string | null }): string {
+/** What tells two views of a transaction apart. */
+export function signatureOf({ status, updatedAt }: { status: string | null; updatedAt: string | null }): string {
   return `${status ?? ''} ${updatedAt ?? ''}`;
 }

@@ -62,10 +62,10 @@ export class StatusPoller {
 
   /** Like the service's own list, for look-ups: their calls count against the budget, and what they show is used. */
   async listAside(filter: TransactionFilter): Promise<ListReading> {
-    const { clock, onFailure, port } = this.#options;
+    const { clock, port } = this.#options;
     const beganMs = clock.nowMs();
     const reading = await port.list(filter);
-    this.#session?.sawPage(filter, reading, beganMs).catch(onFailure);
+    this.#session?.sawPage(filter, reading, beganMs);
     return reading;
   }
 

@@ -2,21 +2,20 @@
  * The poller while its lane is open.
  *
  *   starting   the record is read, or made: what exists at the first start is not announced
- *   watching   the states of all lanes are taken up, then page by page: asked for, judged, published, noted
+ *   watching   the states of all lanes are taken up, then page by page: asked for, judged, noted; the outbox publishes
  *   ended      stopped by its owner; or the lane could not publish, which rejects `run`
  *
- * What a page shows is published through the lane, fenced, before the page counts as read; so a session that dies leaves
- * nothing behind that its successor would have to know, but for the record. It owns nothing that must be closed.
+ * What a page shows is published through the lane, fenced, before the record counts the page as read; so a session that dies
+ * leaves nothing behind that its successor would have to know, but for the record. It owns nothing that must be closed.
  */
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
 import type { Clock } from '../../clock.ts';
 import type { Transaction } from '../../records/types.ts';
-import type { Observation } from '../observation.ts';
 import { decodeTransactionState, instantOf, type TransactionState } from '../transaction-state.ts';
 import { PollAgenda, type PollWorkKind } from './agenda.ts';
 import { PollBudget } from './budget.ts';
 import { CLOCKS_MS } from './discovery.ts';
-import { PollNews } from './news.ts';
+import { PollOutbox, type OutboxPort } from './outbox.ts';
 import { unionOf, type PollRecord } from './record.ts';
 import { PollScan } from './scan.ts';
 import { PollWatch } from './watch.ts';
@@ -29,22 +28,20 @@ export interface PollSettings {
   /** How long the state of a transaction at rest is known; one that is older and unknown may be forgotten. */
   readonly forgottenAfterMs: number;
   readonly callsPerMinuteMax: number;
+  /** News are held so long at most for a command in doubt that may have caused them. */
+  readonly heldForMsMax: number;
 }
 
 /** What the poller is given by the process and the lane. */
-export interface PollPort {
-  readonly processId: string;
+export interface PollPort extends OutboxPort {
   /** Never rejects. */
   list(filter: TransactionFilter): Promise<ListReading>;
-  state(id: string): TransactionState | undefined;
   /**
    * The encoded states of all lanes, but for those that have been at rest since before the instant: one group after the
    * other, with a pause after each. What changes meanwhile comes by `stateChanged`.
    */
   states(restingSinceMs: number): Iterable<readonly Buffer[]>;
   record(): PollRecord | null;
-  /** Resolves when all is committed by the lane; rejects when that is not certain. */
-  publish(observations: readonly Observation[], record: PollRecord | null): Promise<void>;
   /** Resolves after the time, or earlier when the session is stopped. */
   wait(ms: number): Promise<void>;
 }
@@ -79,7 +76,7 @@ export class PollSession {
   readonly #reports: PollReports;
   readonly #watch: PollWatch;
   readonly #budget: PollBudget;
-  readonly #news: PollNews;
+  readonly #outbox: PollOutbox;
   #agenda: PollAgenda | null = null;
   #isStopped = false;
   #failures = 0;
@@ -91,7 +88,8 @@ export class PollSession {
     this.#clock = clock;
     this.#reports = reports;
     this.#watch = new PollWatch(settings);
-    this.#news = new PollNews(port.processId, (id) => port.state(id));
+    const onPublished = (observations: number): void => reports.published(observations);
+    this.#outbox = new PollOutbox({ port, clock, heldForMsMax: settings.heldForMsMax, onPublished });
     this.#budget = new PollBudget(settings.callsPerMinuteMax, clock.monotonicMs());
   }
 
@@ -118,24 +116,26 @@ export class PollSession {
 
   stop(): void {
     this.#isStopped = true;
+    this.#outbox.stop();
   }
 
   /** The index has a new state of a transaction, of any lane. */
   stateChanged(state: TransactionState): void {
     this.#watch.update(state, this.#clock.nowMs());
-    this.#news.stateChanged(state);
+    this.#outbox.stateChanged(state);
   }
 
   /** A page that somebody else asked for: it counts, and what it shows is published as well. */
-  async sawPage(filter: TransactionFilter, reading: ListReading, beganMs: number): Promise<void> {
+  sawPage(filter: TransactionFilter, reading: ListReading, beganMs: number): void {
     this.#budget.spend(this.#clock.monotonicMs());
-    if (this.#agenda === null || reading.kind === 'failed') return;
+    if (this.#agenda === null || this.#isStopped || reading.kind === 'failed' || this.#outbox.isFull()) return;
     const windowFromMs = instantOf(filter.startDate ?? null) ?? 0;
-    await this.#publishPage(reading.data, this.#announcedFromMs(this.#agenda), windowFromMs, beganMs);
+    this.#addPage(reading.data, this.#announcedFromMs(this.#agenda), windowFromMs, beganMs);
   }
 
   async #step(agenda: PollAgenda): Promise<void> {
-    const work = agenda.next(this.#clock.nowMs());
+    this.#outbox.throwIfFailed();
+    const work = this.#outbox.isFull() ? null : agenda.next(this.#clock.nowMs());
     if (work === null) {
       this.#reports.watching(this.#watch.size());
       await this.#port.wait(this.#tickMs());
@@ -151,7 +151,7 @@ export class PollSession {
     if (reading.kind === 'page') {
       // What is caught up was never listed before, however old it is.
       const announcedFromMs = kind === 'catch-up' ? agenda.record().startMs : this.#announcedFromMs(agenda);
-      await this.#publishPage(reading.data, announcedFromMs, scan.window.fromMs, beganMs);
+      this.#addPage(reading.data, announcedFromMs, scan.window.fromMs, beganMs);
       for (const { id } of reading.data) this.#watch.listed(id, beganMs);
       agenda.listed(
         work,
@@ -165,7 +165,7 @@ export class PollSession {
     if (record.sweptAtMs !== null && record.sweptAtMs !== sweptAtMs) this.#reports.swept(record.sweptAtMs);
     if (nowMs - this.#recordedMs >= RECORD_INTERVAL_MS) {
       this.#recordedMs = nowMs;
-      await this.#publish([], record);
+      this.#outbox.note(record);
     }
     await this.#backOff(reading);
   }
@@ -179,21 +179,8 @@ export class PollSession {
     return false;
   }
 
-  async #publishPage(
-    transactions: readonly Transaction[],
-    announcedFromMs: number,
-    windowFromMs: number,
-    beganMs: number,
-  ): Promise<void> {
-    const endedMs = this.#clock.nowMs();
-    await this.#publish(this.#news.of({ transactions, beganMs, endedMs, announcedFromMs, windowFromMs }), null);
-  }
-
-  async #publish(observations: readonly Observation[], record: PollRecord | null): Promise<void> {
-    if (this.#isStopped || (observations.length === 0 && record === null)) return;
-    await this.#port.publish(observations, record);
-    this.#news.published(observations, this.#clock.nowMs());
-    if (observations.length > 0) this.#reports.published(observations.length);
+  #addPage(transactions: readonly Transaction[], announcedFromMs: number, windowFromMs: number, beganMs: number): void {
+    this.#outbox.add({ transactions, beganMs, endedMs: this.#clock.nowMs(), announcedFromMs, windowFromMs });
   }
 
   /** Creation time from which a transaction without a state is new, not forgotten. */
@@ -222,7 +209,7 @@ export class PollSession {
       sweep: null,
       sweptAtMs: null,
     };
-    await this.#publish([], record);
+    if (!this.#isStopped) await this.#port.publish([], record);
     return this.#isStopped ? null : record;
   }
 

@@ -1,0 +1,130 @@
+/**
+ * What pages showed, until every call that may have brought it about has its result. Else an event could go out before
+ * its own command's observation, and would not name that command. No I/O and no clock.
+ *
+ *   held      until the ledger is read to where it ended after the page came: calls that were made before are known then
+ *   awaiting  the results of those that may have brought it about; none: it is free
+ *
+ * A result and what it tells of a transaction are one commit, so an observation that is published after the result is
+ * behind the command's own. Bounded: a command that stays in doubt must not hide for ever what becomes of a payment.
+ */
+import type { PossibleEffect } from '../../ledger/effect.ts';
+import { quoteIdAmong } from '../../records/quote-id.ts';
+import type { Transaction } from '../../records/types.ts';
+import type { TransactionState } from '../transaction-state.ts';
+import { signatureOf, type PolledObservation } from './news.ts';
+
+interface Held {
+  observations: readonly PolledObservation[];
+  /** Numbers of the additions that brought the first and the last of them. */
+  readonly firstAddition: number;
+  lastAddition: number;
+  readonly sinceMs: number;
+  /** Keys; null: not known yet. */
+  awaiting: ReadonlySet<string> | null;
+}
+
+export interface Look {
+  /** All that was committed before this addition is in the index. */
+  readonly readUpTo: number;
+  readonly possibleEffects: readonly PossibleEffect[];
+  readonly stateOf: (id: string) => TransactionState | undefined;
+  /** Monotonic, as all times here. */
+  readonly nowMs: number;
+}
+
+export class HeldNews {
+  readonly #heldForMsMax: number;
+  /** By transaction, oldest first. */
+  readonly #held = new Map<string, Held>();
+
+  constructor(heldForMsMax: number) {
+    this.#heldForMsMax = heldForMsMax;
+  }
+
+  /** Transactions. */
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** Whether the transaction is held as it is shown. */
+  has(transaction: Transaction): boolean {
+    const last = this.#held.get(transaction.id)?.observations.at(-1);
+    return last !== undefined && signatureOf(last.transaction) === signatureOf(transaction);
+  }
+
+  /** @param addition counts up */
+  add(news: readonly PolledObservation[], addition: number, nowMs: number): void {
+    for (const observation of news) {
+      const { id } = observation.transaction;
+      const held = this.#held.get(id);
+      this.#held.set(id, {
+        observations: [...(held?.observations ?? []), observation],
+        firstAddition: held?.firstAddition ?? addition,
+        lastAddition: addition,
+        sinceMs: held?.sinceMs ?? nowMs,
+        awaiting: null,
+      });
+    }
+  }
+
+  /** The index shows this state: what is held of it is no news. */
+  stateChanged(state: TransactionState): void {
+    const held = this.#held.get(state.id);
+    if (held === undefined) return;
+    held.observations = held.observations.filter(({ transaction }) => signatureOf(transaction) !== signatureOf(state));
+    if (held.observations.length === 0) this.#held.delete(state.id);
+  }
+
+  /** The first addition of which something is held; Infinity: nothing is. */
+  firstAddition(): number {
+    return Math.min(Infinity, ...[...this.#held.values()].map(({ firstAddition }) => firstAddition));
+  }
+
+  /** What is free now; it is not held any more. */
+  take(look: Look): PolledObservation[] {
+    const free: PolledObservation[] = [];
+    for (const [id, held] of this.#held) {
+      const isOver = look.nowMs - held.sinceMs >= this.#heldForMsMax;
+      if (!isOver && !isFree(held, look)) continue;
+      free.push(...held.observations);
+      this.#held.delete(id);
+    }
+    return free;
+  }
+}
+
+function isFree(held: Held, { possibleEffects, readUpTo, stateOf }: Look): boolean {
+  const transaction = held.observations.at(-1)?.transaction;
+  if (held.lastAddition > readUpTo || transaction === undefined) return false;
+  const known = stateOf(transaction.id);
+  const causes = possibleEffects.filter((effect) => mayHaveCaused(effect, transaction, known)).map(({ key }) => key);
+  // Calls that began since cannot have caused it.
+  held.awaiting = new Set(causes.filter((key) => held.awaiting?.has(key) ?? true));
+  return held.awaiting.size === 0;
+}
+
+function mayHaveCaused(effect: PossibleEffect, transaction: Transaction, known: TransactionState | undefined): boolean {
+  // Its events name that command already.
+  if (effect.key === known?.commandKeys.at(-1)) return false;
+  switch (effect.on) {
+    case 'transaction':
+      return effect.transactionId === transaction.id;
+    case 'quote': {
+      const quoteId = known?.quoteId ?? quoteIdAmong(transaction.otherFieldsJson);
+      return quoteId === null ? mayBe(transaction.type, 'OUTGOING') : quoteId === effect.quoteId;
+    }
+    case 'new':
+      return (
+        known === undefined &&
+        mayBe(transaction.type, effect.type) &&
+        mayBe(transaction.source?.accountId, effect.sourceAccountId) &&
+        mayBe(transaction.destination?.accountId, effect.destinationAccountId)
+      );
+  }
+}
+
+/** What is not shown, or not asked for, may be anything. */
+function mayBe(shown: string | null | undefined, asked: string | null): boolean {
+  return shown == null || asked === null || shown === asked;
+}

@@ -1,0 +1,161 @@
+/**
+ * What the poller has seen, on its way to the lane: held until it can be told whose it is (held-news.ts), then published.
+ *
+ *   idle     nothing is held, and no record is to be written
+ *   working  the ledger is read on; what is free is published; the record follows what was added before it
+ *   failed   it could not be published: the session ends by `throwIfFailed`
+ *
+ * What is held is in memory alone. The record that says how far the service was read waits for it, so a successor goes
+ * over it again.
+ */
+import type { Clock } from '../../clock.ts';
+import type { PossibleEffect } from '../../ledger/effect.ts';
+import type { Observation } from '../observation.ts';
+import type { TransactionState } from '../transaction-state.ts';
+import { HeldNews } from './held-news.ts';
+import { PollNews, type ListedPage, type PolledObservation } from './news.ts';
+import type { PollRecord } from './record.ts';
+
+/** Where the ledger ends, by lane: transactions included that are not marked as committed yet. */
+export type LedgerEnds = ReadonlyMap<number, bigint>;
+
+export interface OutboxPort {
+  readonly processId: string;
+  state(id: string): TransactionState | undefined;
+  ledgerEnds(): Promise<LedgerEnds>;
+  /** Whether the index shows everything below. */
+  hasApplied(ends: LedgerEnds): boolean;
+  /** Of all calls whose answer is not known, as the index has them. */
+  possibleEffects(): PossibleEffect[];
+  /** Resolves when all is committed by the lane; rejects when that is not certain. */
+  publish(observations: readonly Observation[], record: PollRecord | null): Promise<void>;
+  wait(ms: number): Promise<void>;
+}
+
+export interface OutboxOptions {
+  readonly port: OutboxPort;
+  readonly clock: Clock;
+  readonly heldForMsMax: number;
+  readonly onPublished: (observations: number) => void;
+}
+
+/** Between looks at what is held. */
+const LOOK_MS = 100;
+/**
+ * A transaction that nobody ends keeps the ledger from being read to its end; Kafka ends those of processes that died
+ * after 15 s. After that, the index is taken as it is.
+ */
+const READ_MS_MAX = 20_000;
+/** Transactions held; bounds memory. */
+const HELD_MAX = 1_000;
+
+export class PollOutbox {
+  readonly #options: OutboxOptions;
+  readonly #news: PollNews;
+  readonly #held: HeldNews;
+  #additions = 0;
+  /** The ledger was read to where it ended after this addition. */
+  #readUpTo = 0;
+  #reading: { readonly ends: LedgerEnds; readonly addition: number; readonly askedMs: number } | null = null;
+  #record: { readonly record: PollRecord; readonly addition: number } | null = null;
+  #isWorking = false;
+  #isStopped = false;
+  #failure: { readonly error: unknown } | null = null;
+
+  constructor(options: OutboxOptions) {
+    const { heldForMsMax, port } = options;
+    this.#options = options;
+    this.#news = new PollNews(port.processId, (id) => port.state(id));
+    this.#held = new HeldNews(heldForMsMax);
+  }
+
+  isFull(): boolean {
+    return this.#held.size >= HELD_MAX;
+  }
+
+  /** What the page shows is published as soon as it can be told whose it is. */
+  add(page: ListedPage): void {
+    const news = this.#news.of(page).filter(({ transaction }) => !this.#held.has(transaction));
+    if (news.length === 0) return;
+    this.#additions += 1;
+    this.#held.add(news, this.#additions, this.#options.clock.monotonicMs());
+    this.#begin();
+  }
+
+  /** The record is written once all that was added before is published; one that is waiting for that goes first. */
+  note(record: PollRecord): void {
+    this.#record ??= { record, addition: this.#additions };
+    this.#begin();
+  }
+
+  stateChanged(state: TransactionState): void {
+    this.#news.stateChanged(state);
+    this.#held.stateChanged(state);
+  }
+
+  /** @throws what `publish` rejected with */
+  throwIfFailed(): void {
+    if (this.#failure !== null) throw this.#failure.error;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  #begin(): void {
+    if (this.#isWorking || this.#failure !== null) return;
+    this.#isWorking = true;
+    void this.#work();
+  }
+
+  /** Never rejects. */
+  async #work(): Promise<void> {
+    try {
+      while (!this.#isStopped && (this.#held.size > 0 || this.#record !== null)) await this.#look();
+    } catch (error) {
+      this.#failure = { error };
+    } finally {
+      this.#isWorking = false;
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { clock, port } = this.#options;
+    await this.#readOn();
+    const free = this.#held.take({
+      readUpTo: this.#readUpTo,
+      possibleEffects: port.possibleEffects(),
+      stateOf: (id) => port.state(id),
+      nowMs: clock.monotonicMs(),
+    });
+    await this.#publish(free);
+    if (this.#held.size > 0) await port.wait(LOOK_MS);
+  }
+
+  async #publish(observations: readonly PolledObservation[]): Promise<void> {
+    const { clock, onPublished, port } = this.#options;
+    const isRecordDue = this.#record !== null && this.#held.firstAddition() > this.#record.addition;
+    const record = isRecordDue ? this.#record : null;
+    if (this.#isStopped || (observations.length === 0 && record === null)) return;
+    await port.publish(observations, record?.record ?? null);
+    this.#news.published(observations, clock.nowMs());
+    if (this.#record === record) this.#record = null;
+    if (observations.length > 0) onPublished(observations.length);
+  }
+
+  /** Asks where the ledger ends, for what was added since that was asked last. */
+  async #readOn(): Promise<void> {
+    const { clock, port } = this.#options;
+    if (this.#reading === null && this.#readUpTo < this.#additions) {
+      const asked = { addition: this.#additions, askedMs: clock.monotonicMs() };
+      // Where brokers do not say, what is held waits until they do, or its time is over.
+      const ends = await port.ledgerEnds().catch(() => null);
+      this.#reading = ends === null ? null : { ...asked, ends };
+    }
+    if (this.#reading === null) return;
+    const { addition, askedMs, ends } = this.#reading;
+    if (!port.hasApplied(ends) && clock.monotonicMs() - askedMs < READ_MS_MAX) return;
+    this.#readUpTo = addition;
+    this.#reading = null;
+  }
+}
