@@ -10,8 +10,8 @@ import { judgeStatusEvents } from './status-judgement.ts';
 export interface StatusEvidence {
   topicPrefix: string;
   histories: readonly PaymentHistory[];
-  transactionEvents: readonly TransactionEvent[];
-  quoteEvents: readonly QuoteEvent[];
+  readonly transactionEvents: readonly TransactionEvent[];
+  readonly quoteEvents: readonly QuoteEvent[];
 }
 
 /** One change at the service that was told. */
@@ -157,8 +157,8 @@ function tellingTransaction({ id, timestampMs, value }: TransactionEvent): Telli
 }
 
 function tellingQuote({ id, timestampMs, value }: QuoteEvent): TellingEvent {
-  const observedBy = value.commandKey === null ? 'POLL' : 'COMMAND';
-  return { id, timestampMs, status: value.status, changedMs: null, observedBy };
+  // The event does not say who saw it.
+  return { id, timestampMs, status: value.status, changedMs: null, observedBy: 'either' };
 }
 
 function count(counts: Record<string, number>, name: string): void {

@@ -8,6 +8,11 @@ import type { PlannedPayment } from './status-payments.ts';
 const AMOUNT = 1_000n;
 const UMA_SENDER = '$sender@example.com';
 
+/** Of every command of the run, so that its events can be told to be its own. */
+export function correlationIdOf(key: string): string {
+  return `order of ${key}`;
+}
+
 export class StatusLoad {
   /** Keys of the commands published. */
   readonly keys = new Set<string>();
@@ -116,7 +121,7 @@ export class StatusLoad {
   /** @returns its result, whenever that comes */
   async #command(type: CommandType, key: string, fields: object): Promise<ResultEvent> {
     this.keys.add(key);
-    await this.#stack.publisher.publishUntyped(type, key, fields);
+    await this.#stack.publisher.publishUntyped(type, key, fields, { correlationId: correlationIdOf(key) });
     const known = this.#answered.get(key);
     this.#answered.delete(key);
     return known ?? new Promise((resolve) => this.#onResult.set(key, resolve));

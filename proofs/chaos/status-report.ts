@@ -1,5 +1,7 @@
 /** The figures of a status run, as a record and as text. */
 import { spreadOf, type Spread } from '../spread.ts';
+import type { TransactionEvent } from '../../test/support/journal.ts';
+import { judgeNamedCommands } from './named-commands.ts';
 import type { StatusJudgement, ToldChange } from './status-history.ts';
 import type { StatusRunEvidence, StatusRunOptions } from './status-scenario.ts';
 
@@ -22,7 +24,9 @@ export function statusReportOf(
     evidence.killsMs.some((killMs) => killMs >= atMs - KILL_SHADOW_MS && killMs <= atMs + delayMs);
   const delaysOf = (changes: readonly ToldChange[]): Spread => spreadOf(changes.map(({ delayMs }) => delayMs));
   const polled = told.filter(({ observedBy }) => observedBy === 'POLL');
+  const misnamed = judgeNamedCommands(evidence);
   const wrong = [
+    ...misnamed,
     ...judgement.repeated,
     ...judgement.outOfOrder,
     ...judgement.notFinal,
@@ -54,6 +58,8 @@ export function statusReportOf(
     repeated: judgement.repeated.length,
     outOfOrder: judgement.outOfOrder.length,
     notFinal: judgement.notFinal.length,
+    named: namesOf(evidence),
+    misnamed: misnamed.length,
     pollIntervalMs: options.pollIntervalMs,
     callsPerMinuteMax: options.callsPerMinuteMax,
     callsInAMinuteMax: evidence.listCallsInAMinuteMax,
@@ -72,6 +78,19 @@ export function statusReportOf(
   };
 }
 
+/** Events of transactions, by who saw the change and whose they are. */
+function namesOf({ results, transactionEvents, unannounced }: StatusRunEvidence): Record<string, number> {
+  const shown = new Set(results.map(({ value }) => value.transaction?.id ?? value.quote?.transactionId));
+  const kindOf = ({ key, value }: TransactionEvent): string => {
+    if (value.commandKey !== null) return `${value.observedBy} named`;
+    if (unannounced.has(key)) return `${value.observedBy} of others`;
+    // Its answer was lost, and the same call made another one.
+    return `${value.observedBy} ${shown.has(key) ? 'NOT NAMED' : 'of what no answer showed'}`;
+  };
+  const counts = Map.groupBy(transactionEvents, kindOf);
+  return Object.fromEntries([...counts].map(([kind, events]) => [kind, events.length]).sort());
+}
+
 export function statusTextOf(report: StatusReport): string {
   const { delayMs } = report;
   const rows: [string, string][] = [
@@ -87,6 +106,8 @@ export function statusTextOf(report: StatusReport): string {
     ['repeated', String(report.repeated)],
     ['out of order', String(report.outOfOrder)],
     ['not final', String(report.notFinal)],
+    ['events by command named', inWords(report.named)],
+    ['named wrongly', String(report.misnamed)],
     ['calls', `${report.calls}, ${report.callsInAMinuteMax} in a minute at most (limit ${report.callsPerMinuteMax})`],
     ['delay, shown by a command', durationsOf(delayMs.shownByCommands)],
     ['delay, polled', durationsOf(delayMs.polled)],

@@ -10,14 +10,18 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { subscribe, type PaymentEvent } from '../../src/client/index.ts';
+import { readConfig } from '../../src/config.ts';
+import { laneSettings } from '../../src/lanes/lane-settings.ts';
+import { heldForMsMax } from '../../src/lanes/poller-link.ts';
 import { seededRandom } from '../../dev/sandbox/faults.ts';
-import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
+import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import { Stack } from '../../test/support/stack.ts';
 import { Fleet, type OwnEnd } from './fleet.ts';
 import { ListCalls } from './list-calls.ts';
+import { actsOf, type NamedEvidence } from './named-commands.ts';
 import { ResultWatch } from './result-watch.ts';
 import type { StatusEvidence } from './status-history.ts';
-import { StatusLoad } from './status-load.ts';
+import { correlationIdOf, StatusLoad } from './status-load.ts';
 import { planPayments, type PaymentKind } from './status-payments.ts';
 
 export interface StatusRunOptions {
@@ -41,7 +45,7 @@ export interface StatusRunOptions {
   onProgress: (line: string) => void;
 }
 
-export interface StatusRunEvidence extends StatusEvidence {
+export interface StatusRunEvidence extends StatusEvidence, NamedEvidence {
   commands: number;
   /** Commands without a result. */
   unanswered: number;
@@ -138,7 +142,7 @@ async function run(
     await delay(REST_MS);
     await Promise.all(fleet.members.slice().map((member) => fleet.stop(member)));
     return {
-      ...(await gather(stack)),
+      ...(await gather(stack, load)),
       commands: load.keys.size,
       unanswered: load.unanswered(),
       unannounced: load.unannounced,
@@ -188,21 +192,29 @@ async function untilTold(stack: Stack, limitMs: number): Promise<void> {
 }
 
 /** Read anew from the beginning: what any other reader would find. */
-async function gather(stack: Stack): Promise<StatusEvidence> {
+async function gather(stack: Stack, load: StatusLoad): Promise<StatusEvidence & NamedEvidence> {
   const events: PaymentEvent[] = [];
   const subscription = await subscribe(stack.settings, {
-    streams: ['transaction-status', 'quote-status'],
+    streams: ['results', 'transaction-status', 'quote-status'],
     start: { from: 'beginning' },
     untilEnd: true,
     onEvent: (event) => void events.push(event),
   });
   await subscription.ended;
   await subscription.close();
+  const histories = await stack.service.histories();
+  const processor = readConfig(stack.environment);
+  if (!processor.ok) throw new Error(processor.problems.join('; '));
   return {
     topicPrefix: stack.settings.TOPIC_PREFIX,
-    histories: await stack.service.histories(),
+    histories,
     transactionEvents: events.filter((event): event is TransactionEvent => event.kind === 'transaction-status'),
     quoteEvents: events.filter((event): event is QuoteEvent => event.kind === 'quote-status'),
+    results: events.filter((event): event is ResultEvent => event.kind === 'result'),
+    acts: actsOf(await stack.service.effects(), histories),
+    subjectOf: () => null,
+    correlationIdOf: (key) => (load.keys.has(key) ? correlationIdOf(key) : undefined),
+    heldForMsMax: heldForMsMax(laneSettings(processor.config)),
   };
 }
 

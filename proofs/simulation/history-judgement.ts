@@ -16,12 +16,13 @@ import { recordOfTopic, type TopicNames } from '../../src/records/topics.ts';
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
 import { judgeChaos } from '../chaos/chaos-judgement.ts';
+import { judgeNamedCommands } from '../chaos/named-commands.ts';
 import { underWayAtKills } from '../chaos/under-way.ts';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { Disturbance } from './disturbances.ts';
 import { carriedOut, judgeAnswered, judgeDecided, unsettled } from './decided-judgement.ts';
 import type { GivenDecision } from './operators.ts';
-import { lanesOf } from './publishers.ts';
+import { correlationIdOf, lanesOf } from './publishers.ts';
 import { POISON_PREFIX, type Poison } from './poison.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { StoredRecord } from './simulated-log.ts';
@@ -47,6 +48,8 @@ export interface JudgedHistory {
   readonly laneCount: number;
   readonly honourKeys: readonly CommandType[];
   readonly disturbed: ReadonlySet<Disturbance>;
+  /** The poller waits so long at most for a command in doubt. */
+  readonly heldForMsMax: number;
   /** When all processors left for longer than states of transactions are remembered; Infinity: never. */
   readonly absentFromMs: number;
   /** What was published. */
@@ -143,6 +146,7 @@ export function judgeHistory(history: JudgedHistory): {
       ...(poison.length > 0 ? [] : failures),
       ...judgeLedger(read.ledger),
       ...judgeCalls(history),
+      ...judgeNames(history),
     ],
     outcomes,
   };
@@ -189,6 +193,24 @@ function takenUpTo(ledger: readonly TopicRecord[], lane: number, topic: string):
     partition === lane && key?.toString() === POSITION_KEY && value !== null;
   const value = ledger.findLast(isPosition)?.value ?? null;
   return (value === null ? undefined : decodePosition(value).next[topic]) ?? 0n;
+}
+
+/** Of all that is told of a transaction until it may be forgotten. */
+function judgeNames({ absentFromMs, heldForMsMax, plan, read, service }: JudgedHistory): string[] {
+  const commands = new Map(plan.commands.map((command) => [command.key, command]));
+  return judgeNamedCommands({
+    transactionEvents: read.transactionEvents.filter(({ timestampMs }) => timestampMs < absentFromMs),
+    quoteEvents: read.quoteEvents.filter(({ timestampMs }) => timestampMs < absentFromMs),
+    results: read.results,
+    acts: service.state.effectLog.map((effect) => ({ ...effect, atMs: Math.floor(effect.atMs) })),
+    subjectOf: (key) => transactionAmong(commands.get(key)?.fields ?? {}),
+    correlationIdOf: (key) => (commands.has(key) ? correlationIdOf(key) : undefined),
+    heldForMsMax,
+  });
+}
+
+function transactionAmong(fields: object): string | null {
+  return 'transactionId' in fields && typeof fields.transactionId === 'string' ? fields.transactionId : null;
 }
 
 /** A lane waits for an operator only where something was taken from it. */

@@ -6,6 +6,8 @@
  */
 import { createHash } from 'node:crypto';
 import { topicDefinitions, type TopicDefinition } from '../../src/producers/topic-definitions.ts';
+import { laneSettings } from '../../src/lanes/lane-settings.ts';
+import { heldForMsMax } from '../../src/lanes/poller-link.ts';
 import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
 import type { ChaosMessage } from '../chaos/chaos-commands.ts';
 import type { DisturbanceChoice } from './disturbances.ts';
@@ -173,6 +175,7 @@ class World {
       laneCount: this.#scenario.laneCount,
       honourKeys: this.#scenario.honourKeys,
       disturbed: this.#scenario.disturbed,
+      heldForMsMax: heldForMsMax(laneSettings(simulatedConfig(this.#scenario))),
       absentFromMs: this.#absentFromMs,
       poison,
       stoppedLanes,

@@ -10,6 +10,7 @@ import { DECISION_MUTATIONS } from './mutations/decision-mutations.ts';
 import { INTAKE_MUTATIONS } from './mutations/intake-mutations.ts';
 import { INPUT_MUTATIONS } from './mutations/input-mutations.ts';
 import { MEMBER_MUTATIONS } from './mutations/member-mutations.ts';
+import { STATUS_MUTATIONS } from './mutations/status-mutations.ts';
 
 export interface Mutation {
   readonly name: string;
@@ -28,6 +29,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...INTAKE_MUTATIONS,
   ...INPUT_MUTATIONS,
   ...MEMBER_MUTATIONS,
+  ...STATUS_MUTATIONS,
 ];
 
 /** How often the source has the text of a mutation; it must be once. */

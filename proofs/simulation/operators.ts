@@ -114,16 +114,21 @@ export class Operators {
   }
 
   #trueDecision(key: string): string {
-    const { draws, publishers, service } = this.#options;
+    return this.#transactionOf(key) !== null ? 'EXECUTED' : this.#options.draws.pick(['NOT_EXECUTED', 'RETRY']);
+  }
+
+  /** As the service's books have it; null: the command had no effect. */
+  #transactionOf(key: string): string | null {
+    const { publishers, service } = this.#options;
     const command = publishers.command(key);
-    const isExecuted = command !== undefined && effectsOf(service, command).length > 0;
-    return isExecuted ? 'EXECUTED' : draws.pick(['NOT_EXECUTED', 'RETRY']);
+    return (command === undefined ? undefined : effectsOf(service, command)[0]?.transactionId) ?? null;
   }
 
   #decide(key: string, decision: string, expectedRevision: number): void {
     const { log, publishers, scenario, time, topics } = this.#options;
     const partition = laneOf(key, scenario.laneCount);
-    const order = { decision, expectedRevision, transactionId: null, operator: 'an operator', reason: 'looked up' };
+    const transactionId = decision === 'EXECUTED' ? this.#transactionOf(key) : null;
+    const order = { decision, expectedRevision, transactionId, operator: 'an operator', reason: 'looked up' };
     const value = Buffer.from(JSON.stringify(order));
     const id = `decision-${this.given.length}`;
     const offset = publishers.append(topics.operatorDecisions, partition, key, value, jsonHeaders({ ce_id: id }));

@@ -177,7 +177,11 @@ export class Publishers {
     const expiry = expiresAfterMs === null ? null : new Date(time.nowMs + expiresAfterMs).toISOString();
     const [lane = 0] = lanesOf(message, scenario.laneCount);
     const value = isUnreadable ? '{"this is not' : stringifyLossless(fields);
-    const headers = { ce_id: id, ...(expiry === null ? {} : { 'expires-at': expiry }) };
+    const headers = {
+      ce_id: id,
+      'correlation-id': correlationIdOf(key),
+      ...(expiry === null ? {} : { 'expires-at': expiry }),
+    };
     log(`published ${id} ${key}`);
     const offset = this.append(topics.commands[commandType], lane, key, Buffer.from(value), jsonHeaders(headers));
     if (offset === null) time.after(AGAIN_MS, null, () => this.#publish(message));
@@ -233,6 +237,11 @@ function withMoreExpiries({ commands, messages }: Plan, drawExpiry: () => number
         message.kind === 'first' ? (message.expiresAfterMs ?? expiries.get(message.command.key) ?? null) : null,
     })),
   };
+}
+
+/** Of every message of the command. */
+export function correlationIdOf(key: string): string {
+  return `order of ${key}`;
 }
 
 /** Where a message is published, and where its key belongs. */

@@ -6,7 +6,7 @@ import type { CommandType } from '../../src/records/commands.ts';
 import type { SandboxControl } from '../../test/support/sandbox-control.ts';
 import { makePlan, type ChaosMessage, type ChaosType, type Plan } from '../chaos/chaos-commands.ts';
 import type { Draws } from './draws.ts';
-import { jsonHeaders } from './publishers.ts';
+import { correlationIdOf, jsonHeaders } from './publishers.ts';
 import type { ServiceState } from './service-state.ts';
 import { headerText } from './simulated-log.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -104,7 +104,7 @@ export class SceneLoad {
     const record = {
       key: Buffer.from(command.key),
       value,
-      headers: jsonHeaders({ ce_id: id }),
+      headers: jsonHeaders({ ce_id: id, 'correlation-id': correlationIdOf(command.key) }),
       timestampMs: time.nowMs,
     };
     broker.append(topics.commands[command.commandType], lane, record);

@@ -8,6 +8,8 @@
  * protocol (sessions, rebalances, fencing, doubt), not what processors are able to do.
  */
 import { topicDefinitions } from '../../src/producers/topic-definitions.ts';
+import { laneSettings } from '../../src/lanes/lane-settings.ts';
+import { heldForMsMax } from '../../src/lanes/poller-link.ts';
 import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
 import { OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 import type { CommandType } from '../../src/records/commands.ts';
@@ -90,6 +92,7 @@ class SceneWorld {
   readonly #lanesLost: Record<string, number> = {};
   readonly #moments: Moment[] = [];
   readonly #wrong: string[] = [];
+  readonly #heldForMsMax: number;
   #isServiceDown = false;
   #refusedSlots: readonly number[] = [];
   #waitingMost = 0;
@@ -105,6 +108,7 @@ class SceneWorld {
       BREAKER_RESET_MS: '5000',
       SANDBOX_COMMANDS: 'false',
     });
+    this.#heldForMsMax = heldForMsMax(laneSettings(config));
     const log = (line: string): void => this.#log(line);
     const broker = new ZonedBroker(time, this.#draws('broker'));
     this.#broker = broker;
@@ -182,6 +186,7 @@ class SceneWorld {
       laneCount: this.#options.lanes,
       honourKeys: HONOURED,
       disturbed: new Set(),
+      heldForMsMax: this.#heldForMsMax,
       absentFromMs: Infinity,
       poison: [],
       stoppedLanes,

@@ -1,12 +1,11 @@
 /** The state of a simulated payment service: the sandbox's state machine and books on virtual time, and when what took effect. */
 import { perform } from '../../dev/sandbox/perform.ts';
-import { routeOf, VERSION_SEGMENT, type Operation } from '../../dev/sandbox/operations.ts';
+import { routeOf, VERSION_SEGMENT } from '../../dev/sandbox/operations.ts';
 import { DEFAULT_SETTINGS } from '../../dev/sandbox/settings.ts';
 import { createWorld, type World } from '../../dev/sandbox/state.ts';
 import type { HttpRequest } from '../../src/api/client.ts';
 import type { Answer } from '../../src/api/types.ts';
 import type { CommandType } from '../../src/records/commands.ts';
-import { EXECUTE_SUFFIX } from '../../src/records/keys.ts';
 import type {
   BooksReport,
   EffectsReport,
@@ -14,13 +13,15 @@ import type {
   SandboxQuote,
   SandboxTransaction,
 } from '../../test/support/sandbox-control.ts';
+import { commandKeyOf } from '../chaos/named-commands.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** A change of the service's state. */
 export interface Effect {
   /** Of the command. */
   readonly key: string;
-  readonly operation: Operation;
+  readonly operation: CommandType;
+  readonly transactionId: string;
   /** When the call that made it was sent. */
   readonly sentMs: number;
   readonly atMs: number;
@@ -50,9 +51,9 @@ export class ServiceState {
     const countEffect = effects.countEffect.bind(effects);
     effects.countEffect = (operation, key, transactionId) => {
       countEffect(operation, key, transactionId);
-      if (key === null) return;
+      if (key === null || operation === 'list-transactions') return;
       const { nowMs } = time;
-      this.effectLog.push({ key: commandKeyOf(key), operation, sentMs: this.#sentMs, atMs: nowMs });
+      this.effectLog.push({ key: commandKeyOf(key), operation, transactionId, sentMs: this.#sentMs, atMs: nowMs });
     };
   }
 
@@ -116,9 +117,4 @@ export class ServiceState {
       cut: false,
     };
   }
-}
-
-/** Of an idempotency key; the execution of a quote has one of its own. */
-export function commandKeyOf(key: string): string {
-  return key.endsWith(EXECUTE_SUFFIX) ? key.slice(0, -EXECUTE_SUFFIX.length) : key;
 }

@@ -7,9 +7,10 @@ import type { CallHooks, HttpClient, HttpRequest } from '../../src/api/client.ts
 import type { Answer } from '../../src/api/types.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { isJsonObject, parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
+import { commandKeyOf } from '../chaos/named-commands.ts';
 import type { Draws } from './draws.ts';
 import { LATE_MS_MAX } from './simulated-process.ts';
-import { commandKeyOf, ServiceState } from './service-state.ts';
+import { ServiceState } from './service-state.ts';
 import type { Disturber } from './simulated-network.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
