@@ -47,6 +47,7 @@ export const RUN_BY: Readonly<Record<string, { file: string; shows: string }>> =
   },
   '.venv/bin/python publish.py invoice-2041 125000': { file: 'test/examples/toolchains.ts', shows: '`${name}.py`' },
   '.venv/bin/python subscribe.py handled.sqlite': { file: 'test/examples/toolchains.ts', shows: '`${name}.py`' },
+  '.venv/bin/python follow.py invoice-2041': { file: 'test/examples/toolchains.ts', shows: '`${name}.py`' },
   'mvn process-classes': { file: 'test/examples/toolchains.ts', shows: "'process-classes'" },
   "java -cp 'target/classes:target/lib/*' example.Publish invoice-2041 125000": {
     file: 'test/examples/toolchains.ts',

@@ -14,11 +14,15 @@ import { ResultWriter, resultOf } from '../client/fixtures.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { ExampleProcess } from './example-process.ts';
-import { TOOLCHAINS, type Example } from './toolchains.ts';
+import { TOOLCHAINS, type Example, type Program } from './toolchains.ts';
 
 const PREPARE_MS_MAX = 600_000;
 const isRequired = process.env['TEST_EXAMPLES'] === 'required';
-const stack = useStack({ name: 'examples' });
+const stack = useStack({
+  name: 'examples',
+  sandbox: { settleMs: 2_000 },
+  settings: { POLL_INTERVAL_MS: '500', POLL_MAX_CALLS_PER_MINUTE: '6000' },
+});
 let writer: ResultWriter;
 beforeAll(async () => {
   await stack().startProcessor();
@@ -61,6 +65,15 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
     const process = new ExampleProcess(example.subscribe, [join(folder, 'handled')], environment);
     running.push(process);
     return process;
+  }
+
+  /** From its command to its end, by the key alone. */
+  async function follow(program: Program, key: string): Promise<void> {
+    const { code, stdout } = await new ExampleProcess(program, [key], stack().environment).end();
+    const lines = stdout.split('\n').filter((line) => line !== '');
+    expect(code).toBe(0);
+    expect(lines).toContain(`${key}: ACCEPTED, revision 1`);
+    expect(lines.at(-1)).toMatch(new RegExp(`^${key}: COMPLETED of Transaction:\\S+, seen by POLL$`));
   }
 
   test('publishes to the lane of the key, and hears once what came of it', async (context) => {
@@ -109,5 +122,6 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
     const own = second.lines().filter((line) => line.startsWith(`${language}-`));
     expect(own.filter((line) => line.startsWith(key))).toHaveLength(3);
     expect(own.filter((line) => line.startsWith(name('one')) || line.startsWith(name('two')))).toEqual([]);
+    if (example.follow !== undefined) await follow(example.follow, name('four'));
   });
 });

@@ -28,6 +28,8 @@ export interface Program {
 export interface Example {
   publish: Program;
   subscribe: Program;
+  /** Where there is one: it follows a payment by its command's key alone. */
+  follow?: Program;
   remove?: () => Promise<void>;
 }
 
@@ -157,7 +159,7 @@ export const TOOLCHAINS: readonly Toolchain[] = [
         arguments: ['-u', `${name}.py`],
         folder: sourceOf('python'),
       });
-      return { publish: program('publish'), subscribe: program('subscribe') };
+      return { publish: program('publish'), subscribe: program('subscribe'), follow: program('follow') };
     },
   },
   {

@@ -65,13 +65,18 @@ interface Payment {
 async function payAll(run: string): Promise<Payment[]> {
   const { journal, publisher } = stack();
   const quoteOf = (key: string, suffix: string, immediatelyExecute: boolean) =>
-    publisher.publish('create-quote', key, {
-      source: { sourceType: 'ACCOUNT', accountId: `InternalAccount:${key}-x` },
-      destination: { destinationType: 'ACCOUNT', accountId: `ExternalAccount:${key}${suffix}` },
-      lockedCurrencySide: 'SENDING',
-      lockedCurrencyAmount: 1000n,
-      immediatelyExecute,
-    });
+    publisher.publish(
+      'create-quote',
+      key,
+      {
+        source: { sourceType: 'ACCOUNT', accountId: `InternalAccount:${key}-x` },
+        destination: { destinationType: 'ACCOUNT', accountId: `ExternalAccount:${key}${suffix}` },
+        lockedCurrencySide: 'SENDING',
+        lockedCurrencyAmount: 1000n,
+        immediatelyExecute,
+      },
+      { correlationId: correlationIdOf(key) },
+    );
   const cases = [
     ...Object.entries(OUTGOING).map(([suffix, path]) => ({ kind: 'outgoing', suffix, path })),
     ...Object.entries(QUOTED).map(([suffix, path]) => ({ kind: 'quoted', suffix, path })),
@@ -80,11 +85,16 @@ async function payAll(run: string): Promise<Payment[]> {
   await Promise.all(
     cases.map(({ kind, name, suffix }) =>
       kind === 'incoming'
-        ? publisher.publish('transfer-in', name, {
-            source: { accountId: `ExternalAccount:${name}${suffix}` },
-            destination: { accountId: `InternalAccount:${name}-x` },
-            amount: 100n,
-          })
+        ? publisher.publish(
+            'transfer-in',
+            name,
+            {
+              source: { accountId: `ExternalAccount:${name}${suffix}` },
+              destination: { accountId: `InternalAccount:${name}-x` },
+              amount: 100n,
+            },
+            { correlationId: correlationIdOf(name) },
+          )
         : quoteOf(name, suffix, kind === 'outgoing'),
     ),
   );
@@ -121,6 +131,24 @@ function statusesOf(journal: Journal, { transactionId }: Payment): string[] {
 function expectOnPath(name: string, told: readonly string[], path: readonly string[]): void {
   expect([name, ...told]).toEqual([name, ...path.filter((status) => told.includes(status))]);
   expect([name, told.at(-1)]).toEqual([name, path.at(-1)]);
+}
+
+function correlationIdOf(key: string): string {
+  return `order of ${key}`;
+}
+
+/** Every event of the payment and of its quote names the command that asked for it, whoever saw the change. */
+function expectNamed(journal: Journal, { name, quoteId, transactionId }: Payment): void {
+  const events = journal.transactionEvents(transactionId);
+  const named = [name, [name], correlationIdOf(name)];
+  expect(events.map(({ headers, value }) => [value.commandKey, value.commandKeys, headers['correlation-id']])).toEqual(
+    events.map(() => named),
+  );
+  expect([name, events.some(({ value }) => value.observedBy === 'POLL')]).toEqual([name, true]);
+  const quoteEvents = quoteId === null ? [] : journal.quoteEvents(quoteId);
+  expect(quoteEvents.map(({ headers, value }) => [value.commandKey, headers['correlation-id']])).toEqual(
+    quoteEvents.map(() => [name, correlationIdOf(name)]),
+  );
 }
 
 /** Each event goes on from the one before; ids are all different. */
@@ -167,13 +195,14 @@ describe('the poller', () => {
     await stack().journal.until(() => processor.log().some(({ event }) => event === 'polling'), 'the poller');
   });
 
-  test('tells every change of a payment after its call once, in order, with the reason of a failure', async () => {
+  test('tells every change of a payment after its call once, in order, with its command and the reason of a failure', async () => {
     const { journal } = stack();
     const payments = await payAll('quiet');
     await untilAllAtEnd(journal, payments);
     for (const payment of payments) {
       expectOnPath(payment.name, statusesOf(journal, payment), payment.path.statuses);
       expectChains(journal, payment);
+      expectNamed(journal, payment);
       const failed = journal.transactionEvents(payment.transactionId).find(({ value }) => value.status === 'FAILED');
       if (failed !== undefined) expect(failed.value.failureReason).toBe(payment.path.failureReason);
       if (payment.quoteId === null) continue;
@@ -189,11 +218,11 @@ describe('the poller', () => {
     await untilAllAtEnd(journal, [payment]);
     expectOnPath(payment.name, statusesOf(journal, payment), payment.path.statuses);
     const [first] = journal.transactionEvents(payment.transactionId);
-    expect(first?.value).toMatchObject({ observedBy: 'POLL', commandKey: null, type: 'INCOMING' });
+    expect(first?.value).toMatchObject({ observedBy: 'POLL', commandKey: null, commandKeys: [], type: 'INCOMING' });
     expect(journal.transactionEvents(before.transactionId)).toEqual([]);
   });
 
-  test('across a kill misses no end and tells nothing twice', async () => {
+  test('across a kill misses no end, tells nothing twice and names every command', async () => {
     const { journal } = stack();
     const commanded = await payAll('kill');
     const received = await receiveUma('kill-received');
@@ -213,6 +242,7 @@ describe('the poller', () => {
       expect([payment.name, finals.get(payment.transactionId)]).toEqual([payment.name, statuses.at(-1)]);
       expectChains(again, payment);
     }
+    for (const payment of commanded) expectNamed(again, payment);
     await again.close();
   });
 });

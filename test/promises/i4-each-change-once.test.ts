@@ -64,6 +64,10 @@ test('changes of one transaction by two commands come in order, once, copies of 
     [null, 'PENDING', 'uma', 'COMMAND'],
     ['PENDING', 'REJECTED', 'uma-reject', 'COMMAND'],
   ]);
+  expect(journal.transactionEvents(transactionId).map(({ value }) => value.commandKeys)).toEqual([
+    ['uma'],
+    ['uma', 'uma-reject'],
+  ]);
   expect(new Set(journal.transactionEvents(transactionId).map(({ id }) => id)).size).toBe(2);
 });
 

@@ -88,9 +88,11 @@ async function answerToCopy(key: string): Promise<ResultEvent> {
 }
 
 test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and who decided; copies get it from then on', async () => {
+  const { journal, publisher, service } = stack();
   await stack().startProcessor();
   const unknown = await unknownTransfer('found');
-  const mark = await decide('found', { decision: 'EXECUTED', transactionId: 'Transaction:17' });
+  const { id: transactionId } = await service.simulateUmaReceive('Customer:found-x');
+  const mark = await decide('found', { decision: 'EXECUTED', transactionId });
   const decided = await revision('found', 2);
   expect(unknown.headers['decision-id']).toBeUndefined();
   expect(decided.headers['decision-id']).toBe(mark);
@@ -100,7 +102,7 @@ test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and w
     httpStatus: null,
     error: null,
     commandId: unknown.value.commandId,
-    transaction: { id: 'Transaction:17', status: null },
+    transaction: { id: transactionId, status: null },
     attempts: 1,
   });
   expect(decided.value.warnings).toEqual(['EXECUTED on revision 1 by ada: looked up']);
@@ -109,6 +111,11 @@ test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and w
   const headers = { replayed: 'true', 'decision-id': mark };
   expect(copy).toMatchObject({ id: decided.id, value: decided.value, headers });
   expect(await effectsOf('found')).toBe(1);
+  // From then on the transaction's events name the command.
+  await publisher.publish('reject-transaction', 'found-reject', { transactionId });
+  const rejected = () => journal.transactionEvents(transactionId).find(({ value }) => value.status === 'REJECTED');
+  await journal.until(() => rejected() !== undefined, 'the rejection');
+  expect(rejected()?.value.commandKeys).toEqual(['found', 'found-reject']);
 });
 
 test('NOT_EXECUTED makes UNKNOWN EXPIRED, and RETRY runs what is EXPIRED', async () => {
