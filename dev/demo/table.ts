@@ -52,9 +52,12 @@ function resultNote({ error, quote, transaction, settledBy }: CommandResult, isC
   return notes.join(', ');
 }
 
-function changeNote(change: { commandKey: string | null; failureReason?: string | null }): string {
-  const origin = change.commandKey === null ? 'seen by polling' : `by ${change.commandKey}`;
-  return change.failureReason == null ? origin : `${change.failureReason}, ${origin}`;
+function changeNote(change: { commandKey: string | null; failureReason?: string | null; observedBy?: string }): string {
+  return [
+    ...(change.failureReason == null ? [] : [change.failureReason]),
+    ...(change.commandKey === null ? [] : [`by ${change.commandKey}`]),
+    ...(change.observedBy === 'POLL' ? ['seen by polling'] : []),
+  ].join(', ');
 }
 
 /** The type and the last digits: `Quote:…3fa9c1`. */

@@ -54,7 +54,8 @@ function lineOf(event: StatusEvent, sincePreviousMs: number | null, seenAfterMs:
   const notes = [
     ...(event.kind === 'transaction-status' && event.value.failureReason !== null ? [event.value.failureReason] : []),
     ...(event.kind === 'quote-status' && event.value.derivedFromTransaction ? ['from its transaction'] : []),
-    commandKey === null ? 'polled' : `command ${commandKey}`,
+    ...(event.kind === 'transaction-status' && event.value.observedBy === 'POLL' ? ['polled'] : []),
+    ...(commandKey === null ? [] : [`command ${commandKey}`]),
     ...(seenAfterMs === null ? [] : [`seen after ${secondsOf(seenAfterMs)}`]),
   ];
   return `${isoOf(observedMs(event))}  ${since.padStart(10)}  ${what.padEnd(11)}  ${previousStatus ?? '(new)'} -> ${status}  ${notes.join(', ')}`;

@@ -35,7 +35,9 @@ export async function findKeys(
 ): Promise<FoundKeys> {
   const { ledger, results } = topicNames(settings.TOPIC_PREFIX);
   const registry = createRegistry(settings);
-  const keys = new Set(changes.flatMap(({ value }) => (value.commandKey === null ? [] : [value.commandKey])));
+  const keys = new Set(
+    changes.flatMap(({ value }) => ('commandKeys' in value ? value.commandKeys : (value.commandKey ?? []))),
+  );
   const cuts: string[] = [];
   const unread = { count: 0 };
   const reader = await openTopicReader(cliKafka(settings), {

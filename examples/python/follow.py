@@ -1,0 +1,59 @@
+"""Follows one payment by its command's key alone, until it is settled: python follow.py KEY [SECONDS]."""
+
+import os
+import sys
+import time
+import uuid
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+NOT_PAID = ('REFUSED', 'INVALID', 'EXPIRED', 'FAILED')
+# A payment usually ends there; COMPLETED may still become REFUNDED.
+SETTLED = ('COMPLETED', 'FAILED', 'REJECTED', 'REFUNDED', 'EXPIRED')
+
+key = sys.argv[1]
+deadline = time.monotonic() + float(sys.argv[2] if len(sys.argv) > 2 else 300)
+prefix = os.environ.get('TOPIC_PREFIX', 'payments')
+results, changes = prefix + '.results.v1', prefix + '.events.transaction-status-changed.v1'
+registry = SchemaRegistryClient({'url': os.environ['SCHEMA_REGISTRY_URL']})
+
+
+def deserializer(record):
+    schemas = os.path.join(os.path.dirname(__file__), '..', '..', 'schemas', 'bundle')
+    with open(os.path.join(schemas, record + '.avsc'), encoding='utf-8') as file:
+        # By our own schema: events of earlier releases, which have no commandKeys, get an empty list.
+        return AvroDeserializer(registry, file.read())
+
+
+deserialize = {results: deserializer('CommandResult'), changes: deserializer('TransactionStatusChanged')}
+consumer = Consumer({
+    'bootstrap.servers': os.environ['KAFKA_BROKERS'],
+    # A group of its own, which commits nothing: all that the topics still keep is read.
+    'group.id': f'follow-{uuid.uuid4()}',
+    'auto.offset.reset': 'earliest',
+    'enable.auto.commit': False,
+    'isolation.level': 'read_committed',
+})
+consumer.subscribe([results, changes])
+ended = None
+while ended is None and time.monotonic() < deadline:
+    message = consumer.poll(0.5)
+    if message is None:
+        continue
+    if message.error():
+        raise KafkaException(message.error())
+    topic = message.topic()
+    value = deserialize[topic](message.value(), SerializationContext(topic, MessageField.VALUE))
+    if topic == changes and key in value['commandKeys']:
+        status = value['status']
+        print(f'{key}: {status} of {value["transactionId"]}, seen by {value["observedBy"]}', flush=True)
+        ended = 0 if status in SETTLED else None
+    elif topic == results and value['commandKey'] == key and value['outcome'] != 'CONFLICT':
+        outcome = value['outcome']
+        print(f'{key}: {outcome}, revision {value["revision"]}', flush=True)
+        ended = 1 if outcome in NOT_PAID else None
+consumer.close()
+sys.exit(f'{key} is not settled yet' if ended is None else ended)
