@@ -88,7 +88,7 @@ function namesOf({ results, transactionEvents, unannounced }: StatusRunEvidence)
     return `${value.observedBy} ${shown.has(key) ? 'NOT NAMED' : 'of what no answer showed'}`;
   };
   const counts = Map.groupBy(transactionEvents, kindOf);
-  return Object.fromEntries([...counts].map(([kind, events]) => [kind, events.length]).sort());
+  return Object.fromEntries([...counts].map(([kind, events]): [string, number] => [kind, events.length]).sort());
 }
 
 export function statusTextOf(report: StatusReport): string {
