@@ -2,7 +2,28 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Of more than 15 seconds each on two quiet cores; the longest first. */
-const LONGEST: readonly string[] = ['test/promises/i5-start'];
+const LONGEST: readonly string[] = [
+  'test/access/door',
+  'test/access/registry',
+  'test/promises/i5-start',
+  'test/promises/i6-fuzz',
+  'test/promises/i5-brokers',
+  'test/access/commands',
+  'test/access/whole-roles',
+  'test/cli/reading',
+  'test/client/subscription-holds',
+  'test/access/password-change',
+  'test/examples/examples',
+  'test/cli/resolve',
+  'test/ops/tracing',
+  'test/promises/i6-what-ends-a-lane',
+  'test/promises/i2-no-money-twice',
+  'test/promises/i1-forced-jumps',
+  'proofs/simulation/scene',
+  'proofs/simulation/simulation',
+  'test/engine/engine',
+  'test/demo/demo',
+];
 
 export class LongestFirst extends BaseSequencer {
   override async sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
