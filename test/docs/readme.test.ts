@@ -25,6 +25,7 @@ const PAGES = [
     'operations',
     'running',
     'settings',
+    'tests',
   ].map((name) => `docs/${name}.md`),
 ];
 
