@@ -1,5 +1,6 @@
 /** Direct checks of how a lane is taken: what decides between two owners needs instants that histories seldom meet. */
-import type { LaneWriter } from '../../src/lanes/lane-writer.ts';
+import { Committer } from '../../src/lanes/committer.ts';
+import { LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { acquireOwnership } from '../../src/lanes/ownership.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import {
@@ -12,62 +13,88 @@ import {
   type Claimant,
   type OwnerRecord,
 } from '../../src/ledger/ledger-records.ts';
+import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import type { DirectCheck } from './direct-checks.ts';
 import { MemoryIndex } from './memory-index.ts';
 
 const NOW_MS = 1_000;
 /** Well after a lane gives up waiting. */
 const LATE_MS = 5_000;
+/** Looks of a taker at a lane that is not its own yet. */
+const LOOKS = 5;
+/** A taker that has not ended by then never will. */
+const LOOKS_MAX = 100;
+/** Longer than any patience. */
+const FROZEN_MS = 600_000;
 const silence = (): void => undefined;
 
-function ownerOf(token: string): OwnerRecord {
-  return { token, processId: 'other', transactionalId: 'group-process-other', atMs: 0, barren: 0 };
+function ownerOf(token: string, transactionalId: string | null = 'group-process-other'): OwnerRecord {
+  return { token, processId: 'other', transactionalId, atMs: 0, barren: 0 };
 }
 
 /** The lane before it is taken: its last owner, which ownership was released, and who has claimed it. */
 function indexWith(owner: OwnerRecord, released: string | null, claimants: readonly Claimant[] = []): MemoryIndex {
   const index = new MemoryIndex(1);
-  const written = { state: null, timestampMs: 0 };
-  const records = [{ key: OWNER_KEY, value: encodeOwner(owner), offset: 0n, ...written }];
-  if (released !== null) records.push({ key: RELEASED_KEY, value: encodeReleased(released), offset: 1n, ...written });
-  for (const claimant of claimants) {
-    const key = `${CLAIM_PREFIX}${claimant.transactionalId}`;
-    records.push({ key, value: encodeClaim(claimant), offset: BigInt(records.length), ...written });
-  }
-  index.applyBatch(0, records, BigInt(records.length));
+  put(index, OWNER_KEY, encodeOwner(owner));
+  if (released !== null) put(index, RELEASED_KEY, encodeReleased(released));
+  for (const claimant of claimants) put(index, `${CLAIM_PREFIX}${claimant.transactionalId}`, encodeClaim(claimant));
   return index;
 }
 
+function put(index: MemoryIndex, key: string, value: Buffer | null): void {
+  index.applyBatch(0, [{ key, value, offset: 0n, state: null, timestampMs: 0 }], 1n);
+}
+
+function withdrawClaim(index: MemoryIndex, { transactionalId }: Claimant): void {
+  put(index, `${CLAIM_PREFIX}${transactionalId}`, null);
+}
+
+interface Scene {
+  /** Owners that are read before our record, at each taking. */
+  readonly between?: readonly (readonly OwnerRecord[])[];
+  /** The others still belong to the group; asked at each look at them. */
+  readonly isMember?: (looks: number) => boolean;
+  readonly isWanted?: (looks: number) => boolean;
+  readonly isConfirmed?: (looks: number) => boolean;
+  readonly monotonicMs?: (looks: number) => number;
+  /** Called while our record is being written, with what fences an id. */
+  readonly onOwned?: (fence: (id: string) => void) => void;
+}
+
 /**
- * Takes a lane.
- * @param between owners that are read before our record, at each taking
- * @param onOwned called while our record is being written, with what fences an id
- * @returns what was fenced, how often our record was written, and which claims it took away
+ * Takes a lane; each look at its other claimants takes a second.
+ * @returns what happened, in order: an id that was fenced, our record, its withdrawal; and which claims it took away
  */
 async function taken(
   index: MemoryIndex,
-  between: readonly (readonly OwnerRecord[])[],
-  onOwned: (fence: (id: string) => void) => void = silence,
-): Promise<{ fences: string[]; takings: number; withdrawals: string[] }> {
-  const fences: string[] = [];
+  { between = [], isConfirmed, isMember, isWanted, monotonicMs, onOwned = silence }: Scene = {},
+): Promise<{ happened: string[]; withdrawals: string[] }> {
+  const happened: string[] = [];
   const withdrawals: string[] = [];
   const fenced = new Set<string>();
   let takings = 0;
+  let looks = 0;
   const parts = {
     lane: 0,
     groupId: 'group',
     processId: 'own',
     policy: { apiTimeoutMs: 0 },
+    sessionTimeoutMs: 0,
     index,
     reader: { seen: async () => between[takings] ?? [], position: () => 0n },
-    clock: { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS },
+    clock: { nowMs: () => NOW_MS, monotonicMs: () => monotonicMs?.(looks) ?? looks * NOW_MS },
     log: { warn: silence, error: silence },
-    isMember: async () => false,
+    isConfirmed: () => isConfirmed?.(looks) ?? true,
+    isMember: async () => {
+      looks += 1;
+      if (looks > LOOKS_MAX) throw new Error('it waits without end');
+      return isMember?.(looks) ?? false;
+    },
     committer: {
       fenced: () => new Set(fenced),
-      fence: async (id: string) => {
-        fences.push(id);
-        fenced.add(id);
+      fence: async (id: string, { isUsedOnce }: { isUsedOnce: boolean }) => {
+        happened.push(id);
+        if (isUsedOnce) fenced.add(id);
       },
     },
   };
@@ -75,12 +102,55 @@ async function taken(
     transactionalId: 'group-process-own',
     own: async (_owner: OwnerRecord, withdrawn: readonly string[]) => {
       takings += 1;
+      happened.push('claimed');
       withdrawals.push(...withdrawn);
       onOwned((id) => fenced.add(id));
     },
+    withdraw: async () => void happened.push('withdrawn'),
   };
-  await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, () => true);
-  return { fences, takings, withdrawals };
+  const isStillWanted = (): boolean => isWanted?.(looks) ?? true;
+  await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, isStillWanted);
+  return { happened, withdrawals };
+}
+
+/** What a taker that is called off writes to the lane. @param isUnderWay its claim is being committed by then */
+async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
+  const written: string[] = [];
+  const processWriter = {
+    transactionalId: 'group-process-own',
+    isBroken: () => false,
+    cancel: () => !isUnderWay,
+    commit: async ({ records }: { records: readonly { key: string }[] }) => {
+      written.push(...records.map(({ key }) => key));
+      return new Promise(silence);
+    },
+  };
+  const committer = { writer: () => processWriter } as unknown as Committer;
+  const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
+  void writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0 }, []).catch(silence);
+  written.length = 0;
+  void writer.end();
+  return written;
+}
+
+/** How often a process of an earlier release is fenced that takes its lane twice under one id. */
+async function fencesOfOneWhoComesBack(): Promise<number> {
+  let fences = 0;
+  const producer = { fence: async () => void (fences += 1) } as unknown as TransactionalProducer;
+  const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
+  const committer = new Committer({ groupId: 'group', clock, makeProducer: () => producer });
+  const parts = {
+    ...{ lane: 0, groupId: 'group', processId: 'own', policy: { apiTimeoutMs: 0 }, sessionTimeoutMs: 0 },
+    reader: { seen: async () => [], position: () => 0n },
+    ...{ clock, committer, log: { warn: silence, error: silence } },
+    ...{ isConfirmed: () => true, isMember: async () => false },
+  };
+  const writer = { transactionalId: 'group-process-own', own: silence } as unknown as LaneWriter;
+  for (const token of ['first', 'second']) {
+    const index = indexWith(ownerOf(token, null), null);
+    await acquireOwnership({ ...parts, index } as unknown as LaneParts, writer, () => true);
+  }
+  return fences;
 }
 
 /** Takes a lane whose ledger, read to its end, does not have our record. */
@@ -117,20 +187,94 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
     wrong: 'who claimed a lane before its last owner, and was fenced by nobody, may go on writing',
     holds: async () => {
       const frozen = { token: 'earlier', processId: 'frozen', transactionalId: 'group-process-frozen' };
-      const { fences, withdrawals } = await taken(indexWith(ownerOf('last'), 'last', [frozen]), []);
-      return [...fences, ...withdrawals].join() === 'group-process-frozen,group-process-frozen';
+      const { happened, withdrawals } = await taken(indexWith(ownerOf('last'), 'last', [frozen]));
+      return [...happened, ...withdrawals].join() === 'group-process-frozen,claimed,group-process-frozen';
     },
   },
   {
     wrong: 'the release of an earlier ownership is taken for the last one’s',
-    holds: async () => (await taken(indexWith(ownerOf('last'), 'earlier'), [])).fences.length === 1,
+    holds: async () =>
+      (await taken(indexWith(ownerOf('last', null), 'earlier'))).happened.join() === 'group-lane-0,claimed',
   },
   {
     wrong: 'an owner that was fenced only after our record was written may have committed since, and is not noticed',
     holds: async () => {
       const other = ownerOf('between');
-      const fenceOther = (fence: (id: string) => void): void => fence(other.transactionalId ?? '');
-      return (await taken(indexWith(ownerOf('last'), 'last'), [[other]], fenceOther)).takings > 1;
+      const onOwned = (fence: (id: string) => void): void => fence(other.transactionalId ?? '');
+      const { happened } = await taken(indexWith(ownerOf('last'), 'last'), { between: [[other]], onOwned });
+      return happened.filter((what) => what === 'claimed').length > 1;
     },
+  },
+  {
+    wrong: 'a taker that was called off fences the owner, or claims the lane',
+    holds: async () => {
+      const index = indexWith(ownerOf('last'), null, [ownerOf('last')]);
+      const scene = { isMember: () => true, isWanted: (looks: number) => looks < LOOKS };
+      return (await taken(index, scene)).happened.length === 0;
+    },
+  },
+  {
+    wrong: 'a taker that was called off while it asked for the owner fences it',
+    holds: async () => {
+      const index = indexWith(ownerOf('last'), null, [ownerOf('last')]);
+      return (await taken(index, { isWanted: (looks) => looks < 1 })).happened.length === 0;
+    },
+  },
+  {
+    wrong: 'a live member that turns up between is fenced without courtesy, or two takers wait for each other',
+    holds: async () => {
+      const other = ownerOf('between');
+      const index = indexWith(ownerOf('last'), 'last');
+      const { happened } = await taken(index, {
+        between: [[other]],
+        onOwned: () => put(index, `${CLAIM_PREFIX}${other.transactionalId}`, encodeClaim(other)),
+        isMember: (looks) => {
+          if (looks >= LOOKS) withdrawClaim(index, other);
+          return true;
+        },
+      });
+      return happened.slice(0, 3).join() === 'claimed,withdrawn,claimed';
+    },
+  },
+  {
+    wrong: 'a process that its group has not confirmed fences others',
+    holds: async () => {
+      const index = indexWith(ownerOf('last'), null, [ownerOf('last')]);
+      const { happened } = await taken(index, {
+        isConfirmed: () => false,
+        isWanted: (looks) => looks < LOOKS,
+      });
+      return happened.length === 0;
+    },
+  },
+  {
+    wrong: 'a process that was frozen while it waited for an owner has no patience left',
+    holds: async () => {
+      const index = indexWith(ownerOf('last'), null, [ownerOf('last')]);
+      const { happened } = await taken(index, {
+        isMember: (looks) => {
+          if (looks >= LOOKS) withdrawClaim(index, ownerOf('last'));
+          return true;
+        },
+        monotonicMs: (looks) => (looks > 1 ? FROZEN_MS : 0) + looks * NOW_MS,
+      });
+      return happened.join() === 'claimed';
+    },
+  },
+  {
+    wrong: 'the last owner’s release hides behind the one of another',
+    holds: async () => (await taken(indexWith(ownerOf('last'), 'another'))).happened.join() === 'claimed',
+  },
+  {
+    wrong: 'a taker that was called off before it claimed the lane says that it released it',
+    holds: async () => (await writtenWhenCalledOff(false)).length === 0,
+  },
+  {
+    wrong: 'a taker that was called off while it claimed the lane does not withdraw its claim',
+    holds: async () => (await writtenWhenCalledOff(true)).join() === `${CLAIM_PREFIX}group-process-own,${RELEASED_KEY}`,
+  },
+  {
+    wrong: 'a process of an earlier release, which comes back under its id, is fenced but once',
+    holds: async () => (await fencesOfOneWhoComesBack()) === 2,
   },
 ];

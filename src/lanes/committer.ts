@@ -84,22 +84,23 @@ export class Committer {
     return this.#writer;
   }
 
-  /** Transactional ids that this process has fenced; the set changes as it fences more. */
+  /** Transactional ids that this process has fenced, and that nobody uses again; the set changes as it fences more. */
   fenced(): ReadonlySet<string> {
     return this.#fenced;
   }
 
   /**
-   * Ends every producer of the transactional id, for good.
+   * Ends every producer of the transactional id; for good where none comes back under it.
    * @throws TransactionFailedError when that is not certain
    */
-  async fence(transactionalId: string): Promise<void> {
+  async fence(transactionalId: string, { isUsedOnce }: { isUsedOnce: boolean }): Promise<void> {
     if (this.#fenced.has(transactionalId)) return;
     const known = this.#fencing.get(transactionalId);
     const fencing = known ?? this.#options.makeProducer(transactionalId).fence();
     this.#fencing.set(transactionalId, fencing);
     try {
       await fencing;
+      if (!isUsedOnce) return;
       if (this.#fenced.size >= FENCED_MAX) this.#fenced.clear();
       this.#fenced.add(transactionalId);
     } finally {
@@ -174,10 +175,11 @@ export class Writer {
     return promise;
   }
 
-  /** Where it is not under way yet. */
-  cancel(commit: LaneCommit): void {
+  /** @returns false: it is under way, or over */
+  cancel(commit: LaneCommit): boolean {
     const cancelled = this.#waiting.find(({ handedOver }) => handedOver === commit);
     if (cancelled !== undefined) this.#refuse(cancelled, new LostWithOthersError('the lane was lost before'));
+    return cancelled !== undefined;
   }
 
   async close(): Promise<void> {

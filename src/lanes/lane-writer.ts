@@ -28,8 +28,10 @@ export class LaneWriter {
   /** Behind the records and the control record of what it wrote last; null: not known. */
   #endOffset: bigint | null = null;
   readonly #unlisten: (() => void)[] = [];
-  /** Of the OWNER record handed over last. */
+  /** Of the claim that may be in the ledger: it is to be taken away. */
   #token: string | null = null;
+  /** It was handed over with this. */
+  #claiming: LaneCommit | null = null;
   /** The one handed over last. */
   #last: LaneCommit | null = null;
   #ended: Promise<void> | null = null;
@@ -48,13 +50,24 @@ export class LaneWriter {
    * @throws as `commit` does
    */
   async own(owner: Omit<OwnerRecord, 'transactionalId'>, fenced: readonly string[]): Promise<void> {
-    this.#token = owner.token;
     const { transactionalId } = this;
     const record = { ...owner, transactionalId };
     const withdrawn = fenced.map((id) => this.#record(CLAIM_PREFIX + id, null));
     const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim(record));
     // The last: whoever has read it has read the others.
-    await this.commit(this.#commitOf([...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]));
+    this.#token = owner.token;
+    this.#claiming = this.#commitOf([...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]);
+    await this.commit(this.#claiming);
+  }
+
+  /** Takes the claim away, behind all that was handed over; the lane may be claimed again. @throws as `commit` does */
+  async withdraw(): Promise<void> {
+    const token = this.#token;
+    if (token === null) return;
+    this.#token = null;
+    const writer = this.#writer();
+    const claim = this.#record(CLAIM_PREFIX + writer.transactionalId, null);
+    await writer.commit(this.#commitOf([claim, this.#record(RELEASED_KEY, encodeReleased(token))]));
   }
 
   /**
@@ -85,12 +98,11 @@ export class LaneWriter {
 
   async #end(): Promise<void> {
     for (const unlisten of this.#unlisten) unlisten();
-    const [last, token, writer] = [this.#last, this.#token, this.#picked];
-    if (last !== null) writer?.cancel(last);
-    if (token === null || writer === null || writer.isBroken()) return;
-    const claim = this.#record(CLAIM_PREFIX + writer.transactionalId, null);
-    const released = this.#record(RELEASED_KEY, encodeReleased(token));
-    await writer.commit(this.#commitOf([claim, released])).catch(() => undefined);
+    const [last, writer] = [this.#last, this.#picked];
+    const isCancelled = last !== null && writer?.cancel(last) === true;
+    // A release of what was never claimed would hide the one of the last owner.
+    if (isCancelled && last === this.#claiming) this.#token = null;
+    if (writer?.isBroken() === false) await this.withdraw().catch(() => undefined);
   }
 
   #placed({ commit: { records }, written }: Committed): OwnCommit | null {

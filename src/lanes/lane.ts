@@ -2,7 +2,7 @@
  * One lane: partition p of every input topic and of the ledger.
  *
  *   closed      not ours, or not yet
- *   acquiring   starts of the inputs asked for -> courtesy wait, earlier owners fenced -> OWNER committed -> ledger read to
+ *   acquiring   starts of the inputs asked for -> earlier owners waited for, or fenced -> OWNER committed -> ledger read to
  *               that record -> inputs sought
  *   open        transactions one after the other, each with all that has gathered (group commit)
  *   releasing   handed over or shutting down: nothing is admitted, calls end, their answers are committed
@@ -22,7 +22,7 @@ import { CommitReports } from './commit-reports.ts';
 import { Inputs } from './inputs.ts';
 import { LaneStoppedError, type LaneStage, type LaneStatus } from './lane-status.ts';
 import { LaneWriter } from './lane-writer.ts';
-import { acquireOwnership, RELEASE_MARGIN_MS } from './ownership.ts';
+import { acquireOwnership, drainMsMax } from './ownership.ts';
 import type { LaneParts } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
 import { OpenLane, type Ownership } from './open-lane.ts';
@@ -224,7 +224,7 @@ export class Lane {
     // First: asked after the lane was taken, it could be the next owner's progress, and look like a ledger that was lost.
     const starts = await this.#inputs.starts();
     const token = await acquireOwnership(this.#parts, writer, isWanted);
-    if (!isWanted()) return;
+    if (token === null || !isWanted()) return;
     const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
     if (!isWanted()) return;
     const careful = this.#carefulFrom(positions);
@@ -273,8 +273,8 @@ export class Lane {
   }
 
   async #drained(openLane: OpenLane, writer: LaneWriter): Promise<void> {
-    const { clock, policy } = this.#parts;
-    const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
+    const { clock } = this.#parts;
+    const untilMs = clock.monotonicMs() + drainMsMax(this.#parts);
     while (this.#isCurrent(writer) && clock.monotonicMs() < untilMs && openLane.isBusy()) await sleep(RELEASE_STEP_MS);
     if (this.#isCurrent(writer)) this.#released();
     // The next owner waits for it to be said.

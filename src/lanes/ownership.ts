@@ -1,52 +1,104 @@
 /**
- * Taking a lane over: courtesy -> every claimant that may still write is fenced -> claim and OWNER committed -> ledger read
- * until that record is seen -> the lane is ours, unless another claimed it in between: then it is fenced and the lane is
- * taken again.
+ * Taking a lane over: live members make way, claimants that are gone are fenced -> claim and OWNER committed -> ledger read
+ * until that record is seen -> the lane is ours. If another claimed it in between, our claim is withdrawn, and all begins anew.
  *
  * Whoever has claimed a lane may write to it until it has released it, behind all that it wrote, or is fenced: that ends its
  * open transaction and has all later ones refused. A claim is a record of its own, which only its owner's release takes away,
  * or whoever has fenced its transactional id. So it outlasts compaction, and those who gave up before they had fenced it.
  * Nobody writes to a lane before opening it, so that when it opens, each earlier claimant is fenced or has released, and each
- * later one sees this claim before its own, and fences before it opens. Whoever fences a live process takes all its lanes from
- * it, so one that is a member of the group gets time to release. Groups that use the same topics take lanes from each other,
- * and never both own one.
+ * later one sees this claim before its own, and waits for it, or fences it, before it opens.
+ *
+ * To fence a live process takes all its lanes from it. So a member of the group gets time to release; a process that the
+ * group has not just confirmed fences nobody, for the lane may have another owner by now; and one that waits for others has
+ * no claim meanwhile, or two would wait for each other. Groups that use the same topics take lanes from each other, and never
+ * both own one.
  */
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../consumers/signal.ts';
 import { decodeReleased, RELEASED_KEY, type Claimant, type OwnerRecord } from '../ledger/ledger-records.ts';
+import { COMMIT_DEADLINE_MS } from '../producers/transactional-producer.ts';
 import { idPrefixOf } from './committer.ts';
 import type { LaneWriter } from './lane-writer.ts';
 import type { LaneParts } from './parts.ts';
 
 /** Beyond a call's own deadline, for the commit of its answer. */
-export const RELEASE_MARGIN_MS = 2_000;
+const RELEASE_MARGIN_MS = 2_000;
 /** Between looks at what is waited for. */
 const STEP_MS = 10;
 /** Longest restore, a store that was lost included: some ten thousand keys a second are read. */
 const RESTORE_DEADLINE_MS = 600_000;
 /** A record that is not seen by then may be gone. Longer than an answer of the brokers is shared, for it must not be older. */
 const SUPERSEDED_AFTER_MS = 1_000;
+/** Counted of the time between two looks; one asks the brokers who is in the group. */
+const LOOK_MS_MAX = 1_000;
 /** Takings in a row at which other owners turned up. */
 const TAKINGS_MAX = 3;
 
+/** How long an owner that releases its lane waits for its calls. */
+export function drainMsMax({ policy }: Pick<LaneParts, 'policy'>): number {
+  return policy.apiTimeoutMs + RELEASE_MARGIN_MS;
+}
+
 /**
  * @param writer of the lane; nothing has been written to it
- * @param isWanted whether the lane is still to be acquired
- * @returns the token of this ownership
+ * @param isWanted whether the lane is still to be acquired; once it is not, nobody is fenced
+ * @returns the token of this ownership; null: the lane is not wanted any more
  * @throws when the lane could not be acquired; it may be tried again with a new writer
  */
-export async function acquireOwnership(parts: LaneParts, writer: LaneWriter, isWanted: () => boolean): Promise<string> {
-  await courtesy(parts, writer, isWanted);
+export async function acquireOwnership(
+  parts: LaneParts,
+  writer: LaneWriter,
+  isWanted: () => boolean,
+): Promise<string | null> {
   for (let taking = 0; taking < TAKINGS_MAX; taking += 1) {
+    const looks: Looks = { lastMs: parts.clock.monotonicMs(), waitedMs: new Map(), fenced: new Set() };
+    while (isWanted() && mayWrite(parts, writer, looks).length > 0) await madeWay(parts, writer, looks, isWanted);
+    if (!isWanted()) return null;
+    // In the turn of the last look: what is read from then on is watched for other claims.
     const { between, fenced, token } = await take(parts, writer);
     // Of one that was fenced before our record, nothing can have come since.
     const others = between.filter(
       (owner) => !fenced.has(idOf(parts, owner)) && idOf(parts, owner) !== writer.transactionalId,
     );
     if (others.length === 0) return token;
-    for (const owner of others) await fence(parts, owner);
+    await writer.withdraw();
+    // The ledger names no such owner any more, for our OWNER record has come after it.
+    for (const owner of others) if (isOfEarlierRelease(owner) && isWanted()) await fence(parts, owner);
   }
   throw new Error('others owned the lane again and again');
+}
+
+/** What one taking knows of the others, by their tokens: some ids of earlier releases are used again. */
+interface Looks {
+  /** On the monotonic clock. */
+  lastMs: number;
+  readonly waitedMs: Map<string, number>;
+  readonly fenced: Set<string>;
+}
+
+/** A step: one that is not to be waited for is fenced, or time passes. */
+async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWanted: () => boolean): Promise<void> {
+  const { clock, isConfirmed, isMember, processId } = parts;
+  // A process that was frozen did not wait meanwhile.
+  const passedMs = Math.min(clock.monotonicMs() - looks.lastMs, LOOK_MS_MAX);
+  looks.lastMs = clock.monotonicMs();
+  for (const claimant of mayWrite(parts, writer, looks)) {
+    const waitedMs = (looks.waitedMs.get(claimant.token) ?? -passedMs) + passedMs;
+    looks.waitedMs.set(claimant.token, waitedMs);
+    const mayRelease = claimant.processId !== processId && (await isMember(claimant.processId));
+    if (mayRelease && waitedMs < patienceMs(parts)) continue;
+    // Asked here, for the answer may have been long on its way.
+    if (!isWanted() || !isConfirmed()) break;
+    await fence(parts, claimant);
+    looks.fenced.add(claimant.token);
+    return;
+  }
+  await sleep(STEP_MS);
+}
+
+/** For a live member: it may hear of its release later than we do, and its last commit has a deadline of its own. */
+function patienceMs(parts: LaneParts): number {
+  return parts.sessionTimeoutMs + drainMsMax(parts) + COMMIT_DEADLINE_MS;
 }
 
 /** @returns who claimed the lane between our last look and our record, and who was fenced before our record */
@@ -55,8 +107,6 @@ async function take(
   writer: LaneWriter,
 ): Promise<{ token: string; between: readonly Claimant[]; fenced: ReadonlySet<string> }> {
   const { clock, committer, index, lane, processId, reader } = parts;
-  for (let [before] = mayWrite(parts, writer); before !== undefined; [before] = mayWrite(parts, writer))
-    await fence(parts, before);
   const token = randomUUID();
   const seen = reader.seen(lane, token, RESTORE_DEADLINE_MS);
   // Handled below; until then the commit may fail first.
@@ -94,14 +144,13 @@ async function seenUnlessSuperseded(
 }
 
 /** Others that may write to the lane, as far as the ledger has been read. */
-function mayWrite(parts: LaneParts, { transactionalId }: LaneWriter): Claimant[] {
+function mayWrite(parts: LaneParts, { transactionalId }: LaneWriter, { fenced }: Looks): Claimant[] {
   const { committer, index, lane } = parts;
-  // Owners of earlier releases claim nothing.
   const last = index.owner(lane);
   const claimants = [...index.claims(lane), ...(last === undefined || isReleased(parts, last) ? [] : [last])];
   return claimants.filter((claimant) => {
     const id = idOf(parts, claimant);
-    return id !== transactionalId && !committer.fenced().has(id);
+    return id !== transactionalId && !committer.fenced().has(id) && !fenced.has(claimant.token);
   });
 }
 
@@ -114,11 +163,17 @@ async function fence(parts: LaneParts, owner: Claimant): Promise<void> {
     log.error({ event: 'lane-of-another-group', ...named }, 'a process of another group owned the lane: it is fenced');
   else if (owner.processId !== processId)
     log.warn({ event: 'owner-fenced', ...named }, 'the owner before did not release its lane: it is fenced');
-  await committer.fence(transactionalId);
+  // A process of an earlier release comes back under the id of its lane.
+  await committer.fence(transactionalId, { isUsedOnce: !isOfEarlierRelease(owner) });
 }
 
 function idOf({ groupId, lane }: LaneParts, { transactionalId }: Claimant): string {
   return transactionalId ?? `${laneIdPrefixOf(groupId)}${lane}`;
+}
+
+/** Such an owner claims nothing; its OWNER record alone tells of it. */
+function isOfEarlierRelease({ transactionalId }: Claimant): boolean {
+  return transactionalId === null;
 }
 
 /** Earlier releases had a producer for each lane, and did not name it. */
@@ -126,27 +181,18 @@ function laneIdPrefixOf(groupId: string): string {
   return `${groupId}-lane-`;
 }
 
-function isReleased({ index, lane }: LaneParts, { token }: OwnerRecord): boolean {
+/** A claim tells for itself: RELEASED names the last alone of all who released, and may hide the last owner's. */
+function isReleased({ index, lane }: LaneParts, owner: OwnerRecord): boolean {
+  if (!isOfEarlierRelease(owner)) return !index.claims(lane).some(({ token }) => token === owner.token);
   const released = index.value(lane, RELEASED_KEY);
-  return released !== undefined && decodeReleased(released) === token;
+  return released !== undefined && decodeReleased(released) === owner.token;
 }
 
 /** What the index does not show yet can only make it too few or too many by one, and both do no harm. */
-function barrenBefore({ index, lane }: LaneParts): number {
+function barrenBefore(parts: LaneParts): number {
+  const { index, lane } = parts;
   const last = index.owner(lane);
   if (last === undefined || index.position(lane)?.token === last.token) return 0;
-  return last.barren + 1;
-}
-
-/** An owner that lives commits the answers of its calls first, and then releases: fenced, it would lose all its lanes. */
-async function courtesy(parts: LaneParts, writer: LaneWriter, isWanted: () => boolean): Promise<void> {
-  const { clock, policy } = parts;
-  const untilMs = clock.monotonicMs() + policy.apiTimeoutMs + RELEASE_MARGIN_MS;
-  while (isWanted() && clock.monotonicMs() < untilMs && (await mayRelease(parts, writer))) await sleep(STEP_MS);
-}
-
-async function mayRelease(parts: LaneParts, writer: LaneWriter): Promise<boolean> {
-  for (const { processId } of mayWrite(parts, writer))
-    if (processId !== parts.processId && (await parts.isMember(processId))) return true;
-  return false;
+  // Whoever released the lane was not lost by what it read.
+  return isReleased(parts, last) ? last.barren : last.barren + 1;
 }

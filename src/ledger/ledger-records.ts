@@ -31,7 +31,7 @@ const FORMAT_VERSION = 1;
 export interface Claimant {
   readonly token: string;
   readonly processId: string;
-  /** Of its producer, for the next owner to fence; null in records of earlier releases. */
+  /** Of its producer, for the next owner to fence; null of earlier releases, whose owners claim nothing. */
   readonly transactionalId: string | null;
 }
 
@@ -118,7 +118,7 @@ export function decodeOwner(value: Buffer): OwnerRecord {
   return readAs(ownerRecord, decode(value), OWNER_KEY);
 }
 
-export function encodeClaim({ processId, token }: Claimant): Buffer {
+export function encodeClaim({ processId, token }: Pick<Claimant, 'processId' | 'token'>): Buffer {
   return encode({ processId, token });
 }
 

@@ -40,7 +40,7 @@ export class TransactionFailedError extends Error {}
 /** The broker ends a transaction of a dead lane after this; results behind it wait as long. */
 export const TRANSACTION_TIMEOUT_MS = 15_000;
 /** Longest commit; well below the transaction time-out, so that a slow one is given up before the broker does. */
-const COMMIT_DEADLINE_MS = 10_000;
+export const COMMIT_DEADLINE_MS = 10_000;
 /** Longest connect and initialisation. */
 const OPEN_DEADLINE_MS = 15_000;
 

@@ -39,7 +39,7 @@ export class ClaimWatch {
   /** Owners of earlier releases have this record alone. */
   #owned(owner: Claimant): void {
     if (owner.token === this.#token) this.#onSeen([...this.#claimants.values()]);
-    else this.#claimed(owner);
+    else if (owner.transactionalId === null) this.#claimed(owner);
   }
 
   #claimed(claimant: Claimant): void {
