@@ -1,6 +1,9 @@
 /** Where the partitions of a topic begin and end, as one admin client is told. */
 import type { Admin } from 'kafkajs';
 
+/** Of Kafka's protocol: what is written, open transactions included. */
+export const READ_UNCOMMITTED = 0;
+
 export interface PartitionOffsets {
   /** Of the first record. */
   readonly low: bigint;
@@ -11,4 +14,10 @@ export interface PartitionOffsets {
 export async function partitionOffsets(admin: Admin, topic: string): Promise<Map<number, PartitionOffsets>> {
   const offsets = await admin.fetchTopicOffsets(topic);
   return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
+}
+
+/** After the last record of each partition, those of open transactions included. */
+export async function writtenOffsets(admin: Admin, topic: string): Promise<Map<number, bigint>> {
+  const [ofTopic] = await admin.fetchOffsetsOfTopics({ topics: [topic], isolationLevel: READ_UNCOMMITTED });
+  return new Map((ofTopic?.partitions ?? []).map(({ partition, offset }) => [partition, BigInt(offset)]));
 }

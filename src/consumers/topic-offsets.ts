@@ -9,7 +9,7 @@ import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kaf
 import type { KafkaLog } from '../producers/kafka-log.ts';
 import { settledWithin } from '../producers/settled-within.ts';
 import { decodeMemberNote } from './member-note.ts';
-import type { PartitionOffsets } from './partition-offsets.ts';
+import { READ_UNCOMMITTED, type PartitionOffsets } from './partition-offsets.ts';
 import { Together } from './together.ts';
 
 const { AssignerProtocol } = kafkajs;
@@ -46,7 +46,6 @@ export interface MemberDescription {
 }
 
 /** Of Kafka's protocol. */
-const READ_UNCOMMITTED = 0;
 const READ_COMMITTED = 1;
 const STOP_DEADLINE_MS = 3_000;
 

@@ -3,7 +3,7 @@ import type { Admin } from 'kafkajs';
 import { withAdmin } from '../producers/admin-session.ts';
 import { createKafka, LANE_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import { readDeletionsKeptMs } from '../producers/topic-admin.ts';
-import { partitionOffsets, type PartitionOffsets } from './partition-offsets.ts';
+import { partitionOffsets, writtenOffsets, type PartitionOffsets } from './partition-offsets.ts';
 
 export interface TopicQuestions {
   clusterId(): Promise<string>;
@@ -12,7 +12,9 @@ export interface TopicQuestions {
   /** How long deletions stay in a compacted topic at the least, milliseconds; the given, where that may not be read. */
   deletionsKeptMs(otherwiseMs: number): Promise<number>;
   bounds(): Promise<ReadonlyMap<number, PartitionOffsets>>;
-  /** The first record since the instant, by the brokers' clocks and by partition; none where there is none. */
+  /** After the last record, those of open transactions included. */
+  written(): Promise<ReadonlyMap<number, bigint>>;
+  /** The first record since the instant, by the brokers' clocks, that readers may have by then; else where those end. */
   firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
 }
 
@@ -38,6 +40,7 @@ function questionsOf(admin: Admin, topic: string): TopicQuestions {
     topicId: async () => (await admin.fetchTopicIds({ topics: [topic] }))[0]?.topicId ?? null,
     deletionsKeptMs: (otherwiseMs) => readDeletionsKeptMs(admin, topic, otherwiseMs),
     bounds: () => partitionOffsets(admin, topic),
+    written: () => writtenOffsets(admin, topic),
     firstSince: async (instantMs) => {
       const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, instantMs);
       return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]));
