@@ -6,7 +6,7 @@ export const MEMBER_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'lanes are not with those members that the service serves',
     holds: async () => {
-      const small = { seed: 1, lanes: 3, members: 3, commandsPerSecond: 0.2, outageMinutes: 0 };
+      const small = { seed: 1, lanes: 3, members: 3, commandsPerSecond: 0.2, outageMinutes: 0, changes: 0 };
       const { wrong } = await runScene({ scene: 'refused-member', ...small });
       if (wrong.length > 0) throw new Error(wrong.join('; '));
       return true;

@@ -29,6 +29,8 @@ const SHARES = {
   truncation: 0.05,
   /** Partitions get new leaders, who say for a while that they end earlier than they do. */
   leaders: 0.2,
+  /** A coordinator of transactions is lost right after one was committed: its markers come up to a minute later. */
+  coordinator: 0.1,
   /** A hundred large commands that are parked fall due while no process is there, and are all too old. */
   masses: 0.01,
   /** `otherFieldsJson`, our own name for what we do not know, with a text that is no JSON. */

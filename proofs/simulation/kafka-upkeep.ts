@@ -21,6 +21,7 @@ const TOPIC_GONE_MS_MAX = 2_000;
 const UNREAD_MS = 250;
 const LEADER_MS_MAX = 5_000;
 const LOW_END_MS_MAX = 8_000;
+const COORDINATOR_LOST_MS = [5_000, 60_000] as const;
 /** Longer than from one look of a processor to the next. */
 const LEADER_RESTS_MS = 12_000;
 
@@ -43,6 +44,7 @@ export class KafkaUpkeep {
     if (disturbed.has('topics-again')) this.#once((topic) => this.#makeAgain(topic));
     if (disturbed.has('truncation')) this.#once((topic, lane) => this.#truncate(topic, lane));
     if (disturbed.has('leaders')) this.#moveLeaderLater();
+    if (disturbed.has('coordinator')) this.#loseCoordinatorLater();
   }
 
   stop(): void {
@@ -112,6 +114,15 @@ export class KafkaUpkeep {
       this.#movableFromMs.set(name, time.nowMs + durationMs + LEADER_RESTS_MS);
       broker.moveLeader(topic, lane, end, durationMs);
       log(`${topic}, partition ${lane} seems to end at ${end}`);
+    });
+  }
+
+  #loseCoordinatorLater(): void {
+    const { broker, draws, log, scenario, time } = this.#options;
+    const forMs = draws.between(...COORDINATOR_LOST_MS);
+    time.after(draws.between(0, scenario.durationMs), null, () => {
+      broker.coordinators.loseAtCommit(forMs);
+      log(`with the next commit a coordinator of transactions is lost for ${Math.round(forMs)} ms`);
     });
   }
 

@@ -11,6 +11,7 @@ import { INTAKE_MUTATIONS } from './mutations/intake-mutations.ts';
 import { INPUT_MUTATIONS } from './mutations/input-mutations.ts';
 import { MEMBER_MUTATIONS } from './mutations/member-mutations.ts';
 import { STATUS_MUTATIONS } from './mutations/status-mutations.ts';
+import { OWNERSHIP_MUTATIONS } from './mutations/ownership-mutations.ts';
 
 export interface Mutation {
   readonly name: string;
@@ -30,6 +31,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...INPUT_MUTATIONS,
   ...MEMBER_MUTATIONS,
   ...STATUS_MUTATIONS,
+  ...OWNERSHIP_MUTATIONS,
 ];
 
 /** How often the source has the text of a mutation; it must be once. */

@@ -1,6 +1,6 @@
 /** What a scene tells, and as text. Pure. */
 import type { Spread } from '../spread.ts';
-import type { SceneName } from './scene.ts';
+import type { SceneName } from './scene-options.ts';
 
 export interface SceneReport {
   readonly scene: SceneName;

@@ -4,7 +4,8 @@ import { Draws } from './draws.ts';
 import { answerTimes, mostPerSecond, nextResults } from './scene-figures.ts';
 import type { TimedCommand } from './scene-load.ts';
 import { textOf } from './scene-report.ts';
-import { runScene, SCENES, type SceneOptions } from './scene.ts';
+import { SCENES, type SceneOptions } from './scene-options.ts';
+import { runScene } from './scene.ts';
 import { VirtualTime } from './virtual-time.ts';
 import { ZonedBroker, ZONES } from './zoned-broker.ts';
 
@@ -14,6 +15,7 @@ const SMALL: Omit<SceneOptions, 'scene'> = {
   members: 3,
   commandsPerSecond: 2,
   outageMinutes: 2,
+  changes: 20,
 };
 /** Of a machine that is busy otherwise. */
 const TEST_MS_MAX = 240_000;

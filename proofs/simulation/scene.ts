@@ -12,16 +12,26 @@ import { laneSettings } from '../../src/lanes/lane-settings.ts';
 import { heldForMsMax } from '../../src/lanes/poller-link.ts';
 import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
 import { OWNER_KEY } from '../../src/ledger/ledger-records.ts';
-import type { CommandType } from '../../src/records/commands.ts';
-import type { ChaosCommand, ChaosType, Plan } from '../chaos/chaos-commands.ts';
+import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
 import { Draws } from './draws.ts';
 import { brokerTopic } from './history.ts';
 import { judgeHistory, readHistory } from './history-judgement.ts';
 import { answerTimes, mostPerSecond, nextResults, type Moment } from './scene-figures.ts';
 import { refusedMember } from './refused-member.ts';
+import { BUSY_LATE_MARKER_SHARE, busyCall, busyMachine, scale } from './scaling.ts';
 import { SceneLoad } from './scene-load.ts';
+import {
+  durationMsOf,
+  HONOURED,
+  MINUTE_MS,
+  QUIET_MS,
+  scenarioOf,
+  TYPES,
+  ZONE_AWAY_MS,
+  type SceneName,
+  type SceneOptions,
+} from './scene-options.ts';
 import type { SceneReport } from './scene-report.ts';
-import type { Scenario } from './scenario.ts';
 import { SimulatedFleet } from './simulated-fleet.ts';
 import { installKafka } from './simulated-kafkajs.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
@@ -31,45 +41,19 @@ import { SimulatedService, type Caller, type CallTrouble } from './simulated-ser
 import { VirtualTime } from './virtual-time.ts';
 import { ZonedBroker } from './zoned-broker.ts';
 
-export const SCENES = ['rolling-restart', 'lost-zone', 'service-outage', 'refused-member'] as const;
-export type SceneName = (typeof SCENES)[number];
-
-export interface SceneOptions {
-  readonly scene: SceneName;
-  readonly seed: number;
-  readonly lanes: number;
-  readonly members: number;
-  readonly commandsPerSecond: number;
-  /** Of the service's outage; of no effect in other scenes. */
-  readonly outageMinutes: number;
-  readonly trace?: (line: string) => void;
-}
-
 const PREFIX = 'simulated';
 const EVENTS_MAX = 50_000_000;
-const HONOURED: readonly CommandType[] = ['transfer-in'];
 const OPEN_MS_MAX = 120_000;
-const QUIET_MS = 20_000;
 const LOOK_MS = 250;
 const CALL_MS = 200;
 /** One process after the other, as a Deployment with one unavailable; it waits for this long at most. */
 const READY_MS_MAX = 60_000;
-const RESTART_MS = 4_000;
 /** A broker's session of 9 s, and the election. */
 const ELECTION_MS = 10_000;
-const ZONE_AWAY_MS = 120_000;
-const AFTERWARDS_MS = 20_000;
 const ANSWERED_MS_MAX = 1_800_000;
 const REST_MS = 15_000;
-const MINUTE_MS = 60_000;
-
-const TYPES: Readonly<Record<SceneName, readonly ChaosType[]>> = {
-  'rolling-restart': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
-  'lost-zone': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
-  // Quotes become too old in an hour.
-  'service-outage': ['transfer-in', 'create-quote'],
-  'refused-member': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
-};
+/** Nobody dies in these, or freezes. */
+const PEACEFUL: readonly SceneName[] = ['rolling-restart', 'service-outage', 'scaling'];
 
 export async function runScene(options: SceneOptions): Promise<SceneReport> {
   const world = new SceneWorld(options);
@@ -110,7 +94,7 @@ class SceneWorld {
     });
     this.#heldForMsMax = heldForMsMax(laneSettings(config));
     const log = (line: string): void => this.#log(line);
-    const broker = new ZonedBroker(time, this.#draws('broker'));
+    const broker = new ZonedBroker(time, this.#draws('broker'), scene === 'scaling' ? BUSY_LATE_MARKER_SHARE : 0);
     this.#broker = broker;
     for (const definition of topicDefinitions(config)) broker.createTopic(...brokerTopic(definition));
     const registry = simulatedRegistry(recordOfTopic(this.#topics));
@@ -131,7 +115,7 @@ class SceneWorld {
       draws: this.#draws('service'),
       disturber: this.#fleet,
       honourKeys: HONOURED,
-      troubleOf: (_draws, _isPage, caller) => this.#troubleOf(caller),
+      troubleOf: (draws, isPage, caller) => this.#troubleOf(draws, isPage, caller),
       pageDelayMs: () => 0,
       isLeftOut: () => false,
       dialShare: scenario.dialShare,
@@ -142,7 +126,9 @@ class SceneWorld {
 
   install(): () => void {
     const restoreTime = this.#time.install(this.#draws('ids'));
-    const network = new SimulatedNetwork(this.#time, this.#draws('network'), this.#fleet, 0);
+    const isScaling = this.#options.scene === 'scaling';
+    const disturber = isScaling ? busyMachine(this.#draws('machine'), this.#fleet) : this.#fleet;
+    const network = new SimulatedNetwork(this.#time, this.#draws('network'), disturber, 0);
     const restoreKafka = installKafka(this.#broker, network);
     return () => {
       restoreKafka();
@@ -197,7 +183,7 @@ class SceneWorld {
     const sentMs = this.#service.sendings.map(({ atMs }) => atMs);
     return {
       scene,
-      wrong: [...new Set([...this.#wrong, ...wrong])],
+      wrong: [...new Set([...this.#wrong, ...wrong, ...this.#lossesInPeace()])],
       commands: commands.length,
       outcomes,
       answeredBeforeMs: answerTimes(commands, openMs, sceneMs),
@@ -225,6 +211,8 @@ class SceneWorld {
         return this.#serviceOutage();
       case 'refused-member':
         return this.#refusedMember();
+      case 'scaling':
+        return this.#scale();
     }
   }
 
@@ -245,6 +233,13 @@ class SceneWorld {
     await this.#pass(ZONE_AWAY_MS);
     this.#fleet.regain(this.#service);
     await this.#until(() => slots.every((slot) => this.#fleet.openLanesOf(slot).length > 0), READY_MS_MAX);
+  }
+
+  async #scale(): Promise<void> {
+    const { changes, members } = this.#options;
+    const [draws, pass] = [this.#draws('scaling'), (ms: number) => this.#pass(ms)];
+    const parts = { fleet: this.#fleet, service: this.#service, time: this.#time, draws, members, changes, pass };
+    this.#moments.push(...(await scale(parts)));
   }
 
   async #serviceOutage(): Promise<void> {
@@ -272,10 +267,17 @@ class SceneWorld {
     this.#wrong.push(...wrong);
   }
 
-  #troubleOf(caller: Caller): CallTrouble {
+  #troubleOf(draws: Draws, isPage: boolean, caller: Caller): CallTrouble {
     if (this.#isServiceDown) return { kind: 'never-sent' };
+    if (this.#options.scene === 'scaling' && !isPage) return busyCall(draws);
     const isRefused = this.#refusedSlots.includes(this.#fleet.slotOf(caller));
     return isRefused ? { kind: 'status', httpStatus: 401, takesEffect: false } : { kind: 'slow', thereMs: CALL_MS };
+  }
+
+  /** Where all live on, lanes are released, and none is lost. */
+  #lossesInPeace(): string[] {
+    if (!PEACEFUL.includes(this.#options.scene)) return [];
+    return Object.entries(this.#lanesLost).map(([cause, count]) => `live members lost ${count} lanes: ${cause}`);
   }
 
   /** A quote that waited longer than its age is EXPIRED. */
@@ -329,43 +331,4 @@ class SceneWorld {
     if (lost !== null) this.#lanesLost[lost[1] ?? ''] = (this.#lanesLost[lost[1] ?? ''] ?? 0) + 1;
     this.#options.trace?.(`${this.#time.nowMs.toFixed(3)} ${line}\n`);
   }
-}
-
-function durationMsOf({ members, outageMinutes, scene }: SceneOptions): number {
-  switch (scene) {
-    case 'rolling-restart':
-      // A restart takes some ten seconds.
-      return QUIET_MS + members * 15_000 + AFTERWARDS_MS;
-    case 'lost-zone':
-      return QUIET_MS + ZONE_AWAY_MS + 60_000 + AFTERWARDS_MS;
-    case 'service-outage':
-      return QUIET_MS + outageMinutes * MINUTE_MS + 2 * MINUTE_MS;
-    case 'refused-member':
-      return QUIET_MS + 8 * MINUTE_MS + AFTERWARDS_MS;
-  }
-}
-
-function scenarioOf({ commandsPerSecond, lanes, members }: SceneOptions): Scenario {
-  return {
-    laneCount: lanes,
-    processCount: members,
-    // The scene's own.
-    durationMs: 0,
-    commandsPerSecond,
-    burstMs: 0,
-    honourKeys: HONOURED,
-    apiTimeoutMs: 10_000,
-    breakerErrorPercent: 50,
-    types: [],
-    troubleShare: 0,
-    crashShare: 0,
-    dialFreezeShare: 0,
-    callTroubleShare: 0,
-    // Nothing but what the scene is about.
-    disturbanceMs: Infinity,
-    disturbedBy: ['end'],
-    restartMs: RESTART_MS,
-    dialShare: 0.05,
-    disturbed: new Set(),
-  };
 }

@@ -8,7 +8,8 @@
  *                                                     told last time is tried first, and --note writes down which do now
  *   npm run simulate -- --mutations --minutes 10      and histories for the rest of the time
  *   npm run simulate -- --scene rolling-restart       a large deployment instead: a hundred lanes, twenty members; also
- *                                                     lost-zone, service-outage, refused-member; --lanes, --members, --rate, --outage-minutes
+ *                                                     lost-zone, service-outage, refused-member, scaling; --lanes,
+ *                                                     --members, --rate, --outage-minutes, --changes
  *   --mutation NAME                                   with that protection taken out; of the mutations, that one alone
  *   --without A,B   --only A,B                        these disturbances never, or these and no others in every history
  */
@@ -19,7 +20,7 @@ import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './distur
 import { runApart, type Task } from './history-process.ts';
 import { applyMutation, MUTATIONS } from './mutations.ts';
 import { textOf } from './scene-report.ts';
-import type { SceneName } from './scene.ts';
+import { SCENES, type SceneName } from './scene-options.ts';
 import { addUp, emptySummary, runHistories, type Summary } from './run-histories.ts';
 
 const { values } = parseArgs({
@@ -40,6 +41,7 @@ const { values } = parseArgs({
     members: { type: 'string', default: '20' },
     rate: { type: 'string', default: '20' },
     'outage-minutes': { type: 'string', default: '60' },
+    changes: { type: 'string', default: '200' },
   },
 });
 
@@ -69,8 +71,9 @@ else {
 }
 
 async function simulateScene(name: string): Promise<void> {
+  if (values.mutation !== undefined) applyMutation(values.mutation);
   // Not before: it loads the code that a mutation changes.
-  const { runScene, SCENES } = await import('./scene.ts');
+  const { runScene } = await import('./scene.ts');
   const scene = SCENES.find((known): known is SceneName => known === name);
   if (scene === undefined) throw new Error(`--scene ${name}: not among ${SCENES.join(', ')}`);
   const report = await runScene({
@@ -80,6 +83,7 @@ async function simulateScene(name: string): Promise<void> {
     members: Number(values.members),
     commandsPerSecond: Number(values.rate),
     outageMinutes: Number(values['outage-minutes']),
+    changes: Number(values.changes),
     ...(values.trace ? { trace: (line: string) => void process.stdout.write(line) } : {}),
   });
   console.log(values.json ? JSON.stringify(report, null, 2) : textOf(report));

@@ -9,34 +9,15 @@
  *
  * A topic that is deleted takes its records and the groups' offsets along; made again, it has a new id and begins at 0.
  */
-import { createRequire } from 'node:module';
-import kafkajs from 'kafkajs';
+import { brokerError } from './broker-error.ts';
+import { Coordinators } from './coordinators.ts';
 import type { Draws } from './draws.ts';
 import { SimulatedGroups } from './simulated-groups.ts';
 import { batchBytes, SimulatedLog, type BrokerTransaction, type NewRecord } from './simulated-log.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-const { errorCodes } = createRequire(import.meta.url)('kafkajs/src/protocol/error') as {
-  errorCodes: readonly (Error & { type: string })[];
-};
 /** In an answer, of a topic under clients' clocks. */
 const NO_TIME = -1;
-const NO_SUCH_ERROR = 'no such error of the protocol: ';
-
-/** What kafkajs throws when a broker answers with an error code. */
-export class BrokerError extends kafkajs.KafkaJSProtocolError {}
-
-/** One of each: their stacks are long to make, and of no use. */
-const brokerErrors = new Map<string, BrokerError>();
-
-/** @param type as the protocol names it */
-export function brokerError(type: string): BrokerError {
-  const known = brokerErrors.get(type);
-  if (known !== undefined) return known;
-  const made = new BrokerError(errorCodes.find((error) => error.type === type) ?? NO_SUCH_ERROR + type);
-  brokerErrors.set(type, made);
-  return made;
-}
 
 /** As much of a topic's configuration as brokers act upon. */
 export interface TopicConfig {
@@ -77,6 +58,7 @@ const LATE_MARKER_SHARE = 0.03;
 
 export class SimulatedBroker {
   readonly groups: SimulatedGroups;
+  readonly coordinators: Coordinators;
   readonly #time: VirtualTime;
   readonly #draws: Draws;
   readonly #topics = new Map<string, Topic>();
@@ -93,6 +75,7 @@ export class SimulatedBroker {
     this.#draws = draws;
     this.#lateMarkerShare = lateMarkerShare;
     this.groups = new SimulatedGroups(time, draws);
+    this.coordinators = new Coordinators(time);
   }
 
   createTopic(topic: string, partitions: number, config: Partial<TopicConfig> = {}): void {
@@ -169,6 +152,7 @@ export class SimulatedBroker {
 
   /** @returns the epoch; every earlier producer of the id is fenced, even while its transaction is still being ended */
   initialise(transactionalId: string): number {
+    this.coordinators.check(transactionalId);
     const producer = this.#producers.get(transactionalId) ?? { epoch: -1, running: null };
     this.#producers.set(transactionalId, producer);
     if (producer.running !== null) {
@@ -185,6 +169,7 @@ export class SimulatedBroker {
   /** To the transaction that is running; else one begins. */
   add(id: string, epoch: number, partitions: readonly { topic: string; partition: number }[], timeoutMs: number): void {
     const logs = partitions.map(({ partition, topic }) => this.log(topic, partition));
+    this.coordinators.check(id);
     const running = this.#runningOf(id, epoch, timeoutMs);
     for (const log of logs) running.logs.add(log);
   }
@@ -198,8 +183,9 @@ export class SimulatedBroker {
   ): { baseOffset: string; logAppendTime: string } {
     const log = this.log(to.topic, to.partition);
     const { maxMessageBytes, timestampType } = this.config(to.topic);
-    const running = this.#runningOf(id, epoch, timeoutMs);
     // The partition is part of the transaction before anything is written to it.
+    if (this.#producers.get(id)?.running?.logs.has(log) !== true) this.coordinators.check(id);
+    const running = this.#runningOf(id, epoch, timeoutMs);
     running.logs.add(log);
     if (batchBytes(records) > maxMessageBytes) throw brokerError('MESSAGE_TOO_LARGE');
     const refused = this.#refusedText;
@@ -213,9 +199,11 @@ export class SimulatedBroker {
   }
 
   end(id: string, epoch: number, outcome: 'committed' | 'aborted'): void {
+    this.coordinators.check(id);
     const producer = this.#checked(id, epoch);
     if (producer.running === null) throw brokerError('INVALID_TXN_STATE');
     if (producer.running.transaction.outcome !== null) throw brokerError('CONCURRENT_TRANSACTIONS');
+    if (outcome === 'committed') this.coordinators.committed(id);
     this.#end(producer, producer.running, outcome);
   }
 
@@ -237,7 +225,7 @@ export class SimulatedBroker {
       const transaction: BrokerTransaction = { transactionalId: id, epoch, outcome: null };
       const running: Running = { transaction, logs: new Set(), timeout: { cancel: () => undefined } };
       producer.running = running;
-      running.timeout = this.#time.after(timeoutMs, null, () => {
+      running.timeout = this.coordinators.after(timeoutMs, id, () => {
         producer.epoch += 1;
         this.#end(producer, running, 'aborted');
       });
@@ -255,13 +243,14 @@ export class SimulatedBroker {
       left -= 1;
       if (left === 0) producer.running = null;
     };
+    const { transactionalId } = running.transaction;
     for (const log of running.logs) {
-      this.#time.after(this.#markerMs(), null, () => {
+      this.coordinators.after(this.#markerMs(), transactionalId, () => {
         log.end(running.transaction, this.#time.nowMs);
         written();
       });
     }
-    this.#time.after(this.#markerMs(), null, written);
+    this.coordinators.after(this.#markerMs(), transactionalId, written);
   }
 
   #markerMs(): number {

@@ -7,7 +7,8 @@
  */
 import { EventEmitter } from 'node:events';
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
-import { BrokerError, type SimulatedBroker } from './simulated-broker.ts';
+import { BrokerError } from './broker-error.ts';
+import type { SimulatedBroker } from './simulated-broker.ts';
 import type { JoinAnswer } from './simulated-groups.ts';
 import { isForReaders, type StoredHeaders, type StoredRecord } from './simulated-log.ts';
 import { SimulatedFetcher, type Fetch } from './simulated-fetcher.ts';

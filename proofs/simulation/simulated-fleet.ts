@@ -5,6 +5,7 @@
 import type { Config } from '../../src/config.ts';
 import type { CommandResult } from '../../src/records/types.ts';
 import type { RecordRegistry } from '../../src/records/registry.ts';
+import type { Disturbance } from './disturbances.ts';
 import type { Draws } from './draws.ts';
 import { callTrouble, isLeftOut, pageDelayMs, pageTrouble, troubleAt, type Scenario } from './scenario.ts';
 import type { Disturber, Trouble } from './simulated-network.ts';
@@ -33,6 +34,10 @@ const CLOCK_WRONG_MS_MAX = 7 * 86_400_000;
 /** By such a clock all keys are old enough to be forgotten; what it wrote, if it was slow, is by any other. */
 const CLOCK_WEEK_MS = [7.1 * 86_400_000, 8 * 86_400_000] as const;
 const CLOCK_WRONG_SHARE = 0.5;
+/** What a process says that ends itself, for it remembers another ledger than there is. */
+const LEDGER_LOST = 'the ledger cannot be read on';
+/** With these a store may rightly be found too old. */
+const STORES_OF_OTHER_TIMES: readonly Disturbance[] = ['absence', 'old-stores', 'clocks'];
 /** A process freezes long enough for others to settle the doubt of its calls. */
 const HEARTBEAT_FREEZE_MS = [15_000, 25_000] as const;
 
@@ -118,8 +123,23 @@ export class SimulatedFleet implements Disturber {
 
   /** Processes come again in slots that were lost. */
   regain(service: SimulatedService): void {
-    for (const slot of this.#lostSlots) this.#startLater(slot, service, FIRST_START_MS_MAX);
-    this.#lostSlots.clear();
+    for (const slot of this.#lostSlots) this.grow(slot, service);
+  }
+
+  /** The slot's process ends in order, and none follows. */
+  shrink(slot: number): void {
+    this.#lostSlots.add(slot);
+    this.endInOrder(slot);
+  }
+
+  /** A process comes in a slot that is vacant. */
+  grow(slot: number, service: SimulatedService): void {
+    this.#lostSlots.delete(slot);
+    this.#startLater(slot, service, FIRST_START_MS_MAX);
+  }
+
+  isVacant(slot: number): boolean {
+    return this.#processes[slot] === null;
   }
 
   /** As an orchestrator ends a process that it replaces; another one follows in its slot. */
@@ -205,8 +225,9 @@ export class SimulatedFleet implements Disturber {
       random: draws.random,
       log,
       onFatal: (failed, error) => {
-        // Nobody starts without Kafka; in peace nothing makes it end, but what went wrong before.
-        if (!isTroubledAtStart) this.failures.push(`a process ended itself: ${error.message}`);
+        // Nobody starts without Kafka; in peace nothing makes it end, but what went wrong before. No ledger is truncated.
+        if (!isTroubledAtStart || error.message.startsWith(LEDGER_LOST))
+          this.failures.push(`a process ended itself: ${error.message}`);
         this.kill(failed, 'by itself');
       },
       onResult: (result) => {
@@ -214,6 +235,11 @@ export class SimulatedFleet implements Disturber {
         this.counted.set(resultOf, (this.counted.get(resultOf) ?? 0) + 1);
       },
       onFailure: (error) => this.failures.push(`our own code failed: ${String(error)}`),
+      onLine: (_level, { event, reason }) => {
+        const mayBeRebuilt = STORES_OF_OTHER_TIMES.some((name) => this.#options.scenario.disturbed.has(name));
+        if (event === 'ledger-store-lane-rebuilt' && !mayBeRebuilt)
+          this.failures.push(`a store that fits the ledger is rebuilt: ${String(reason)}`);
+      },
       onDeath: () => {
         if (this.#processes[slot] !== process) return;
         this.#processes[slot] = null;

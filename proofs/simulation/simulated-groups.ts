@@ -5,7 +5,7 @@
  *          -> completing (the leader assigns) -> stable
  */
 import type { Draws } from './draws.ts';
-import { brokerError } from './simulated-broker.ts';
+import { brokerError } from './broker-error.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export interface JoinRequest {

@@ -3,7 +3,8 @@
  * does not promise. A client belongs to the process in whose step it was made.
  */
 import kafkajs from 'kafkajs';
-import { BrokerError, type SimulatedBroker } from './simulated-broker.ts';
+import { BrokerError } from './broker-error.ts';
+import type { SimulatedBroker } from './simulated-broker.ts';
 import { SimulatedConsumer, type ConsumerSettings } from './simulated-consumer.ts';
 import { simulatedAdmin } from './simulated-admin.ts';
 import type { NewRecord } from './simulated-log.ts';

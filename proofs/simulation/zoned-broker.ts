@@ -4,25 +4,29 @@
  *
  * None of the delays that histories have in plenty: marks of transactions are written at once. The group's coordinator is elsewhere: members that live are not counted out.
  */
-import { brokerError, SimulatedBroker } from './simulated-broker.ts';
+import { brokerError } from './broker-error.ts';
+import { COORDINATORS } from './coordinators.ts';
+import { SimulatedBroker } from './simulated-broker.ts';
 import type { Draws } from './draws.ts';
 import type { NewRecord } from './simulated-log.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-export const ZONES = 3;
+/** Each has a coordinator. */
+export const ZONES = COORDINATORS;
 
 export class ZonedBroker extends SimulatedBroker {
   readonly #time: VirtualTime;
   #lost: { zone: number; untilMs: number } | null = null;
 
-  constructor(time: VirtualTime, draws: Draws) {
-    super(time, draws, 0);
+  constructor(time: VirtualTime, draws: Draws, lateMarkerShare = 0) {
+    super(time, draws, lateMarkerShare);
     this.#time = time;
   }
 
   /** @param electionMs until the other zones lead all that this one led */
   loseZone(zone: number, electionMs: number): void {
     this.#lost = { zone, untilMs: this.#time.nowMs + electionMs };
+    this.coordinators.lose(zone, electionMs);
     for (const topic of this.topics())
       for (const [partition, log] of this.logs(topic).entries())
         if (this.isLeaderless(partition)) this.moveLeader(topic, partition, log.lastStableOffset(), electionMs);
@@ -30,11 +34,6 @@ export class ZonedBroker extends SimulatedBroker {
 
   isLeaderless(partition: number): boolean {
     return this.#isLost(partition);
-  }
-
-  override initialise(transactionalId: string): number {
-    this.#checkCoordinator(transactionalId);
-    return super.initialise(transactionalId);
   }
 
   override produce(
@@ -46,16 +45,6 @@ export class ZonedBroker extends SimulatedBroker {
   ): { baseOffset: string; logAppendTime: string } {
     if (this.isLeaderless(to.partition)) throw brokerError('NOT_LEADER_FOR_PARTITION');
     return super.produce(id, epoch, to, records, timeoutMs);
-  }
-
-  override end(id: string, epoch: number, outcome: 'committed' | 'aborted'): void {
-    this.#checkCoordinator(id);
-    super.end(id, epoch, outcome);
-  }
-
-  #checkCoordinator(transactionalId: string): void {
-    const sum = Buffer.from(transactionalId).reduce((total, byte) => total + byte, 0);
-    if (this.#isLost(sum)) throw brokerError('NOT_COORDINATOR_FOR_GROUP');
   }
 
   #isLost(place: number): boolean {

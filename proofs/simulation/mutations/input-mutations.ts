@@ -98,4 +98,25 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
     replace: 'else if (Number.isNaN(0)) {',
     among: ['absence'],
   },
+  {
+    name: 'a position is held against the end for readers',
+    file: 'consumers/topic-offsets.ts',
+    find: 'new Together((topics) => this.#endsOf(topics, READ_UNCOMMITTED))',
+    replace: 'new Together((topics) => this.#endsOf(topics))',
+    among: ['coordinator'],
+  },
+  {
+    name: 'a store is held against the end for readers',
+    file: 'store/ledger-start.ts',
+    find: 'const end = written.get(lane) ?? high;',
+    replace: 'const end = high;',
+    among: ['coordinator'],
+  },
+  {
+    name: 'a store is younger than the end for readers, and so of another topic',
+    file: 'store/ledger-start.ts',
+    find: 'later < nextOffset && later < high',
+    replace: 'later < nextOffset',
+    among: ['coordinator'],
+  },
 ];

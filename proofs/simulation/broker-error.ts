@@ -1,0 +1,22 @@
+/** What kafkajs throws when a broker answers with an error code. */
+import { createRequire } from 'node:module';
+import kafkajs from 'kafkajs';
+
+const { errorCodes } = createRequire(import.meta.url)('kafkajs/src/protocol/error') as {
+  errorCodes: readonly (Error & { type: string })[];
+};
+const NO_SUCH_ERROR = 'no such error of the protocol: ';
+
+export class BrokerError extends kafkajs.KafkaJSProtocolError {}
+
+/** One of each: their stacks are long to make, and of no use. */
+const brokerErrors = new Map<string, BrokerError>();
+
+/** @param type as the protocol names it */
+export function brokerError(type: string): BrokerError {
+  const known = brokerErrors.get(type);
+  if (known !== undefined) return known;
+  const made = new BrokerError(errorCodes.find((error) => error.type === type) ?? NO_SUCH_ERROR + type);
+  brokerErrors.set(type, made);
+  return made;
+}

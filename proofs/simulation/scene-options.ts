@@ -1,0 +1,80 @@
+/** What a scene is made of: its size, how long it lasts, which commands it has, and that nothing else goes wrong. */
+import type { CommandType } from '../../src/records/commands.ts';
+import type { ChaosType } from '../chaos/chaos-commands.ts';
+import type { Scenario } from './scenario.ts';
+
+export const SCENES = ['rolling-restart', 'lost-zone', 'service-outage', 'refused-member', 'scaling'] as const;
+export type SceneName = (typeof SCENES)[number];
+
+export interface SceneOptions {
+  readonly scene: SceneName;
+  readonly seed: number;
+  readonly lanes: number;
+  readonly members: number;
+  readonly commandsPerSecond: number;
+  /** Of the service's outage; of no effect in other scenes. */
+  readonly outageMinutes: number;
+  /** Of the number of members; of no effect in other scenes. */
+  readonly changes: number;
+  readonly trace?: (line: string) => void;
+}
+
+export const HONOURED: readonly CommandType[] = ['transfer-in'];
+/** From a process's end to its successor's start. */
+const RESTART_MS = 4_000;
+/** Before what the scene is about, for comparison; what becomes of it; and afterwards. */
+export const QUIET_MS = 20_000;
+export const ZONE_AWAY_MS = 120_000;
+const AFTERWARDS_MS = 20_000;
+export const MINUTE_MS = 60_000;
+
+export const TYPES: Readonly<Record<SceneName, readonly ChaosType[]>> = {
+  'rolling-restart': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
+  'lost-zone': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
+  // Quotes become too old in an hour.
+  'service-outage': ['transfer-in', 'create-quote'],
+  'refused-member': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
+  scaling: ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
+};
+
+export function durationMsOf({ changes, members, outageMinutes, scene }: SceneOptions): number {
+  switch (scene) {
+    case 'rolling-restart':
+      // A restart takes some ten seconds.
+      return QUIET_MS + members * 15_000 + AFTERWARDS_MS;
+    case 'lost-zone':
+      return QUIET_MS + ZONE_AWAY_MS + 60_000 + AFTERWARDS_MS;
+    case 'service-outage':
+      return QUIET_MS + outageMinutes * MINUTE_MS + 2 * MINUTE_MS;
+    case 'refused-member':
+      return QUIET_MS + 8 * MINUTE_MS + AFTERWARDS_MS;
+    case 'scaling':
+      // A change takes some seven seconds, and another second for each process that is waited for.
+      return QUIET_MS + changes * 8_000 + AFTERWARDS_MS;
+  }
+}
+
+/** Nothing but what the scene is about. */
+export function scenarioOf({ commandsPerSecond, lanes, members }: SceneOptions): Scenario {
+  return {
+    laneCount: lanes,
+    processCount: members,
+    // The scene's own.
+    durationMs: 0,
+    commandsPerSecond,
+    burstMs: 0,
+    honourKeys: HONOURED,
+    apiTimeoutMs: 10_000,
+    breakerErrorPercent: 50,
+    types: [],
+    troubleShare: 0,
+    crashShare: 0,
+    dialFreezeShare: 0,
+    callTroubleShare: 0,
+    disturbanceMs: Infinity,
+    disturbedBy: ['end'],
+    restartMs: RESTART_MS,
+    dialShare: 0.05,
+    disturbed: new Set(),
+  };
+}
