@@ -5,6 +5,7 @@ import type { CommandType } from '../../src/records/commands.ts';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { BooksReport, EffectsReport } from '../../test/support/sandbox-control.ts';
 import type { Stack } from '../../test/support/stack.ts';
+import type { CoordinatorOutage } from './coordinator-outage.ts';
 import type { Plan } from './chaos-commands.ts';
 import type { Recovery } from './disturbances.ts';
 import type { OwnEnd } from './fleet.ts';
@@ -35,11 +36,13 @@ export interface JudgedEvidence extends Gathered {
   mayBeUnfound?: boolean;
   residentBytesMax: ReadonlyMap<string, number>;
   badStops: readonly OwnEnd[];
+  coordinatorOutages?: readonly CoordinatorOutage[];
   /** Bad messages that were put among the commands, if any. */
   poison?: PoisonEvidence;
 }
 
 export interface ChaosEvidence extends JudgedEvidence {
+  coordinatorOutages: readonly CoordinatorOutage[];
   elapsedMs: number;
   /** From the end of the last disturbance until the last command had its result. */
   healedMs: number;

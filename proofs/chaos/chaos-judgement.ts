@@ -195,8 +195,15 @@ function judgeDeadLetters({ plan, deadLetters }: JudgedEvidence): string[] {
   return wrong;
 }
 
-function judgeProcesses({ badStops, residentBytesMax, unreadableEvents }: JudgedEvidence): string[] {
+function judgeProcesses({
+  badStops,
+  coordinatorOutages = [],
+  residentBytesMax,
+  unreadableEvents,
+}: JudgedEvidence): string[] {
   const wrong = badStops.map(({ name, code, signal }) => `${name}: did not end in order (${code ?? signal})`);
+  for (const { code, name, signal } of coordinatorOutages.flatMap(({ ownEnds }) => ownEnds))
+    wrong.push(`${name}: ended itself when the coordinator of transactions was lost (${code ?? signal})`);
   for (const [name, bytes] of residentBytesMax) {
     if (bytes > RESIDENT_BYTES_MAX) wrong.push(`${name}: ${Math.round(bytes / 1024 / 1024)} MB of memory`);
   }

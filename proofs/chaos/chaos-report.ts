@@ -45,6 +45,7 @@ export function reportOf(run: RunNames, evidence: ChaosEvidence, judgement: Chao
       refused: evidence.poison?.refused ?? 0,
     },
     recoveries: { kill: recoveryOf(evidence, 'kill'), freeze: recoveryOf(evidence, 'freeze') },
+    coordinatorOutages: evidence.coordinatorOutages,
     healedMs: evidence.healedMs,
     processorsStarted: evidence.processorsStarted,
     ownEnds: evidence.ownEnds,
@@ -85,6 +86,10 @@ export function textOf(report: ChaosReport): string {
     ],
     ['kill to next result', recovery(kill)],
     ['freeze to next result', recovery(freeze)],
+    [
+      'coordinator lost',
+      `${report.coordinatorOutages.length} times, readers of the ledger held back for ${report.coordinatorOutages.map(({ heldBackMs }) => `${Math.round(heldBackMs / 1_000)} s`).join(', ') || 'no time'}`,
+    ],
     ['all answered', `${report.healedMs} ms after the last disturbance`],
     ['processors', `${report.processorsStarted} started, ${report.ownEnds.length} ended by themselves`],
     ['memory', `${report.residentMegabytesMax} MB at most`],

@@ -37,6 +37,8 @@ export interface ChaosOptions {
   honourKeys: readonly CommandType[];
   /** In each of these intervals poison of every family is put among the commands; null: none. */
   poisonEveryMs: number | null;
+  /** How often the coordinator of transactions is lost for a minute; Infinity: never. */
+  coordinatorEveryMs: number;
   onProgress: (line: string) => void;
 }
 
@@ -140,7 +142,7 @@ async function run(
   try {
     const untilMs = beganMs + durationMs;
     const [disturbed] = await Promise.all([
-      disturb(scene, untilMs),
+      disturb(scene, untilMs, options.coordinatorEveryMs),
       load.run(plan.messages),
       options.poisonEveryMs === null ? null : poison.run(options.poisonEveryMs, untilMs),
     ]);
@@ -168,6 +170,7 @@ async function run(
       healedMs,
       disturbances: disturbed.counts,
       recoveries: disturbed.recoveries,
+      coordinatorOutages: disturbed.coordinatorOutages,
       faultHits: weather.hits,
       unclearKeys: link.unclearKeys,
       wasCutAround: (wallMs) => link.wasCutAround(wallMs),

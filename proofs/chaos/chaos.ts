@@ -1,6 +1,6 @@
 /**
  * The proof by chaos: `npm run chaos -- --minutes 20 --seed 7 --honour-keys transfer-in [--commands-per-second 20]
- * [--processors 2] [--types transfer-in,...] [--poison-every 30s] [--json] [--keep-logs]`.
+ * [--processors 2] [--types transfer-in,...] [--poison-every 30s] [--coordinator-outage-every 3m] [--json] [--keep-logs]`.
  *
  * Three real brokers, the registry and the sandbox on this machine. Exit code 0 when every promise held; 1 with what was
  * wrong, and where the logs are; 2 for wrong arguments.
@@ -31,6 +31,7 @@ const { values } = parseArgs({
     processors: { type: 'string', default: '2' },
     types: { type: 'string', default: CHAOS_TYPES.join(',') },
     'poison-every': { type: 'string' },
+    'coordinator-outage-every': { type: 'string' },
     json: { type: 'boolean', default: false },
     'keep-logs': { type: 'boolean', default: false },
   },
@@ -71,6 +72,9 @@ const honourKeys: CommandType[] = listOf(values['honour-keys'], isCommandType);
 const types = listOf(values.types, (name): name is ChaosType => (CHAOS_TYPES as readonly string[]).includes(name));
 const poisonEvery = values['poison-every'];
 const poisonEveryMs = poisonEvery === undefined ? null : durationMsOf(poisonEvery, 'poison-every');
+const coordinatorEvery = values['coordinator-outage-every'];
+const coordinatorEveryMs =
+  coordinatorEvery === undefined ? Infinity : durationMsOf(coordinatorEvery, 'coordinator-outage-every');
 const onProgress = (line: string): void => console.error(line);
 
 const endings = new Endings(onProgress);
@@ -87,6 +91,7 @@ try {
     honourKeys,
     types,
     poisonEveryMs,
+    coordinatorEveryMs,
     onProgress,
   });
   const judgement = judgeChaos(evidence);

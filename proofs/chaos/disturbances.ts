@@ -7,6 +7,7 @@ import type { Engine } from '../../dev/engine/start.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
+import { loseCoordinator, type CoordinatorOutage } from './coordinator-outage.ts';
 import type { Fleet, Member } from './fleet.ts';
 import type { Awaited, ResultWatch } from './result-watch.ts';
 import type { ServiceLink } from './service-link.ts';
@@ -54,25 +55,41 @@ const DISTURBANCES: Readonly<Record<string, { weight: number; run: Disturbance }
   'other faults': { weight: 3, run: changeWeather },
 };
 
-/** Disturbs until `untilMs` (performance.now), counting each kind. */
-export async function disturb(
-  scene: Scene,
-  untilMs: number,
-): Promise<{ counts: Record<string, number>; recoveries: Recovery[] }> {
+export interface Disturbed {
+  readonly counts: Record<string, number>;
+  readonly recoveries: Recovery[];
+  readonly coordinatorOutages: CoordinatorOutage[];
+}
+
+/**
+ * Disturbs until `untilMs` (performance.now), counting each kind.
+ * @param coordinatorEveryMs how often the coordinator of transactions is lost for a minute; Infinity: never
+ */
+export async function disturb(scene: Scene, untilMs: number, coordinatorEveryMs: number): Promise<Disturbed> {
   const counts: Record<string, number> = {};
   const recoveries: Recovery[] = [];
+  const coordinatorOutages: CoordinatorOutage[] = [];
+  let coordinatorDueMs = performance.now() + coordinatorEveryMs;
   const total = Object.values(DISTURBANCES).reduce((sum, { weight }) => sum + weight, 0);
+  const begin = (name: string): void => {
+    scene.onProgress(`${new Date().toISOString()} ${name}`);
+    counts[name] = (counts[name] ?? 0) + 1;
+  };
   while (performance.now() < untilMs) {
+    if (performance.now() >= coordinatorDueMs) {
+      coordinatorDueMs += coordinatorEveryMs;
+      begin('coordinator of transactions lost');
+      coordinatorOutages.push(await loseCoordinator(scene));
+    }
     let place = scene.random() * total;
     const drawn = Object.entries(DISTURBANCES).find(([, { weight }]) => (place -= weight) < 0);
     if (drawn === undefined) continue;
     const [name, { run }] = drawn;
-    scene.onProgress(`${new Date().toISOString()} ${name}`);
-    counts[name] = (counts[name] ?? 0) + 1;
+    begin(name);
     await run(scene, recoveries);
     await delay(scene.random() * PAUSE_MS_MAX);
   }
-  return { counts, recoveries };
+  return { counts, recoveries, coordinatorOutages };
 }
 
 function between({ random }: Scene, lowMs: number, highMs: number): number {

@@ -101,6 +101,13 @@ const [first, copy, conflict] = evidenceOf().results as [ResultEvent, ResultEven
 const wrongs: [string, JudgedEvidence, RegExp][] = [
   ['a lost command', evidenceOf({ results: [conflict] }, 0), /0 results/],
   ['two results', evidenceOf({ results: [first, { ...first, id: 'other' }, copy, conflict] }), /2 results/],
+  [
+    'a process that ended itself for want of a coordinator',
+    evidenceOf({
+      coordinatorOutages: [{ heldBackMs: 60_000, ownEnds: [{ name: 'processor-1', code: 1, signal: null }] }],
+    }),
+    /processor-1: ended itself/,
+  ],
   ['a second effect', evidenceOf({}, 2), /took effect 2 times/],
   ['ACCEPTED without an effect', evidenceOf({}, 0), /ACCEPTED, but 0 effects/],
   ['EXPIRED with an effect', evidenceOf({ results: withFirst('EXPIRED') }), /EXPIRED, but it took effect/],

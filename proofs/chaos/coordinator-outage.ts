@@ -1,0 +1,127 @@
+/**
+ * Loses the coordinator of all transactions for a minute, while two brokers of three go on: what was committed right before
+ * stays unmarked, and readers do not get past it.
+ *
+ *   all of __transaction_state on one broker -> that broker frozen -> thawed -> all of it on every broker again
+ *
+ * With replicas elsewhere another broker would take over within seconds.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import kafkajs, { type Admin } from 'kafkajs';
+import { partitionOffsets, writtenOffsets } from '../../src/consumers/partition-offsets.ts';
+import { withAdmin } from '../../src/producers/admin-session.ts';
+import type { Stack } from '../../test/support/stack.ts';
+import { eventually } from '../../test/support/watch.ts';
+import { brokersWhole, type Scene } from './disturbances.ts';
+import type { OwnEnd } from './fleet.ts';
+
+export interface CoordinatorOutage {
+  /** Readers of the ledger did not get past a transaction; at the longest, of all lanes, ms. */
+  readonly heldBackMs: number;
+  /** Processors that ended themselves over it. */
+  readonly ownEnds: readonly OwnEnd[];
+}
+
+const STATE_TOPIC = '__transaction_state';
+const MIN_REPLICAS = 'min.insync.replicas';
+const OUTAGE_MS = 60_000;
+const LOOK_MS = 1_000;
+/** A broker that stands still does not answer. */
+const LOOK_MS_MAX = 5_000;
+const MOVED_MS_MAX = 30_000;
+/** Freezes until one hits a transaction that is not marked yet. */
+const FREEZES_MAX = 5;
+/** Others lead the topics' partitions by then. */
+const ELECTED_MS = 8_000;
+/** Between two freezes: the coordinator marks what it has left behind. */
+const CATCH_UP_MS = 5_000;
+
+export async function loseCoordinator(scene: Scene): Promise<CoordinatorOutage> {
+  const { engine, fleet, random, stack } = scene;
+  const index = Math.floor(random() * engine.brokers.length);
+  const broker = engine.broker(index);
+  const endsBefore = fleet.ownEnds.length;
+  const nodeIds = engine.brokers.map((_, other) => other + 1);
+  await keepStateOn(stack, () => [index + 1], 1);
+  for (let freeze = 1; ; freeze += 1) {
+    broker.pause();
+    await delay(ELECTED_MS);
+    if (freeze === FREEZES_MAX || (await heldBack(stack)).size > 0) break;
+    broker.resume();
+    await delay(CATCH_UP_MS);
+  }
+  const sinceMs = new Map<number, number>();
+  let heldBackMs = 0;
+  const untilMs = performance.now() + OUTAGE_MS - ELECTED_MS;
+  while (performance.now() < untilMs) {
+    await delay(LOOK_MS);
+    const held = await heldBack(stack);
+    for (const lane of sinceMs.keys()) if (!held.has(lane)) sinceMs.delete(lane);
+    for (const lane of held) {
+      const beganMs = sinceMs.get(lane) ?? performance.now();
+      sinceMs.set(lane, beganMs);
+      heldBackMs = Math.max(heldBackMs, performance.now() - beganMs);
+    }
+  }
+  broker.resume();
+  await keepStateOn(
+    stack,
+    (partition) => nodeIds.map((_, turn) => nodeIds[(partition + turn) % nodeIds.length] ?? 0),
+    2,
+  );
+  await brokersWhole(stack);
+  return { heldBackMs: Math.round(heldBackMs), ownEnds: fleet.ownEnds.slice(endsBefore) };
+}
+
+/** Lanes of whose ledger something is written that readers may not have; none while brokers do not answer. */
+async function heldBack({ kafka, topics }: Stack): Promise<Set<number>> {
+  const looked = withAdmin(kafka, async (admin) => {
+    const written = await writtenOffsets(admin, topics.ledger);
+    const readable = await partitionOffsets(admin, topics.ledger);
+    return [...written].filter(([lane, end]) => end > (readable.get(lane)?.high ?? end)).map(([lane]) => lane);
+  }).catch(() => []);
+  return new Set(await Promise.race([looked, delay(LOOK_MS_MAX, [])]));
+}
+
+async function keepStateOn(
+  { kafka }: Stack,
+  replicasOf: (partition: number) => number[],
+  minReplicas: number,
+): Promise<void> {
+  const partitionsOf = async (admin: Admin): Promise<{ partitionId: number; replicas: number[]; leader: number }[]> =>
+    (await admin.fetchTopicMetadata({ topics: [STATE_TOPIC] })).topics.flatMap(({ partitions }) => partitions);
+  await withAdmin(kafka, async (admin) => {
+    await setMinReplicas(admin, minReplicas);
+    const partitionAssignment = (await partitionsOf(admin)).map(({ partitionId }) => ({
+      partition: partitionId,
+      replicas: replicasOf(partitionId),
+    }));
+    await admin.alterPartitionReassignments({ topics: [{ topic: STATE_TOPIC, partitionAssignment }] });
+  });
+  await eventually(
+    () => withAdmin(kafka, partitionsOf).catch(() => []),
+    (partitions) =>
+      partitions.length > 0 &&
+      partitions.every(({ leader, partitionId, replicas }) => {
+        const wanted = replicasOf(partitionId);
+        return wanted.includes(leader) && replicas.length === wanted.length;
+      }),
+    'the state of transactions to be moved',
+    MOVED_MS_MAX,
+  );
+}
+
+/** The client sets all of a topic's configuration or nothing. */
+async function setMinReplicas(admin: Admin, minReplicas: number): Promise<void> {
+  const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: STATE_TOPIC };
+  const { resources } = await admin.describeConfigs({ resources: [resource], includeSynonyms: false });
+  const own = (resources[0]?.configEntries ?? []).filter(
+    ({ configSource }) => configSource === kafkajs.ConfigSource.TOPIC_CONFIG,
+  );
+  const others = own.filter(({ configName }) => configName !== MIN_REPLICAS);
+  const configEntries = [
+    ...others.map(({ configName, configValue }) => ({ name: configName, value: configValue })),
+    { name: MIN_REPLICAS, value: String(minReplicas) },
+  ];
+  await admin.alterConfigs({ validateOnly: false, resources: [{ ...resource, configEntries }] });
+}
