@@ -69,6 +69,7 @@ export const RUN_BY: Readonly<Record<string, { file: string; shows: string }>> =
 export const NOT_RUN: Readonly<Record<string, string>> = {
   'npm run verify': 'it runs the tests, this one among them; CI runs its two parts',
   'npm test -- test/promises': 'it runs the tests, this one among them',
+  'npm test': 'it runs the tests, this one among them',
   'npm run test:changed': 'it runs tests, and would run this one again',
   'npm run test:examples': 'test/examples, which npm test runs as well',
   'npm run proofs': 'takes hours; each night runs it',
