@@ -92,6 +92,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'node proofs/bench/outage-log.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/restarts.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/take-over.ts': 'measures, which a shared machine spoils',
+  'node proofs/bench/backlog.ts': 'takes minutes and both cores',
   'node proofs/bench/burst.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/follower.ts': 'measures, which a shared machine spoils',
   'node proofs/bench/fairness.ts': 'measures, which a shared machine spoils',
