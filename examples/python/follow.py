@@ -38,22 +38,26 @@ consumer = Consumer({
     'isolation.level': 'read_committed',
 })
 consumer.subscribe([results, changes])
-ended = None
+# A key may name several transactions: a quote that ran out is made anew. The result says which one counts.
+outcome, revision, paid, statuses, ended = None, 0, None, {}, None
 while ended is None and time.monotonic() < deadline:
     message = consumer.poll(0.5)
     if message is None:
+        # All is read for now: an operator's retry would have made a higher revision.
+        ended = 1 if outcome in NOT_PAID else None
         continue
     if message.error():
         raise KafkaException(message.error())
     topic = message.topic()
     value = deserialize[topic](message.value(), SerializationContext(topic, MessageField.VALUE))
     if topic == changes and key in value['commandKeys']:
-        status = value['status']
-        print(f'{key}: {status} of {value["transactionId"]}, seen by {value["observedBy"]}', flush=True)
-        ended = 0 if status in SETTLED else None
-    elif topic == results and value['commandKey'] == key and value['outcome'] != 'CONFLICT':
-        outcome = value['outcome']
-        print(f'{key}: {outcome}, revision {value["revision"]}', flush=True)
-        ended = 1 if outcome in NOT_PAID else None
+        statuses[value['transactionId']] = value['status']
+        print(f'{key}: {value["status"]} of {value["transactionId"]}, seen by {value["observedBy"]}', flush=True)
+    elif topic == results and value['commandKey'] == key and value['outcome'] != 'CONFLICT' and value['revision'] > revision:
+        outcome, revision = value['outcome'], value['revision']
+        paid = (value['transaction'] or {}).get('id') or (value['quote'] or {}).get('transactionId')
+        print(f'{key}: {outcome}, revision {revision}', flush=True)
+    if outcome == 'ACCEPTED' and statuses.get(paid) in SETTLED:
+        ended = 0
 consumer.close()
 sys.exit(f'{key} is not settled yet' if ended is None else ended)

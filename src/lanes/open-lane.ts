@@ -20,6 +20,7 @@ import { Attempts } from './attempts.ts';
 import { CarefulReading } from './careful-reading.ts';
 import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
+import { DueTurns } from './due-turns.ts';
 import type { InputHandlers, Inputs } from './inputs.ts';
 import type { LaneCommit } from './committer.ts';
 import type { LaneWriter } from './lane-writer.ts';
@@ -57,6 +58,7 @@ export class OpenLane {
   readonly #handlers: InputHandlers;
   readonly #retention: Retention;
   readonly #timers: Timers;
+  readonly #dueTurns: DueTurns;
   readonly #attempts: Attempts;
   readonly #submissions = new Submissions();
   #stage: 'admitting' | 'draining' | 'over' = 'admitting';
@@ -104,6 +106,7 @@ export class OpenLane {
     const wake = (): void => this.wake();
     ownership.writer.onBroken(wake);
     this.#timers = new Timers(parts.clock, longestWaitMs(parts.policy), wake);
+    this.#dueTurns = new DueTurns(this.#timers.due);
     this.#attempts = new Attempts(parts, {
       isCurrent: () => this.#stage !== 'over',
       isOpen: () => this.#stage === 'admitting',
@@ -266,11 +269,14 @@ export class OpenLane {
   async #handleDue(transaction: LaneTransaction): Promise<void> {
     const { clock } = this.#parts;
     transaction.beginFilling(clock.monotonicMs());
-    for (const key of [...this.#timers.due]) {
+    for (const key of this.#dueTurns.inTurn()) {
       if (!transaction.hasRoom(clock.monotonicMs())) return;
       const entry = this.#memory.unfinished.get(key);
       const reply = entry === undefined ? null : await this.#answers.handleDue(transaction, entry);
-      if (reply?.kind === 'waits') continue;
+      if (reply?.kind === 'waits') {
+        this.#dueTurns.waits(key);
+        continue;
+      }
       this.#timers.due.delete(key);
       transaction.unitDone();
       if (reply?.kind === 'look-up') void this.#attempts.lookUp(key, reply.query);

@@ -209,3 +209,14 @@ describe('the poller', () => {
     expect(world.record()?.discoveredToMs).toBeGreaterThanOrEqual(CREATED_MS);
   });
 });
+
+test('a thousand that wait for a call without an answer do not stop the poller: the older half goes out', () => {
+  const shown = Array.from({ length: 1_000 }, (_, index) => ({ ...SHOWN, id: `Transaction:${index}` }));
+  const held = heldOf(...shown);
+  expect(held.isFull()).toBe(true);
+  expect(held.take(look([TRANSFER], { readUpTo: 0 }))).toEqual([]);
+  expect(held.take(look([TRANSFER])).map(({ transaction }) => transaction.id)).toEqual(
+    shown.slice(0, 500).map(({ id }) => id),
+  );
+  expect(held.isFull()).toBe(false);
+});

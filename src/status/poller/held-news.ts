@@ -33,6 +33,9 @@ export interface Look {
   readonly nowMs: number;
 }
 
+/** Transactions held; bounds memory. */
+const HELD_MAX = 1_000;
+
 export class HeldNews {
   readonly #heldForMsMax: number;
   /** By transaction, oldest first. */
@@ -45,6 +48,10 @@ export class HeldNews {
   /** Transactions. */
   get size(): number {
     return this.#held.size;
+  }
+
+  isFull(): boolean {
+    return this.#held.size >= HELD_MAX;
   }
 
   /** Whether the transaction is held as it is shown. */
@@ -84,8 +91,12 @@ export class HeldNews {
   /** What is free now; it is not held any more. */
   take(look: Look): PolledObservation[] {
     const free: PolledObservation[] = [];
+    // Where calls stay unanswered for long, the oldest go out without them, or the poller would stand still.
+    let tooMany = this.isFull() ? this.#held.size - HELD_MAX / 2 : 0;
     for (const [id, held] of this.#held) {
-      const isOver = look.nowMs - held.sinceMs >= this.#heldForMsMax;
+      const isPushedOut = tooMany > 0 && held.lastAddition <= look.readUpTo;
+      const isOver = isPushedOut || look.nowMs - held.sinceMs >= this.#heldForMsMax;
+      tooMany -= 1;
       if (!isOver && !isFree(held, look)) continue;
       free.push(...held.observations);
       this.#held.delete(id);

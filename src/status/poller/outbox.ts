@@ -46,8 +46,6 @@ const LOOK_MS = 100;
  * after 15 s. After that, the index is taken as it is.
  */
 const READ_MS_MAX = 20_000;
-/** Transactions held; bounds memory. */
-const HELD_MAX = 1_000;
 
 export class PollOutbox {
   readonly #options: OutboxOptions;
@@ -70,7 +68,7 @@ export class PollOutbox {
   }
 
   isFull(): boolean {
-    return this.#held.size >= HELD_MAX;
+    return this.#held.isFull();
   }
 
   /** What the page shows is published as soon as it can be told whose it is. */

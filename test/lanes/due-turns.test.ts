@@ -1,0 +1,38 @@
+/** What is due is asked in turn, also where each walk ends before all were asked. */
+import { expect, test } from 'vitest';
+import { DueTurns } from '../../src/lanes/due-turns.ts';
+
+test('walks that end early reach all that waits, in turn', () => {
+  const due = new Set(['a', 'b', 'c', 'd', 'e']);
+  const turns = new DueTurns(due);
+  const walk = (): string[] => {
+    const asked = turns.inTurn().slice(0, 2);
+    for (const key of asked) turns.waits(key);
+    return asked;
+  };
+  expect([walk(), walk(), walk(), walk()]).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+    ['e', 'a'],
+    ['b', 'c'],
+  ]);
+});
+
+test('what is newly due comes before all that waits', () => {
+  const due = new Set(['a', 'b']);
+  const turns = new DueTurns(due);
+  for (const key of turns.inTurn()) turns.waits(key);
+  due.add('look-up');
+  expect(turns.inTurn()).toEqual(['look-up', 'a', 'b']);
+});
+
+test('what was handled is forgotten', () => {
+  const due = new Set(['a', 'b']);
+  const turns = new DueTurns(due);
+  turns.waits('a');
+  due.delete('a');
+  expect(turns.inTurn()).toEqual(['b']);
+  due.add('a');
+  turns.waits('b');
+  expect(turns.inTurn()).toEqual(['a', 'b']);
+});
