@@ -22,7 +22,7 @@ export interface AccessWatchOptions<Access> {
 }
 
 /** Rights and certificates change by people's hands. */
-const INTERVAL_DEFAULT_MS = 15_000;
+const INTERVAL_DEFAULT_MS = 5_000;
 /** Scrapes and samples ask for the ends every few seconds. */
 const ENDS_AGE_MAX_SECONDS = 30;
 

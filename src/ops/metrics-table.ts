@@ -227,7 +227,7 @@ export const METRICS = {
   registryFailing: {
     name: 'payments_registry_failing',
     type: 'gauge',
-    help: '1 while this process cannot use the schema registry, by cause; readiness and the log name the setting or the right that mends it. It is asked every 15 seconds, also while no command needs it.',
+    help: '1 while this process cannot use the schema registry, by cause; readiness and the log name the setting or the right that mends it. It is asked every 5 seconds, also while no command needs it.',
     labels: { cause: REGISTRY_FAILURES },
   },
   groupConfirmed: {

@@ -70,7 +70,7 @@ async function groupAtEnd(): Promise<string> {
 
 describe('a handler that takes longer than the session', () => {
   test('is called once for each event, also while a second member joins', async () => {
-    const keys = Array.from({ length: 4 }, (_, index) => `slow-${index}`);
+    const keys = ['slow-0', 'slow-1'];
     const groupId = freshGroup();
     for (const key of keys) await writer.write(resultOf(key));
     const calls: string[] = [];

@@ -14,7 +14,7 @@ import { LANES } from '../support/stack.ts';
 const TRIAL_MS_MAX = 90_000;
 const MIXTURE_ROUNDS = 40;
 const MIXTURE_MS_MAX = 300_000;
-const INTAKE_INPUTS = 20_000;
+const INTAKE_INPUTS = 5_000;
 const SEED = 1;
 
 let bench: PoisonBench | null = null;
