@@ -1,5 +1,5 @@
 /** Direct checks of how a lane is taken: what decides between two owners needs instants that histories seldom meet. */
-import { Committer } from '../../src/lanes/committer.ts';
+import type { Committer } from '../../src/lanes/committer.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { acquireOwnership } from '../../src/lanes/ownership.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
@@ -7,13 +7,10 @@ import {
   CLAIM_PREFIX,
   encodeClaim,
   encodeOwner,
-  encodeReleased,
   OWNER_KEY,
-  RELEASED_KEY,
   type Claimant,
   type OwnerRecord,
 } from '../../src/ledger/ledger-records.ts';
-import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import type { DirectCheck } from './direct-checks.ts';
 import { MemoryIndex } from './memory-index.ts';
 
@@ -28,15 +25,14 @@ const LOOKS_MAX = 100;
 const FROZEN_MS = 600_000;
 const silence = (): void => undefined;
 
-function ownerOf(token: string, transactionalId: string | null = 'group-process-other'): OwnerRecord {
-  return { token, processId: 'other', transactionalId, atMs: 0, barren: 0 };
+function ownerOf(token: string): OwnerRecord {
+  return { token, processId: 'other', transactionalId: 'group-process-other', atMs: 0, barren: 0 };
 }
 
-/** The lane before it is taken: its last owner, which ownership was released, and who has claimed it. */
-function indexWith(owner: OwnerRecord, released: string | null, claimants: readonly Claimant[] = []): MemoryIndex {
+/** The lane before it is taken: who owned it last, and who claims it. */
+function indexWith(owner: OwnerRecord, claimants: readonly Claimant[] = []): MemoryIndex {
   const index = new MemoryIndex(1);
   put(index, OWNER_KEY, encodeOwner(owner));
-  if (released !== null) put(index, RELEASED_KEY, encodeReleased(released));
   for (const claimant of claimants) put(index, `${CLAIM_PREFIX}${claimant.transactionalId}`, encodeClaim(claimant));
   return index;
 }
@@ -92,9 +88,9 @@ async function taken(
     },
     committer: {
       fenced: () => new Set(fenced),
-      fence: async (id: string, { isUsedOnce }: { isUsedOnce: boolean }) => {
+      fence: async (id: string) => {
         happened.push(id);
-        if (isUsedOnce) fenced.add(id);
+        fenced.add(id);
       },
     },
   };
@@ -133,26 +129,6 @@ async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
   return written;
 }
 
-/** How often a process of an earlier release is fenced that takes its lane twice under one id. */
-async function fencesOfOneWhoComesBack(): Promise<number> {
-  let fences = 0;
-  const producer = { fence: async () => void (fences += 1) } as unknown as TransactionalProducer;
-  const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
-  const committer = new Committer({ groupId: 'group', clock, makeProducer: () => producer });
-  const parts = {
-    ...{ lane: 0, groupId: 'group', processId: 'own', policy: { apiTimeoutMs: 0 }, sessionTimeoutMs: 0 },
-    reader: { seen: async () => [], position: () => 0n },
-    ...{ clock, committer, log: { warn: silence, error: silence } },
-    ...{ isConfirmed: () => true, isMember: async () => false },
-  };
-  const writer = { transactionalId: 'group-process-own', own: silence } as unknown as LaneWriter;
-  for (const token of ['first', 'second']) {
-    const index = indexWith(ownerOf(token, null), null);
-    await acquireOwnership({ ...parts, index } as unknown as LaneParts, writer, () => true);
-  }
-  return fences;
-}
-
 /** Takes a lane whose ledger, read to its end, does not have our record. */
 async function takenUnseen(): Promise<unknown> {
   const parts = {
@@ -187,28 +163,23 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
     wrong: 'who claimed a lane before its last owner, and was fenced by nobody, may go on writing',
     holds: async () => {
       const frozen = { token: 'earlier', processId: 'frozen', transactionalId: 'group-process-frozen' };
-      const { happened, withdrawals } = await taken(indexWith(ownerOf('last'), 'last', [frozen]));
+      const { happened, withdrawals } = await taken(indexWith(ownerOf('last'), [frozen]));
       return [...happened, ...withdrawals].join() === 'group-process-frozen,claimed,group-process-frozen';
     },
-  },
-  {
-    wrong: 'the release of an earlier ownership is taken for the last one’s',
-    holds: async () =>
-      (await taken(indexWith(ownerOf('last', null), 'earlier'))).happened.join() === 'group-lane-0,claimed',
   },
   {
     wrong: 'an owner that was fenced only after our record was written may have committed since, and is not noticed',
     holds: async () => {
       const other = ownerOf('between');
-      const onOwned = (fence: (id: string) => void): void => fence(other.transactionalId ?? '');
-      const { happened } = await taken(indexWith(ownerOf('last'), 'last'), { between: [[other]], onOwned });
+      const onOwned = (fence: (id: string) => void): void => fence(other.transactionalId);
+      const { happened } = await taken(indexWith(ownerOf('last')), { between: [[other]], onOwned });
       return happened.filter((what) => what === 'claimed').length > 1;
     },
   },
   {
     wrong: 'a taker that was called off fences the owner, or claims the lane',
     holds: async () => {
-      const index = indexWith(ownerOf('last'), null, [ownerOf('last')]);
+      const index = indexWith(ownerOf('last'), [ownerOf('last')]);
       const scene = { isMember: () => true, isWanted: (looks: number) => looks < LOOKS };
       return (await taken(index, scene)).happened.length === 0;
     },
@@ -216,7 +187,7 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a taker that was called off while it asked for the owner fences it',
     holds: async () => {
-      const index = indexWith(ownerOf('last'), null, [ownerOf('last')]);
+      const index = indexWith(ownerOf('last'), [ownerOf('last')]);
       return (await taken(index, { isWanted: (looks) => looks < 1 })).happened.length === 0;
     },
   },
@@ -224,7 +195,7 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
     wrong: 'a live member that turns up between is fenced without courtesy, or two takers wait for each other',
     holds: async () => {
       const other = ownerOf('between');
-      const index = indexWith(ownerOf('last'), 'last');
+      const index = indexWith(ownerOf('last'));
       const { happened } = await taken(index, {
         between: [[other]],
         onOwned: () => put(index, `${CLAIM_PREFIX}${other.transactionalId}`, encodeClaim(other)),
@@ -239,7 +210,7 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a process that its group has not confirmed fences others',
     holds: async () => {
-      const index = indexWith(ownerOf('last'), null, [ownerOf('last')]);
+      const index = indexWith(ownerOf('last'), [ownerOf('last')]);
       const { happened } = await taken(index, {
         isConfirmed: () => false,
         isWanted: (looks) => looks < LOOKS,
@@ -250,7 +221,7 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a process that was frozen while it waited for an owner has no patience left',
     holds: async () => {
-      const index = indexWith(ownerOf('last'), null, [ownerOf('last')]);
+      const index = indexWith(ownerOf('last'), [ownerOf('last')]);
       const { happened } = await taken(index, {
         isMember: (looks) => {
           if (looks >= LOOKS) withdrawClaim(index, ownerOf('last'));
@@ -262,19 +233,11 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
     },
   },
   {
-    wrong: 'the last owner’s release hides behind the one of another',
-    holds: async () => (await taken(indexWith(ownerOf('last'), 'another'))).happened.join() === 'claimed',
-  },
-  {
     wrong: 'a taker that was called off before it claimed the lane says that it released it',
     holds: async () => (await writtenWhenCalledOff(false)).length === 0,
   },
   {
     wrong: 'a taker that was called off while it claimed the lane does not withdraw its claim',
-    holds: async () => (await writtenWhenCalledOff(true)).join() === `${CLAIM_PREFIX}group-process-own,${RELEASED_KEY}`,
-  },
-  {
-    wrong: 'a process of an earlier release, which comes back under its id, is fenced but once',
-    holds: async () => (await fencesOfOneWhoComesBack()) === 2,
+    holds: async () => (await writtenWhenCalledOff(true)).join() === `${CLAIM_PREFIX}group-process-own`,
   },
 ];

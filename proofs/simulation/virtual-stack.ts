@@ -47,7 +47,7 @@ import { VirtualTime } from './virtual-time.ts';
 /** Of a test, which may let days pass. */
 const EVENTS_MAX = 5_000_000;
 const TEST_MS_MAX = 30 * 86_400_000;
-/** Later than anything that a test brings along, such as ledgers of earlier releases. */
+/** Later than anything that a test brings along, such as the ledger of a release. */
 const START_MS = Date.parse('2036-01-01T00:00:00Z');
 const LOOK_MS = 10;
 const TOPIC_GONE_MS = 200;

@@ -29,7 +29,7 @@ export function isAnswerTo(
 /** Whether headers alone say that the message is answered. One id can be given to two commands: the fingerprint tells. */
 export function isAddressedTo(headers: Envelope['headers'], { commandId, fingerprint }: Asked): boolean {
   if (commandId === undefined || headers[REPLY_HEADER] !== commandId) return false;
-  // Releases before the header wrote none, and it is not on results of what could not be read.
+  // It is not on results of what could not be read.
   const carried = headers[FINGERPRINT_HEADER];
   return fingerprint === undefined || carried === undefined || carried === fingerprint;
 }

@@ -178,7 +178,7 @@ function recordOf(topic: string, message: KafkaMessage): TailedRecord[] {
   return [{ key: key.toString(), value, headers, offset: BigInt(offset), timestampMs }];
 }
 
-/** Of a batch under LogAppendTime; kafkajs has it, its types do not. Ledgers of earlier releases began without. */
+/** Of a batch under LogAppendTime; kafkajs has it, its types do not. */
 function isBrokersTime(message: KafkaMessage): boolean {
   const { batchContext } = message as { batchContext?: { timestampType?: number } };
   return batchContext?.timestampType === LOG_APPEND_TIME;

@@ -90,17 +90,16 @@ export class Committer {
   }
 
   /**
-   * Ends every producer of the transactional id; for good where none comes back under it.
+   * Ends every producer of the transactional id for good, for none comes back under it.
    * @throws TransactionFailedError when that is not certain
    */
-  async fence(transactionalId: string, { isUsedOnce }: { isUsedOnce: boolean }): Promise<void> {
+  async fence(transactionalId: string): Promise<void> {
     if (this.#fenced.has(transactionalId)) return;
     const known = this.#fencing.get(transactionalId);
     const fencing = known ?? this.#options.makeProducer(transactionalId).fence();
     this.#fencing.set(transactionalId, fencing);
     try {
       await fencing;
-      if (!isUsedOnce) return;
       if (this.#fenced.size >= FENCED_MAX) this.#fenced.clear();
       this.#fenced.add(transactionalId);
     } finally {

@@ -5,15 +5,7 @@
  *           not read it from Kafka then
  *   ended   nothing more is taken; behind all that was, the ledger says that the owner has released its lane
  */
-import {
-  CLAIM_PREFIX,
-  encodeClaim,
-  encodeOwner,
-  encodeReleased,
-  OWNER_KEY,
-  RELEASED_KEY,
-  type OwnerRecord,
-} from '../ledger/ledger-records.ts';
+import { CLAIM_PREFIX, encodeClaim, encodeOwner, OWNER_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
 import { batchName, type OutgoingRecord } from '../producers/transactional-producer.ts';
 import type { OwnCommit } from '../store/own-commits.ts';
 import type { Committed, Committer, LaneCommit, Writer } from './committer.ts';
@@ -28,8 +20,8 @@ export class LaneWriter {
   /** Behind the records and the control record of what it wrote last; null: not known. */
   #endOffset: bigint | null = null;
   readonly #unlisten: (() => void)[] = [];
-  /** Of the claim that may be in the ledger: it is to be taken away. */
-  #token: string | null = null;
+  /** The claim may be in the ledger: it is to be taken away. */
+  #mayBeClaimed = false;
   /** It was handed over with this. */
   #claiming: LaneCommit | null = null;
   /** The one handed over last. */
@@ -55,19 +47,17 @@ export class LaneWriter {
     const withdrawn = fenced.map((id) => this.#record(CLAIM_PREFIX + id, null));
     const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim(record));
     // The last: whoever has read it has read the others.
-    this.#token = owner.token;
+    this.#mayBeClaimed = true;
     this.#claiming = this.#commitOf([...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]);
     await this.commit(this.#claiming);
   }
 
   /** Takes the claim away, behind all that was handed over; the lane may be claimed again. @throws as `commit` does */
   async withdraw(): Promise<void> {
-    const token = this.#token;
-    if (token === null) return;
-    this.#token = null;
+    if (!this.#mayBeClaimed) return;
+    this.#mayBeClaimed = false;
     const writer = this.#writer();
-    const claim = this.#record(CLAIM_PREFIX + writer.transactionalId, null);
-    await writer.commit(this.#commitOf([claim, this.#record(RELEASED_KEY, encodeReleased(token))]));
+    await writer.commit(this.#commitOf([this.#record(CLAIM_PREFIX + writer.transactionalId, null)]));
   }
 
   /**
@@ -100,8 +90,7 @@ export class LaneWriter {
     for (const unlisten of this.#unlisten) unlisten();
     const [last, writer] = [this.#last, this.#picked];
     const isCancelled = last !== null && writer?.cancel(last) === true;
-    // A release of what was never claimed would hide the one of the last owner.
-    if (isCancelled && last === this.#claiming) this.#token = null;
+    if (isCancelled && last === this.#claiming) this.#mayBeClaimed = false;
     if (writer?.isBroken() === false) await this.withdraw().catch(() => undefined);
   }
 

@@ -15,7 +15,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../consumers/signal.ts';
-import { decodeReleased, RELEASED_KEY, type Claimant, type OwnerRecord } from '../ledger/ledger-records.ts';
+import type { Claimant, OwnerRecord } from '../ledger/ledger-records.ts';
 import { COMMIT_DEADLINE_MS } from '../producers/transactional-producer.ts';
 import { idPrefixOf } from './committer.ts';
 import type { LaneWriter } from './lane-writer.ts';
@@ -42,6 +42,7 @@ export function drainMsMax({ policy }: Pick<LaneParts, 'policy'>): number {
 /**
  * @param writer of the lane; nothing has been written to it
  * @param isWanted whether the lane is still to be acquired; once it is not, nobody is fenced
+ * @param looks of the lane's takings so far
  * @returns the token of this ownership; null: the lane is not wanted any more
  * @throws when the lane could not be acquired; it may be tried again with a new writer
  */
@@ -49,31 +50,29 @@ export async function acquireOwnership(
   parts: LaneParts,
   writer: LaneWriter,
   isWanted: () => boolean,
+  looks = new Looks(),
 ): Promise<string | null> {
   for (let taking = 0; taking < TAKINGS_MAX; taking += 1) {
-    const looks: Looks = { lastMs: parts.clock.monotonicMs(), waitedMs: new Map(), fenced: new Set() };
-    while (isWanted() && mayWrite(parts, writer, looks).length > 0) await madeWay(parts, writer, looks, isWanted);
+    while (isWanted() && mayWrite(parts, writer).length > 0) await madeWay(parts, writer, looks, isWanted);
     if (!isWanted()) return null;
     // In the turn of the last look: what is read from then on is watched for other claims.
     const { between, fenced, token } = await take(parts, writer);
     // Of one that was fenced before our record, nothing can have come since.
     const others = between.filter(
-      (owner) => !fenced.has(idOf(parts, owner)) && idOf(parts, owner) !== writer.transactionalId,
+      ({ transactionalId }) => !fenced.has(transactionalId) && transactionalId !== writer.transactionalId,
     );
     if (others.length === 0) return token;
     await writer.withdraw();
-    // The ledger names no such owner any more, for our OWNER record has come after it.
-    for (const owner of others) if (isOfEarlierRelease(owner) && isWanted()) await fence(parts, owner);
   }
   throw new Error('others owned the lane again and again');
 }
 
-/** What one taking knows of the others, by their tokens: some ids of earlier releases are used again. */
-interface Looks {
+/** How long a lane has waited for the others: over all its takings, for one that fails must not begin the wait anew. */
+export class Looks {
   /** On the monotonic clock. */
-  lastMs: number;
-  readonly waitedMs: Map<string, number>;
-  readonly fenced: Set<string>;
+  lastMs = -Infinity;
+  /** By the token of their claims. */
+  readonly waitedMs = new Map<string, number>();
 }
 
 /** A step: one that is not to be waited for is fenced, or time passes. */
@@ -82,7 +81,7 @@ async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWan
   // A process that was frozen did not wait meanwhile.
   const passedMs = Math.min(clock.monotonicMs() - looks.lastMs, LOOK_MS_MAX);
   looks.lastMs = clock.monotonicMs();
-  for (const claimant of mayWrite(parts, writer, looks)) {
+  for (const claimant of mayWrite(parts, writer)) {
     const waitedMs = (looks.waitedMs.get(claimant.token) ?? -passedMs) + passedMs;
     looks.waitedMs.set(claimant.token, waitedMs);
     const mayRelease = claimant.processId !== processId && (await isMember(claimant.processId));
@@ -90,7 +89,6 @@ async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWan
     // Asked here, for the answer may have been long on its way.
     if (!isWanted() || !isConfirmed()) break;
     await fence(parts, claimant);
-    looks.fenced.add(claimant.token);
     return;
   }
   await sleep(STEP_MS);
@@ -113,7 +111,7 @@ async function take(
   seen.catch(() => undefined);
   const fenced = new Set(committer.fenced());
   const owner = { token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) };
-  const claimants = index.claims(lane).map((claim) => idOf(parts, claim));
+  const claimants = index.claims(lane).map(({ transactionalId }) => transactionalId);
   await writer.own(
     owner,
     claimants.filter((id) => fenced.has(id)),
@@ -144,48 +142,24 @@ async function seenUnlessSuperseded(
 }
 
 /** Others that may write to the lane, as far as the ledger has been read. */
-function mayWrite(parts: LaneParts, { transactionalId }: LaneWriter, { fenced }: Looks): Claimant[] {
-  const { committer, index, lane } = parts;
-  const last = index.owner(lane);
-  const claimants = [...index.claims(lane), ...(last === undefined || isReleased(parts, last) ? [] : [last])];
-  return claimants.filter((claimant) => {
-    const id = idOf(parts, claimant);
-    return id !== transactionalId && !committer.fenced().has(id) && !fenced.has(claimant.token);
-  });
+function mayWrite({ committer, index, lane }: LaneParts, writer: LaneWriter): Claimant[] {
+  return index
+    .claims(lane)
+    .filter(({ transactionalId: id }) => id !== writer.transactionalId && !committer.fenced().has(id));
 }
 
-async function fence(parts: LaneParts, owner: Claimant): Promise<void> {
-  const { committer, groupId, lane, log, processId } = parts;
-  const transactionalId = idOf(parts, owner);
+async function fence(parts: LaneParts, { processId, transactionalId }: Claimant): Promise<void> {
+  const { committer, groupId, lane, log } = parts;
   const named = { lane, transactionalId };
-  const isOfGroup = [idPrefixOf(groupId), laneIdPrefixOf(groupId)].some((prefix) => transactionalId.startsWith(prefix));
-  if (!isOfGroup)
+  if (!transactionalId.startsWith(idPrefixOf(groupId)))
     log.error({ event: 'lane-of-another-group', ...named }, 'a process of another group owned the lane: it is fenced');
-  else if (owner.processId !== processId)
-    log.warn({ event: 'owner-fenced', ...named }, 'the owner before did not release its lane: it is fenced');
-  // A process of an earlier release comes back under the id of its lane.
-  await committer.fence(transactionalId, { isUsedOnce: !isOfEarlierRelease(owner) });
+  else if (processId !== parts.processId)
+    log.warn({ event: 'owner-fenced', ...named }, 'the previous owner did not release its lane: it is fenced');
+  await committer.fence(transactionalId);
 }
 
-function idOf({ groupId, lane }: LaneParts, { transactionalId }: Claimant): string {
-  return transactionalId ?? `${laneIdPrefixOf(groupId)}${lane}`;
-}
-
-/** Such an owner claims nothing; its OWNER record alone tells of it. */
-function isOfEarlierRelease({ transactionalId }: Claimant): boolean {
-  return transactionalId === null;
-}
-
-/** Earlier releases had a producer for each lane, and did not name it. */
-function laneIdPrefixOf(groupId: string): string {
-  return `${groupId}-lane-`;
-}
-
-/** A claim tells for itself: RELEASED names the last alone of all who released, and may hide the last owner's. */
 function isReleased({ index, lane }: LaneParts, owner: OwnerRecord): boolean {
-  if (!isOfEarlierRelease(owner)) return !index.claims(lane).some(({ token }) => token === owner.token);
-  const released = index.value(lane, RELEASED_KEY);
-  return released !== undefined && decodeReleased(released) === owner.token;
+  return !index.claims(lane).some(({ token }) => token === owner.token);
 }
 
 /** What the index does not show yet can only make it too few or too many by one, and both do no harm. */

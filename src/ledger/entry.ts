@@ -83,8 +83,8 @@ export interface Quoted {
   readonly transactionId: string;
   readonly customerId: string | null;
   readonly expiresAtMs: number | null;
-  /** When its answer came, by our clock; null for one that an earlier release recorded. */
-  readonly receivedMs: number | null;
+  /** When its answer came, by our clock. */
+  readonly receivedMs: number;
   readonly sourceAccountId: string | null;
   readonly destinationAccountId: string | null;
   /** Digits of an int64, smallest unit. */

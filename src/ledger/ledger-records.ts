@@ -6,7 +6,6 @@
  *   t:<id>          the state of a transaction (src/status)
  *   !owner          who took the lane last, and when; its token marks the end of a restore
  *   !claim:<id>     a transactional id that may write to the lane, until whoever has fenced it, or its owner, takes it away
- *   !released       the owner's token, behind all that it wrote: it writes to the lane no more
  *   !position       the next offset of each input topic, the topics' ids, and the number of the owner's commit
  *   !suspect        the message that the owner reads alone, for the lane was lost over and over; or none
  *   !poll           how far the status poller is (src/status); lane 0 alone
@@ -14,14 +13,13 @@
  * A value of another version stops the lane: guessing about money is worse than waiting for the right release.
  */
 import { z } from 'zod';
-import { readEntryRecord } from './entry-record.ts';
+import { entryRecord } from './entry-record.ts';
 import type { Entry } from './entry.ts';
 
 export const ENTRY_PREFIX = 'c:';
 export const TRANSACTION_PREFIX = 't:';
 export const OWNER_KEY = '!owner';
 export const CLAIM_PREFIX = '!claim:';
-export const RELEASED_KEY = '!released';
 export const POSITION_KEY = '!position';
 export const SUSPECT_KEY = '!suspect';
 
@@ -31,8 +29,8 @@ const FORMAT_VERSION = 1;
 export interface Claimant {
   readonly token: string;
   readonly processId: string;
-  /** Of its producer, for the next owner to fence; null of earlier releases, whose owners claim nothing. */
-  readonly transactionalId: string | null;
+  /** Of its producer, for the next owner to fence. */
+  readonly transactionalId: string;
 }
 
 export interface OwnerRecord extends Claimant {
@@ -58,7 +56,7 @@ export interface PositionRecord {
   readonly next: Readonly<Record<string, bigint>>;
   /**
    * Ids of the topics that the offsets are of, and of the ledger itself, by topic: one that is deleted and made again has
-   * another. None in records of earlier releases, and where brokers do not know ids.
+   * another. None where brokers do not know ids.
    */
   readonly topicIds: Readonly<Record<string, string>>;
 }
@@ -79,7 +77,7 @@ export function encodeEntry(entry: Entry): Buffer {
 export function decodeEntry(value: Buffer): Entry {
   const plain = decode(value);
   try {
-    return readEntryRecord(plain);
+    return entryRecord.parse(plain);
   } catch (error) {
     if (!(error instanceof z.ZodError)) throw error;
     throw new LedgerFormatError(`the ledger record of ${String(plain['key'])} is not an entry: ${placesOf(error)}`);
@@ -97,20 +95,20 @@ const offset = z
   .regex(/^\d{1,19}$/)
   .transform(BigInt);
 
-// A field that an earlier release did not write has a default; one of a newer release is passed over.
+// A field that a release adds has a default, for earlier ones do not write it; one that is not known is passed over.
 const ownerRecord: z.ZodType<OwnerRecord> = z.object({
   token: text,
   processId: text,
-  transactionalId: text.nullable().default(null),
+  transactionalId: text,
   atMs: z.number(),
-  barren: count.default(0),
+  barren: count,
 });
 const claimRecord = z.object({ token: text, processId: text });
 const positionRecord: z.ZodType<PositionRecord> = z.object({
   token: text,
   commit: count,
   next: z.record(text, offset),
-  topicIds: z.record(text, text).default({}),
+  topicIds: z.record(text, text),
 });
 
 /** @throws LedgerFormatError for what is no such record */
@@ -128,16 +126,6 @@ export function encodeClaim({ processId, token }: Pick<Claimant, 'processId' | '
  */
 export function decodeClaim(key: string, value: Buffer): Claimant {
   return { ...readAs(claimRecord, decode(value), key), transactionalId: key.slice(CLAIM_PREFIX.length) };
-}
-
-/** @param token of the owner that writes to the lane no more */
-export function encodeReleased(token: string): Buffer {
-  return encode({ token });
-}
-
-/** @returns the token */
-export function decodeReleased(value: Buffer): unknown {
-  return decode(value)['token'];
 }
 
 /** @param suspect null: none is any more */
@@ -184,7 +172,7 @@ export function decode(value: Buffer): Record<string, unknown> {
   const { v: version, ...plain } = jsonObjectOf(value);
   if (version !== FORMAT_VERSION) {
     throw new LedgerFormatError(
-      `a ledger record has format version ${String(version)}; this release reads ${FORMAT_VERSION}`,
+      `the ledger has a record of format ${String(version)}, and this release reads format ${FORMAT_VERSION}: run the release that wrote it`,
     );
   }
   return plain;

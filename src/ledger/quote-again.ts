@@ -18,8 +18,8 @@ export type QuoteAgain =
 export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
   const { quoted } = entry;
   if (entry.step !== 'EXECUTE' || quoted?.expiresAtMs == null || quoted.expiresAtMs > nowMs) return null;
-  const livedMs = quoted.receivedMs === null ? QUOTE_LIFE_MIN_MS : quoted.expiresAtMs - quoted.receivedMs;
-  if (livedMs >= QUOTE_LIFE_MIN_MS) return { kind: 'quote-again', pauseMs: 0, quotesRunOut: 0 };
+  if (quoted.expiresAtMs - quoted.receivedMs >= QUOTE_LIFE_MIN_MS)
+    return { kind: 'quote-again', pauseMs: 0, quotesRunOut: 0 };
   const quotesRunOut = entry.quotesRunOut + 1;
   if (quotesRunOut <= QUOTES_ANEW_MAX)
     return { kind: 'quote-again', pauseMs: backOffMs(entry.key, entry.quotesRunOut), quotesRunOut };

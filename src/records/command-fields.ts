@@ -72,8 +72,8 @@ export function readCommandFields<Type extends CommandType>(
 }
 
 /**
- * By rules that earlier releases did not have: they are no part of reading, so that an entry of such a release goes on as it was
- * admitted, and a copy of it is known by its fields.
+ * No part of reading: a rule that a release adds must not change what an entry of the release before it is, and a copy of it is
+ * known by its fields.
  */
 function quoteProblems(fields: CreateQuote): FieldProblem[] {
   const texts = illFormed([...illFormedPaths(fields), ...illFormedOthers(fields)]);

@@ -22,7 +22,7 @@ export interface Observation {
   readonly requestEndedMs: number;
   readonly observedBy: 'COMMAND' | 'POLL';
   /** Process that made the request: times of one observer can be compared exactly, those of two with a margin. */
-  readonly observer: string | null;
+  readonly observer: string;
   /** The command that had this effect; null: polled, or a look-up found that its command had none. */
   readonly commandKey: string | null;
   /** Of that command. */
@@ -84,8 +84,7 @@ const observationRecord: z.ZodType<Observation> = z.object({
   requestBeganMs: z.number(),
   requestEndedMs: z.number(),
   observedBy: z.enum(['COMMAND', 'POLL']),
-  // An earlier release did not say who observed.
-  observer: z.string().nullable().default(null),
+  observer: z.string(),
   // Both are kept with the transaction: what no command can have must not make that grow.
   commandKey: z
     .string()

@@ -100,7 +100,7 @@ function orderOf(state: TransactionState, observation: Observation): 'newer' | '
   const updatedMs = instantOf(observation.transaction?.updatedAt ?? null);
   const knownMs = instantOf(state.updatedAt);
   if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs) return updatedMs > knownMs ? 'newer' : 'stale';
-  const isSameClock = observation.observer !== null && observation.observer === state.seenBy;
+  const isSameClock = observation.observer === state.seenBy;
   const marginMs = isSameClock ? 0 : OBSERVER_CLOCKS_MS;
   if (observation.requestBeganMs >= state.seenEndedMs + marginMs) return 'newer';
   if (observation.requestEndedMs + marginMs <= state.seenBeganMs) return 'stale';

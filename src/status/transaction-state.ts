@@ -77,36 +77,33 @@ export function encodeTransactionState(state: TransactionState): Buffer {
 
 const text = z.string().nullable();
 const instantMs = z.number();
-/** Fields that an earlier release did not write have the values of a transaction that was never seen. */
+/** A field that a release adds has a default: the value of a transaction that was never seen. */
 const stateRecord: z.ZodType<TransactionState> = z.object({
   id: z.string(),
-  status: text.default(null),
-  updatedAt: text.default(null),
-  effectStatus: text.default(null),
-  createdAt: text.default(null),
-  terminalSinceMs: instantMs.nullable().default(null),
-  unclearSinceMs: instantMs.nullable().default(null),
-  seenBeganMs: instantMs.default(0),
-  seenEndedMs: instantMs.default(0),
-  seenBy: text.default(null),
-  changes: z.number().default(0),
-  quoteId: text.default(null),
-  quoteStatus: text.default(null),
-  quoteIsDerived: z.boolean().default(false),
-  quoteSeenEndedMs: instantMs.default(0),
-  quoteExpiresAt: text.default(null),
-  quoteChanges: z.number().default(0),
-  commandKeys: z.array(z.string()).default([]),
-  carried: carriedRecord.default({}),
+  status: text,
+  updatedAt: text,
+  effectStatus: text,
+  createdAt: text,
+  terminalSinceMs: instantMs.nullable(),
+  unclearSinceMs: instantMs.nullable(),
+  seenBeganMs: instantMs,
+  seenEndedMs: instantMs,
+  seenBy: text,
+  changes: z.number(),
+  quoteId: text,
+  quoteStatus: text,
+  quoteIsDerived: z.boolean(),
+  quoteSeenEndedMs: instantMs,
+  quoteExpiresAt: text,
+  quoteChanges: z.number(),
+  commandKeys: z.array(z.string()),
+  carried: carriedRecord,
 });
 
 /** @throws LedgerFormatError for what is no state of a transaction */
 export function decodeTransactionState(value: Buffer): TransactionState {
   try {
-    const state = stateRecord.parse(decodePlain(value));
-    // What an earlier release saw last is known.
-    const last = state.status !== null && showsEffect(state.status) ? state.status : null;
-    return { ...state, effectStatus: state.effectStatus ?? last };
+    return stateRecord.parse(decodePlain(value));
   } catch (error) {
     if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
     throw new LedgerFormatError('a ledger record of a transaction cannot be read');

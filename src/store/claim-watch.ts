@@ -2,15 +2,7 @@
  * Whose claims on a lane the ledger reader meets from now on until it meets an owner record of our own. Fed with every record
  * of the lane, in order.
  */
-import {
-  CLAIM_PREFIX,
-  decodeClaim,
-  decodeOwner,
-  decodeReleased,
-  OWNER_KEY,
-  RELEASED_KEY,
-  type Claimant,
-} from '../ledger/ledger-records.ts';
+import { CLAIM_PREFIX, decodeClaim, decodeOwner, OWNER_KEY, type Claimant } from '../ledger/ledger-records.ts';
 
 export class ClaimWatch {
   readonly #token: string;
@@ -31,15 +23,9 @@ export class ClaimWatch {
     if (key.startsWith(CLAIM_PREFIX)) {
       if (value === null) this.#withdrawn(key.slice(CLAIM_PREFIX.length));
       else this.#claimed(decodeClaim(key, value));
-    } else if (value === null) return;
-    else if (key === OWNER_KEY) this.#owned(decodeOwner(value));
-    else if (key === RELEASED_KEY) this.#claimants.delete(String(decodeReleased(value)));
-  }
-
-  /** Owners of earlier releases have this record alone. */
-  #owned(owner: Claimant): void {
-    if (owner.token === this.#token) this.#onSeen([...this.#claimants.values()]);
-    else if (owner.transactionalId === null) this.#claimed(owner);
+    } else if (key === OWNER_KEY && value !== null && decodeOwner(value).token === this.#token) {
+      this.#onSeen([...this.#claimants.values()]);
+    }
   }
 
   #claimed(claimant: Claimant): void {

@@ -102,7 +102,7 @@ describe('a command', () => {
   test.each([
     ['"description":"\\ud800"', 'HPNjmzg6qyw6yZ4Ndvc2-BvzoMZ2Rn_sVTYFXpgSucY'],
     ['"senderCustomerInfo":{"x":"y"}', 'nuya04cDRJmp635cdwQqsGtEr7b4UA-P3rooywJ8Ksc'],
-  ])('that an earlier release took, and that is INVALID now, keeps its fingerprint: %s', async (more, taken) => {
+  ])('that is INVALID by what its fields hold has their fingerprint: %s', async (more, taken) => {
     const text = `{"source":{"accountId":"I"},"destination":{"accountId":"E"},"lockedCurrencySide":"SENDING","lockedCurrencyAmount":1,${more}}`;
     const { arrival } = await arrived({ commandType: 'create-quote', value: Buffer.from(text) });
     expect(arrival).toMatchObject({ content: { kind: 'invalid' }, fingerprint: taken });

@@ -1,16 +1,19 @@
-/** Records of the ledger: what an earlier release wrote is read for what it proves, and what is no entry is said to be none. */
+/** Records of the ledger: what a newer release added is passed over, and what is no entry is said to be none. */
 import { describe, expect, test } from 'vitest';
 import type { Entry } from '../../src/ledger/entry.ts';
-import { decodeEntry, encodeEntry, LedgerFormatError } from '../../src/ledger/ledger-records.ts';
-import { doneWith, doubtful, entryAt, unknown } from './entries.ts';
+import {
+  decodeEntry,
+  decodeOwner,
+  decodePosition,
+  encodeEntry,
+  LedgerFormatError,
+} from '../../src/ledger/ledger-records.ts';
+import { doneWith, doubtful, entryAt } from './entries.ts';
 
-const NEW_FIELDS = ['lastEndedMs', 'unexecuted', 'quotesRunOut', 'isExpiryUnreadable'];
-
-/** As the release before wrote it. */
+/** As another release wrote it. */
 function written(entry: Entry, changes: object = {}): Buffer {
-  const plain = JSON.parse(encodeEntry(entry).toString()) as Record<string, unknown>;
-  const kept = Object.entries(plain).filter(([name]) => !NEW_FIELDS.includes(name));
-  return Buffer.from(JSON.stringify({ ...Object.fromEntries(kept), isProvenUnexecuted: true, ...changes }));
+  const plain = JSON.parse(encodeEntry(entry).toString()) as object;
+  return Buffer.from(JSON.stringify({ ...plain, ...changes }));
 }
 
 describe('an entry', () => {
@@ -28,32 +31,11 @@ describe('an entry', () => {
     expect(decodeEntry(encodeEntry(entry))).toEqual(entry);
   });
 
-  test('of the release before proves nothing that it does not show', () => {
-    const entry = decodeEntry(written(doubtful(entryAt('execute-quote'))));
-    expect(entry).toMatchObject({ firstSentMs: 500, lastEndedMs: 1_400, unexecuted: null, quotesRunOut: 0 });
-    expect(decodeEntry(written(entryAt('transfer-in')))).toMatchObject({ firstSentMs: null, lastEndedMs: null });
-  });
-
-  test('of the release before that is UNKNOWN is in doubt, although the call was not noted', () => {
-    const origin = { topic: 'topic', partition: 0, offset: 7n, timestampMs: 40 };
-    const entry = { ...unknown(entryAt('transfer-in')), origin, firstSentMs: null };
-    expect(decodeEntry(written(entry))).toMatchObject({ firstSentMs: 40, lastEndedMs: 2_000, unexecuted: null });
-  });
-
-  test('of the release before that an operator decided NOT_EXECUTED is EXPIRED on that word', () => {
-    const decided = doneWith({ ...entryAt('transfer-in'), attempts: 1, revision: 2 }, 'EXPIRED');
-    const entry = { ...decided, audit: ['NOT_EXECUTED on revision 1 by ada: looked'] };
-    expect(decodeEntry(written(entry)).unexecuted).toEqual({ by: 'OPERATOR', attempts: 1, revision: 2 });
-  });
-
-  test('of the release before that is INVALID may have had a time limit that could not be read', () => {
-    expect(decodeEntry(written(doneWith(entryAt('transfer-in'), 'INVALID'))).isExpiryUnreadable).toBe(true);
-  });
-
-  test('keeps a proof that is not of all its attempts for what it is worth', () => {
-    // A release before added an attempt, and left the fields alone that it did not know.
-    const stale = { unexecuted: { by: 'LOOK_UP', attempts: 1 }, attempts: 2 };
-    expect(decodeEntry(written(doubtful(entryAt('execute-quote')), stale))).toMatchObject(stale);
+  test('of a newer release is read without the fields that it added, at any depth', () => {
+    const entry = doubtful(entryAt('execute-quote'));
+    const addedLater = { since: 2 };
+    const more = { addedLater, phase: { ...entry.phase, addedLater }, copies: [{ commandId: 'a', addedLater }] };
+    expect(decodeEntry(written(entry, more))).toEqual({ ...entry, copies: [{ commandId: 'a' }] });
   });
 
   test.each([
@@ -72,4 +54,17 @@ describe('an entry', () => {
     const bytes = written(entryAt('transfer-in'), { deadlineMs: 'ExternalAccount:of-jane' });
     expect(() => decodeEntry(bytes)).toThrow(/^the ledger record of key-1 is not an entry: deadlineMs$/);
   });
+});
+
+test('a record of another format says which release to run', () => {
+  expect(() => decodeOwner(Buffer.from('{"v":2,"token":"t"}'))).toThrow(
+    'the ledger has a record of format 2, and this release reads format 1: run the release that wrote it',
+  );
+});
+
+test.each([
+  ['an owner without a token', () => decodeOwner(Buffer.from('{"v":1,"processId":"p","atMs":1}')), '!owner'],
+  ['a position at no offset', () => decodePosition(Buffer.from('{"v":1,"token":"t","commit":1,"next":{"a":-1}}')), 'a'],
+])('%s is a clear error', (_name, read, place) => {
+  expect(read).toThrow(place);
 });

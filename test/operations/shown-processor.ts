@@ -91,7 +91,7 @@ export class ShownProcessor extends FakeProcessor {
       const owner =
         found === undefined
           ? null
-          : { processId: found.processId, atMs: found.atMs, token: 't', transactionalId: null, barren: 0 };
+          : { processId: found.processId, atMs: found.atMs, token: 't', transactionalId: 'id', barren: 0 };
       return { ...(this.ledger.lanes[lane] ?? { nextOffset: END, unknown: [] }), lane, owner };
     });
     this.ledger = { ...this.ledger, lanes };

@@ -163,7 +163,7 @@ describe('the processes of the group', () => {
       processId,
       token: 't',
       atMs,
-      transactionalId: null,
+      transactionalId: 'id',
       barren: 0,
     });
     processor.ledger.lanes = [
@@ -207,7 +207,7 @@ describe('the processes of the group', () => {
     const processor = new FakeProcessor();
     processor.members = () => Promise.reject(new Error('not allowed'));
     processor.ledger.lanes = [
-      ledgerLane(0, { owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0, transactionalId: null, barren: 0 } }),
+      ledgerLane(0, { owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0, transactionalId: 'id', barren: 0 } }),
     ];
     const { lagEndsAgeSeconds, members } = await new StateReader(processor.sources()).read();
     expect(members).toMatchObject([{ process: 'bbbbbbbb', standing: 'unknown' }]);

@@ -144,7 +144,7 @@ test('what a publisher took back stops no lane, though retention deletes it behi
   await stack.journal.resultsOfAll(await publish(stack, 'after', 4));
 });
 
-test('positions of an earlier release, which are bound to no topic, are gone on from and bound', async () => {
+test('positions that are bound to no topic, for brokers did not know its id, are gone on from and bound', async () => {
   const stack = open();
   await answeredBefore(stack);
   const before = (await positionsOf(stack)).get(0)!;

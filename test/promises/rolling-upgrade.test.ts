@@ -1,11 +1,15 @@
-/** A ledger that an earlier release left, taken over by a process of this one: nothing is lost, and no money moves twice. */
+/**
+ * A ledger that a release left, taken over by a process of this one: nothing is lost, no money moves twice, and the release
+ * can take it back.
+ */
 import { expect } from 'vitest';
+import { z } from 'zod';
 import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decodeEntry, ENTRY_PREFIX, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
 import { COMMAND_TYPES, OUTCOME_NAMES } from '../../src/records/commands.ts';
 import { parseLossless } from '../../src/records/lossless-json.ts';
-import { BEFORE_ADDED_FIELDS, BEFORE_TURNED_AWAY, valueOf, type LedgerFixture } from '../ledger/fixtures/fixtures.ts';
+import { FIXTURES, valueOf, type LedgerFixture } from '../ledger/fixtures/fixtures.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests, type TestStack } from '../support/with-stack.ts';
@@ -24,7 +28,7 @@ const FIELDS_OF_DONE: Readonly<Record<string, object>> = {
   quoted: { ...createQuoteOf('quoted'), immediatelyExecute: true },
 };
 
-test.each([BEFORE_ADDED_FIELDS, BEFORE_TURNED_AWAY])(
+test.each(FIXTURES)(
   'what $release left: copies get its answers, and what it had begun ends as its operation allows',
   async (fixture) => {
     const stack = open();
@@ -50,6 +54,10 @@ test.each([BEFORE_ADDED_FIELDS, BEFORE_TURNED_AWAY])(
       doubtful: 'UNKNOWN',
       'intent-of-execution': 'UNKNOWN',
     });
+
+    const reads = z.fromJSONSchema(fixture.readsEntries);
+    for (const entry of await writtenEntries(stack))
+      expect(reads.safeParse(JSON.parse(entry.toString())).error?.issues ?? []).toEqual([]);
 
     const results = await eventually(() => resultsOf(stack), coversAll(entries), 'a result for each copy');
     for (const key of ['accepted', 'refused', 'unknown']) {
@@ -111,14 +119,18 @@ function positionIn({ environment, topics }: TestStack, { topicPrefix }: LedgerF
   };
   const commands = COMMAND_TYPES.map((type) => topics.commands[type]);
   const next = Object.entries(position.next).map(([topic, offset]) => [topic, commands.includes(topic) ? offset : '0']);
-  return JSON.stringify({ ...position, next: Object.fromEntries(next) as unknown, topicIds: undefined });
+  return JSON.stringify({ ...position, next: Object.fromEntries(next) as unknown, topicIds: {} });
+}
+
+async function writtenEntries(stack: TestStack): Promise<Buffer[]> {
+  return (await stack.readLedger()).flatMap(({ key, value }) =>
+    value !== null && key?.toString().startsWith(ENTRY_PREFIX) === true ? [value] : [],
+  );
 }
 
 /** Outcomes by key, and phases of what is not done. */
 async function endsOf(stack: TestStack): Promise<Readonly<Record<string, string>>> {
-  const entries = (await stack.readLedger()).flatMap(({ key, value }) =>
-    value !== null && key?.toString().startsWith(ENTRY_PREFIX) === true ? [decodeEntry(value)] : [],
-  );
+  const entries = (await writtenEntries(stack)).map(decodeEntry);
   const endOf = ({ phase }: Entry): string => (phase.state === 'DONE' ? phase.outcome : phase.state);
   return Object.fromEntries(entries.map((entry) => [entry.key, endOf(entry)]));
 }

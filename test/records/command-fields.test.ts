@@ -268,13 +268,6 @@ describe('private records', () => {
       expect(decodePlain(encodePlain(record))).toEqual(record);
     },
   );
-
-  test('of an earlier release are read', () => {
-    expect(decodePlain(Buffer.from('{"amount":{"$int64":"-7"},"map":{"$int64":"hello"}}'))).toEqual({
-      amount: -7n,
-      map: { $int64: 'hello' },
-    });
-  });
 });
 
 test('a field that is not there is said to be required, one of another type what it must be', () => {

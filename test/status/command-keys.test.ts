@@ -186,14 +186,6 @@ test('a state never grows beyond what 16 keys and three headers take', () => {
   expect(encodeTransactionState(fold(...steps).state).length).toBeLessThan(16 * 1024);
 });
 
-test('a state of an earlier release, which has neither keys nor headers, names no command', () => {
-  const old = { id: ID, status: 'PENDING', updatedAt: null, seenBeganMs: 1, seenEndedMs: 2, changes: 1, quoteId: null };
-  const state = decodeTransactionState(Buffer.from(JSON.stringify(old)));
-  expect(state).toMatchObject({ commandKeys: [], carried: {} });
-  const { transactionEvent } = reduce(state, ID, observed({ status: 'COMPLETED' }, 30));
-  expect(transactionEvent).toMatchObject({ commandKey: null, commandKeys: [] });
-});
-
 test('what is known of a command alone is as young as its word, so that it is not forgotten at once', () => {
   const { state } = fold({ key: 'decided' });
   expect(state).toMatchObject({ status: null, seenEndedMs: 50, changes: 0 });

@@ -214,14 +214,3 @@ test('whatever is observed: no status follows itself, and every event goes on fr
     }),
   );
 });
-
-test('a state that an earlier release wrote is read', () => {
-  const old = { id: ID, status: 'SENT', updatedAt: null, seenBeganMs: 1, seenEndedMs: 2, changes: 1, quoteId: null };
-  expect(decodeTransactionState(Buffer.from(JSON.stringify(old)))).toMatchObject({
-    ...old,
-    createdAt: null,
-    terminalSinceMs: null,
-    unclearSinceMs: null,
-    quoteChanges: 0,
-  });
-});

@@ -29,17 +29,10 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
-    name: 'the release of an earlier owner is taken for the last one’s',
-    file: 'lanes/ownership.ts',
-    find: 'released !== undefined && decodeReleased(released) === owner.token',
-    replace: 'released !== undefined',
-    isToldDirectly: true,
-  },
-  {
     name: 'the last owner alone is fenced, not all who have claimed the lane',
     file: 'lanes/ownership.ts',
-    find: '[...index.claims(lane), ...',
-    replace: '[...',
+    find: '.filter(({ transactionalId: id }) => id !==',
+    replace: '.filter(({ token, transactionalId: id }) => token === index.owner(lane)?.token && id !==',
     isToldDirectly: true,
   },
   {
@@ -51,8 +44,8 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a taker that was called off goes on',
     file: 'lanes/ownership.ts',
-    find: 'while (isWanted() && mayWrite(parts, writer, looks).length > 0) await madeWay(parts, writer, looks, isWanted);',
-    replace: 'while (mayWrite(parts, writer, looks).length > 0) await madeWay(parts, writer, looks, () => true);',
+    find: 'while (isWanted() && mayWrite(parts, writer).length > 0) await madeWay(parts, writer, looks, isWanted);',
+    replace: 'while (mayWrite(parts, writer).length > 0) await madeWay(parts, writer, looks, () => true);',
     isToldDirectly: true,
   },
   {
@@ -98,32 +91,17 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
-    name: 'an owner’s release hides behind the one of another',
-    file: 'lanes/ownership.ts',
-    find: 'if (!isOfEarlierRelease(owner)) return !index.claims(lane).some(({ token }) => token === owner.token);',
-    replace: '',
-    isToldDirectly: true,
-  },
-  {
     name: 'a taker that was called off releases what it never claimed',
     file: 'lanes/lane-writer.ts',
-    find: 'if (isCancelled && last === this.#claiming) this.#token = null;',
+    find: 'if (isCancelled && last === this.#claiming) this.#mayBeClaimed = false;',
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'a taker that was called off leaves its claim behind',
     file: 'lanes/lane-writer.ts',
-    find: 'if (isCancelled && last === this.#claiming) this.#token = null;',
-    replace: 'if (last === this.#claiming) this.#token = null;',
-    isToldDirectly: true,
-  },
-  {
-    name: 'an id that is used again counts as fenced for good',
-    file: 'lanes/committer.ts',
-    find: `      if (!isUsedOnce) return;
-`,
-    replace: '',
+    find: 'if (isCancelled && last === this.#claiming) this.#mayBeClaimed = false;',
+    replace: 'if (last === this.#claiming) this.#mayBeClaimed = false;',
     isToldDirectly: true,
   },
 ];

@@ -225,6 +225,6 @@ function stateOf(next: DecidedResult | null, { expectedRevision }: OperatorDecis
   const { outcome, revision } = next.value;
   const came = `revision ${revision} came, ${outcome}`;
   return next.headers[DECISION_HEADER] === undefined
-    ? `${came}, and does not say of which decision: another's without an id, or this one by a processor of an earlier release`
+    ? `${came}, and does not say of which decision: another's without an id`
     : `${came}, by another decision on revision ${expectedRevision}: this one cannot be carried out any more`;
 }
