@@ -1,16 +1,23 @@
 /** Direct checks of how a lane is taken: what decides between two owners needs instants that histories seldom meet. */
-import type { Committer } from '../../src/lanes/committer.ts';
+import { Committer } from '../../src/lanes/committer.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
-import { acquireOwnership } from '../../src/lanes/ownership.ts';
+import { acquireOwnership, Looks } from '../../src/lanes/ownership.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import {
   CLAIM_PREFIX,
+  decodeClaim,
   encodeClaim,
   encodeOwner,
   OWNER_KEY,
   type Claimant,
   type OwnerRecord,
 } from '../../src/ledger/ledger-records.ts';
+import {
+  TransactionFailedError,
+  type OutgoingRecord,
+  type TransactionalProducer,
+} from '../../src/producers/transactional-producer.ts';
+import { settledWithin } from '../../src/producers/settled-within.ts';
 import type { DirectCheck } from './direct-checks.ts';
 import { MemoryIndex } from './memory-index.ts';
 
@@ -30,10 +37,11 @@ function ownerOf(token: string): OwnerRecord {
 }
 
 /** The lane before it is taken: who owned it last, and who claims it. */
-function indexWith(owner: OwnerRecord, claimants: readonly Claimant[] = []): MemoryIndex {
+function indexWith(owner: OwnerRecord, claimants: readonly Claimant[] = [], isFenced = false): MemoryIndex {
   const index = new MemoryIndex(1);
   put(index, OWNER_KEY, encodeOwner(owner));
-  for (const claimant of claimants) put(index, `${CLAIM_PREFIX}${claimant.transactionalId}`, encodeClaim(claimant));
+  for (const claimant of claimants)
+    put(index, `${CLAIM_PREFIX}${claimant.transactionalId}`, encodeClaim({ ...claimant, isFenced }));
   return index;
 }
 
@@ -105,7 +113,7 @@ async function taken(
     withdraw: async () => void happened.push('withdrawn'),
   };
   const isStillWanted = (): boolean => isWanted?.(looks) ?? true;
-  await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, isStillWanted);
+  await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, isStillWanted, new Looks());
   return { happened, withdrawals };
 }
 
@@ -129,6 +137,42 @@ async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
   return written;
 }
 
+/** What happens once the producer of a live owner breaks: the claim that it writes, and when the producer is fenced. */
+async function happenedOnBreak(): Promise<string[]> {
+  const happened: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  let made = 0;
+  const makeProducer = (): TransactionalProducer => {
+    made += 1;
+    const isFirst = made === 1;
+    const producer = {
+      open: silence,
+      drop: silence,
+      commit: async (_known: unknown, wanted: () => Promise<readonly OutgoingRecord[]>) => {
+        const records = await wanted();
+        if (isFirst && happened.push('claimed') > 1) throw new TransactionFailedError('it broke');
+        if (isFirst) return new Map();
+        for (const { key, value } of records)
+          happened.push(value !== null && decodeClaim(String(key), value).isFenced ? 'said' : 'written');
+        resolve(undefined);
+        return new Map();
+      },
+      fence: async () => {
+        await new Promise((answer) => setTimeout(answer, 1));
+        happened.push('fenced');
+      },
+    };
+    return producer as unknown as TransactionalProducer;
+  };
+  const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
+  const committer = new Committer({ groupId: 'group', clock, makeProducer });
+  const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
+  await writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0 }, []);
+  await writer.end();
+  await settledWithin(promise, NOW_MS);
+  return happened;
+}
+
 /** Takes a lane whose ledger, read to its end, does not have our record. */
 async function takenUnseen(): Promise<unknown> {
   const parts = {
@@ -144,7 +188,7 @@ async function takenUnseen(): Promise<unknown> {
     committer: { fenced: () => new Set() },
   };
   const writer = { transactionalId: 'group-process-own', own: silence };
-  return acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, () => true);
+  return acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, () => true, new Looks());
 }
 
 export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
@@ -198,7 +242,8 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
       const index = indexWith(ownerOf('last'));
       const { happened } = await taken(index, {
         between: [[other]],
-        onOwned: () => put(index, `${CLAIM_PREFIX}${other.transactionalId}`, encodeClaim(other)),
+        onOwned: () =>
+          put(index, `${CLAIM_PREFIX}${other.transactionalId}`, encodeClaim({ ...other, isFenced: false })),
         isMember: (looks) => {
           if (looks >= LOOKS) withdrawClaim(index, other);
           return true;
@@ -230,6 +275,18 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
         monotonicMs: (looks) => (looks > 1 ? FROZEN_MS : 0) + looks * NOW_MS,
       });
       return happened.join() === 'claimed';
+    },
+  },
+  {
+    wrong: 'a live owner whose producer broke leaves its claim, or says that it is fenced before it is',
+    holds: async () => (await happenedOnBreak()).join() === 'claimed,claimed,fenced,said',
+  },
+  {
+    wrong: 'an owner that fenced itself is waited for, or its claim stays',
+    holds: async () => {
+      const index = indexWith(ownerOf('last'), [ownerOf('last')], true);
+      const { happened, withdrawals } = await taken(index, { isMember: () => true });
+      return [...happened, ...withdrawals].join() === 'claimed,group-process-other';
     },
   },
   {

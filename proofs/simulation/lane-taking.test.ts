@@ -1,7 +1,8 @@
-/** A lane that is taken while others own it meanwhile: what the group did after the taking says nothing of a lost ledger. */
+/** A lane that is taken while others own it meanwhile, and what it knows of them from its earlier takings. */
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { Lane } from '../../src/lanes/lane.ts';
+import { CLAIM_PREFIX, encodeClaim } from '../../src/ledger/ledger-records.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { TopicStart } from '../../src/consumers/topic-offsets.ts';
 import { topicNames } from '../../src/records/topics.ts';
@@ -10,10 +11,7 @@ import { MemoryIndex } from './memory-index.ts';
 const silence = (): void => undefined;
 const BOUNDS = { lowOffset: 0n, highOffset: 5n, topicId: null };
 
-/** The stage that a lane without a position in its ledger comes to. */
-async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | null): Promise<string> {
-  let isTaken = false;
-  const { promise, resolve } = Promise.withResolvers<undefined>();
+function laneWith(changes: object): Lane {
   const parts = {
     lane: 0,
     laneCount: 1,
@@ -22,6 +20,7 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     commandTypes: ['transfer-in'],
     groupId: 'group',
     policy: { apiTimeoutMs: 1_000 },
+    sessionTimeoutMs: 0,
     retention: { doneMs: 1e9, transactionMs: 1e9 },
     index: new MemoryIndex(1),
     reader: { seen: async () => [], fetchAgain: silence, ownCommitted: silence },
@@ -30,34 +29,55 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     log: { info: silence, warn: silence, error: silence },
     reports: { laneLost: silence },
     repeats: { unsaid: () => null },
-    committer: {
-      writer: () => ({
-        transactionalId: 'group-process-1',
-        commit: async (commit: unknown) => {
-          isTaken = true;
-          return { commit, written: new Map() };
-        },
-        cancel: silence,
-        isBroken: () => false,
-        assertWhole: silence,
-        onBroken: () => silence,
-      }),
-      fence: async () => undefined,
-      fenced: () => new Set(),
-    },
+    committer: committerWith({}),
     isMember: async () => false,
     member: { seek: silence, resume: silence, isConfirmedSinceMs: () => true },
-    offsets: {
-      startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: committedOffset(isTaken) }),
-    },
+    offsets: { startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: null }) },
     ledgerTopicId: () => null,
     isConfirmed: () => true,
     onMoved: silence,
+    onStageChange: silence,
+    ...changes,
+  };
+  return new Lane(parts as unknown as LaneParts);
+}
+
+function committerWith(changes: object): object {
+  const writer = {
+    transactionalId: 'group-process-1',
+    commit: async (commit: unknown) => ({ commit, written: new Map() }),
+    cancel: silence,
+    isBroken: () => false,
+    assertWhole: silence,
+    onBroken: () => silence,
+  };
+  return {
+    writer: () => ({ ...writer, ...changes }),
+    disown: silence,
+    fence: async () => undefined,
+    fenced: () => new Set(),
+    ...changes,
+  };
+}
+
+/** The stage that a lane without a position in its ledger comes to. */
+async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | null): Promise<string> {
+  let isTaken = false;
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const lane = laneWith({
+    committer: committerWith({
+      commit: async (commit: unknown) => {
+        isTaken = true;
+        return { commit, written: new Map() };
+      },
+    }),
+    offsets: {
+      startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: committedOffset(isTaken) }),
+    },
     onStageChange: () => {
       if (lane.stage() !== 'acquiring') resolve(undefined);
     },
-  };
-  const lane = new Lane(parts as unknown as LaneParts);
+  });
   lane.assigned(true);
   await promise;
   const stage = lane.stage();
@@ -72,4 +92,35 @@ test('progress of the group that came after the taking does not stop the lane: i
 
 test('progress of the group that was there before, without a position in the ledger, stops the lane', async () => {
   expect(await stageAfterTaking(() => 5n)).toBe('stopped');
+});
+
+test('a taking that failed at the fence does not wait for the live member anew', async () => {
+  const claim = { token: 'other', processId: 'other', isFenced: false };
+  const index = new MemoryIndex(1);
+  const record = { key: `${CLAIM_PREFIX}group-process-other`, value: encodeClaim(claim), state: null };
+  index.applyBatch(0, [{ ...record, offset: 0n, timestampMs: 0 }], 1n);
+  let looks = 0;
+  const looksAtFence: number[] = [];
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const lane = laneWith({
+    index,
+    // Each look at the member takes a second.
+    clock: { ...systemClock, monotonicMs: () => looks * 1_000 },
+    isMember: async () => {
+      looks += 1;
+      return true;
+    },
+    committer: committerWith({
+      fence: async () => {
+        if (looksAtFence.push(looks) === 2) resolve(undefined);
+        throw new Error('the coordinator does not answer');
+      },
+    }),
+  });
+  lane.assigned(true);
+  await promise;
+  await lane.release();
+  const [first = 0, second = 0] = looksAtFence;
+  expect(first).toBeGreaterThan(10);
+  expect(second).toBe(first + 1);
 });

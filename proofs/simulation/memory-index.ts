@@ -19,7 +19,7 @@ import {
   OWNER_KEY,
   POSITION_KEY,
   TRANSACTION_PREFIX,
-  type Claimant,
+  type Claim,
   type OwnerRecord,
   type PositionRecord,
 } from '../../src/ledger/ledger-records.ts';
@@ -109,7 +109,7 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
     return value === undefined ? undefined : decodeOwner(value);
   }
 
-  claims(lane: number): Claimant[] {
+  claims(lane: number): Claim[] {
     return [...this.#lane(lane).values]
       .filter(([key]) => key.startsWith(CLAIM_PREFIX))
       .map(([key, value]) => decodeClaim(key, value));

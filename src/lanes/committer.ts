@@ -12,6 +12,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import { sleep } from '../consumers/signal.ts';
+import { settledWithin } from '../producers/settled-within.ts';
 import {
   TransactionFailedError,
   type TransactionalProducer,
@@ -44,6 +46,11 @@ const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
 const APART_MS = 60_000;
 /** Ids of producers long gone; to forget one costs fencing it once more. */
 const FENCED_MAX = 1_000;
+/** After them the next owner has waited, and has fenced the producer itself. */
+const DISOWN_TRIES_MAX = 3;
+const DISOWN_AGAIN_MS = 500;
+/** A process that ends waits so long for it. */
+const DISOWN_AT_END_MS_MAX = 2_000;
 
 /** Where what was handed over lies, with what the lane has added to it. */
 export interface Committed {
@@ -65,7 +72,9 @@ export class Committer {
   #writer: Writer | null = null;
   readonly #fenced = new Set<string>();
   readonly #fencing = new Map<string, Promise<void>>();
+  readonly #disowning = new Set<Promise<void>>();
   #apartUntilMs = -Infinity;
+  #isClosed = false;
 
   constructor(options: CommitterOptions) {
     this.#options = options;
@@ -107,9 +116,34 @@ export class Committer {
     }
   }
 
+  /**
+   * Of a lane whose writer broke while its claim stood: ends the broken producer for good, and only then says so in the ledger,
+   * through the next writer. Nobody relies on it; it is tried a few times.
+   * @param commit the claim of the broken producer, and nothing else: the lane may have another owner by now
+   */
+  disown(transactionalId: string, commit: LaneCommit): void {
+    const disowning = this.#disown(transactionalId, commit).finally(() => this.#disowning.delete(disowning));
+    this.#disowning.add(disowning);
+  }
+
   /** Once what waits is committed, or the producer broke. */
   async close(): Promise<void> {
+    await settledWithin(Promise.all(this.#disowning), DISOWN_AT_END_MS_MAX);
+    this.#isClosed = true;
     await this.#writer?.close();
+  }
+
+  async #disown(transactionalId: string, commit: LaneCommit): Promise<void> {
+    for (let tries = 0; tries < DISOWN_TRIES_MAX; tries += 1) {
+      try {
+        await this.fence(transactionalId);
+        if (this.#isClosed) return;
+        await this.writer().commit(commit);
+        return;
+      } catch {
+        await sleep(DISOWN_AGAIN_MS);
+      }
+    }
   }
 }
 

@@ -3,9 +3,17 @@
  *
  *   open    commits of the lane, in the order in which they are handed over; each is told to the ledger's reader, which need
  *           not read it from Kafka then
- *   ended   nothing more is taken; behind all that was, the ledger says that the owner has released its lane
+ *   ended   nothing more is taken; behind all that was, the ledger says that the owner has released its lane, or, where the
+ *           writer broke, that this has been fenced
  */
-import { CLAIM_PREFIX, encodeClaim, encodeOwner, OWNER_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
+import {
+  CLAIM_PREFIX,
+  encodeClaim,
+  encodeOwner,
+  OWNER_KEY,
+  type Claimant,
+  type OwnerRecord,
+} from '../ledger/ledger-records.ts';
 import { batchName, type OutgoingRecord } from '../producers/transactional-producer.ts';
 import type { OwnCommit } from '../store/own-commits.ts';
 import type { Committed, Committer, LaneCommit, Writer } from './committer.ts';
@@ -14,21 +22,21 @@ import type { Committed, Committer, LaneCommit, Writer } from './committer.ts';
 const CONTROL_RECORDS = 1;
 
 export class LaneWriter {
-  readonly #committer: Pick<Committer, 'writer'>;
+  readonly #committer: Pick<Committer, 'disown' | 'writer'>;
   readonly #ledger: { readonly topic: string; readonly partition: number };
   #picked: Writer | null = null;
   /** Behind the records and the control record of what it wrote last; null: not known. */
   #endOffset: bigint | null = null;
   readonly #unlisten: (() => void)[] = [];
-  /** The claim may be in the ledger: it is to be taken away. */
-  #mayBeClaimed = false;
+  /** It may be in the ledger: it is to be taken away. */
+  #claim: Claimant | null = null;
   /** It was handed over with this. */
   #claiming: LaneCommit | null = null;
   /** The one handed over last. */
   #last: LaneCommit | null = null;
   #ended: Promise<void> | null = null;
 
-  constructor(committer: Pick<Committer, 'writer'>, ledger: { topic: string; partition: number }) {
+  constructor(committer: Pick<Committer, 'disown' | 'writer'>, ledger: { topic: string; partition: number }) {
     this.#committer = committer;
     this.#ledger = ledger;
   }
@@ -45,19 +53,19 @@ export class LaneWriter {
     const { transactionalId } = this;
     const record = { ...owner, transactionalId };
     const withdrawn = fenced.map((id) => this.#record(CLAIM_PREFIX + id, null));
-    const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim(record));
+    const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim({ ...record, isFenced: false }));
     // The last: whoever has read it has read the others.
-    this.#mayBeClaimed = true;
+    this.#claim = record;
     this.#claiming = this.#commitOf([...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]);
     await this.commit(this.#claiming);
   }
 
   /** Takes the claim away, behind all that was handed over; the lane may be claimed again. @throws as `commit` does */
   async withdraw(): Promise<void> {
-    if (!this.#mayBeClaimed) return;
-    this.#mayBeClaimed = false;
-    const writer = this.#writer();
-    await writer.commit(this.#commitOf([this.#record(CLAIM_PREFIX + writer.transactionalId, null)]));
+    if (this.#claim === null) return;
+    const { transactionalId } = this.#claim;
+    await this.#writer().commit(this.#commitOf([this.#record(CLAIM_PREFIX + transactionalId, null)]));
+    this.#claim = null;
   }
 
   /**
@@ -90,8 +98,16 @@ export class LaneWriter {
     for (const unlisten of this.#unlisten) unlisten();
     const [last, writer] = [this.#last, this.#picked];
     const isCancelled = last !== null && writer?.cancel(last) === true;
-    if (isCancelled && last === this.#claiming) this.#mayBeClaimed = false;
-    if (writer?.isBroken() === false) await this.withdraw().catch(() => undefined);
+    if (isCancelled && last === this.#claiming) this.#claim = null;
+    await this.withdraw().catch(() => this.#disown());
+  }
+
+  /** In the background: the process ends its lanes meanwhile. */
+  #disown(): void {
+    if (this.#claim === null) return;
+    const { transactionalId } = this.#claim;
+    const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim({ ...this.#claim, isFenced: true }));
+    this.#committer.disown(transactionalId, this.#commitOf([claim]));
   }
 
   #placed({ commit: { records }, written }: Committed): OwnCommit | null {

@@ -22,7 +22,7 @@ import { CommitReports } from './commit-reports.ts';
 import { Inputs } from './inputs.ts';
 import { LaneStoppedError, type LaneStage, type LaneStatus } from './lane-status.ts';
 import { LaneWriter } from './lane-writer.ts';
-import { acquireOwnership, drainMsMax } from './ownership.ts';
+import { acquireOwnership, drainMsMax, Looks } from './ownership.ts';
 import type { LaneParts } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
 import { OpenLane, type Ownership } from './open-lane.ts';
@@ -183,6 +183,7 @@ export class Lane {
    */
   async #acquire(lostMs: number | null = null): Promise<void> {
     const { clock, committer, lane, topics } = this.#parts;
+    const looks = new Looks();
     let confirmedFromMs = lostMs;
     let pauseMs = 0;
     for (;;) {
@@ -194,7 +195,7 @@ export class Lane {
       confirmedFromMs = clock.monotonicMs();
       pauseMs = ACQUIRE_AGAIN_MS;
       try {
-        await this.#acquireWith(writer);
+        await this.#acquireWith(writer, looks);
         return;
       } catch (error) {
         if (!this.#isCurrent(writer)) return;
@@ -217,13 +218,13 @@ export class Lane {
     if (repeated !== null) log.warn({ event: 'lane-acquire-failed', lane, problem, ...(repeated > 0 && { repeated }) });
   }
 
-  async #acquireWith(writer: LaneWriter): Promise<void> {
+  async #acquireWith(writer: LaneWriter, looks: Looks): Promise<void> {
     const { clock, index, lane, log } = this.#parts;
     const beganMs = clock.monotonicMs();
     const isWanted = (): boolean => this.#isCurrent(writer);
     // First: asked after the lane was taken, it could be the next owner's progress, and look like a ledger that was lost.
     const starts = await this.#inputs.starts();
-    const token = await acquireOwnership(this.#parts, writer, isWanted);
+    const token = await acquireOwnership(this.#parts, writer, isWanted, looks);
     if (token === null || !isWanted()) return;
     const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
     if (!isWanted()) return;

@@ -8,6 +8,9 @@
  * Nobody writes to a lane before opening it, so that when it opens, each earlier claimant is fenced or has released, and each
  * later one sees this claim before its own, and waits for it, or fences it, before it opens.
  *
+ * An owner whose producer broke fences that itself, and says so in the claim: nobody waits for it then. Safety needs none of
+ * that: where it is not said, the next owner waits and fences.
+ *
  * To fence a live process takes all its lanes from it. So a member of the group gets time to release; a process that the
  * group has not just confirmed fences nobody, for the lane may have another owner by now; and one that waits for others has
  * no claim meanwhile, or two would wait for each other. Groups that use the same topics take lanes from each other, and never
@@ -50,7 +53,7 @@ export async function acquireOwnership(
   parts: LaneParts,
   writer: LaneWriter,
   isWanted: () => boolean,
-  looks = new Looks(),
+  looks: Looks,
 ): Promise<string | null> {
   for (let taking = 0; taking < TAKINGS_MAX; taking += 1) {
     while (isWanted() && mayWrite(parts, writer).length > 0) await madeWay(parts, writer, looks, isWanted);
@@ -111,10 +114,10 @@ async function take(
   seen.catch(() => undefined);
   const fenced = new Set(committer.fenced());
   const owner = { token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) };
-  const claimants = index.claims(lane).map(({ transactionalId }) => transactionalId);
+  const over = index.claims(lane).filter(({ isFenced, transactionalId }) => isFenced || fenced.has(transactionalId));
   await writer.own(
     owner,
-    claimants.filter((id) => fenced.has(id)),
+    over.map(({ transactionalId }) => transactionalId),
   );
   return { token, between: await seenUnlessSuperseded(parts, seen), fenced };
 }
@@ -145,7 +148,8 @@ async function seenUnlessSuperseded(
 function mayWrite({ committer, index, lane }: LaneParts, writer: LaneWriter): Claimant[] {
   return index
     .claims(lane)
-    .filter(({ transactionalId: id }) => id !== writer.transactionalId && !committer.fenced().has(id));
+    .filter(({ isFenced, transactionalId: id }) => !isFenced && id !== writer.transactionalId)
+    .filter(({ transactionalId }) => !committer.fenced().has(transactionalId));
 }
 
 async function fence(parts: LaneParts, { processId, transactionalId }: Claimant): Promise<void> {

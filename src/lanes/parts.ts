@@ -37,7 +37,7 @@ export interface LaneParts extends LaneSettings {
   readonly reports: LaneReports;
   readonly traces: CommandTraces;
   readonly groupId: string;
-  readonly committer: Pick<Committer, 'writer' | 'fence' | 'fenced'>;
+  readonly committer: Pick<Committer, 'disown' | 'fence' | 'fenced' | 'writer'>;
   readonly member: Pick<GroupMember, 'seek' | 'resume' | 'isConfirmedSinceMs'>;
   readonly offsets: Pick<TopicOffsets, 'startOf' | 'written'>;
   /** Whether the process is a member of the group, as Kafka knows it. */

@@ -5,7 +5,8 @@
  *   c:<key>         the entry of a command
  *   t:<id>          the state of a transaction (src/status)
  *   !owner          who took the lane last, and when; its token marks the end of a restore
- *   !claim:<id>     a transactional id that may write to the lane, until whoever has fenced it, or its owner, takes it away
+ *   !claim:<id>     a transactional id that may write to the lane, until its owner takes the claim away or says that the id is
+ *                   fenced, or another owner has fenced it
  *   !position       the next offset of each input topic, the topics' ids, and the number of the owner's commit
  *   !suspect        the message that the owner reads alone, for the lane was lost over and over; or none
  *   !poll           how far the status poller is (src/status); lane 0 alone
@@ -31,6 +32,11 @@ export interface Claimant {
   readonly processId: string;
   /** Of its producer, for the next owner to fence. */
   readonly transactionalId: string;
+}
+
+export interface Claim extends Claimant {
+  /** Its owner's producer broke, and the owner fenced it itself: the next owner takes the claim away, and waits for nobody. */
+  readonly isFenced: boolean;
 }
 
 export interface OwnerRecord extends Claimant {
@@ -103,7 +109,7 @@ const ownerRecord: z.ZodType<OwnerRecord> = z.object({
   atMs: z.number(),
   barren: count,
 });
-const claimRecord = z.object({ token: text, processId: text });
+const claimRecord = z.object({ token: text, processId: text, isFenced: z.boolean() });
 const positionRecord: z.ZodType<PositionRecord> = z.object({
   token: text,
   commit: count,
@@ -116,15 +122,15 @@ export function decodeOwner(value: Buffer): OwnerRecord {
   return readAs(ownerRecord, decode(value), OWNER_KEY);
 }
 
-export function encodeClaim({ processId, token }: Pick<Claimant, 'processId' | 'token'>): Buffer {
-  return encode({ processId, token });
+export function encodeClaim({ isFenced, processId, token }: Omit<Claim, 'transactionalId'>): Buffer {
+  return encode({ processId, token, isFenced });
 }
 
 /**
  * @param key with the prefix
  * @throws LedgerFormatError for what is no such record
  */
-export function decodeClaim(key: string, value: Buffer): Claimant {
+export function decodeClaim(key: string, value: Buffer): Claim {
   return { ...readAs(claimRecord, decode(value), key), transactionalId: key.slice(CLAIM_PREFIX.length) };
 }
 

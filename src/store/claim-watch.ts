@@ -2,7 +2,14 @@
  * Whose claims on a lane the ledger reader meets from now on until it meets an owner record of our own. Fed with every record
  * of the lane, in order.
  */
-import { CLAIM_PREFIX, decodeClaim, decodeOwner, OWNER_KEY, type Claimant } from '../ledger/ledger-records.ts';
+import {
+  CLAIM_PREFIX,
+  decodeClaim,
+  decodeOwner,
+  OWNER_KEY,
+  type Claim,
+  type Claimant,
+} from '../ledger/ledger-records.ts';
 
 export class ClaimWatch {
   readonly #token: string;
@@ -28,8 +35,9 @@ export class ClaimWatch {
     }
   }
 
-  #claimed(claimant: Claimant): void {
-    if (claimant.token !== this.#token) this.#claimants.set(claimant.token, claimant);
+  #claimed(claim: Claim): void {
+    if (claim.isFenced) this.#claimants.delete(claim.token);
+    else if (claim.token !== this.#token) this.#claimants.set(claim.token, claim);
   }
 
   /** Its owner released the lane, or it was fenced. */

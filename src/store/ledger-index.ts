@@ -3,7 +3,7 @@
  * they are acquired and when a key arrives that they do not hold themselves.
  */
 import type { Entry } from '../ledger/entry.ts';
-import type { Claimant, OwnerRecord, PositionRecord } from '../ledger/ledger-records.ts';
+import type { Claim, OwnerRecord, PositionRecord } from '../ledger/ledger-records.ts';
 import type { CommandType } from '../records/commands.ts';
 
 /** One record of the ledger topic. */
@@ -67,7 +67,7 @@ export interface LedgerIndex {
   transactions(lane: number, restingSinceMs: number): Iterable<Buffer[]>;
   owner(lane: number): OwnerRecord | undefined;
   /** Who may write to the lane: has claimed it, and was neither fenced since nor has released it. */
-  claims(lane: number): Claimant[];
+  claims(lane: number): Claim[];
   position(lane: number): PositionRecord | undefined;
   /** Whole keys of what may be forgotten: entries that are done, oldest first, then transactions at rest. Never UNKNOWN. */
   expired(lane: number, before: LedgerTimes, limit: number): string[];

@@ -16,7 +16,7 @@ import {
   decodeOwner,
   decodePosition,
   LedgerFormatError,
-  type Claimant,
+  type Claim,
   type OwnerRecord,
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
@@ -170,7 +170,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return owner === null ? undefined : decodeOwner(Buffer.from(owner));
   }
 
-  claims(lane: number): Claimant[] {
+  claims(lane: number): Claim[] {
     const { claims } = this.#guarded(lane, (store) => store.head());
     return claims.map(([key, value]) => decodeClaim(key, Buffer.from(value)));
   }

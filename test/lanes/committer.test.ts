@@ -2,7 +2,7 @@
  * What lanes hand over, with what they add until it can be sent, goes out together, in order, as far as partitions have room; a
  * producer that breaks takes all along.
  */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Committer, type LaneCommit, type Writer } from '../../src/lanes/committer.ts';
 import { lossOf } from '../../src/lanes/troubles.ts';
 import { TransactionFailedError, type TransactionalProducer } from '../../src/producers/transactional-producer.ts';
@@ -18,6 +18,7 @@ class Producers {
   readonly fenced: string[] = [];
   readonly made: string[] = [];
   failure: Error | null = null;
+  fenceFailure: Error | null = null;
   /** Once the coordinator has ended the transaction before. */
   ended: Promise<unknown> = Promise.resolve();
   nowMs = 0;
@@ -47,7 +48,10 @@ class Producers {
         return new Map();
       },
       drop: () => undefined,
-      fence: async () => void this.fenced.push(transactionalId),
+      fence: async () => {
+        this.fenced.push(transactionalId);
+        if (this.fenceFailure !== null) throw this.fenceFailure;
+      },
     };
     return producer as TransactionalProducer;
   }
@@ -247,4 +251,17 @@ test('a transactional id is fenced once, however many lanes ask', async () => {
   await committer.fence('former');
   expect(kafka.fenced).toEqual(['former', 'other']);
   expect([...committer.fenced()]).toEqual(['former', 'other']);
+});
+
+test('of a broken writer that cannot be fenced nothing is said, and it is not tried for ever', async () => {
+  vi.useFakeTimers();
+  const kafka = new Producers();
+  kafka.fenceFailure = LOST;
+  const committer = kafka.committer();
+  committer.disown('broken', of('claim'));
+  await vi.runAllTimersAsync();
+  expect(kafka.fenced).toEqual(['broken', 'broken', 'broken']);
+  expect(kafka.made).toEqual([]);
+  await committer.close();
+  vi.useRealTimers();
 });

@@ -31,8 +31,8 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   {
     name: 'the last owner alone is fenced, not all who have claimed the lane',
     file: 'lanes/ownership.ts',
-    find: '.filter(({ transactionalId: id }) => id !==',
-    replace: '.filter(({ token, transactionalId: id }) => token === index.owner(lane)?.token && id !==',
+    find: '.filter(({ isFenced, transactionalId: id }) => !isFenced',
+    replace: '.filter(({ isFenced, token, transactionalId: id }) => token === index.owner(lane)?.token && !isFenced',
     isToldDirectly: true,
   },
   {
@@ -93,15 +93,36 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a taker that was called off releases what it never claimed',
     file: 'lanes/lane-writer.ts',
-    find: 'if (isCancelled && last === this.#claiming) this.#mayBeClaimed = false;',
+    find: 'if (isCancelled && last === this.#claiming) this.#claim = null;',
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'a taker that was called off leaves its claim behind',
     file: 'lanes/lane-writer.ts',
-    find: 'if (isCancelled && last === this.#claiming) this.#mayBeClaimed = false;',
-    replace: 'if (last === this.#claiming) this.#mayBeClaimed = false;',
+    find: 'if (isCancelled && last === this.#claiming) this.#claim = null;',
+    replace: 'if (last === this.#claiming) this.#claim = null;',
+    isToldDirectly: true,
+  },
+  {
+    name: 'an owner says that its broken producer is fenced before it is',
+    file: 'lanes/committer.ts',
+    find: 'await this.fence(transactionalId);',
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a live owner whose producer broke leaves its claim behind',
+    file: 'lanes/lane-writer.ts',
+    find: 'await this.withdraw().catch(() => this.#disown());',
+    replace: 'await this.withdraw().catch(() => undefined);',
+    isToldDirectly: true,
+  },
+  {
+    name: 'an owner that fenced itself is waited for',
+    file: 'lanes/ownership.ts',
+    find: '!isFenced && id !==',
+    replace: 'id !==',
     isToldDirectly: true,
   },
 ];
