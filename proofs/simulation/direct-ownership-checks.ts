@@ -86,12 +86,17 @@ async function taken(
     sessionTimeoutMs: 0,
     index,
     reader: { seen: async () => between[takings] ?? [], position: () => 0n },
-    clock: { nowMs: () => NOW_MS, monotonicMs: () => monotonicMs?.(looks) ?? looks * NOW_MS },
+    clock: {
+      nowMs: () => NOW_MS,
+      monotonicMs: () => {
+        if (looks > LOOKS_MAX) throw new Error('it waits without end');
+        return monotonicMs?.(looks) ?? looks * NOW_MS;
+      },
+    },
     log: { warn: silence, error: silence },
     isConfirmed: () => isConfirmed?.(looks) ?? true,
     isMember: async () => {
       looks += 1;
-      if (looks > LOOKS_MAX) throw new Error('it waits without end');
       return isMember?.(looks) ?? false;
     },
     committer: {

@@ -1,5 +1,5 @@
 /** A lane that is taken while others own it meanwhile, and what it knows of them from its earlier takings. */
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { Lane } from '../../src/lanes/lane.ts';
 import { CLAIM_PREFIX, encodeClaim } from '../../src/ledger/ledger-records.ts';
@@ -7,6 +7,8 @@ import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { TopicStart } from '../../src/consumers/topic-offsets.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import { MemoryIndex } from './memory-index.ts';
+
+afterEach(() => void vi.useRealTimers());
 
 const silence = (): void => undefined;
 const BOUNDS = { lowOffset: 0n, highOffset: 5n, topicId: null };
@@ -94,16 +96,48 @@ test('progress of the group that was there before, without a position in the led
   expect(await stageAfterTaking(() => 5n)).toBe('stopped');
 });
 
-test('a taking that failed at the fence does not wait for the live member anew', async () => {
+/** A lane that another process has claimed. */
+function claimedIndex(): MemoryIndex {
   const claim = { token: 'other', processId: 'other', isFenced: false };
   const index = new MemoryIndex(1);
   const record = { key: `${CLAIM_PREFIX}group-process-other`, value: encodeClaim(claim), state: null };
   index.applyBatch(0, [{ ...record, offset: 0n, timestampMs: 0 }], 1n);
+  return index;
+}
+
+test.each([
+  ['do not answer', async () => new Promise<boolean>(silence)],
+  ['refuse', async () => Promise.reject<boolean>(new Error('GROUP_AUTHORIZATION_FAILED'))],
+])(
+  'an owner is a live member where brokers that are asked %s: it gets its time, and no more',
+  async (_how, isMember) => {
+    vi.useFakeTimers();
+    let fencedMs: number | null = null;
+    const fenced = new Set<string>();
+    const fence = async (id: string): Promise<void> => {
+      fenced.add(id);
+      fencedMs = Date.now();
+    };
+    const committer = committerWith({ fence, fenced: () => fenced });
+    const clock = { ...systemClock, monotonicMs: () => Date.now() };
+    const lane = laneWith({ index: claimedIndex(), clock, isMember, committer });
+    const beganMs = Date.now();
+    lane.assigned(true);
+    // Of an owner that makes way: a call and its margin, 3 s, then a commit, 10 s.
+    await vi.advanceTimersByTimeAsync(12_900);
+    expect(fencedMs).toBeNull();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(fencedMs).toBeGreaterThan(beganMs);
+    void lane.release();
+  },
+);
+
+test('a taking that failed at the fence does not wait for the live member anew', async () => {
   let looks = 0;
   const looksAtFence: number[] = [];
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const lane = laneWith({
-    index,
+    index: claimedIndex(),
     // Each look at the member takes a second.
     clock: { ...systemClock, monotonicMs: () => looks * 1_000 },
     isMember: async () => {

@@ -19,6 +19,7 @@
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../consumers/signal.ts';
 import type { Claimant, OwnerRecord } from '../ledger/ledger-records.ts';
+import { settledWithin } from '../producers/settled-within.ts';
 import { COMMIT_DEADLINE_MS } from '../producers/transactional-producer.ts';
 import { idPrefixOf } from './committer.ts';
 import type { LaneWriter } from './lane-writer.ts';
@@ -32,8 +33,10 @@ const STEP_MS = 10;
 const RESTORE_DEADLINE_MS = 600_000;
 /** A record that is not seen by then may be gone. Longer than an answer of the brokers is shared, for it must not be older. */
 const SUPERSEDED_AFTER_MS = 1_000;
-/** Counted of the time between two looks; one asks the brokers who is in the group. */
-const LOOK_MS_MAX = 1_000;
+/** The brokers are asked who is in the group; the client alone would ask a coordinator that is gone for half a minute. */
+const ASKED_MS_MAX = 2_000;
+/** Counted of the time between two looks. */
+const LOOK_MS_MAX = ASKED_MS_MAX + 500;
 /** Takings in a row at which other owners turned up. */
 const TAKINGS_MAX = 3;
 
@@ -80,14 +83,14 @@ export class Looks {
 
 /** A step: one that is not to be waited for is fenced, or time passes. */
 async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWanted: () => boolean): Promise<void> {
-  const { clock, isConfirmed, isMember, processId } = parts;
+  const { clock, isConfirmed, processId } = parts;
   // A process that was frozen did not wait meanwhile.
   const passedMs = Math.min(clock.monotonicMs() - looks.lastMs, LOOK_MS_MAX);
   looks.lastMs = clock.monotonicMs();
   for (const claimant of mayWrite(parts, writer)) {
     const waitedMs = (looks.waitedMs.get(claimant.token) ?? -passedMs) + passedMs;
     looks.waitedMs.set(claimant.token, waitedMs);
-    const mayRelease = claimant.processId !== processId && (await isMember(claimant.processId));
+    const mayRelease = claimant.processId !== processId && (await mayBeMember(parts, claimant));
     if (mayRelease && waitedMs < patienceMs(parts)) continue;
     // Asked here, for the answer may have been long on its way.
     if (!isWanted() || !isConfirmed()) break;
@@ -95,6 +98,17 @@ async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWan
     return;
   }
   await sleep(STEP_MS);
+}
+
+/** Also where the brokers do not say: then it is waited for, and fenced no earlier than a live one. */
+async function mayBeMember({ isMember }: LaneParts, { processId }: Claimant): Promise<boolean> {
+  let isGone = false;
+  const answered = isMember(processId).then(
+    (is) => (isGone = !is),
+    () => undefined,
+  );
+  await settledWithin(answered, ASKED_MS_MAX);
+  return !isGone;
 }
 
 /** For a live member: it may hear of its release later than we do, and its last commit has a deadline of its own. */
