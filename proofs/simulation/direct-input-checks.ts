@@ -90,6 +90,7 @@ async function passedOver(): Promise<{ next: bigint | undefined; wanted: number 
   inputs.moved(inputs.next(new Map()));
   inputs.passFiltered(topic, 0n, 4n);
   const transaction = {
+    beginFilling: silence,
     hasRoom: () => true,
     isEmpty: () => wanted === 0,
     want: () => (wanted += 1),

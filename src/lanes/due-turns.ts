@@ -11,9 +11,16 @@ export class DueTurns {
     this.#due = due;
   }
 
-  inTurn(): string[] {
+  /** Those that have to wait again meanwhile are not asked twice. */
+  *inTurn(): Generator<string> {
     for (const key of this.#waited) if (!this.#due.has(key)) this.#waited.delete(key);
-    return [...[...this.#due].filter((key) => !this.#waited.has(key)), ...this.#waited];
+    let left = this.#waited.size;
+    for (const key of this.#due) if (!this.#waited.has(key)) yield key;
+    for (const key of this.#waited) {
+      if (left === 0) return;
+      left -= 1;
+      yield key;
+    }
   }
 
   waits(key: string): void {

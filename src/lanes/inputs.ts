@@ -198,6 +198,8 @@ export class Inputs {
     await takeFrom(this.#parts, transaction, this.#decisions, handlers.decisions);
     this.#decisions.inbox.makeRoom();
     if (!transaction.isEmpty() || this.#observationsWait.isOver()) await this.#takeObservations(handlers, transaction);
+    // Not of the time that observations took, of which there may be many.
+    transaction.beginFilling(this.#parts.clock.monotonicMs());
     this.#turn += 1;
     for (let index = 0; index < this.#commands.length; index += 1) {
       const command = this.#commands[(this.#turn + index) % this.#commands.length];

@@ -68,3 +68,43 @@ test('observations wait for something else that their lane commits, and not for 
   await vi.advanceTimersByTimeAsync(1_000);
   expect([wakes, await admitted(false)]).toEqual([1, 1]);
 });
+
+test('observations take nothing of the time that commands have', async () => {
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const parts = {
+    ...{ lane: 0, laneCount: 1, topics, commandTypes: ['transfer-in'], clock, turn: new LoopTurn(clock) },
+    ...{ member: { seek: silence, resume: silence }, intake: { laneCount: 1, maxAgeMs: { 'transfer-in': 1 } } },
+  };
+  let read = 0;
+  const inputs = new Inputs(parts as unknown as LaneParts, () => (read += 1));
+  inputs.open(new Map(), null);
+  for (const topic of [topics.observations, transfers]) {
+    const messages = Array.from({ length: 9 }, (_, offset) => {
+      const headers = { 'content-type': 'application/json' };
+      return { key: Buffer.from('id'), value: Buffer.from('{}'), offset: String(offset), timestamp: '0', headers };
+    });
+    const range = { fetchedOffset: 0n, lastOffset: 8n, highWatermark: 9n };
+    inputs.offer({ topic, lane: 0, messages: messages as unknown as KafkaMessage[], ...range });
+  }
+  // For each command, and once for the observations, which can wait.
+  await vi.waitFor(() => expect(read).toBe(10));
+  const taken = { observations: 0, commands: 0 };
+  const handler = (name: keyof typeof taken) => ({
+    name,
+    handle: async () => {
+      // Longer than a third of the time that there is.
+      nowMs += 10;
+      taken[name] += 1;
+      return null;
+    },
+    setAside: async () => undefined,
+  });
+  const options = { lane: 0, commit: 1, ledgerTopic: topics.ledger, inputTopics: new Set<string>(), unitsMax: 18 };
+  const transaction = new LaneTransaction(options);
+  transaction.want();
+  transaction.beginFilling(nowMs);
+  const handlers = { observations: handler('observations'), commands: handler('commands') };
+  await inputs.admit(handlers as unknown as InputHandlers, transaction);
+  expect(taken).toEqual({ observations: 3, commands: 3 });
+});
