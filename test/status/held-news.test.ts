@@ -51,6 +51,23 @@ function look(effects: readonly PossibleEffect[], changes: Partial<Look> = {}): 
 
 const knownAs = (changes: Partial<TransactionState>) => () => ({ ...unseenState(ID), status: 'PENDING', ...changes });
 
+test('a look at many transactions takes each call that may have caused one once, not once for each of them', () => {
+  const ids = Array.from({ length: 500 }, (_, index) => `Transaction:${index}`);
+  let reads = 0;
+  const effectOf = (id: string, index: number): PossibleEffect => {
+    const effect: PossibleEffect =
+      index % 2 === 0
+        ? { key: id, on: 'transaction', transactionId: id }
+        : { ...TRANSFER, key: id, destinationAccountId: id };
+    const counted = { get: (): unknown => ((reads += 1), effect.on), enumerable: true };
+    return Object.defineProperty({ ...effect }, 'on', counted);
+  };
+  const held = heldOf(...ids.map((id) => ({ ...SHOWN, id, destination: { ...SHOWN.destination!, accountId: id } })));
+  expect(held.take(look(ids.map(effectOf)))).toEqual([]);
+  expect(reads).toBeLessThan(10 * ids.length);
+  expect(held.take(look([])).length).toBe(ids.length);
+});
+
 describe('what a page showed', () => {
   test('is free once the ledger is read, where no call may have caused it', () => {
     const held = heldOf(SHOWN);

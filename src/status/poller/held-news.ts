@@ -91,13 +91,14 @@ export class HeldNews {
   /** What is free now; it is not held any more. */
   take(look: Look): PolledObservation[] {
     const free: PolledObservation[] = [];
+    const effects = new EffectsByPlace(look.possibleEffects);
     // Where calls stay unanswered for long, the oldest go out without them, or the poller would stand still.
     let tooMany = this.isFull() ? this.#held.size - HELD_MAX / 2 : 0;
     for (const [id, held] of this.#held) {
       const isPushedOut = tooMany > 0 && held.lastAddition <= look.readUpTo;
       const isOver = isPushedOut || look.nowMs - held.sinceMs >= this.#heldForMsMax;
       tooMany -= 1;
-      if (!isOver && !isFree(held, look)) continue;
+      if (!isOver && !isFree(held, look, effects)) continue;
       free.push(...held.observations);
       this.#held.delete(id);
     }
@@ -105,26 +106,72 @@ export class HeldNews {
   }
 }
 
-function isFree(held: Held, { possibleEffects, readUpTo, stateOf }: Look): boolean {
+/** Of one look: of many calls, few can have brought about what one transaction shows. */
+class EffectsByPlace {
+  readonly #byKind: ReadonlyMap<PossibleEffect['on'], readonly PossibleEffect[]>;
+  readonly #byPlace: ReadonlyMap<string, readonly PossibleEffect[]>;
+
+  constructor(effects: readonly PossibleEffect[]) {
+    this.#byKind = Map.groupBy(effects, ({ on }) => on);
+    this.#byPlace = Map.groupBy(effects, placeOf);
+  }
+
+  /** Those that can have brought it about, and perhaps others. */
+  near({ destination, id, source }: Transaction, isNew: boolean, quoteId: string | null): PossibleEffect[] {
+    const at = (...place: readonly (string | null)[]): readonly PossibleEffect[] =>
+      this.#byPlace.get(JSON.stringify(place)) ?? [];
+    const all = (kind: PossibleEffect['on']): readonly PossibleEffect[] => this.#byKind.get(kind) ?? [];
+    const near = [...at('transaction', id), ...(quoteId === null ? all('quote') : at('quote', quoteId))];
+    if (!isNew) return near;
+    const [from, to] = [source?.accountId ?? null, destination?.accountId ?? null];
+    if (from === null || to === null) return [...near, ...all('new')];
+    // A command that names no account may have any.
+    return [
+      ...near,
+      ...[at('new', from, to), at('new', from, null), at('new', null, to), at('new', null, null)].flat(),
+    ];
+  }
+}
+
+function placeOf(effect: PossibleEffect): string {
+  const { on } = effect;
+  switch (on) {
+    case 'transaction':
+      return JSON.stringify([on, effect.transactionId]);
+    case 'quote':
+      return JSON.stringify([on, effect.quoteId]);
+    case 'new':
+      return JSON.stringify([on, effect.sourceAccountId, effect.destinationAccountId]);
+  }
+}
+
+function isFree(held: Held, { readUpTo, stateOf }: Look, effects: EffectsByPlace): boolean {
   const transaction = held.observations.at(-1)?.transaction;
   if (held.lastAddition > readUpTo || transaction === undefined) return false;
   const known = stateOf(transaction.id);
-  const causes = possibleEffects.filter((effect) => mayHaveCaused(effect, transaction, known)).map(({ key }) => key);
+  const quoteId = known?.quoteId ?? quoteIdAmong(transaction.otherFieldsJson);
+  const causes = effects
+    .near(transaction, known === undefined, quoteId)
+    .filter((effect) => mayHaveCaused(effect, transaction, known, quoteId))
+    .map(({ key }) => key);
   // Calls that began since cannot have caused it.
   held.awaiting = new Set(causes.filter((key) => held.awaiting?.has(key) ?? true));
   return held.awaiting.size === 0;
 }
 
-function mayHaveCaused(effect: PossibleEffect, transaction: Transaction, known: TransactionState | undefined): boolean {
+function mayHaveCaused(
+  effect: PossibleEffect,
+  transaction: Transaction,
+  known: TransactionState | undefined,
+  quoteId: string | null,
+): boolean {
   // Its events name that command already.
   if (effect.key === known?.commandKeys.at(-1)) return false;
   switch (effect.on) {
     case 'transaction':
       return effect.transactionId === transaction.id;
-    case 'quote': {
-      const quoteId = known?.quoteId ?? quoteIdAmong(transaction.otherFieldsJson);
+    case 'quote':
       return quoteId === null ? mayBe(transaction.type, 'OUTGOING') : quoteId === effect.quoteId;
-    }
     case 'new':
       return (
         known === undefined &&
