@@ -3,7 +3,7 @@
  * message as it is sent. Key, value and headers are the original bytes, unless another key is given.
  */
 import type { RawRecord } from '../consumers/outside/record-at.ts';
-import type { Entry } from '../ledger/entry.ts';
+import { CARRIED_LENGTH_MAX, type Entry } from '../ledger/entry.ts';
 import { withAdmin } from '../producers/admin-session.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import { keyProblem, laneOf, readKey } from '../records/keys.ts';
@@ -39,6 +39,12 @@ export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string |
   }
   if (letter.value === null)
     throw new CliFailure('refused', 'the message has no value to be sent again; nothing was sent');
+  if ((letter.headers['ce_id']?.[0]?.toString().length ?? 0) > CARRIED_LENGTH_MAX) {
+    throw new CliFailure(
+      'refused',
+      `its ce_id has more than ${CARRIED_LENGTH_MAX} characters, so no result can name it: give it another with --header ce_id=ID; nothing was sent`,
+    );
+  }
   if (newKey !== null) {
     const problem = keyProblem(newKey);
     if (problem !== null) throw new CliFailure('usage', `--key: ${problem}; nothing was sent`);

@@ -151,3 +151,12 @@ describe('dead-letters redrive of one', () => {
     expect(await run).toMatchObject({ code: 4, documents: [{ status: 'published', outcome: 'CONFLICT' }] });
   });
 });
+
+test('a letter whose id is too long for any result to name is refused, until it is given another', async () => {
+  const place = await buryWithoutType('long-id', 100, { ce_id: 'x'.repeat(1_025) });
+  const args = [place, '--key', 'long-id-1', '--header', 'content-type=application/json', '--await', '--yes'];
+  const refused = await redrive(...args);
+  expect(refused).toMatchObject({ code: 7 });
+  expect(refused.stderr).toMatch(/its ce_id has more than 1024 characters.*--header ce_id=ID; nothing was sent/);
+  expect(await redrive(...args, '--header', 'ce_id=short')).toMatchObject({ code: 0 });
+});
