@@ -36,6 +36,8 @@ const OBSERVATIONS_WAIT_MS = 100;
 /** After this time records that are for no reader are stepped over in the ledger, too, though nothing else is to commit. */
 const PASSED_MS_MAX = 10_000;
 
+type AnyInbox = Inbox<CommandItem> | Inbox<DecisionItem> | Inbox<ObservationItem>;
+
 export class Inputs {
   readonly #parts: LaneParts;
   readonly #commands: Input<CommandItem, CommandPlace>[];
@@ -88,14 +90,20 @@ export class Inputs {
       const place = { topic: topics.commands[type], lane, commandType: type };
       return inputOf<CommandItem, CommandPlace>(
         place,
-        (message) => this.#readCommand(place, message),
+        async (message) => {
+          const read = await readMessage(parts.intake, place, message, parts.clock.nowMs());
+          return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
+        },
         (message, aside) => setAside(parts, place, message, aside, parts.clock.nowMs()),
       );
     });
     const decisions = { topic: topics.operatorDecisions, lane };
     this.#decisions = inputOf<DecisionItem, Place>(
       decisions,
-      (message) => this.#readDecision(decisions, message),
+      async (message) => {
+        const read = await readDecision(parts.intake, decisions, message);
+        return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
+      },
       (message, aside) => ({ kind: 'dead-letter', letter: letterAside(decisions, message, aside) }),
     );
     const observations = { topic: topics.observations, lane };
@@ -110,11 +118,8 @@ export class Inputs {
   /** Where each input's partition begins, and where the group stands in it. */
   async starts(): Promise<Map<string, TopicStart>> {
     const { lane, offsets } = this.#parts;
-    return new Map(
-      await Promise.all(
-        this.#topics().map(async (topic): Promise<[string, TopicStart]> => [topic, await offsets.startOf(topic, lane)]),
-      ),
-    );
+    const startOf = async (topic: string): Promise<[string, TopicStart]> => [topic, await offsets.startOf(topic, lane)];
+    return new Map(await Promise.all(this.#all().map(({ topic }) => startOf(topic))));
   }
 
   /**
@@ -153,10 +158,8 @@ export class Inputs {
 
   /** Where the topic is read next; null: not at all. */
   reading(topic: string): { offset: bigint; boundId: string | undefined } | null {
-    const offset = this.#all()
-      .find((input) => input.topic === topic)
-      ?.inbox.expected();
-    return offset === undefined || offset === null ? null : { offset, boundId: this.#topicIds[topic] };
+    const offset = this.#inboxOf(topic)?.expected() ?? null;
+    return offset === null ? null : { offset, boundId: this.#topicIds[topic] };
   }
 
   /** @param careful null: messages are read as they come */
@@ -177,17 +180,11 @@ export class Inputs {
   }
 
   offer(batch: FetchedBatch): BatchReply {
-    return (
-      this.#all()
-        .find(({ topic }) => topic === batch.topic)
-        ?.inbox.offer(batch) ?? 'not-now'
-    );
+    return this.#inboxOf(batch.topic)?.offer(batch) ?? 'not-now';
   }
 
   passFiltered(topic: string, firstOffset: bigint, lastOffset: bigint): void {
-    this.#all()
-      .find((input) => input.topic === topic)
-      ?.inbox.passFiltered(firstOffset, lastOffset);
+    this.#inboxOf(topic)?.passFiltered(firstOffset, lastOffset);
   }
 
   /** Puts what may be admitted into the transaction. @returns by topic, why the rest may not */
@@ -274,31 +271,16 @@ export class Inputs {
     return this.#passedSinceMs !== null && nowMs - this.#passedSinceMs >= PASSED_MS_MAX;
   }
 
-  #topics(): string[] {
-    return this.#all().map(({ topic }) => topic);
+  #inboxOf(topic: string): AnyInbox | undefined {
+    return this.#all().find((input) => input.topic === topic)?.inbox;
   }
 
-  #all(): {
-    topic: string;
-    name: InputName;
-    inbox: Inbox<CommandItem> | Inbox<DecisionItem> | Inbox<ObservationItem>;
-  }[] {
+  #all(): { topic: string; name: InputName; inbox: AnyInbox }[] {
     return [
       ...this.#commands.map(({ inbox, place }) => ({ topic: place.topic, name: place.commandType, inbox })),
       { topic: this.#decisions.place.topic, name: 'operator-decision', inbox: this.#decisions.inbox },
       { topic: this.#observations.place.topic, name: 'observation', inbox: this.#observations.inbox },
     ];
-  }
-
-  async #readDecision(place: Place, message: InputMessage): Promise<ReadResult<DecisionItem>> {
-    const read = await readDecision(this.#parts.intake, place, message);
-    return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
-  }
-
-  async #readCommand(place: CommandPlace, message: InputMessage): Promise<ReadResult<CommandItem>> {
-    const { clock, intake } = this.#parts;
-    const read = await readMessage(intake, place, message, clock.nowMs());
-    return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
   }
 }
 

@@ -25,18 +25,26 @@ export interface InputStatus {
   readonly problem: string | null;
 }
 
-export interface LaneStatus {
+/** Of one ownership. */
+export interface OpenLaneStatus {
+  /** Nothing is being gathered or committed. */
+  readonly isIdle: boolean;
+  /** When it last committed, or was opened; 0 while it is not open. */
+  readonly committedMs: number;
+  /** Unfinished ones. */
+  readonly entries: readonly Entry[];
+  /** By topic, why what has been fetched is not admitted. */
+  readonly causes: ReadonlyMap<string, AdmissionCause>;
+}
+
+export const NOT_OPEN: OpenLaneStatus = { isIdle: true, committedMs: 0, entries: [], causes: new Map() };
+
+export interface LaneStatus extends Omit<OpenLaneStatus, 'causes'> {
   readonly stage: LaneStage;
   readonly stoppedReason: string | null;
   /** Losses that follow each other, of late. */
   readonly trouble: Trouble | null;
   readonly openedMs: number;
-  /** Nothing is being gathered or committed. */
-  readonly isIdle: boolean;
-  /** When it last committed, or was opened; 0 while it is not open. */
-  readonly committedMs: number;
-  /** Unfinished entries. */
-  readonly entries: readonly Entry[];
   readonly inputs: readonly InputStatus[];
 }
 

@@ -20,7 +20,7 @@ import { decodeSuspect, LedgerFormatError, SUSPECT_KEY, type Suspect } from '../
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { CommitReports } from './commit-reports.ts';
 import { Inputs } from './inputs.ts';
-import { LaneStoppedError, type LaneStage, type LaneStatus } from './lane-status.ts';
+import { LaneStoppedError, NOT_OPEN, type LaneStage, type LaneStatus } from './lane-status.ts';
 import { LaneWriter } from './lane-writer.ts';
 import { acquireOwnership, drainMsMax, Looks } from './ownership.ts';
 import type { LaneParts } from './parts.ts';
@@ -164,16 +164,14 @@ export class Lane {
 
   status(): LaneStatus {
     const state = this.#state;
-    const openLane = this.#openLane();
+    const { causes, ...shown } = this.#openLane()?.status() ?? NOT_OPEN;
     return {
       stage: state.stage,
       stoppedReason: state.stage === 'stopped' ? state.reason : null,
       trouble: this.#troubles.now(this.#parts.clock.nowMs()),
       openedMs: state.stage === 'open' ? state.openedMs : 0,
-      isIdle: openLane?.isIdle() ?? true,
-      committedMs: openLane?.committedMs() ?? 0,
-      entries: openLane?.entries() ?? [],
-      inputs: this.#inputs.status(openLane?.causes() ?? new Map()),
+      ...shown,
+      inputs: this.#inputs.status(causes),
     };
   }
 
@@ -233,7 +231,7 @@ export class Lane {
     this.#enter({ stage: 'open', writer, openLane, openedMs: clock.nowMs() });
     this.#inputs.open(positions, openLane.careful());
     const durationMs = Math.round(clock.monotonicMs() - beganMs);
-    log.info({ event: 'lane-open', lane, durationMs, unfinished: openLane.entries().length });
+    log.info({ event: 'lane-open', lane, durationMs, unfinished: openLane.status().entries.length });
     if (careful !== null) log.warn({ event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) });
     void this.#hold(openLane, writer);
   }

@@ -9,7 +9,6 @@
  * are the lane's, which opens and ends them.
  */
 import { Signal } from '../consumers/signal.ts';
-import type { Entry } from '../ledger/entry.ts';
 import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
@@ -23,6 +22,7 @@ import { Decisions } from './decisions.ts';
 import { DueTurns } from './due-turns.ts';
 import type { InputHandlers, Inputs } from './inputs.ts';
 import type { LaneCommit } from './committer.ts';
+import type { OpenLaneStatus } from './lane-status.ts';
 import type { LaneWriter } from './lane-writer.ts';
 import { Memory } from './memory.ts';
 import { Observations } from './observations.ts';
@@ -112,7 +112,7 @@ export class OpenLane {
       isOpen: () => this.#stage === 'admitting',
       wake,
     });
-    for (const known of this.entries()) {
+    for (const known of [...this.#memory.unfinished.values()]) {
       const entry = takenUp(known, parts.clock.nowMs(), parts.policy);
       this.#memory.putEntry(entry, this.#commit);
       if (entry.phase.state === 'INTENT') this.#attempts.takeUp(entry);
@@ -200,30 +200,16 @@ export class OpenLane {
     this.#memory.applied(token, commit);
   }
 
-  /** Unfinished ones. */
-  entries(): Entry[] {
-    return [...this.#memory.unfinished.values()];
-  }
-
-  /** By topic, why what has been fetched is not admitted. */
-  causes(): ReadonlyMap<string, AdmissionCause> {
-    return this.#causes;
+  /** With why, by topic, what has been fetched is not admitted. */
+  status(): OpenLaneStatus {
+    const entries = [...this.#memory.unfinished.values()];
+    return { isIdle: this.#isIdle, committedMs: this.#committedMs, entries, causes: this.#causes };
   }
 
   /** A call is on its way, or what follows from one is not committed yet. */
   isBusy(): boolean {
     if (!this.#isIdle || this.#attempts.waitingEvents > 0) return true;
-    return this.entries().some(({ phase }) => phase.state === 'INTENT');
-  }
-
-  /** Nothing is being gathered or committed. */
-  isIdle(): boolean {
-    return this.#isIdle;
-  }
-
-  /** When it last committed, on the wall clock. */
-  committedMs(): number {
-    return this.#committedMs;
+    return [...this.#memory.unfinished.values()].some(({ phase }) => phase.state === 'INTENT');
   }
 
   async #gather(): Promise<LaneTransaction> {
