@@ -15,6 +15,7 @@ import type { Clock } from '../clock.ts';
 import { disconnectWithin } from '../producers/disconnecting.ts';
 import { CONSUMER_RETRY, createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
 import type { KafkaLog } from '../producers/kafka-log.ts';
+import { settledWithin } from '../producers/settled-within.ts';
 import { laneAssigner } from './assigner.ts';
 import { registerCompressionCodecs } from './compression-codecs.ts';
 import type { MemberNote, MemberStanding } from './member-note.ts';
@@ -115,10 +116,7 @@ export class GroupMember {
 
   #makeConsumer(): Consumer {
     const options = this.#options;
-    return createKafka(options.settings, options.clientId, {
-      retry: PATIENT_RETRY,
-      log: options.log,
-    }).consumer({
+    return createKafka(options.settings, options.clientId, { retry: PATIENT_RETRY, log: options.log }).consumer({
       groupId: options.groupId,
       partitionAssigners: [laneAssigner(options.laneCount, () => this.#told())],
       sessionTimeout: options.sessionTimeoutMs,
@@ -242,15 +240,10 @@ export class GroupMember {
     const consumer = this.#consumer;
     if (consumer === null || this.#memberId === null) return;
     const limitMs = Math.min(this.#options.heartbeatIntervalMs + RETIRE_BEYOND_HEARTBEAT_MS, RETIRE_MS_MAX);
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, limitMs);
-      const settle = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      this.#retired = { resolve: settle };
-      consumer.rejoin();
-    });
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#retired = { resolve: () => resolve(undefined) };
+    consumer.rejoin();
+    await settledWithin(promise, limitMs);
   }
 
   async stop(): Promise<void> {
@@ -264,9 +257,9 @@ export class GroupMember {
   }
 
   #told(): MemberNote {
-    this.#hasToldLeaving = this.#retired !== null;
     const { address, standing } = this.#options;
-    const isLeaving = this.#hasToldLeaving;
+    const isLeaving = this.#retired !== null;
+    this.#hasToldLeaving = isLeaving;
     return { lanes: this.#lanes, address: address(), isLeaving, isUnserved: standing.announce() };
   }
 
