@@ -9,7 +9,7 @@ COPY patches ./patches
 RUN npm ci --omit=dev --no-audit
 COPY Dockerfile ./
 COPY dev/image ./dev/image
-RUN npm run --silent sbom
+RUN node dev/image/bill-of-materials.ts
 
 # For compose.yaml alone: the payment service's sandbox. No later stage takes anything from here.
 FROM node:24.9.0-slim AS sandbox

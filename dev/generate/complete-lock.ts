@@ -47,7 +47,7 @@ for (const [place, entry] of Object.entries(packages)) {
 
 if (missing.length > 0 && process.argv.includes('--check')) {
   console.error(
-    `package-lock.json does not name ${missing.join(', ')}: run \`npm run complete-lock\` and commit the result.`,
+    `package-lock.json does not name ${missing.join(', ')}: run \`node dev/generate/complete-lock.ts\` and commit the result.`,
   );
   process.exit(1);
 }

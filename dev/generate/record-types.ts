@@ -1,11 +1,11 @@
 /**
  * Writes src/records/types.ts from schemas/*.avsc; with `--check` only compares, and exits 1 when the file is stale.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { RECORD_NAMESPACE, readSchemaFile } from '../../src/records/schemas.ts';
+import { writeOrCheck } from './generated-file.ts';
 
 const root = new URL('../../', import.meta.url);
-const target = new URL('src/records/types.ts', root);
 
 function typeScriptOf(type: unknown): string {
   if (Array.isArray(type)) {
@@ -53,13 +53,4 @@ const names = readdirSync(new URL('schemas/', root))
 const header =
   '// Generated from schemas/*.avsc by `npm run generate`; edit the schemas, not this file.\n' +
   '// Avro long is bigint; a timestamp-millis is milliseconds since 1970 as bigint.\n\n';
-const text = header + names.map(interfaceOf).join('\n');
-
-if (process.argv.includes('--check')) {
-  if (readFileSync(target, 'utf8') !== text) {
-    console.error('src/records/types.ts is not what schemas/ says: run `npm run generate` and commit the result.');
-    process.exit(1);
-  }
-} else {
-  writeFileSync(target, text);
-}
+writeOrCheck('src/records/types.ts', 'schemas/', header + names.map(interfaceOf).join('\n'));

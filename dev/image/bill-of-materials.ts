@@ -1,5 +1,5 @@
 /**
- * The bill of materials of the image, CycloneDX 1.5: `npm run sbom [-- --output FILE]`, in a folder with package.json and its
+ * The bill of materials of the image, CycloneDX 1.5: `node dev/image/bill-of-materials.ts [--output FILE]`, in a folder with package.json and its
  * lock file, the packages installed, patches/ and Dockerfile. The image's build runs it; the same input gives the same bytes.
  *
  *   lock file -> what of it is installed, development packages left out -> patches, Node, the base image -> FILE

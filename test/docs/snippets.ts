@@ -11,7 +11,7 @@ export interface Snippet {
 
 /** Pages for users and developers; generated ones are checked with what they are generated from. */
 export const PAGES = globSync('**/*.md', {
-  exclude: ['node_modules/**', '.local/**', '**/.venv/**', '**/*.template.md'],
+  exclude: ['node_modules/**', '.local/**', '**/.venv/**'],
 })
   .filter((page) => !page.includes('node_modules'))
   .sort();
@@ -35,14 +35,4 @@ export function snippetsOf(page: string): Snippet[] {
 /** For whoever looks for it. */
 export function placeOf({ line, page }: Snippet): string {
   return `${page}:${line}`;
-}
-
-/** The commands of a shell snippet, one a line: continued lines joined, comments and indentation left out. */
-export function commandsOf({ text }: Snippet): string[] {
-  return text
-    .replace(/\\\n\s*/g, '')
-    .replace(/\|\n\s*/g, '| ')
-    .split('\n')
-    .map((line) => line.replace(/(^|\s)#\s.*$/, '').trim())
-    .filter((line) => line !== '');
 }

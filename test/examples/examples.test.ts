@@ -2,7 +2,7 @@
  * examples/: each publisher's command is executed by a real processor, from the lane of its key; each subscriber handles every
  * result once, over copies, restarts and a group that begins anew, and draws no conclusion from UNKNOWN.
  *
- * A language whose toolchain is not on this machine is skipped, with the reason; `npm run test:examples` fails instead.
+ * A language whose toolchain is not on this machine is skipped, with the reason; with `TEST_EXAMPLES=required` it fails instead.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';

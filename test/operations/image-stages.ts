@@ -78,10 +78,11 @@ async function copyInto(stage: Stage, folder: string, folders: ReadonlyMap<strin
           fromStage === undefined ? { filter: (path: string): boolean => isAdmitted(relative(ROOT, path)) } : {};
         await cp(from, to, { recursive: true, verbatimSymlinks: true, ...filter });
       }
-    } else if (name === 'RUN' && text.startsWith('npm ')) {
+    } else if (name === 'RUN' && /^(npm|node) /.test(text)) {
       // With the image's Node, as its scripts need.
       const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` };
-      await run('npm', text.split(' ').slice(1), { cwd: folder, env, timeout: BUILD_MS_MAX });
+      const [program = '', ...words] = text.split(' ');
+      await run(program, words, { cwd: folder, env, timeout: BUILD_MS_MAX });
     }
   }
 }

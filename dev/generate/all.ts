@@ -1,0 +1,9 @@
+/** `npm run generate` writes all that is generated; with `--check` it only compares, and exits 1 when a file is stale. */
+import './record-types.ts';
+import './schema-bundle.ts';
+import './metrics-doc.ts';
+import './settings-doc.ts';
+import './chart-schema.ts';
+import './chart-rights.ts';
+import './dashboard.ts';
+import './asyncapi.ts';
