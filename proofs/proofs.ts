@@ -41,7 +41,7 @@ function partsOf(minutes: number, seed: number): Part[] {
     {
       name: 'outages',
       title: 'each kind of outage lived through',
-      command: script('outages'),
+      command: script('chaos', '--scene', 'outages'),
       limitMinutes: 40,
     },
     {

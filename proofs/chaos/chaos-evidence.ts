@@ -4,15 +4,16 @@ import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/t
 import type { CommandType } from '../../src/records/commands.ts';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { BooksReport, EffectsReport } from '../../test/support/sandbox-control.ts';
-import type { Stack } from '../../test/support/stack.ts';
 import type { CoordinatorOutage } from './coordinator-outage.ts';
 import type { Plan } from './chaos-commands.ts';
 import type { Recovery } from './disturbances.ts';
 import type { OwnEnd } from './fleet.ts';
 import type { PoisonEvidence } from './poison-load.ts';
+import type { Rig } from './rig.ts';
 import { underWayAtKills } from './under-way.ts';
 
-interface Gathered {
+/** What a new reader finds, the service's books, and what the processes left. */
+export interface Gathered {
   results: readonly ResultEvent[];
   transactionEvents: readonly TransactionEvent[];
   quoteEvents: readonly QuoteEvent[];
@@ -22,20 +23,20 @@ interface Gathered {
   books: BooksReport;
   /** Keys whose call may have been on its way when their process was killed or counted out, by the ledger. */
   underWayAtKills: ReadonlySet<string>;
+  /** Keys with a call that went unanswered, as the wire saw it. */
+  unclearKeys: ReadonlySet<string>;
+  /** Whether a call that ended at this instant may have been lost without its key having been seen. */
+  wasCutAround: (wallMs: number) => boolean;
+  residentBytesMax: ReadonlyMap<string, number>;
+  badStops: readonly OwnEnd[];
 }
 
 /** What commands, books and processes are judged by. */
 export interface JudgedEvidence extends Gathered {
   plan: Plan;
   honourKeys: readonly CommandType[];
-  /** Keys with a call that went unanswered, as the wire saw it. */
-  unclearKeys: ReadonlySet<string>;
-  /** Whether a call that ended at this instant may have been lost without its key having been seen. */
-  wasCutAround: (wallMs: number) => boolean;
   /** The service's lists may leave transactions out: doubt that is settled by a look-up may stay. */
   mayBeUnfound?: boolean;
-  residentBytesMax: ReadonlyMap<string, number>;
-  badStops: readonly OwnEnd[];
   coordinatorOutages?: readonly CoordinatorOutage[];
   /** Bad messages that were put among the commands, if any. */
   poison?: PoisonEvidence;
@@ -57,8 +58,8 @@ export interface ChaosEvidence extends JudgedEvidence {
   readinessAtTheEnd: readonly unknown[];
 }
 
-/** Read anew from the beginning: what any other reader would find. */
-export async function gatherEvidence(stack: Stack): Promise<Gathered> {
+/** Topics are read anew from the beginning: what any other reader would find. */
+export async function gatherEvidence({ fleet, link, stack }: Rig): Promise<Gathered> {
   const events: PaymentEvent[] = [];
   const subscription = await subscribe(stack.settings, {
     streams: ['results', 'transaction-status', 'quote-status'],
@@ -87,5 +88,9 @@ export async function gatherEvidence(stack: Stack): Promise<Gathered> {
     effects: await stack.service.effects(),
     books: await stack.service.books(),
     underWayAtKills: underWayAtKills(await stack.readLedger()),
+    unclearKeys: link.unclearKeys,
+    wasCutAround: (wallMs) => link.wasCutAround(wallMs),
+    residentBytesMax: fleet.residentBytesMax,
+    badStops: fleet.badStops,
   };
 }

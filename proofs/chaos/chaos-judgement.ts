@@ -19,7 +19,7 @@ export interface ChaosJudgement {
   conflicts: number;
 }
 
-const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'] satisfies Outcome[];
+export const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'] satisfies Outcome[];
 /** What one processor may take, bytes: the local store's mapped pages included. */
 const RESIDENT_BYTES_MAX = 400 * 1024 * 1024;
 
@@ -160,7 +160,10 @@ function mayBeUnknown(
   }
 }
 
-function effectsOf({ key, subject, type }: ChaosCommand, { operations, quotes, transactions }: EffectsReport): number {
+export function effectsOf(
+  { key, subject, type }: Pick<ChaosCommand, 'key' | 'subject' | 'type'>,
+  { operations, quotes, transactions }: EffectsReport,
+): number {
   switch (type) {
     case 'transfer-in':
     case 'create-quote':

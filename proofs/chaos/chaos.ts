@@ -1,107 +1,118 @@
 /**
- * The proof by chaos: `npm run chaos -- --minutes 20 --seed 7 --honour-keys transfer-in [--commands-per-second 20]
- * [--processors 2] [--types transfer-in,...] [--poison-every 30s] [--coordinator-outage-every 3m] [--json] [--keep-logs]`.
- *
- * Three real brokers, the registry and the sandbox on this machine. Exit code 0 when every promise held; 1 with what was
- * wrong, and where the logs are; 2 for wrong arguments.
+ * The proof by chaos: `npm run chaos -- [--scene NAME] [--minutes N] [--seed N] ...`. Kafka, the registry and the sandbox run
+ * on this machine. Exit code 0 when every promise held; 1 with what was wrong, and where the logs are; 2 for wrong arguments.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEngine } from '../../dev/engine/start.ts';
-import { isCommandType, type CommandType } from '../../src/records/commands.ts';
+import { readWords } from '../../dev/command-line.ts';
+import { isCommandType } from '../../src/records/commands.ts';
 import { Endings } from '../gameday/endings.ts';
 import { CHAOS_TYPES, type ChaosType } from './chaos-commands.ts';
-import { judgeChaos } from './chaos-judgement.ts';
-import { reportOf, textOf, type RunNames } from './chaos-report.ts';
-import { runChaos } from './chaos-scenario.ts';
+import { textOf } from './chaos-report.ts';
+import { SCENES } from './scenes.ts';
 
-const EXIT_CODE_ARGUMENTS = 2;
 const SEEDS = 100_000;
-const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '2' },
-    seed: { type: 'string', default: String(Date.now() % SEEDS) },
-    'honour-keys': { type: 'string', default: 'transfer-in' },
-    'commands-per-second': { type: 'string', default: '20' },
-    processors: { type: 'string', default: '2' },
-    types: { type: 'string', default: CHAOS_TYPES.join(',') },
-    'poison-every': { type: 'string' },
-    'coordinator-outage-every': { type: 'string' },
-    json: { type: 'boolean', default: false },
-    'keep-logs': { type: 'boolean', default: false },
-  },
-});
+const USAGE = `Usage: npm run chaos -- [options]
+
+  --scene NAME                    (default: all)
+${Object.entries(SCENES)
+  .map(
+    ([name, { about, minutes }]) => `      ${name.padEnd(14)}${about}${minutes === null ? '' : `; ${minutes} min`}\n`,
+  )
+  .join('')}
+  --minutes N, --seed N, --commands-per-second N, --processors N
+  --types A,B, --honour-keys A,B  of the commands (default: all, transfer-in)
+  --poison-every 30s              bad messages among the commands
+  --coordinator-outage-every 3m   the coordinator of transactions is lost for a minute
+  --only A,B                      outages by parts of their names
+  --json, --keep-logs
+`;
+
+function parse(words: string[]) {
+  const { values } = parseArgs({
+    args: words,
+    options: {
+      help: { type: 'boolean', default: false },
+      scene: { type: 'string', default: 'all' },
+      minutes: { type: 'string' },
+      seed: { type: 'string', default: String(Date.now() % SEEDS) },
+      'honour-keys': { type: 'string', default: 'transfer-in' },
+      'commands-per-second': { type: 'string' },
+      processors: { type: 'string', default: '2' },
+      types: { type: 'string', default: CHAOS_TYPES.join(',') },
+      'poison-every': { type: 'string' },
+      'coordinator-outage-every': { type: 'string' },
+      only: { type: 'string', default: '' },
+      json: { type: 'boolean', default: false },
+      'keep-logs': { type: 'boolean', default: false },
+    },
+  });
+  const scene = SCENES[values.scene];
+  if (scene === undefined) throw new Error(`there is no scene ${values.scene}`);
+  const perSecond = String(scene.commandsPerSecond ?? 20);
+  return {
+    isHelp: values.help,
+    scene,
+    minutes: numberOf('minutes', values.minutes ?? String(scene.minutes ?? 1)),
+    seed: numberOf('seed', values.seed),
+    commandsPerSecond: numberOf('commands-per-second', values['commands-per-second'] ?? perSecond),
+    processors: numberOf('processors', values.processors),
+    honourKeys: listOf(values['honour-keys'], isCommandType),
+    types: listOf(values.types, (name): name is ChaosType => (CHAOS_TYPES as readonly string[]).includes(name)),
+    poisonEveryMs: durationMsOf('poison-every', values['poison-every']) ?? null,
+    coordinatorEveryMs: durationMsOf('coordinator-outage-every', values['coordinator-outage-every']) ?? Infinity,
+    only: listOf(values.only, (name): name is string => name !== ''),
+    isJson: values.json,
+    keepsLogs: values['keep-logs'],
+  };
+}
 
 function listOf<Name extends string>(text: string, isName: (name: string) => name is Name): Name[] {
-  return text
-    .split(',')
-    .filter((name) => name !== '')
-    .map((name) => {
-      if (isName(name)) return name;
-      console.error(`${name} is not one of those that can be named here`);
-      process.exit(EXIT_CODE_ARGUMENTS);
-    });
+  const names = text.split(',').filter((name) => name !== '');
+  return names.map((name) => {
+    if (isName(name)) return name;
+    throw new Error(`${name} is not one of those that can be named here`);
+  });
 }
 
-function numberOf(text: string, name: string): number {
-  const value = Number(text);
-  if (value > 0) return value;
-  console.error(`--${name} ${text} is not a number above 0`);
-  process.exit(EXIT_CODE_ARGUMENTS);
+function numberOf(name: string, text: string): number {
+  if (Number(text) > 0) return Number(text);
+  throw new Error(`--${name} ${text} is not a number above 0`);
 }
 
-function durationMsOf(text: string, name: string): number {
+function durationMsOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
   const [, amount, unit] = /^(\d+)(s|m)$/.exec(text) ?? [];
-  if (Number(amount) > 0) return Number(amount) * (unit === 's' ? SECOND_MS : MINUTE_MS);
-  console.error(`--${name} ${text} is not a time such as 30s or 2m`);
-  process.exit(EXIT_CODE_ARGUMENTS);
+  if (Number(amount) > 0) return Number(amount) * (unit === 's' ? 1_000 : MINUTE_MS);
+  throw new Error(`--${name} ${text} is not a time such as 30s or 2m`);
 }
 
-const run: RunNames = {
-  seed: Number(values.seed),
-  minutes: numberOf(values.minutes, 'minutes'),
-  commandsPerSecond: numberOf(values['commands-per-second'], 'commands-per-second'),
-};
-const processors = numberOf(values.processors, 'processors');
-const honourKeys: CommandType[] = listOf(values['honour-keys'], isCommandType);
-const types = listOf(values.types, (name): name is ChaosType => (CHAOS_TYPES as readonly string[]).includes(name));
-const poisonEvery = values['poison-every'];
-const poisonEveryMs = poisonEvery === undefined ? null : durationMsOf(poisonEvery, 'poison-every');
-const coordinatorEvery = values['coordinator-outage-every'];
-const coordinatorEveryMs =
-  coordinatorEvery === undefined ? Infinity : durationMsOf(coordinatorEvery, 'coordinator-outage-every');
+const options = readWords(USAGE, (words) => {
+  const read = parse(words);
+  return read.isHelp ? null : read;
+});
+const { scene } = options;
 const onProgress = (line: string): void => console.error(line);
-
 const endings = new Endings(onProgress);
 const directory = await mkdtemp(join(tmpdir(), 'payment-chaos-'));
-const engine = await startEngine({ brokers: 3, directory: join(directory, 'engine'), onProgress });
+const engine = await startEngine({ brokers: scene.brokers, directory: join(directory, 'engine'), onProgress });
 endings.add(() => engine.stop());
 let hasFailed = true;
 try {
-  const evidence = await runChaos({
-    ...run,
-    engine,
-    directory,
-    processors,
-    honourKeys,
-    types,
-    poisonEveryMs,
-    coordinatorEveryMs,
-    onProgress,
-  });
-  const judgement = judgeChaos(evidence);
-  const report = reportOf(run, evidence, judgement);
-  hasFailed = judgement.wrong.length > 0;
-  await writeFile(join(directory, 'report.json'), JSON.stringify(report, null, 2));
-  console.log(values.json ? JSON.stringify(report, null, 2) : textOf(report));
+  const { brokers: kafkaBrokers, registryUrl: schemaRegistryUrl } = engine;
+  const report = await scene.run({ engine, kafkaBrokers, schemaRegistryUrl, directory, onProgress }, options);
+  hasFailed = report.wrong.length > 0;
+  const json = JSON.stringify({ ...Object.fromEntries(report.rows), wrong: report.wrong }, null, 2);
+  await writeFile(join(directory, 'report.json'), json);
+  console.log(options.isJson ? json : textOf(report));
 } finally {
   await endings.endAll();
-  if (hasFailed || values['keep-logs']) console.error(`seed ${run.seed}; logs and report are in ${directory}`);
+  if (hasFailed || options.keepsLogs) console.error(`seed ${options.seed}; logs and report are in ${directory}`);
   else await rm(directory, { recursive: true, force: true });
   process.exitCode = hasFailed ? 1 : 0;
 }

@@ -12,7 +12,7 @@ import { partitionOffsets, writtenOffsets } from '../../src/consumers/partition-
 import { withAdmin } from '../../src/producers/admin-session.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
-import { brokersWhole, type Scene } from './disturbances.ts';
+import { brokersWhole, engineOf, type Scene } from './disturbances.ts';
 import type { OwnEnd } from './fleet.ts';
 
 export interface CoordinatorOutage {
@@ -37,7 +37,8 @@ const ELECTED_MS = 8_000;
 const CATCH_UP_MS = 5_000;
 
 export async function loseCoordinator(scene: Scene): Promise<CoordinatorOutage> {
-  const { engine, fleet, random, stack } = scene;
+  const { fleet, random, stack } = scene;
+  const engine = engineOf(scene);
   const index = Math.floor(random() * engine.brokers.length);
   const broker = engine.broker(index);
   const endsBefore = fleet.ownEnds.length;

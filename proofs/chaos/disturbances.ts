@@ -5,26 +5,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Engine } from '../../dev/engine/start.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
+import type { Fault } from '../../test/support/sandbox-control.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { loseCoordinator, type CoordinatorOutage } from './coordinator-outage.ts';
-import type { Fleet, Member } from './fleet.ts';
-import type { Awaited, ResultWatch } from './result-watch.ts';
-import type { ServiceLink } from './service-link.ts';
-import { badDay, type Weather } from './weather.ts';
+import type { Member } from './fleet.ts';
+import type { Awaited } from './result-watch.ts';
+import { API_TIMEOUT_MS, SESSION_TIMEOUT_MS, type Place, type Rig } from './rig.ts';
+import type { Weather } from './weather.ts';
 
-export interface Scene {
-  readonly engine: Engine;
-  readonly stack: Stack;
-  readonly fleet: Fleet;
-  readonly link: ServiceLink;
+export interface Scene extends Rig, Pick<Place, 'engine' | 'onProgress'> {
   readonly weather: Weather;
-  readonly results: ResultWatch;
+  /** What the service suffers from next. */
+  readonly faults: () => readonly Fault[];
   readonly random: () => number;
-  readonly sessionTimeoutMs: number;
-  readonly apiTimeoutMs: number;
-  readonly settlingTimeMs: number;
-  readonly onProgress: (line: string) => void;
 }
 
 export interface Recovery {
@@ -39,7 +33,7 @@ const PAUSE_MS_MAX = 4_000;
 
 type Disturbance = (scene: Scene, recoveries: Recovery[]) => Promise<void>;
 
-const DISTURBANCES: Readonly<Record<string, { weight: number; run: Disturbance }>> = {
+export const DISTURBANCES = {
   'processor killed': { weight: 6, run: killProcessor },
   'processor frozen past its session': { weight: 4, run: freezeProcessor },
   'rolling restart': { weight: 2, run: restartAll },
@@ -53,7 +47,8 @@ const DISTURBANCES: Readonly<Record<string, { weight: number; run: Disturbance }
   'service answers 503': { weight: 2, run: (scene) => storm(scene, 503) },
   'credentials refused': { weight: 1, run: (scene) => storm(scene, 401) },
   'other faults': { weight: 3, run: changeWeather },
-};
+} satisfies Record<string, { weight: number; run: Disturbance }>;
+export type DisturbanceName = keyof typeof DISTURBANCES;
 
 export interface Disturbed {
   readonly counts: Record<string, number>;
@@ -62,32 +57,37 @@ export interface Disturbed {
 }
 
 /**
- * Disturbs until `untilMs` (performance.now), counting each kind.
+ * Disturbs in these ways until `untilMs` (performance.now), counting each kind.
  * @param coordinatorEveryMs how often the coordinator of transactions is lost for a minute; Infinity: never
  */
-export async function disturb(scene: Scene, untilMs: number, coordinatorEveryMs: number): Promise<Disturbed> {
+export async function disturb(
+  scene: Scene,
+  names: readonly DisturbanceName[],
+  untilMs: number,
+  coordinatorEveryMs: number,
+): Promise<Disturbed> {
   const counts: Record<string, number> = {};
   const recoveries: Recovery[] = [];
   const coordinatorOutages: CoordinatorOutage[] = [];
   let coordinatorDueMs = performance.now() + coordinatorEveryMs;
-  const total = Object.values(DISTURBANCES).reduce((sum, { weight }) => sum + weight, 0);
+  const total = names.reduce((sum, name) => sum + DISTURBANCES[name].weight, 0);
   const begin = (name: string): void => {
     scene.onProgress(`${new Date().toISOString()} ${name}`);
     counts[name] = (counts[name] ?? 0) + 1;
   };
-  while (performance.now() < untilMs) {
+  for (;;) {
+    await delay(scene.random() * PAUSE_MS_MAX);
+    if (performance.now() >= untilMs) break;
     if (performance.now() >= coordinatorDueMs) {
       coordinatorDueMs += coordinatorEveryMs;
       begin('coordinator of transactions lost');
       coordinatorOutages.push(await loseCoordinator(scene));
     }
     let place = scene.random() * total;
-    const drawn = Object.entries(DISTURBANCES).find(([, { weight }]) => (place -= weight) < 0);
-    if (drawn === undefined) continue;
-    const [name, { run }] = drawn;
+    const name = names.find((candidate) => (place -= DISTURBANCES[candidate].weight) < 0);
+    if (name === undefined) continue;
     begin(name);
-    await run(scene, recoveries);
-    await delay(scene.random() * PAUSE_MS_MAX);
+    await DISTURBANCES[name].run(scene, recoveries);
   }
   return { counts, recoveries, coordinatorOutages };
 }
@@ -98,6 +98,11 @@ function between({ random }: Scene, lowMs: number, highMs: number): number {
 
 function anyMember({ fleet, random }: Scene): Member | undefined {
   return fleet.members[Math.floor(random() * fleet.members.length)];
+}
+
+function anyBroker(scene: Scene): ReturnType<Engine['broker']> {
+  const engine = engineOf(scene);
+  return engine.broker(Math.floor(scene.random() * engine.brokers.length));
 }
 
 async function killProcessor(scene: Scene, recoveries: Recovery[]): Promise<void> {
@@ -118,7 +123,7 @@ async function freezeProcessor(scene: Scene, recoveries: Recovery[]): Promise<vo
   scene.link.doubtCallsUnderWay();
   scene.fleet.freeze(member);
   if (lanes.length > 0) recoveries.push({ what: 'freeze', lanes, firstResult: scene.results.nextResultIn(lanes) });
-  await delay(between(scene, scene.sessionTimeoutMs, scene.sessionTimeoutMs * 3));
+  await delay(between(scene, SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS * 3));
   scene.fleet.thaw(member);
 }
 
@@ -137,7 +142,7 @@ async function joinAndLeave(scene: Scene): Promise<void> {
 }
 
 async function disturbBroker(scene: Scene, how: 'kill' | 'stop'): Promise<void> {
-  const broker = scene.engine.broker(Math.floor(scene.random() * scene.engine.brokers.length));
+  const broker = anyBroker(scene);
   const awayMs = between(scene, 500, 8_000);
   await broker[how]();
   await delay(awayMs);
@@ -146,7 +151,7 @@ async function disturbBroker(scene: Scene, how: 'kill' | 'stop'): Promise<void> 
 }
 
 async function freezeBroker(scene: Scene): Promise<void> {
-  const broker = scene.engine.broker(Math.floor(scene.random() * scene.engine.brokers.length));
+  const broker = anyBroker(scene);
   broker.pause();
   await delay(between(scene, 1_000, 9_000));
   broker.resume();
@@ -154,9 +159,10 @@ async function freezeBroker(scene: Scene): Promise<void> {
 }
 
 async function freezeRegistry(scene: Scene): Promise<void> {
-  scene.engine.registry.pause();
+  const { registry } = engineOf(scene);
+  registry.pause();
   await delay(between(scene, 2_000, 6_000));
-  scene.engine.registry.resume();
+  registry.resume();
 }
 
 async function cutService(scene: Scene): Promise<void> {
@@ -167,7 +173,7 @@ async function cutService(scene: Scene): Promise<void> {
 
 async function haltService(scene: Scene): Promise<void> {
   scene.link.halt();
-  await delay(between(scene, 500, scene.apiTimeoutMs * 2));
+  await delay(between(scene, 500, API_TIMEOUT_MS * 2));
   scene.link.resume();
 }
 
@@ -177,8 +183,14 @@ async function storm(scene: Scene, httpStatus: number): Promise<void> {
   await changeWeather(scene);
 }
 
-async function changeWeather({ weather, random, apiTimeoutMs, settlingTimeMs }: Scene): Promise<void> {
-  await weather.replace(badDay(random, apiTimeoutMs, settlingTimeMs));
+async function changeWeather({ faults, weather }: Scene): Promise<void> {
+  await weather.replace(faults());
+}
+
+/** The engine whose brokers and registry are the run's own. */
+export function engineOf({ engine }: Scene): Engine {
+  if (engine === null) throw new Error('the brokers belong to others: they are not to be disturbed');
+  return engine;
 }
 
 /** Every partition is on all of its brokers again: the next one may go. */

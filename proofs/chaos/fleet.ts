@@ -58,6 +58,18 @@ export class Fleet {
     return member;
   }
 
+  /** @returns once all of them are ready */
+  async startAll(count: number): Promise<Member[]> {
+    const members: Member[] = [];
+    for (let index = 0; index < count; index += 1) members.push(await this.start());
+    await Promise.all(members.map(({ processor }) => processor.ready()));
+    return members;
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all(this.members.slice().map((member) => this.stop(member)));
+  }
+
   async kill(member: Member): Promise<void> {
     member.isEnding = true;
     await member.processor.kill9();

@@ -1,6 +1,7 @@
 /** A checker that sees nothing proves nothing: each kind of wrong is put into evidence that is right, and must be told. */
 import { expect, test } from 'vitest';
 import type { CommandResult } from '../../src/client/index.ts';
+import type { ClientSettings } from '../../src/client/settings.ts';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../../test/support/commands.ts';
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
@@ -10,6 +11,7 @@ import type { Poison } from '../../test/support/poison/kinds.ts';
 import type { ChaosCommand, ChaosMessage, MessageKind } from './chaos-commands.ts';
 import type { JudgedEvidence } from './chaos-evidence.ts';
 import { judgeChaos } from './chaos-judgement.ts';
+import { ResultWatch } from './result-watch.ts';
 
 const KEY = 'transfer-1';
 const AMOUNT = 100n;
@@ -209,4 +211,14 @@ const poisonWrongs: [string, JudgedEvidence, RegExp][] = [
 
 test.each([...wrongs, ...poisonWrongs])('the judgement tells of %s', (_name, evidence, pattern) => {
   expect(judgeChaos(evidence).wrong.join('\n')).toMatch(pattern);
+});
+
+test('of a key the first result counts, what contradicts it is told, and a record that is read again is nothing', () => {
+  const results = new ResultWatch({} as ClientSettings);
+  const replay = { ...copy, offset: 1n, id: first.id };
+  for (const each of [first, replay, first]) results.take(each);
+  expect(results.contradictions).toEqual([]);
+  expect(results.first.get(KEY)).toEqual({ outcome: 'ACCEPTED', id: first.id, replays: 1 });
+  results.take({ ...first, offset: 2n, id: 'two' });
+  expect(results.contradictions).toEqual([`${KEY}: ACCEPTED (two) after ACCEPTED (${first.id})`]);
 });

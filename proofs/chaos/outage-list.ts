@@ -1,14 +1,9 @@
 /** The outages, one by one: how each begins and ends, and what readiness is to say meanwhile. */
 import type { Engine } from '../../dev/engine/start.ts';
 import type { Fault } from '../../test/support/sandbox-control.ts';
-import type { Stack } from '../../test/support/stack.ts';
-import type { ServiceLink } from './service-link.ts';
+import type { Rig } from './rig.ts';
 
-export interface OutageScene {
-  readonly engine: Engine;
-  readonly stack: Stack;
-  readonly link: ServiceLink;
-}
+export type OutageScene = Rig & { readonly engine: Engine };
 
 export interface Outage {
   readonly name: string;

@@ -3,19 +3,15 @@
  *
  *   prepared -> for each outage: load begins, outage begins, outage ends, every command has its result -> judged
  */
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Engine } from '../../dev/engine/start.ts';
 import { seededRandom } from '../../dev/sandbox/faults.ts';
 import type { CommandType } from '../../src/records/commands.ts';
-import { Stack } from '../../test/support/stack.ts';
 import { CHAOS_TYPES, makePlan, type ChaosCommand, type ChaosMessage } from './chaos-commands.ts';
 import { gatherEvidence, type JudgedEvidence } from './chaos-evidence.ts';
-import { Fleet } from './fleet.ts';
 import { Load } from './load.ts';
 import type { Outage, OutageScene } from './outage-list.ts';
-import { ResultWatch } from './result-watch.ts';
-import { ServiceLink } from './service-link.ts';
+import { withRig, type Place } from './rig.ts';
 import { unseenSchemaEncoder } from './unseen-schema.ts';
 
 export interface OutageRow {
@@ -36,16 +32,7 @@ export interface OutageEvidence extends JudgedEvidence {
   ownEnds: number;
 }
 
-export interface OutageOptions {
-  engine: OutageScene['engine'];
-  directory: string;
-  outages: readonly Outage[];
-  seed: number;
-  onProgress: (line: string) => void;
-}
-
 const PROCESSORS = 2;
-const API_TIMEOUT_MS = 2_000;
 const HONOUR_KEYS: readonly CommandType[] = ['transfer-in'];
 const LOAD_MS = 12_000;
 const COMMANDS_PER_SECOND = 6;
@@ -53,43 +40,30 @@ const COMMANDS_PER_SECOND = 6;
 const BEFORE_MS = 1_500;
 const OUTAGE_MS = 9_000;
 const READINESS_LOOK_MS = 300;
-/** The promise is 30 s; waited for longer to tell late from never. */
-const ANSWERED_MS_MAX = 90_000;
+/** The promise; waited for longer, to tell late from never. */
+const ANSWERED_MS_MAX = 30_000;
+const WAITED_MS_MAX = 90_000;
 const SETTLED_MS = 5_000;
 
-export async function runOutages(options: OutageOptions): Promise<OutageEvidence> {
-  const { directory, engine } = options;
-  await mkdir(join(directory, 'logs'), { recursive: true });
-  const stack = await Stack.open({
-    name: 'outages',
-    kafkaBrokers: engine.brokers,
-    schemaRegistryUrl: engine.registryUrl,
-    sandbox: { honourKeys: HONOUR_KEYS, settleMs: 500 },
-    settings: {
-      KAFKA_SESSION_TIMEOUT_MS: '3000',
-      KAFKA_HEARTBEAT_INTERVAL_MS: '500',
-      API_TIMEOUT_MS: String(API_TIMEOUT_MS),
-      SETTLING_TIME_MS: '2000',
-      STATE_DIR: join(directory, 'state'),
-    },
-  });
-  const link = await ServiceLink.open(stack.sandbox.port, API_TIMEOUT_MS);
-  const apiBaseUrl = stack.sandbox.baseUrl.replace(`:${stack.sandbox.port}`, `:${link.port}`);
-  const fleet = new Fleet({ ...stack.environment, API_BASE_URL: apiBaseUrl }, join(directory, 'logs'));
-  const results = await ResultWatch.open(stack.settings);
-  try {
-    for (let index = 0; index < PROCESSORS; index += 1) await fleet.start();
-    await Promise.all(fleet.members.map(({ processor }) => processor.ready()));
+export async function runOutages(
+  place: Place & { engine: Engine },
+  { outages, seed }: { outages: readonly Outage[]; seed: number },
+): Promise<OutageEvidence> {
+  const { engine, onProgress } = place;
+  const sandbox = { honourKeys: HONOUR_KEYS, settleMs: 500 };
+  return withRig(place, { name: 'outages', sandbox }, async (rig) => {
+    const { fleet, stack } = rig;
+    await fleet.startAll(PROCESSORS);
     const rows: OutageRow[] = [];
     const commands: ChaosCommand[] = [];
     const messages: ChaosMessage[] = [];
-    for (const [index, outage] of options.outages.entries()) {
+    for (const [index, outage] of outages.entries()) {
       const plan = await makePlan({
         durationMs: LOAD_MS,
         commandsPerSecond: COMMANDS_PER_SECOND,
         types: CHAOS_TYPES,
         honourKeys: HONOUR_KEYS,
-        random: seededRandom(options.seed + index),
+        random: seededRandom(seed + index),
         service: stack.service,
         prefix: `outage-${index + 1}-`,
         isPlain: true,
@@ -97,40 +71,31 @@ export async function runOutages(options: OutageOptions): Promise<OutageEvidence
       await stack.service.set({ quoteLifetimeMs: 3_600_000, approvalMs: 500 });
       commands.push(...plan.commands);
       messages.push(...plan.messages);
-      const row = await runOne({ engine, stack, link }, outage, plan.messages, fleet, results);
+      const row = await runOne({ ...rig, engine }, outage, plan.messages);
       rows.push(row);
-      options.onProgress(`${index + 1}. ${row.name}: all answered after ${row.allAnsweredMs} ms`);
+      onProgress(`${index + 1}. ${row.name}: all answered after ${row.allAnsweredMs} ms`);
     }
     await delay(SETTLED_MS);
     const ownEnds = fleet.ownEnds.length;
-    await Promise.all(fleet.members.slice().map((member) => fleet.stop(member)));
-    return {
-      ...(await gatherEvidence(stack)),
-      rows,
-      ownEnds,
-      plan: { commands, messages },
-      honourKeys: HONOUR_KEYS,
-      unclearKeys: link.unclearKeys,
-      wasCutAround: (wallMs) => link.wasCutAround(wallMs),
-      residentBytesMax: fleet.residentBytesMax,
-      badStops: fleet.badStops,
-    };
-  } finally {
-    await Promise.all([fleet.close(), results.close()]);
-    await link.close();
-    await stack.close();
-  }
+    await fleet.stopAll();
+    return { ...(await gatherEvidence(rig)), rows, ownEnds, plan: { commands, messages }, honourKeys: HONOUR_KEYS };
+  });
 }
 
-async function runOne(
-  scene: OutageScene,
-  outage: Outage,
-  messages: readonly ChaosMessage[],
-  fleet: Fleet,
-  results: ResultWatch,
-): Promise<OutageRow> {
+export function judgeOutages({ ownEnds, rows }: OutageEvidence): string[] {
+  const wrong = rows.flatMap(({ allAnsweredMs, name, saidWhy }) => [
+    ...(allAnsweredMs !== null && allAnsweredMs <= ANSWERED_MS_MAX
+      ? []
+      : [`${name}: all answered after ${allAnsweredMs ?? 'the limit,'} ms, not within ${ANSWERED_MS_MAX} ms`]),
+    ...(saidWhy ? [] : [`${name}: readiness did not say why`]),
+  ]);
+  return ownEnds === 0 ? wrong : [...wrong, `${ownEnds} processors ended by themselves`];
+}
+
+async function runOne(scene: OutageScene, outage: Outage, messages: readonly ChaosMessage[]): Promise<OutageRow> {
+  const { fleet, results } = scene;
   const keys = messages.map(({ command }) => command.key);
-  const answered = (): number => keys.filter((key) => results.answered.has(key)).length;
+  const answered = (): number => keys.filter((key) => results.first.has(key)).length;
   const reasons = new Set<string>();
   const encoder = outage.hasUnknownSchema === true ? await unseenSchemaEncoder(scene.stack) : null;
   const load = new Load(scene.stack, encoder);
@@ -155,7 +120,7 @@ async function runOne(
   const isAnswered = await results.watch
     .until(
       () => answered() === keys.length,
-      ANSWERED_MS_MAX,
+      WAITED_MS_MAX,
       () => 'results',
     )
     .then(() => true)

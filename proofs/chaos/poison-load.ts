@@ -15,7 +15,8 @@ import type { Poison, PoisonKind } from '../../test/support/poison/kinds.ts';
 import { registerForeignSchema } from '../../test/support/poison/foreign-schema.ts';
 import { RawProducer } from '../../test/support/raw-produce.ts';
 import type { EffectsReport } from '../../test/support/sandbox-control.ts';
-import { LANES, type Stack } from '../../test/support/stack.ts';
+import type { Stack } from '../../test/support/stack.ts';
+import { LANES } from '../../test/support/stack-options.ts';
 
 /** A kind of the kit that the brokers took. */
 export interface PutPoison {

@@ -1,13 +1,13 @@
 /**
- * Follows results while a run goes on: which keys have one, and when a lane gave one again. A subscription that fails is
- * opened anew from the beginning; what was seen is seen once.
+ * Follows results while a run goes on, in little memory: the first of each key, what contradicts it, and when a lane gave
+ * one again. A subscription that fails is opened anew from the beginning; what was read is read once.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { subscribe, type Subscription } from '../../src/client/index.ts';
+import { subscribe, type Outcome, type Subscription } from '../../src/client/index.ts';
 import type { ClientSettings } from '../../src/client/settings.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
-import { LANES } from '../../test/support/stack.ts';
+import { LANES } from '../../test/support/stack-options.ts';
 import { Watch } from '../../test/support/watch.ts';
 
 const REOPEN_MS = 1_000;
@@ -17,26 +17,32 @@ export interface Awaited {
   tookMs: number | null;
 }
 
+export interface FirstResult {
+  readonly outcome: Outcome;
+  readonly id: string | null;
+  replays: number;
+}
+
 export class ResultWatch {
-  readonly answered = new Set<string>();
+  readonly first = new Map<string, FirstResult>();
+  /** Results beside the one that a key may have, in words. */
+  readonly contradictions: string[] = [];
   readonly watch = new Watch();
   readonly #settings: ClientSettings;
   readonly #onResult: (event: ResultEvent) => void;
+  readonly #read = new Map<number, bigint>();
   readonly #awaiting = new Set<{ lanes: readonly number[]; sinceMs: number; awaited: Awaited }>();
   #subscription: Subscription | null = null;
   #isClosed = false;
 
-  private constructor(settings: ClientSettings, onResult: (event: ResultEvent) => void) {
+  /** @param onResult is handed the first result of each key */
+  constructor(settings: ClientSettings, onResult: (event: ResultEvent) => void = () => undefined) {
     this.#settings = settings;
     this.#onResult = onResult;
   }
 
-  /** @param onResult is told the first result of each key */
-  static async open(
-    settings: ClientSettings,
-    onResult: (event: ResultEvent) => void = () => undefined,
-  ): Promise<ResultWatch> {
-    const watch = new ResultWatch(settings, onResult);
+  static async open(...given: ConstructorParameters<typeof ResultWatch>): Promise<ResultWatch> {
+    const watch = new ResultWatch(...given);
     await watch.#open();
     return watch;
   }
@@ -46,6 +52,22 @@ export class ResultWatch {
     const awaited: Awaited = { tookMs: null };
     this.#awaiting.add({ lanes, sinceMs: Date.now(), awaited });
     return awaited;
+  }
+
+  take(event: ResultEvent): void {
+    const { headers, id, key, offset, partition, value } = event;
+    // A record that is handed over again is the same record.
+    if (offset <= (this.#read.get(partition) ?? -1n)) return;
+    this.#read.set(partition, offset);
+    const { outcome, revision } = value;
+    const first = this.first.get(key);
+    // A CONFLICT is about a message, not about its key.
+    if (first === undefined && outcome !== 'CONFLICT') {
+      if (revision !== 1) this.contradictions.push(`${key}: its first result has revision ${revision}`);
+      this.first.set(key, { outcome, id, replays: 0 });
+      this.#onResult(event);
+    } else if (first !== undefined && headers['replayed'] === 'true' && id === first.id) first.replays += 1;
+    else this.contradictions.push(`${key}: ${outcome} (${id}) after ${first?.outcome} (${first?.id})`);
   }
 
   async close(): Promise<void> {
@@ -61,10 +83,8 @@ export class ResultWatch {
       onEvent: (event) => {
         // Of one that is read again only the key counts.
         if (event.timestampMs >= openedMs) this.#saw(laneOf(event.key, LANES), event.timestampMs);
-        if (event.kind === 'result' && event.value.outcome !== 'CONFLICT' && !this.answered.has(event.key)) {
-          this.answered.add(event.key);
-          this.#onResult(event);
-        }
+        if (event.kind === 'result') this.take(event);
+        else this.contradictions.push(`${event.key}: ${event.kind} among the results`);
         this.watch.changed();
       },
     });

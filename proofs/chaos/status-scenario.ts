@@ -9,26 +9,22 @@
  *   evidence   what a new reader finds, and the service's own history of every payment
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { subscribe, type PaymentEvent } from '../../src/client/index.ts';
 import { readConfig } from '../../src/config.ts';
 import { laneSettings } from '../../src/lanes/lane-settings.ts';
 import { heldForMsMax } from '../../src/lanes/poller-link.ts';
 import { seededRandom } from '../../dev/sandbox/faults.ts';
-import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
-import { Stack } from '../../test/support/stack.ts';
-import { Fleet, type OwnEnd } from './fleet.ts';
+import type { ResultEvent } from '../../test/support/journal.ts';
+import type { Stack } from '../../test/support/stack.ts';
+import { gatherEvidence, type Gathered } from './chaos-evidence.ts';
+import type { Fleet, OwnEnd } from './fleet.ts';
+import { withRig, type Place, type Rig } from './rig.ts';
 import { ListCalls } from './list-calls.ts';
 import { actsOf, type NamedEvidence } from './named-commands.ts';
-import { ResultWatch } from './result-watch.ts';
 import type { StatusEvidence } from './status-history.ts';
 import { correlationIdOf, StatusLoad } from './status-load.ts';
 import { planPayments, type PaymentKind } from './status-payments.ts';
 
 export interface StatusRunOptions {
-  kafkaBrokers: readonly string[];
-  schemaRegistryUrl: string;
-  /** Logs of the processors. */
-  logDirectory: string;
   transactions: number;
   perSecond: number;
   processors: number;
@@ -36,16 +32,16 @@ export interface StatusRunOptions {
   killEveryMs: number;
   /** The sandbox's times: of settlement, of approval. */
   settleMs: number;
-  pollIntervalMs: number;
   callsPerMinuteMax: number;
   kinds: readonly PaymentKind[];
   /** 0 to 1: of the payments that fail, are rejected, refunded or slow. */
   troubledShare: number;
   seed: number;
-  onProgress: (line: string) => void;
 }
 
-export interface StatusRunEvidence extends StatusEvidence, NamedEvidence {
+export const POLL_INTERVAL_MS = 5_000;
+
+export interface StatusRunEvidence extends Gathered, Omit<StatusEvidence & NamedEvidence, keyof Gathered> {
   commands: number;
   /** Commands without a result. */
   unanswered: number;
@@ -56,7 +52,6 @@ export interface StatusRunEvidence extends StatusEvidence, NamedEvidence {
   listCalls: number;
   listCallsInAMinuteMax: number;
   ownEnds: readonly OwnEnd[];
-  badStops: readonly OwnEnd[];
   /** When the first payment was made, on the wall clock. */
   beganMs: number;
   elapsedMs: number;
@@ -71,41 +66,31 @@ const LOOK_MS = 3_000;
 const REST_MS = 20_000;
 const REPORT_MS = 15_000;
 
-export async function runStatuses(options: StatusRunOptions): Promise<StatusRunEvidence> {
-  const stack = await Stack.open({
+export async function runStatuses(place: Place, options: StatusRunOptions): Promise<StatusRunEvidence> {
+  let load: StatusLoad | null = null;
+  const rigOptions = {
     name: 'status',
-    kafkaBrokers: options.kafkaBrokers,
-    schemaRegistryUrl: options.schemaRegistryUrl,
-    sandbox: {
-      settleMs: options.settleMs,
-      approvalMs: options.settleMs,
-      quoteLifetimeMs: QUOTE_LIFETIME_MS,
-    },
+    isRead: true,
+    sandbox: { settleMs: options.settleMs, approvalMs: options.settleMs, quoteLifetimeMs: QUOTE_LIFETIME_MS },
     settings: {
-      POLL_INTERVAL_MS: String(options.pollIntervalMs),
+      POLL_INTERVAL_MS: String(POLL_INTERVAL_MS),
       POLL_MAX_CALLS_PER_MINUTE: String(options.callsPerMinuteMax),
       POLL_START: new Date().toISOString(),
     },
+    onResult: (event: ResultEvent) => load?.takeResult(event),
+  };
+  return withRig(place, rigOptions, async (rig) => {
+    const listCalls = new ListCalls(rig.stack.sandbox.port);
+    load = new StatusLoad(rig.stack);
+    return run(options, { ...rig, load, listCalls, onProgress: place.onProgress }).finally(() => listCalls.close());
   });
-  const listCalls = new ListCalls(stack.sandbox.port);
-  const load = new StatusLoad(stack);
-  const results = await ResultWatch.open(stack.settings, (event) => load.takeResult(event));
-  const fleet = new Fleet(stack.environment, options.logDirectory);
-  try {
-    return await run(options, { stack, load, fleet, listCalls });
-  } finally {
-    await Promise.all([fleet.close(), results.close()]);
-    listCalls.close();
-    await stack.close();
-  }
 }
 
 async function run(
   options: StatusRunOptions,
-  parts: { stack: Stack; load: StatusLoad; fleet: Fleet; listCalls: ListCalls },
+  parts: Rig & { load: StatusLoad; listCalls: ListCalls } & Pick<Place, 'onProgress'>,
 ): Promise<StatusRunEvidence> {
-  const { fleet, listCalls, load, stack } = parts;
-  const { onProgress } = options;
+  const { fleet, listCalls, load, onProgress, stack } = parts;
   const payments = planPayments({
     count: options.transactions,
     perSecond: options.perSecond,
@@ -114,8 +99,7 @@ async function run(
     troubledShare: options.troubledShare,
     random: seededRandom(options.seed),
   });
-  for (let index = 0; index < options.processors; index += 1) await fleet.start();
-  await Promise.all(fleet.members.map(({ processor }) => processor.ready()));
+  await fleet.startAll(options.processors);
   const beganMs = performance.now();
   const beganWallMs = Date.now();
   const killsMs: number[] = [];
@@ -136,13 +120,13 @@ async function run(
     await killing;
     onProgress(`the service is quiet after ${seconds(performance.now() - beganMs)} s and ${killsMs.length} kills`);
     const quietMs = performance.now();
-    await untilTold(stack, quietMs + options.pollIntervalMs * TOLD_INTERVALS_MAX);
+    await untilTold(stack, quietMs + POLL_INTERVAL_MS * TOLD_INTERVALS_MAX);
     const toldAfterQuietMs = Math.round(performance.now() - quietMs);
     onProgress(`told after another ${seconds(toldAfterQuietMs)} s`);
     await delay(REST_MS);
-    await Promise.all(fleet.members.slice().map((member) => fleet.stop(member)));
+    await fleet.stopAll();
     return {
-      ...(await gather(stack, load)),
+      ...(await gather(parts, load)),
       commands: load.keys.size,
       unanswered: load.unanswered(),
       unannounced: load.unannounced,
@@ -150,7 +134,6 @@ async function run(
       listCalls: listCalls.atMs.length,
       listCallsInAMinuteMax: listCalls.mostInAMinute(),
       ownEnds: fleet.ownEnds,
-      badStops: fleet.badStops,
       beganMs: beganWallMs,
       elapsedMs: Math.round(performance.now() - beganMs),
       toldAfterQuietMs,
@@ -191,27 +174,17 @@ async function untilTold(stack: Stack, limitMs: number): Promise<void> {
   }
 }
 
-/** Read anew from the beginning: what any other reader would find. */
-async function gather(stack: Stack, load: StatusLoad): Promise<StatusEvidence & NamedEvidence> {
-  const events: PaymentEvent[] = [];
-  const subscription = await subscribe(stack.settings, {
-    streams: ['results', 'transaction-status', 'quote-status'],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    onEvent: (event) => void events.push(event),
-  });
-  await subscription.ended;
-  await subscription.close();
+async function gather(rig: Rig, load: StatusLoad): Promise<Gathered & StatusEvidence & NamedEvidence> {
+  const { stack } = rig;
+  const gathered = await gatherEvidence(rig);
   const histories = await stack.service.histories();
   const processor = readConfig(stack.environment);
   if (!processor.ok) throw new Error(processor.problems.join('; '));
   return {
+    ...gathered,
     topicPrefix: stack.settings.TOPIC_PREFIX,
     histories,
-    transactionEvents: events.filter((event): event is TransactionEvent => event.kind === 'transaction-status'),
-    quoteEvents: events.filter((event): event is QuoteEvent => event.kind === 'quote-status'),
-    results: events.filter((event): event is ResultEvent => event.kind === 'result'),
-    acts: actsOf(await stack.service.effects(), histories),
+    acts: actsOf(gathered.effects, histories),
     subjectOf: () => null,
     correlationIdOf: (key) => (load.keys.has(key) ? correlationIdOf(key) : undefined),
     heldForMsMax: heldForMsMax(laneSettings(processor.config)),

@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fault, SandboxControl } from '../../test/support/sandbox-control.ts';
+import { API_TIMEOUT_MS, SETTLING_TIME_MS } from './rig.ts';
 import type { ServiceLink } from './service-link.ts';
 
 /** Calls that were let through before the link was halted are done by then. */
@@ -57,7 +58,7 @@ function nameOf({ kind, httpStatus, at, hold }: CountedFault): string {
 }
 
 /** What a bad day looks like: about one call in six has its answer lost in some way. */
-export function badDay(random: () => number, apiTimeoutMs: number, settlingTimeMs: number): Fault[] {
+export function badDay(random: () => number): Fault[] {
   const between = (low: number, high: number): number => Math.floor(low + random() * (high - low));
   const share = (upTo: number): number => Math.round(random() * upTo * 1000) / 1000;
   return [
@@ -65,18 +66,18 @@ export function badDay(random: () => number, apiTimeoutMs: number, settlingTimeM
     { kind: 'drop-after', share: share(0.08), delayMs: between(0, 50) },
     { kind: 'cut-body', share: share(0.08) },
     // Late, and never later than the settling time allows.
-    { kind: 'apply-late', share: share(0.06), delayMs: between(50, settlingTimeMs / 2) },
+    { kind: 'apply-late', share: share(0.06), delayMs: between(50, SETTLING_TIME_MS / 2) },
     {
       kind: 'apply-late',
       share: share(0.06),
-      delayMs: between(apiTimeoutMs, apiTimeoutMs + settlingTimeMs / 2),
+      delayMs: between(API_TIMEOUT_MS, API_TIMEOUT_MS + SETTLING_TIME_MS / 2),
       hold: true,
     },
     { kind: 'status', httpStatus: 500, share: share(0.03) },
     { kind: 'status', httpStatus: 503, share: share(0.03) },
     { kind: 'status', httpStatus: 429, share: share(0.03), retryAfter: 1 },
     { kind: 'status', httpStatus: 429, share: share(0.02) },
-    { kind: 'delay', share: share(0.02), delayMs: between(apiTimeoutMs, apiTimeoutMs + settlingTimeMs / 2) },
+    { kind: 'delay', share: share(0.02), delayMs: between(API_TIMEOUT_MS, API_TIMEOUT_MS + SETTLING_TIME_MS / 2) },
     { kind: 'delay', share: share(0.3), delayMs: between(2, 150) },
     { kind: 'delay', share: share(0.3), delayMs: between(2, 150), at: 'after' },
   ];

@@ -1,41 +1,10 @@
 /** An engine of three brokers, as `npm run local -- --brokers 3` and the chaos runs have it. */
-import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEngine, type Engine } from '../../dev/engine/start.ts';
+import { clientOf, highOffset, makeTopic, publish } from '../../test/engine/topics.ts';
 
 /** Starts of JVMs on a loaded machine. */
 const START_MS_MAX = 120_000;
-const ALL_REPLICAS = -1;
-
-function clientOf(engine: Engine): Kafka {
-  return new Kafka({
-    brokers: engine.brokers,
-    logLevel: logLevel.NOTHING,
-    retry: { initialRetryTime: 100, retries: 50 },
-  });
-}
-
-async function publish(kafka: Kafka, topic: string, value: string): Promise<void> {
-  const producer = kafka.producer({ allowAutoTopicCreation: false });
-  await producer.connect();
-  await producer.send({ topic, acks: ALL_REPLICAS, messages: [{ value }] });
-  await producer.disconnect();
-}
-
-async function highOffset(kafka: Kafka, topic: string): Promise<string | undefined> {
-  const admin = kafka.admin();
-  await admin.connect();
-  const [partition] = await admin.fetchTopicOffsets(topic);
-  await admin.disconnect();
-  return partition?.high;
-}
-
-async function makeTopic(kafka: Kafka, topic: string): Promise<void> {
-  const admin = kafka.admin();
-  await admin.connect();
-  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
-  await admin.disconnect();
-}
 
 describe('an engine of three brokers', () => {
   let engine: Engine;

@@ -9,6 +9,7 @@ import type { CommandType } from '../../src/records/commands.ts';
 import { isJsonObject, parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
 import { commandKeyOf } from '../chaos/named-commands.ts';
 import type { Draws } from './draws.ts';
+import { PendingCall } from './pending-call.ts';
 import { LATE_MS_MAX } from './simulated-process.ts';
 import { ServiceState } from './service-state.ts';
 import type { Disturber } from './simulated-network.ts';
@@ -91,24 +92,15 @@ export class SimulatedService {
     const key = request.headers['idempotency-key'] ?? null;
     const isPage = request.method === 'GET';
     return new Promise((resolve) => {
-      let isSent = false;
-      let isSettled = false;
-      const settle = (answer: Answer): void => {
-        if (isSettled) return;
-        isSettled = true;
-        clearTimeout(deadline);
+      this.calls += 1;
+      const callNumber = this.calls;
+      const deadlineMs = time.nowMs + timeoutMs;
+      const call = new PendingCall(timeoutMs, hooks, (answer) => {
         // A page of a proxy tells nothing of the call.
         const isClear = answer.kind === 'response' && answer.httpStatus < 500 && !isPageOfProxy;
         if (key !== null && isClear) this.unclearKeys.delete(`${key} ${callNumber}`);
         resolve(answer);
-      };
-      this.calls += 1;
-      const callNumber = this.calls;
-      const deadlineMs = time.nowMs + timeoutMs;
-      const deadline = setTimeout(
-        () => settle({ kind: isSent ? 'lost' : 'never-sent', reason: `no answer within ${timeoutMs} ms` }),
-        timeoutMs,
-      );
+      });
       const dialMs = draws.between(0, draws.chance(dialShare) ? DIAL_MS_MAX : 1);
       const trouble = troubleOf(draws, isPage, owner);
       const isPageOfProxy = trouble.kind === 'status' && PROXYS.includes(trouble.httpStatus);
@@ -116,29 +108,20 @@ export class SimulatedService {
       owner.dialling += 1;
       time.after(dialMs, owner, () => {
         owner.dialling -= 1;
-        if (isSettled) return;
-        if (trouble.kind === 'never-sent') {
-          settle({ kind: 'never-sent', reason: 'ECONNREFUSED' });
-          return;
-        }
-        const objection = hooks.beforeSending?.() ?? null;
-        if (objection !== null) {
-          settle({ kind: 'never-sent', reason: objection });
-          return;
-        }
+        if (trouble.kind === 'never-sent') call.settle({ kind: 'never-sent', reason: 'ECONNREFUSED' });
+        if (!call.mayBeSent()) return;
         const point = disturber.troubleAt(owner, `call ${request.path.split(/[?/]/)[1] ?? ''}`);
         if (point.kind === 'crash' && point.when === 'before') {
           disturber.kill(owner, 'before a call');
           return;
         }
-        isSent = true;
         if (key !== null) {
           this.unclearKeys.add(`${key} ${callNumber}`);
           this.sendings.push({ key: commandKeyOf(key), processId: owner.processId(), atMs: time.nowMs });
           if (this.#isHarmful(request) && this.#onTheirWay.has(key)) this.overlaps.push(commandKeyOf(key));
           this.#onTheirWay.set(key, (this.#onTheirWay.get(key) ?? 0) + 1);
         }
-        hooks.onSent?.();
+        call.sent();
         log(`${owner.name} calls ${request.path.split('?')[0] ?? ''} ${key ?? ''} ${trouble.kind}`);
         // Of a call that was sent by a process that just woke, the deadline may be over already.
         const lateMsMax = Math.max(0, deadlineMs - time.nowMs) + LATE_MS_MAX;
@@ -152,10 +135,10 @@ export class SimulatedService {
           if (key !== null) this.#arrived(key);
           const answer = this.#answered(request, trouble, sentMs);
           log(`${key ?? request.path.split('?')[0] ?? ''} ${answer === null ? 'is lost' : answer.httpStatus}`);
-          time.after(backMs, owner, () => settle(answer ?? { kind: 'lost', reason: 'ECONNRESET' }));
+          time.after(backMs, owner, () => call.settle(answer ?? { kind: 'lost', reason: 'ECONNRESET' }));
         });
         if (trouble.kind === 'late')
-          time.after(trouble.lostMs, owner, () => settle({ kind: 'lost', reason: 'ECONNRESET' }));
+          time.after(trouble.lostMs, owner, () => call.settle({ kind: 'lost', reason: 'ECONNRESET' }));
         if (point.kind === 'crash') disturber.kill(owner, 'after sending a call');
         if (point.kind === 'freeze') disturber.freeze(owner, 'after sending a call');
       });

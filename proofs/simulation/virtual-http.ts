@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import type { CallHooks, HttpClient, HttpClientOptions, HttpRequest } from '../../src/api/client.ts';
 import type { Answer } from '../../src/api/types.ts';
 import type { Draws } from './draws.ts';
+import { PendingCall } from './pending-call.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
 const WAY_MS_MAX = 2;
@@ -60,33 +61,15 @@ export class VirtualHttp {
     };
   }
 
-  /** In the stages of the real client: a call that was not written is never-sent, one without an answer is lost. */
   #call(owner: Owner, origin: string, request: HttpRequest, timeoutMs: number, hooks: CallHooks): Promise<Answer> {
     return new Promise((resolve) => {
-      let isSent = false;
-      let isSettled = false;
-      const settle = (answer: Answer): void => {
-        if (isSettled) return;
-        isSettled = true;
-        clearTimeout(deadline);
-        resolve(answer);
-      };
-      const deadline = setTimeout(
-        () => settle({ kind: isSent ? 'lost' : 'never-sent', reason: `no whole answer within ${timeoutMs} ms` }),
-        timeoutMs,
-      );
+      const call = new PendingCall(timeoutMs, hooks, resolve);
       this.#time.after(this.#wayMs(), owner, () => {
-        if (isSettled) return;
-        const objection = hooks.beforeSending?.() ?? null;
-        if (objection !== null) {
-          settle({ kind: 'never-sent', reason: objection });
-          return;
-        }
-        isSent = true;
-        hooks.onSent?.();
+        if (!call.mayBeSent()) return;
+        call.sent();
         this.#time.after(this.#wayMs(), null, () => {
           this.#ask(origin, request, (answer) => {
-            this.#time.after(this.#wayMs(), owner, () => settle(bounded(answer, request.maxBodyBytes)));
+            this.#time.after(this.#wayMs(), owner, () => call.settle(bounded(answer, request.maxBodyBytes)));
           });
         });
       });

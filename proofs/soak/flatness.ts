@@ -92,7 +92,7 @@ export function processTrends(samples: readonly ProcessSample[]): Trend[] {
   return livesOf(samples)
     .filter((life) => lengthMs(life) >= JUDGED_LIFE_MS_MIN)
     .flatMap((life) => {
-      const whose = `${life[0]?.slot}, pid ${life[0]?.pid}`;
+      const whose = `${life[0]?.name}, pid ${life[0]?.pid}`;
       const half = since(life, (life[0]?.atMs ?? 0) + lengthMs(life) / 2);
       return OF_PROCESS.map((judged) => trendOf(whose, judged, half));
     });

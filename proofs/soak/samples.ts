@@ -13,7 +13,7 @@ const STORE_FILE = 'data.mdb';
 export interface ProcessSample extends OpenHandles {
   /** Since the run began. */
   atMs: number;
-  slot: string;
+  name: string;
   pid: number;
   /** MiB, as the kernel counts them; `anonymous` are those without mapped files. */
   memory: { resident: number; anonymous: number };
@@ -37,7 +37,7 @@ export interface SharedSample {
 
 /** @returns null when the process ended meanwhile */
 export async function processSample(
-  slot: string,
+  name: string,
   processor: RunningProcessor,
   ports: Ports,
   atMs: number,
@@ -51,7 +51,7 @@ export async function processSample(
     const lagSeconds = sumOf(metrics, 'nodejs_eventloop_lag_p99_seconds');
     return {
       atMs,
-      slot,
+      name,
       pid,
       memory: { resident, anonymous },
       heapUsedMebibytes: heapBytes === null ? null : heapBytes / 1024 ** 2,

@@ -6,14 +6,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { accountOf, createQuoteOf, transferInOf } from '../../test/support/commands.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import type { Stack } from '../../test/support/stack.ts';
+import type { ChaosType } from '../chaos/chaos-commands.ts';
 
-export const KINDS = ['transfer-in', 'create-quote', 'immediate-quote', 'execute-quote', 'reject-transaction'] as const;
+export const KINDS = [
+  'transfer-in',
+  'create-quote',
+  'immediate-quote',
+  'execute-quote',
+  'reject-transaction',
+] as const satisfies readonly ChaosType[];
 export type Kind = (typeof KINDS)[number];
 
 /** What a command is about, for the judgement of its effects: a quote or a transaction that was there before. */
 export interface SoakCommand {
-  kind: Kind;
-  subject: string | null;
+  type: Kind;
+  subject: string;
 }
 
 const CUSTOMERS = 500;
@@ -90,7 +97,7 @@ export class SoakLoad {
     const kind = kindOf(index);
     const { type, fields, subject } = await this.#made(kind, `customer-${index % CUSTOMERS}`);
     const { commandId } = await this.#stack.publisher.publishUntyped(type, key, fields);
-    this.commands.set(key, { kind, subject });
+    this.commands.set(key, { type: kind, subject });
     this.published += 1;
     if (index % COPY_EVERY !== 0) return;
     // Cut short by the end, when the copy is published at once.
@@ -99,18 +106,18 @@ export class SoakLoad {
     this.copied.add(key);
   }
 
-  async #made(kind: Kind, customer: string): Promise<{ type: CommandType; fields: object; subject: string | null }> {
+  async #made(kind: Kind, customer: string): Promise<{ type: CommandType; fields: object; subject: string }> {
     const { service } = this.#stack;
     switch (kind) {
       case 'transfer-in': {
         const fields = { ...transferInOf(customer), destination: { accountId: accountOf(customer) } };
-        return { type: kind, fields, subject: null };
+        return { type: kind, fields, subject: '' };
       }
       case 'create-quote':
-        return { type: kind, fields: createQuoteOf(customer), subject: null };
+        return { type: kind, fields: createQuoteOf(customer), subject: '' };
       case 'immediate-quote': {
         const fields = { ...createQuoteOf(customer), immediatelyExecute: true };
-        return { type: 'create-quote', fields, subject: null };
+        return { type: 'create-quote', fields, subject: '' };
       }
       case 'execute-quote': {
         const { id, transactionId } = await service.createQuote(accountOf(customer));

@@ -1,20 +1,20 @@
 /**
  * An hour of constant load, with kills:
  *
- *   opened      topics that forget after minutes, a sandbox whose calls take 30 ms, processors in slots `a` and `b`
+ *   opened      topics that forget after minutes, a sandbox whose calls take 30 ms, processors `a` and `b`
  *   load        until the minutes are over; every ten seconds a look at all processes (samples.ts)
  *   disturbed   `b` every five minutes: kill -9 twice, then SIGTERM, and so on; `a` once, by SIGTERM, after two thirds
  *   settled     the load ends, every command is answered, both processes are stopped in order
  *   evidence    samples, results, and the sandbox's own counts
  */
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Engine } from '../../dev/engine/start.ts';
 import type { EffectsReport } from '../../test/support/sandbox-control.ts';
-import { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
-import { ProcessorSlots } from '../gameday/processor-slots.ts';
+import type { Fleet, Member } from '../chaos/fleet.ts';
+import type { FirstResult, ResultWatch } from '../chaos/result-watch.ts';
+import { withRig, type Place, type Rig } from '../chaos/rig.ts';
 import type { Ports } from './process-handles.ts';
 import {
   directoryMebibytes,
@@ -25,10 +25,8 @@ import {
 } from './samples.ts';
 import { shortenInternalSegments, shortenRetention, SHORT_RETENTION } from './short-retention.ts';
 import { SoakLoad, type SoakCommand } from './soak-load.ts';
-import { SoakResults, type FirstResult } from './soak-results.ts';
 
 const LANES = 6;
-const SLOTS = ['a', 'b'] as const;
 const CALL_MS = 30;
 const SAMPLE_MS = 10_000;
 const PROGRESS_MS = 60_000;
@@ -48,17 +46,13 @@ const SETTINGS = {
 };
 
 export interface SoakOptions {
-  engine: Engine;
-  /** State of the processors, and their logs. */
-  directory: string;
-  minutes: number;
-  commandsPerSecond: number;
-  onProgress: (line: string) => void;
+  readonly minutes: number;
+  readonly commandsPerSecond: number;
 }
 
 export interface Disturbance {
   atMs: number;
-  slot: string;
+  name: string;
   how: 'kill -9' | 'SIGTERM';
 }
 
@@ -78,53 +72,38 @@ export interface SoakEvidence {
   areBooksBalanced: boolean;
 }
 
-export async function runSoak(options: SoakOptions): Promise<SoakEvidence> {
-  const { directory, engine } = options;
-  const logDirectory = join(directory, 'logs');
-  await mkdir(logDirectory, { recursive: true });
-  const stack = await Stack.open({
+export async function runSoak(place: Place & { engine: Engine }, options: SoakOptions): Promise<SoakEvidence> {
+  const rigOptions = {
     name: 'soak',
-    kafkaBrokers: engine.brokers,
-    schemaRegistryUrl: engine.registryUrl,
     lanes: LANES,
-    isRead: false,
     sandbox: {
       settleMs: 2_000,
       approvalMs: 60_000,
       quoteLifetimeMs: 60_000,
       idempotencyRetentionMs: 600_000,
-      honourKeys: ['transfer-in', 'create-quote'],
+      honourKeys: ['transfer-in', 'create-quote'] as const,
     },
-    settings: { ...SETTINGS, STATE_DIR: join(directory, 'state') },
+    settings: SETTINGS,
+  };
+  return withRig(place, rigOptions, async (rig) => {
+    await shortenRetention(rig.stack.kafka, rig.stack.environment);
+    await rig.stack.service.addFaults({ kind: 'delay', delayMs: CALL_MS, at: 'before' });
+    await rig.fleet.startAll(2);
+    await shortenInternalSegments(rig.stack.kafka);
+    return run(place, options, rig);
   });
-  const results = await SoakResults.open(stack.settings);
-  const slots = await ProcessorSlots.open(SLOTS, () => stack.environment, logDirectory);
-  try {
-    await shortenRetention(stack.kafka, stack.environment);
-    await stack.service.addFaults({ kind: 'delay', delayMs: CALL_MS, at: 'before' });
-    await slots.start(SLOTS);
-    await shortenInternalSegments(stack.kafka);
-    return await run(options, stack, slots, results);
-  } finally {
-    await results.close();
-    await slots.close();
-    await stack.close();
-  }
 }
 
-async function run(
-  options: SoakOptions,
-  stack: Stack,
-  slots: ProcessorSlots,
-  results: SoakResults,
-): Promise<SoakEvidence> {
-  const { commandsPerSecond, minutes, onProgress } = options;
+async function run(place: Place & { engine: Engine }, options: SoakOptions, rig: Rig): Promise<SoakEvidence> {
+  const { fleet, results, stack } = rig;
+  const { commandsPerSecond, minutes } = options;
+  const { onProgress } = place;
   const load = new SoakLoad(stack, commandsPerSecond);
-  const sampler = new Sampler(options, stack, slots, load, results);
+  const sampler = new Sampler(place, rig, load);
   const beganMs = performance.now();
   load.begin();
   const sampling = sampler.run();
-  const disturbances = await disturb(slots, beganMs, minutes * 60_000, onProgress);
+  const disturbances = await disturb(fleet, beganMs, minutes * 60_000, onProgress);
   await load.pause();
   onProgress(`${load.published} commands are published`);
   await eventually(
@@ -136,7 +115,7 @@ async function run(
   await awaitReplays(load, results);
   await sampler.stop();
   await sampling;
-  await slots.stop(...SLOTS);
+  await fleet.stopAll();
   return {
     minutes,
     commandsPerSecond,
@@ -155,7 +134,7 @@ async function run(
 }
 
 /** What is still unanswered is for the judgement to say. */
-async function awaitReplays(load: SoakLoad, results: SoakResults): Promise<void> {
+async function awaitReplays(load: SoakLoad, results: ResultWatch): Promise<void> {
   await eventually(
     async () => [...load.copied].filter((key) => results.first.get(key)?.replays === 0).length,
     (unanswered) => unanswered === 0,
@@ -164,9 +143,9 @@ async function awaitReplays(load: SoakLoad, results: SoakResults): Promise<void>
   ).catch(() => undefined);
 }
 
-/** @returns once the time of the run is over */
+/** The older process is `a`, the younger `b`. @returns once the time of the run is over */
 async function disturb(
-  slots: ProcessorSlots,
+  fleet: Fleet,
   beganMs: number,
   lengthMs: number,
   onProgress: (line: string) => void,
@@ -174,19 +153,21 @@ async function disturb(
   const done: Disturbance[] = [];
   const intervalMs = lengthMs / DISTURBANCES_PER_RUN;
   const until = (atMs: number): Promise<void> => delay(Math.max(0, beganMs + atMs - performance.now()));
-  const act = async (slot: string, how: Disturbance['how']): Promise<void> => {
-    done.push({ atMs: Math.round(performance.now() - beganMs), slot, how });
-    onProgress(`${how} of ${slot}`);
-    if (how === 'kill -9') await slots.kill(slot);
-    else await slots.stop(slot);
-    await slots.start([slot]);
+  let [a, b] = fleet.members;
+  const act = async (member: Member | undefined, how: Disturbance['how']): Promise<Member> => {
+    if (member === undefined) throw new Error('two processors were started');
+    done.push({ atMs: Math.round(performance.now() - beganMs), name: member.name, how });
+    onProgress(`${how} of ${member.name}`);
+    if (how === 'kill -9') await fleet.kill(member);
+    else await fleet.stop(member);
+    return fleet.start();
   };
   for (let turn = 1; turn < DISTURBANCES_PER_RUN; turn += 1) {
     await until(turn * intervalMs);
-    await act('b', turn % 3 === 0 ? 'SIGTERM' : 'kill -9');
+    b = await act(b, turn % 3 === 0 ? 'SIGTERM' : 'kill -9');
     if (turn === (DISTURBANCES_PER_RUN * 2) / 3) {
       await until((turn + 0.5) * intervalMs);
-      await act('a', 'SIGTERM');
+      a = await act(a, 'SIGTERM');
     }
   }
   await until(lengthMs);
@@ -196,25 +177,23 @@ async function disturb(
 class Sampler {
   readonly processes: ProcessSample[] = [];
   readonly shared: SharedSample[] = [];
-  readonly #options: SoakOptions;
-  readonly #slots: ProcessorSlots;
+  readonly #place: Place & { engine: Engine };
+  readonly #rig: Rig;
   readonly #load: SoakLoad;
-  readonly #results: SoakResults;
   readonly #stateDirectory: string;
   readonly #ports: Ports;
   readonly #stopping = new AbortController();
 
-  constructor(options: SoakOptions, stack: Stack, slots: ProcessorSlots, load: SoakLoad, results: SoakResults) {
-    this.#options = options;
-    this.#slots = slots;
+  constructor(place: Place & { engine: Engine }, rig: Rig, load: SoakLoad) {
+    this.#place = place;
+    this.#rig = rig;
     this.#load = load;
-    this.#results = results;
-    this.#stateDirectory = stack.environment['STATE_DIR'] ?? '';
+    this.#stateDirectory = rig.stack.environment['STATE_DIR'] ?? '';
     const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1));
     this.#ports = new Map([
-      ...options.engine.brokers.map((broker) => [portOf(broker), 'kafka'] as const),
-      [Number(new URL(options.engine.registryUrl).port), 'registry'],
-      [stack.sandbox.port, 'service'],
+      ...place.kafkaBrokers.map((broker) => [portOf(broker), 'kafka'] as const),
+      [Number(new URL(place.schemaRegistryUrl).port), 'registry'],
+      [rig.link.port, 'service'],
     ]);
   }
 
@@ -235,17 +214,16 @@ class Sampler {
   }
 
   async #look(atMs: number, withKafka: boolean): Promise<void> {
-    const running = this.#slots.running();
     const samples = await Promise.all(
-      running.map(([slot, processor]) => processSample(slot, processor, this.#ports, atMs)),
+      this.#rig.fleet.members.map(({ name, processor }) => processSample(name, processor, this.#ports, atMs)),
     );
     this.processes.push(...samples.filter((sample) => sample !== null));
     this.shared.push({
       atMs,
       published: this.#load.published,
-      answered: this.#results.first.size,
+      answered: this.#rig.results.first.size,
       storeMebibytes: storeMebibytesOf(this.#stateDirectory),
-      kafkaMebibytes: withKafka ? directoryMebibytes(join(this.#options.engine.directory, 'broker-1', 'data')) : null,
+      kafkaMebibytes: withKafka ? directoryMebibytes(join(this.#place.engine.directory, 'broker-1', 'data')) : null,
     });
   }
 
@@ -253,12 +231,12 @@ class Sampler {
     const shared = this.shared.at(-1);
     const processes = this.processes.filter(({ atMs }) => atMs === shared?.atMs);
     const each = processes.map(
-      ({ connections, handles, heapUsedMebibytes, lagMessages, memory, slot }) =>
-        `${slot}: ${memory.resident} MiB, ${memory.anonymous} without files, heap ${heapUsedMebibytes?.toFixed(0)}, ` +
+      ({ connections, handles, heapUsedMebibytes, lagMessages, memory, name }) =>
+        `${name}: ${memory.resident} MiB, ${memory.anonymous} without files, heap ${heapUsedMebibytes?.toFixed(0)}, ` +
         `${Object.values(handles).reduce((sum, count) => sum + count, 0)} handles, ${Object.values(connections).join('/')} connections, lag ${lagMessages}`,
     );
     const minutes = ((shared?.atMs ?? 0) / 60_000).toFixed(1);
-    this.#options.onProgress(
+    this.#place.onProgress(
       `${minutes} min: ${shared?.published} published, ${shared?.answered} answered, Kafka ${shared?.kafkaMebibytes?.toFixed(0)} MiB, ` +
         `stores ${JSON.stringify(shared?.storeMebibytes)}; ${each.join('; ')}`,
     );

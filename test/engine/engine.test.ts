@@ -5,46 +5,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../dev/engine/ports.ts';
 import { startEngine, type Engine } from '../../dev/engine/start.ts';
 import { isAlive, logContains } from './processes.ts';
+import { clientOf, highOffset, makeTopic, publish } from './topics.ts';
 
-/** Starts of JVMs on a loaded machine. */
 /** Longest until a broker that is back leads its partitions. */
 const LEADER_MS_MAX = 15_000;
+/** Starts of JVMs on a loaded machine. */
 const START_MS_MAX = 120_000;
-
-const ALL_REPLICAS = -1;
 
 /** An idle broker answers within a few milliseconds. */
 const PAUSE_MS = 300;
-
-function clientOf(engine: Engine): Kafka {
-  return new Kafka({
-    brokers: engine.brokers,
-    logLevel: logLevel.NOTHING,
-    retry: { initialRetryTime: 100, retries: 50 },
-  });
-}
-
-async function publish(kafka: Kafka, topic: string, value: string): Promise<void> {
-  const producer = kafka.producer({ allowAutoTopicCreation: false });
-  await producer.connect();
-  await producer.send({ topic, acks: ALL_REPLICAS, messages: [{ value }] });
-  await producer.disconnect();
-}
-
-async function highOffset(kafka: Kafka, topic: string): Promise<string | undefined> {
-  const admin = kafka.admin();
-  await admin.connect();
-  const [partition] = await admin.fetchTopicOffsets(topic);
-  await admin.disconnect();
-  return partition?.high;
-}
-
-async function makeTopic(kafka: Kafka, topic: string): Promise<void> {
-  const admin = kafka.admin();
-  await admin.connect();
-  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
-  await admin.disconnect();
-}
 
 function pidsOf(engine: Engine): number[] {
   const servers = [engine.registry, ...engine.brokers.map((_, index) => engine.broker(index))];

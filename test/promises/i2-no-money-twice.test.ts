@@ -2,9 +2,12 @@
  * Invariant I2: every call starts from a committed intent of the lane's owner, and never while an attempt is in doubt. Through a
  * real Kafka; frozen processes, copies and groups that fight are tried in virtual time (i2-no-money-twice-simulated.test.ts).
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, inject, test } from 'vitest';
-import { judge } from '../../proofs/chaos/kill-judgement.ts';
-import { runKills } from '../../proofs/chaos/kill-scenario.ts';
+import { judgeChaos } from '../../proofs/chaos/chaos-judgement.ts';
+import { runChaos } from '../../proofs/chaos/chaos-scenario.ts';
 import { transferInOf } from '../support/commands.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
@@ -17,15 +20,31 @@ afterEach(async () => {
 });
 
 test('a process that is killed at work moves no money twice, and leaves no command without its one result', async () => {
-  const evidence = await runKills({
-    kafkaBrokers: inject('kafkaBrokers'),
-    schemaRegistryUrl: inject('schemaRegistryUrl'),
-    commands: 15,
-    kills: 1,
-    seed: 7,
-    onProgress: () => undefined,
-  });
-  expect(judge(evidence).wrong).toEqual([]);
+  const directory = await mkdtemp(join(tmpdir(), 'payment-kills-'));
+  const evidence = await runChaos(
+    {
+      kafkaBrokers: inject('kafkaBrokers'),
+      schemaRegistryUrl: inject('schemaRegistryUrl'),
+      engine: null,
+      directory,
+      onProgress: () => undefined,
+    },
+    {
+      minutes: 0.1,
+      seed: 7,
+      commandsPerSecond: 15,
+      processors: 1,
+      types: ['transfer-in', 'execute-quote', 'reject-transaction'],
+      honourKeys: ['transfer-in'],
+      disturbances: ['processor killed'],
+      isPlain: true,
+      poisonEveryMs: null,
+      coordinatorEveryMs: Infinity,
+    },
+  );
+  await rm(directory, { recursive: true });
+  expect(evidence.disturbances['processor killed']).toBeGreaterThan(0);
+  expect(judgeChaos(evidence).wrong).toEqual([]);
 });
 
 test('a second process that joins amid a backlog shares the lanes; each command is called and answered once', async () => {

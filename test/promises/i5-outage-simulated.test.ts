@@ -1,8 +1,9 @@
 /** Invariant I5 in virtual time: while the service fails, refuses us or asks to wait, commands wait; none is refused or buried. */
 import { expect } from 'vitest';
 import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { allAccepted, reasonsOf } from '../support/outage.ts';
 import { eventually } from '../support/watch.ts';
-import { stackTests, type TestProcessor } from '../support/with-stack.ts';
+import { stackTests } from '../support/with-stack.ts';
 
 const { stack, test } = stackTests({ name: 'outage' });
 
@@ -24,20 +25,7 @@ async function prepareAll(prefix: string): Promise<{ keys: string[]; publish(): 
   };
 }
 
-async function reasonsOf(processor: TestProcessor, pattern: RegExp): Promise<void> {
-  await eventually(
-    () => processor.readiness(),
-    ({ ready, reasons }) => !ready && reasons.some((reason) => pattern.test(reason)),
-    `readiness to say ${String(pattern)}`,
-  );
-}
-
-async function expectAllAccepted(keys: readonly string[]): Promise<void> {
-  const results = await stack().journal.resultsOfAll(keys);
-  expect(results.map(({ key, value }) => [key, value.outcome])).toEqual(keys.map((key) => [key, 'ACCEPTED']));
-  for (const key of keys) expect(stack().journal.results(key)).toHaveLength(1);
-  expect(stack().journal.deadLetters()).toEqual([]);
-}
+const expectAllAccepted = (keys: readonly string[]): Promise<void> => allAccepted(stack(), keys);
 
 test('while every call is answered with 503, transfers in and quotes wait, and are answered when it is over', async () => {
   await stack().service.addFaults(

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { executionOf, transferInOf } from '../support/commands.ts';
 import { startHostileService } from '../support/hostile-service.ts';
-import type { RunningProcessor } from '../support/processor.ts';
+import { allAccepted, reasonsOf } from '../support/outage.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
@@ -12,20 +12,7 @@ const stack = useStack({ name: 'outage' });
 
 afterEach(() => stack().endProcessors());
 
-async function reasonsOf(processor: RunningProcessor, pattern: RegExp): Promise<void> {
-  await eventually(
-    () => processor.readiness(),
-    ({ ready, reasons }) => !ready && reasons.some((reason) => pattern.test(reason)),
-    `readiness to say ${String(pattern)}`,
-  );
-}
-
-async function expectAllAccepted(keys: readonly string[]): Promise<void> {
-  const results = await stack().journal.resultsOfAll(keys);
-  expect(results.map(({ key, value }) => [key, value.outcome])).toEqual(keys.map((key) => [key, 'ACCEPTED']));
-  for (const key of keys) expect(stack().journal.results(key)).toHaveLength(1);
-  expect(stack().journal.deadLetters()).toEqual([]);
-}
+const expectAllAccepted = (keys: readonly string[]): Promise<void> => allAccepted(stack(), keys);
 
 test('while nobody listens at the service, commands wait and readiness says why; then all are answered', async () => {
   const away = await startSandbox();

@@ -1,0 +1,137 @@
+/** What `npm run chaos` can do: each scene, how long it takes, and what it comes to. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Engine } from '../../dev/engine/start.ts';
+import { runPoison } from '../fuzz/poison-scene.ts';
+import { soakReportOf } from '../soak/soak-judgement.ts';
+import { runSoak } from '../soak/soak-scenario.ts';
+import { judgeChaos } from './chaos-judgement.ts';
+import { chaosReportOf, megabytesMax, type SceneReport } from './chaos-report.ts';
+import { runChaos, type ChaosOptions } from './chaos-scenario.ts';
+import { DISTURBANCES, type DisturbanceName } from './disturbances.ts';
+import { OUTAGES } from './outage-list.ts';
+import { judgeOutages, runOutages } from './outage-scenario.ts';
+import type { Place } from './rig.ts';
+import { PAYMENT_KINDS } from './status-payments.ts';
+import { statusReportOf } from './status-report.ts';
+import { runStatuses, type StatusRunOptions } from './status-scenario.ts';
+
+type OwnPlace = Place & { engine: Engine };
+
+/** What can be chosen; each scene looks at what concerns it. */
+export interface SceneOptions extends Omit<ChaosOptions, 'disturbances' | 'isPlain'> {
+  /** Parts of the names of outages; none: all. */
+  readonly only: readonly string[];
+}
+
+export interface Scene {
+  readonly about: string;
+  readonly brokers: 1 | 3;
+  /** How long it takes, if that can be chosen. */
+  readonly minutes: number | null;
+  readonly commandsPerSecond?: number;
+  run(place: OwnPlace, options: SceneOptions): Promise<SceneReport>;
+}
+
+const MINUTE_MS = 60_000;
+const ALL_DISTURBANCES = Object.keys(DISTURBANCES) as DisturbanceName[];
+/** Of the payments whose delays are measured, from making to end. */
+const LIFE_MS = MINUTE_MS;
+
+export const SCENES: Readonly<Record<string, Scene>> = {
+  all: {
+    about: 'processors, brokers, registry and service fail at random under load',
+    ...disturbed(ALL_DISTURBANCES, false),
+  },
+  kills: { about: 'processors killed at work, all else well', ...disturbed(['processor killed'], true) },
+  brokers: {
+    about: 'brokers killed, stopped and frozen, all else well',
+    ...disturbed(['broker killed', 'broker stopped', 'broker frozen'], true),
+  },
+  poison: { about: 'bad messages of every kind, mixed at random', brokers: 1, minutes: 2, run: runPoison },
+  status: {
+    about: 'payments through their whole life, each change told once, under kills',
+    ...statuses((options) => ({
+      perSecond: options.commandsPerSecond,
+      transactions: Math.ceil(options.minutes * 60 * options.commandsPerSecond),
+      killEveryMs: 20_000,
+      settleMs: 10_000,
+      callsPerMinuteMax: 600,
+      kinds: PAYMENT_KINDS,
+      troubledShare: 0.55,
+    })),
+  },
+  'status-delay': {
+    about: 'how late changes are told of 1,000 payments that are open at any time',
+    ...statuses((options) => ({
+      perSecond: 1_000 / (LIFE_MS / 1_000),
+      transactions: Math.ceil((options.minutes + LIFE_MS / MINUTE_MS) * 1_000),
+      killEveryMs: 0,
+      settleMs: LIFE_MS,
+      callsPerMinuteMax: 240,
+      kinds: ['transfer-in', 'immediate-quote', 'incoming-unannounced'],
+      troubledShare: 0,
+    })),
+  },
+  outages: {
+    about: 'each kind of outage lived through without a restart; --only 401,302',
+    brokers: 3,
+    minutes: null,
+    run: async (place, { only, seed }) => {
+      const isWanted = (name: string): boolean => only.length === 0 || only.some((part) => name.includes(part));
+      const outages = OUTAGES.filter(({ name }, index) => index === 0 || isWanted(name));
+      const evidence = await runOutages(place, { outages, seed });
+      return {
+        rows: [
+          ...evidence.rows.map(
+            ({ allAnsweredMs, answeredDuring, commands, lastedMs, name, reasons }) =>
+              [
+                name,
+                `${answeredDuring} of ${commands} answered in ${lastedMs} ms, all ${allAnsweredMs ?? 'never,'} ms after its end; ${reasons.join(' | ') || 'ready'}`,
+              ] as const,
+          ),
+          ['memory', `${megabytesMax(evidence)} MB at most`],
+        ],
+        wrong: [...judgeChaos(evidence).wrong, ...judgeOutages(evidence)],
+      };
+    },
+  },
+  soak: {
+    about: 'constant load with kills: memory, handles, connections and disk stay flat; proofs/soak/README.md',
+    brokers: 1,
+    minutes: 60,
+    commandsPerSecond: 130,
+    run: async (place, { commandsPerSecond, minutes }) => {
+      const evidence = await runSoak(place, { minutes, commandsPerSecond });
+      const { processes, shared } = evidence;
+      await writeFile(join(place.directory, 'samples.json'), JSON.stringify({ processes, shared }));
+      return soakReportOf(evidence);
+    },
+  },
+};
+
+/** A scene under disturbances. */
+function disturbed(disturbances: readonly DisturbanceName[], isPlain: boolean): Omit<Scene, 'about'> {
+  return {
+    brokers: 3,
+    minutes: 2,
+    run: async (place, options) => {
+      const chaos: ChaosOptions = { ...options, disturbances, isPlain };
+      return chaosReportOf(chaos, await runChaos(place, chaos));
+    },
+  };
+}
+
+function statuses(
+  chosen: (options: SceneOptions) => Omit<StatusRunOptions, 'processors' | 'seed'>,
+): Omit<Scene, 'about'> {
+  return {
+    brokers: 1,
+    minutes: 5,
+    run: async (place, options) => {
+      const { processors, seed } = options;
+      const status: StatusRunOptions = { processors, seed, ...chosen(options) };
+      return statusReportOf(status, await runStatuses(place, status));
+    },
+  };
+}
