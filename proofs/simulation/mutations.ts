@@ -1,8 +1,8 @@
 /**
  * Protections of src/ that can be taken out, one at a time, to see that histories tell. Each is a change of the source as
- * it is loaded: a text that is there once, and what stands in its place.
+ * it is loaded: an expression that is there once, however it is laid out and in whichever file, and what stands in its place.
  */
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import type { Disturbance } from './disturbances.ts';
 import { CALL_MUTATIONS } from './mutations/call-mutations.ts';
@@ -15,7 +15,8 @@ import { OWNERSHIP_MUTATIONS } from './mutations/ownership-mutations.ts';
 
 export interface Mutation {
   readonly name: string;
-  readonly file: string;
+  /** Says which is meant, where the expression stands in several files. */
+  readonly file?: string;
   readonly find: string;
   readonly replace: string;
   /** In every history by which it is to be noticed; absent: as drawn. */
@@ -34,31 +35,67 @@ export const MUTATIONS: readonly Mutation[] = [
   ...OWNERSHIP_MUTATIONS,
 ];
 
-/** How often the source has the text of a mutation; it must be once. */
-export function placesOf({ file, find }: Mutation): number {
-  return readFileSync(sourceUrl(file), 'utf8').split(find).length - 1;
+interface Place {
+  readonly file: string;
+  /** Of the expression in the file's text. */
+  readonly start: number;
+  readonly end: number;
 }
 
-function sourceUrl(file: string): URL {
-  return new URL(`../../src/${file}`, import.meta.url);
+const SRC = new URL('../../src/', import.meta.url);
+let sources: ReadonlyMap<string, Bare> | null = null;
+
+/** Where the source has the expression of a mutation; it must be one place. */
+export function placesOf({ file, find }: Mutation): Place[] {
+  sources ??= new Map(
+    globSync('**/*.ts', { cwd: SRC }).map((name) => [name, bareOf(readFileSync(new URL(name, SRC), 'utf8'))] as const),
+  );
+  const endsList = find.trimEnd().endsWith(',');
+  const wanted = bareOf(endsList ? find.trimEnd().slice(0, -1) : find).text;
+  const places = [...sources].flatMap(([name, bare]): Place[] => {
+    const found: Place[] = [];
+    for (let at = bare.text.indexOf(wanted); at >= 0; at = bare.text.indexOf(wanted, at + 1)) {
+      const end = bare.at(at + wanted.length - 1) + 1;
+      const comma = endsList ? (/^\s*,/.exec(bare.source.slice(end))?.[0].length ?? 0) : 0;
+      found.push({ file: name, start: bare.at(at), end: end + comma });
+    }
+    return found;
+  });
+  return places.length > 1 && file !== undefined ? places.filter((place) => place.file === file) : places;
+}
+
+/** A text without what a formatter decides: white space, and commas at the end of lists. */
+interface Bare {
+  readonly source: string;
+  readonly text: string;
+  /** Where a character of the bare text stands in the source. */
+  at(index: number): number;
+}
+
+function bareOf(source: string): Bare {
+  const kept = [...source.matchAll(/,(?!\s*[)\]}])|[^\s,]/g)];
+  return { source, text: kept.map(([character]) => character).join(''), at: (index) => kept[index]?.index ?? NaN };
 }
 
 /**
  * From now on modules are loaded with the mutation.
- * @throws when the source does not have the text, or has it more than once
+ * @throws when the source does not have the expression, or has it more than once
  */
 export function applyMutation(name: string): void {
   const mutation = MUTATIONS.find((candidate) => candidate.name === name);
   if (mutation === undefined) throw new Error(`there is no mutation ${name}`);
-  const { file, find, replace } = mutation;
-  if (placesOf(mutation) !== 1)
-    throw new Error(`${file} has the text of "${name}" ${placesOf(mutation)} times, not once`);
-  const target = sourceUrl(file).href;
+  const [place, ...others] = placesOf(mutation);
+  if (place === undefined || others.length > 0)
+    throw new Error(
+      `src has the expression of "${name}" ${others.length + (place === undefined ? 0 : 1)} times, not once`,
+    );
+  const target = new URL(place.file, SRC).href;
   registerHooks({
     load: (url, context, nextLoad) => {
       const loaded = nextLoad(url, context);
       if (url !== target) return loaded;
-      return { ...loaded, source: sourceOf(loaded.source).split(find).join(replace) };
+      const source = sourceOf(loaded.source);
+      return { ...loaded, source: source.slice(0, place.start) + mutation.replace + source.slice(place.end) };
     },
   });
 }

@@ -43,7 +43,7 @@ test('protections that no history reaches hold', async () => {
 describe('without one protection of the source', () => {
   const [inbox] = MUTATIONS;
   test.each(MUTATIONS)('the source still has the place: $name', (mutation) => {
-    expect(placesOf(mutation)).toBe(1);
+    expect(placesOf(mutation)).toHaveLength(1);
   });
   test(
     `histories tell that ${inbox?.name}`,
