@@ -47,7 +47,7 @@ function partsOf(minutes: number, seed: number): Part[] {
     {
       name: 'take-over',
       title: 'lanes taken over with a million remembered keys',
-      command: ['node', 'proofs/bench/take-over.ts'],
+      command: ['node', 'proofs/bench/restarts.ts', '--keys', '1000000', '--lanes', '6'],
       limitMinutes: 60,
     },
     {

@@ -127,7 +127,7 @@ function addFaults({ faults }: Sandbox, rules: z.infer<typeof FAULT_RULE>[]): Re
   return ok(faults.report());
 }
 
-function booksReport({ books, effects, scheduler, timeline }: World): object {
+export function booksReport({ books, effects, scheduler, timeline }: World): object {
   const totals = books.totals();
   return {
     balanced: [...totals.values()].every((total) => total === 0n),

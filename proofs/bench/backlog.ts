@@ -9,8 +9,8 @@
 import { parseArgs } from 'node:util';
 import { openTopicReader } from '../../src/consumers/outside/topic-reader.ts';
 import { sleep } from '../../src/consumers/signal.ts';
-import { Stack } from '../../test/support/stack.ts';
-import { kafkaAtHand } from '../kafka-at-hand.ts';
+import type { Stack } from '../../test/support/stack.ts';
+import { withStackAtHand } from '../kafka-at-hand.ts';
 
 const { values } = parseArgs({
   options: { commands: { type: 'string', default: '80000' }, lanes: { type: 'string', default: '48' } },
@@ -23,36 +23,13 @@ const MS_MAX = 300_000;
 const SESSION = { KAFKA_SESSION_TIMEOUT_MS: '10000', KAFKA_HEARTBEAT_INTERVAL_MS: '3000' };
 
 const commands = Number(values.commands);
-const kafka = await kafkaAtHand((line) => console.error(line));
-try {
-  const stack = await Stack.open({
-    name: 'backlog',
-    kafkaBrokers: kafka.kafkaBrokers,
-    schemaRegistryUrl: kafka.schemaRegistryUrl,
-    lanes: Number(values.lanes),
-    isRead: false,
-    settings: SESSION,
-  });
-  try {
-    const report = await measure(stack);
-    console.log(JSON.stringify(report, null, 2));
-    const { counted, keys, lanesLost, results } = report;
-    if (lanesLost > 0 || [counted, keys, results].some((count) => count !== commands)) process.exitCode = 1;
-  } finally {
-    await stack.close();
-  }
-} finally {
-  await kafka.stop();
-}
+const stackOptions = { name: 'backlog', lanes: Number(values.lanes), isRead: false, settings: SESSION };
+const report = await withStackAtHand(stackOptions, measure);
+console.log(JSON.stringify(report, null, 2));
+const { counted, keys, lanesLost, results } = report;
+if (lanesLost > 0 || [counted, keys, results].some((count) => count !== commands)) process.exitCode = 1;
 
-async function measure(stack: Stack): Promise<{
-  seconds: number;
-  eventLoopMsMax: number;
-  counted: number;
-  results: number;
-  keys: number;
-  lanesLost: number;
-}> {
+async function measure(stack: Stack) {
   for (let first = 0; first < commands; first += PUBLISHED_TOGETHER) {
     const keys = Array.from({ length: Math.min(PUBLISHED_TOGETHER, commands - first) }, (_, at) => `key-${first + at}`);
     const headers = { 'content-type': 'application/json' };

@@ -7,9 +7,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { kafkaAtHand } from '../kafka-at-hand.ts';
+import { withStackAtHand } from '../kafka-at-hand.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
-import { Stack } from '../../test/support/stack.ts';
+import type { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { sumOf } from '../soak/samples.ts';
 import { transferInOf } from '../../test/support/commands.ts';
@@ -26,28 +26,16 @@ const PUBLISHED_TOGETHER = 500;
 const FOLLOWED_MS_MAX = 120_000;
 const SERVICE_MS = 5;
 
-const kafka = await kafkaAtHand((text) => console.error(text));
-try {
-  const report = await measure(kafka.kafkaBrokers, kafka.schemaRegistryUrl);
-  if (values.json) console.log(JSON.stringify(report, null, 2));
-  else for (const [name, value] of Object.entries(report)) console.log(`${name.padEnd(26)}${value}`);
-} finally {
-  await kafka.stop();
-}
+const settings = { KAFKA_SESSION_TIMEOUT_MS: '10000', KAFKA_HEARTBEAT_INTERVAL_MS: '1000', API_TIMEOUT_MS: '10000' };
+const report = await withStackAtHand({ name: 'follower', lanes: 1, isRead: false, settings }, measure);
+if (values.json) console.log(JSON.stringify(report, null, 2));
+else for (const [name, value] of Object.entries(report)) console.log(`${name.padEnd(26)}${value}`);
 
-async function measure(kafkaBrokers: readonly string[], schemaRegistryUrl: string) {
-  const stack = await Stack.open({
-    name: 'follower',
-    kafkaBrokers,
-    schemaRegistryUrl,
-    lanes: 1,
-    isRead: false,
-    settings: { KAFKA_SESSION_TIMEOUT_MS: '10000', KAFKA_HEARTBEAT_INTERVAL_MS: '1000', API_TIMEOUT_MS: '10000' },
-  });
+async function measure(stack: Stack) {
   const service = await startScript('service-stub.ts', { SERVICE_MS: String(SERVICE_MS) });
   try {
-    const settings = { API_BASE_URL: `http://127.0.0.1:${service.line}` };
-    const both = [await stack.startProcessor(settings), await stack.startProcessor(settings)];
+    const stubbed = { API_BASE_URL: `http://127.0.0.1:${service.line}` };
+    const both = [await stack.startProcessor(stubbed), await stack.startProcessor(stubbed)];
     const [worker, follower] = both.toSorted(
       (left, right) => right.assignedLanes().length - left.assignedLanes().length,
     );
@@ -75,7 +63,6 @@ async function measure(kafkaBrokers: readonly string[], schemaRegistryUrl: strin
     };
   } finally {
     await service.stop();
-    await stack.close();
   }
 }
 

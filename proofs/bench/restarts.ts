@@ -1,7 +1,9 @@
 /**
- * How late results are while processors come and go: `node proofs/bench/restarts.ts [--lanes 6,24] [--rate 10] [--rounds 3]
- * [--json]`. Uses KAFKA_BROKERS and SCHEMA_REGISTRY_URL if set, else an engine of its own.
+ * How late results are while processors come and go: `node proofs/bench/restarts.ts [--keys 1000000] [--lanes 6,24] [--rate 10]
+ * [--rounds 3] [--json]`. Uses KAFKA_BROKERS and SCHEMA_REGISTRY_URL if set, else an engine of its own.
  *
+ *   written   with `--keys`: a ledger of that many finished keys, straight into its topic
+ *   cold      two processors start without a store, one after the other, each until it knows every key
  *   quiet     two processors under a steady load, nothing happens
  *   rolling   each of the two in turn: SIGTERM, end, started again with its store, ready
  *   grown     a third is started
@@ -9,18 +11,23 @@
  *   killed    one of the two gets SIGKILL, and is started again; what was published before is left out, for a call that was
  *             under way is in doubt until that is settled
  *
- * Exit code 1 when a lane of a killed member had no result within KAFKA_SESSION_TIMEOUT_MS + 2 s.
+ * Exit code 1 when a lane of a killed member had no result within KAFKA_SESSION_TIMEOUT_MS + 3 s.
  */
 import { parseArgs } from 'node:util';
-import { kafkaAtHand } from '../kafka-at-hand.ts';
+import { withStackAtHand } from '../kafka-at-hand.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
-import { Stack } from '../../test/support/stack.ts';
+import type { Stack } from '../../test/support/stack.ts';
+import { eventually } from '../../test/support/watch.ts';
+import { sumOf } from '../soak/samples.ts';
 import { spreadOf, type Spread } from '../spread.ts';
+import { memoryOf, type Memory } from './process-memory.ts';
 import { SteadyLoad } from './steady-load.ts';
+import { storeBytes, writeLedger } from './take-over-ledger.ts';
 import { SESSION_TIMEOUT_MS, USUAL_TIMES } from './usual-times.ts';
 
 const { values } = parseArgs({
   options: {
+    keys: { type: 'string', default: '0' },
     lanes: { type: 'string', default: '6,24' },
     rate: { type: 'string', default: '10' },
     rounds: { type: 'string', default: '3' },
@@ -28,42 +35,47 @@ const { values } = parseArgs({
   },
 });
 
-const KILLED_MS_MAX = SESSION_TIMEOUT_MS + 2_000;
+const keys = Number(values.keys);
+const KILLED_MS_MAX = SESSION_TIMEOUT_MS + 3_000;
 /** Long enough for code to be compiled and connections to be made. */
 const WARM_UP_MS = 10_000;
+/** A restore of a million keys on a busy machine. */
+const COLD_MS_MAX = 1_200_000;
 /** Before and after each change. */
 const STEADY_MS = 3_000;
 
 type SceneName = 'quiet' | 'rolling' | 'grown' | 'shrunk' | 'killed';
 
-interface Scene {
+interface Measured {
   lanes: number;
-  scene: SceneName;
+  cold: ColdStart[];
   /** From publishing to the result, of what was published in the scene and a little before and after. */
-  latencyMs: Spread;
+  latencyMs: Partial<Record<SceneName, Spread>>;
+  /** Of the largest store, for each key. */
+  storeBytesPerKey: number | null;
+}
+
+interface ColdStart {
+  readyMs: number;
+  /** Until it knew every key, whether or not its lanes were open before. */
+  keysPerSecond: number;
+  memory: Memory;
 }
 
 const onProgress = (line: string): void => console.error(line);
-const kafka = await kafkaAtHand(onProgress);
-try {
-  const scenes: Scene[] = [];
-  for (const lanes of values.lanes.split(',').map(Number)) scenes.push(...(await measuredWith(lanes)));
-  console.log(values.json ? JSON.stringify(scenes, null, 2) : textOf(scenes));
-  if (scenes.some(({ latencyMs, scene }) => scene === 'killed' && latencyMs.max > KILLED_MS_MAX)) process.exitCode = 1;
-} finally {
-  await kafka.stop();
-}
+const all: Measured[] = [];
+for (const lanes of values.lanes.split(',').map(Number))
+  all.push(
+    await withStackAtHand({ name: 'restarts', lanes, settings: USUAL_TIMES }, (stack) => measuredWith(stack, lanes)),
+  );
+console.log(values.json ? JSON.stringify(all, null, 2) : all.map(textOf).join('\n'));
+if (all.some(({ latencyMs: { killed } }) => (killed?.max ?? Infinity) > KILLED_MS_MAX)) process.exitCode = 1;
 
-async function measuredWith(lanes: number): Promise<Scene[]> {
-  const stack = await Stack.open({
-    name: 'restarts',
-    kafkaBrokers: kafka.kafkaBrokers,
-    schemaRegistryUrl: kafka.schemaRegistryUrl,
-    lanes,
-    settings: USUAL_TIMES,
-  });
-  const processors = [await stack.startProcessor(), await stack.startProcessor()];
-  const load = new SteadyLoad(stack, lanes, Number(values.rate));
+async function measuredWith(stack: Stack, lanes: number): Promise<Measured> {
+  if (keys > 0) await writeLedger(stack, { keys, lanes }, onProgress);
+  const processors: RunningProcessor[] = [];
+  const cold = [await coldStart(stack, processors), await coldStart(stack, processors)];
+  const load = new SteadyLoad(stack, Number(values.rate));
   try {
     await pause(WARM_UP_MS);
     const latencies = new Map<SceneName, number[]>();
@@ -79,14 +91,34 @@ async function measuredWith(lanes: number): Promise<Scene[]> {
         onProgress(`${lanes} lanes, round ${round}, ${scene}: at most ${spreadOf(found).max} ms`);
       }
     }
-    return [...latencies].map(([scene, found]) => ({ lanes, scene, latencyMs: spreadOf(found) }));
-  } catch (error) {
-    onProgress(stack.logs());
-    throw error;
+    const bytes = storeBytes(stack.environment['STATE_DIR'] ?? '', processors.length);
+    return {
+      lanes,
+      cold,
+      latencyMs: Object.fromEntries([...latencies].map(([scene, found]) => [scene, spreadOf(found)])),
+      storeBytesPerKey: keys > 0 ? Math.round(bytes / keys) : null,
+    };
   } finally {
     await load.stop();
-    await stack.close();
   }
+}
+
+async function coldStart(stack: Stack, processors: RunningProcessor[]): Promise<ColdStart> {
+  const beganMs = performance.now();
+  const processor = await stack.spawnProcessor();
+  processors.push(processor);
+  await processor.ready(COLD_MS_MAX);
+  const readyMs = Math.round(performance.now() - beganMs);
+  // A lane is open when its own part has been read; a standby knows the others' as well.
+  await eventually(
+    async () => sumOf(await processor.metrics(), 'payments_keys_remembered') ?? 0,
+    (count) => count >= keys,
+    `${keys} keys remembered`,
+    COLD_MS_MAX,
+  );
+  const wholeMs = performance.now() - beganMs;
+  onProgress(`cold start: ready after ${readyMs} ms, every key known after ${Math.round(wholeMs)} ms`);
+  return { readyMs, keysPerSecond: Math.round((keys / wholeMs) * 1_000), memory: memoryOf(processor.pid) };
 }
 
 function scenesOf(stack: Stack, processors: RunningProcessor[]): [SceneName, () => Promise<void>][] {
@@ -114,13 +146,18 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-function textOf(scenes: readonly Scene[]): string {
+function textOf({ cold, lanes, latencyMs, storeBytesPerKey }: Measured): string {
+  const starts = cold.map(
+    ({ keysPerSecond, memory, readyMs }) =>
+      `cold start: ready after ${readyMs} ms, ${keysPerSecond} keys/s, ${memory.resident} MiB, ${memory.anonymous} without files`,
+  );
   return [
+    ...starts,
+    ...(storeBytesPerKey === null ? [] : [`store: ${storeBytesPerKey} bytes a key`]),
     '| lanes | scene | commands | p50, ms | p99, ms | at most, ms |',
     '| --- | --- | --- | --- | --- | --- |',
-    ...scenes.map(
-      ({ lanes, latencyMs: { count, max, p50, p99 }, scene }) =>
-        `| ${lanes} | ${scene} | ${count} | ${p50} | ${p99} | ${max} |`,
+    ...Object.entries(latencyMs).map(
+      ([scene, { count, max, p50, p99 }]) => `| ${lanes} | ${scene} | ${count} | ${p50} | ${p99} | ${max} |`,
     ),
   ].join('\n');
 }

@@ -1,5 +1,4 @@
 /** Transfers in at a steady rate, until it is stopped; it knows when each was published. */
-import { laneOf } from '../../src/records/keys.ts';
 import { transferInOf } from '../../test/support/commands.ts';
 import type { Stack } from '../../test/support/stack.ts';
 
@@ -8,31 +7,15 @@ const RESULT_MS_MAX = 60_000;
 
 export class SteadyLoad {
   readonly #stack: Stack;
-  readonly #lanes: number;
   readonly #timer: NodeJS.Timeout;
   readonly #publishedMs = new Map<string, number>();
   readonly #publishing = new Set<Promise<unknown>>();
   #failure: unknown = null;
   #count = 0;
 
-  constructor(stack: Stack, lanes: number, perSecond: number) {
+  constructor(stack: Stack, perSecond: number) {
     this.#stack = stack;
-    this.#lanes = lanes;
     this.#timer = setInterval(() => this.#publish(), 1000 / perSecond);
-  }
-
-  /** So many commands as the time brings have their results. */
-  async steady(ms: number): Promise<void> {
-    const before = this.#stack.journal.results().length;
-    await new Promise((resolve) => setTimeout(resolve, ms));
-    await this.#until(() => this.#stack.journal.results().length > before, 'results of the load');
-  }
-
-  async firstResultMs(lane: number, sinceMs: number): Promise<number> {
-    const isNew = (key: string): boolean =>
-      laneOf(key, this.#lanes) === lane && (this.#publishedMs.get(key) ?? 0) > sinceMs;
-    await this.#until(() => this.#stack.journal.results().some(({ key }) => isNew(key)), `a result in lane ${lane}`);
-    return Math.round(performance.now() - sinceMs);
   }
 
   /** From publishing to the result, of what was published between the two instants. Waits until each has its result. */

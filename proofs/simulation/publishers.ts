@@ -9,7 +9,6 @@ import {
   type Plan,
   type PlanOptions,
 } from '../chaos/chaos-commands.ts';
-import type { SandboxControl } from '../../test/support/sandbox-control.ts';
 import type { Draws } from './draws.ts';
 import type { Scenario } from './scenario.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
@@ -193,7 +192,7 @@ export class Publishers {
   ): Promise<Plan> {
     const { draws, planDraws, scenario } = this.#options;
     const { burstMs, honourKeys, types } = scenario;
-    const control = service.control() as SandboxControl;
+    const control = service.control();
     const plan = await makePlan({
       ...given,
       types,

@@ -3,7 +3,6 @@ import { laneOf } from '../../src/records/keys.ts';
 import { stringifyLossless } from '../../src/records/lossless-json.ts';
 import type { TopicNames } from '../../src/records/topics.ts';
 import type { CommandType } from '../../src/records/commands.ts';
-import type { SandboxControl } from '../../test/support/sandbox-control.ts';
 import { makePlan, type ChaosMessage, type ChaosType, type Plan } from '../chaos/chaos-commands.ts';
 import type { Draws } from './draws.ts';
 import { correlationIdOf, jsonHeaders } from './publishers.ts';
@@ -51,7 +50,7 @@ export class SceneLoad {
 
   async start(service: ServiceState): Promise<void> {
     const { commandsPerSecond, draws, durationMs, honourKeys, time, types } = this.#options;
-    const control = service.control() as SandboxControl;
+    const control = service.control();
     this.plan = await makePlan({
       commandsPerSecond,
       durationMs,

@@ -1,4 +1,5 @@
 /** The state of a simulated payment service: the sandbox's state machine and books on virtual time, and when what took effect. */
+import { booksReport } from '../../dev/sandbox/control.ts';
 import { perform } from '../../dev/sandbox/perform.ts';
 import { routeOf, VERSION_SEGMENT } from '../../dev/sandbox/operations.ts';
 import { DEFAULT_SETTINGS } from '../../dev/sandbox/settings.ts';
@@ -6,13 +7,7 @@ import { createWorld, type World } from '../../dev/sandbox/state.ts';
 import type { HttpRequest } from '../../src/api/client.ts';
 import type { Answer } from '../../src/api/types.ts';
 import type { CommandType } from '../../src/records/commands.ts';
-import type {
-  BooksReport,
-  EffectsReport,
-  SandboxControl,
-  SandboxQuote,
-  SandboxTransaction,
-} from '../../test/support/sandbox-control.ts';
+import { SandboxControl, type BooksReport, type EffectsReport } from '../../test/support/sandbox-control.ts';
 import { commandKeyOf } from '../chaos/named-commands.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -26,9 +21,6 @@ export interface Effect {
   readonly sentMs: number;
   readonly atMs: number;
 }
-
-const QUOTE_AMOUNT = 1_000;
-const PAYMENT_AMOUNT = 700;
 
 export class ServiceState {
   /** In order. */
@@ -58,28 +50,16 @@ export class ServiceState {
   }
 
   /** What the plan of a run asks beside the processor. */
-  control(): Pick<SandboxControl, 'createQuote' | 'simulateUmaReceive' | 'set'> {
-    const ask = (path: string, body: object): unknown => {
-      const request = { method: 'POST' as const, path, body: JSON.stringify(body), headers: {}, maxBodyBytes: 1e6 };
-      return JSON.parse(this.performed(request, this.#time.nowMs).body);
-    };
-    return {
-      createQuote: async (accountId, amount) =>
-        ask('/quotes', {
-          source: { sourceType: 'ACCOUNT', accountId },
-          destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:payee-x' },
-          lockedCurrencySide: 'SENDING',
-          lockedCurrencyAmount: amount ?? QUOTE_AMOUNT,
-        }) as SandboxQuote,
-      simulateUmaReceive: async (customerId, amount) =>
-        ask('/sandbox/uma/receive', {
-          senderUmaAddress: '$sender@example.com',
-          receivingCurrencyCode: 'USD',
-          receivingCurrencyAmount: amount ?? PAYMENT_AMOUNT,
-          customerId,
-        }) as SandboxTransaction,
-      set: async (settings) => void Object.assign(this.#world.settings, settings),
-    };
+  control(): SandboxControl {
+    return new SandboxControl({ url: '', baseUrl: '' }, undefined, async ({ body = '', url }) => {
+      if (url === '/control/settings') {
+        Object.assign(this.#world.settings, JSON.parse(body));
+        return { status: 200, text: '{}' };
+      }
+      const request = { method: 'POST' as const, path: url, body, headers: {}, maxBodyBytes: 1e6 };
+      const answer = this.performed(request, this.#time.nowMs);
+      return { status: answer.httpStatus, text: answer.body };
+    });
   }
 
   effects(): EffectsReport {
@@ -87,15 +67,7 @@ export class ServiceState {
   }
 
   books(): BooksReport {
-    const totals = [...this.#world.books.totals()];
-    return {
-      balanced: totals.every(([, total]) => total === 0n),
-      entries: this.#world.books.entries,
-      totals: Object.fromEntries(totals.map(([currency, total]) => [currency, String(total)])),
-      balances: this.#world.books.balances().map((line) => ({ ...line, balance: String(line.balance) })),
-      transactions: this.#world.transactions.size,
-      scheduledSteps: this.#world.scheduler.size,
-    };
+    return booksReport(this.#world) as BooksReport;
   }
 
   /** @param sentMs when the call was sent */

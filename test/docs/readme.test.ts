@@ -53,7 +53,7 @@ describe.each(PAGES)('%s', (page) => {
   });
 
   test('speaks of files that exist', () => {
-    const paths = found(text, /`((?:src|dev|test|docs|schemas|patches)\/[\w./-]*)`/g);
+    const paths = found(text, /`((?:src|dev|test|docs|proofs|schemas|patches)\/[\w./-]*)`/g);
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 });
