@@ -20,6 +20,21 @@ export const SECRET_KEY = 'order-of-jane-doe-4711';
 
 type Changeable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
+/** Of a message without a key. */
+export const A_LETTER = {
+  topic: 't',
+  partition: 0,
+  offset: 1n,
+  timestampMs: 0,
+  key: null,
+  value: null,
+  headers: {},
+  cut: null,
+  lastOffset: null,
+  reason: 'NO_KEY' as const,
+  message: 'm',
+};
+
 export class FakeProcessor {
   nowMs: number;
   isDraining = false;

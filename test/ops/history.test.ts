@@ -4,7 +4,7 @@ import { History } from '../../src/ops/history.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import type { CommandResult } from '../../src/records/types.ts';
-import { FakeProcessor, inputStatus, laneStatus, SECRET_KEY } from './fake-processor.ts';
+import { A_LETTER, FakeProcessor, inputStatus, laneStatus, SECRET_KEY } from './fake-processor.ts';
 
 class Remembering extends FakeProcessor {
   readonly reader = new StateReader(this.sources());
@@ -112,18 +112,7 @@ describe('the activity', () => {
   it('counts results by command and outcome and dead letters by reason, and keeps their number bounded', () => {
     const { activity, nowMs } = new FakeProcessor();
     for (let index = 0; index < 50; index += 1) activity.reports.resulted(0, result({ commandType: `type-${index}` }));
-    const letter = {
-      topic: 't',
-      partition: 0,
-      offset: 1n,
-      timestampMs: 0,
-      key: null,
-      value: null,
-      headers: {},
-      cut: null,
-      lastOffset: null,
-    };
-    activity.reports.deadLettered(0, { ...letter, reason: 'NO_KEY', message: 'm' });
+    activity.reports.deadLettered(0, A_LETTER);
     const state = activity.state();
     expect(state.results).toEqual([{ command: 'other', outcome: 'ACCEPTED', count: 50 }]);
     expect(state.deadLetters).toEqual([{ reason: 'NO_KEY', count: 1, lastAt: new Date(nowMs).toISOString() }]);

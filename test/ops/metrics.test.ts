@@ -4,7 +4,7 @@ import { METRICS } from '../../src/ops/metrics-table.ts';
 import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import type { CommandResult } from '../../src/records/types.ts';
-import { entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
+import { A_LETTER, entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
 
 async function textOf(processor: FakeProcessor, metrics = createMetrics()): Promise<string> {
   return metrics.text(await new StateReader(processor.sources()).read());
@@ -67,21 +67,7 @@ describe('counters', () => {
     metrics.reports.committed();
     metrics.reports.laneLost('fenced');
     metrics.reports.redelivered(7);
-    metrics.reports.deadLettered(0, {
-      ...{
-        topic: 't',
-        partition: 0,
-        offset: 1n,
-        timestampMs: 0,
-        key: null,
-        value: null,
-        headers: {},
-        cut: null,
-        lastOffset: null,
-      },
-      reason: 'NO_KEY',
-      message: 'm',
-    });
+    metrics.reports.deadLettered(0, A_LETTER);
     metrics.onCall({
       operation: 'transfer-in',
       outcomeKind: 'accepted',

@@ -1,4 +1,7 @@
-/** Invariant I6: what cannot be read goes to the dead letters, bytes intact, and is answered where it has a usable key. */
+/**
+ * Invariant I6: what cannot be read goes to the dead letters, bytes intact, and is answered where it has a usable key. Every kind of
+ * bad message is in the kit (i6-fuzz.test.ts); what records, headers and books say of it is here.
+ */
 import { randomUUID } from 'node:crypto';
 import avsc from 'avsc';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
@@ -6,9 +9,8 @@ import { accountOf, transferInOf } from '../support/commands.ts';
 import { faultyFor, LANES, type RawMessage } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { laneOf } from '../../src/records/keys.ts';
-import { RecordRegistry } from '../../src/records/registry.ts';
 import { AVRO_OPTIONS, loadSchema } from '../../src/records/schemas.ts';
-import { recordOfTopic, subjectOf } from '../../src/records/topics.ts';
+import { subjectOf } from '../../src/records/topics.ts';
 
 const stack = useStack({ name: 'bad-input' });
 const JSON_HEADERS = { 'content-type': 'application/json' };
@@ -27,50 +29,20 @@ async function expectLaneGoesOn(lane: number): Promise<void> {
   expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
 }
 
-/** A command as it is published in Avro. */
-function anyCommand(): Promise<Buffer> {
-  const topic = stack().topics.commands['transfer-in'];
-  const registry = new RecordRegistry({
-    url: inject('schemaRegistryUrl'),
-    username: null,
-    password: null,
-    records: recordOfTopic(stack().topics),
-  });
-  return registry.encode(topic, transferInOf('any'));
-}
-
 const json = (key: string, amount = '100', more = ''): string =>
   `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":${amount}${more}}`;
 
 describe('a message with a usable key that cannot be read', () => {
-  const unreadable: [string, RawMessage['value'] | (() => Promise<Buffer>), string, Record<string, string>?][] = [
+  const unreadable: [string, RawMessage['value'], string, Record<string, string>?][] = [
     ['no value', null, 'UNREADABLE'],
-    ['an empty value', '', 'UNREADABLE'],
-    ['text', 'please transfer some money', 'UNREADABLE'],
-    ['JSON without its content-type', json('x'), 'UNREADABLE'],
     ['JSON cut off', json('x').slice(0, 40), 'UNREADABLE', JSON_HEADERS],
-    ['JSON that is not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]), 'UNREADABLE', JSON_HEADERS],
-    ['a JSON array', '[1,2]', 'UNREADABLE', JSON_HEADERS],
-    ['a JSON number', '17', 'UNREADABLE', JSON_HEADERS],
-    ['JSON nested too deeply', '['.repeat(30_000), 'UNREADABLE', JSON_HEADERS],
-    ['valid JSON nested too deeply', `{"x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`, 'UNREADABLE', JSON_HEADERS],
-    ['JSON with a member twice', json('x', '100', ',"amo\\u0075nt":10000'), 'UNREADABLE', JSON_HEADERS],
-    ['a schema id alone', async () => (await anyCommand()).subarray(0, 5), 'UNREADABLE'],
-    ['a schema id cut off', Buffer.from([0, 0, 0]), 'UNREADABLE'],
-    ['another magic byte', Buffer.from([7, 0, 0, 0, 1, 2, 3]), 'UNREADABLE'],
     ['an unknown schema id', Buffer.from([0, 0x7f, 0xff, 0xff, 0xf0, 2, 3]), 'UNKNOWN_SCHEMA'],
-    [
-      'arbitrary bytes',
-      Buffer.from(Array.from({ length: 300 }, (_, index) => (200 + index * 7919) % 256)),
-      'UNREADABLE',
-    ],
     ['a value that is too large', `{"x":"${'y'.repeat(70 * 1024)}"}`, 'TOO_LARGE', JSON_HEADERS],
   ];
 
   test.each(
     unreadable.map((row, index) => ({ name: row[0], value: row[1], reason: row[2], more: row[3] ?? {}, index })),
-  )('is a dead letter with its bytes, and INVALID: $name', async ({ value: given, reason, more, index }) => {
-    const value = typeof given === 'function' ? await given() : given;
+  )('is a dead letter with its bytes, and INVALID: $name', async ({ value, reason, more, index }) => {
     const key = `unreadable-${index}`;
     const headers = { ...more, ce_id: `${key}-id`, 'my-own': 'kept' };
     await stack().publishRaw('transfer-in', { key, value, headers });
@@ -100,12 +72,7 @@ describe('a message with a usable key that cannot be read', () => {
 describe('a message without a usable key', () => {
   const keys: [string, Buffer | null, string][] = [
     ['none', null, 'NO_KEY'],
-    ['empty', Buffer.alloc(0), 'INVALID_KEY'],
     ['with a blank', Buffer.from('two words'), 'INVALID_KEY'],
-    ['of 201 characters', Buffer.from('k'.repeat(201)), 'INVALID_KEY'],
-    ['ending in .execute', Buffer.from('quote-1.execute'), 'INVALID_KEY'],
-    ['not ASCII', Buffer.from('schlüssel'), 'INVALID_KEY'],
-    ['framed by a serializer', Buffer.from([0, 0, 0, 0, 1, 6, 107, 101, 121]), 'INVALID_KEY'],
   ];
 
   test.each(keys.map(([name, key, reason], index) => ({ name, key, reason, index })))(
@@ -131,25 +98,14 @@ describe('a message without a usable key', () => {
       expect(await stack().service.balanceOf(accountOf(`key-${index}`))).toBe(0n);
     },
   );
-
-  test.each(['k', 'k'.repeat(200), '!"#$%&/()=?{[]}\\~', '0'])('is none of these: %s', async (key) => {
-    await stack().publishRaw('transfer-in', { key, value: json('odd-key'), headers: JSON_HEADERS });
-    expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
-    expect((await stack().service.effects()).operations['transfer-in'][key]?.effects).toBe(1);
-  });
 });
 
 describe('a JSON command', () => {
   test.each([
     ['a field that does not exist', json('f0', '100', ',"currency":"USD"'), 'currency'],
-    ['an amount with a fraction', json('f1', '100.5'), 'amount'],
-    ['an amount with an exponent', json('f2', '1e3'), 'amount'],
-    ['an amount as text', json('f3', '"100"'), 'amount'],
     ['an amount beyond int64', json('f4', '9223372036854775808'), 'amount'],
     ['a missing field', '{"source":{"accountId":"ExternalAccount:payer-x"}}', 'destination'],
     ['an empty account', json('f5').replace('ExternalAccount:payer-x', ''), 'source.accountId'],
-    ['otherFieldsJson where it is no field', json('f6', '100', ',"otherFieldsJson":"hello"'), 'otherFieldsJson'],
-    ['a field named __proto__', json('f7', '100', ',"__proto__":{"amount":1}'), '__proto__'],
   ])('is INVALID with the path of what is wrong, and no dead letter: %s', async (name, value, path) => {
     const key = `invalid-${name.replaceAll(' ', '-')}`;
     await stack().publishRaw('transfer-in', { key, value, headers: JSON_HEADERS });
@@ -256,20 +212,17 @@ describe('an Avro command by a schema of its publisher', () => {
 });
 
 describe('expires-at', () => {
-  test.each(['tomorrow', '1700000000', '2026-13-45T00:00:00Z', '2099-02-30T00:00:00Z', '2026-01-01T00:00:00', ''])(
-    'that is no instant makes a command INVALID: %j',
-    async (text) => {
-      const key = `expires-${text.length}-${Buffer.from(text).toString('hex').slice(0, 12)}`;
-      await stack().publishRaw('transfer-in', {
-        key,
-        value: json(key),
-        headers: { ...JSON_HEADERS, 'expires-at': text },
-      });
-      const result = await stack().journal.result(key);
-      expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' } });
-      expect(result.value.error?.message).toContain('expires-at');
-    },
-  );
+  test.each(['tomorrow', '2099-02-30T00:00:00Z'])('that is no instant makes a command INVALID: %j', async (text) => {
+    const key = `expires-${text.length}-${Buffer.from(text).toString('hex').slice(0, 12)}`;
+    await stack().publishRaw('transfer-in', {
+      key,
+      value: json(key),
+      headers: { ...JSON_HEADERS, 'expires-at': text },
+    });
+    const result = await stack().journal.result(key);
+    expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' } });
+    expect(result.value.error?.message).toContain('expires-at');
+  });
 });
 
 test('a command on another partition than that of its key is moved to its lane, and answered as from its first place', async () => {

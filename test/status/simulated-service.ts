@@ -5,6 +5,7 @@
  */
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
 import type { Quote, Transaction } from '../../src/records/types.ts';
+import { aTransaction } from '../ledger/entries.ts';
 
 export interface Change {
   atMs: number;
@@ -124,25 +125,7 @@ function scrambled(id: string): string {
   return Array.from(id).reverse().join('');
 }
 
-const EMPTY: Transaction = {
-  id: '',
-  status: null,
-  type: 'INCOMING',
-  destination: null,
-  customerId: null,
-  platformCustomerId: null,
-  receivedAmount: null,
-  settledAt: null,
-  createdAt: null,
-  updatedAt: null,
-  description: null,
-  counterpartyInformation: null,
-  source: null,
-  reconciliationInstructions: null,
-  rateDetails: null,
-  failureReason: null,
-  otherFieldsJson: null,
-};
+const EMPTY = aTransaction({ id: '', status: null, type: 'INCOMING' });
 
 const EMPTY_QUOTE: Quote = {
   id: '',

@@ -1,4 +1,5 @@
 /** Poison on the topic of observations, which is private; whoever may write there may still be wrong. */
+import { aTransaction } from '../../ledger/entries.ts';
 import { CODECS, type HeaderList } from '../record-batch.ts';
 import {
   batchKind,
@@ -28,7 +29,7 @@ export function observationJson(id: string, fields: object = {}, transaction: ob
 function observationOf(id: string, transaction: object): object {
   const nowMs = Date.now();
   return {
-    transaction: { ...TRANSACTION, id, ...transaction },
+    transaction: { ...aTransaction({ id, type: 'INCOMING' }), ...transaction },
     quote: null,
     requestBeganMs: nowMs - 5,
     requestEndedMs: nowMs,
@@ -38,26 +39,6 @@ function observationOf(id: string, transaction: object): object {
     carried: {},
   };
 }
-
-/** As the poller reads one. */
-const TRANSACTION = {
-  status: 'PENDING',
-  type: 'INCOMING',
-  destination: null,
-  customerId: null,
-  platformCustomerId: null,
-  receivedAmount: null,
-  settledAt: null,
-  createdAt: null,
-  updatedAt: null,
-  description: null,
-  counterpartyInformation: null,
-  source: null,
-  reconciliationInstructions: null,
-  rateDetails: null,
-  failureReason: null,
-  otherFieldsJson: null,
-};
 
 function observation(name: string, make: (key: string) => PoisonMessage): PoisonKind {
   return messageKind(

@@ -27,6 +27,7 @@ export const VALUE_FAMILIES: PoisonFamilies = {
   'deep JSON': deepJson(),
   'odd JSON': oddJson(),
   Avro: avro(),
+  bytes: bytes(),
   tombstones: [
     messageKind('a tombstone', expected.unreadable, () => ({ value: null, headers: [] })),
     messageKind('a tombstone that says it is JSON', expected.unreadable, () => ({ value: null })),
@@ -34,7 +35,8 @@ export const VALUE_FAMILIES: PoisonFamilies = {
 };
 
 function keys(): PoisonKind[] {
-  const usable = ['__proto__', 'constructor', 'toString', '!position', '!owner', '!poll', 'c:x', 't:x', '0'];
+  const odd = ['!#$%&/()=?{[]}~', 'k'.repeat(200), '0'];
+  const usable = ['__proto__', 'constructor', 'toString', '!position', '!owner', '!poll', 'c:x', 't:x', ...odd];
   const none: [string, Buffer | string | null, PoisonKind['expected']][] = [
     ['of 1 MB', 'k'.repeat(1_000_000), { ...expected.badKey, copy: 'either' }],
     ['of 64 KiB', 'k'.repeat(64 * KIB), expected.badKey],
@@ -43,6 +45,11 @@ function keys(): PoisonKind[] {
     ['that is not UTF-8', Buffer.from([0xff, 0xfe, 0x80]), expected.badKey],
     ['with a null character', 'a\u0000b', expected.badKey],
     ['that is empty', '', expected.badKey],
+    ['with a blank', 'two words', expected.badKey],
+    ['of 201 characters', 'k'.repeat(201), expected.badKey],
+    ['that ends in .execute', 'quote-1.execute', expected.badKey],
+    ['that is not ASCII', 'schlüssel', expected.badKey],
+    ['framed by a serializer', Buffer.from([0, 0, 0, 0, 1, 6, 107, 101, 121]), expected.badKey],
     ['that is none', null, { ...expected.badKey, burials: ['NO_KEY'] }],
   ];
   return [
@@ -57,6 +64,34 @@ function keys(): PoisonKind[] {
       value: 'v'.repeat(3 * MIB),
       codec: CODECS.zstd,
     })),
+  ];
+}
+
+/** What is no command at all, in JSON and in Avro. */
+function bytes(): PoisonKind[] {
+  const json: [string, string | Buffer][] = [
+    ['text', 'please transfer some money'],
+    ['JSON cut off', transferJson('x').slice(0, 40)],
+    ['JSON that is not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d])],
+    ['a JSON array', '[1,2]'],
+    ['a JSON number', '17'],
+    ['JSON that never ends', '['.repeat(30_000)],
+    ['JSON with a member twice, once with escapes', transferJson('x', ',"amo\\u0075nt":10000')],
+  ];
+  const avro: [string, string | Buffer][] = [
+    ['an empty value', ''],
+    ['JSON without its content-type', transferJson('x')],
+    ['a schema id cut off', Buffer.from([0, 0, 0])],
+    ['another magic byte', Buffer.from([7, 0, 0, 0, 1, 2, 3])],
+    ['arbitrary bytes', Buffer.from(Array.from({ length: 300 }, (_, index) => (200 + index * 7919) % 256))],
+  ];
+  return [
+    ...json.map(([name, value]) => messageKind(name, expected.unreadable, () => ({ value }))),
+    ...avro.map(([name, value]) => messageKind(name, expected.unreadable, () => ({ value, headers: [] }))),
+    messageKind('a schema id alone', expected.unreadable, async ({ encode }) => {
+      const fields = { source: { accountId: 'a' }, destination: { accountId: 'b' }, amount: 100n };
+      return { value: (await encode(fields)).subarray(0, 5), headers: [] };
+    }),
   ];
 }
 
