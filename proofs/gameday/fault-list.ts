@@ -9,6 +9,7 @@ export const FAULTS: readonly Fault[] = [...INPUT_FAULTS, ...SERVICE_FAULTS, ...
 /** Tried by promtool alone (test/operations/alert-cases.ts), each with why it is not caused here. */
 export const BY_PROMTOOL_ONLY: Readonly<Record<string, string>> = {
   PaymentsRetentionNear: 'a command would have to wait for hours: brokers stamp them, no test can',
+  PaymentsHoldLasts: 'a hold would have to last for three minutes, at the usual scale',
   PaymentsResultsUnknownOld: 'a result would have to wait for an hour, at the usual scale',
   PaymentsLanesLost: 'wants lanes that are lost again and again; a broker that is down costs each of them once',
   PaymentsCommitsRefused: 'wants a topic that takes less than it must: the start-up check keeps that from happening',

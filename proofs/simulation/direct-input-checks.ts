@@ -86,7 +86,10 @@ async function passedOver(): Promise<{ next: bigint | undefined; wanted: number 
   let wanted = 0;
   const topic = TRANSFERS;
   const inputs = inputsOf(() => nowMs);
-  inputs.open(new Map([topic, topics.operatorDecisions, topics.observations].map((name) => [name, 0n])), null);
+  inputs.open(
+    new Map([topic, topics.operatorDecisions, topics.operatorHolds, topics.observations].map((name) => [name, 0n])),
+    null,
+  );
   inputs.moved(inputs.next(new Map()));
   inputs.passFiltered(topic, 0n, 4n);
   const transaction = {

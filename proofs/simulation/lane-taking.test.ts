@@ -34,7 +34,10 @@ function laneWith(changes: object): Lane {
     committer: committerWith({}),
     isMember: async () => false,
     member: { seek: silence, resume: silence, isConfirmedSinceMs: () => true },
-    offsets: { startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: null }) },
+    offsets: {
+      startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: null }),
+      highWatermarks: async () => new Map([[0, 0n]]),
+    },
     ledgerTopicId: () => null,
     isConfirmed: () => true,
     onMoved: silence,

@@ -10,6 +10,7 @@ import { avroDecoder, readEvent, type Stream } from '../../src/client/events.ts'
 import { checkCommand } from '../../src/client/publisher.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import type { HoldOrder } from '../../src/ledger/holds.ts';
 import { Activity } from '../../src/ops/activity.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { withOutcomeLog } from '../../src/ops/outcome-log.ts';
@@ -200,6 +201,11 @@ export class VirtualStack {
       value,
       headers: { 'content-type': 'application/json', ...headers },
     });
+  }
+
+  async publishHold(order: HoldOrder): Promise<void> {
+    for (let lane = 0; lane < this.#laneCount; lane += 1)
+      this.#append(this.topics.operatorHolds, { key: null, value: JSON.stringify(order), partition: lane });
   }
 
   /** Another service than the sandbox; for API_BASE_URL. */

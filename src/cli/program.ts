@@ -2,6 +2,8 @@
 import { Command, Option } from 'commander';
 import { addDeadLettersCommand } from './commands/dead-letters.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
+import { addHoldCommands } from './commands/hold.ts';
+import { addHoldsCommand } from './commands/holds.ts';
 import { addLagCommand } from './commands/lag.ts';
 import { addLedgerCommand } from './commands/ledger.ts';
 import { addMirrorCommand } from './commands/mirror.ts';
@@ -43,6 +45,8 @@ ${exitCodeTable()}`,
   addDeadLettersCommand(program);
   addUnknownCommand(program);
   addResolveCommand(program);
+  addHoldCommands(program);
+  addHoldsCommand(program);
   addDoctorCommand(program);
   return program;
 }

@@ -9,7 +9,7 @@ import { failedResult } from '../ledger/result-record.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { ClaimRefusal } from './claim-limits.ts';
 import type { AdmissionKind } from './command-traces.ts';
-import { claimOf } from './entry-claim.ts';
+import { claimCall } from './entry-claim.ts';
 import type { DeskParts } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
@@ -71,9 +71,8 @@ export class CommandAdmission implements InputHandler<CommandItem, AdmissionCaus
         if (memory.unfinished.size >= unfinishedMax || memory.unfinishedBytes() >= UNFINISHED_BYTES_MAX)
           return 'lane-full';
         const attemptId = randomUUID();
-        const refusal = calls.claim(
-          claimOf(this.#parts, { attemptId, commit: transaction.commit }, admission.entry, false),
-        );
+        const attempt = { attemptId, commit: transaction.commit };
+        const refusal = claimCall(this.#parts, attempt, admission.entry, false);
         if (refusal !== null) return refusal;
         try {
           outcomes.put(transaction, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));

@@ -8,8 +8,9 @@ import type { LookUpQuery } from '../ledger/plan.ts';
 import { quoteRunOutOf } from '../ledger/quote-again.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { Calls } from './calls.ts';
+import type { HeldCalls } from './claim-limits.ts';
 import type { CallTimes, CommandTraces } from './command-traces.ts';
-import { claimOf } from './entry-claim.ts';
+import { claimCall } from './entry-claim.ts';
 import type { Memory } from './memory.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { LaneReports } from './reports.ts';
@@ -30,6 +31,7 @@ export interface EntryParts {
   readonly processId: string;
   readonly memory: Memory;
   readonly outcomes: Outcomes;
+  readonly holds: HeldCalls;
   readonly calls: Pick<Calls, 'claim' | 'settle'>;
   readonly policy: LedgerPolicy;
   readonly clock: Clock;
@@ -65,8 +67,8 @@ export class Answers {
       const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attemptId, processId }, policy);
       if (decision.kind === 'next' && decision.entry.phase.state === 'INTENT') {
         const isQuoted = entry.phase.state === 'QUOTED';
-        const claim = claimOf(this.#parts, { attemptId, commit: transaction.commit }, decision.entry, isQuoted);
-        if (calls.claim(claim) !== null) return { kind: 'waits' };
+        const attempt = { attemptId, commit: transaction.commit };
+        if (claimCall(this.#parts, attempt, decision.entry, isQuoted) !== null) return { kind: 'waits' };
       }
       if (decision.kind === 'look-up') return decision;
       await this.#apply(transaction, entry, decision, null);

@@ -23,6 +23,8 @@ export interface Acquisition {
   isCurrent: () => boolean;
   /** Current, and not being released: calls may start. */
   isOpen: () => boolean;
+  /** An operator's hold forbids calls of the entry. */
+  isHeld: (entry: Entry) => boolean;
   /** There is an event to take. */
   wake: () => void;
 }
@@ -99,6 +101,7 @@ export class Attempts {
       gate: () => {
         if (!this.#acquisition.isOpen()) return 'the lane is not open any more';
         if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
+        if (this.#acquisition.isHeld(entry)) return 'an operator holds such commands';
         return clock.nowMs() >= entry.deadlineMs ? 'the time limit of the command passed' : null;
       },
       ended: (attemptId, end) => {

@@ -1,5 +1,6 @@
 /** How many intents there may be: of an operation as the service allows, of a class of work, of a lane, of open quotes. */
 import type { PaymentApi } from '../api/payment-api.ts';
+import type { Entry } from '../ledger/entry.ts';
 import type { CommandType } from '../records/commands.ts';
 import type { WorkClass } from './work-classes.ts';
 
@@ -21,7 +22,14 @@ export interface Claim {
 export type Claimed = Pick<Claim, 'operation' | 'workClass' | 'lane'>;
 
 /** Why no intent may be made now; the causes of lag. */
-export type ClaimRefusal = 'no-slot' | 'breaker' | 'held' | 'rate-limit' | 'unconfirmed';
+export type ClaimRefusal =
+  'no-slot' | 'breaker' | 'held' | 'rate-limit' | 'unconfirmed' | 'operator-hold' | 'holds-unread';
+
+/** What operators hold in a lane. */
+export interface HeldCalls {
+  /** Why no call of the entry may begin; null: no hold forbids it. */
+  refusal(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>): ClaimRefusal | null;
+}
 
 /** Intents of a class made ahead of the call slots, so that the latency of commits is hidden. */
 const INTENTS_PER_SLOT = 4;

@@ -1,30 +1,38 @@
-/** What an entry that is about to get its intent claims of the calls. */
+/** Claims the call of an entry that is about to get its intent. */
 import type { Entry } from '../ledger/entry.ts';
 import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
-import type { Claim } from './claim-limits.ts';
+import type { Calls } from './calls.ts';
+import type { ClaimRefusal, HeldCalls } from './claim-limits.ts';
 import type { Memory } from './memory.ts';
 import { workClassOf } from './work-classes.ts';
 
 export interface ClaimingLane {
   readonly lane: number;
+  readonly calls: Pick<Calls, 'claim'>;
+  readonly holds: HeldCalls;
   readonly memory: Pick<Memory, 'quotesOpen'>;
   readonly policy: LedgerPolicy;
 }
 
-/** @param isQuoted whether the entry has a quote: one made again in its place is no further quote */
-export function claimOf(
-  { lane, memory, policy }: ClaimingLane,
+/**
+ * @param isQuoted whether the entry has a quote: one made again in its place is no further quote
+ * @returns null when granted, else why not
+ */
+export function claimCall(
+  { calls, holds, lane, memory, policy }: ClaimingLane,
   attempt: { attemptId: string; commit: number },
   entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>,
   isQuoted: boolean,
-): Claim {
+): ClaimRefusal | null {
+  const held = holds.refusal(entry);
+  if (held !== null) return held;
   const workClass = workClassOf(entry);
-  return {
+  return calls.claim({
     ...attempt,
     operation: operationOf(entry),
     workClass,
     lane,
     mayWait: mayIntentWait(entry, policy),
     quotesOpen: workClass === 'quote-to-execute' && !isQuoted ? memory.quotesOpen() : 0,
-  };
+  });
 }

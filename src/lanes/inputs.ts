@@ -1,8 +1,9 @@
 /**
- * The inputs of a lane: one inbox per command topic, one for decisions, one for observations; and how far each has been admitted.
+ * The inputs of a lane: one inbox per command topic, one each for decisions, holds and observations; and how far each has been admitted.
  */
 import { readMessage, setAside, type CommandPlace } from '../consumers/command-intake.ts';
 import { readDecision } from '../consumers/decision-intake.ts';
+import { readHold, type HoldIntake } from '../consumers/hold-intake.ts';
 import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
 import { Inbox, type ReadResult } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
@@ -25,6 +26,7 @@ import type { LaneTransaction } from './transaction.ts';
 export interface InputHandlers {
   readonly commands: InputHandler<CommandItem, AdmissionCause, CommandPlace>;
   readonly decisions: InputHandler<DecisionItem, never>;
+  readonly holds: InputHandler<HoldIntake, never>;
   readonly observations: InputHandler<ObservationItem, never>;
 }
 
@@ -36,12 +38,13 @@ const OBSERVATIONS_WAIT_MS = 100;
 /** After this time records that are for no reader are stepped over in the ledger, too, though nothing else is to commit. */
 const PASSED_MS_MAX = 10_000;
 
-type AnyInbox = Inbox<CommandItem> | Inbox<DecisionItem> | Inbox<ObservationItem>;
+type AnyInbox = Inbox<CommandItem> | Inbox<DecisionItem> | Inbox<HoldIntake> | Inbox<ObservationItem>;
 
 export class Inputs {
   readonly #parts: LaneParts;
   readonly #commands: Input<CommandItem, CommandPlace>[];
   readonly #decisions: Input<DecisionItem>;
+  readonly #holds: Input<HoldIntake>;
   readonly #observations: Input<ObservationItem>;
   /** Begun while there are observations to be taken. */
   readonly #observationsWait: LateWake;
@@ -105,6 +108,12 @@ export class Inputs {
         return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
       },
       (message, aside) => ({ kind: 'dead-letter', letter: letterAside(decisions, message, aside) }),
+    );
+    const holds = { topic: topics.operatorHolds, lane };
+    this.#holds = inputOf<HoldIntake, Place>(
+      holds,
+      async (message) => ({ kind: 'item', item: readHold(holds, parts.laneCount, message) }),
+      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(holds, message, aside) }),
     );
     const observations = { topic: topics.observations, lane };
     this.#observations = inputOf<ObservationItem, Place>(
@@ -192,6 +201,8 @@ export class Inputs {
     const causes = new Map<string, AdmissionCause>();
     // Until then a topic that is made again could not be told from the one that was read.
     if (!this.#isBound || this.#hasPassedForLong()) transaction.want();
+    await takeFrom(this.#parts, transaction, this.#holds, handlers.holds);
+    this.#holds.inbox.makeRoom();
     await takeFrom(this.#parts, transaction, this.#decisions, handlers.decisions);
     this.#decisions.inbox.makeRoom();
     if (!transaction.isEmpty() || this.#observationsWait.isOver()) await this.#takeObservations(handlers, transaction);
@@ -210,6 +221,11 @@ export class Inputs {
     if (!transaction.isEmpty()) await this.#takeObservations(handlers, transaction);
     this.#observations.inbox.makeRoom();
     return causes;
+  }
+
+  /** All orders to hold before the offset are in force. */
+  hasHoldsBefore(offset: bigint): boolean {
+    return (this.#holds.inbox.position() ?? -1n) >= offset;
   }
 
   /** Offsets of all inputs, as they were committed last. */
@@ -279,6 +295,7 @@ export class Inputs {
     return [
       ...this.#commands.map(({ inbox, place }) => ({ topic: place.topic, name: place.commandType, inbox })),
       { topic: this.#decisions.place.topic, name: 'operator-decision', inbox: this.#decisions.inbox },
+      { topic: this.#holds.place.topic, name: 'operator-hold', inbox: this.#holds.inbox },
       { topic: this.#observations.place.topic, name: 'observation', inbox: this.#observations.inbox },
     ];
   }

@@ -36,7 +36,12 @@ export function laneSettings(config: Config): LaneSettings {
 }
 
 export function inputTopicsOf({ commandTypes, topics }: LaneSettings): string[] {
-  return [...commandTypes.map((type) => topics.commands[type]), topics.operatorDecisions, topics.observations];
+  return [
+    ...commandTypes.map((type) => topics.commands[type]),
+    topics.operatorDecisions,
+    topics.operatorHolds,
+    topics.observations,
+  ];
 }
 
 /** Simulating payments is served in a sandbox alone. */

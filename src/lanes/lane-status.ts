@@ -10,7 +10,7 @@ export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped
 export class LaneStoppedError extends Error {}
 
 /** What comes in by a lane's inputs. */
-export type InputName = CommandType | 'operator-decision' | 'observation';
+export type InputName = CommandType | 'operator-decision' | 'operator-hold' | 'observation';
 
 export interface InputStatus {
   readonly topic: string;

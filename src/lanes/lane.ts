@@ -217,7 +217,7 @@ export class Lane {
   }
 
   async #acquireWith(writer: LaneWriter, looks: Looks): Promise<void> {
-    const { clock, index, lane, log } = this.#parts;
+    const { clock, index, lane, log, offsets, topics } = this.#parts;
     const beganMs = clock.monotonicMs();
     const isWanted = (): boolean => this.#isCurrent(writer);
     // First: asked after the lane was taken, it could be the next owner's progress, and look like a ledger that was lost.
@@ -225,9 +225,12 @@ export class Lane {
     const token = await acquireOwnership(this.#parts, writer, isWanted, looks);
     if (token === null || !isWanted()) return;
     const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
+    // Asked now: an order may have been written while nobody had the lane.
+    const holdsEnd = (await offsets.highWatermarks(topics.operatorHolds)).get(lane);
+    if (holdsEnd === undefined) throw new Error(`${topics.operatorHolds} has no partition ${lane}`);
     if (!isWanted()) return;
     const careful = this.#carefulFrom(positions);
-    const openLane = new OpenLane(this.#parts, this.#inputs, this.#commitReports, { writer, token, careful });
+    const openLane = new OpenLane(this.#parts, this.#inputs, this.#commitReports, { writer, token, careful, holdsEnd });
     this.#enter({ stage: 'open', writer, openLane, openedMs: clock.nowMs() });
     this.#inputs.open(positions, openLane.careful());
     const durationMs = Math.round(clock.monotonicMs() - beganMs);

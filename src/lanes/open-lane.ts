@@ -20,6 +20,7 @@ import { CarefulReading } from './careful-reading.ts';
 import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
 import { DueTurns } from './due-turns.ts';
+import { Holds } from './holds.ts';
 import type { InputHandlers, Inputs } from './inputs.ts';
 import type { LaneCommit } from './committer.ts';
 import type { OpenLaneStatus } from './lane-status.ts';
@@ -45,6 +46,8 @@ export interface Ownership {
   token: string;
   /** How messages are to be read: null, as they come; else one at a time, with the one that the lane was lost at last. */
   careful: { readonly suspect: Suspect | null } | null;
+  /** Of the topic of operators' holds, asked once the lane was taken. */
+  holdsEnd: bigint;
 }
 
 export class OpenLane {
@@ -90,11 +93,13 @@ export class OpenLane {
         : new CarefulReading(ownership.careful.suspect, (suspect) => this.submit([this.#markOf(suspect)]));
     this.#memory = new Memory(parts.index, parts.lane, ownership.token);
     const outcomes = new Outcomes({ ...parts, memory: this.#memory });
-    const shared = { ...parts, memory: this.#memory, outcomes };
+    const holds = new Holds({ ...parts, outcomes }, () => inputs.hasHoldsBefore(ownership.holdsEnd));
+    const shared = { ...parts, memory: this.#memory, outcomes, holds };
     this.#answers = new Answers(shared);
     this.#handlers = {
       commands: new CommandAdmission(shared),
       decisions: new Decisions(shared),
+      holds,
       observations: new Observations(shared),
     };
     const admitted = new AdmittedTime({
@@ -110,6 +115,7 @@ export class OpenLane {
     this.#attempts = new Attempts(parts, {
       isCurrent: () => this.#stage !== 'over',
       isOpen: () => this.#stage === 'admitting',
+      isHeld: (entry) => holds.refusal(entry) !== null,
       wake,
     });
     for (const known of [...this.#memory.unfinished.values()]) {

@@ -17,6 +17,7 @@ import type { Outcome } from '../records/commands.ts';
 import { laneOf } from '../records/keys.ts';
 import type { CommandResult } from '../records/types.ts';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
+import type { HeldCalls } from './claim-limits.ts';
 import type { CallTimes } from './command-traces.ts';
 import type { Memory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
@@ -26,15 +27,16 @@ import type { LaneTransaction } from './transaction.ts';
 export interface DeskParts extends LaneParts {
   readonly memory: Memory;
   readonly outcomes: Outcomes;
+  readonly holds: HeldCalls;
 }
 
 /** Of the answers to one entry's copies together: each is a whole result again. */
 const REPLAYS_BYTES_MAX = 1024 * 1024;
 
 export class Outcomes {
-  readonly #parts: Omit<DeskParts, 'outcomes'>;
+  readonly #parts: LaneParts & { readonly memory: Memory };
 
-  constructor(parts: Omit<DeskParts, 'outcomes'>) {
+  constructor(parts: LaneParts & { readonly memory: Memory }) {
     this.#parts = parts;
   }
 

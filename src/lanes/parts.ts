@@ -39,7 +39,7 @@ export interface LaneParts extends LaneSettings {
   readonly groupId: string;
   readonly committer: Pick<Committer, 'disown' | 'fence' | 'fenced' | 'writer'>;
   readonly member: Pick<GroupMember, 'seek' | 'resume' | 'isConfirmedSinceMs'>;
-  readonly offsets: Pick<TopicOffsets, 'startOf' | 'written'>;
+  readonly offsets: Pick<TopicOffsets, 'startOf' | 'written' | 'highWatermarks'>;
   /** Whether the process is a member of the group, as Kafka knows it. */
   readonly isMember: (processId: string) => Promise<boolean>;
   /** Of the topic that the index was made from; null: brokers do not know ids. */

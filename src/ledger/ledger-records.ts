@@ -8,6 +8,7 @@
  *   !claim:<id>     a transactional id that may write to the lane, until its owner takes the claim away or says that the id is
  *                   fenced, or another owner has fenced it
  *   !position       the next offset of each input topic, the topics' ids, and the number of the owner's commit
+ *   !hold           what operators hold (holds.ts)
  *   !suspect        the message that the owner reads alone, for the lane was lost over and over; or none
  *   !poll           how far the status poller is (src/status); lane 0 alone
  *
@@ -23,6 +24,7 @@ export const OWNER_KEY = '!owner';
 export const CLAIM_PREFIX = '!claim:';
 export const POSITION_KEY = '!position';
 export const SUSPECT_KEY = '!suspect';
+export const HOLD_KEY = '!hold';
 
 const FORMAT_VERSION = 1;
 

@@ -19,9 +19,11 @@ function every<Value extends string>(members: Record<Value, true>): Value[] {
 
 export const COMMANDS = [...COMMAND_TYPES];
 /** What others publish to the processor. */
-export const PUBLISHED = [...COMMAND_TYPES, 'operator-decision'] as const;
+export const PUBLISHED = [...COMMAND_TYPES, 'operator-decision', 'operator-hold'] as const;
 /** Where an open transaction may hold readers up: there, and in what the processor reads of its own. */
 export const HELD_BACK = [...PUBLISHED, 'ledger'] as const;
+/** Of an operator's hold. */
+export const HOLD_ENDS = ['by-itself', 'by-release'] as const;
 export const OPERATIONS: Operation[] = [...COMMAND_TYPES, 'list-transactions'];
 export const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
   accepted: true,
@@ -63,6 +65,8 @@ export const CAUSES = every<NotAdmittedCause>({
   held: true,
   'rate-limit': true,
   unconfirmed: true,
+  'operator-hold': true,
+  'holds-unread': true,
   registry: true,
   failed: true,
   'lane-not-open': true,

@@ -12,6 +12,7 @@ import {
   CAUSES,
   COMMANDS,
   HELD_BACK,
+  HOLD_ENDS,
   PUBLISHED,
   DEAD_LETTER_REASONS,
   KAFKA_REFUSALS,
@@ -119,6 +120,12 @@ export const METRICS = {
     type: 'gauge',
     help: 'How long the oldest of them has waited; 0 where there are none.',
     labels: { command: COMMANDS },
+  },
+  operatorHoldSeconds: {
+    name: 'payments_operator_hold_seconds',
+    type: 'gauge',
+    help: "How long commands have been held by an operator, by whether that ends at its own instant or by a release; 0 where they are not. By this process's copy of the ledger, all lanes.",
+    labels: { command: COMMANDS, ends: HOLD_ENDS },
   },
   replays: {
     name: 'payments_replays_total',

@@ -159,8 +159,14 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   set.put('keysRemembered', {}, state.keysRemembered);
 }
 
-function writeLedger(set: MetricSet, { ledger, unknownResults }: ProcessorState): void {
+function writeLedger(set: MetricSet, { holds, ledger, unknownResults }: ProcessorState): void {
   for (const command of COMMAND_TYPES) {
+    for (const ends of METRICS.operatorHoldSeconds.labels.ends) {
+      const such = holds.filter(
+        (hold) => hold.command === command && (hold.until === null) === (ends === 'by-release'),
+      );
+      set.put('operatorHoldSeconds', { command, ends }, Math.max(0, ...such.map(({ seconds }) => seconds)));
+    }
     const found = unknownResults.ofOwnLanes.find((group) => group.command === command);
     set.put('unknownResults', { command }, found?.count ?? 0);
     set.put('unknownOldestSeconds', { command }, found?.oldestSeconds ?? 0);

@@ -21,6 +21,7 @@ import type { HeldBack } from './held-back.ts';
 import type { InputLag, NotAdmittedCause } from './lag.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MemberState } from './members.ts';
+import type { HoldState } from './operator-holds.ts';
 import type { UnknownResultsState } from './unknown-results.ts';
 
 export interface ResultCount {
@@ -128,6 +129,7 @@ export interface ProcessorState {
   readonly ledger: LedgerState;
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
+  readonly holds: readonly HoldState[];
   /**
    * Records on the dead-letter topic, of all processes and as far as its retention goes: letters, notes of their redrives
    * and marks of transactions. Null while Kafka has not said.
@@ -162,6 +164,7 @@ export interface StateInputs {
   readonly ledger: LedgerState;
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
+  readonly holds: readonly HoldState[];
   readonly deadLetterRecords: number | null;
   readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
   readonly activity: ActivityState;
@@ -197,6 +200,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     ledger: inputs.ledger,
     members: inputs.members,
     unknownResults: inputs.unknownResults,
+    holds: inputs.holds,
     deadLetterRecords: inputs.deadLetterRecords,
     waitingElsewhere: inputs.waitingElsewhere,
     activity: inputs.activity,

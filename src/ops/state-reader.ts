@@ -17,6 +17,7 @@ import { heldBack, isForgotten, type HeldBack } from './held-back.ts';
 import { inputLag, type InputLag, type KnownOffsets } from './lag.ts';
 import { ledgerState } from './ledger-state.ts';
 import { memberStates } from './members.ts';
+import { operatorHolds } from './operator-holds.ts';
 import { processorState, type ProcessorState, type WaitingElsewhere } from './processor-state.ts';
 import { TopicEnds, type KnownTopicEnds, type OffsetSource, type TopicAnswer } from './topic-ends.ts';
 import { uncommittedSinceMs } from './uncommitted-work.ts';
@@ -61,7 +62,11 @@ export class StateReader {
   constructor(options: StateReaderOptions) {
     this.#options = options;
     const { clock, commandTypes, lanes, topics } = options;
-    const published = [...commandTypes.map((type) => topics.commands[type]), topics.operatorDecisions];
+    const published = [
+      ...commandTypes.map((type) => topics.commands[type]),
+      topics.operatorDecisions,
+      topics.operatorHolds,
+    ];
     const asked = {
       published,
       internal: [topics.observations],
@@ -112,6 +117,7 @@ export class StateReader {
       callSlots,
       ledger: ledgerShown,
       members: memberStates(known.members, ledgerShown.owners, status.processId),
+      holds: operatorHolds(ledger, nowMs),
       unknownResults: unknownResults(ledger, new Set(status.lanes.keys()), nowMs),
       deadLetterRecords: recordsOf(known.topics.get(topics.deadLetters)),
       waitingElsewhere: this.#waitingElsewhere(status, known),

@@ -13,10 +13,10 @@ export const TOPIC_SETTING_NAMES = ['TOPIC_PREFIX', 'LANES', 'LEDGER_RETENTION',
 
 export interface TopicDefinition {
   topic: string;
-  purpose: 'command' | 'decision' | 'output' | 'dead-letter' | 'ledger' | 'observation';
+  purpose: 'command' | 'decision' | 'hold' | 'output' | 'dead-letter' | 'ledger' | 'observation';
   /** LANES: partition p of every topic belongs to lane p. */
   partitions: number;
-  /** Null: records are removed by compaction alone. */
+  /** Null: no record is removed for its age. */
   retentionMs: number | null;
   cleanupPolicy: 'compact' | 'delete';
   timestampType: 'LogAppendTime' | 'CreateTime';
@@ -75,6 +75,11 @@ export function topicDefinitions(settings: TopicSettings): TopicDefinition[] {
     deleted(names.quoteStatusChanged, 'output', outputRetentionMs, CARRIER_BYTES_MAX),
     deleted(names.deadLetters, 'dead-letter', outputRetentionMs, CARRIER_BYTES_MAX),
     deleted(names.operatorDecisions, 'decision', keyMemoryMs, COMMAND_BATCH_BYTES_MAX),
+    {
+      // Never removed: it is the record of who held what, and why.
+      ...deleted(names.operatorHolds, 'hold', outputRetentionMs, COMMAND_BATCH_BYTES_MAX),
+      retentionMs: null,
+    },
     deleted(names.observations, 'observation', keyMemoryMs, CARRIER_BYTES_MAX),
     {
       topic: names.ledger,

@@ -29,7 +29,7 @@ export interface RightsSettings {
 export const ROLES = {
   processor: 'the processor itself',
   operator:
-    'the command line of the runbooks: `show`, `ledger`, `results`, `status`, `lag`, `dead-letters`, `resolve`, `doctor`',
+    'the command line of the runbooks: `show`, `ledger`, `results`, `status`, `lag`, `dead-letters`, `resolve`, `hold`, `release`, `doctor`',
   publisher: 'publishes commands; to await their results it is a subscriber, too',
   subscriber:
     'reads results and status events; its groups are named `<TOPIC_PREFIX>-subscriber-` and something, or get Read by their own names',
@@ -48,17 +48,16 @@ export function rightsOf(role: Role, settings: RightsSettings): Right[] {
   const commands = COMMAND_TYPES.filter((type) => type !== 'simulate-uma-receive' || SANDBOX_COMMANDS).map(
     (type) => names.commands[type],
   );
+  const inputs = [...commands, names.operatorDecisions, names.operatorHolds, names.observations];
   const events = [names.results, names.transactionStatusChanged, names.quoteStatusChanged];
   switch (role) {
     case 'processor':
       return [
         // Those on a wrong partition are moved to their lane: written.
         ...topics([...commands, names.operatorDecisions, names.ledger, names.observations], 'Read', 'Write'),
+        ...topics([names.operatorHolds], 'Read'),
         ...topics([...events, names.deadLetters], 'Write'),
-        ...topics(
-          [...commands, names.operatorDecisions, names.ledger, names.observations, ...events, names.deadLetters],
-          'DescribeConfigs',
-        ),
+        ...topics([...inputs, names.ledger, ...events, names.deadLetters], 'DescribeConfigs'),
         right('group', group, 'literal', 'Read'),
         // Each process reads the ledger with a group of its own.
         right('group', `${group}-ledger-`, 'prefixed', 'Read'),
@@ -67,13 +66,10 @@ export function rightsOf(role: Role, settings: RightsSettings): Right[] {
       ];
     case 'operator':
       return [
-        ...topics([...commands, names.operatorDecisions, names.deadLetters], 'Read', 'Write'),
+        ...topics([...commands, names.operatorDecisions, names.operatorHolds, names.deadLetters], 'Read', 'Write'),
         ...topics([names.ledger, ...events], 'Read'),
         // Whether it is there, and as it must be, is a check of `doctor`.
-        ...topics(
-          [...commands, names.operatorDecisions, names.ledger, names.observations, ...events, names.deadLetters],
-          'DescribeConfigs',
-        ),
+        ...topics([...inputs, names.ledger, ...events, names.deadLetters], 'DescribeConfigs'),
         ...topics([names.observations], 'Describe'),
         right('group', group, 'literal', 'Describe'),
         right('group', `${prefix}-cli-`, 'prefixed', 'Read'),

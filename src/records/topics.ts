@@ -9,6 +9,8 @@ export interface TopicNames {
   readonly quoteStatusChanged: string;
   readonly deadLetters: string;
   readonly operatorDecisions: string;
+  /** Orders to hold and release, the same in each partition. */
+  readonly operatorHolds: string;
   /** Private: the ledger of every lane; entries, positions, owner records and transaction states. */
   readonly ledger: string;
   /** Private: what answers and polls showed of transactions, keyed by transaction id. */
@@ -26,6 +28,7 @@ export function topicNames(prefix: string): TopicNames {
     quoteStatusChanged: `${prefix}.events.quote-status-changed.v1`,
     deadLetters: `${prefix}.dead-letters.v1`,
     operatorDecisions: `${prefix}.operator.decisions.v1`,
+    operatorHolds: `${prefix}.operator.holds.v1`,
     ledger: `${prefix}.internal.ledger.v1`,
     observations: `${prefix}.internal.observations.v1`,
   };

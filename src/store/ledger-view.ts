@@ -2,7 +2,8 @@
  * What the ledger says of all lanes, as far as this process has read it: a warm standby knows as much of the others'
  * lanes as of its own. Asked by the operations side alone; each answer is bounded in cost, however large the ledger is.
  */
-import { LedgerFormatError, type OwnerRecord } from '../ledger/ledger-records.ts';
+import { decodeHolds, NO_HOLDS, type HoldsRecord } from '../ledger/holds.ts';
+import { HOLD_KEY, LedgerFormatError, type OwnerRecord } from '../ledger/ledger-records.ts';
 import type { UnknownResult, UnknownResults } from './ledger-index.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 import type { LedgerRestore, RestoreStatus } from './ledger-restore.ts';
@@ -16,6 +17,8 @@ export interface LedgerLaneStatus {
   readonly nextOffset: bigint;
   /** Results UNKNOWN, of each command that has any. */
   readonly unknown: readonly UnknownResults[];
+  /** Of operators, by command type; those that have ended by themselves among them. */
+  readonly holds: HoldsRecord['holds'];
 }
 
 export interface LedgerStatus {
@@ -31,7 +34,7 @@ const OLDEST_UNKNOWN_MAX = 20;
 
 export interface LedgerViewParts {
   readonly laneCount: number;
-  readonly index: Pick<LmdbLedgerIndex, 'isOpen' | 'owner' | 'unknown' | 'oldestUnknown'>;
+  readonly index: Pick<LmdbLedgerIndex, 'isOpen' | 'owner' | 'unknown' | 'oldestUnknown' | 'value'>;
   readonly reader: Pick<LedgerReader, 'position'>;
   readonly restore: Pick<LedgerRestore, 'status'>;
 }
@@ -39,7 +42,9 @@ export interface LedgerViewParts {
 export function ledgerStatus({ index, laneCount, reader, restore }: LedgerViewParts): LedgerStatus {
   if (!index.isOpen()) return { lanes: [], oldestUnknown: [], restore: restore.status() };
   const lanes = Array.from({ length: laneCount }, (_, lane): LedgerLaneStatus => {
-    return { lane, owner: ownerOf(index, lane), nextOffset: reader.position(lane), unknown: index.unknown(lane) };
+    const { holds } = readable(() => decodeHolds(index.value(lane, HOLD_KEY))) ?? NO_HOLDS;
+    const owner = readable(() => index.owner(lane)) ?? null;
+    return { lane, owner, nextOffset: reader.position(lane), unknown: index.unknown(lane), holds };
   });
   const oldestUnknown = lanes
     .filter(({ unknown }) => unknown.length > 0)
@@ -49,11 +54,12 @@ export function ledgerStatus({ index, laneCount, reader, restore }: LedgerViewPa
   return { lanes, oldestUnknown, restore: restore.status() };
 }
 
-function ownerOf(index: LedgerViewParts['index'], lane: number): OwnerRecord | null {
+/** Undefined: there is none, or it is of a release whose records this one cannot read. */
+function readable<Value>(read: () => Value | undefined): Value | undefined {
   try {
-    return index.owner(lane) ?? null;
+    return read();
   } catch (error) {
-    if (error instanceof LedgerFormatError) return null;
+    if (error instanceof LedgerFormatError) return undefined;
     throw error;
   }
 }

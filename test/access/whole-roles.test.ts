@@ -134,6 +134,9 @@ test('an operator, with every command of the runbooks', async () => {
     published: expect.arrayContaining(COMMAND_TYPES.map((type) => `buried-${type}-again`)) as string[],
   });
   await succeeds('resolve', 'decided', '--decision', 'NOT_EXECUTED', '--reason', 'not in the statement', '--yes');
+  await succeeds('hold', '--reason', 'incident 31');
+  expect((await succeeds('holds')).stdout).toContain('incident 31');
+  await succeeds('release');
   await succeeds('doctor', '--rights', '--role', 'operator');
   expect((await runCli(environment(), 'doctor')).stdout).not.toMatch(/^problem +(kafka|topics|group|lag) /m);
   await eachIsNeeded(rightsOfRoles('operator'));

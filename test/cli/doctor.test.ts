@@ -31,6 +31,7 @@ describe('doctor', () => {
       topics: 'ok',
       group: 'ok',
       lag: 'ok',
+      holds: 'ok',
       'unknown-results': 'ok',
       'dead-letters': 'ok',
       registry: 'ok',

@@ -17,7 +17,7 @@ test('a commit tells of the inputs that it moved, and of no others: those that s
   const member = { seek: silence, resume: silence };
   const parts = { lane: 0, topics, commandTypes: ['transfer-in'], member };
   const inputs = new Inputs(parts as unknown as LaneParts, silence);
-  const all = [transfers, topics.operatorDecisions, topics.observations];
+  const all = [transfers, topics.operatorDecisions, topics.operatorHolds, topics.observations];
   inputs.open(new Map(all.map((topic) => [topic, 0n])), null);
   expect(inputs.moved(inputs.next(new Map()))).toEqual([]);
   expect(inputs.moved(inputs.next(new Map([[transfers, 7n]])))).toEqual([[transfers, 7n]]);

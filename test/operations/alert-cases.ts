@@ -150,6 +150,15 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsResultsUnknown', 'PaymentsResultsUnknownOld'],
   },
   {
+    when: 'an operator has held commands for more than an hour, without an end',
+    minutes: 10,
+    changes: [
+      { metric: 'operatorHoldSeconds', labels: { ...transferIn, ends: 'by-release' }, course: flat(4_000) },
+      { metric: 'operatorHoldSeconds', labels: { command: 'create-quote', ends: 'by-itself' }, course: flat(90_000) },
+    ],
+    fires: ['PaymentsHoldLasts'],
+  },
+  {
     when: 'one command is set aside',
     minutes: 20,
     changes: [{ metric: 'results', labels: { ...transferIn, outcome: 'FAILED' }, instance: 'a', course: risingTo(1) }],

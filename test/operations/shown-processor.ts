@@ -76,7 +76,7 @@ export class ShownProcessor extends FakeProcessor {
   unknown(command: CommandType, key: string, lane: number, ageMs: number): void {
     const completedMs = this.nowMs - ageMs;
     const lanes = Array.from({ length: LANES }, (_, number): LedgerLaneStatus => {
-      const known = this.ledger.lanes[number] ?? { lane: number, owner: null, nextOffset: END, unknown: [] };
+      const known = this.ledger.lanes[number] ?? { lane: number, owner: null, nextOffset: END, unknown: [], holds: {} };
       if (number !== lane) return known;
       return { ...known, unknown: [...known.unknown, { command, count: 1, oldestMs: completedMs }] };
     });
@@ -92,7 +92,7 @@ export class ShownProcessor extends FakeProcessor {
         found === undefined
           ? null
           : { processId: found.processId, atMs: found.atMs, token: 't', transactionalId: 'id', barren: 0 };
-      return { ...(this.ledger.lanes[lane] ?? { nextOffset: END, unknown: [] }), lane, owner };
+      return { ...(this.ledger.lanes[lane] ?? { nextOffset: END, unknown: [], holds: {} }), lane, owner };
     });
     this.ledger = { ...this.ledger, lanes };
   }

@@ -10,7 +10,7 @@ async function textOf(processor: FakeProcessor): Promise<string> {
 }
 
 function ledgerLane(lane: number, change: Partial<LedgerLaneStatus> = {}): LedgerLaneStatus {
-  return { lane, owner: null, nextOffset: 0n, unknown: [], ...change };
+  return { lane, owner: null, nextOffset: 0n, unknown: [], holds: {}, ...change };
 }
 
 describe('results UNKNOWN', () => {
@@ -108,7 +108,8 @@ describe('messages behind a transaction of their publisher that stays open', () 
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 8n })] }));
     processor.ends = async () => new Map([[0, { low: 0n, high: stable }]]);
     processor.highWatermarks = async (topic) => {
-      expect([...Object.values(TOPICS.commands), TOPICS.operatorDecisions, TOPICS.ledger]).toContain(topic);
+      const { commands, ledger, operatorDecisions, operatorHolds } = TOPICS;
+      expect([...Object.values(commands), operatorDecisions, operatorHolds, ledger]).toContain(topic);
       return new Map([[0, topic === TOPICS.ledger ? stable : 11n]]);
     };
     await reader.read();

@@ -1,5 +1,6 @@
 /** What the page says is the matter, of states as processes tell them. The browser's part is in test/operations. */
 import { describe, expect, test } from 'vitest';
+import { createMetrics } from '../../src/ops/metrics.ts';
 import { groupState, type GroupState } from '../../src/ops/group/group-state.ts';
 import { FakeProcessor } from './fake-processor.ts';
 import { known, stateOf } from './group/known.ts';
@@ -55,6 +56,27 @@ describe('a member that the service refuses, while it serves another', () => {
     expect(findings[0]?.text).toBe(`Payment service held: ${REASON} at bbbbbbbb`);
     expect(serviceInWords(state)).toBe('the service is held at bbbbbbbb: no calls there');
   });
+});
+
+test('what an operator holds is the headline, with who, for how long and in which lanes', async () => {
+  const processor = new FakeProcessor();
+  const hold = { offset: '0', operator: 'ada', reason: 'incident 31', until: null };
+  const at = new Date(processor.nowMs - 7_200_000).toISOString();
+  const until = new Date(processor.nowMs - 1_000).toISOString();
+  processor.ledger.lanes = [0, 1].map((lane) => {
+    const holds = { 'transfer-in': { ...hold, at }, 'create-quote': { ...hold, at, until } };
+    return { lane, owner: null, nextOffset: 0n, unknown: [], holds };
+  });
+  const state = await group(processor, new FakeProcessor(processor.nowMs));
+  const { findings, headline } = verdictOn(state, []);
+  expect(headline).toBe('Held by an operator: transfer-in');
+  expect(findings[0]).toMatchObject({
+    text: 'ada holds transfer-in in 2 of 6 lanes for 2 h',
+    runbook: 'PaymentsHoldLasts',
+    isBad: false,
+  });
+  const series = 'payments_operator_hold_seconds{command="transfer-in",ends="by-release"} 7200\n';
+  expect(await createMetrics().text(await stateOf(processor, 'aaaaaaaa-1'))).toContain(series);
 });
 
 test('where the service refuses all members, it is held', async () => {

@@ -21,6 +21,7 @@ import {
   topicDefinitions,
   type TopicDefinition,
 } from '../../src/producers/topic-definitions.ts';
+import type { HoldOrder } from '../../src/ledger/holds.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { topicNames, type TopicNames } from '../../src/records/topics.ts';
 import { startSandbox, type RunningSandbox } from '../../dev/sandbox/start.ts';
@@ -134,6 +135,16 @@ export class Stack {
       { key, value: JSON.stringify(decision), headers: { 'content-type': 'application/json', ...headers } },
     ];
     await this.#raw.send({ topic: this.topics.operatorDecisions, messages });
+  }
+
+  /** An operator's order to hold or release, to every lane. */
+  async publishHold(order: HoldOrder): Promise<void> {
+    const value = JSON.stringify(order);
+    const messages = Array.from({ length: Number(this.environment['LANES']) }, (_, partition) => ({
+      value,
+      partition,
+    }));
+    await this.#raw.send({ topic: this.topics.operatorHolds, messages });
   }
 
   /** A service in the sandbox's place; closed with the stack. */

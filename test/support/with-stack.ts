@@ -40,6 +40,7 @@ export interface TestStack extends Pick<
   | 'service'
   | 'publishRaw'
   | 'publishDecision'
+  | 'publishHold'
   | 'hostileService'
   | 'readLedger'
   | 'configureTopics'

@@ -1,5 +1,7 @@
 /** The public topics as channels, each with its messages: from the tables of topics, commands and records. */
+import { z } from 'zod';
 import { REDRIVEN } from '../../../src/cli/redrive-notes.ts';
+import { holdOrder } from '../../../src/ledger/holds.ts';
 import { DEAD_LETTER_REASONS } from '../../../src/ops/metric-labels.ts';
 import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../../../src/records/cloud-events.ts';
 import { COMMAND_RECORDS, COMMAND_TYPES } from '../../../src/records/commands.ts';
@@ -9,6 +11,7 @@ import {
   commandExample,
   DEAD_LETTER_EXAMPLE,
   decisionExample,
+  HOLD_EXAMPLE,
   QUOTE_STATUS_EXAMPLE,
   RESULT_EXAMPLES,
   TRANSACTION_STATUS_EXAMPLE,
@@ -165,6 +168,23 @@ export const CHANNELS: readonly Channel[] = [
       OperatorDecisionJson: jsonMessage('OperatorDecision', decisionHeaders('json'), COMMAND_KEY, [
         decisionExample(JSON_CONTENT_TYPE),
       ]),
+    },
+  },
+  {
+    id: 'operator-holds',
+    topic: names.operatorHolds,
+    description: 'Orders of operators to hold commands and to release them: the same record in each partition.',
+    action: 'receive',
+    hasReply: false,
+    messages: {
+      OperatorHold: {
+        name: 'OperatorHold',
+        headers: { type: 'object', properties: {}, additionalProperties: { type: 'string' } },
+        contentType: JSON_CONTENT_TYPE,
+        payload: z.toJSONSchema(holdOrder, { io: 'input' }),
+        key: { type: 'string', description: 'Names the order.' },
+        examples: [HOLD_EXAMPLE],
+      },
     },
   },
 ];

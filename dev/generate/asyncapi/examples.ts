@@ -1,10 +1,12 @@
 /** Examples of the document, typed as the records are; `test/docs/asyncapi.test.ts` reads each by the code that reads messages. */
 import { fingerprintOf, type CommandInput } from '../../../src/client/index.ts';
+import type { HoldOrder } from '../../../src/ledger/holds.ts';
 import {
   eventHeaders,
   eventId,
   eventIdNames,
   FINGERPRINT_HEADER,
+  JSON_CONTENT_TYPE,
   REPLY_HEADER,
 } from '../../../src/records/cloud-events.ts';
 import type { CommandType } from '../../../src/records/commands.ts';
@@ -227,6 +229,20 @@ export function decisionExample(contentType: string): MessageExample<OperatorDec
     },
   };
 }
+
+export const HOLD_EXAMPLE: MessageExample<HoldOrder> = {
+  name: 'hold',
+  summary: 'Holds executions until an instant.',
+  headers: { 'content-type': JSON_CONTENT_TYPE },
+  payload: {
+    action: 'HOLD',
+    commandTypes: ['execute-quote'],
+    operator: 'dana',
+    reason: 'ticket 4712',
+    until: '2026-11-21T22:00:00.000Z',
+    at: '2026-11-21T20:37:31.406Z',
+  },
+};
 
 export const DEAD_LETTER_EXAMPLE: MessageExample = {
   name: 'unreadable',

@@ -16,7 +16,7 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description(
-      'check settings, Kafka, topics, registry, schemas, payment service, group, lag, UNKNOWN results, dead letters, processor',
+      'check settings, Kafka, topics, registry, schemas, payment service, group, lag, holds, UNKNOWN results, dead letters, processor',
     )
     .option('--rights', 'check the rights of a role at Kafka, each one, and nothing else')
     .addOption(new Option('--role <role>', 'whose rights, of docs/rights.md').choices(ROLE_NAMES).default('processor'))

@@ -14,6 +14,7 @@ export type CheckName =
   | 'payment-service'
   | 'group'
   | 'lag'
+  | 'holds'
   | 'unknown-results'
   | 'dead-letters'
   | 'processor';

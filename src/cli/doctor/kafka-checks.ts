@@ -9,7 +9,7 @@ import { cliKafka } from '../context.ts';
 import { readLagWithAge } from '../lag-age.ts';
 import { notChecked, ok, problem, withSettings, type CheckName, type Finding } from './findings.ts';
 import { readGroup, type GroupDescription } from './group-members.ts';
-import { checkDeadLetters, checkUnknownResults } from './people-checks.ts';
+import { checkDeadLetters, checkHolds, checkUnknownResults } from './people-checks.ts';
 
 type CliKafka = ReturnType<typeof cliKafka>;
 
@@ -17,7 +17,7 @@ type CliKafka = ReturnType<typeof cliKafka>;
 const LAG_AGE_MAX_MS = 60_000;
 
 const HIDDEN_HINT = ' (Kafka hides topics from users without rights on them: `doctor --rights` tells)';
-const BEHIND_KAFKA: readonly CheckName[] = ['topics', 'group', 'lag', 'unknown-results', 'dead-letters'];
+const BEHIND_KAFKA: readonly CheckName[] = ['topics', 'group', 'lag', 'holds', 'unknown-results', 'dead-letters'];
 const TOPIC_NAMES_NEEDED = [...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS'] as const;
 const GROUP_NAMES_NEEDED = [
   ...KAFKA_SETTING_NAMES,
@@ -56,6 +56,7 @@ export async function checkKafka(): Promise<Finding[]> {
   const rest = await Promise.all([
     group,
     withSettings('lag', GROUP_NAMES_NEEDED, checkLag),
+    withSettings('holds', people, checkHolds),
     withSettings('unknown-results', people, checkUnknownResults),
     withSettings('dead-letters', people, checkDeadLetters),
   ]);

@@ -1,10 +1,11 @@
-/** What waits for people: results that are UNKNOWN, and dead letters that nobody redrove. Read within limits. */
+/** What waits for people: what operators hold, results that are UNKNOWN, and dead letters that nobody redrove. Read within limits. */
 import type { Config } from '../../config.ts';
 import { openTopicReader } from '../../consumers/outside/topic-reader.ts';
 import type { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import type { DeadLetterReason } from '../../producers/dead-letters.ts';
 import { topicNames } from '../../records/topics.ts';
 import { ageText } from '../age-text.ts';
+import { readOrders } from '../hold-audit.ts';
 import { cliKafka } from '../context.ts';
 import { letterName, noteOf } from '../redrive-notes.ts';
 import { within } from '../story/time-box.ts';
@@ -20,6 +21,17 @@ const LETTERS_NEWEST = 20_000;
 const NEWS_MS = 3_600_000;
 /** The operator who published it was answered, and it is no command: nobody redrives it. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
+
+export async function checkHolds(settings: PeopleSettings): Promise<Finding[]> {
+  const holds = (await readOrders(settings, Date.now())).filter(({ inForce }) => inForce.length > 0);
+  if (holds.length === 0) return [ok('holds', 'none')];
+  return holds.map(({ at, inForce, operator, reason, until }) =>
+    problem(
+      'holds',
+      `${operator} holds ${inForce.join(', ')} since ${at}${until === null ? '' : `, until ${until}`} (${reason}): \`release\` them once the reason is over`,
+    ),
+  );
+}
 
 export async function checkUnknownResults(settings: PeopleSettings): Promise<Finding[]> {
   const { cuts, results } = await readUnknownResults(settings, READ_FOR_MS);

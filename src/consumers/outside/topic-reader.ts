@@ -37,6 +37,8 @@ export type ReaderStart =
   | { from: 'beginning' }
   /** Records written after the reader was opened. */
   | { from: 'now' }
+  /** Records written after these bounds of the topics were read. */
+  | { from: 'ends'; bounds: readonly Bounds[] }
   /** Where the group left off; a new group begins at the beginning. */
   | { from: 'group'; groupId: string };
 
@@ -102,7 +104,8 @@ const LIMITS_DEFAULT: ReaderLimits = {
  */
 export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions): Promise<TopicReader> {
   registerCompressionCodecs();
-  const bounds = await readBounds(kafka, options.topics);
+  const { start, topics } = options;
+  const bounds = start.from === 'ends' ? start.bounds : await readBounds(kafka, topics);
   const reader = new RunningReader(kafka, options, bounds);
   await reader.open();
   return reader;
@@ -142,7 +145,7 @@ class RunningReader implements TopicReader {
       if (skipped) this.#skipped.add(nameOf(topic, partition));
       const first = skipped ? low : firstOf({ low, high }, options.newest);
       if (first > low) options.onLeftOut?.(topic, partition, first - low);
-      const offset = options.start.from === 'now' || skipped ? high : first;
+      const offset = ['now', 'ends'].includes(options.start.from) || skipped ? high : first;
       this.#positions.set(nameOf(topic, partition), { topic, partition, offset });
       if (offset < high) this.#unread.set(nameOf(topic, partition), high);
     }

@@ -58,6 +58,8 @@ export interface GroupState {
   readonly lagEndsAgeSeconds: number;
   readonly keysRemembered: number;
   readonly unknownResults: NonNullable<MemberFigures['unknownResults']>;
+  /** By this process's copy of the ledger. */
+  readonly holds: ProcessorState['holds'];
   readonly deadLetterRecords: number | null;
   /** Since the start of each member that is heard. */
   readonly activity: GroupActivity;
@@ -100,6 +102,7 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
     lagEndsAgeSeconds: Math.max(...told.map(({ lagEndsAgeSeconds }) => lagEndsAgeSeconds ?? 0)),
     keysRemembered: upToDate.keysRemembered ?? own.keysRemembered,
     unknownResults: upToDate.unknownResults ?? own.unknownResults,
+    holds: own.holds,
     deadLetterRecords: own.deadLetterRecords,
     activity: activityOf(told),
     timeline,

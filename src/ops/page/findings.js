@@ -39,6 +39,7 @@ const FAULTS_CALLS_MIN = 10;
  */
 export function findingsOf(state, samples) {
   return [
+    ...holds(state),
     ...memberFindings(state).map(({ isBad, step, text, why }) => ({ ...finding(text, step, why), isBad })),
     ...state.reasons.map(({ isBlocking, processes, reason }) =>
       reason.startsWith(ASIDE)
@@ -109,6 +110,24 @@ function unknown({ unknownResults }) {
   const oldest = unknownResults.oldestSeconds ?? 0;
   const results = counted(unknownResults.waiting, 'result is UNKNOWN and wants', 'results are UNKNOWN and want');
   return [finding(`${results} an operator, for ${duration(oldest)} by now`, STEPS.unknown)];
+}
+
+/**
+ * One for each order.
+ * @param {GroupState} state
+ * @returns {Finding[]}
+ */
+function holds({ holds: inForce, lanesConfigured }) {
+  const orders = Map.groupBy(inForce, ({ at, operator }) => `${at} ${operator}`);
+  return [...orders.values()].flatMap((same) =>
+    same.slice(0, 1).map(({ lanes, operator, seconds, until }) => {
+      const commands = same.map(({ command }) => command).join(', ');
+      const where =
+        lanes.length === lanesConfigured ? '' : ` in ${count(lanes.length)} of ${count(lanesConfigured)} lanes`;
+      const ends = until === null ? '' : `, until ${until}`;
+      return finding(`${operator} holds ${commands}${where} for ${duration(seconds)}${ends}`, STEPS.held);
+    }),
+  );
 }
 
 /**

@@ -128,6 +128,11 @@ export const STEPS = {
   ),
   lanesUntold: step('A takeover passes within seconds; longer after a crash.', 'PaymentsLanesNotOpen', DOCTOR),
   otherRelease: step('Part of an upgrade. What it does not tell is in no sum here.', 'member-gone', null),
+  held: step(
+    'The command says why. Once that is over, release them; until then nothing is to be done.',
+    'PaymentsHoldLasts',
+    'npm run cli -- holds',
+  ),
   unknown: step(
     'Find out at the payment service whether money moved, then tell with the command line: resolve KEY.',
     'unknown-results',

@@ -8,7 +8,7 @@ import { BREAKERS, count, DEAD_LETTERS, duration, inWords, timeOfDay, UNFINISHED
 /** @typedef {import('./elements.js').Cell} Cell */
 
 /** Inputs of a lane besides commands. */
-const OTHER_INPUTS = ['operator-decision', 'observation'];
+const OTHER_INPUTS = ['operator-decision', 'operator-hold', 'observation'];
 
 /**
  * Whether an operator should look at those that ended so.

@@ -19,6 +19,11 @@ export function verdictOn(state, samples) {
     const summary = 'Lanes are opened as the group hands them out.';
     return { level: 'warning', headline: 'Starting', summary, findings: findings.map(asMild) };
   }
+  if (state.holds.length > 0) {
+    const headline = `Held by an operator: ${heldCommands(state)}`;
+    const summary = 'No call of these begins: they wait in Kafka until they are released, and grow too old as ever.';
+    return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
+  }
   if (findings.some(({ isBad }) => isBad)) {
     const summary = 'Some of the work, or all, stands still: commands wait in Kafka or in the ledger until it goes on.';
     return { level: 'bad', headline: 'Not healthy', summary, findings };
@@ -27,6 +32,11 @@ export function verdictOn(state, samples) {
     return { level: 'warning', headline: 'Working, but look at this', summary: '', findings };
   }
   return { level: 'good', headline: 'Healthy', summary: healthySummary(state), findings };
+}
+
+/** @param {GroupState} state */
+function heldCommands({ holds }) {
+  return [...new Set(holds.map(({ command }) => command))].join(', ');
 }
 
 /** @param {GroupState} state */

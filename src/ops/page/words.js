@@ -106,6 +106,8 @@ export const CAUSES = {
   failed: 'our own code failed on the message: a bug',
   'lane-not-open': 'the lane is not open',
   unconfirmed: 'the membership of the group is not confirmed',
+  'operator-hold': 'an operator holds such commands',
+  'holds-unread': 'the holds of operators are being read',
 };
 
 /** @type {Readonly<Record<ServiceState, string>>} */

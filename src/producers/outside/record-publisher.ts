@@ -23,6 +23,8 @@ export interface KeyedRecord {
   topic: string;
   /** Decides the partition: murmur2, as Java publishers do by default. */
   key: Buffer;
+  /** In place of the key's. */
+  partition?: number;
   value: Buffer;
   headers: Record<string, string>;
 }
@@ -114,7 +116,12 @@ export class RecordPublisher {
     await this.#dropProducer();
   }
 
-  #partitionOf({ topic, key }: KeyedRecord): number {
+  #partitionOf({ key, partition, topic }: KeyedRecord): number {
+    return partition ?? laneOf(key, this.partitionCount(topic));
+  }
+
+  /** @throws PublishError where the topic does not exist */
+  partitionCount(topic: string): number {
     const count = this.#partitionCounts.get(topic);
     if (count === undefined) {
       throw new PublishError(
@@ -124,7 +131,7 @@ export class RecordPublisher {
         },
       );
     }
-    return laneOf(key, count);
+    return count;
   }
 
   async #sendAll(): Promise<void> {

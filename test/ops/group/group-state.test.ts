@@ -43,7 +43,13 @@ describe('the state of a group', () => {
     const [first, second] = [processor([0, 1]), processor([2, 3, 4], 9n)];
     for (const made of [first, second]) {
       made.ledger.lanes = [
-        { lane: 0, owner: null, nextOffset: 10n, unknown: [{ command: 'transfer-in', count: 2, oldestMs: 0 }] },
+        {
+          lane: 0,
+          owner: null,
+          nextOffset: 10n,
+          unknown: [{ command: 'transfer-in', count: 2, oldestMs: 0 }],
+          holds: {},
+        },
       ];
       made.activity.reports.failed(0, 'here', new Error('a bug'));
     }
@@ -66,8 +72,8 @@ describe('the state of a group', () => {
   it('takes what is UNKNOWN from the member whose copy of the ledger is the least behind', async () => {
     const [restoring, complete] = [processor([0]), processor([1])];
     const unknown = [{ command: 'transfer-in', count: 5, oldestMs: 0 }] as const;
-    restoring.ledger.lanes = [{ lane: 0, owner: null, nextOffset: 0n, unknown: [] }];
-    complete.ledger.lanes = [{ lane: 0, owner: null, nextOffset: 10n, unknown }];
+    restoring.ledger.lanes = [{ lane: 0, owner: null, nextOffset: 0n, unknown: [], holds: {} }];
+    complete.ledger.lanes = [{ lane: 0, owner: null, nextOffset: 10n, unknown, holds: {} }];
     const [behind, upToDate] = [await stateOf(restoring, OWN), await stateOf(complete, OTHER)];
     expect(group(behind, [known(upToDate)]).unknownResults.waiting).toBe(5);
     expect(group(upToDate, [known(behind)]).unknownResults.waiting).toBe(5);
@@ -76,7 +82,7 @@ describe('the state of a group', () => {
   it('counts a lane that two tell of once: with its owner by the ledger', async () => {
     const [before, after] = [processor([0, 1]), processor([1, 2], 8n)];
     const owner = { processId: OTHER, atMs: 1_000, token: 't', transactionalId: 'id', barren: 0 };
-    before.ledger.lanes = [{ lane: 1, owner, nextOffset: 10n, unknown: [] }];
+    before.ledger.lanes = [{ lane: 1, owner, nextOffset: 10n, unknown: [], holds: {} }];
     const state = group(await stateOf(before, OWN), [known(await stateOf(after, OTHER))]);
     expect(state.lanes.map(({ lane, process }) => `${lane} ${process}`)).toEqual([
       ...['0 aaaaaaaa', '1 bbbbbbbb', '2 bbbbbbbb'],

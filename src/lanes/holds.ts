@@ -1,0 +1,55 @@
+/**
+ * The operators' holds of a lane, as its owner has them: from the ledger, and from the topic of holds.
+ *
+ * An order is in force from the moment it is read. Its record in the ledger is committed after that, and so proves that this
+ * owner begins no call against it. Nothing begins until the topic is read as far as it was written when the lane was taken,
+ * for an order may have come while nobody had the lane.
+ */
+import type { HoldIntake } from '../consumers/hold-intake.ts';
+import type { Entry } from '../ledger/entry.ts';
+import { decodeHolds, encodeHolds, isHeld, withOrder, type HoldsRecord } from '../ledger/holds.ts';
+import { HOLD_KEY } from '../ledger/ledger-records.ts';
+import type { ClaimRefusal, HeldCalls } from './claim-limits.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { LaneParts } from './parts.ts';
+import type { InputHandler } from './taking.ts';
+import type { LaneTransaction } from './transaction.ts';
+
+export class Holds implements InputHandler<HoldIntake, never>, HeldCalls {
+  readonly name = 'hold';
+  readonly #parts: LaneParts & { readonly outcomes: Outcomes };
+  readonly #isRead: () => boolean;
+  readonly setAside: InputHandler<HoldIntake, never>['setAside'] = (...message) =>
+    this.#parts.outcomes.setAside(...message);
+  #record: HoldsRecord;
+
+  /** @param isRead whether the topic is read as far as it was written when the lane was taken */
+  constructor(parts: LaneParts & { readonly outcomes: Outcomes }, isRead: () => boolean) {
+    this.#parts = parts;
+    this.#isRead = isRead;
+    this.#record = decodeHolds(parts.index.value(parts.lane, HOLD_KEY));
+  }
+
+  async handle(transaction: LaneTransaction, item: HoldIntake): Promise<null> {
+    const { lane, log, outcomes, topics } = this.#parts;
+    if (item.kind === 'dead-letter') {
+      outcomes.bury(transaction, item.letter);
+      return null;
+    }
+    const { offset, order } = item;
+    const record = withOrder(this.#record, order, offset);
+    const value = encodeHolds(record);
+    // From here on, before it is committed.
+    this.#record = record;
+    transaction.add({ topic: topics.ledger, partition: lane, key: HOLD_KEY, value, headers: {} });
+    const { action, commandTypes, until } = order;
+    const said = { event: 'operator-hold', lane, action, commandTypes, until, offset: String(offset) };
+    transaction.reports.push(() => log.warn(said, 'an operator holds commands, or releases them'));
+    return null;
+  }
+
+  refusal(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>): ClaimRefusal | null {
+    if (!this.#isRead()) return 'holds-unread';
+    return isHeld(this.#record, entry, this.#parts.clock.nowMs()) ? 'operator-hold' : null;
+  }
+}

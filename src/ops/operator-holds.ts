@@ -1,0 +1,36 @@
+/**
+ * What operators hold, as the ledger has it of all lanes: any member knows it. Pure. Not their reasons, which may name
+ * accounts (invariant I9).
+ */
+import { isInForce } from '../ledger/holds.ts';
+import { instantMs } from '../records/instants.ts';
+import type { LedgerStatus } from '../store/ledger-view.ts';
+
+export interface HoldState {
+  readonly command: string;
+  /** Whose owners have confirmed it, ascending. */
+  readonly lanes: readonly number[];
+  readonly operator: string;
+  /** When the operator ordered it. */
+  readonly at: string;
+  /** When it ends by itself; null: once it is released. */
+  readonly until: string | null;
+  readonly seconds: number;
+}
+
+export function operatorHolds(ledger: LedgerStatus, nowMs: number): HoldState[] {
+  const found = ledger.lanes.flatMap(({ holds, lane }) =>
+    Object.entries(holds).map(([command, { at, operator, until }]) => ({
+      ...{ command, lanes: [lane], operator, at, until },
+      seconds: Math.max(0, nowMs - (instantMs(at) ?? nowMs)) / 1000,
+    })),
+  );
+  const inForce = Map.groupBy(
+    found.filter((hold) => isInForce(hold, nowMs)),
+    ({ at, command, operator }) => [command, at, operator].join('\n'),
+  );
+  return [...inForce.values()].flatMap((same) => {
+    const lanes = same.flatMap((hold) => hold.lanes);
+    return same.slice(0, 1).map((hold) => ({ ...hold, lanes }));
+  });
+}

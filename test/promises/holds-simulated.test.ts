@@ -1,0 +1,189 @@
+/** An operator's hold in virtual time: once the ledger has it in every lane, no call that it forbids begins, in any member. */
+import { expect } from 'vitest';
+import { decodeHolds, type HoldOrder } from '../../src/ledger/holds.ts';
+import { HOLD_KEY } from '../../src/ledger/ledger-records.ts';
+import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { LANES } from '../support/stack-options.ts';
+import { eventually } from '../support/watch.ts';
+import { stackTests } from '../support/with-stack.ts';
+
+const { stack, test } = stackTests({ name: 'holds' });
+
+const LONG_MS = 5_000;
+let orders = 0;
+
+/** Written, and not awaited. */
+async function order(change: Partial<HoldOrder> = {}): Promise<string> {
+  orders += 1;
+  const reason = `order ${orders}`;
+  const at = new Date().toISOString();
+  await stack().publishHold({ action: 'HOLD', commandTypes: [], operator: 'ada', reason, until: null, at, ...change });
+  return reason;
+}
+
+/** As many lanes as say so in their ledgers. */
+async function heldLanes(reason: string, type = 'transfer-in'): Promise<number> {
+  const records = (await stack().readLedger()).filter(({ key }) => key?.toString() === HOLD_KEY);
+  const last = new Map(records.map(({ partition, value }) => [partition, decodeHolds(value ?? undefined)]));
+  return [...last.values()].filter(({ holds }) => holds[type]?.reason === reason).length;
+}
+
+/** Until every lane says so. */
+async function hold(change: Partial<HoldOrder> = {}): Promise<void> {
+  const reason = await order(change);
+  const [type] = change.commandTypes ?? [];
+  await eventually(
+    () => heldLanes(reason, type),
+    (lanes) => lanes === LANES,
+    'every lane to hold',
+  );
+}
+
+async function release(): Promise<void> {
+  await order({ action: 'RELEASE' });
+}
+
+/** Those that change something: look-ups and polls go on. */
+async function calls(): Promise<number> {
+  const { totals } = await stack().service.effects();
+  return COMMAND_TYPES.reduce((sum, type) => sum + (totals[type]?.calls ?? 0), 0);
+}
+
+function keysOf(prefix: string, count = 12): string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+}
+
+async function publishTransfers(keys: readonly string[]): Promise<void> {
+  for (const key of keys) await stack().publisher.publish('transfer-in', key, transferInOf(key));
+}
+
+async function expectAccepted(keys: readonly string[]): Promise<void> {
+  const results = await stack().journal.resultsOfAll(keys);
+  expect(results.map(({ key, value }) => [key, value.outcome])).toEqual(keys.map((key) => [key, 'ACCEPTED']));
+}
+
+async function expectNoCalls(before: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, LONG_MS));
+  expect(await calls()).toBe(before);
+}
+
+test('a hold of all types keeps commands of each in Kafka; a release lets them go on', async () => {
+  const { publisher } = stack();
+  const execution = await executionOf(stack(), 'execute');
+  const rejection = await rejectionOf(stack(), 'reject');
+  await stack().startProcessor();
+  await hold();
+  const before = await calls();
+  await publishTransfers(['transfer']);
+  await publisher.publish('create-quote', 'quote', createQuoteOf('quote'));
+  await publisher.publish('execute-quote', 'execute', execution);
+  await publisher.publish('reject-transaction', 'reject', rejection);
+  await expectNoCalls(before);
+  expect(stack().journal.results()).toEqual([]);
+  await release();
+  await expectAccepted(['transfer', 'quote', 'execute', 'reject']);
+});
+
+test('calls that were about to begin do not, what is in doubt is not called again, and answers are committed', async () => {
+  const { journal, service } = stack();
+  await service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'doubtful' });
+  await stack().startProcessor({ API_MAX_CONCURRENCY: '1' });
+  await publishTransfers(['doubtful']);
+  await eventually(calls, (count) => count > 0, 'the first call');
+  const keys = keysOf('busy', 30);
+  await publishTransfers(keys);
+  await hold();
+  const before = await calls();
+  await expectNoCalls(before);
+  expect(journal.results('doubtful')).toEqual([]);
+  expect(journal.results().length).toBeLessThan(keys.length);
+  await service.clearFaults();
+  await release();
+  await expectAccepted(['doubtful', ...keys]);
+});
+
+test('a hold of one type leaves the others alone, and one of executions keeps quotes from being made that lead to one', async () => {
+  const { publisher } = stack();
+  await stack().startProcessor();
+  await hold({ commandTypes: ['execute-quote'] });
+  const immediate = { ...createQuoteOf('immediate'), immediatelyExecute: true };
+  await publishTransfers(['transfer']);
+  await publisher.publish('create-quote', 'plain', createQuoteOf('plain'));
+  await expectAccepted(['transfer', 'plain']);
+  const before = await calls();
+  await publisher.publish('create-quote', 'immediate', immediate);
+  await expectNoCalls(before);
+  await release();
+  await expectAccepted(['immediate']);
+});
+
+test('a hold ends by itself at its instant', async () => {
+  await stack().startProcessor();
+  await hold({ until: new Date(Date.now() + 2 * LONG_MS).toISOString() });
+  const before = await calls();
+  await publishTransfers(['later']);
+  await expectNoCalls(before);
+  await expectAccepted(['later']);
+});
+
+test('commands that wait under a hold grow too old as any do', async () => {
+  await stack().startProcessor({ COMMAND_MAX_AGE: 'transfer-in=3s' });
+  await hold();
+  await publishTransfers(['old']);
+  const result = await stack().journal.result('old');
+  expect(result.value).toMatchObject({ outcome: 'EXPIRED', attempts: 0 });
+});
+
+test('what is no order becomes a dead letter and holds nothing; the next order counts', async () => {
+  await stack().startProcessor();
+  await stack().publishHold({ action: 'HOLD', commandTypes: 'all' } as unknown as HoldOrder);
+  await publishTransfers(['free']);
+  await expectAccepted(['free']);
+  const isIt = ({ headers }: { headers: Record<string, string> }): boolean =>
+    headers['dlq-topic'] === stack().topics.operatorHolds && headers['dlq-reason'] === 'UNREADABLE';
+  await stack().journal.until(() => stack().journal.deadLetters().filter(isIt).length === LANES, 'the dead letters');
+  await hold();
+  const before = await calls();
+  await publishTransfers(['held']);
+  await expectNoCalls(before);
+});
+
+test('it outlives restarts of every member', async () => {
+  await stack().startProcessor();
+  await hold();
+  const before = await calls();
+  await stack().endProcessors();
+  await publishTransfers(keysOf('restarted'));
+  await stack().startProcessor();
+  await expectNoCalls(before);
+  await release();
+  await expectAccepted(keysOf('restarted'));
+});
+
+test('one that was written while nobody owned a lane is read before the first call', async () => {
+  await publishTransfers(keysOf('first'));
+  await order();
+  await stack().startProcessor();
+  await expectNoCalls(0);
+  await release();
+  await expectAccepted(keysOf('first'));
+});
+
+test('a member that was frozen, and one that joins, call nothing once every lane says that it holds', async () => {
+  const frozen = await stack().startProcessor();
+  const other = await stack().startProcessor();
+  await publishTransfers(keysOf('early'));
+  frozen.freeze();
+  await publishTransfers(keysOf('frozen'));
+  await hold();
+  const before = await calls();
+  await publishTransfers(keysOf('held'));
+  frozen.thaw();
+  await stack().startProcessor();
+  await expectNoCalls(before);
+  await other.stop();
+  await expectNoCalls(before);
+  await release();
+  await expectAccepted([...keysOf('early'), ...keysOf('frozen'), ...keysOf('held')]);
+});
