@@ -9,6 +9,7 @@
  * that the lane knows can be committed.
  */
 import { ENTRY_CHECKS } from './direct-entry-checks.ts';
+import { HOLD_CHECKS } from './direct-hold-checks.ts';
 import { INPUT_CHECKS } from './direct-input-checks.ts';
 import { MEMBER_CHECKS } from './direct-member-checks.ts';
 import { OWNERSHIP_CHECKS } from './direct-ownership-checks.ts';
@@ -22,7 +23,7 @@ export interface DirectCheck {
 /** @returns what does not hold, in words */
 export async function directChecks(): Promise<string[]> {
   const wrong: string[] = [];
-  for (const check of [...ENTRY_CHECKS, ...INPUT_CHECKS, ...OWNERSHIP_CHECKS, ...MEMBER_CHECKS]) {
+  for (const check of [...ENTRY_CHECKS, ...INPUT_CHECKS, ...HOLD_CHECKS, ...OWNERSHIP_CHECKS, ...MEMBER_CHECKS]) {
     try {
       if (!(await check.holds())) wrong.push(check.wrong);
     } catch (error) {

@@ -55,6 +55,8 @@ const SHARES = {
   'poison-bug': 0.04,
   /** Brokers take no record that has what is in it. */
   'poison-refused': 0.04,
+  /** Operators hold commands, and release them. */
+  holds: 0.2,
 } as const;
 
 export type Disturbance = keyof typeof SHARES;

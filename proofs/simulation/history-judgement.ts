@@ -21,6 +21,7 @@ import { underWayAtKills } from '../chaos/under-way.ts';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { Disturbance } from './disturbances.ts';
 import { carriedOut, judgeAnswered, judgeDecided, unsettled } from './decided-judgement.ts';
+import type { ConfirmedHold } from './holders.ts';
 import type { GivenDecision } from './operators.ts';
 import { correlationIdOf, lanesOf } from './publishers.ts';
 import { POISON_PREFIX, type Poison } from './poison.ts';
@@ -43,6 +44,7 @@ export interface JudgedHistory {
   readonly plan: Plan;
   readonly read: ReadHistory;
   readonly decisions: readonly GivenDecision[];
+  readonly holds: readonly ConfirmedHold[];
   readonly service: SimulatedService;
   readonly sendings: readonly Sending[];
   readonly laneCount: number;
@@ -146,6 +148,7 @@ export function judgeHistory(history: JudgedHistory): {
       ...(poison.length > 0 ? [] : failures),
       ...judgeLedger(read.ledger),
       ...judgeCalls(history),
+      ...judgeHeld(history),
       ...judgeNames(history),
     ],
     outcomes,
@@ -249,11 +252,12 @@ function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): 
 /**
  * Doubt that is settled by calling again is not, where the service answers HTTP 409 from then on, as for a quote that
  * expired meanwhile: such a command waits until it is too old. By a clock that is wrong any may be, and when the service
- * tells all to wait, and where the brokers refuse several messages: for each its lane is opened four times.
+ * tells all to wait, and where the brokers refuse several messages: for each its lane is opened four times. So may any where
+ * the markers of transactions come up to a minute late: a lane that two processes take in turn waits for several.
  */
 function withAge(command: ChaosCommand, { disturbed, honourKeys, poison }: JudgedHistory): ChaosCommand {
   const areSeveralRefused = poison.filter(({ key }) => key.startsWith('poison-refused')).length > 1;
-  if (areSeveralRefused || disturbed.has('clocks') || disturbed.has('masses'))
+  if (areSeveralRefused || (['clocks', 'masses', 'coordinator'] as const).some((kind) => disturbed.has(kind)))
     return { ...command, hasExpiry: true, allowed: [...command.allowed, 'EXPIRED'] };
   const operation = command.type === 'immediate-quote' ? 'execute-quote' : command.commandType;
   const isOneShot = operation === 'execute-quote' || operation === 'reject-transaction';
@@ -332,6 +336,21 @@ function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHis
       wrong.push(`${key}: called ${Math.round(atMs - takenMs)} ms after the lane was taken over`);
   }
   return wrong;
+}
+
+/** No call begins that an operator holds, once every lane has confirmed it. */
+function judgeHeld({ holds, plan, sendings }: JudgedHistory): string[] {
+  const commands = new Map(plan.commands.map((command) => [command.key, command]));
+  return sendings.flatMap(({ atMs, key }) => {
+    const command = commands.get(key);
+    if (command === undefined) return [];
+    const types = [command.commandType, ...(command.type === 'immediate-quote' ? ['execute-quote'] : [])];
+    const hold = holds.find(
+      ({ commandTypes, fromMs, untilMs }) =>
+        fromMs < atMs && atMs < untilMs && types.some((type) => commandTypes.includes(type)),
+    );
+    return hold === undefined ? [] : [`${key}: called ${Math.round(atMs - hold.fromMs)} ms after it was held`];
+  });
 }
 
 /** As readers find it. */

@@ -13,6 +13,7 @@ import type { ChaosMessage } from '../chaos/chaos-commands.ts';
 import type { DisturbanceChoice } from './disturbances.ts';
 import { unsettled } from './decided-judgement.ts';
 import { Draws } from './draws.ts';
+import { Holders } from './holders.ts';
 import { judgeHistory, readHistory } from './history-judgement.ts';
 import { KafkaUpkeep, type UpkeepOptions } from './kafka-upkeep.ts';
 import { Operators } from './operators.ts';
@@ -84,6 +85,7 @@ class World {
   readonly #service: SimulatedService;
   readonly #publishers: Publishers;
   readonly #operators: Operators;
+  readonly #holders: Holders;
   readonly #upkeepOptions: UpkeepOptions;
   readonly #upkeep: KafkaUpkeep;
   #absentFromMs = Infinity;
@@ -126,6 +128,8 @@ class World {
       results: () => readHistory(broker, topics).results,
       log,
     });
+    const held = { scenario, time, draws: this.#draws('holders'), broker, publishers: this.#publishers, topics, log };
+    this.#holders = new Holders(held);
     this.#upkeepOptions = { scenario, time, draws: this.#draws('upkeep'), broker, topics, log };
     this.#upkeep = new KafkaUpkeep(this.#upkeepOptions);
   }
@@ -145,6 +149,7 @@ class World {
     await this.#publishers.start(this.#service.state);
     this.#fleet.start(this.#service);
     this.#operators.start(() => this.#fleet.isTroubled());
+    this.#holders.start(() => this.#fleet.isTroubled());
     this.#upkeep.start();
     const poison = publishPoison({
       ...this.#upkeepOptions,
@@ -170,6 +175,7 @@ class World {
       plan,
       read: readHistory(this.#broker, this.#topics),
       decisions: this.#operators.given,
+      holds: this.#holders.confirmed,
       service: this.#service,
       sendings: this.#service.sendings,
       laneCount: this.#scenario.laneCount,

@@ -7,6 +7,7 @@ import { registerHooks } from 'node:module';
 import type { Disturbance } from './disturbances.ts';
 import { CALL_MUTATIONS } from './mutations/call-mutations.ts';
 import { DECISION_MUTATIONS } from './mutations/decision-mutations.ts';
+import { HOLD_MUTATIONS } from './mutations/hold-mutations.ts';
 import { INTAKE_MUTATIONS } from './mutations/intake-mutations.ts';
 import { INPUT_MUTATIONS } from './mutations/input-mutations.ts';
 import { MEMBER_MUTATIONS } from './mutations/member-mutations.ts';
@@ -28,6 +29,7 @@ export interface Mutation {
 export const MUTATIONS: readonly Mutation[] = [
   ...CALL_MUTATIONS,
   ...DECISION_MUTATIONS,
+  ...HOLD_MUTATIONS,
   ...INTAKE_MUTATIONS,
   ...INPUT_MUTATIONS,
   ...MEMBER_MUTATIONS,

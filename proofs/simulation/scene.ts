@@ -167,6 +167,7 @@ class SceneWorld {
       plan: this.#judgedPlan(),
       read: readHistory(this.#broker, this.#topics),
       decisions: [],
+      holds: [],
       service: this.#service,
       sendings: this.#service.sendings,
       laneCount: this.#options.lanes,
