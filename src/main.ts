@@ -122,6 +122,7 @@ const state: StateReader = new StateReader({
   commandTypes: servedCommandTypes(config),
   laneCount: config.LANES,
   callSlots: config.API_MAX_CONCURRENCY,
+  unfinishedMax: config.MAX_UNFINISHED_PER_LANE,
   activity,
   clock,
 });

@@ -31,7 +31,12 @@ function select(name: MetricName, matchers = '', suffix = ''): string {
 
 /** prom-client's own metrics are not in the table; these are documented by it. */
 function ofProcess(
-  name: 'process_cpu_seconds_total' | 'process_resident_memory_bytes' | 'nodejs_eventloop_lag_p99_seconds',
+  name:
+    | 'process_cpu_seconds_total'
+    | 'process_resident_memory_bytes'
+    | 'nodejs_eventloop_lag_p99_seconds'
+    | 'nodejs_heap_size_total_bytes'
+    | 'nodejs_external_memory_bytes',
 ): string {
   return `${name}{${DEPLOYMENT}}`;
 }
@@ -62,6 +67,20 @@ export const ROWS: readonly Row[] = [
               `sum(increase(${select('commandDurationSeconds', 'le=~"30(\\\\.0)?"', '_bucket')}[$__range])) / ` +
               `sum(increase(${select('commandDurationSeconds', '', '_count')}[$__range]))`,
             legend: 'share',
+          },
+        ],
+      },
+      {
+        title: 'Error budget left',
+        description: 'Of the 1 % that may be answered later than 30 s, over 30 days; below 0 it is spent.',
+        kind: 'stat',
+        unit: 'percentunit',
+        queries: [
+          {
+            expression:
+              `1 - (1 - sum(increase(${select('commandDurationSeconds', 'le=~"30(\\\\.0)?"', '_bucket')}[30d])) / ` +
+              `sum(increase(${select('commandDurationSeconds', '', '_count')}[30d]))) / 0.01`,
+            legend: 'left',
           },
         ],
       },
@@ -179,10 +198,13 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Calls under way',
-        description: 'At API_MAX_CONCURRENCY per process commands wait for a slot.',
+        description: 'By operation, and the most there may be.',
         kind: 'timeseries',
         unit: 'short',
-        queries: [{ expression: sumOf('operation', select('callsUnderWay')), legend: '{{operation}}' }],
+        queries: [
+          { expression: sumOf('operation', select('callsUnderWay')), legend: '{{operation}}' },
+          { expression: `sum(${select('callSlots')})`, legend: 'API_MAX_CONCURRENCY of all' },
+        ],
       },
       {
         title: 'Breakers not closed, service held',
@@ -326,14 +348,83 @@ export const ROWS: readonly Row[] = [
         description: 'Not yet made into status changes.',
         kind: 'timeseries',
         unit: 'short',
+        redFrom: 1_000,
         queries: [{ expression: `sum(${select('observationsLagMessages')})`, legend: 'observations' }],
       },
       {
         title: 'Status poller',
-        description: 'Pages asked for, by purpose.',
+        description:
+          'Pages asked for, by how the answer was read; time that pages waited for POLL_MAX_CALLS_PER_MINUTE.',
         kind: 'timeseries',
         unit: 'ops',
-        queries: [{ expression: sumOf('kind', rateOf(select('pollCalls'))), legend: '{{kind}}' }],
+        queries: [
+          { expression: sumOf('outcome', rateOf(select('pollCalls'))), legend: '{{outcome}}' },
+          { expression: `sum(${rateOf(select('pollBudgetWaitSeconds'))})`, legend: 'waits for the budget, s per s' },
+        ],
+      },
+    ],
+  },
+  {
+    title: 'Saturation, as a share of the maximum',
+    panels: [
+      {
+        title: 'Call slots',
+        description: 'At 1 commands wait for a slot: API_MAX_CONCURRENCY, or more processes.',
+        kind: 'timeseries',
+        unit: 'percentunit',
+        redFrom: 0.9,
+        queries: [
+          {
+            expression: `${sumOf('instance', select('callsUnderWay'))} / ${maxOf('instance', select('callSlots'))}`,
+            legend: '{{instance}}',
+          },
+        ],
+      },
+      {
+        title: 'Entries of the fullest lane',
+        description: 'At 1 the lane admits nothing: see why its commands are PARKED or DOUBTFUL.',
+        kind: 'timeseries',
+        unit: 'percentunit',
+        redFrom: 0.8,
+        queries: [
+          {
+            expression: `max(${select('laneUnfinishedEntries')}) / max(${select('laneUnfinishedLimitEntries')})`,
+            legend: 'of MAX_UNFINISHED_PER_LANE',
+          },
+        ],
+      },
+      {
+        title: 'Memory',
+        description: 'Heap and external memory, without the mapped local store. At 0.7 the heap is full.',
+        kind: 'timeseries',
+        unit: 'percentunit',
+        redFrom: 0.6,
+        queries: [
+          {
+            expression: `(${ofProcess('nodejs_heap_size_total_bytes')} + ${ofProcess('nodejs_external_memory_bytes')}) / ${select('memoryLimitBytes')}`,
+            legend: '{{instance}}',
+          },
+        ],
+      },
+      {
+        title: 'Disk under STATE_DIR',
+        description: 'At 1 the process ends.',
+        kind: 'timeseries',
+        unit: 'percentunit',
+        redFrom: 0.75,
+        queries: [
+          {
+            expression: `${sumOf('instance', select('stateDiskBytes', 'part="used"'))} / ${sumOf('instance', select('stateDiskBytes'))}`,
+            legend: '{{instance}}',
+          },
+        ],
+      },
+      {
+        title: 'Local store',
+        description: 'Bytes of it on that disk.',
+        kind: 'timeseries',
+        unit: 'bytes',
+        queries: [{ expression: maxOf('instance', select('storeBytes')), legend: '{{instance}}' }],
       },
     ],
   },

@@ -237,11 +237,6 @@ remembers that one stands.
 {{- div (mul (include "processor.memoryLimitBytes" .) 70) 104857600 -}}
 {{- end -}}
 
-{{/* 60 % of the memory limit, bytes: well before the heap is full. */}}
-{{- define "processor.memoryThresholdBytes" -}}
-{{- div (mul (include "processor.memoryLimitBytes" .) 60) 100 -}}
-{{- end -}}
-
 {{/* (dict "context" . "topic" name "configuration" what differs from topic to topic). */}}
 {{- define "processor.kafkaTopic" }}
 {{- $copies := int .context.Values.strimzi.topics.replicationFactor }}

@@ -10,20 +10,10 @@ export const FAULTS: readonly Fault[] = [...INPUT_FAULTS, ...SERVICE_FAULTS, ...
 export const BY_PROMTOOL_ONLY: Readonly<Record<string, string>> = {
   PaymentsRetentionNear: 'a command would have to wait for hours: brokers stamp them, no test can',
   PaymentsHoldLasts: 'a hold would have to last for three minutes, at the usual scale',
-  PaymentsResultsUnknownOld: 'a result would have to wait for an hour, at the usual scale',
-  PaymentsLanesLost: 'wants lanes that are lost again and again; a broker that is down costs each of them once',
-  PaymentsCommitsRefused: 'wants a topic that takes less than it must: the start-up check keeps that from happening',
-  PaymentsBatchUnreadable: 'wants a batch that no client of ours writes; test/promises/i6-* publish them',
-  PaymentsQuotesRunOut: 'wants a service whose quotes have run out when they come, as by a clock that is behind',
-  PaymentsManyRedeliveries: 'wants a thousand messages that are fetched in vain',
-  PaymentsStandbyBehind: 'wants a ledger of more than ten thousand records that is not read',
-  PaymentsRestoreSlow: 'wants a ledger that takes minutes to read',
-  PaymentsStatusChangesLate: 'wants thousands of observations that are held up while results are not',
-  PaymentsPollBudgetUsedUp: 'wants more open transactions than the budget covers, for half an hour',
   PaymentsKafkaRefused: 'wants brokers with an authorizer; test/access takes rights from a process that runs',
   PaymentsRegistryRefused: 'wants a registry that refuses; test/access puts a door before the real one',
+  PaymentsDiskFilling: 'wants a disk that fills for hours',
   PaymentsProcessMemory: 'wants a process near its limit',
-  PaymentsEventLoopBlocked: 'wants a machine that starves the process and yet lets it be scraped',
 };
 
 /** Alerts that are neither raised by a fault nor named as tried by promtool alone, and names that are no alerts. */

@@ -65,7 +65,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   {
     name: 'registry down',
     what: 'the registry is down, and commands come in with a schema that no process has seen',
-    alerts: ['PaymentsRegistryNotAnswering', 'PaymentsMemberNotReady'],
+    alerts: ['PaymentsOldestUnansweredTooOld', 'PaymentsMemberNotReady'],
     inject: async ({ engine, stack }) => {
       const encode = await unseenSchemaEncoder(stack);
       await engine.registry.kill();
@@ -104,7 +104,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   {
     name: 'Kafka down',
     what: 'all brokers are down',
-    alerts: ['PaymentsKafkaNotAnswering', 'PaymentsGroupNotConfirmed', 'PaymentsLanesNotOpen'],
+    alerts: ['PaymentsKafkaNotAnswering', 'PaymentsLanesNotOpen'],
     inject: ({ engine }) => engine.broker(0).kill(),
     action: 'doctor; the brokers are started',
     look: (scene) => scene.doctorFinds(/kafka/i),
@@ -122,7 +122,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
   {
     name: 'commands deleted',
     what: `commands of lane ${POLLING_LANE} are deleted from their topic before they were admitted`,
-    alerts: ['PaymentsLaneStopped', 'PaymentsLanesNotOpen', 'PaymentsPollerStopped'],
+    alerts: ['PaymentsLaneStopped'],
     inject: async ({ load, slots, stack }) => {
       await load.settled();
       await slots.stop(...USUAL_SLOTS);

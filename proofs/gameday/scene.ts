@@ -72,7 +72,6 @@ export class Scene {
         API_MAX_CONCURRENCY: String(MAX_CONCURRENCY),
         MAX_UNFINISHED_PER_LANE: String(MAX_UNFINISHED_PER_LANE),
         STATE_DIR: join(directory, 'state'),
-        // Read from the file at each start, as a mounted Secret is.
         API_CLIENT_SECRET: '',
         API_CLIENT_SECRET_FILE: secretFileIn(directory),
       },
@@ -99,7 +98,7 @@ export class Scene {
     return scene;
   }
 
-  /** What the next starts of processors read as their secret. */
+  /** What the processors read as their secret, as a Secret's mounted file. */
   async putSecret(secret: string): Promise<void> {
     await writeFile(secretFileIn(this.#directory), secret);
   }

@@ -151,6 +151,10 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
     return [];
   }
 
+  disk(): null {
+    return null;
+  }
+
   size(): number {
     return this.#lanes.reduce((sum, { values }) => sum + values.size, 0);
   }

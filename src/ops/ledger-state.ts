@@ -4,6 +4,7 @@
  */
 import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
 import type { RestoreStatus } from '../store/ledger-restore.ts';
+import type { DiskUse } from '../store/lmdb-ledger-index.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';
 
 export interface LaneOwner {
@@ -20,6 +21,8 @@ export interface LedgerState {
   readonly restore: RestoreStatus | null;
   /** Whoever took each lane last: it may be gone since, or have been given another. */
   readonly owners: readonly LaneOwner[];
+  /** Null while the local store is not open. */
+  readonly disk: DiskUse | null;
 }
 
 /** @param ends of the ledger topic, by lane; undefined while Kafka has not answered */
@@ -30,6 +33,7 @@ export function ledgerState(
   return {
     behindRecords: ends === undefined || ledger.lanes.length === 0 ? null : behindRecords(ledger, ends),
     restore: ledger.restore,
+    disk: ledger.disk,
     owners: ledger.lanes.map(({ lane, owner }) => {
       const since = owner === null ? null : new Date(owner.atMs).toISOString();
       return { lane, processId: owner?.processId ?? null, since };

@@ -90,6 +90,18 @@ export const METRICS = {
     help: 'Age of the oldest of them, from the timestamp of the command; 0 where there are none.',
     labels: { state: UNFINISHED_STATES, operation: COMMANDS },
   },
+  laneUnfinishedEntries: {
+    name: 'payments_lane_unfinished_entries',
+    type: 'gauge',
+    help: 'Admitted commands without a result, by lane.',
+    labels: { lane: 'lanes' },
+  },
+  laneUnfinishedLimitEntries: {
+    name: 'payments_lane_unfinished_limit_entries',
+    type: 'gauge',
+    help: 'How many of them a lane holds at most, the setting MAX_UNFINISHED_PER_LANE; at the limit it admits nothing.',
+    labels: {},
+  },
   oldestUnansweredSeconds: {
     name: 'payments_oldest_unanswered_seconds',
     type: 'gauge',
@@ -213,6 +225,12 @@ export const METRICS = {
     help: 'Calls of the payment API under way.',
     labels: { operation: COMMANDS },
   },
+  callSlots: {
+    name: 'payments_call_slots',
+    type: 'gauge',
+    help: 'How many of them may be under way at once in this process, the setting API_MAX_CONCURRENCY.',
+    labels: {},
+  },
   serviceHeld: {
     name: 'payments_service_held',
     type: 'gauge',
@@ -271,6 +289,24 @@ export const METRICS = {
     name: 'payments_keys_remembered',
     type: 'gauge',
     help: 'Keys in the index of the ledger of this process, all lanes.',
+    labels: {},
+  },
+  stateDiskBytes: {
+    name: 'payments_state_disk_bytes',
+    type: 'gauge',
+    help: 'Bytes of the file system that STATE_DIR is on, free and used. A full one ends the process.',
+    labels: { part: ['free', 'used'] },
+  },
+  storeBytes: {
+    name: 'payments_store_bytes',
+    type: 'gauge',
+    help: 'Bytes that the local store of this process occupies there.',
+    labels: {},
+  },
+  memoryLimitBytes: {
+    name: 'payments_memory_limit_bytes',
+    type: 'gauge',
+    help: 'Memory that this process may use: the limit of its container, or else the memory of the machine.',
     labels: {},
   },
 } as const satisfies Record<string, MetricDefinition>;

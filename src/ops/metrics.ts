@@ -3,6 +3,7 @@
  *
  * Owns a registry of its own and its collectors of process metrics.
  */
+import { totalmem } from 'node:os';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallReport } from '../api/payment-api.ts';
 import type { LaneReports } from '../lanes/reports.ts';
@@ -28,10 +29,13 @@ export interface Metrics {
 const SERIES_AT_START_MAX = 100;
 /** Of the event loop's delay: a tenth of what the alert looks for. Each sample wakes the process; every 10 ms took a quarter of an idle one's time. */
 const EVENT_LOOP_SAMPLE_MS = 50;
+/** Gauges that prom-client names like counters: each is the sum of the one by type. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_SAMPLE_MS });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
   const set = registerAll(registry);
   return {
     reports: {
@@ -157,6 +161,10 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   }
   set.put('groupConfirmed', {}, state.isGroupConfirmed ? 1 : 0);
   set.put('keysRemembered', {}, state.keysRemembered);
+  set.put('laneUnfinishedLimitEntries', {}, state.unfinishedMax);
+  set.put('callSlots', {}, state.callSlots);
+  // Without a limit it is 0, or more than there is.
+  set.put('memoryLimitBytes', {}, Math.min(process.constrainedMemory() || Infinity, totalmem()));
 }
 
 function writeLedger(set: MetricSet, { holds, ledger, unknownResults }: ProcessorState): void {
@@ -171,7 +179,13 @@ function writeLedger(set: MetricSet, { holds, ledger, unknownResults }: Processo
     set.put('unknownResults', { command }, found?.count ?? 0);
     set.put('unknownOldestSeconds', { command }, found?.oldestSeconds ?? 0);
   }
-  // Nought would say that all is read.
+  set.clear('stateDiskBytes');
+  if (ledger.disk !== null) {
+    set.put('stateDiskBytes', { part: 'free' }, ledger.disk.freeBytes);
+    set.put('stateDiskBytes', { part: 'used' }, ledger.disk.usedBytes);
+  }
+  set.put('storeBytes', {}, ledger.disk?.storeBytes ?? 0);
+  // 0 would claim that all is read.
   set.put('ledgerBehindRecords', {}, ledger.behindRecords ?? NaN);
   set.put('ledgerRestoreSeconds', {}, ledger.restore?.seconds ?? 0);
 }
@@ -183,12 +197,14 @@ const OF_LANES = [
   'heldBackSeconds',
   'observationsLagMessages',
   'laneUncommittedSeconds',
+  'laneUnfinishedEntries',
 ] as const;
 
 function writeLag(set: MetricSet, state: ProcessorState): void {
   for (const name of OF_LANES) set.clear(name);
   const notAdmitted = new Map<string, number>();
-  for (const { lane, inputs, ledgerHeldBackSeconds, stage, uncommittedSeconds } of state.lanes) {
+  for (const { lane, inputs, ledgerHeldBackSeconds, stage, uncommittedSeconds, unfinished } of state.lanes) {
+    set.put('laneUnfinishedEntries', { lane: String(lane) }, unfinished);
     set.put('heldBackSeconds', { lane: String(lane), command: 'ledger' }, ledgerHeldBackSeconds ?? 0);
     if (stage === 'open') set.put('laneUncommittedSeconds', { lane: String(lane) }, uncommittedSeconds ?? 0);
     for (const { cause, heldBackMessages, heldBackSeconds, lagMessages, name, oldestSeconds } of inputs) {

@@ -125,6 +125,8 @@ export interface ProcessorState {
   readonly callsUnderWay: number;
   /** How many may be under way at once, all operations. */
   readonly callSlots: number;
+  /** Of `unfinished` of a lane. */
+  readonly unfinishedMax: number;
   readonly keysRemembered: number;
   readonly ledger: LedgerState;
   readonly members: readonly MemberState[];
@@ -156,6 +158,7 @@ export interface StateInputs {
   readonly lagOf: (lane: number, topic: string) => InputLag;
   readonly endsAgeMs: number;
   readonly callSlots: number;
+  readonly unfinishedMax: number;
   readonly heldBackOf: (lane: number, topic: string) => HeldBack | null;
   /** Null: nothing is held back. */
   readonly ledgerHeldBackSinceMs: (lane: number) => number | null;
@@ -196,6 +199,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     oldestUnansweredSeconds: oldestUnanswered(entries, lanes, nowMs),
     callsUnderWay: inputs.lanes.callsRunning,
     callSlots: inputs.callSlots,
+    unfinishedMax: inputs.unfinishedMax,
     keysRemembered: inputs.lanes.keysRemembered,
     ledger: inputs.ledger,
     members: inputs.members,

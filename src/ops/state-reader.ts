@@ -39,6 +39,8 @@ export interface StateReaderOptions {
   readonly laneCount: number;
   /** Calls under way at once, at most. */
   readonly callSlots: number;
+  /** Admitted commands without a result that a lane holds at most. */
+  readonly unfinishedMax: number;
   readonly activity: Pick<Activity, 'state'>;
   readonly clock: Clock;
 }
@@ -93,7 +95,7 @@ export class StateReader {
   /** Settles within about a second, whatever Kafka does; never rejects for it. */
   async read(): Promise<ProcessorState> {
     const known = await this.#ends.latest();
-    const { activity, api, callSlots, clock, laneCount, lanes, topics } = this.#options;
+    const { activity, api, callSlots, clock, laneCount, lanes, topics, unfinishedMax } = this.#options;
     const status = lanes.status();
     const ledger = lanes.ledger();
     const nowMs = clock.nowMs();
@@ -115,6 +117,7 @@ export class StateReader {
       uncommittedSinceMs: (lane) => uncommitted.get(lane) ?? null,
       endsAgeMs: known.ageMs,
       callSlots,
+      unfinishedMax,
       ledger: ledgerShown,
       members: memberStates(known.members, ledgerShown.owners, status.processId),
       holds: operatorHolds(ledger, nowMs),

@@ -3,6 +3,7 @@
  * repairing it is a decision (the partitions of a prefix are fixed for its life).
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
+import { KAFKA_TOOL_OPTIONS } from '../records/rights.ts';
 import { withAdmin } from './admin-session.ts';
 import { topicDefinitions, type TopicDefinition, type TopicSettings } from './topic-definitions.ts';
 
@@ -122,8 +123,6 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
   const { topic } = definition;
   const problems: TopicProblem[] = [];
   const value = (name: string): string => state.configuration.get(name) ?? '';
-  const alter = (name: string, wanted: string): string =>
-    `set it with \`kafka-configs.sh --alter --topic ${topic} --add-config ${name}=${wanted}\``;
 
   if (state.partitions !== definition.partitions) {
     problems.push({
@@ -138,21 +137,21 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
     problems.push({
       topic,
       kind: 'cleanup',
-      message: `topic ${topic} has cleanup.policy=${value('cleanup.policy')} and must have ${definition.cleanupPolicy}: ${alter('cleanup.policy', definition.cleanupPolicy)}`,
+      message: `topic ${topic} has cleanup.policy=${value('cleanup.policy')} and must have ${definition.cleanupPolicy}: ${alteration(topic, 'cleanup.policy', definition.cleanupPolicy)}`,
     });
   }
   if (definition.timestampType === 'LogAppendTime' && value('message.timestamp.type') !== 'LogAppendTime') {
     problems.push({
       topic,
       kind: 'timestamp',
-      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so that ${definition.purpose === 'ledger' ? 'one wrong clock of a process could have keys forgotten early' : "publishers' clocks would decide the age of a command"}: ${alter('message.timestamp.type', 'LogAppendTime')}`,
+      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so that ${definition.purpose === 'ledger' ? 'one wrong clock of a process could have keys forgotten early' : "publishers' clocks would decide the age of a command"}: ${alteration(topic, 'message.timestamp.type', 'LogAppendTime')}`,
     });
   }
   if (Number(value('max.message.bytes')) < definition.maxMessageBytes && definition.purpose !== 'command') {
     problems.push({
       topic,
       kind: 'size',
-      message: `topic ${topic} has max.message.bytes=${value('max.message.bytes')} and needs ${definition.maxMessageBytes}, to take any command with its headers: ${alter('max.message.bytes', String(definition.maxMessageBytes))}`,
+      message: `topic ${topic} has max.message.bytes=${value('max.message.bytes')} and needs ${definition.maxMessageBytes}, to take any command with its headers: ${alteration(topic, 'max.message.bytes', String(definition.maxMessageBytes))}`,
     });
   }
   if (definition.purpose === 'command') problems.push(...retentionProblems(definition, value, settings));
@@ -184,8 +183,12 @@ function retentionProblems(
   if (retentionBytes !== '-1') {
     problem(
       `topic ${topic} has retention.bytes=${retentionBytes}, so that waiting commands could be removed unanswered: ` +
-        `set it with \`kafka-configs.sh --alter --topic ${topic} --add-config retention.bytes=-1\``,
+        alteration(topic, 'retention.bytes', '-1'),
     );
   }
   return problems;
+}
+
+function alteration(topic: string, name: string, wanted: string): string {
+  return `set it with \`kafka-configs.sh ${KAFKA_TOOL_OPTIONS} --alter --topic ${topic} --add-config ${name}=${wanted}\``;
 }

@@ -100,10 +100,14 @@ export function rightInWords({ name, operation, pattern, resource }: Right): str
   return pattern === 'literal' ? `${operation} on ${noun} ${name}` : `${operation} on the ${noun}s ${name}*`;
 }
 
+/** What Kafka's own tools need to reach secured brokers: a shell has the one, an administrator's file the other. */
+export const KAFKA_TOOL_OPTIONS = '--bootstrap-server "$KAFKA_BROKERS" --command-config admin.properties';
+
 /** The command of Kafka's own tool that grants it. */
 export function grantCommand({ name, operation, pattern, resource }: Right, principal: string): string {
   const prefixed = pattern === 'prefixed' ? ' --resource-pattern-type prefixed' : '';
-  return `kafka-acls.sh --add --allow-principal ${principal} --operation ${operation} --${resource} ${name}${prefixed}`;
+  const grant = `--add --allow-principal ${principal} --operation ${operation} --${resource} ${name}${prefixed}`;
+  return `kafka-acls.sh ${KAFKA_TOOL_OPTIONS} ${grant}`;
 }
 
 function topics(names: readonly string[], ...operations: readonly Operation[]): Right[] {

@@ -7,7 +7,7 @@ import { HOLD_KEY, LedgerFormatError, type OwnerRecord } from '../ledger/ledger-
 import type { UnknownResult, UnknownResults } from './ledger-index.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 import type { LedgerRestore, RestoreStatus } from './ledger-restore.ts';
-import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
+import type { DiskUse, LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
 export interface LedgerLaneStatus {
   readonly lane: number;
@@ -27,6 +27,8 @@ export interface LedgerStatus {
   /** Of all lanes those that were given first, oldest first, no more than OLDEST_UNKNOWN_MAX. */
   readonly oldestUnknown: readonly (UnknownResult & { readonly lane: number })[];
   readonly restore: RestoreStatus | null;
+  /** Null while the local store is not open. */
+  readonly disk: DiskUse | null;
 }
 
 /** What fits on a page; the ledger itself has them all. */
@@ -34,13 +36,13 @@ const OLDEST_UNKNOWN_MAX = 20;
 
 export interface LedgerViewParts {
   readonly laneCount: number;
-  readonly index: Pick<LmdbLedgerIndex, 'isOpen' | 'owner' | 'unknown' | 'oldestUnknown' | 'value'>;
+  readonly index: Pick<LmdbLedgerIndex, 'isOpen' | 'owner' | 'unknown' | 'oldestUnknown' | 'value' | 'disk'>;
   readonly reader: Pick<LedgerReader, 'position'>;
   readonly restore: Pick<LedgerRestore, 'status'>;
 }
 
 export function ledgerStatus({ index, laneCount, reader, restore }: LedgerViewParts): LedgerStatus {
-  if (!index.isOpen()) return { lanes: [], oldestUnknown: [], restore: restore.status() };
+  if (!index.isOpen()) return { lanes: [], oldestUnknown: [], restore: restore.status(), disk: null };
   const lanes = Array.from({ length: laneCount }, (_, lane): LedgerLaneStatus => {
     const { holds } = readable(() => decodeHolds(index.value(lane, HOLD_KEY))) ?? NO_HOLDS;
     const owner = readable(() => index.owner(lane)) ?? null;
@@ -51,7 +53,7 @@ export function ledgerStatus({ index, laneCount, reader, restore }: LedgerViewPa
     .flatMap(({ lane }) => index.oldestUnknown(lane, OLDEST_UNKNOWN_MAX).map((result) => ({ ...result, lane })))
     .sort((left, right) => left.completedMs - right.completedMs)
     .slice(0, OLDEST_UNKNOWN_MAX);
-  return { lanes, oldestUnknown, restore: restore.status() };
+  return { lanes, oldestUnknown, restore: restore.status(), disk: index.disk() };
 }
 
 /** Undefined: there is none, or it is of a release whose records this one cannot read. */

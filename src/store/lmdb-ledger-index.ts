@@ -8,7 +8,8 @@
  * again (store-soundness.ts). A store that fails while in use, be it damage or a full disk, cannot be gone around: the
  * process ends, and its lanes go to members whose stores work.
  */
-import { statfsSync } from 'node:fs';
+import { statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import type { Entry } from '../ledger/entry.ts';
 import {
@@ -48,6 +49,13 @@ export interface OpenedStore {
   readonly rebuiltBecause: string | null;
 }
 
+/** Bytes on the file system of STATE_DIR; of those in use some are the store's. */
+export interface DiskUse {
+  readonly freeBytes: number;
+  readonly usedBytes: number;
+  readonly storeBytes: number;
+}
+
 export interface LmdbLedgerIndexOptions {
   readonly stateDirectory: string;
   readonly laneCount: number;
@@ -67,6 +75,10 @@ export const STORE_FORMAT = 8;
 const MAP_BYTES = 64 * 1024 ** 3;
 /** Less than the largest batch may take. */
 const FREE_BYTES_MIN = 8 * 1024 * 1024;
+/** LMDB's name for its file. */
+const DATA_FILE = 'data.mdb';
+/** POSIX counts what a file occupies in these, whatever the file system's own blocks are. */
+const STAT_BLOCK_BYTES = 512;
 const IDENTITY_KEY = Buffer.from('identity');
 /** Shorter rows do not become smaller. */
 const COMPRESSION_BYTES_MIN = 128;
@@ -98,7 +110,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     } catch (error) {
       folder.release();
       const { code, message } = error as NodeJS.ErrnoException;
-      const reason = typeof code === 'string' ? code : message;
+      const reason = code === 'ENOSPC' ? noSpace(folder.path, code) : typeof code === 'string' ? code : message;
       throw new StateDirectoryError(`STATE_DIR: ${folder.path} cannot be used: ${reason}`, { cause: error });
     }
   }
@@ -190,6 +202,15 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return (this.#opened?.lanes ?? []).reduce((sum, store) => sum + store.head().commands, 0);
   }
 
+  /** Null before the store is open. */
+  disk(): DiskUse | null {
+    if (this.#opened === null) return null;
+    const { path } = this.#opened.folder;
+    const { bavail, bfree, blocks, bsize } = statfsSync(path);
+    const storeBytes = statSync(join(path, DATA_FILE)).blocks * STAT_BLOCK_BYTES;
+    return { freeBytes: bavail * bsize, usedBytes: (blocks - bfree) * bsize, storeBytes };
+  }
+
   /** @returns why what is there cannot be used; nothing is open then */
   async #openIn(folder: StateFolder, identity: StoreIdentity): Promise<string | null> {
     const { laneCount, restingSince } = this.#options;
@@ -244,13 +265,19 @@ export class LmdbLedgerIndex implements LedgerIndex {
   #failed(folder: StateFolder, cause: unknown): Error {
     const message = cause instanceof Error ? cause.message : String(cause);
     const isFull = isDiskFull(folder.path);
-    const reason = isFull ? `no space is left for it (${message})` : message;
+    const reason = isFull ? noSpace(folder.path, message) : message;
     const error = new Error(`the local store ${folder.path} failed: ${reason}`, { cause });
     // A write that found no room has changed nothing: what is there can be used again.
     if (!isFull) doom(folder.path, message);
     this.#options.onFatal(error);
     return error;
   }
+}
+
+function noSpace(path: string, message: string): string {
+  const { bavail, bsize } = statfsSync(path);
+  const left = `the file system of STATE_DIR has ${bavail * bsize} bytes left (${message})`;
+  return `no space is left: ${left}. Enlarge the volume (store.size of the chart) or free space on it, then start again`;
 }
 
 function isDiskFull(path: string): boolean {

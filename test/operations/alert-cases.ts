@@ -141,15 +141,6 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: [],
   },
   {
-    when: 'a result has been UNKNOWN for more than a day',
-    minutes: 10,
-    changes: [
-      { metric: 'unknownResults', labels: transferIn, instance: 'a', course: flat(1) },
-      { metric: 'unknownOldestSeconds', labels: transferIn, instance: 'a', course: flat(90_000) },
-    ],
-    fires: ['PaymentsResultsUnknown', 'PaymentsResultsUnknownOld'],
-  },
-  {
     when: 'an operator has held commands for more than an hour, without an end',
     minutes: 10,
     changes: [
@@ -157,12 +148,6 @@ export const ALERT_CASES: readonly AlertCase[] = [
       { metric: 'operatorHoldSeconds', labels: { command: 'create-quote', ends: 'by-itself' }, course: flat(90_000) },
     ],
     fires: ['PaymentsHoldLasts'],
-  },
-  {
-    when: 'one command is set aside',
-    minutes: 20,
-    changes: [{ metric: 'results', labels: { ...transferIn, outcome: 'FAILED' }, instance: 'a', course: risingTo(1) }],
-    fires: ['PaymentsResultsFailed'],
   },
   {
     when: 'every quote of a command had run out when it came',
@@ -175,7 +160,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
         course: risingTo(1),
       },
     ],
-    fires: ['PaymentsQuotesRunOut'],
+    fires: ['PaymentsCommandsExpired'],
   },
   {
     when: 'quotes run out while they wait, and are made anew',
@@ -208,33 +193,14 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsDeadLetters'],
   },
   {
-    when: 'a whole batch cannot be read',
-    minutes: 20,
-    changes: [{ metric: 'deadLetters', labels: { reason: 'UNREADABLE_BATCH' }, instance: 'b', course: risingTo(1) }],
-    fires: ['PaymentsDeadLetters', 'PaymentsBatchUnreadable'],
-  },
-  {
-    when: 'a message became a dead letter, an entry failed and was set aside before a new process was first looked at',
+    when: 'a message became a dead letter, an entry failed and a quote ran out before a new process was first looked at',
     minutes: 20,
     changes: [
       { metric: 'deadLetters', labels: { reason: 'UNREADABLE' }, instance: 'b', course: flat(1) },
       { metric: 'ownFailures', labels: { where: 'entry' }, instance: 'b', course: flat(3) },
-      { metric: 'results', labels: { ...transferIn, outcome: 'FAILED' }, instance: 'b', course: flat(1) },
       { metric: 'quotesRunOut', labels: { cause: 'on-arrival', made_anew: 'false' }, instance: 'b', course: flat(1) },
     ],
-    fires: ['PaymentsDeadLetters', 'PaymentsOwnFailures', 'PaymentsQuotesRunOut', 'PaymentsResultsFailed'],
-  },
-  {
-    when: 'commands come on the wrong partition',
-    minutes: 35,
-    changes: [{ metric: 'moved', course: growing(1) }],
-    fires: ['PaymentsCommandsMoved'],
-  },
-  {
-    when: 'a third of what comes are copies',
-    minutes: 35,
-    changes: [{ metric: 'replays', course: growing(30) }],
-    fires: ['PaymentsManyCopies'],
+    fires: ['PaymentsCommandsExpired', 'PaymentsDeadLetters', 'PaymentsOwnFailures'],
   },
   {
     when: 'one member holds the service, and its commands wait',
@@ -265,33 +231,6 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
-    when: 'the service refuses our credentials, and no command waits',
-    minutes: 10,
-    changes: [
-      {
-        metric: 'apiCallDurationSeconds',
-        suffix: '_count',
-        labels: { operation: 'list-transactions', outcome: 'unauthorized' },
-        course: growing(1),
-      },
-    ],
-    fires: [],
-  },
-  {
-    when: 'the service refuses our credentials, and commands wait',
-    minutes: 10,
-    changes: [
-      { metric: 'oldestUnansweredSeconds', labels: transferIn, course: flat(40) },
-      {
-        metric: 'apiCallDurationSeconds',
-        suffix: '_count',
-        labels: { operation: 'transfer-in', outcome: 'unauthorized' },
-        course: growing(1),
-      },
-    ],
-    fires: ['PaymentsCredentialsRefused'],
-  },
-  {
     when: 'a breaker opens, every trial fails, and commands wait',
     minutes: 10,
     changes: [...failingTrials(), { metric: 'oldestUnansweredSeconds', instance: 'a', course: flat(40) }],
@@ -302,12 +241,6 @@ export const ALERT_CASES: readonly AlertCase[] = [
     minutes: 10,
     changes: failingTrials(),
     fires: [],
-  },
-  {
-    when: 'the registry cannot be asked',
-    minutes: 15,
-    changes: [{ metric: 'notAdmittedMessages', labels: { ...transferIn, cause: 'registry' }, course: flat(5) }],
-    fires: ['PaymentsRegistryNotAnswering'],
   },
   {
     when: 'the registry refuses the log-in of one process while no command needs it',
@@ -327,16 +260,13 @@ export const ALERT_CASES: readonly AlertCase[] = [
   { when: 'nothing is scraped', minutes: 10, changes: null, fires: ['PaymentsAbsent'] },
   ...LANE_ALERT_CASES,
   {
-    when: 'observations gather',
-    minutes: 15,
-    changes: [{ metric: 'observationsLagMessages', course: flat(2000) }],
-    fires: ['PaymentsStatusChangesLate'],
-  },
-  {
     when: 'nobody polls',
-    minutes: 10,
-    changes: [{ metric: 'polling', course: flat(0) }],
-    fires: ['PaymentsPollerStopped'],
+    minutes: 20,
+    changes: [
+      { metric: 'polling', course: flat(0) },
+      { metric: 'pollCalls', course: flat(0) },
+    ],
+    fires: ['PaymentsPollerFailing'],
   },
   {
     when: 'the poller gets no page',
@@ -348,22 +278,35 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsPollerFailing'],
   },
   {
-    when: 'the poller waits for its budget all the time',
-    minutes: 50,
-    changes: [{ metric: 'pollBudgetWaitSeconds', instance: 'a', course: growing(28) }],
-    fires: ['PaymentsPollBudgetUsedUp'],
-  },
-  {
     when: 'a process nears its memory limit',
     minutes: 15,
     changes: [{ metric: 'nodejs_heap_size_total_bytes', instance: 'a', course: flat(1.4e9) }],
     fires: ['PaymentsProcessMemory'],
   },
   {
-    when: 'an event loop is late',
-    minutes: 10,
-    changes: [{ metric: 'nodejs_eventloop_lag_p99_seconds', instance: 'a', course: flat(0.8) }],
-    fires: ['PaymentsEventLoopBlocked'],
+    when: 'the disk is full tomorrow',
+    minutes: 400,
+    changes: [
+      { metric: 'stateDiskBytes', labels: { part: 'free' }, instance: 'b', course: growing(-1e6, 2e9) },
+      { metric: 'stateDiskBytes', labels: { part: 'used' }, instance: 'b', course: growing(1e6, 8e9) },
+    ],
+    fires: ['PaymentsDiskFilling'],
+    says: {
+      ...{ alert: 'PaymentsDiskFilling', severity: 'ticket', instance: 'b' },
+      summary: 'The disk under STATE_DIR of b is full in 10h 0m 0s. A full disk ends the process.',
+    },
+  },
+  {
+    when: 'the disk is nearly full and fills no further',
+    minutes: 30,
+    changes: [{ metric: 'stateDiskBytes', labels: { part: 'free' }, instance: 'b', course: flat(1e8) }],
+    fires: ['PaymentsDiskFilling'],
+  },
+  {
+    when: 'a restore fills a disk that is large enough',
+    minutes: 30,
+    changes: [{ metric: 'stateDiskBytes', labels: { part: 'free' }, instance: 'b', course: growing(-5e7, 9e9) }],
+    fires: [],
   },
   { when: 'all is well', minutes: 5, changes: [], fires: [] },
   { when: 'all has been well for an hour and a half', minutes: 90, changes: [], fires: [] },

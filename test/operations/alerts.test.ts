@@ -15,8 +15,10 @@ interface Rules {
 }
 
 const ALERTS_FILE = join(ROOT, 'helm/files/alerts.yaml');
-/** Those that follow from values of the chart: half of LEDGER_RETENTION in seconds, 60 % of the memory limit in bytes. */
-const NUMBERS_OF_VALUES = ['302400', '966367641'];
+/** Follows from values of the chart: half of LEDGER_RETENTION in seconds. */
+const NUMBER_OF_VALUES = '302400';
+/** One more names no cause of its own: it belongs to one that is there, or on the dashboard. */
+const ALERTS_MAX = 25;
 
 const rules = parse(await readFile(ALERTS_FILE, 'utf8')) as Rules;
 const alerts = rules.groups.flatMap((group) => group.rules);
@@ -75,6 +77,7 @@ describe('the alerts', () => {
     const tried = new Set(ALERT_CASES.flatMap(({ fires }) => fires));
     expect(alerts.map(({ alert }) => alert).filter((alert) => !tried.has(alert))).toEqual([]);
     expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
+    expect(alerts.length).toBeLessThanOrEqual(ALERTS_MAX);
   });
 
   it('say each how urgent it is, and what is the matter', () => {
@@ -121,9 +124,9 @@ describe('the alerts as the chart renders them', () => {
     }
   });
 
-  it('have thresholds by the values', async () => {
+  it('have a threshold by the values', async () => {
     const text = await readFile(ALERTS_FILE, 'utf8');
-    for (const number of NUMBERS_OF_VALUES) expect(alerts.filter(({ expr }) => expr.includes(number))).toHaveLength(1);
+    expect(alerts.filter(({ expr }) => expr.includes(NUMBER_OF_VALUES))).toHaveLength(1);
     expect(text).toContain('302400 s is half');
     const usual = await rendered(
       merged(LEAST, { prometheusRule: { enabled: true, runbookBaseUrl: 'https://r.example' } }),
@@ -131,9 +134,7 @@ describe('the alerts as the chart renders them', () => {
     const expressions = (found: { alert: string; expr: string }[], alert: string): string | undefined =>
       found.find((rule) => rule.alert === alert)?.expr;
     expect(expressions(usual.alerts, 'PaymentsRetentionNear')).toContain('> 302400');
-    expect(expressions(usual.alerts, 'PaymentsProcessMemory')).toContain('> 966367641');
     const { alerts: other } = await rendered(EVERYTHING);
     expect(expressions(other, 'PaymentsRetentionNear')).toContain(`> ${(14 * 86_400) / 2}`);
-    expect(expressions(other, 'PaymentsProcessMemory')).toContain(`> ${Math.floor(2 * 1024 ** 3 * 0.6)}`);
   });
 });

@@ -24,8 +24,8 @@ async function rulesOf(values: Values): Promise<{ spec: unknown; rules: Map<stri
 describe('an alert that the values name', () => {
   it('is turned off, and no other', async () => {
     const usual = await rulesOf(withAlerts({}));
-    const { rules } = await rulesOf(withAlerts({ PaymentsManyCopies: { enabled: false } }));
-    expect([...usual.rules.keys()].filter((name) => !rules.has(name))).toEqual(['PaymentsManyCopies']);
+    const { rules } = await rulesOf(withAlerts({ PaymentsCommandsExpired: { enabled: false } }));
+    expect([...usual.rules.keys()].filter((name) => !rules.has(name))).toEqual(['PaymentsCommandsExpired']);
   });
 
   it('has the threshold, severity and patience of the values, and Prometheus takes it', async () => {

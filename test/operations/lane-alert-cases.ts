@@ -18,7 +18,7 @@ export const LANE_ALERT_CASES: readonly AlertCase[] = [
       { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) },
       { metric: 'lanes', labels: { stage: 'stopped' }, instance: 'b', course: flat(1) },
     ],
-    fires: ['PaymentsLaneStopped', 'PaymentsLanesNotOpen'],
+    fires: ['PaymentsLaneStopped'],
   },
   {
     when: 'an open lane does not move',
@@ -33,28 +33,28 @@ export const LANE_ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsLaneStalled'],
   },
   {
-    when: 'one lane is lost again and again',
+    when: 'one lane is lost again and again, and commands wait',
     minutes: 40,
-    changes: [{ metric: 'lanesLost', labels: { reason: 'not-committed' }, instance: 'b', course: growing(1) }],
-    fires: ['PaymentsLanesLost'],
+    changes: [
+      { metric: 'lanesLost', labels: { reason: 'not-committed' }, instance: 'b', course: growing(1) },
+      { metric: 'oldestUnansweredSeconds', labels: transferIn, instance: 'b', course: flat(40) },
+    ],
+    fires: ['PaymentsLaneStalled'],
   },
   {
     when: 'Kafka refuses what a lane would commit',
     minutes: 20,
-    changes: [{ metric: 'lanesLost', labels: { reason: 'refused' }, instance: 'b', course: risingTo(2) }],
-    fires: ['PaymentsCommitsRefused'],
+    changes: [
+      { metric: 'lanesLost', labels: { reason: 'refused' }, instance: 'b', course: risingTo(2) },
+      { metric: 'oldestUnansweredSeconds', labels: transferIn, instance: 'b', course: flat(40) },
+    ],
+    fires: ['PaymentsLaneStalled'],
   },
   {
     when: 'a process is lost with its lane, once',
     minutes: 40,
     changes: [{ metric: 'lanesLost', labels: { reason: 'fenced' }, instance: 'b', course: risingTo(1) }],
     fires: [],
-  },
-  {
-    when: 'most of what is fetched has been there before',
-    minutes: 50,
-    changes: [{ metric: 'redelivered', instance: 'a', course: growing(100) }],
-    fires: ['PaymentsManyRedeliveries'],
   },
   {
     when: 'a publisher leaves a transaction open',
@@ -69,29 +69,13 @@ export const LANE_ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsCommandsHeldBack'],
   },
   {
-    when: 'the copy of the ledger of one process falls behind',
-    minutes: 20,
-    changes: [{ metric: 'ledgerBehindRecords', instance: 'b', course: flat(50_000) }],
-    fires: ['PaymentsStandbyBehind'],
-  },
-  {
     when: 'a lane does not move because it is full',
     minutes: 15,
     changes: [
       { metric: 'lagOldestSeconds', labels: transferIn, instance: 'a', course: growing(30) },
       { metric: 'notAdmittedMessages', labels: { ...transferIn, cause: 'lane-full' }, instance: 'a', course: flat(5) },
     ],
-    fires: ['PaymentsLaneFull'],
-  },
-  {
-    when: 'a lane waits for minutes until the ledger is read',
-    minutes: 4,
-    changes: [
-      { metric: 'lanes', labels: { stage: 'open' }, instance: 'b', course: flat(0) },
-      { metric: 'lanes', labels: { stage: 'acquiring' }, instance: 'b', course: flat(1) },
-      { metric: 'ledgerBehindRecords', instance: 'b', course: flat(5_000) },
-    ],
-    fires: ['PaymentsRestoreSlow'],
+    fires: ['PaymentsBehindAndGrowing'],
   },
   {
     when: 'a lane cannot be acquired though the ledger is read',
@@ -101,13 +85,7 @@ export const LANE_ALERT_CASES: readonly AlertCase[] = [
       { metric: 'lanes', labels: { stage: 'acquiring' }, instance: 'b', course: flat(1) },
       { metric: 'lanesLost', labels: { reason: 'not-acquired' }, instance: 'b', course: growing(2) },
     ],
-    fires: ['PaymentsLanesNotOpen', 'PaymentsLanesLost'],
-  },
-  {
-    when: 'Kafka confirms one process no more',
-    minutes: 5,
-    changes: [{ metric: 'groupConfirmed', instance: 'b', course: flat(0) }],
-    fires: ['PaymentsGroupNotConfirmed'],
+    fires: ['PaymentsLanesNotOpen'],
   },
   {
     when: 'Kafka refuses the rights of one process',

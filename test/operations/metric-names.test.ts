@@ -4,9 +4,12 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { METRICS } from '../../src/ops/metrics-table.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
+import { StateReader } from '../../src/ops/state-reader.ts';
 import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
+import { FakeProcessor } from '../ops/fake-processor.ts';
 import { ofKind, EVERYTHING, render } from './chart.ts';
-import { ROOT } from './tools.ts';
+import { ROOT, runTool } from './tools.ts';
 
 /** What Prometheus and the cluster add to every series. */
 const TARGET_LABELS = ['namespace', 'job', 'pod', 'instance'];
@@ -75,6 +78,11 @@ describe('metrics that are asked for', () => {
     expect(queries.length).toBeGreaterThan(25);
     for (const { title, expr } of queries)
       expect({ title, problems: problemsOf(expr) }).toEqual({ title, problems: [] });
+  });
+
+  it('are named as promtool wants names, those of the process as well', async () => {
+    const text = await createMetrics().text(await new StateReader(new FakeProcessor().sources()).read());
+    expect(await runTool('promtool', ['check', 'metrics'], text)).toEqual({ code: 0, output: '', text: '' });
   });
 
   it('exist where the autoscaler looks', async () => {

@@ -25,9 +25,9 @@ export const flat =
   (samples) =>
     `${value}x${samples}`;
 export const growing =
-  (perSample: number): Course =>
+  (perSample: number, from = 0): Course =>
   (samples) =>
-    `0+${perSample}x${samples}`;
+    `${from}${perSample < 0 ? '' : '+'}${perSample}x${samples}`;
 /** Nothing, then something for good: a counter that counted, a gauge that rose. */
 export const risingTo =
   (value: number): Course =>
@@ -50,13 +50,11 @@ export interface Change {
   readonly course: Course;
 }
 
-type ProcessMetric =
-  'nodejs_heap_size_total_bytes' | 'nodejs_external_memory_bytes' | 'nodejs_eventloop_lag_p99_seconds';
+type ProcessMetric = 'nodejs_heap_size_total_bytes' | 'nodejs_external_memory_bytes';
 
 const PROCESS_METRICS: Readonly<Record<ProcessMetric, number>> = {
   nodejs_heap_size_total_bytes: 200e6,
   nodejs_external_memory_bytes: 20e6,
-  nodejs_eventloop_lag_p99_seconds: 0.02,
 };
 
 interface Series {
@@ -164,9 +162,19 @@ function healthyCourse(metric: MetricName, labels: Labels, instance: Instance): 
       return growing(ANSWERED);
     // Busy, and none of it a reason to worry.
     case 'lagMessages':
+    case 'laneUnfinishedEntries':
     case 'observationsLagMessages':
     case 'callsUnderWay':
       return flat(3);
+    case 'callSlots':
+    case 'laneUnfinishedLimitEntries':
+      return flat(100);
+    case 'memoryLimitBytes':
+      return flat(1.6e9);
+    case 'stateDiskBytes':
+      return flat(5e9);
+    case 'storeBytes':
+      return flat(1e9);
     case 'notAdmittedMessages':
       return flat(labels['cause'] === 'catching-up' ? 3 : 0);
     case 'unfinishedEntries':

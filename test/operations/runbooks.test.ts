@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { SETTINGS } from '../../src/config.ts';
 import { METRICS } from '../../src/ops/metrics-table.ts';
+import { KAFKA_TOOL_OPTIONS } from '../../src/records/rights.ts';
 import { ROOT } from './tools.ts';
 
 const run = promisify(execFile);
@@ -48,6 +49,7 @@ describe('the runbooks', () => {
   it.each(runbooks)('%s says symptom, meaning, action and check', async (file) => {
     const text = await textOf(file);
     expect(found(text, /^## (.+)$/gm)).toEqual(['Symptom', 'Meaning', 'Action', 'Check']);
+    expect(text).toContain('(README.md#paste-first)');
     for (const section of text.split(/^## .+$/m).slice(1)) expect(section.trim().length).toBeGreaterThan(10);
   });
 
@@ -71,6 +73,11 @@ describe('the runbooks', () => {
       .filter((name) => !Object.keys(SETTINGS).includes(name.replace(/_FILE$/, '')))
       .filter((name) => !/^KAFKA_SSL_\w+_FILE$/.test(name));
     expect(settings).toEqual([]);
+  });
+
+  it.each(pages)("%s has Kafka's commands with the brokers and the rights to reach them", async (file) => {
+    const commands = found(await textOf(file), /(kafka-[a-z]+(?:-[a-z]+)*\.sh\b.*)/g);
+    expect(commands.filter((command) => !command.includes(` ${KAFKA_TOOL_OPTIONS} `))).toEqual([]);
   });
 
   it('name commands and options of the command line that exist', async () => {

@@ -49,7 +49,7 @@ export class FakeProcessor {
     keysRemembered: 0,
   };
   /** Of all lanes, as the ledger has it. */
-  ledger: Changeable<LedgerStatus> = { lanes: [], oldestUnknown: [], restore: null };
+  ledger: Changeable<LedgerStatus> = { lanes: [], oldestUnknown: [], restore: null, disk: null };
   /** Commands that the ledger has, by key, all of lane 0. */
   readonly commands = new Map<string, Entry>();
   members: () => Promise<GroupProcess[]> = async () => [];
@@ -99,6 +99,7 @@ export class FakeProcessor {
       commandTypes: COMMAND_TYPES,
       laneCount: 6,
       callSlots: 100,
+      unfinishedMax: 2_000,
       activity: this.activity,
       clock: this.clock,
     };

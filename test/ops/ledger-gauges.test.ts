@@ -52,6 +52,16 @@ describe('the ledger', () => {
     expect(text).toContain('payments_ledger_restore_seconds 12.5\n');
   });
 
+  it('is told with the room on its disk, and with none before the store is open', async () => {
+    const processor = new FakeProcessor();
+    expect(await textOf(processor)).not.toMatch(/^payments_state_disk_bytes\{/m);
+    processor.ledger.disk = { freeBytes: 3e9, usedBytes: 7e9, storeBytes: 1e9 };
+    const text = await textOf(processor);
+    expect(text).toContain('payments_state_disk_bytes{part="free"} 3000000000\n');
+    expect(text).toContain('payments_state_disk_bytes{part="used"} 7000000000\n');
+    expect(text).toContain('payments_store_bytes 1000000000\n');
+  });
+
   it('is not said to be read while nobody knows where it ends', async () => {
     const processor = new FakeProcessor();
     processor.ledger.lanes = [ledgerLane(0, { nextOffset: 90n })];

@@ -1,21 +1,15 @@
 /** Which runbooks apply to the story of a key. Pure. */
 import type { Entry } from '../../ledger/entry.ts';
-import { isUnknown, roleOf, type Story } from './story.ts';
-
-/** So many copies of one key are no accident of delivery. */
-const MANY_COPIES = 10;
+import { isUnknown, type Story } from './story.ts';
 
 /** @returns paths within the repository, each once */
 export function runbooksOf(story: Story): string[] {
   const entry = story.entries.at(-1)?.entry ?? null;
-  const copies = story.messages.filter((message) => roleOf(message, story) === 'copy').length;
   const isWaiting = entry === null && story.messages.length > 0 && !isUnknown(story);
   const names = [
     ...(entry === null ? [] : runbooksOfEntry(entry)),
     ...(isWaiting ? ['PaymentsOldestUnansweredTooOld'] : []),
     ...(story.letters.length > 0 ? ['PaymentsDeadLetters'] : []),
-    ...(copies >= MANY_COPIES ? ['PaymentsManyCopies'] : []),
-    ...(story.messages.some(({ movedFrom }) => movedFrom !== null) ? ['PaymentsCommandsMoved'] : []),
   ];
   return [...new Set(names)].map((name) => `docs/runbooks/${name}.md`);
 }
@@ -23,7 +17,7 @@ export function runbooksOf(story: Story): string[] {
 function runbooksOfEntry({ drops, phase, quotesRunOut }: Entry): string[] {
   const further = [
     ...(drops > 0 ? ['PaymentsOwnFailures'] : []),
-    ...(quotesRunOut > 0 ? ['PaymentsQuotesRunOut'] : []),
+    ...(quotesRunOut > 0 ? ['PaymentsCommandsExpired'] : []),
   ];
   switch (phase.state) {
     case 'INTENT':
@@ -39,7 +33,7 @@ function runbooksOfEntry({ drops, phase, quotesRunOut }: Entry): string[] {
     case 'UNKNOWN':
       return ['unknown-results', ...further];
     case 'FAILED':
-      return ['PaymentsResultsFailed', ...further];
+      return ['PaymentsOwnFailures', ...further];
     case 'EXPIRED':
       return ['PaymentsCommandsExpired', ...further];
     case 'ACCEPTED':

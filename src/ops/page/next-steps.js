@@ -25,7 +25,7 @@ const REASONS = [
     'group not confirmed',
     step(
       'Look at the brokers and the network. Another member may take its lanes over.',
-      'PaymentsGroupNotConfirmed',
+      'PaymentsMemberNotReady',
       DOCTOR,
     ),
   ],
@@ -50,7 +50,7 @@ const REASONS = [
     'keeps being lost',
     step(
       'It is tried again; a message that is to blame is set aside after a few times. See the log.',
-      'PaymentsLanesLost',
+      'PaymentsLaneStalled',
       DOCTOR,
     ),
   ],
@@ -66,7 +66,7 @@ const REASONS = [
     'the schema registry',
     step(
       'Mend the registry. Commands whose schema is not known yet wait in Kafka; none is lost or refused.',
-      'PaymentsRegistryNotAnswering',
+      'PaymentsOldestUnansweredTooOld',
       'npm run cli -- schemas check',
     ),
   ],
@@ -83,7 +83,7 @@ const REASONS = [
     'payment service held: wrong credentials',
     step(
       'Commands wait in Kafka; none is refused. Put the credentials right at the service, or set new ones and restart.',
-      'PaymentsCredentialsRefused',
+      'PaymentsServiceHeld',
       DOCTOR,
     ),
   ],
@@ -169,7 +169,7 @@ export const STEPS = {
     'PaymentsLaneStalled',
     LAG,
   ),
-  ledgerBehind: step('A lane that it takes over opens when they are.', 'PaymentsRestoreSlow', null),
+  ledgerBehind: step('A lane that it takes over opens when they are.', 'lost-volume', null),
   staleEnds: step(
     'What waits in Kafka is as old as that. Look at the brokers and the network.',
     'PaymentsKafkaNotAnswering',
