@@ -15,6 +15,7 @@ import { servedCommandTypes } from './lanes/lane-settings.ts';
 import { StartSteps } from './lanes/start-steps.ts';
 import { AccessWatch, isAmiss } from './ops/access-watch.ts';
 import { Activity } from './ops/activity.ts';
+import { deploymentOf } from './ops/deployment.ts';
 import { askMember } from './ops/group/ask-member.ts';
 import { GroupWatch } from './ops/group/group-watch.ts';
 import { memberKey } from './ops/group/member-key.ts';
@@ -43,6 +44,7 @@ const { config } = settings;
 const clock = systemClock;
 const log = createLogger(config);
 const topics = topicNames(config.TOPIC_PREFIX);
+const deployment = deploymentOf(config, process.env);
 const metrics = createMetrics();
 const activity = new Activity(metrics, () => clock.nowMs());
 const timeline = new Timeline(() => clock.nowMs());
@@ -112,6 +114,7 @@ const access = new AccessWatch<KafkaAccess>({
 });
 const registryAccess = registryWatch(registry, log);
 const state: StateReader = new StateReader({
+  deployment,
   lanes,
   api,
   starting: () => steps.now(),

@@ -7,7 +7,12 @@ import { writeOrCheck } from './generated-file.ts';
 import { CONVENTIONS, type Convention } from './semantic-conventions.ts';
 
 function labelText(name: string, values: LabelValues): string {
-  const listed = values === 'lanes' ? 'the number of a lane' : values.map((value) => `\`${value}\``).join(', ');
+  const listed =
+    values === 'lanes'
+      ? 'the number of a lane'
+      : values === 'own'
+        ? 'one value per process'
+        : values.map((value) => `\`${value}\``).join(', ');
   return `- \`${name}\`: ${listed}\n`;
 }
 

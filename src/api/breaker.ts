@@ -54,6 +54,8 @@ export interface BreakerOptions {
 
 export interface Breaker<Result> {
   stage(): BreakerStage;
+  /** Class of the last fault since the start; null before the first. */
+  lastFault(): string | null;
   /** How many calls may be under way at once. */
   allowance(): number;
   underWay(): number;
@@ -172,6 +174,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
 
   return {
     stage,
+    lastFault: () => lastFault,
     allowance,
     underWay: () => underWay,
     close: () => {

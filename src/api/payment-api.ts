@@ -65,6 +65,8 @@ export interface PaymentApiOptions {
 
 export interface OperationSnapshot {
   breaker: BreakerStage;
+  /** In a few words, such as ECONNREFUSED or HTTP 503; null before the first. */
+  lastFault: string | null;
   callsUnderWay: number;
   /** Null: without limit. */
   allowance: number | null;
@@ -244,6 +246,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
 function snapshotOf(breaker: Breaker<Reading>, allowance: number): OperationSnapshot {
   return {
     breaker: breaker.stage(),
+    lastFault: breaker.lastFault(),
     callsUnderWay: breaker.underWay(),
     allowance: allowance === Infinity ? null : allowance,
   };

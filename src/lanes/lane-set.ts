@@ -6,13 +6,18 @@
  *   stop    the group gives the lanes to others, while they are served on here; lanes released in order (calls end, answers are
  *           committed), then the group is left; bounded
  */
-import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { GroupMember } from '../consumers/group-member.ts';
-import { clientIdOf, groupProcess, processName, type GroupProcess } from '../consumers/group-processes.ts';
+import {
+  clientIdOf,
+  groupProcess,
+  newProcessId,
+  processName,
+  type GroupProcess,
+} from '../consumers/group-processes.ts';
 import { LoopTurn } from '../consumers/loop-turn.ts';
 import { MessageFailures } from '../consumers/message-failures.ts';
 import { OffsetReports } from '../consumers/offset-reports.ts';
@@ -66,7 +71,7 @@ const TELL_OFFSETS_MS_MAX = 3_000;
 export class LaneSet {
   readonly #options: LaneSetOptions;
   readonly #settings: LaneSettings;
-  readonly #processId = randomUUID();
+  readonly #processId = newProcessId();
   readonly #ledger: LedgerCopy;
   readonly #offsets: TopicOffsets;
   readonly #poller: StatusPoller;

@@ -3,6 +3,7 @@
  * logged is taken out before a line is written.
  */
 import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
 import pino, { type Bindings, type ChildLoggerOptions, type DestinationStream, type Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { basicCredentials, describeError, maskText, redactFields, secretStriker } from './log-redaction.ts';
@@ -34,7 +35,7 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
   const log = pino(
     {
       level: settings.LOG_LEVEL,
-      base: { service: 'payment-processor', pid: process.pid },
+      base: { service: 'payment-processor', host: hostname(), pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       // Errors have been described by then; what pino makes of one would show its own fields.

@@ -7,7 +7,7 @@ import { processName } from '../consumers/group-processes.ts';
 import type { LaneOwner } from './ledger-state.ts';
 
 export interface MemberState {
-  /** The first characters of its id; null: lanes that nobody has owned yet. */
+  /** Its name; null: lanes that nobody has owned yet. */
   readonly process: string | null;
   readonly isThis: boolean;
   /** `gone`: it owned lanes, and the group does not know it; `unknown`: the group has not been asked. */

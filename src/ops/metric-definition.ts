@@ -1,7 +1,7 @@
 /** What the tables say of each metric. */
 
-/** The values of a label; `lanes` are the numbers of the lanes, bounded by the setting LANES. */
-export type LabelValues = readonly string[] | 'lanes';
+/** The values of a label; `lanes` are the numbers of the lanes, bounded by the setting LANES; `own` is one value of each process. */
+export type LabelValues = readonly string[] | 'lanes' | 'own';
 
 export interface MetricDefinition {
   readonly name: string;

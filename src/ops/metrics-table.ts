@@ -36,6 +36,12 @@ const CALL_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 const COMMAND_BUCKETS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
 
 export const METRICS = {
+  buildInfo: {
+    name: 'payments_build_info',
+    type: 'gauge',
+    help: '1, with the release, the name of the process (its host, in Kubernetes the pod, and the beginning of its id) and TOPIC_PREFIX.',
+    labels: { version: 'own', process: 'own', prefix: 'own' },
+  },
   lagMessages: {
     name: 'payments_lag_messages',
     type: 'gauge',

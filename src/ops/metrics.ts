@@ -5,6 +5,7 @@
  */
 import { totalmem } from 'node:os';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { processName } from '../consumers/group-processes.ts';
 import type { CallReport } from '../api/payment-api.ts';
 import type { LaneReports } from '../lanes/reports.ts';
 import { COMMAND_TYPES } from '../records/commands.ts';
@@ -12,6 +13,7 @@ import type { PollerReports } from '../status/poller/poller.ts';
 import type { MetricDefinition } from './metric-definition.ts';
 import { PUBLISHED, revisionLabel } from './metric-labels.ts';
 import { METRICS, OTHER, type LabelsOf, type MetricName } from './metrics-table.ts';
+import { RELEASE } from './group/member-report.ts';
 import type { ProcessorState } from './processor-state.ts';
 
 export interface Metrics {
@@ -128,7 +130,7 @@ function bounded(name: MetricName, labels: Readonly<Record<string, string>>): Re
   const definition: MetricDefinition = METRICS[name];
   const pairs = Object.entries(labels).map(([label, value]) => {
     const values = definition.labels[label];
-    return [label, values === 'lanes' || values?.includes(value) ? value : OTHER];
+    return [label, typeof values === 'string' || values?.includes(value) ? value : OTHER];
   });
   return Object.fromEntries(pairs) as Record<string, string>;
 }
@@ -136,7 +138,7 @@ function bounded(name: MetricName, labels: Readonly<Record<string, string>>): Re
 function allLabels(definition: MetricDefinition): Record<string, string>[] {
   let combinations: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(definition.labels)) {
-    if (values === 'lanes') return [];
+    if (typeof values === 'string') return [];
     combinations = combinations.flatMap((labels) => values.map((value) => ({ ...labels, [label]: value })));
   }
   return combinations.length > SERIES_AT_START_MAX ? [] : combinations;
@@ -144,6 +146,7 @@ function allLabels(definition: MetricDefinition): Record<string, string>[] {
 
 /** Synchronous from the first reset to the last value, so that no scrape sees half of it. */
 function writeGauges(set: MetricSet, state: ProcessorState): void {
+  set.put('buildInfo', { version: RELEASE, process: processName(state.processId), prefix: state.deployment.prefix }, 1);
   writeLag(set, state);
   writeUnfinished(set, state);
   writeService(set, state);

@@ -16,7 +16,6 @@ const FILES = {
   '/page/parts.css': 'parts.css',
   '/page/icon.svg': 'icon.svg',
   '/page/main.js': 'main.js',
-  '/page/charts.js': 'charts.js',
   '/page/connection.js': 'connection.js',
   '/page/elements.js': 'elements.js',
   '/page/findings.js': 'findings.js',

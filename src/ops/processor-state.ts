@@ -91,8 +91,22 @@ export interface UnfinishedState {
   readonly oldestSeconds: number;
 }
 
+/** Which of several deployments this is, so that nobody acts on another one's. */
+export interface Deployment {
+  /** TOPIC_PREFIX. */
+  readonly prefix: string;
+  readonly groupId: string;
+  /** Host of the payment service. */
+  readonly service: string;
+  /** The machine's name; in Kubernetes the pod's. */
+  readonly host: string;
+  /** What a person types before a command of the command line. */
+  readonly cli: string;
+}
+
 export interface ProcessorState {
   readonly at: string;
+  readonly deployment: Deployment;
   readonly processId: string;
   readonly ready: boolean;
   readonly reasons: readonly string[];
@@ -112,6 +126,7 @@ export interface ProcessorState {
   readonly operations: readonly {
     readonly operation: CommandType;
     readonly breaker: BreakerStage;
+    readonly lastFault: string | null;
     readonly callsUnderWay: number;
     readonly allowance: number | null;
   }[];
@@ -148,6 +163,7 @@ export interface ProcessorState {
 
 export interface StateInputs {
   readonly nowMs: number;
+  readonly deployment: Deployment;
   readonly readiness: Readiness;
   readonly kafkaAccess: KafkaAccess;
   readonly registryFault: RegistryFault | null;
@@ -179,6 +195,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
   const lanes = laneStates(inputs);
   return {
     at: instant(nowMs),
+    deployment: inputs.deployment,
     processId: inputs.lanes.processId,
     ready: inputs.readiness.ready,
     reasons: inputs.readiness.reasons,

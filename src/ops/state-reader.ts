@@ -18,12 +18,13 @@ import { inputLag, type InputLag, type KnownOffsets } from './lag.ts';
 import { ledgerState } from './ledger-state.ts';
 import { memberStates } from './members.ts';
 import { operatorHolds } from './operator-holds.ts';
-import { processorState, type ProcessorState, type WaitingElsewhere } from './processor-state.ts';
+import { processorState, type Deployment, type ProcessorState, type WaitingElsewhere } from './processor-state.ts';
 import { TopicEnds, type KnownTopicEnds, type OffsetSource, type TopicAnswer } from './topic-ends.ts';
 import { uncommittedSinceMs } from './uncommitted-work.ts';
 import { unknownResults } from './unknown-results.ts';
 
 export interface StateReaderOptions {
+  readonly deployment: Deployment;
   readonly lanes: OffsetSource & { status(): LaneSetStatus; ledger(): LedgerStatus };
   readonly api: Pick<PaymentApi, 'snapshot'>;
   /** What the start waits for; null: nothing, or it is over. */
@@ -105,6 +106,7 @@ export class StateReader {
     const ledgerShown = ledgerState(ledger, known.topics.get(topics.ledger)?.ends);
     return processorState({
       nowMs,
+      deployment: this.#options.deployment,
       readiness: this.readiness(),
       kafkaAccess: this.#options.kafkaAccess(),
       registryFault: this.#options.registryFault(),

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { METRICS } from '../../src/ops/metrics-table.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
-import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
+import type { LabelValues, MetricDefinition } from '../../src/ops/metric-definition.ts';
 import { FakeProcessor } from '../ops/fake-processor.ts';
 import { ofKind, EVERYTHING, render } from './chart.ts';
 import { ROOT, runTool } from './tools.ts';
@@ -42,14 +42,14 @@ function problemsOf(expression: string): string[] {
     if (base === undefined) return [`there is no ${name}`];
     const isPart = base.name !== name;
     if (isPart !== (base.type === 'histogram')) return [`${name} is a ${base.type}`];
-    const own: Record<string, readonly string[] | 'lanes'> = { ...base.labels };
+    const own: Record<string, LabelValues> = { ...base.labels };
     if (suffix === '_bucket') own['le'] = (base.buckets ?? []).map(String);
     Object.keys(own).forEach((label) => labels.add(label));
     return [...matchers.matchAll(/([a-z_]+)(=~|!~|!=|=)"((?:[^"\\]|\\.)*)"/g)].flatMap(
       ([, label = '', , value = '']) => {
         const values = own[label];
         if (values === undefined) return TARGET_LABELS.includes(label) ? [] : [`${name} has no label ${label}`];
-        if (values === 'lanes') return [];
+        if (typeof values === 'string') return [];
         const asked = value.replace(String.raw`(\\.0)?`, '').split('|');
         return asked.filter((one) => !values.includes(one)).map((one) => `${label} of ${name} is never ${one}`);
       },

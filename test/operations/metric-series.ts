@@ -128,7 +128,12 @@ function seriesOf(instance: Instance): Series[] {
 function combinations(definition: MetricDefinition, instance: Instance): Labels[] {
   let found: Labels[] = [{}];
   for (const [label, values] of Object.entries(definition.labels)) {
-    const listed = values === 'lanes' ? [LANE_OF[instance]] : values.filter((value) => !NOT_SERVED.includes(value));
+    const listed =
+      values === 'lanes'
+        ? [LANE_OF[instance]]
+        : values === 'own'
+          ? [instance]
+          : values.filter((value) => !NOT_SERVED.includes(value));
     found = found.flatMap((labels) => listed.map((value) => ({ ...labels, [label]: value })));
   }
   return found;

@@ -100,6 +100,13 @@ export class FakeProcessor {
       laneCount: 6,
       callSlots: 100,
       unfinishedMax: 2_000,
+      deployment: {
+        prefix: 'payments',
+        groupId: 'payment-commands',
+        service: 'api.example.com',
+        host: 'pod-1',
+        cli: 'npm run cli --',
+      },
       activity: this.activity,
       clock: this.clock,
     };
@@ -139,7 +146,7 @@ export function inputStatus(change: Partial<InputStatus> = {}): InputStatus {
 }
 
 export function servingApi(): PaymentApiSnapshot {
-  const healthy = { breaker: 'closed', callsUnderWay: 0, allowance: null } as const;
+  const healthy = { breaker: 'closed', lastFault: null, callsUnderWay: 0, allowance: null } as const;
   return {
     state: { kind: 'serving' },
     callsUnderWay: 0,

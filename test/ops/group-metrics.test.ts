@@ -1,6 +1,7 @@
 /** What two processes of one group tell of the ledger, of each other and of what goes wrong with lanes, in real runs. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
+import { processName } from '../../src/consumers/group-processes.ts';
 import { decodeOwner, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 import type { ProcessorState } from '../../src/ops/processor-state.ts';
 import type { RunningProcessor } from '../support/processor.ts';
@@ -87,7 +88,7 @@ test('each process tells who has which lane, and that its copy of the ledger is 
     const state = await eventually(() => stateOf(processor), isSettled, 'the group to be told as it is');
     const lanes = state.members.flatMap(({ owned }) => owned).sort((left, right) => left - right);
     expect(lanes).toEqual(Array.from({ length: LANES }, (_, lane) => lane));
-    expect(state.members.filter(({ isThis }) => isThis)).toMatchObject([{ process: state.processId.slice(0, 8) }]);
+    expect(state.members.filter(({ isThis }) => isThis)).toMatchObject([{ process: processName(state.processId) }]);
     expect(state.members.every(({ host }) => host === '127.0.0.1')).toBe(true);
     expect(await valueOf(processor, 'payments_ledger_restore_seconds')).toBeGreaterThan(0);
     expect(await valueOf(processor, 'payments_ledger_behind_records')).toBe(0);

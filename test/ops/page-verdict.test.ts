@@ -1,8 +1,9 @@
 /** What the page says is the matter, of states as processes tell them. The browser's part is in test/operations. */
 import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../../src/ops/metrics.ts';
+import type { GroupSample } from '../../src/ops/group/group-history.ts';
 import { groupState, type GroupState } from '../../src/ops/group/group-state.ts';
-import { FakeProcessor } from './fake-processor.ts';
+import { entry, FakeProcessor, laneStatus } from './fake-processor.ts';
 import { known, stateOf } from './group/known.ts';
 
 /** Modules of the page, without the types that a browser's have. */
@@ -10,8 +11,13 @@ const page = (name: string): Promise<unknown> => import(new URL(`../../src/ops/p
 const { verdictOn } = (await page('verdict.js')) as {
   verdictOn: (
     state: GroupState,
-    samples: readonly never[],
-  ) => { headline: string; findings: { text: string; advice: string; runbook: string; isBad: boolean }[] };
+    samples: readonly GroupSample[],
+  ) => {
+    headline: string;
+    level: string;
+    summary: string;
+    findings: { text: string; advice: string; runbook: string; isBad: boolean }[];
+  };
 };
 const { serviceInWords } = (await page('service.js')) as { serviceInWords: (state: GroupState) => string };
 
@@ -83,4 +89,54 @@ test('where the service refuses all members, it is held', async () => {
   const state = await group(held(), held());
   expect(verdictOn(state, []).headline).toBe('Not healthy');
   expect(serviceInWords(state)).toBe('the service is held: no calls');
+});
+
+describe('the headline follows the effect', () => {
+  const WAITING = { state: 'PARKED', untilMs: 0, reason: 'never sent' } as const;
+
+  /** A minute of samples, each with as many results. */
+  function minute(state: GroupState, results: number): GroupSample[] {
+    return Array.from({ length: 12 }, (_, index) => ({
+      ...{ at: new Date(Date.parse(state.at) - (11 - index) * 5_000).toISOString(), intervalSeconds: 5, members: 2 },
+      ...{ lagMessages: 0, lagInputs: 0, unfinished: 0, oldestUnansweredSeconds: 0, calls: 0, callFaults: 0 },
+      ...{ callMedianSeconds: null, call95Seconds: null, commandMedianSeconds: null, command95Seconds: null },
+      ...{ resultsAccepted: results, resultsOther: 0 },
+    }));
+  }
+
+  /** The transfers of the first member wait, its breaker open. */
+  async function outage(seconds: number): Promise<GroupState> {
+    const first = new FakeProcessor();
+    first.nowMs += 120_000;
+    Object.assign(first.api.operations['transfer-in'], { breaker: 'open', lastFault: 'ECONNREFUSED' });
+    const waiting = [1, 2].map(() => entry('transfer-in', first.nowMs - seconds * 1_000, WAITING));
+    first.setLane(0, laneStatus({ entries: waiting }));
+    return group(first, new FakeProcessor(first.nowMs));
+  }
+
+  test('nothing answered while something waits is red, with how much, for how long, and the last fault', async () => {
+    const state = await outage(69);
+    expect(verdictOn(state, minute(state, 0))).toMatchObject({
+      level: 'bad',
+      headline: 'Nothing is answered: 2 commands wait, the oldest for 1 min 9 s',
+      summary: 'Last fault: connection refused by api.example.com.',
+    });
+  });
+
+  test.each([
+    ['others are answered', 69, 3],
+    ['nothing has waited longer than the objective', 20, 0],
+  ])('is amber where %s, and names the fault', async (_when, seconds, results) => {
+    const state = await outage(seconds);
+    expect(verdictOn(state, minute(state, results))).toMatchObject({
+      level: 'warning',
+      headline: 'Working, but look at this',
+      summary: 'Last fault: connection refused by api.example.com.',
+    });
+  });
+
+  test('claims nothing of a time that no sample reaches back to', async () => {
+    const state = await outage(69);
+    expect(verdictOn(state, minute(state, 0).slice(-2)).level).toBe('warning');
+  });
 });

@@ -32,6 +32,8 @@ export interface GroupReason {
 
 export interface GroupState {
   readonly at: string;
+  /** Of the process that answers. */
+  readonly deployment: ProcessorState['deployment'];
   /** That answers. */
   readonly processId: string;
   readonly startedAt: string;
@@ -83,6 +85,7 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
   const upToDate = leastBehind(told, own);
   return {
     at: own.at,
+    deployment: own.deployment,
     processId: own.processId,
     startedAt: own.activity.startedAt,
     ready: told.every(({ ready }) => ready),

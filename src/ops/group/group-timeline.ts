@@ -6,7 +6,7 @@ import { EVENTS_AGE_MAX_MS, EVENTS_MAX, type TimelineEvent } from '../timeline.t
 import type { MemberEvent } from './member-report.ts';
 
 export interface GroupEvent {
-  /** The first characters of the id of the process that it is about. */
+  /** The name of the process that it is about. */
   readonly process: string;
   /** By the clock of whoever told it. */
   readonly at: string;

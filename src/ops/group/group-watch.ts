@@ -1,7 +1,7 @@
 /**
  * Knows the other members of the group: asks each for its report, and remembers what it told, for when it is gone.
  *
- *   start   asks every 30 s, so that last figures and events are there when somebody looks; until stop
+ *   start   asks every 5 s, so that last figures and events are there, and no older, when somebody looks; until stop
  *   read    asks at most every 1.5 s, once for all who look, and waits for the answers no longer than they are worth
  *
  * Owns its timer, and what is remembered: members, their samples and events, each bounded.
@@ -20,7 +20,7 @@ import { GroupTimeline } from './group-timeline.ts';
 import type { KnownMember } from './known-member.ts';
 import { RELEASE, type MemberSample } from './member-report.ts';
 
-const ASK_INTERVAL_MS = 30_000;
+const ASK_INTERVAL_MS = 5_000;
 /** Viewers ask every 2 s, each for itself. */
 const FRESH_FOR_MS = 1_500;
 /** What a viewer waits for the other members, besides its own process's state; the endpoints answer within 5 s. */
@@ -36,7 +36,7 @@ const SAMPLES_MAX = 180;
 /** One answer that is late is no news. */
 const SILENCE_TOLD_MS = 5_000;
 /** How processes of ours are named in the group. */
-const PROCESS_PATTERN = /^[0-9a-f]{8}$/;
+const PROCESS_PATTERN = /^(?:[\w.-]+\.)?[0-9a-f]{8}$/;
 
 export interface GroupWatchOptions {
   readonly readState: () => Promise<ProcessorState>;

@@ -4,7 +4,7 @@ import type { MemberFault } from './ask-member.ts';
 import type { MemberFigures } from './member-report.ts';
 
 export interface KnownMember {
-  /** The first characters of its id. */
+  /** Its name. */
   readonly process: string;
   readonly isThis: boolean;
   /** `gone`: Kafka's group does not have it any more; `unknown`: Kafka has not been heard. */

@@ -66,7 +66,15 @@ const figures = z.object({
   isGroupConfirmed: untold(z.boolean()),
   service: untold(z.object({ state: text, reason: sentence.nullable(), since: instant.nullable() })),
   operations: untold(
-    list(z.object({ operation: text, breaker: text, callsUnderWay: amount, allowance: amountOrNull })),
+    list(
+      z.object({
+        operation: text,
+        breaker: text,
+        lastFault: text.nullable().catch(null),
+        callsUnderWay: amount,
+        allowance: amountOrNull,
+      }),
+    ),
   ),
   lagEndsAgeSeconds: untold(amount),
   unfinished: untold(list(z.object({ state: text, operation: text, count: amount, oldestSeconds: amount }))),

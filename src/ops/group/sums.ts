@@ -10,6 +10,8 @@ export interface GroupOperation {
   readonly operation: string;
   /** The worst of any member. */
   readonly breaker: string;
+  /** Of that member. */
+  readonly lastFault: string | null;
   /** Members whose breaker lets no calls through. */
   readonly closedAt: readonly string[];
   readonly callsUnderWay: number;
@@ -38,11 +40,13 @@ export function serviceOf(
 export function breakersOf(heard: readonly (KnownMember & { figures: MemberFigures })[]): GroupOperation[] {
   const all = heard.flatMap(({ figures, process }) => (figures.operations ?? []).map((each) => ({ ...each, process })));
   return [...Map.groupBy(all, ({ operation }) => operation)].map(([operation, found]) => {
-    const stages = found.map(({ breaker }) => breaker);
+    const rank = ({ breaker }: { breaker: string }): number => BREAKER_STAGES.indexOf(breaker);
+    const [worst] = found.toSorted((left, right) => rank(left) - rank(right));
     const allowances = found.map(({ allowance }) => allowance);
     return {
       operation,
-      breaker: stages.sort((left, right) => BREAKER_STAGES.indexOf(left) - BREAKER_STAGES.indexOf(right))[0] ?? '',
+      breaker: worst?.breaker ?? '',
+      lastFault: worst?.lastFault ?? null,
       closedAt: found.filter(({ breaker }) => NO_CALLS.includes(breaker)).map(({ process }) => process),
       callsUnderWay: sum(found.map(({ callsUnderWay }) => callsUnderWay)),
       allowance: allowances.includes(null) ? null : sum(allowances.map((allowance) => allowance ?? 0)),

@@ -30,18 +30,6 @@ export function element(name, { className, text } = {}, ...children) {
 }
 
 /**
- * @param {string} name
- * @param {Readonly<Record<string, string | number>>} attributes
- * @param {string} [text]
- */
-export function drawn(name, attributes, text) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, String(value));
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-/**
  * Only where it differs, so that what an operator has selected stays so.
  * @param {Element} target
  * @param {string} text

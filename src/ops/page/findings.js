@@ -56,7 +56,7 @@ export function findingsOf(state, samples) {
     ...standstill(state),
     ...ledgerBehind(state),
     ...staleEnds(state),
-  ];
+  ].map((found) => ({ ...found, command: found.command?.replace(/^cli /, `${state.deployment.cli} `) ?? null }));
 }
 
 /**
@@ -108,8 +108,8 @@ function callFaults(samples, state) {
 function unknown({ unknownResults }) {
   if (unknownResults.waiting === 0) return [];
   const oldest = unknownResults.oldestSeconds ?? 0;
-  const results = counted(unknownResults.waiting, 'result is UNKNOWN and wants', 'results are UNKNOWN and want');
-  return [finding(`${results} an operator, for ${duration(oldest)} by now`, STEPS.unknown)];
+  const outcomes = counted(unknownResults.waiting, 'payment outcome is unknown', 'payment outcomes are unknown');
+  return [finding(`${outcomes}. An operator must decide. Waiting ${duration(oldest)}.`, STEPS.unknown)];
 }
 
 /**
@@ -131,7 +131,7 @@ function holds({ holds: inForce, lanesConfigured }) {
 }
 
 /**
- * Of the members that are heard: whoever started since knows of none.
+ * Of the members that are heard since they started.
  * @param {GroupState} state
  * @returns {Finding[]}
  */

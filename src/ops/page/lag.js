@@ -1,5 +1,5 @@
 /** What waits in Kafka, why, and whether it becomes more. Pure. */
-import { CAUSES, count, duration, inWords } from './words.js';
+import { CAUSES, count, duration, FAULTS, inWords } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {import('../group/group-history.ts').GroupSample} Sample */
@@ -111,6 +111,31 @@ function sampleBefore(samples, last, ms) {
  */
 function msBetween(earlier, later) {
   return Date.parse(later.at) - Date.parse(earlier.at);
+}
+
+/**
+ * Results of all outcomes in the time before the state; null: no sample reaches back so far.
+ * @param {readonly Sample[]} samples
+ * @param {GroupState} state
+ * @param {number} ms
+ */
+export function resultsOf(samples, state, ms) {
+  const fromMs = Date.parse(state.at) - ms;
+  if (!samples.some((sample) => Date.parse(sample.at) <= fromMs)) return null;
+  return samples
+    .filter((sample) => Date.parse(sample.at) > fromMs)
+    .reduce((sum, sample) => sum + sample.resultsAccepted + sample.resultsOther, 0);
+}
+
+/**
+ * The last fault of a breaker that is not closed, in a sentence; empty where there is none.
+ * @param {GroupState} state
+ */
+export function lastFault({ deployment, operations }) {
+  const faulty = operations.find(({ breaker, lastFault }) => breaker !== 'closed' && lastFault !== null);
+  return faulty === undefined
+    ? ''
+    : `Last fault: ${FAULTS[faulty.lastFault ?? ''] ?? `${faulty.lastFault} from`} ${deployment.service}.`;
 }
 
 /**

@@ -4,11 +4,11 @@
  * @typedef {object} Step
  * @property {string} advice
  * @property {string | null} runbook its name; null: nothing is to be done
- * @property {string | null} command of the command line
+ * @property {string | null} command for a shell; `cli` stands for the command line of the processor that answers
  */
 
-const DOCTOR = 'npm run cli -- doctor';
-const LAG = 'npm run cli -- lag';
+const DOCTOR = 'cli doctor';
+const LAG = 'cli lag';
 
 /** Of readiness reasons, by how they begin. @type {readonly (readonly [string, Step])[]} */
 const REASONS = [
@@ -41,7 +41,7 @@ const REASONS = [
   [
     'lane',
     step(
-      'It stops rather than guess and needs an operator: see the log and the runbook. The other lanes go on.',
+      'It stops rather than guess. An operator must decide: see the runbook. The other lanes go on.',
       'PaymentsLaneStopped',
       DOCTOR,
     ),
@@ -57,24 +57,24 @@ const REASONS = [
   [
     'the schema registry cannot be asked, and no command waits',
     step(
-      'Commands whose schema is known go on. Mend it before a process has to start: that one would end, or wait.',
+      'Commands whose schema is known go on. Correct it before a process has to start: that one would end, or wait.',
       'PaymentsRegistryRefused',
-      'npm run cli -- schemas check',
+      'cli schemas check',
     ),
   ],
   [
     'the schema registry',
     step(
-      'Mend the registry. Commands whose schema is not known yet wait in Kafka; none is lost or refused.',
+      'Commands whose schema is not known yet wait in Kafka; none is lost or refused. Check the registry.',
       'PaymentsOldestUnansweredTooOld',
-      'npm run cli -- schemas check',
+      'cli schemas check',
     ),
   ],
   ['payment service not checked', step('At a start this passes within seconds.', null, null)],
   [
     'stands aside',
     step(
-      'No command waits for it. Correct the setting and restart it, or correct it at the service. It has lanes again when its check succeeds.',
+      'No command waits for it. Correct the setting, or correct it at the service. It has lanes again when its check succeeds.',
       'PaymentsServiceHeld',
       DOCTOR,
     ),
@@ -82,7 +82,7 @@ const REASONS = [
   [
     'payment service held: wrong credentials',
     step(
-      'Commands wait in Kafka; none is refused. Put the credentials right at the service, or set new ones and restart.',
+      'Commands wait in Kafka; none is refused. Correct the credentials at the service or in our Secret: files are reread within 15 s.',
       'PaymentsServiceHeld',
       DOCTOR,
     ),
@@ -98,7 +98,7 @@ const REASONS = [
   [
     'payment service unreachable',
     step(
-      'Commands wait in Kafka; none is refused. It tries again by itself: see the service and the way to it.',
+      'Commands are queued and retried automatically. Check the payment service and the way to it.',
       'PaymentsBreakerOpen',
       DOCTOR,
     ),
@@ -106,7 +106,7 @@ const REASONS = [
   [
     'breaker open',
     step(
-      'These operations wait in Kafka, the others go on. It tries again by itself: see the service.',
+      'Their commands are queued and retried automatically. Check the payment service.',
       'PaymentsBreakerOpen',
       DOCTOR,
     ),
@@ -117,26 +117,26 @@ const NO_STEP = step('See the log.', null, DOCTOR);
 /** Of what the page finds itself. */
 export const STEPS = {
   memberGone: step(
-    'It ended, was killed, or Kafka counted it out: see its log, and that it is started again. Calls that it had begun are settled by whoever takes its lanes over.',
+    'It ended, was killed, or Kafka counted it out: see its log, and that it is started again. The next owner of its lanes settles calls that it had begun.',
     'member-gone',
     DOCTOR,
   ),
   memberSilent: step(
-    'Kafka still counts it in, so it may be at work: see its own page or log, and the network between the members.',
+    "It is in Kafka's group, so it may be at work: see its own page or log, and the network between the members.",
     'member-gone',
     DOCTOR,
   ),
   lanesUntold: step('A takeover passes within seconds; longer after a crash.', 'PaymentsLanesNotOpen', DOCTOR),
-  otherRelease: step('Part of an upgrade. What it does not tell is in no sum here.', 'member-gone', null),
+  otherRelease: step('Part of an upgrade. What it does not report is in no sum here.', 'member-gone', null),
   held: step(
     'The command says why. Once that is over, release them; until then nothing is to be done.',
     'PaymentsHoldLasts',
-    'npm run cli -- holds',
+    'cli holds',
   ),
   unknown: step(
-    'Find out at the payment service whether money moved, then tell with the command line: resolve KEY.',
+    'Find out at the payment service whether money moved, then decide: resolve KEY.',
     'unknown-results',
-    'npm run cli -- unknown list',
+    'cli unknown list',
   ),
   behind: step('', 'PaymentsOldestUnansweredTooOld', LAG),
   callFaults: step(
@@ -145,14 +145,14 @@ export const STEPS = {
     DOCTOR,
   ),
   deadLetters: step(
-    'Tell the publisher; what was no fault of its own can be redriven.',
+    'If the message was fine, fix the cause, then redrive it. If not, tell the publisher.',
     'PaymentsDeadLetters',
-    'npm run cli -- dead-letters list',
+    'cli dead-letters list',
   ),
   ownFailures: step(
     'The log has own-failure: a bug. What fails three times is set aside.',
     'PaymentsOwnFailures',
-    'npm run cli -- dead-letters list --reason SET_ASIDE',
+    'cli dead-letters list --reason SET_ASIDE',
   ),
   oldDoubt: step(
     'It is settled by the same call again or by a look-up, as soon as the payment service answers.',
@@ -160,7 +160,7 @@ export const STEPS = {
     DOCTOR,
   ),
   heldBack: step(
-    'A transaction was left open, and Kafka gives readers nothing behind it: find out whose it is, and have it ended.',
+    'A transaction is open, and Kafka gives readers nothing behind it. Lag and SLO metrics do not count them. Find its owner and end it.',
     'PaymentsCommandsHeldBack',
     LAG,
   ),

@@ -1,5 +1,4 @@
-/** The upper part of the page: the verdict, key figures and charts. */
-import { Chart } from './charts.js';
+/** The upper part of the page: the verdict and key figures. */
 import { byId, element, fillChildren, marked, setText } from './elements.js';
 import { causeInWords, isLagKnown, lastMinute, oldestUnanswered, waitingByCause } from './lag.js';
 import { verdictOn } from './verdict.js';
@@ -14,9 +13,6 @@ const NOT_ANSWERING = 'Not answering';
 const ABSENCE_ADVICE =
   'See whether the process runs, and its log; every other member has this page of the whole group, too. What it owned goes to them within seconds.';
 
-/** @type {Chart[]} */
-let charts = [];
-
 /**
  * @param {GroupState} state
  * @param {readonly Sample[]} samples
@@ -25,7 +21,6 @@ export function showOverview(state, samples) {
   showIdentity(state);
   showVerdict(state, samples);
   showFigures(state, samples);
-  showCharts(state, samples);
 }
 
 /**
@@ -50,10 +45,12 @@ function showIdentity(state) {
   const upSeconds = (Date.parse(state.at) - Date.parse(state.startedAt)) / 1000;
   const heard = state.members.filter(({ isCounted }) => isCounted).length;
   const there = state.members.filter(({ standing }) => standing !== 'gone').length;
+  const { groupId, prefix, service } = state.deployment;
+  const asked = state.members.find(({ isThis }) => isThis)?.process ?? '';
   const up = `up for ${duration(Math.max(0, Math.round(upSeconds)))}`;
   setText(
     byId('identity'),
-    `${heard} of ${counted(Math.max(heard, there), 'member')} heard, by ${state.processId.slice(0, 8)}, ${up}`,
+    `${prefix} in group ${groupId}, calling ${service}: ${heard} of ${counted(Math.max(heard, there), 'member')} heard, by ${asked}, ${up}`,
   );
 }
 
@@ -255,62 +252,3 @@ function recentFigures(state, samples) {
     },
   ];
 }
-
-/**
- * @param {GroupState} state
- * @param {readonly Sample[]} samples
- */
-function showCharts(state, samples) {
-  const container = byId('charts');
-  if (container.children.length === 0) {
-    charts = CHARTS.map((kind) => new Chart(kind));
-    container.append(...charts.map((chart) => chart.figure));
-  }
-  for (const chart of charts) chart.show(samples, Date.parse(state.at));
-}
-
-/** Seconds whose halves are short to say. */
-const DURATION_TOPS = [
-  ...[0.01, 0.02, 0.04, 0.1, 0.2, 0.4, 1, 2, 4, 10, 20, 60, 120, 240, 600, 1200, 1800],
-  ...[3600, 7200, 14_400, 28_800, 86_400, 172_800],
-];
-const AGE_TOPS = DURATION_TOPS.filter((seconds) => seconds >= 10);
-const COUNT_TOPS = [10];
-const RATE_TOPS = [1];
-
-/** @type {readonly import('./charts.js').ChartKind[]} */
-const CHARTS = [
-  {
-    title: 'Results per second',
-    format: rate,
-    tops: RATE_TOPS,
-    series: [
-      { name: 'accepted', valueOf: (sample) => sample.resultsAccepted / sample.intervalSeconds },
-      { name: 'other outcomes', valueOf: (sample) => sample.resultsOther / sample.intervalSeconds },
-    ],
-  },
-  {
-    title: 'Latency of calls, highest of any member',
-    format: duration,
-    tops: DURATION_TOPS,
-    series: [
-      { name: 'median', valueOf: (sample) => sample.callMedianSeconds },
-      { name: '95 %', valueOf: (sample) => sample.call95Seconds },
-    ],
-  },
-  {
-    title: 'Lag: commands without a result',
-    format: count,
-    tops: COUNT_TOPS,
-    series: [
-      { name: 'waiting in Kafka', valueOf: (sample) => sample.lagMessages },
-      { name: 'admitted', valueOf: (sample) => sample.unfinished },
-    ],
-  },
-  {
-    title: 'Age of the oldest without a result',
-    format: duration,
-    tops: AGE_TOPS,
-    series: [{ name: 'oldest', valueOf: (sample) => sample.oldestUnansweredSeconds }],
-  },
-];

@@ -1,12 +1,15 @@
-/** What is the matter, in one line, with what was found. Pure. */
+/** What is the matter, in one line that follows the effect, with what was found. Pure. */
 import { findingsOf } from './findings.js';
-import { oldestUnanswered } from './lag.js';
-import { duration } from './words.js';
+import { lastFault, oldestUnanswered, resultsOf, waitingByCause } from './lag.js';
+import { counted, duration } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {import('./findings.js').Finding} Finding */
 /** @typedef {{ level: 'good' | 'warning' | 'bad', headline: string, summary: string, findings: Finding[] }} Verdict */
+
+/** The objective: a command is answered within it. Where one waits longer and none is answered, nothing works. */
+const ANSWERED_WITHIN_SECONDS = 30;
 
 /**
  * @param {GroupState} state
@@ -15,6 +18,7 @@ import { duration } from './words.js';
  */
 export function verdictOn(state, samples) {
   const findings = findingsOf(state, samples);
+  const fault = lastFault(state);
   if (state.isStarting) {
     const summary = 'Lanes are opened as the group hands them out.';
     return { level: 'warning', headline: 'Starting', summary, findings: findings.map(asMild) };
@@ -24,14 +28,34 @@ export function verdictOn(state, samples) {
     const summary = 'No call of these begins: they wait in Kafka until they are released, and grow too old as ever.';
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }
+  if (isNothingAnswered(state, samples)) {
+    return { level: 'bad', headline: nothingAnswered(state), summary: fault || (findings[0]?.text ?? ''), findings };
+  }
   if (findings.some(({ isBad }) => isBad)) {
     const summary = 'Some of the work, or all, stands still: commands wait in Kafka or in the ledger until it goes on.';
-    return { level: 'bad', headline: 'Not healthy', summary, findings };
+    return { level: 'bad', headline: 'Not healthy', summary: fault === '' ? summary : `${summary} ${fault}`, findings };
   }
   if (findings.length > 0) {
-    return { level: 'warning', headline: 'Working, but look at this', summary: '', findings };
+    return { level: 'warning', headline: 'Working, but look at this', summary: fault, findings };
   }
   return { level: 'good', headline: 'Healthy', summary: healthySummary(state), findings };
+}
+
+/**
+ * @param {GroupState} state
+ * @param {readonly Sample[]} samples
+ */
+function isNothingAnswered(state, samples) {
+  if ((oldestUnanswered(state) ?? 0) < ANSWERED_WITHIN_SECONDS) return false;
+  return resultsOf(samples, state, ANSWERED_WITHIN_SECONDS * 1000) === 0;
+}
+
+/** @param {GroupState} state */
+function nothingAnswered(state) {
+  const inKafka = waitingByCause(state, null).reduce((sum, { messages }) => sum + messages, 0);
+  const admitted = state.unfinished.reduce((sum, group) => sum + group.count, 0);
+  const waiting = counted(inKafka + admitted, 'command waits', 'commands wait');
+  return `Nothing is answered: ${waiting}, the oldest for ${duration(oldestUnanswered(state) ?? 0)}`;
 }
 
 /** @param {GroupState} state */

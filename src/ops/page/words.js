@@ -110,6 +110,20 @@ export const CAUSES = {
   'holds-unread': 'the holds of operators are being read',
 };
 
+/** What a call ended with, by the code of Node or undici; what is not listed speaks for itself. @type {Readonly<Record<string, string>>} */
+export const FAULTS = {
+  ECONNREFUSED: 'connection refused by',
+  ECONNRESET: 'connection reset by',
+  EPIPE: 'connection reset by',
+  UND_ERR_SOCKET: 'connection closed by',
+  ETIMEDOUT: 'no connection in time to',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time to',
+  ENOTFOUND: 'host name not found:',
+  EAI_AGAIN: 'host name not found:',
+  EHOSTUNREACH: 'no route to',
+  ENETUNREACH: 'no route to',
+};
+
 /** @type {Readonly<Record<ServiceState, string>>} */
 export const SERVICE = {
   serving: 'the service is serving',

@@ -93,7 +93,7 @@ describe('the state of a group', () => {
   it('takes the worst of what members say of the service, and who says so', async () => {
     const [well, ill] = [processor([0]), processor([1])];
     ill.api.state = { kind: 'held', reason: 'HTTP 401', setting: 'API_TOKEN_ID', sinceMs: 0 };
-    ill.api.operations['transfer-in'] = { breaker: 'open', callsUnderWay: 0, allowance: 0 };
+    ill.api.operations['transfer-in'] = { breaker: 'open', lastFault: null, callsUnderWay: 0, allowance: 0 };
     ill.nowMs += 120_000;
     const state = group(await stateOf(well, OWN), [known(await stateOf(ill, OTHER))]);
     expect(state.ready).toBe(false);

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { processName } from '../../../src/consumers/group-processes.ts';
 import type { GroupSample } from '../../../src/ops/group/group-history.ts';
 import type { GroupState } from '../../../src/ops/group/group-state.ts';
 import { transferInOf } from '../../support/commands.ts';
@@ -24,7 +25,7 @@ async function ask<Answer>({ httpUrl }: RunningProcessor, path: string, token = 
   return (await answer.json()) as Answer;
 }
 
-const nameOf = ({ processId }: GroupState): string => processId.slice(0, 8);
+const nameOf = ({ processId }: GroupState): string => processName(processId);
 const openLanes = ({ lanes }: GroupState): number => lanes.filter(({ stage }) => stage === 'open').length;
 
 test('either shows the sums of both; one that is killed is gone, with what it had, until the other has its lanes', async () => {
