@@ -15,6 +15,7 @@ import { addShowCommand } from './commands/show.ts';
 import { addStatusShowCommand } from './commands/status-show.ts';
 import { addTopicsCommand } from './commands/topics.ts';
 import { addTransactionsCommand } from './commands/transactions.ts';
+import { addUnfinishedCommand } from './commands/unfinished.ts';
 import { addUnknownCommand } from './commands/unknown.ts';
 import { exitCodeTable } from './exit-codes.ts';
 
@@ -43,6 +44,7 @@ ${exitCodeTable()}`,
   addLagCommand(program);
   addLedgerCommand(program);
   addDeadLettersCommand(program);
+  addUnfinishedCommand(program);
   addUnknownCommand(program);
   addResolveCommand(program);
   addHoldCommands(program);

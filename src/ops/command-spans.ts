@@ -16,7 +16,7 @@ import type { CallTimes, TracedAdmission, TracedCall } from '../lanes/command-tr
 import type { LookUpOutcome } from '../ledger/decision.ts';
 import { OUTCOMES, type Outcome } from '../records/commands.ts';
 import type { CommandResult } from '../records/types.ts';
-import { keyHash } from './logging.ts';
+import { keyHash } from '../records/key-hash.ts';
 
 /** What the spans of every command have in common. */
 export interface SpanSurroundings {

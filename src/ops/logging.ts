@@ -2,7 +2,6 @@
  * The log: one JSON object per line. `event` is a stable name for machines, `msg` is for people; what must not be
  * logged is taken out before a line is written.
  */
-import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import pino, { type Bindings, type ChildLoggerOptions, type DestinationStream, type Logger } from 'pino';
 import type { Config } from '../config.ts';
@@ -22,8 +21,6 @@ export type LogSettings = Pick<
 
 type MakeChild = (this: Logger, bindings: Bindings, options?: ChildLoggerOptions) => Logger;
 
-/** Characters of a key's hash: 64 bits, so that no two keys of a log are alike. */
-const KEY_HASH_CHARACTERS = 16;
 /** Several rotations of all of them. */
 const SECRETS_MAX = 50;
 
@@ -55,11 +52,6 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
     return makeChild.call(this, redactFields(bindings), options);
   };
   return Object.assign(log, { child: redactedChild });
-}
-
-/** Tells entries of the log apart without telling their keys, which may hold personal data. */
-export function keyHash(key: string): string {
-  return createHash('sha256').update(key).digest('hex').slice(0, KEY_HASH_CHARACTERS);
 }
 
 /** Here rather than in a formatter: pino lends the message of an error to a line without one before it formats. */

@@ -13,7 +13,7 @@ import type { PollerReports } from '../status/poller/poller.ts';
 import type { MetricDefinition } from './metric-definition.ts';
 import { PUBLISHED, revisionLabel } from './metric-labels.ts';
 import { METRICS, OTHER, type LabelsOf, type MetricName } from './metrics-table.ts';
-import { RELEASE } from './group/member-report.ts';
+import { RELEASE } from './release.ts';
 import type { ProcessorState } from './processor-state.ts';
 
 export interface Metrics {

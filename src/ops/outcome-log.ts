@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { LaneReports } from '../lanes/reports.ts';
-import { keyHash } from './logging.ts';
+import { keyHash } from '../records/key-hash.ts';
 
 /** The others are business, and in the metrics. */
 const TOLD: readonly string[] = ['UNKNOWN', 'FAILED'];

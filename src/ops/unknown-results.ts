@@ -6,7 +6,7 @@
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
 import type { UnknownResults } from '../store/ledger-index.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';
-import { keyHash } from './logging.ts';
+import { keyHash } from '../records/key-hash.ts';
 
 export interface UnknownGroup {
   readonly command: CommandType;

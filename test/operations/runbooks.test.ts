@@ -89,7 +89,9 @@ describe('the runbooks', () => {
     ];
     const commands = new Map<string, Set<string>>();
     for (const [, first = '', second = '', rest = ''] of named) {
-      const isPair = ['topics', 'schemas', 'ledger', 'dead-letters', 'transactions'].includes(first);
+      const isPair = ['topics', 'schemas', 'ledger', 'dead-letters', 'transactions', 'unfinished', 'unknown'].includes(
+        first,
+      );
       const command = isPair ? `${first} ${second}` : first;
       const options = commands.get(command) ?? new Set<string>();
       for (const option of found(rest, /(--[a-z][a-z-]+)/g)) if (option !== '--output') options.add(option);

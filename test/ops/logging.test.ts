@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createLogger, keyHash, type LogSettings } from '../../src/ops/logging.ts';
+import { createLogger, type LogSettings } from '../../src/ops/logging.ts';
+import { keyHash } from '../../src/records/key-hash.ts';
 
 const SETTINGS: LogSettings = {
   LOG_LEVEL: 'trace',

@@ -2,7 +2,7 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
 import type { LaneReports } from '../../src/lanes/reports.ts';
-import { keyHash } from '../../src/ops/logging.ts';
+import { keyHash } from '../../src/records/key-hash.ts';
 import { withOutcomeLog } from '../../src/ops/outcome-log.ts';
 import { resultOf } from '../client/fixtures.ts';
 

@@ -1,6 +1,7 @@
 /** `show`: all that the topics say of one key, or of the commands that a payment came from. Reads alone. */
 import type { Command } from 'commander';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from '../../client/settings.ts';
+import { keyHash } from '../../records/key-hash.ts';
 import { keyProblem } from '../../records/keys.ts';
 import { outputOf, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
@@ -12,6 +13,7 @@ import { readStatusHistory, type StatusEvent } from '../status-history.ts';
 import { findKeys, KEYS_MAX } from '../story/find-keys.ts';
 import { readStory } from '../story/read-story.ts';
 import { storyDocument, storyText } from '../story/story-output.ts';
+import { scanLedger } from '../ledger-scan.ts';
 import { isUnknown } from '../story/story.ts';
 import { within } from '../story/time-box.ts';
 
@@ -22,6 +24,8 @@ const READ_FOR_DEFAULT = '2m';
 interface ShowFlags {
   transaction?: string;
   quote?: string;
+  hash?: string;
+  offset?: string;
   newest: number;
   readFor: number;
   unmasked: boolean;
@@ -36,6 +40,8 @@ export function addShowCommand(program: Command): void {
     .argument('[key]', "the command's key")
     .option('--transaction <id>', 'instead of a key: the commands that this transaction came from')
     .option('--quote <id>', 'instead of a key: the commands that this quote came from, or that executed it')
+    .option('--hash <keyHash>', 'instead of a key: its hash, as log and page have it')
+    .option('--offset <lane/offset>', 'instead of a key: where its command lies, as the log has it')
     .option(
       '--newest <offsets>',
       'how many offsets of each partition are read, before its end',
@@ -57,22 +63,43 @@ Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
 Examples:
   $ npm run cli -- show order-17
   $ npm run cli -- show --transaction Transaction:5
+  $ npm run cli -- show --hash 9f86d081884c7d65
   $ npm run --silent cli -- --output json show order-17 | jq '{state, outcome, calls, runbooks}'`,
     )
     .action(async (key: string | undefined, flags: ShowFlags, command: Command) => {
       const output = outputOf(command);
-      const asked = [key, flags.transaction, flags.quote].filter((given) => given !== undefined);
+      const asked = [key, flags.transaction, flags.quote, flags.hash, flags.offset].filter(
+        (given) => given !== undefined,
+      );
       const [only] = asked;
       if (only === undefined || asked.length > 1) {
-        throw new CliFailure('usage', 'give one key, or --transaction, or --quote');
+        throw new CliFailure('usage', 'give one key, or one of --transaction, --quote, --hash, --offset');
       }
       const problem = key === undefined ? null : keyProblem(key);
       if (problem !== null) throw new CliFailure('usage', problem);
       const options = { ...flags, readForMs: flags.readFor };
       const settings = requireSettings(CLIENT_SETTING_NAMES);
-      if (key === undefined) await showPayment(settings, only, options, output);
-      else await showKey(settings, key, options, output);
+      if (key !== undefined) await showKey(settings, key, options, output);
+      else if (flags.hash === undefined && flags.offset === undefined)
+        await showPayment(settings, only, options, output);
+      else for (const found of await keysOf(settings, flags)) await showKey(settings, found, options, output);
     });
+}
+
+/** Of the ledger. @throws CliFailure where it has none */
+async function keysOf(
+  settings: ClientSettings,
+  { hash, offset, readFor }: Pick<ShowFlags, 'hash' | 'offset' | 'readFor'>,
+): Promise<string[]> {
+  const { cuts, found } = await scanLedger(
+    settings,
+    readFor,
+    (key) => hash === undefined || keyHash(key) === hash,
+    ({ origin }) => offset === undefined || `${origin.partition}/${origin.offset}` === offset,
+  );
+  if (found.length > 0) return found.map(({ entry }) => entry.key);
+  const what = hash === undefined ? `was published at ${offset}` : `has the hash ${hash}`;
+  throw new CliFailure('notFound', `no key of the ledger ${what}${cuts.map((cut) => `\n  not read: ${cut}`).join('')}`);
 }
 
 interface ShowOptions {

@@ -1,6 +1,7 @@
 /** The members of the group as the page lists them, each with its own figures. Pure. */
 import { isCounted, type KnownMember } from './known-member.ts';
-import { RELEASE, untoldParts, type MemberFigures } from './member-report.ts';
+import { RELEASE } from '../release.ts';
+import { untoldParts, type MemberFigures } from './member-report.ts';
 import { sum } from './sums.ts';
 
 /** How long not being ready is part of a start. */

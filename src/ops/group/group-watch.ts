@@ -18,7 +18,8 @@ import { groupHistory, type GroupSample } from './group-history.ts';
 import { groupState, type GroupState } from './group-state.ts';
 import { GroupTimeline } from './group-timeline.ts';
 import type { KnownMember } from './known-member.ts';
-import { RELEASE, type MemberSample } from './member-report.ts';
+import { RELEASE } from '../release.ts';
+import type { MemberSample } from './member-report.ts';
 
 const ASK_INTERVAL_MS = 5_000;
 /** Viewers ask every 2 s, each for itself. */

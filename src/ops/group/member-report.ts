@@ -5,9 +5,9 @@
  * Parts that are missing or not understood are null, and counted in no sum; without the few that tell a member (its id,
  * instant, readiness and lanes) an answer is unreadable. Pure.
  */
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { Sample } from '../history.ts';
+import { RELEASE } from '../release.ts';
 import type { ProcessorState } from '../processor-state.ts';
 import type { TimelineEvent } from '../timeline.ts';
 
@@ -17,11 +17,6 @@ const LANES_MAX = 1_000;
 const LIST_MAX = 100;
 const SAMPLES_MAX = 200;
 const TEXT_CHARACTERS_MAX = 1_000;
-
-/** As package.json has it. */
-export const RELEASE = z
-  .object({ version: z.string() })
-  .parse(JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))).version;
 
 const text = z.string().max(TEXT_CHARACTERS_MAX);
 /** Sentences, which may list a thousand lanes: more of one is not shown. */

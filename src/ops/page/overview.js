@@ -3,7 +3,7 @@ import { byId, element, fillChildren, marked, setText } from './elements.js';
 import { causeInWords, isLagKnown, lastMinute, oldestUnanswered, waitingByCause } from './lag.js';
 import { verdictOn } from './verdict.js';
 import { closedOperations, isHeldInPart, serviceInWords } from './service.js';
-import { count, counted, duration, rate } from './words.js';
+import { count, counted, duration } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {import('../group/group-history.ts').GroupSample} Sample */

@@ -7,16 +7,10 @@
 /** @typedef {import('../../producers/dead-letters.ts').DeadLetterReason} DeadLetterReason */
 
 const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
-const RATES = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 
 /** @param {number} value */
 export function count(value) {
   return NUMBERS.format(value);
-}
-
-/** @param {number} value */
-export function rate(value) {
-  return value >= 1000 ? NUMBERS.format(value) : RATES.format(value);
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Members as one of them knows them, for tests of what is made of them. */
 import { processName } from '../../../src/consumers/group-processes.ts';
 import type { KnownMember } from '../../../src/ops/group/known-member.ts';
-import { RELEASE, type MemberFigures } from '../../../src/ops/group/member-report.ts';
+import type { MemberFigures } from '../../../src/ops/group/member-report.ts';
+import { RELEASE } from '../../../src/ops/release.ts';
 import type { ProcessorState } from '../../../src/ops/processor-state.ts';
 import { StateReader } from '../../../src/ops/state-reader.ts';
 import type { FakeProcessor } from '../fake-processor.ts';

@@ -1,0 +1,8 @@
+/** Which release this is. */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+/** As package.json has it. */
+export const RELEASE = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))).version;
