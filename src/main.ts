@@ -15,6 +15,7 @@ import { servedCommandTypes } from './lanes/lane-settings.ts';
 import { StartSteps } from './lanes/start-steps.ts';
 import { AccessWatch, isAmiss } from './ops/access-watch.ts';
 import { Activity } from './ops/activity.ts';
+import { DeadLetterWatch } from './ops/dead-letter-watch.ts';
 import { deploymentOf } from './ops/deployment.ts';
 import { askMember } from './ops/group/ask-member.ts';
 import { GroupWatch } from './ops/group/group-watch.ts';
@@ -68,7 +69,7 @@ function end(exitCode: number): void {
   registryAccess.stop();
   void lanes
     .stop()
-    .then(() => Promise.all([api.close(), http.stop(), tracing.stop()]))
+    .then(() => Promise.all([api.close(), http.stop(), tracing.stop(), letters.stop()]))
     .catch((error: unknown) => log.error({ event: 'end-failed', err: error }))
     .finally(() => {
       log.info({ event: 'ended', exitCode });
@@ -113,6 +114,17 @@ const access = new AccessWatch<KafkaAccess>({
   onChange: (found) => log[found.kind === 'refused' ? 'error' : 'info']({ event: 'kafka-access', ...found }),
 });
 const registryAccess = registryWatch(registry, log);
+const letters = new DeadLetterWatch({
+  settings: config,
+  groupId: `${config.KAFKA_GROUP_ID}-ledger-letters`,
+  clientId: `${config.KAFKA_GROUP_ID}@${deployment.host}@letters`,
+  topic: topics.deadLetters,
+  partitionCount: config.LANES,
+  sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
+  // The lanes' clients say what Kafka does.
+  log: () => undefined,
+  onProblem: (error) => log.warn({ event: 'dead-letters-not-read', err: error }),
+});
 const state: StateReader = new StateReader({
   deployment,
   lanes,
@@ -127,6 +139,7 @@ const state: StateReader = new StateReader({
   callSlots: config.API_MAX_CONCURRENCY,
   unfinishedMax: config.MAX_UNFINISHED_PER_LANE,
   activity,
+  letters,
   clock,
 });
 const history = new History({
@@ -186,6 +199,7 @@ try {
     history.start();
     group.start();
     access.start();
+    letters.start();
     await lanes.start();
   }
 } catch (error) {

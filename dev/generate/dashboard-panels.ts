@@ -251,11 +251,12 @@ export const ROWS: readonly Row[] = [
         ],
       },
       {
-        title: 'Dead letters',
-        description: 'By reason.',
+        title: 'Open dead letters',
+        description: 'By reason: nobody redrove or acknowledged them.',
         kind: 'timeseries',
-        unit: 'ops',
-        queries: [{ expression: sumOf('reason', rateOf(select('deadLetters'))), legend: '{{reason}}' }],
+        unit: 'short',
+        redFrom: 1,
+        queries: [{ expression: maxOf('reason', select('openDeadLetters')), legend: '{{reason}}' }],
       },
       {
         title: 'Own failures',

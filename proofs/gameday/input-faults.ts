@@ -3,7 +3,7 @@ import { isJsonObject, isRawNumber, stringifyLossless, type JsonObject } from '.
 import { accountOf, executionOf } from '../../test/support/commands.ts';
 import type { RawMessage } from '../../test/support/stack.ts';
 import type { Fault } from './fault.ts';
-import { FAULTY_KEY } from './scene.ts';
+import { FAULTY_KEY, type Scene } from './scene.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
@@ -12,7 +12,14 @@ const EXPIRED = 9;
 /** An expiry that has passed, whatever the clocks. */
 const EXPIRED_SINCE_MS = 60_000;
 
-const OPERATOR = ['--operator', 'game-day', '--yes'];
+const BY = ['--operator', 'game-day'];
+const OPERATOR = [...BY, '--yes'];
+
+/** Their places. */
+async function openLetters(scene: Scene): Promise<string[]> {
+  const { documents } = await scene.cli('--output', 'json', 'dead-letters', 'list', '--open');
+  return documents.map((letter) => `${textIn(letter, 'partition')}/${textIn(letter, 'offset')}`);
+}
 
 function transferInMessage(key: string): RawMessage {
   const value = `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":100}`;
@@ -36,17 +43,17 @@ export const INPUT_FAULTS: readonly Fault[] = [
     name: 'unreadable',
     what: 'a publisher sends what is neither Avro nor JSON',
     alerts: ['PaymentsDeadLetters'],
-    clearsLater: ['PaymentsDeadLetters'],
     isBeside: true,
     inject: ({ stack }) => stack.publishRaw('transfer-in', { key: 'unreadable', value: 'neither of both' }),
-    action: 'dead-letters list, show',
+    action: 'dead-letters list, show; acknowledge',
     look: async (scene) => {
-      const { documents } = await scene.cli('--output', 'json', 'dead-letters', 'list');
-      const [letter] = documents;
-      if (letter === undefined) throw new Error('dead-letters list shows none');
-      await scene.cli('dead-letters', 'show', `${textIn(letter, 'partition')}/${textIn(letter, 'offset')}`);
+      const [place] = await openLetters(scene);
+      if (place === undefined) throw new Error('dead-letters list shows none');
+      await scene.cli('dead-letters', 'show', place);
     },
-    act: async () => undefined,
+    act: async (scene) => {
+      await scene.cli('dead-letters', 'acknowledge', ...(await openLetters(scene)), '--because', 'tried', ...BY);
+    },
   },
   {
     name: 'expired',

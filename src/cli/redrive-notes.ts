@@ -1,10 +1,12 @@
 /**
- * Notes of redrives, on the partition of their dead letter: written before the message is published again, so that two
- * people at once redrive it once. Of the notes that nobody had seen the first counts; the others publish nothing.
+ * Notes of redrives and acknowledgements, on the partition of their dead letter. That of a redrive is written before the
+ * message is published again, so that two people at once redrive it once. Of the notes that nobody had seen the first
+ * counts; the others publish nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openTopicReader, type TopicRecord } from '../consumers/outside/topic-reader.ts';
+import { HANDLED, NOTE_HEADERS, notedOffset } from '../producers/dead-letter-notes.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
 import { topicNames } from '../records/topics.ts';
 import { cliKafka } from './context.ts';
@@ -12,16 +14,6 @@ import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
 
 type NoteSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
-
-/** `dlq-reason` of a note; no dead letter has it, for the processor sets that header itself. */
-export const REDRIVEN = 'REDRIVEN';
-const HEADERS = {
-  partition: 'dlq-redriven-partition',
-  offset: 'dlq-redriven-offset',
-  key: 'dlq-redriven-key',
-  operator: 'dlq-redriven-by',
-  id: 'dlq-redriven-id',
-} as const;
 
 /** A lane's open transaction hides what follows it from readers, until it ends or its time of 15 s is up. */
 const OWN_NOTE_TRIES_MAX = 30;
@@ -35,6 +27,8 @@ export interface RedriveNote {
   readonly letterKey: string | null;
   /** Under which it was to be published. */
   readonly key: string;
+  /** Why it was acknowledged; null: it was redriven. */
+  readonly because: string | null;
   readonly operator: string;
   readonly timestamp: string;
   readonly id: string;
@@ -43,16 +37,17 @@ export interface RedriveNote {
 /** Null: the record is a dead letter. */
 export function noteOf(record: Pick<TopicRecord, 'headers' | 'key' | 'partition' | 'timestampMs'>): RedriveNote | null {
   const { headers, partition, timestampMs } = record;
-  const offset = headers[HEADERS.offset] ?? '';
-  if (headers['dlq-reason'] !== REDRIVEN || !/^\d{1,18}$/.test(offset)) return null;
+  const letterOffset = notedOffset((name) => headers[name]);
+  if (letterOffset === null) return null;
   return {
     partition,
-    letterOffset: BigInt(offset),
+    letterOffset,
     letterKey: record.key?.toString('latin1') ?? null,
-    key: headers[HEADERS.key] ?? '',
-    operator: headers[HEADERS.operator] ?? '',
+    key: headers[NOTE_HEADERS.key] ?? '',
+    because: headers[NOTE_HEADERS.because] ?? null,
+    operator: headers[NOTE_HEADERS.operator] ?? '',
     timestamp: isoOf(timestampMs),
-    id: headers[HEADERS.id] ?? '',
+    id: headers[NOTE_HEADERS.id] ?? '',
   };
 }
 
@@ -84,8 +79,9 @@ export function letterName({ partition, offset }: { partition: number; offset: b
   return `${partition}/${offset}`;
 }
 
-export function noteText({ key, operator, timestamp }: RedriveNote): string {
-  return `redriven as ${key} by ${operator} at ${timestamp}`;
+export function noteText({ because, key, operator, timestamp }: RedriveNote): string {
+  const what = because === null ? `redriven as ${key}` : `acknowledged (${because})`;
+  return `${what} by ${operator} at ${timestamp}`;
 }
 
 /** A dead letter that somebody wants to redrive. */
@@ -110,23 +106,10 @@ export async function claimRedrives(
   claims: readonly RedriveClaim[],
 ): Promise<ClaimedBy[]> {
   const ids = claims.map(() => randomUUID());
-  const producer = cliKafka(settings).producer({
-    idempotent: true,
-    maxInFlightRequests: 1,
-    allowAutoTopicCreation: false,
-  });
-  await producer.connect();
-  try {
-    for (const [index, claim] of claims.entries()) {
-      await producer.send({
-        topic: claim.letter.topic,
-        acks: -1,
-        messages: [noteMessage(claim, operator, ids[index] ?? '')],
-      });
-    }
-  } finally {
-    await producer.disconnect();
-  }
+  await writeNotes(
+    settings,
+    claims.map(({ key, letter }, index) => noteMessage(letter, operator, ids[index] ?? '', { kind: 'redriven', key })),
+  );
   for (let tries = 0; tries < OWN_NOTE_TRIES_MAX; tries += 1) {
     const notes = await readNotes(settings);
     const found = claims.map((claim, index) => firstAfter(notes, claim, ids[index] ?? ''));
@@ -151,15 +134,49 @@ function firstAfter(
   return first === undefined || first.id === id ? null : first;
 }
 
-function noteMessage({ key, letter }: RedriveClaim, operator: string, id: string) {
+/** Handled by a person otherwise: it is open no more. */
+export async function acknowledge(
+  settings: NoteSettings,
+  operator: string,
+  letters: readonly RedriveClaim['letter'][],
+  because: string,
+): Promise<void> {
+  const messages = letters.map((letter) =>
+    noteMessage(letter, operator, randomUUID(), { kind: 'acknowledged', because }),
+  );
+  await writeNotes(settings, messages);
+}
+
+async function writeNotes(settings: NoteSettings, messages: ReturnType<typeof noteMessage>[]): Promise<void> {
+  const producer = cliKafka(settings).producer({
+    idempotent: true,
+    maxInFlightRequests: 1,
+    allowAutoTopicCreation: false,
+  });
+  await producer.connect();
+  try {
+    const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
+    for (const message of messages) await producer.send({ topic, acks: -1, messages: [message] });
+  } finally {
+    await producer.disconnect();
+  }
+}
+
+function noteMessage(
+  letter: RedriveClaim['letter'],
+  operator: string,
+  id: string,
+  what: { kind: 'redriven'; key: string } | { kind: 'acknowledged'; because: string },
+) {
+  const said = what.kind === 'redriven' ? `redriven as ${what.key}` : `acknowledged (${what.because})`;
   const headers = {
-    'dlq-reason': REDRIVEN,
-    'dlq-message': `redriven as ${key} by ${operator}`,
-    [HEADERS.partition]: String(letter.partition),
-    [HEADERS.offset]: letter.offset.toString(),
-    [HEADERS.key]: key,
-    [HEADERS.operator]: operator,
-    [HEADERS.id]: id,
+    'dlq-reason': HANDLED[what.kind],
+    'dlq-message': `${said} by ${operator}`,
+    [NOTE_HEADERS.partition]: String(letter.partition),
+    [NOTE_HEADERS.offset]: letter.offset.toString(),
+    ...(what.kind === 'redriven' ? { [NOTE_HEADERS.key]: what.key } : { [NOTE_HEADERS.because]: what.because }),
+    [NOTE_HEADERS.operator]: operator,
+    [NOTE_HEADERS.id]: id,
   };
   return { key: letter.key, value: null, partition: letter.partition, headers };
 }

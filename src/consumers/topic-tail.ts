@@ -32,7 +32,9 @@ export interface TailOptions {
   readonly log: KafkaLog;
   /** Where a partition is read from next; 0: from its beginning. */
   readonly nextOffset: (partition: number) => bigint;
-  /** Records in their order, without those that have no key; some may have been handed over before. */
+  /** Records without a key are handed over with an empty one; else they are left out. */
+  readonly takesKeyless?: true;
+  /** Records in their order; some may have been handed over before. */
   readonly onRecords: (partition: number, records: readonly TailedRecord[], nextOffset: bigint) => void;
   /** From the one offset to the other there is nothing for readers. */
   readonly onFiltered: (partition: number, firstOffset: bigint, lastOffset: bigint) => void;
@@ -83,7 +85,8 @@ export class TopicTail {
 
   /** Rejects where no broker answers, having closed what it opened: it may be called again. */
   async start(): Promise<void> {
-    const { nextOffset, onFatal, onFetched, onFiltered, onRecords, partitionCount, topic } = this.#options;
+    const { nextOffset, onFatal, onFetched, onFiltered, onRecords, partitionCount, takesKeyless, topic } =
+      this.#options;
     const consumer = this.#makeConsumer();
     this.#consumer = consumer;
     consumer.on(consumer.events.GROUP_JOIN, () => {
@@ -124,7 +127,7 @@ export class TopicTail {
         try {
           onRecords(
             batch.partition,
-            batch.messages.flatMap((message) => recordOf(topic, message)),
+            batch.messages.flatMap((message) => recordOf(topic, message, takesKeyless === true)),
             BigInt(batch.lastOffset()) + 1n,
           );
           payload.resolveOffset(batch.lastOffset());
@@ -168,14 +171,13 @@ export class TopicTail {
   }
 }
 
-/** A record without a key is not ours. */
-function recordOf(topic: string, message: KafkaMessage): TailedRecord[] {
+function recordOf(topic: string, message: KafkaMessage, takesKeyless: boolean): TailedRecord[] {
   // What the patched client hands over for a batch that it cannot read: it may be ours, so nothing may be passed over.
   if ('unreadableBatch' in message) throw new Error(`${topic}: the batch at ${message.offset} cannot be read`);
   const { headers = {}, key, offset, timestamp, value } = message;
-  if (key === null) return [];
+  if (key === null && !takesKeyless) return [];
   const timestampMs = isBrokersTime(message) ? Number(timestamp) : 0;
-  return [{ key: key.toString(), value, headers, offset: BigInt(offset), timestampMs }];
+  return [{ key: key?.toString() ?? '', value, headers, offset: BigInt(offset), timestampMs }];
 }
 
 /** Of a batch under LogAppendTime; kafkajs has it, its types do not. */

@@ -4,13 +4,12 @@
  * Stands between the lanes, the payment API and the metrics: it takes note of each report and hands it on.
  */
 import type { CallReport } from '../api/payment-api.ts';
-import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { Outcome } from '../records/commands.ts';
 import { DurationTally } from './duration-tally.ts';
 import { revisionLabel } from './metric-labels.ts';
 import { METRICS, OTHER } from './metrics-table.ts';
 import type { Metrics } from './metrics.ts';
-import type { ActivityState, DeadLetterCount, ResultCount } from './processor-state.ts';
+import type { ActivityState, ResultCount } from './processor-state.ts';
 
 /** Percentiles are seconds; null where there was nothing to measure. */
 export interface IntervalFigures {
@@ -33,7 +32,6 @@ export class Activity {
   readonly onCall: Metrics['onCall'];
   readonly #startedMs: number;
   readonly #results = new Map<string, ResultCount>();
-  readonly #deadLetters = new Map<DeadLetterReason, DeadLetterCount>();
   readonly #callDurations = new DurationTally();
   readonly #commandDurations = new DurationTally();
   #ownFailures = 0;
@@ -50,12 +48,6 @@ export class Activity {
         if (revisionLabel(result.revision) === 'later') return;
         this.#commandDurations.add(Number(result.completedAt - result.commandTimestamp));
       },
-      deadLettered: (lane, letter) => {
-        metrics.reports.deadLettered(lane, letter);
-        const count = (this.#deadLetters.get(letter.reason)?.count ?? 0) + 1;
-        const lastAt = new Date(nowMs()).toISOString();
-        this.#deadLetters.set(letter.reason, { reason: letter.reason, count, lastAt });
-      },
       failed: (lane, where, error) => {
         metrics.reports.failed(lane, where, error);
         this.#ownFailures += 1;
@@ -71,7 +63,6 @@ export class Activity {
     return {
       startedAt: new Date(this.#startedMs).toISOString(),
       results: [...this.#results.values()],
-      deadLetters: [...this.#deadLetters.values()],
       ownFailures: this.#ownFailures,
     };
   }

@@ -157,6 +157,12 @@ export const METRICS = {
     help: 'Messages put on the dead-letter topic, by reason.',
     labels: { reason: DEAD_LETTER_REASONS },
   },
+  openDeadLetters: {
+    name: 'payments_dead_letters_open',
+    type: 'gauge',
+    help: 'Messages on the dead-letter topic that nobody redrove or acknowledged, of all processes, by reason.',
+    labels: { reason: DEAD_LETTER_REASONS },
+  },
   moved: {
     name: 'payments_moved_total',
     type: 'counter',

@@ -164,6 +164,10 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   }
   set.put('groupConfirmed', {}, state.isGroupConfirmed ? 1 : 0);
   set.put('keysRemembered', {}, state.keysRemembered);
+  for (const reason of METRICS.openDeadLetters.labels.reason) {
+    const open = state.openLetters.find((letters) => letters.reason === reason);
+    set.put('openDeadLetters', { reason }, open?.count ?? 0);
+  }
   set.put('laneUnfinishedLimitEntries', {}, state.unfinishedMax);
   set.put('callSlots', {}, state.callSlots);
   // Without a limit it is 0, or more than there is.

@@ -12,10 +12,10 @@ import type { ServiceSetting, ServiceState } from '../api/types.ts';
 import type { InputName, LaneSetStatus, LaneStage } from '../lanes/lane-status.ts';
 import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
-import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import { COMMAND_TYPES, isCommandType, type CommandType } from '../records/commands.ts';
 import type { RegistryFault } from '../records/registry.ts';
 import type { RegistryFailure } from '../records/registry-failure.ts';
+import type { OpenLetters } from './dead-letter-watch.ts';
 import type { Readiness } from './health.ts';
 import type { HeldBack } from './held-back.ts';
 import type { InputLag, NotAdmittedCause } from './lag.ts';
@@ -30,12 +30,6 @@ export interface ResultCount {
   readonly count: number;
 }
 
-export interface DeadLetterCount {
-  readonly reason: DeadLetterReason;
-  readonly count: number;
-  readonly lastAt: string;
-}
-
 export interface WaitingElsewhere {
   readonly lane: number;
   readonly command: CommandType;
@@ -46,7 +40,6 @@ export interface WaitingElsewhere {
 export interface ActivityState {
   readonly startedAt: string;
   readonly results: readonly ResultCount[];
-  readonly deadLetters: readonly DeadLetterCount[];
   /** Failures of our own code, each a bug. */
   readonly ownFailures: number;
 }
@@ -147,11 +140,8 @@ export interface ProcessorState {
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
   readonly holds: readonly HoldState[];
-  /**
-   * Records on the dead-letter topic, of all processes and as far as its retention goes: letters, notes of their redrives
-   * and marks of transactions. Null while Kafka has not said.
-   */
-  readonly deadLetterRecords: number | null;
+  /** Dead letters that nobody redrove or acknowledged, of all processes, as far as the topic's retention goes. */
+  readonly openLetters: readonly OpenLetters[];
   /**
    * Commands in Kafka in lanes that are not with this process, where there are any: by the offsets that the group has committed,
    * which follow what is admitted by a second. Null while Kafka has not said.
@@ -184,7 +174,7 @@ export interface StateInputs {
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
   readonly holds: readonly HoldState[];
-  readonly deadLetterRecords: number | null;
+  readonly openLetters: readonly OpenLetters[];
   readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
   readonly activity: ActivityState;
 }
@@ -222,7 +212,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     members: inputs.members,
     unknownResults: inputs.unknownResults,
     holds: inputs.holds,
-    deadLetterRecords: inputs.deadLetterRecords,
+    openLetters: inputs.openLetters,
     waitingElsewhere: inputs.waitingElsewhere,
     activity: inputs.activity,
   };

@@ -12,6 +12,7 @@ import type { RegistryFault } from '../records/registry.ts';
 import type { TopicNames } from '../records/topics.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';
 import type { Activity } from './activity.ts';
+import type { DeadLetterWatch } from './dead-letter-watch.ts';
 import { readiness, type Readiness } from './health.ts';
 import { heldBack, isForgotten, type HeldBack } from './held-back.ts';
 import { inputLag, type InputLag, type KnownOffsets } from './lag.ts';
@@ -43,6 +44,7 @@ export interface StateReaderOptions {
   /** Admitted commands without a result that a lane holds at most. */
   readonly unfinishedMax: number;
   readonly activity: Pick<Activity, 'state'>;
+  readonly letters: Pick<DeadLetterWatch, 'open'>;
   readonly clock: Clock;
 }
 
@@ -96,7 +98,7 @@ export class StateReader {
   /** Settles within about a second, whatever Kafka does; never rejects for it. */
   async read(): Promise<ProcessorState> {
     const known = await this.#ends.latest();
-    const { activity, api, callSlots, clock, laneCount, lanes, topics, unfinishedMax } = this.#options;
+    const { activity, api, callSlots, clock, laneCount, lanes, letters, topics, unfinishedMax } = this.#options;
     const status = lanes.status();
     const ledger = lanes.ledger();
     const nowMs = clock.nowMs();
@@ -124,7 +126,7 @@ export class StateReader {
       members: memberStates(known.members, ledgerShown.owners, status.processId),
       holds: operatorHolds(ledger, nowMs),
       unknownResults: unknownResults(ledger, new Set(status.lanes.keys()), nowMs),
-      deadLetterRecords: recordsOf(known.topics.get(topics.deadLetters)),
+      openLetters: letters.open((lane) => known.topics.get(topics.deadLetters)?.ends.get(lane)?.low ?? 0n),
       waitingElsewhere: this.#waitingElsewhere(status, known),
       activity: activity.state(),
     });
@@ -190,11 +192,6 @@ export class StateReader {
     }
     return this.#uncommitted;
   }
-}
-
-function recordsOf(answer: TopicAnswer | undefined): number | null {
-  if (answer === undefined) return null;
-  return [...answer.ends.values()].reduce((sum, { high, low }) => sum + Number(high - low), 0);
 }
 
 function heldBackIn(

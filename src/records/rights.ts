@@ -56,10 +56,12 @@ export function rightsOf(role: Role, settings: RightsSettings): Right[] {
         // Those on a wrong partition are moved to their lane: written.
         ...topics([...commands, names.operatorDecisions, names.ledger, names.observations], 'Read', 'Write'),
         ...topics([names.operatorHolds], 'Read'),
-        ...topics([...events, names.deadLetters], 'Write'),
+        ...topics(events, 'Write'),
+        // Which of them are open it reads.
+        ...topics([names.deadLetters], 'Read', 'Write'),
         ...topics([...inputs, names.ledger, ...events, names.deadLetters], 'DescribeConfigs'),
         right('group', group, 'literal', 'Read'),
-        // Each process reads the ledger with a group of its own.
+        // Each process reads the ledger with a group of its own, and the dead letters with another.
         right('group', `${group}-ledger-`, 'prefixed', 'Read'),
         // One transactional producer per process; whoever takes its lanes over fences it.
         right('transactional-id', `${group}-process-`, 'prefixed', 'Write'),

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { isRawNumber } from '../../src/records/lossless-json.ts';
+import { isRawNumber, stringifyLossless } from '../../src/records/lossless-json.ts';
 import { transferInOf } from '../support/commands.ts';
+import type { RunningProcessor } from '../support/processor.ts';
 import { useStack } from '../support/test-stack.ts';
+import { eventually } from '../support/watch.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 
 const stack = useStack({ name: 'letters' });
@@ -10,8 +12,10 @@ const ODD_BYTES = Buffer.from([0xff, 0x00, 0xfe]);
 const COMMAND =
   '{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"InternalAccount:letters-x"},"amount":250}';
 
+let processor: RunningProcessor;
+
 beforeAll(async () => {
-  await stack().startProcessor();
+  processor = await stack().startProcessor();
 });
 
 const letters = (...args: string[]): Promise<CliRun> => runCli({ ...stack().environment }, 'dead-letters', ...args);
@@ -54,6 +58,29 @@ describe('dead-letters show', () => {
     expect(await letters('show', '99/0')).toMatchObject({ code: 3 });
     expect(await letters('show', 'somewhere')).toMatchObject({ code: 2 });
     expect(await letters('show', 'another.topic/0/0')).toMatchObject({ code: 2 });
+  });
+});
+
+describe('dead-letters acknowledge', () => {
+  test('marks them with who and why: open no more, for the list, for doctor and for the processor', async () => {
+    const place = await bury(null, COMMAND, 'handled');
+    const other = await bury(null, COMMAND, 'open');
+    const open = async (): Promise<string[]> =>
+      (await lettersJson('list', '--open')).documents.map(({ offset, partition }) =>
+        stringifyLossless([partition, offset]),
+      );
+    const before = await open();
+    const run = await letters('acknowledge', place, '--because', 'sent again as x', '--operator', 'ada');
+    expect(run).toMatchObject({ code: 0, stdout: `acknowledged ${place}\n` });
+    expect(await open()).toHaveLength(before.length - 1);
+    expect((await letters('list')).stdout).toMatch(/acknowledged \(sent again as x\) by ada/);
+    const again = await letters('acknowledge', place, other, '--because', 'both', '--operator', 'bob');
+    expect(again.stderr).toContain('was acknowledged (sent again as x) by ada');
+    expect(again.stdout).toBe(`acknowledged ${other}\n`);
+    const isCounted = (text: string): boolean =>
+      text.includes(`payments_dead_letters_open{reason="NO_KEY"} ${before.length - 2}\n`);
+    await eventually(() => processor.metrics(), isCounted, 'the processor to count what is open');
+    expect(await letters('acknowledge', '0/999999', '--because', 'none')).toMatchObject({ code: 3 });
   });
 });
 

@@ -79,7 +79,7 @@ describe('doctor', () => {
     );
     expect(messages(run, 'registry')).toContain('SCHEMA_REGISTRY_URL');
     expect(messages(run, 'payment-service')).toContain('version segment');
-    expect(messages(run, 'dead-letters')).toMatch(/1 that nobody redrove \(NO_KEY 1\), 1 of them of the last hour/);
+    expect(messages(run, 'dead-letters')).toMatch(/1 open \(NO_KEY 1\), 1 of them of the last hour/);
     expect(messages(run, 'processor')).toContain('HTTP_PORT');
   });
 
@@ -95,7 +95,7 @@ describe('doctor', () => {
     expect(run.code).toBe(6);
     expect(statuses(run)).toMatchObject({ 'unknown-results': 'problem', 'dead-letters': 'problem' });
     expect(messages(run, 'unknown-results')).toMatch(/^1 waits for an operator, the oldest for \d+ .*`unknown list`/);
-    expect(messages(run, 'dead-letters')).toMatch(/^2 that nobody redrove \(.*UNREADABLE 1/);
+    expect(messages(run, 'dead-letters')).toMatch(/^2 open \(.*UNREADABLE 1/);
 
     // As they are they become dead letters again, of keys of their own.
     const letters = [...stack().journal.deadLetters()];
@@ -109,7 +109,7 @@ describe('doctor', () => {
     await stack().journal.resultsOf(key, 2);
     const after = await doctor();
     expect(statuses(after)).toMatchObject({ 'unknown-results': 'ok' });
-    expect(messages(after, 'dead-letters')).toMatch(/2 redriven, or answered to their operator/);
+    expect(messages(after, 'dead-letters')).toMatch(/2 redriven, acknowledged, or answered to their operator/);
   });
 
   test('lists every setting that is missing, and checks nothing that needs it', async () => {

@@ -187,20 +187,19 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsOwnFailures'],
   },
   {
-    when: 'one message becomes a dead letter',
+    when: 'one message becomes a dead letter, and nobody handles it',
     minutes: 20,
-    changes: [{ metric: 'deadLetters', labels: { reason: 'UNREADABLE' }, instance: 'b', course: risingTo(1) }],
+    changes: [{ metric: 'openDeadLetters', labels: { reason: 'UNREADABLE' }, course: risingTo(1) }],
     fires: ['PaymentsDeadLetters'],
   },
   {
-    when: 'a message became a dead letter, an entry failed and a quote ran out before a new process was first looked at',
+    when: 'an entry failed and a quote ran out before a new process was first looked at',
     minutes: 20,
     changes: [
-      { metric: 'deadLetters', labels: { reason: 'UNREADABLE' }, instance: 'b', course: flat(1) },
       { metric: 'ownFailures', labels: { where: 'entry' }, instance: 'b', course: flat(3) },
       { metric: 'quotesRunOut', labels: { cause: 'on-arrival', made_anew: 'false' }, instance: 'b', course: flat(1) },
     ],
-    fires: ['PaymentsCommandsExpired', 'PaymentsDeadLetters', 'PaymentsOwnFailures'],
+    fires: ['PaymentsCommandsExpired', 'PaymentsOwnFailures'],
   },
   {
     when: 'one member holds the service, and its commands wait',

@@ -196,17 +196,6 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('unreachable');
   });
 
-  it('dead letters of others, or from before the start: says where to look, not that there are none', async () => {
-    processor = healthy();
-    processor.deadLettersEnd = 1n;
-    await processor.live(1);
-    const opened = await shown();
-    const text = await opened.text();
-    expect(text).toContain('There are records on the dead-letter topic: doctor tells which nobody redrove.');
-    expect(text).toMatch(/Dead letters\s+0\s+since the members started; 6 records on the topic/);
-    await expectClean(opened);
-  });
-
   it('breaker open, and nothing answered: red, with which operation waits', async () => {
     processor = healthy();
     processor.api.operations['execute-quote'] = {
@@ -289,10 +278,8 @@ describe('the page tells the state of the processor', () => {
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
     expect(text).toContain('2 payment outcomes are unknown. An operator must decide. Waiting 2 h 5 min.');
     expect(text).toContain('npm run cli -- unknown list');
-    expect(text).toContain(
-      '3 messages have become dead letters since the members started (UNREADABLE 1, NO_KEY 2), the last 5 s ago',
-    );
-    expect(text).toContain('npm run cli -- dead-letters list');
+    expect(text).toContain('3 dead letters are open (UNREADABLE 1, NO_KEY 2), the last 5 s old');
+    expect(text).toContain('npm run cli -- dead-letters list --open');
     for (const link of await opened.page.locator('#findings a').all()) {
       const href = (await link.getAttribute('href')) ?? '';
       expect([href, (await fetch(new URL(href, opened.page.url()))).status]).toEqual([href, 200]);

@@ -25,8 +25,6 @@ const END = 5_000n;
 
 export class ShownProcessor extends FakeProcessor {
   readonly errors: unknown[] = [];
-  /** Of each lane of the dead-letter topic. */
-  deadLettersEnd = 0n;
   /** By lane, where the group stands by what it committed, of all command topics. */
   readonly groupOffsets = new Map(Array.from({ length: LANES }, (_, lane) => [lane, END]));
   readonly #reader = new StateReader(this.sources());
@@ -42,10 +40,7 @@ export class ShownProcessor extends FakeProcessor {
 
   constructor(startedMs?: number) {
     super(startedMs);
-    this.ends = async (topic) => {
-      const high = topic === TOPICS.deadLetters ? this.deadLettersEnd : END;
-      return new Map(Array.from({ length: LANES }, (_, lane) => [lane, { low: 0n, high }]));
-    };
+    this.ends = async () => new Map(Array.from({ length: LANES }, (_, lane) => [lane, { low: 0n, high: END }]));
   }
 
   override sources() {
@@ -112,9 +107,10 @@ export class ShownProcessor extends FakeProcessor {
   }
 
   deadLetter(reason: DeadLetterReason): void {
-    const place = { topic: 't', partition: 0, offset: 1n, timestampMs: 0, lastOffset: null };
-    const message = { ...place, key: null, value: null, headers: {}, cut: null };
-    this.activity.reports.deadLettered(0, { ...message, reason, message: 'm' });
+    const known = this.openLetters.find((letters) => letters.reason === reason);
+    const others = this.openLetters.filter((letters) => letters !== known);
+    const lastAt = new Date(this.nowMs).toISOString();
+    this.openLetters = [...others, { reason, count: (known?.count ?? 0) + 1, lastAt }];
   }
 
   /** Lives on for some samples, doing something in each interval. */

@@ -7,6 +7,7 @@ import type { GroupProcess } from '../../src/consumers/group-processes.ts';
 import type { PartitionOffsets } from '../../src/consumers/partition-offsets.ts';
 import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
 import { Activity } from '../../src/ops/activity.ts';
+import type { OpenLetters } from '../../src/ops/dead-letter-watch.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import type { StartWait } from '../../src/lanes/start-steps.ts';
 import type { KafkaAccess } from '../../src/producers/kafka-access.ts';
@@ -60,6 +61,7 @@ export class FakeProcessor {
   api: PaymentApiSnapshot = servingApi();
   ends: (topic: string) => Promise<Map<number, PartitionOffsets>> = async () => new Map([[0, { low: 0n, high: 0n }]]);
   endsAsked = 0;
+  openLetters: OpenLetters[] = [];
 
   readonly activity: Activity;
   readonly clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
@@ -108,6 +110,7 @@ export class FakeProcessor {
         cli: 'npm run cli --',
       },
       activity: this.activity,
+      letters: { open: () => this.openLetters },
       clock: this.clock,
     };
   }

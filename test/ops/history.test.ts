@@ -109,12 +109,10 @@ describe('the activity', () => {
     expect(text).toContain('payments_api_responses_total{operation="transfer-in",status="2xx"} 1\n');
   });
 
-  it('counts results by command and outcome and dead letters by reason, and keeps their number bounded', () => {
-    const { activity, nowMs } = new FakeProcessor();
+  it('counts results by command and outcome, and keeps their number bounded', () => {
+    const { activity } = new FakeProcessor();
     for (let index = 0; index < 50; index += 1) activity.reports.resulted(0, result({ commandType: `type-${index}` }));
-    activity.reports.deadLettered(0, A_LETTER);
     const state = activity.state();
     expect(state.results).toEqual([{ command: 'other', outcome: 'ACCEPTED', count: 50 }]);
-    expect(state.deadLetters).toEqual([{ reason: 'NO_KEY', count: 1, lastAt: new Date(nowMs).toISOString() }]);
   });
 });

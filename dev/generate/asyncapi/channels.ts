@@ -1,8 +1,8 @@
 /** The public topics as channels, each with its messages: from the tables of topics, commands and records. */
 import { z } from 'zod';
-import { REDRIVEN } from '../../../src/cli/redrive-notes.ts';
 import { holdOrder } from '../../../src/ledger/holds.ts';
 import { DEAD_LETTER_REASONS } from '../../../src/ops/metric-labels.ts';
+import { HANDLED } from '../../../src/producers/dead-letter-notes.ts';
 import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../../../src/records/cloud-events.ts';
 import { COMMAND_RECORDS, COMMAND_TYPES } from '../../../src/records/commands.ts';
 import { loadSchema } from '../../../src/records/schemas.ts';
@@ -147,7 +147,7 @@ export const CHANNELS: readonly Channel[] = [
     messages: {
       DeadLetter: {
         name: 'DeadLetter',
-        headers: deadLetterHeaders([...DEAD_LETTER_REASONS, REDRIVEN]),
+        headers: deadLetterHeaders([...DEAD_LETTER_REASONS, ...Object.values(HANDLED)]),
         contentType: 'application/octet-stream',
         payload: { description: 'The original bytes.' },
         key: { description: 'The original bytes, or none.' },

@@ -8,6 +8,7 @@ import { cliKafka, outputOf, requireSettings, untilInterrupted } from '../contex
 import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { letterName, noteOf, readNotes, type RedriveNote } from '../redrive-notes.ts';
+import { addDeadLettersAcknowledgeCommand } from './dead-letters-acknowledge.ts';
 import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
 
 const REASONS: readonly DeadLetterReason[] = [
@@ -28,6 +29,7 @@ export function addDeadLettersCommand(program: Command): void {
   addList(deadLetters);
   addShow(deadLetters);
   addDeadLettersRedriveCommand(deadLetters);
+  addDeadLettersAcknowledgeCommand(deadLetters);
 }
 
 function addList(deadLetters: Command): void {
@@ -35,6 +37,7 @@ function addList(deadLetters: Command): void {
     .command('list')
     .description('list the dead letters, oldest first by lane; their values are not printed')
     .addOption(new Option('--reason <reason>', 'those with this reason alone').choices(REASONS))
+    .option('--open', 'those alone that nobody redrove or acknowledged', false)
     .addHelpText(
       'after',
       `
@@ -44,7 +47,7 @@ Examples:
   $ npm run cli -- dead-letters list
   $ npm run --silent cli -- --output json dead-letters list --reason UNREADABLE | jq -r .key`,
     )
-    .action(async (options: { reason?: string }, command: Command) => {
+    .action(async (options: { open: boolean; reason?: string }, command: Command) => {
       const output = outputOf(command);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const notes = await readNotes(settings);
@@ -57,6 +60,7 @@ Examples:
           const letter = summaryOf(record);
           if (noteOf(record) !== null || (options.reason ?? letter.reason) !== letter.reason) return;
           const redriven = notes.get(letterName(record)) ?? [];
+          if (options.open && redriven.length > 0) return;
           output.document({ ...letter, redriven: redriven.map(noteDocument) }, summaryText(letter, redriven));
         },
       });
@@ -94,6 +98,6 @@ Examples:
     });
 }
 
-function noteDocument({ key, operator, timestamp }: RedriveNote): object {
-  return { key, operator, timestamp };
+function noteDocument({ because, key, operator, timestamp }: RedriveNote): object {
+  return { key: because === null ? key : null, because, operator, timestamp };
 }

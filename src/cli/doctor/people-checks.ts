@@ -81,7 +81,7 @@ export async function checkDeadLetters(settings: PeopleSettings): Promise<Findin
   const waiting = [...letters].filter(([name, { reason }]) => !redriven.has(name) && reason !== ANSWERED);
   const more = cuts.map((cut) => ` (${cut})`).join('');
   const others = letters.size - waiting.length;
-  const done = others === 0 ? '' : `${others} redriven, or answered to their operator`;
+  const done = others === 0 ? '' : `${others} redriven, acknowledged, or answered to their operator`;
   if (waiting.length === 0) return [ok('dead-letters', `${done === '' ? 'none' : done}${more}`)];
   const counts = new Map<string, number>();
   for (const [, { reason }] of waiting) counts.set(reason, (counts.get(reason) ?? 0) + 1);
@@ -90,8 +90,8 @@ export async function checkDeadLetters(settings: PeopleSettings): Promise<Findin
   return [
     problem(
       'dead-letters',
-      `${waiting.length} that nobody redrove (${reasons}), ${recent} of them of the last hour${done === '' ? '' : `; ${done}`}${more}: ` +
-        'see `dead-letters list` and docs/runbooks/PaymentsDeadLetters.md',
+      `${waiting.length} open (${reasons}), ${recent} of them of the last hour${done === '' ? '' : `; ${done}`}${more}: ` +
+        'see `dead-letters list --open` and docs/runbooks/PaymentsDeadLetters.md',
     ),
   ];
 }

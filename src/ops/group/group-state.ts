@@ -62,7 +62,7 @@ export interface GroupState {
   readonly unknownResults: NonNullable<MemberFigures['unknownResults']>;
   /** By this process's copy of the ledger. */
   readonly holds: ProcessorState['holds'];
-  readonly deadLetterRecords: number | null;
+  readonly openLetters: ProcessorState['openLetters'];
   /** Since the start of each member that is heard. */
   readonly activity: GroupActivity;
   /** Youngest first. */
@@ -106,7 +106,7 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
     keysRemembered: upToDate.keysRemembered ?? own.keysRemembered,
     unknownResults: upToDate.unknownResults ?? own.unknownResults,
     holds: own.holds,
-    deadLetterRecords: own.deadLetterRecords,
+    openLetters: own.openLetters,
     activity: activityOf(told),
     timeline,
   };

@@ -90,12 +90,10 @@ const figures = z.object({
       listed: list(z.object({ keyHash: text, command: text, lane: z.int(), ageSeconds: amount })),
     }),
   ),
-  deadLetterRecords: untold(amount),
   activity: untold(
     z.object({
       startedAt: instant,
       results: list(z.object({ command: text, outcome: text, count: amount })),
-      deadLetters: list(z.object({ reason: text, count: amount, lastAt: instant })),
       ownFailures: amount,
     }),
   ),

@@ -4,7 +4,7 @@ import type { MemberFigures } from './member-report.ts';
 
 type Told<Part extends keyof MemberFigures> = NonNullable<MemberFigures[Part]>;
 
-export type GroupActivity = Pick<Told<'activity'>, 'results' | 'deadLetters' | 'ownFailures'>;
+export type GroupActivity = Pick<Told<'activity'>, 'results' | 'ownFailures'>;
 
 export interface GroupOperation {
   readonly operation: string;
@@ -79,20 +79,11 @@ export function activityOf(told: readonly MemberFigures[]): GroupActivity {
     all.flatMap((each) => each.results),
     ({ command, outcome }) => `${command} ${outcome}`,
   );
-  const letters = Map.groupBy(
-    all.flatMap((each) => each.deadLetters),
-    ({ reason }) => reason,
-  );
   return {
     results: [...results.values()].flatMap((found) => {
       const [first] = found;
       return first === undefined ? [] : [{ ...first, count: sum(found.map(({ count }) => count)) }];
     }),
-    deadLetters: [...letters].map(([reason, found]) => ({
-      reason,
-      count: sum(found.map(({ count }) => count)),
-      lastAt: found.map(({ lastAt }) => lastAt).reduce((last, each) => (each > last ? each : last)),
-    })),
     ownFailures: sum(all.map(({ ownFailures }) => ownFailures)),
   };
 }

@@ -23,8 +23,6 @@ const HELD_BACK_SECONDS = 30;
 const STANDSTILL_SECONDS = 30;
 /** A second's work of many processes. */
 const LEDGER_BEHIND_RECORDS = 10_000;
-/** A dead letter is news for a day. */
-const LETTERS_MS = 86_400_000;
 /** Of readiness: it keeps a member from its work, and no work waits for that. */
 const ASIDE = 'stands aside';
 const FAULTS_PERCENT = 10;
@@ -131,19 +129,17 @@ function holds({ holds: inForce, lanesConfigured }) {
 }
 
 /**
- * Of the members that are heard since they started.
  * @param {GroupState} state
  * @returns {Finding[]}
  */
-function deadLetters({ activity, at }) {
-  const recent = activity.deadLetters.filter(({ lastAt }) => Date.parse(at) - Date.parse(lastAt) < LETTERS_MS);
-  if (recent.length === 0) return [];
-  const reasons = recent.map(({ count: number, reason }) => `${reason} ${count(number)}`).join(', ');
-  const number = recent.reduce((sum, letters) => sum + letters.count, 0);
-  const last = Math.max(...recent.map(({ lastAt }) => Date.parse(lastAt)));
+function deadLetters({ at, openLetters }) {
+  if (openLetters.length === 0) return [];
+  const reasons = openLetters.map(({ count: number, reason }) => `${reason} ${count(number)}`).join(', ');
+  const number = openLetters.reduce((sum, letters) => sum + letters.count, 0);
+  const last = Math.max(...openLetters.map(({ lastAt }) => Date.parse(lastAt)));
   const age = duration(Math.max(0, Math.round((Date.parse(at) - last) / 1000)));
-  const became = counted(number, 'message has become a dead letter', 'messages have become dead letters');
-  return [finding(`${became} since the members started (${reasons}), the last ${age} ago`, STEPS.deadLetters)];
+  const text = `${counted(number, 'dead letter is open', 'dead letters are open')} (${reasons}), the last ${age} old`;
+  return [finding(text, STEPS.deadLetters)];
 }
 
 /**

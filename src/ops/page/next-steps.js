@@ -145,9 +145,9 @@ export const STEPS = {
     DOCTOR,
   ),
   deadLetters: step(
-    'If the message was fine, fix the cause, then redrive it. If not, tell the publisher.',
+    'If the message was fine, fix the cause, then redrive it. If not, tell the publisher, then acknowledge it.',
     'PaymentsDeadLetters',
-    'cli dead-letters list',
+    'cli dead-letters list --open',
   ),
   ownFailures: step(
     'The log has own-failure: a bug. What fails three times is set aside.',

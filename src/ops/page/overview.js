@@ -138,8 +138,7 @@ function figuresOf(state, samples) {
   const unfinished = state.unfinished.reduce((sum, group) => sum + group.count, 0);
   const openLanes = state.lanes.filter((lane) => lane.stage === 'open').length;
   const { unknownResults } = state;
-  const { deadLetters } = state.activity;
-  const letters = deadLetters.reduce((sum, { count: number }) => sum + number, 0);
+  const letters = state.openLetters.reduce((sum, { count: number }) => sum + number, 0);
   return [
     {
       name: 'Oldest without a result',
@@ -185,7 +184,7 @@ function figuresOf(state, samples) {
       note: unknownResults.oldestSeconds === null ? 'in any lane' : `oldest ${duration(unknownResults.oldestSeconds)}`,
       ...marked(unknownResults.waiting > 0, 'bad'),
     },
-    { name: 'Dead letters', value: count(letters), note: lettersNote(state), ...marked(letters > 0, 'warning') },
+    { name: 'Dead letters', value: count(letters), note: 'open', ...marked(letters > 0, 'warning') },
   ];
 }
 
@@ -205,14 +204,6 @@ function atLeast(value, { lanes, untoldLanes }) {
 function oldestInWords(oldest, isWhole) {
   if (oldest === null) return isWhole ? 'none' : 'not known';
   return isWhole ? duration(oldest) : `${duration(oldest)} or more`;
-}
-
-/** Those of others, and from before the start, are on the topic. @param {GroupState} state */
-function lettersNote({ deadLetterRecords }) {
-  if (deadLetterRecords === null) return 'since the members started; of the topic it is not known';
-  return deadLetterRecords === 0
-    ? 'since the members started; none on the topic'
-    : `since the members started; ${counted(deadLetterRecords, 'record')} on the topic`;
 }
 
 /**

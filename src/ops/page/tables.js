@@ -175,8 +175,8 @@ function showUnfinished({ unfinished }) {
 }
 
 /** @param {GroupState} state */
-function showDeadLetters({ activity }) {
-  const rows = activity.deadLetters.map(({ count: number, lastAt, reason }) => [
+function showDeadLetters({ openLetters }) {
+  const rows = openLetters.map(({ count: number, lastAt, reason }) => [
     { text: `${reason}: ${inWords(DEAD_LETTERS, reason)}` },
     { text: count(number), isNumber: true },
     { text: timeOfDay(new Date(lastAt)), isNumber: true },

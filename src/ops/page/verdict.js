@@ -66,12 +66,8 @@ function heldCommands({ holds }) {
 /** @param {GroupState} state */
 function healthySummary(state) {
   const oldest = oldestUnanswered(state);
-  const letters =
-    (state.deadLetterRecords ?? 0) === 0
-      ? ''
-      : ' There are records on the dead-letter topic: doctor tells which nobody redrove.';
-  if (oldest === null) return `Every command that is known has its result.${letters}`;
-  return `Commands are being answered; the oldest without a result is ${duration(oldest)} old.${letters}`;
+  if (oldest === null) return 'Every command that is known has its result.';
+  return `Commands are being answered; the oldest without a result is ${duration(oldest)} old.`;
 }
 
 /** @param {Finding} mild */

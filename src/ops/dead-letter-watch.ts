@@ -1,0 +1,101 @@
+/**
+ * The dead letters that are open: read from their topic, without those that somebody redrove or acknowledged.
+ *
+ *   start   reads the topic from its beginning, and on; again after a failure; until stop
+ *
+ * Owns its consumer, and the place and reason of each open letter, bounded.
+ */
+import { TopicTail, type TailedRecord, type TailOptions } from '../consumers/topic-tail.ts';
+import { notedOffset } from '../producers/dead-letter-notes.ts';
+import type { DeadLetterReason } from '../producers/dead-letters.ts';
+
+export interface OpenLetters {
+  readonly reason: string;
+  readonly count: number;
+  readonly lastAt: string;
+}
+
+export interface DeadLetterWatchOptions extends Pick<
+  TailOptions,
+  'settings' | 'groupId' | 'clientId' | 'topic' | 'partitionCount' | 'sessionTimeoutMs' | 'log'
+> {
+  /** It cannot be read now, and is tried again. */
+  readonly onProblem: (error: unknown) => void;
+}
+
+interface Letter {
+  readonly reason: string;
+  readonly atMs: number;
+}
+
+/** Whoever has more has one cause, not so many; the oldest are forgotten. */
+const OPEN_MAX = 10_000;
+const AGAIN_AFTER_MS = 30_000;
+/** The operator who published it was answered: nobody has to act. */
+const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
+
+export class DeadLetterWatch {
+  readonly #options: DeadLetterWatchOptions;
+  readonly #open = new Map<string, Letter>();
+  readonly #next = new Map<number, bigint>();
+  #tail: TopicTail | null = null;
+  #again: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(options: DeadLetterWatchOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#isStopped) return;
+    const tail = new TopicTail({
+      ...this.#options,
+      takesKeyless: true,
+      nextOffset: (partition) => this.#next.get(partition) ?? 0n,
+      onRecords: (partition, records, nextOffset) => this.seen(partition, records, nextOffset),
+      onFiltered: () => undefined,
+      onFetched: () => undefined,
+      onFatal: (error) => void this.#failed(error),
+    });
+    this.#tail = tail;
+    tail.start().catch((error: unknown) => this.#failed(error));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#again);
+    await this.#tail?.stop();
+  }
+
+  seen(partition: number, records: readonly TailedRecord[], nextOffset: bigint): void {
+    this.#next.set(partition, nextOffset);
+    for (const { headers, offset, timestampMs } of records) {
+      const header = (name: string): string | undefined => (name in headers ? String(headers[name]) : undefined);
+      const noted = notedOffset(header);
+      const reason = header('dlq-reason') ?? 'without a reason';
+      if (noted !== null) this.#open.delete(`${partition}/${noted}`);
+      else if (reason !== ANSWERED) this.#open.set(`${partition}/${offset}`, { reason, atMs: timestampMs });
+      const [oldest] = this.#open.keys();
+      if (this.#open.size > OPEN_MAX && oldest !== undefined) this.#open.delete(oldest);
+    }
+  }
+
+  /** @param lowOf first offset of the partition: what retention took is open no more */
+  open(lowOf: (partition: number) => bigint): OpenLetters[] {
+    for (const place of this.#open.keys()) {
+      const [partition = '', offset = ''] = place.split('/');
+      if (BigInt(offset) < lowOf(Number(partition))) this.#open.delete(place);
+    }
+    return [...Map.groupBy(this.#open.values(), ({ reason }) => reason)].map(([reason, letters]) => {
+      const lastMs = Math.max(...letters.map(({ atMs }) => atMs));
+      return { reason, count: letters.length, lastAt: new Date(lastMs).toISOString() };
+    });
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    this.#options.onProblem(error);
+    await this.#tail?.stop();
+    clearTimeout(this.#again);
+    if (!this.#isStopped) this.#again = setTimeout(() => this.start(), AGAIN_AFTER_MS).unref();
+  }
+}

@@ -1,0 +1,49 @@
+/** Which dead letters are open, by what lies on their topic. The brokers' part is in test/cli/dead-letters.test.ts. */
+import { describe, expect, test } from 'vitest';
+import type { TailedRecord } from '../../src/consumers/topic-tail.ts';
+import { DeadLetterWatch } from '../../src/ops/dead-letter-watch.ts';
+import { HANDLED, NOTE_HEADERS } from '../../src/producers/dead-letter-notes.ts';
+
+const AT_MS = Date.parse('2026-03-01T12:00:00Z');
+
+function watch(): DeadLetterWatch {
+  return new DeadLetterWatch({
+    ...{ settings: {} as never, groupId: 'g', clientId: 'c', topic: 't', partitionCount: 2, sessionTimeoutMs: 6_000 },
+    ...{ log: () => undefined, onProblem: () => undefined },
+  });
+}
+
+function record(offset: number, headers: Record<string, string>): TailedRecord {
+  const bytes = Object.entries(headers).map(([name, value]) => [name, Buffer.from(value)]);
+  const own = Object.fromEntries(bytes) as Record<string, unknown>;
+  return { key: '', value: null, headers: own, offset: BigInt(offset), timestampMs: AT_MS + offset * 1_000 };
+}
+
+const letter = (offset: number, reason = 'UNREADABLE'): TailedRecord => record(offset, { 'dlq-reason': reason });
+const note = (offset: number, of: number, reason: string): TailedRecord =>
+  record(offset, { 'dlq-reason': reason, [NOTE_HEADERS.offset]: String(of) });
+const fromBeginning = (): bigint => 0n;
+
+describe('open dead letters', () => {
+  test('are messages, by reason, with the last of each; notes are none', () => {
+    const letters = watch();
+    letters.seen(0, [letter(1), letter(3), letter(5, 'NO_KEY'), note(7, 9, HANDLED.redriven)], 9n);
+    expect(letters.open(fromBeginning)).toEqual([
+      { reason: 'UNREADABLE', count: 2, lastAt: '2026-03-01T12:00:03.000Z' },
+      { reason: 'NO_KEY', count: 1, lastAt: '2026-03-01T12:00:05.000Z' },
+    ]);
+  });
+
+  test.each(Object.values(HANDLED))('are not those %s, on their own partition alone', (reason) => {
+    const letters = watch();
+    letters.seen(0, [letter(1), note(3, 1, reason)], 5n);
+    letters.seen(1, [letter(1)], 2n);
+    expect(letters.open(fromBeginning)).toMatchObject([{ reason: 'UNREADABLE', count: 1 }]);
+  });
+
+  test('are neither refused decisions nor what retention took', () => {
+    const letters = watch();
+    letters.seen(0, [letter(1), letter(4), letter(5, 'REFUSED_DECISION')], 6n);
+    expect(letters.open(() => 4n)).toMatchObject([{ reason: 'UNREADABLE', count: 1 }]);
+  });
+});
