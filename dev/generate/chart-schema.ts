@@ -126,6 +126,7 @@ const schema: Schema = {
       replicas: whole(0, REPLICAS_MAX),
       settings,
       secretSettings,
+      http: closed({ insecure: flag }),
       kafkaCertificates: certificates,
       extraCertificates: {
         anyOf: [

@@ -13,6 +13,10 @@
 {{- range list "API_TOKEN_ID" "API_CLIENT_SECRET" -}}
 {{- if not (hasKey $.Values.secretSettings .) -}}{{ fail (printf "secretSettings.%s is required: {secret: name, key: key}" .) }}{{- end -}}
 {{- end -}}
+{{- $isLoopback := has (include "processor.setting" (list . "HTTP_HOST" "127.0.0.1")) (list "127.0.0.1" "::1" "localhost") -}}
+{{- if not (or (hasKey .Values.secretSettings "HTTP_AUTH_TOKEN") $isLoopback .Values.http.insecure) -}}
+{{- fail "secretSettings.HTTP_AUTH_TOKEN is required: without it page, state and metrics are open to everyone who reaches the port. Set it, or say http.insecure=true" -}}
+{{- end -}}
 {{- if and $keda.enabled $hpa.enabled -}}
 {{- fail "autoscaling.keda and autoscaling.hpa are both enabled: two autoscalers on one workload undo each other, so enable one" -}}
 {{- end -}}

@@ -237,6 +237,7 @@ describe('the chart', () => {
       'more than maxReplicas or than LANES',
     ],
     ['KEDA without Prometheus', { autoscaling: { keda: { enabled: true } } }, 'prometheusUrl is required'],
+    ['HTTP on every address without a token', { http: { insecure: false } }, 'or say http.insecure=true'],
     ['a missing required setting', { settings: { API_BASE_URL: '' } }, 'settings.API_BASE_URL is required'],
     ['Strimzi without a cluster', { strimzi: { user: { enabled: true } } }, 'strimzi.cluster is required'],
     ['a misspelt setting', { settings: { API_TIMEOUT: 1000 } }, 'API_TIMEOUT'],

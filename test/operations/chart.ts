@@ -22,6 +22,7 @@ export const FULL_NAME = 'pay-payment-processor';
 const KUBERNETES_RELEASE = '1.34.0';
 
 export const LEAST: Values = {
+  http: { insecure: true },
   settings: {
     KAFKA_BROKERS: 'broker-1:9092,broker-2:9092',
     SCHEMA_REGISTRY_URL: 'http://registry:8081/apis/ccompat/v7',
@@ -35,6 +36,7 @@ export const LEAST: Values = {
 
 /** Everything that can be asked for at once, as in production with Strimzi, KEDA and the Prometheus operator. */
 export const EVERYTHING: Values = merged(LEAST, {
+  http: { insecure: false },
   image: { repository: 'registry.example/payment-processor', digest: `sha256:${'0a'.repeat(32)}` },
   imagePullSecrets: [{ name: 'registry-credentials' }],
   settings: {
