@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/operations/**/*.test.ts'],
-    globalSetup: ['test/support/engine.ts'],
+    globalSetup: ['test/support/engine.ts', 'test/access/secured-engine.ts'],
     maxWorkers: 2,
     expect: { poll: { timeout: 30_000 } },
     testTimeout: 60_000,

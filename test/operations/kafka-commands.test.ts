@@ -1,0 +1,84 @@
+/** Kafka's commands of the runbooks, as they are pasted: by Kafka's own tools, at a broker that encrypts and asks for rights. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { installed } from '../../dev/engine/cache.ts';
+import { QUICK_START_FLAGS } from '../../dev/engine/jvm.ts';
+import { KAFKA_TOOLS_PIN, kafkaPin } from '../../dev/engine/pins.ts';
+import { findJava } from '../../dev/engine/tools.ts';
+import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
+import { plainKafkaSettings } from '../support/kafka-settings.ts';
+import { ROOT } from './tools.ts';
+
+const RUNBOOKS = join(ROOT, 'docs/runbooks');
+const TOOLS: Readonly<Record<string, string>> = {
+  'kafka-configs.sh': 'kafka.admin.ConfigCommand',
+  'kafka-topics.sh': 'org.apache.kafka.tools.TopicCommand',
+  'kafka-transactions.sh': 'org.apache.kafka.tools.TransactionsCommand',
+};
+const TOPIC = 'runbook-commands';
+/** The download of the tools, once. */
+const INSTALL_MS_MAX = 300_000;
+
+const texts = await Promise.all((await readdir(RUNBOOKS)).map((file) => readFile(join(RUNBOOKS, file), 'utf8')));
+const commands = [
+  ...new Set(texts.flatMap((text) => [...text.matchAll(/^ *(kafka-\S+\.sh .*)$/gm)].map(([, line = '']) => line))),
+]
+  // Once aborted, the transaction is there for no other.
+  .sort((left, right) => Number(left.includes(' abort ')) - Number(right.includes(' abort ')));
+let folder: string;
+let java: string;
+/** The tools, and what they are made of. */
+let classPath: string;
+let endTransaction: () => Promise<void>;
+
+beforeAll(async () => {
+  java = await findJava();
+  const folders = [await installed(KAFKA_TOOLS_PIN, console.info), await installed(kafkaPin(), console.info)];
+  classPath = folders.map((jars) => join(jars, '*')).join(delimiter);
+  const { brokers, certificates } = inject('secured');
+  folder = await mkdtemp(join(tmpdir(), 'runbook-commands-'));
+  const properties = ['security.protocol=SSL', 'ssl.truststore.type=PEM', `ssl.truststore.location=${certificates.ca}`];
+  await writeFile(join(folder, 'admin.properties'), properties.join('\n'));
+  const kafka = createKafka(plainKafkaSettings(brokers), 'runbook-commands', { retry: LANE_RETRY });
+  const admin = kafka.admin();
+  await admin.connect();
+  await admin.createTopics({ waitForLeaders: true, topics: [{ topic: TOPIC }] });
+  await admin.disconnect();
+  const producer = kafka.producer({ transactionalId: TOPIC, idempotent: true });
+  await producer.connect();
+  const transaction = await producer.transaction();
+  await transaction.send({ topic: TOPIC, messages: [{ partition: 0, value: 'left open' }] });
+  endTransaction = () => producer.disconnect();
+}, INSTALL_MS_MAX);
+
+afterAll(async () => {
+  await endTransaction();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('there are some of each tool', () => {
+  expect(new Set(commands.map((command) => command.split(' ')[0]))).toEqual(new Set(Object.keys(TOOLS)));
+});
+
+test.each(commands)('%s', async (command) => {
+  const [tool = '', ...parameters] = command
+    .replace('"$KAFKA_BROKERS"', `127.0.0.1:${inject('secured').ports.ssl}`)
+    .replace('admin.properties', join(folder, 'admin.properties'))
+    .replace('TOPIC', TOPIC)
+    .replace('LANE', '0')
+    .replace(/\bID\b/, '1')
+    .replace('OFFSET', '0')
+    .split(' ');
+  const { stdout } = await promisify(execFile)(java, [
+    ...QUICK_START_FLAGS,
+    '-cp',
+    classPath,
+    TOOLS[tool] ?? tool,
+    ...parameters,
+  ]);
+  if (parameters.includes('describe-producers')) expect(stdout).toMatch(/LatestCoordinatorEpoch|ProducerId/);
+});
