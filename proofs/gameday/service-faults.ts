@@ -88,7 +88,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     what: 'changes are answered 500, GET works',
     alerts: ['PaymentsBreakerOpen'],
     inject: ({ stack }) => stack.service.addFaults(...onChanges(500)),
-    action: '/api/state: breaker; the service mends its endpoint; it is found by itself',
+    action: '/api/state: breaker; the service repairs its endpoint; it is found by itself',
     look: (scene) => scene.stateNames('breaker'),
     act: ({ stack }) => stack.service.clearFaults(),
   },

@@ -28,7 +28,7 @@ interface Letter {
   readonly atMs: number;
 }
 
-/** Whoever has more has one cause, not so many; the oldest are forgotten. */
+/** More have one cause, not so many; the oldest are forgotten. */
 const OPEN_MAX = 10_000;
 const AGAIN_AFTER_MS = 30_000;
 /** The operator who published it was answered: nobody has to act. */

@@ -2,7 +2,7 @@
  * Whether this process does its work, with plain reasons. Pure.
  *
  * Readiness guides rollouts and people. Liveness is not here on purpose: it never depends on Kafka or the payment
- * service, for a restart mends neither; the HTTP server answers it as long as the event loop turns.
+ * service, for a restart corrects neither; the HTTP server answers it as long as the event loop turns.
  */
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
@@ -127,7 +127,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
 }
 
 function troubleInWords(lane: number, { losses, message, reason }: Trouble): string {
-  return `keeps being lost: lane ${lane}, ${losses} times of late; last ${reason}: ${message}`;
+  return `keeps being lost: lane ${lane}, ${losses} times lately; last ${reason}: ${message}`;
 }
 
 /** The reason has what is wrong with the service. */

@@ -258,13 +258,13 @@ export const METRICS = {
   kafkaRefused: {
     name: 'payments_kafka_refused',
     type: 'gauge',
-    help: '1 while Kafka refuses this process, by cause; readiness and the log name the setting or the right that mends it. Looked at while the process is not ready or the ends of partitions are old.',
+    help: '1 while Kafka refuses this process, by cause; readiness and the log name the setting or the right to correct. Looked at while the process is not ready or the ends of partitions are old.',
     labels: { cause: KAFKA_REFUSALS },
   },
   registryFailing: {
     name: 'payments_registry_failing',
     type: 'gauge',
-    help: '1 while this process cannot use the schema registry, by cause; readiness and the log name the setting or the right that mends it. It is asked every 5 seconds, also while no command needs it.',
+    help: '1 while this process cannot use the schema registry, by cause; readiness and the log name the setting or the right to correct. It is asked every 5 seconds, also while no command needs it.',
     labels: { cause: REGISTRY_FAILURES },
   },
   groupConfirmed: {

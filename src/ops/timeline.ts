@@ -1,5 +1,5 @@
 /**
- * What changed in this process of late, as a person would tell it: lanes that it took or handed on, breakers and the payment
+ * What changed in this process, as a person would say it: lanes that it took or handed on, breakers and the payment
  * service, decisions of operators. In memory, bounded; a process that starts knows of nothing earlier. No keys, no accounts.
  */
 import type { ApiLog } from '../api/breaker-log.ts';

@@ -153,7 +153,7 @@ describe('the page of a group', () => {
     await opened.page.getByText(/Member cccccccc is gone since \d\d:\d\d:\d\d/).waitFor();
     expect(await opened.page.locator('#headline').innerText()).toBe('Not healthy');
     const first = opened.page.locator('#findings li').first();
-    expect(await first.innerText()).toMatch(/2 lanes had been with it: 4 to 5/);
+    expect(await first.innerText()).toMatch(/It owned 2 lanes: 4 to 5\./);
     expect(await first.innerText()).toMatch(/Not open anywhere yet: 4 to 5\. .+ Last heard \d\d:\d\d:\d\d/);
     expect(await first.locator('code').innerText()).toBe('npm run cli -- doctor');
     const href = (await first.getByRole('link', { name: 'Runbook: member-gone' }).getAttribute('href')) ?? '';
@@ -203,7 +203,7 @@ describe('the page of a group', () => {
     asked.groupWith({ processor: other, lanes: [2, 3] }, { processor: member('cccccccc-3', [4, 5]), lanes: [4, 5] });
     const opened = await shown(url);
     await opened.page.getByText(/Member bbbbbbbb is not heard since .+: it has another HTTP_AUTH_TOKEN/).waitFor();
-    await opened.page.getByText(/Member cccccccc is not heard since .+: it tells the group no address/).waitFor();
+    await opened.page.getByText(/Member cccccccc is not heard since .+: it has no address in the group/).waitFor();
     expect(await opened.text()).toContain('The figures above count 1 of them.');
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
     const command = opened.page.locator('#findings li').first().locator('code');

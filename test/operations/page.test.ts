@@ -145,7 +145,7 @@ describe('the page tells the state of the processor', () => {
     });
     const opened = await shown();
     const text = await opened.text();
-    expect(text).toContain('Falling of late: 0 (55 s before), 560 (20 s before), 313 at last.');
+    expect(text).toContain('Falling now: 0 (55 s before), 560 (20 s before), 313 at last.');
     expect(text).not.toContain('Growing');
     await expectClean(opened);
   });

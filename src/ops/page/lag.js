@@ -81,7 +81,7 @@ export function trend(samples) {
   const change = last.lagMessages - earlier.lagMessages;
   const lateChange = last.lagMessages - (lately?.lagMessages ?? last.lagMessages);
   if (Math.sign(change) * Math.sign(lateChange) < 0) {
-    const direction = lateChange < 0 ? 'Falling of late' : 'Growing of late';
+    const direction = lateChange < 0 ? 'Falling now' : 'Growing now';
     const before = `${count(earlier.lagMessages)} (${duration(spanMs / 1000)} before)`;
     const late = `${count(lately?.lagMessages ?? 0)} (${duration(LATELY_MS / 1000)} before)`;
     return `${direction}: ${before}, ${late}, ${count(last.lagMessages)} at last.`;

@@ -43,11 +43,11 @@ function gone(state) {
     const lanes = lastLanes(member);
     const waiting = lanes.filter((lane) => !isOpen.has(lane));
     const since = member.goneSince === null ? '' : ` since ${momentAgo(member.goneSince, nowMs)}`;
-    const had = `had been with it: ${ranges(lanes)}`;
-    const text = `Member ${member.process} is gone${since}; ${counted(lanes.length, 'lane')} ${had}`;
+    const had = lanes.length === 0 ? 'no lanes' : `${counted(lanes.length, 'lane')}: ${ranges(lanes)}`;
+    const text = `Member ${member.process} is gone${since}. It owned ${had}.`;
     const why =
       waiting.length === 0
-        ? `${lanes.length === 0 ? 'It had no lanes' : 'All of them are open with other members'}. ${heard(member, nowMs)}`
+        ? `${lanes.length === 0 ? '' : 'All of them are open with other members. '}${heard(member, nowMs)}`
         : `Not open anywhere yet: ${ranges(waiting)}. Their commands wait in Kafka. ${heard(member, nowMs)}`;
     return { text, why, isBad: waiting.length > 0, step: STEPS.memberGone };
   });
@@ -114,7 +114,7 @@ function otherReleases({ members }) {
   return members
     .filter(({ isCounted, untold }) => isCounted && untold.length > 0)
     .map(({ process, release, untold }) => {
-      const text = `Member ${process} runs another release (${release ?? 'not told'}) and does not tell: ${untold.join(', ')}`;
+      const text = `Member ${process} runs another release (${release ?? 'not known'}) and does not report: ${untold.join(', ')}`;
       return { text, why: '', isBad: false, step: STEPS.otherRelease };
     });
 }

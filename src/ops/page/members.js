@@ -1,4 +1,4 @@
-/** The members of the group, each with its own figures, and what changed in the group of late. */
+/** The members of the group, each with its own figures, and what changed in the group. */
 import { byId, element, fillChildren, fillTable, marked, setText } from './elements.js';
 import { lastLanes } from './member-findings.js';
 import { count, counted, duration, inWords, MEMBER_FAULTS, ranges, timeOfDay, instantInWords } from './words.js';
@@ -63,7 +63,7 @@ function cellsOf(member, nowMs) {
     heardCell(member),
     { text: address ?? host ?? 'none', ...marked(address === null, 'quiet'), title: `Kafka sees ${host ?? 'none'}` },
     {
-      text: untold.length > 0 ? `${release ?? 'not told'}, tells less` : (release ?? 'not told'),
+      text: untold.length > 0 ? `${release ?? 'not reported'}, reports less` : (release ?? 'not reported'),
       ...marked(release === null, 'quiet'),
       ...marked(isOtherRelease, 'warning'),
     },

@@ -211,7 +211,7 @@ function oldestInWords(oldest, isWhole) {
  * @param {boolean} isKnown
  */
 function lagNote({ lanes, untoldLanes }, isKnown) {
-  if (lanes.length === 0 && untoldLanes.length > 0) return 'no lane is told of';
+  if (lanes.length === 0 && untoldLanes.length > 0) return 'no lane is known';
   return isKnown ? 'no lag' : 'no answer of Kafka yet';
 }
 
@@ -221,7 +221,7 @@ function lagNote({ lanes, untoldLanes }, isKnown) {
  */
 function lanesNote({ lanes, untoldLanes }, open) {
   if (lanes.length === 0) return 'none handed out yet';
-  if (untoldLanes.length > 0) return `nothing told of ${count(untoldLanes.length)}`;
+  if (untoldLanes.length > 0) return `nothing known of ${count(untoldLanes.length)}`;
   return open < lanes.length ? `${count(lanes.length - open)} not open yet` : 'all of them';
 }
 

@@ -105,7 +105,7 @@ function showLanes(state) {
     cells: [
       { text: String(lane) },
       { text: process ?? 'nobody', kind: 'quiet' },
-      { text: 'not told', kind: 'warning' },
+      { text: 'not reported', kind: 'warning' },
       notKnown,
       ...commands.map((command) => (waiting === null ? notKnown : untoldCell(waiting, command))),
       ...OTHER_INPUTS.map(() => notKnown),

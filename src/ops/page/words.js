@@ -135,10 +135,10 @@ export const UNFINISHED = {
 
 /** Why a member is not heard. @type {Readonly<Record<import('../group/ask-member.ts').MemberFault, string>>} */
 export const MEMBER_FAULTS = {
-  'no-address': 'it tells the group no address',
+  'no-address': 'it has no address in the group',
   unreachable: 'its address cannot be reached',
   'timed-out': 'no answer in time',
-  'token-refused': 'it has another HTTP_AUTH_TOKEN, or another address than it tells',
+  'token-refused': 'it has another HTTP_AUTH_TOKEN, or another address than it announces',
   'not-a-report': 'what answers at its address is another release, or no processor',
   'too-large': 'its answer is too large',
   'another-process': 'another process answers at its address',
