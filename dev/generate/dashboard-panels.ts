@@ -11,7 +11,7 @@ export interface Panel {
   readonly description: string;
   readonly kind: 'timeseries' | 'stat';
   /** As Grafana calls it. */
-  readonly unit: 'short' | 's' | 'percentunit' | 'ops' | 'bytes';
+  readonly unit: 'short' | 's' | 'percentunit' | 'ops';
   readonly queries: readonly Query[];
   /** Where it becomes red; none: no colour. */
   readonly redFrom?: number;
@@ -33,7 +33,6 @@ function select(name: MetricName, matchers = '', suffix = ''): string {
 function ofProcess(
   name:
     | 'process_cpu_seconds_total'
-    | 'process_resident_memory_bytes'
     | 'nodejs_eventloop_lag_p99_seconds'
     | 'nodejs_heap_size_total_bytes'
     | 'nodejs_external_memory_bytes',
@@ -123,13 +122,6 @@ export const ROWS: readonly Row[] = [
         queries: [{ expression: sumOf('cause', select('notAdmittedMessages')), legend: '{{cause}}' }],
       },
       {
-        title: 'Lag by lane',
-        description: 'Messages that are not admitted.',
-        kind: 'timeseries',
-        unit: 'short',
-        queries: [{ expression: sumOf('lane', select('lagMessages')), legend: 'lane {{lane}}' }],
-      },
-      {
         title: 'Oldest not admitted',
         description: 'Age of the oldest message of each command topic.',
         kind: 'timeseries',
@@ -195,16 +187,6 @@ export const ROWS: readonly Row[] = [
         kind: 'timeseries',
         unit: 'ops',
         queries: [{ expression: sumOf('status', rateOf(select('apiResponses'))), legend: '{{status}}' }],
-      },
-      {
-        title: 'Calls under way',
-        description: 'By operation, and the most there may be.',
-        kind: 'timeseries',
-        unit: 'short',
-        queries: [
-          { expression: sumOf('operation', select('callsUnderWay')), legend: '{{operation}}' },
-          { expression: `sum(${select('callSlots')})`, legend: 'API_MAX_CONCURRENCY of all' },
-        ],
       },
       {
         title: 'Breakers not closed, service held',
@@ -331,13 +313,6 @@ export const ROWS: readonly Row[] = [
         queries: [{ expression: maxOf('lane', select('laneUncommittedSeconds')), legend: 'lane {{lane}}' }],
       },
       {
-        title: 'Commits',
-        description: 'Transactions of all lanes.',
-        kind: 'timeseries',
-        unit: 'ops',
-        queries: [{ expression: `sum(${rateOf(select('commits'))})`, legend: 'commits' }],
-      },
-      {
         title: 'Status changes',
         description: 'Published, by what changed; observations that wait.',
         kind: 'timeseries',
@@ -370,7 +345,7 @@ export const ROWS: readonly Row[] = [
     panels: [
       {
         title: 'Call slots',
-        description: 'At 1 commands wait for a slot: API_MAX_CONCURRENCY, or more processes.',
+        description: 'Calls under way; at 1 commands wait for a slot: API_MAX_CONCURRENCY, or more processes.',
         kind: 'timeseries',
         unit: 'percentunit',
         redFrom: 0.9,
@@ -409,7 +384,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Disk under STATE_DIR',
-        description: 'At 1 the process ends.',
+        description: 'Used, and by the local store; at 1 the process ends.',
         kind: 'timeseries',
         unit: 'percentunit',
         redFrom: 0.75,
@@ -418,14 +393,11 @@ export const ROWS: readonly Row[] = [
             expression: `${sumOf('instance', select('stateDiskBytes', 'part="used"'))} / ${sumOf('instance', select('stateDiskBytes'))}`,
             legend: '{{instance}}',
           },
+          {
+            expression: `${maxOf('instance', select('storeBytes'))} / ${sumOf('instance', select('stateDiskBytes'))}`,
+            legend: '{{instance}}: local store',
+          },
         ],
-      },
-      {
-        title: 'Local store',
-        description: 'Bytes of it on that disk.',
-        kind: 'timeseries',
-        unit: 'bytes',
-        queries: [{ expression: maxOf('instance', select('storeBytes')), legend: '{{instance}}' }],
       },
     ],
   },
@@ -439,15 +411,6 @@ export const ROWS: readonly Row[] = [
         unit: 'short',
         queries: [
           { expression: sumOf('instance', rateOf(ofProcess('process_cpu_seconds_total'))), legend: '{{instance}}' },
-        ],
-      },
-      {
-        title: 'Resident memory',
-        description: 'With the mapped local store, which can be given back.',
-        kind: 'timeseries',
-        unit: 'bytes',
-        queries: [
-          { expression: maxOf('instance', ofProcess('process_resident_memory_bytes')), legend: '{{instance}}' },
         ],
       },
       {
@@ -474,13 +437,6 @@ export const ROWS: readonly Row[] = [
         unit: 'short',
         redFrom: 10_000,
         queries: [{ expression: maxOf('instance', select('ledgerBehindRecords')), legend: '{{instance}}' }],
-      },
-      {
-        title: 'Restore at the start',
-        description: 'How long the last start of each process took to restore the ledger.',
-        kind: 'timeseries',
-        unit: 's',
-        queries: [{ expression: maxOf('instance', select('ledgerRestoreSeconds')), legend: '{{instance}}' }],
       },
       {
         title: 'Age of the ends of partitions',

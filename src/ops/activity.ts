@@ -18,10 +18,7 @@ export interface IntervalFigures {
   readonly calls: number;
   /** Calls without a usable answer: the service could not be reached, or nobody can tell what came of it. */
   readonly callFaults: number;
-  readonly callMedianSeconds: number | null;
-  readonly call95Seconds: number | null;
   /** From a command's timestamp to its result. */
-  readonly commandMedianSeconds: number | null;
   readonly command95Seconds: number | null;
 }
 
@@ -32,7 +29,6 @@ export class Activity {
   readonly onCall: Metrics['onCall'];
   readonly #startedMs: number;
   readonly #results = new Map<string, ResultCount>();
-  readonly #callDurations = new DurationTally();
   readonly #commandDurations = new DurationTally();
   #ownFailures = 0;
   #interval = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };
@@ -71,13 +67,9 @@ export class Activity {
   takeInterval(): IntervalFigures {
     const figures = {
       ...this.#interval,
-      callMedianSeconds: this.#callDurations.percentileSeconds(50),
-      call95Seconds: this.#callDurations.percentileSeconds(95),
-      commandMedianSeconds: this.#commandDurations.percentileSeconds(50),
       command95Seconds: this.#commandDurations.percentileSeconds(95),
     };
     this.#interval = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };
-    this.#callDurations.clear();
     this.#commandDurations.clear();
     return figures;
   }
@@ -94,10 +86,9 @@ export class Activity {
   }
 
   /** Lists are our own questions and would hide how long payments take. */
-  #countCall({ operation, isAnswered, durationMs }: CallReport): void {
+  #countCall({ operation, isAnswered }: CallReport): void {
     if (operation === 'list-transactions') return;
     this.#interval.calls += 1;
     if (!isAnswered) this.#interval.callFaults += 1;
-    this.#callDurations.add(durationMs);
   }
 }

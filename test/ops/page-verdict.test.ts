@@ -99,7 +99,7 @@ describe('the headline follows the effect', () => {
     return Array.from({ length: 12 }, (_, index) => ({
       ...{ at: new Date(Date.parse(state.at) - (11 - index) * 5_000).toISOString(), intervalSeconds: 5, members: 2 },
       ...{ lagMessages: 0, lagInputs: 0, unfinished: 0, oldestUnansweredSeconds: 0, calls: 0, callFaults: 0 },
-      ...{ callMedianSeconds: null, call95Seconds: null, commandMedianSeconds: null, command95Seconds: null },
+      command95Seconds: null,
       ...{ resultsAccepted: results, resultsOther: 0 },
     }));
   }

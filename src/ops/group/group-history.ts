@@ -53,9 +53,6 @@ function sampleOf(slot: number, bySlot: readonly ReadonlyMap<number, readonly Me
     resultsOther: sum(made.map(({ resultsOther }) => resultsOther)),
     calls: sum(made.map(({ calls }) => calls)),
     callFaults: sum(made.map(({ callFaults }) => callFaults)),
-    callMedianSeconds: highest(made.map(({ callMedianSeconds }) => callMedianSeconds)),
-    call95Seconds: highest(made.map(({ call95Seconds }) => call95Seconds)),
-    commandMedianSeconds: highest(made.map(({ commandMedianSeconds }) => commandMedianSeconds)),
     command95Seconds: highest(made.map(({ command95Seconds }) => command95Seconds)),
   };
 }

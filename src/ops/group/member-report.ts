@@ -110,9 +110,6 @@ const sample = z.object({
   resultsOther: amount,
   calls: amount,
   callFaults: amount,
-  callMedianSeconds: amountOrNull,
-  call95Seconds: amountOrNull,
-  commandMedianSeconds: amountOrNull,
   command95Seconds: amountOrNull,
 });
 
