@@ -78,6 +78,7 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
     }),
     offsets: {
       startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: committedOffset(isTaken) }),
+      highWatermarks: async () => new Map([[0, 0n]]),
     },
     onStageChange: () => {
       if (lane.stage() !== 'acquiring') resolve(undefined);
