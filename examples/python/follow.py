@@ -1,4 +1,7 @@
-"""Follows one payment by its command's key alone, until it is settled: python follow.py KEY [SECONDS]."""
+"""Follows one payment by its command's key alone, until it is settled: python follow.py KEY [SECONDS].
+
+Killed and started again, in whatever process, it reads the topics again and goes on.
+"""
 
 import os
 import sys
@@ -38,13 +41,17 @@ consumer = Consumer({
     'isolation.level': 'read_committed',
 })
 consumer.subscribe([results, changes])
+print(f'following {key}', flush=True)
 # A key may name several transactions: a quote that ran out is made anew. The result says which one counts.
 outcome, revision, paid, statuses, ended = None, 0, None, {}, None
 while ended is None and time.monotonic() < deadline:
     message = consumer.poll(0.5)
     if message is None:
-        # All is read for now: an operator's retry would have made a higher revision.
-        ended = 1 if outcome in NOT_PAID else None
+        # All is read for now, so nothing later says otherwise: no retry of an operator, no refund.
+        if outcome in NOT_PAID:
+            ended = f'{key} not accepted: {outcome}'
+        elif outcome == 'ACCEPTED' and statuses.get(paid) in SETTLED:
+            ended = f'{key} settled: {statuses[paid]} of {paid}'
         continue
     if message.error():
         raise KafkaException(message.error())
@@ -57,7 +64,8 @@ while ended is None and time.monotonic() < deadline:
         outcome, revision = value['outcome'], value['revision']
         paid = (value['transaction'] or {}).get('id') or (value['quote'] or {}).get('transactionId')
         print(f'{key}: {outcome}, revision {revision}', flush=True)
-    if outcome == 'ACCEPTED' and statuses.get(paid) in SETTLED:
-        ended = 0
 consumer.close()
-sys.exit(f'{key} is not settled yet' if ended is None else ended)
+if ended is None:
+    known = {None: 'nothing known', 'ACCEPTED': f'still open: {statuses.get(paid)}'}
+    sys.exit(f'{key} {known.get(outcome, f"{outcome}: it may have been paid")}, in the time that was given')
+print(ended)

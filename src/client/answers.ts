@@ -1,11 +1,11 @@
 /** What a request came to, and what is known of a key. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Outcome } from '../records/commands.ts';
 import type { Quote } from '../records/types.ts';
-import type { CommandResult, Envelope } from './events.ts';
+import type { CommandResult, Envelope, PaymentEvent } from './events.ts';
+import { readToEnd } from './read-to-end.ts';
 import type { AwaitedResult } from './result-awaiter.ts';
 import type { PublisherSettings } from './settings.ts';
-import { subscribe, type ConnectionOptions } from './subscription.ts';
+import type { ConnectionOptions } from './subscription.ts';
 
 /** The result of the command itself: the table of outcomes says what it lets one conclude. */
 export type CommandAnswer = Envelope & {
@@ -63,35 +63,22 @@ export async function readResult(
   { timeoutMs, ...connection }: ConnectionOptions & { timeoutMs: number },
 ): Promise<StandingResult> {
   const found: CommandAnswer[] = [];
-  const subscription = await subscribe(settings, {
-    ...connection,
-    streams: ['results'],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    key,
-    onEvent: (event) => {
-      if (event.kind !== 'result' || !isOfKey(event)) return;
-      // One at the most is kept, however many copies there are.
-      const [latest] = found;
-      if (latest === undefined || event.value.revision >= latest.value.revision) found[0] = event;
-    },
-  });
-  const timer = new AbortController();
-  const timedOut = delay(timeoutMs, 'timed-out' as const, { signal: timer.signal }).catch(() => 'timed-out' as const);
-  try {
-    const end = await Promise.race([subscription.ended, timedOut]);
-    if (end === 'timed-out') {
-      return {
-        kind: 'not-read',
-        problem: `the results of its lane could not be read to their end within ${timeoutMs} ms`,
-      };
-    }
+  const onEvent = (event: PaymentEvent): void => {
+    if (event.kind !== 'result' || !isOfKey(event)) return;
+    // One at the most is kept, however many copies there are.
     const [latest] = found;
-    return latest === undefined ? { kind: 'none' } : { kind: 'result', result: latest };
-  } finally {
-    timer.abort();
-    await subscription.close();
+    if (latest === undefined || event.value.revision >= latest.value.revision) found[0] = event;
+  };
+  const start = { from: 'beginning' } as const;
+  const reading = { ...connection, streams: ['results'], start, key, onEvent } as const;
+  if (!(await readToEnd(settings, reading, AbortSignal.timeout(timeoutMs)))) {
+    return {
+      kind: 'not-read',
+      problem: `the results of its lane could not be read to their end within ${timeoutMs} ms`,
+    };
   }
+  const [latest] = found;
+  return latest === undefined ? { kind: 'none' } : { kind: 'result', result: latest };
 }
 
 /** A CONFLICT is about a message, and says nothing of its key. */

@@ -13,7 +13,8 @@ export type { FieldProblem } from '../records/command-fields.ts';
 export { keyProblem } from '../records/keys.ts';
 export { parseLossless, stringifyLossless, type JsonValue } from '../records/lossless-json.ts';
 export { RegistryError } from '../records/registry-failure.ts';
-export type { QuoteStatusChanged, TransactionStatusChanged } from '../records/types.ts';
+export { FINAL_STATUSES, type FinalStatus, type TransactionStatus } from '../records/statuses.ts';
+export type { Quote, QuoteStatusChanged, Transaction, TransactionStatusChanged } from '../records/types.ts';
 export type { Answer, CommandAnswer, CreateAndExecuteAnswer, StandingResult } from './answers.ts';
 export type { CommandInput } from './command-input.ts';
 export type { CommandError, CommandResult, Envelope, PaymentEvent, Stream } from './events.ts';
@@ -28,5 +29,7 @@ export {
   type PublishOptions,
 } from './publisher.ts';
 export { ResultAwaiter, ResultTimeoutError, type AwaitedResult, type ExpectOptions } from './result-awaiter.ts';
+export type { Settlement, SettlementOptions } from './settlement.ts';
 export { readClientSettings, readPublisherSettings, type ClientSettings, type PublisherSettings } from './settings.ts';
+export type { ReaderStart } from '../consumers/outside/topic-reader.ts';
 export { subscribe, type ConnectionOptions, type Subscription, type SubscriptionOptions } from './subscription.ts';

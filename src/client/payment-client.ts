@@ -15,11 +15,21 @@ import { eventId } from '../records/cloud-events.ts';
 import type { CommandType } from '../records/commands.ts';
 import { messageOf } from '../records/registry-http.ts';
 import type { Quote } from '../records/types.ts';
-import { isOfKey, readResult, type Answer, type CreateAndExecuteAnswer, type StandingResult } from './answers.ts';
+import {
+  isOfKey,
+  readResult,
+  type Answer,
+  type CommandAnswer,
+  type CreateAndExecuteAnswer,
+  type StandingResult,
+} from './answers.ts';
 import type { CommandInput } from './command-input.ts';
+import { LiveEvents } from './live-events.ts';
 import { checkCommand, fingerprintOf, PaymentCommandPublisher, type PublishOptions } from './publisher.ts';
+import { readToEnd } from './read-to-end.ts';
 import { ResultAwaiter, ResultTimeoutError, type AwaitedResult } from './result-awaiter.ts';
 import type { PublisherSettings } from './settings.ts';
+import { followPayment, type Settlement, type SettlementOptions } from './settlement.ts';
 import type { ConnectionOptions } from './subscription.ts';
 
 export interface RequestOptions extends Omit<PublishOptions, 'commandId'> {
@@ -45,6 +55,8 @@ export class PaymentClient {
   readonly #options: ConnectionOptions;
   readonly #publisher: PaymentCommandPublisher;
   readonly #results: ResultAwaiter;
+  /** Changes of transactions as they come; opened when a payment is first followed to its end. */
+  #changes: Promise<LiveEvents> | null = null;
 
   private constructor(
     settings: PublisherSettings,
@@ -85,7 +97,7 @@ export class PaymentClient {
     const fingerprint = fingerprintOf(type, key, fields);
     // Copies of one command have one id, wherever they are published from.
     const commandId = eventId(`command\n${type}\n${key}\n${fingerprint}`);
-    const refusal = this.#results.refusal();
+    const refusal = this.#results.live.refusal();
     if (refusal !== null) throw refusal;
     const deadlineMs = performance.now() + options.timeoutMs;
     const awaited = this.#results.expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs }).then(
@@ -130,9 +142,43 @@ export class PaymentClient {
     return readResult(this.#settings, key, { ...this.#options, ...options });
   }
 
+  /**
+   * Follows a payment until it is settled, also one that another process requested: it is found by its command's key alone.
+   * @param of the command's key; or its result, which also says since when to read
+   * @returns what is known when the payment is settled, or when the time is up
+   */
+  async awaitSettled(of: string | CommandAnswer, options: SettlementOptions): Promise<Settlement> {
+    return followPayment(
+      of,
+      {
+        results: this.#results.live,
+        changes: () => this.#openChanges(),
+        read: ({ key, sinceMs, stream }, onEvent, signal) => {
+          const start = sinceMs === null ? ({ from: 'beginning' } as const) : ({ from: 'time', ms: sinceMs } as const);
+          const ofKey = key === null ? {} : { key };
+          return readToEnd(this.#settings, { ...this.#options, streams: [stream], start, onEvent, ...ofKey }, signal);
+        },
+      },
+      options,
+    );
+  }
+
   /** What is still awaited is answered `unanswered`. */
   async close(): Promise<void> {
-    await Promise.all([this.#results.close(), this.#publisher.close()]);
+    const changes = await this.#changes?.catch(() => null);
+    await Promise.all([this.#results.close(), changes?.close(), this.#publisher.close()]);
+  }
+
+  /** One subscription for all that is followed; another where it ended. */
+  async #openChanges(): Promise<LiveEvents> {
+    const before = this.#changes;
+    const open = await before?.catch(() => null);
+    if (open?.isOpen === true) return open;
+    // Whoever comes first opens it for all.
+    if (this.#changes === before) {
+      this.#changes = LiveEvents.open(this.#settings, 'transaction-status', this.#options);
+    }
+    return this.#changes ?? this.#openChanges();
   }
 
   /**

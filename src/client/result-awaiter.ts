@@ -10,8 +10,9 @@
  */
 import { isAddressedTo, isAnswerTo, type Asked } from './answer-match.ts';
 import type { CommandResult, Envelope } from './events.ts';
+import { LiveEvents } from './live-events.ts';
 import type { PublisherSettings } from './settings.ts';
-import { subscribe, type ConnectionOptions, type Subscription } from './subscription.ts';
+import type { ConnectionOptions } from './subscription.ts';
 
 export type AwaitedResult = Envelope & { kind: 'result'; value: CommandResult };
 
@@ -33,47 +34,20 @@ export class ResultTimeoutError extends Error {
   }
 }
 
-interface Expectation {
-  key: string;
-  asked: Asked;
-  resolve: (result: AwaitedResult) => void;
-  reject: (error: Error) => void;
-}
-
-/** Results awaited at once. */
-const EXPECTATIONS_MAX = 100_000;
-
 export class ResultAwaiter {
-  readonly #expectations = new Map<string, Set<Expectation>>();
-  #count = 0;
-  #subscription: Subscription | null = null;
-  #ended: Error | null = null;
+  /** Results as they come, of every key. */
+  readonly live: LiveEvents;
+
+  private constructor(live: LiveEvents) {
+    this.live = live;
+  }
 
   /**
    * @returns once every result that is published from here on will be seen
    * @throws as subscribe
    */
   static async open(settings: PublisherSettings, options: ConnectionOptions = {}): Promise<ResultAwaiter> {
-    const awaiter = new ResultAwaiter();
-    awaiter.#subscription = await subscribe(settings, {
-      ...options,
-      streams: ['results'],
-      start: { from: 'now' },
-      onEvent: (event) => {
-        if (event.kind === 'result') awaiter.#take(event);
-        else if (event.kind === 'unreadable') awaiter.#refuse(event);
-      },
-    });
-    awaiter.#subscription.ended.catch((error: unknown) => {
-      awaiter.#end(new Error('the subscription to the results ended', { cause: error }));
-    });
-    return awaiter;
-  }
-
-  /** Why nothing can be awaited now: it has ended, or too much is awaited already; null if something can. */
-  refusal(): Error | null {
-    if (this.#ended !== null || this.#count < EXPECTATIONS_MAX) return this.#ended;
-    return new Error(`${EXPECTATIONS_MAX} results are awaited already: await some of them first`);
+    return new ResultAwaiter(await LiveEvents.open(settings, 'results', options));
   }
 
   /**
@@ -81,15 +55,23 @@ export class ResultAwaiter {
    * @throws ResultTimeoutError; an Error when the subscription ends first, or the answer cannot be read
    */
   expect(key: string, { timeoutMs, ...asked }: ExpectOptions): Promise<AwaitedResult> {
-    const refusal = this.refusal();
+    const refusal = this.live.refusal();
     if (refusal !== null) return Promise.reject(refusal);
     const { promise, resolve, reject } = Promise.withResolvers<AwaitedResult>();
-    const expectation: Expectation = { key, asked, resolve, reject };
-    this.#add(expectation);
+    const stop = this.live.listen(key, {
+      onEvent: (event) => {
+        if (event.kind === 'result' && isAnswerTo(event, asked)) resolve(event);
+        // It is known to be the answer by its header alone.
+        if (event.kind === 'unreadable' && isAddressedTo(event.headers, asked)) {
+          reject(new Error(`the result of ${key} came, and cannot be read (${event.problem})`));
+        }
+      },
+      onEnd: reject,
+    });
     const timer = setTimeout(() => reject(new ResultTimeoutError(key, timeoutMs)), timeoutMs);
     const awaited = promise.finally(() => {
       clearTimeout(timer);
-      this.#remove(expectation);
+      stop();
     });
     // A caller whose publication fails never looks at this one; that must not end its process.
     awaited.catch(() => undefined);
@@ -98,41 +80,6 @@ export class ResultAwaiter {
 
   /** Whatever is still awaited is rejected. */
   async close(): Promise<void> {
-    this.#end(new Error('the awaiter of results was closed'));
-    await this.#subscription?.close();
-  }
-
-  #take(result: AwaitedResult): void {
-    for (const expectation of this.#expectations.get(result.value.commandKey) ?? []) {
-      if (isAnswerTo(result, expectation.asked)) expectation.resolve(result);
-    }
-  }
-
-  /** It is known to be the answer by its header alone. */
-  #refuse({ key, headers, problem }: Envelope & { problem: string }): void {
-    for (const expectation of this.#expectations.get(key) ?? []) {
-      if (!isAddressedTo(headers, expectation.asked)) continue;
-      expectation.reject(new Error(`the result of ${key} came, and cannot be read (${problem})`));
-    }
-  }
-
-  #end(error: Error): void {
-    this.#ended ??= error;
-    for (const expectations of this.#expectations.values()) {
-      for (const expectation of expectations) expectation.reject(this.#ended);
-    }
-  }
-
-  #add(expectation: Expectation): void {
-    const expectations = this.#expectations.get(expectation.key) ?? new Set();
-    this.#expectations.set(expectation.key, expectations.add(expectation));
-    this.#count += 1;
-  }
-
-  #remove(expectation: Expectation): void {
-    const expectations = this.#expectations.get(expectation.key);
-    if (expectations?.delete(expectation) !== true) return;
-    this.#count -= 1;
-    if (expectations.size === 0) this.#expectations.delete(expectation.key);
+    await this.live.close();
   }
 }

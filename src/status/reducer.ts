@@ -5,17 +5,11 @@
  * Which of two observations is newer: the service's updatedAt first; else the requests' times, when one ended before
  * the other began; else it cannot be told, and nothing is emitted until the poller has looked again.
  */
+import { isFinalStatus } from '../records/statuses.ts';
 import type { QuoteStatusChanged, TransactionStatusChanged } from '../records/types.ts';
 import type { Observation } from './observation.ts';
 import { deriveQuote, reduceOwnQuote } from './quote-status.ts';
-import {
-  instantOf,
-  isTerminal,
-  showsEffect,
-  unseenState,
-  withCommand,
-  type TransactionState,
-} from './transaction-state.ts';
+import { instantOf, showsEffect, unseenState, withCommand, type TransactionState } from './transaction-state.ts';
 
 export interface Reduction {
   readonly state: TransactionState;
@@ -65,7 +59,7 @@ function reduceTransaction(
     ...horizonOf(state, observation),
     status: transaction.status,
     effectStatus: showsEffect(transaction.status) ? transaction.status : state.effectStatus,
-    terminalSinceMs: isTerminal(transaction.status) ? observation.requestEndedMs : null,
+    terminalSinceMs: isFinalStatus(transaction.status) ? observation.requestEndedMs : null,
     changes: state.changes + 1,
   };
   return { state: changed, event: eventOf(state, observation, transaction, transaction.status) };

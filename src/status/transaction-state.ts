@@ -4,6 +4,7 @@ import { carriedRecord } from '../ledger/entry-record.ts';
 import type { Carried } from '../ledger/entry.ts';
 import { LedgerFormatError } from '../ledger/ledger-records.ts';
 import { decodePlain, encodePlain } from '../records/plain-json.ts';
+import { isFinalStatus } from '../records/statuses.ts';
 
 export interface TransactionState {
   /** The transaction's id, or the quote's where no transaction is known. */
@@ -110,8 +111,6 @@ export function decodeTransactionState(value: Buffer): TransactionState {
   }
 }
 
-const TERMINAL_STATUSES: ReadonlySet<string> = new Set(['COMPLETED', 'REJECTED', 'FAILED', 'REFUNDED', 'EXPIRED']);
-
 const EFFECT_STATUSES: ReadonlySet<string> = new Set(['PROCESSING', 'SENT', 'COMPLETED', 'REJECTED']);
 
 /** Whether a transaction is in this status only once somebody executed or rejected it. */
@@ -119,17 +118,12 @@ export function showsEffect(status: string): boolean {
   return EFFECT_STATUSES.has(status);
 }
 
-/** Whether a payment usually ends there. It may change all the same: a refund, a return by the bank. */
-export function isTerminal(status: string | null): boolean {
-  return status !== null && TERMINAL_STATUSES.has(status);
-}
-
 /**
  * Since when the state is at rest, or null: news may come however late. A quote without a transaction lives minutes;
  * what becomes of one that is executed comes with its transaction.
  */
 export function restingSinceMs(state: TransactionState): number | null {
-  const isOpen = state.status !== null && !isTerminal(state.status);
+  const isOpen = state.status !== null && !isFinalStatus(state.status);
   return isOpen || state.unclearSinceMs !== null ? null : Math.max(state.seenEndedMs, state.quoteSeenEndedMs);
 }
 

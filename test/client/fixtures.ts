@@ -9,6 +9,9 @@ import { createKafka, LANE_RETRY, PATIENT_RETRY } from '../../src/producers/kafk
 import { createTopics } from '../../src/producers/outside/topic-creation.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import type { CommandResult } from '../../src/records/types.ts';
+import { resultOf } from './result-of.ts';
+
+export { resultOf } from './result-of.ts';
 
 export type TestKafka = ReturnType<typeof createKafka>;
 type Producer = ReturnType<TestKafka['producer']>;
@@ -65,28 +68,6 @@ export async function readAll(prefix: string, topic: string): Promise<TopicRecor
   await reader.ended;
   await reader.close();
   return records;
-}
-
-export function resultOf(key: string, given: Partial<CommandResult> = {}): CommandResult {
-  return {
-    commandKey: key,
-    commandType: 'transfer-in',
-    commandId: null,
-    revision: 1,
-    outcome: 'ACCEPTED',
-    settledBy: 'ANSWER',
-    httpStatus: 201,
-    error: null,
-    quote: null,
-    transaction: null,
-    rawResponse: null,
-    warnings: [],
-    attempts: 1,
-    source: { topic: 'commands', partition: 0, offset: 9007199254740993n },
-    commandTimestamp: 1_700_000_000_000n,
-    completedAt: 1_700_000_000_100n,
-    ...given,
-  };
 }
 
 /** Publishes results in transactions, as the processor does. */

@@ -66,7 +66,12 @@ const EXAMPLES = PAGES.flatMap(snippetsOf)
   .filter(({ language }) => language === 'ts')
   .map((snippet) => ({ name: placeOf(snippet), text: snippet.text }));
 
-const stack = useStack({ name: 'package', isRead: false });
+const stack = useStack({
+  name: 'package',
+  isRead: false,
+  sandbox: { settleMs: 1_000 },
+  settings: { POLL_INTERVAL_MS: '500', POLL_MAX_CALLS_PER_MINUTE: '6000' },
+});
 let project: InstalledClient;
 
 beforeAll(async () => {

@@ -25,7 +25,7 @@ async function requestOf(...tries: readonly Error[]): Promise<{ answer: Promise<
     await new Promise((resolve) => setTimeout(resolve, timeoutMs));
     throw new ResultTimeoutError(key, timeoutMs);
   };
-  const results = { refusal: () => null, expect: expectResult, close: async () => undefined };
+  const results = { live: { refusal: () => null }, expect: expectResult, close: async () => undefined };
   vi.spyOn(ResultAwaiter, 'open').mockResolvedValue(results as unknown as ResultAwaiter);
   const client = await PaymentClient.connect({} as PublisherSettings);
   const answer = client.request('transfer-in', 'invoice', transferInOf('invoice'), { timeoutMs: TIMEOUT_MS });

@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readSomeSettings } from '../../src/config.ts';
+import { TOPIC_SETTING_NAMES, topicDefinitions } from '../../src/producers/topic-definitions.ts';
 import { describe, expect, test } from 'vitest';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
 import { SETTINGS } from '../../src/config.ts';
@@ -93,4 +95,22 @@ describe('docs/events.md', () => {
     expect(rows).toHaveLength(4);
     for (const [, name = '', id] of rows) expect(eventId(name.replaceAll('\\n', '\n'))).toBe(id);
   });
+});
+
+test('the pages say how long topics are kept as they are made', () => {
+  const read = readSomeSettings({}, TOPIC_SETTING_NAMES);
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  const daysOf = (purpose: string): string => {
+    const kept = topicDefinitions(read.config).filter((topic) => topic.purpose === purpose);
+    return [...new Set(kept.map(({ retentionMs }) => `${(retentionMs ?? 0) / 86_400_000} days`))].join();
+  };
+  const rows = textOf('docs/events.md')
+    .split('\n')
+    .filter((line) => line.startsWith('| '));
+  const outputs = rows.find((row) => row.startsWith('| results, status events'));
+  expect(outputs).toContain(`| ${daysOf('output')}, or`);
+  expect(daysOf('dead-letter')).toBe(daysOf('output'));
+  expect(rows.find((row) => row.startsWith('| commands, operator decisions'))).toContain(`, ${daysOf('command')} if`);
+  expect(daysOf('decision')).toBe(daysOf('command'));
+  expect(textOf('docs/client.md')).toContain(`: ${daysOf('output')} unless an operator`);
 });

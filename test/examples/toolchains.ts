@@ -119,7 +119,12 @@ export const TOOLCHAINS: readonly Toolchain[] = [
         arguments: [`${name}.ts`],
         folder: project.folder,
       });
-      return { publish: program('publish'), subscribe: program('subscribe'), remove: () => project.remove() };
+      return {
+        publish: program('publish'),
+        subscribe: program('subscribe'),
+        follow: program('follow'),
+        remove: () => project.remove(),
+      };
     },
   },
   {

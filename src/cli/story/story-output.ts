@@ -7,7 +7,7 @@ import { phaseText } from '../ledger-text.ts';
 import { maskedText, maskedValue } from '../masking.ts';
 import { callsOf, notKept } from './calls.ts';
 import { runbooksOf } from './runbooks.ts';
-import { roleOf, type PublishedMessage, type Story } from './story.ts';
+import { paymentOf, roleOf, type PublishedMessage, type Story } from './story.ts';
 import { placeText, timelineOf } from './timeline.ts';
 
 const HEADING_WIDTH = 13;
@@ -19,6 +19,7 @@ export function storyText(story: Story, isUnmasked: boolean): string[] {
   return [
     heading('key', story.key),
     heading('state', mask(stateText(story, entry))),
+    heading('payment', paymentText(story)),
     ...(command === undefined ? [] : commandLines(command, isUnmasked, mask)),
     ...(entry === null ? [] : limitLines(entry).map(mask)),
     heading('history', `messages: ${story.messages.length}, calls of which the ledger tells: ${callsOf(story).length}`),
@@ -32,7 +33,9 @@ export function storyText(story: Story, isUnmasked: boolean): string[] {
 export function storyDocument(story: Story, isUnmasked: boolean): object {
   const { changes, cuts, decisions, entries, key, letters, messages, results } = story;
   const entry = entries.at(-1)?.entry ?? null;
+  const { kind, status, transactionId } = { status: null, transactionId: null, ...paymentOf(story) };
   const document = {
+    payment: { kind, status, transactionId },
     state: entry === null ? null : entry.phase.state,
     outcome: entry?.phase.state === 'DONE' ? entry.phase.outcome : null,
     published: messages.map(({ content, timestampMs, ...message }) => ({
@@ -78,6 +81,22 @@ function stateText({ entries, messages }: Story, entry: Entry | null): string {
   if (entry !== null) return `${entry.phase.state}, ${phaseText(entry)}; revision ${entry.revision}`;
   if (entries.length > 0) return 'forgotten by the ledger, since LEDGER_RETENTION';
   return messages.length > 0 ? 'not in the ledger: not admitted yet (see `lag`), or forgotten' : 'not in the ledger';
+}
+
+function paymentText(story: Story): string {
+  const payment = paymentOf(story);
+  switch (payment.kind) {
+    case 'settled':
+      return `settled: ${payment.status}, ${payment.transactionId}`;
+    case 'open':
+      return `not settled: ${payment.status ?? 'no status known'}, ${payment.transactionId ?? 'no transaction known'}`;
+    case 'not-accepted':
+      return `not accepted: ${payment.result.outcome}`;
+    case 'unknown':
+      return 'unknown: it may have been paid; an operator decides';
+    case 'nothing-known':
+      return 'nothing known: there is no result that can be read';
+  }
 }
 
 function commandLines(message: PublishedMessage, isUnmasked: boolean, mask: (text: string) => string): string[] {

@@ -1,4 +1,5 @@
 /** All that the topics say of one key. Plain data, made by `readStory`. */
+import { paymentState, type PaymentState } from '../../client/payment-state.ts';
 import type { CommandType } from '../../records/commands.ts';
 import type { CommandResult } from '../../records/types.ts';
 import type { LetterSummary } from '../dead-letter.ts';
@@ -72,6 +73,20 @@ export interface Story {
 export function isUnknown(story: Story): boolean {
   const { decisions, entries, letters, messages, results } = story;
   return [decisions, entries, letters, messages, results].every((found) => found.length === 0);
+}
+
+/** Where the payment is, as far as results and status changes were read: as the client's `awaitSettled` says it. */
+export function paymentOf({ changes, results }: Story): PaymentState<CommandResult> {
+  let latest: { result: CommandResult; offset: bigint } | null = null;
+  for (const { content, offset } of results) {
+    if (content.kind === 'unread' || content.result.outcome === 'CONFLICT') continue;
+    if (content.result.revision >= (latest?.result.revision ?? 0)) latest = { result: content.result, offset };
+  }
+  // What cannot be read may say anything.
+  const isUnread = results.some(({ content, offset }) => content.kind === 'unread' && offset > (latest?.offset ?? -1n));
+  const moves = changes.flatMap((change) => (change.kind === 'transaction-status' ? [change] : []));
+  moves.sort((left, right) => Number(left.offset - right.offset));
+  return paymentState(isUnread ? null : (latest?.result ?? null), new Map(moves.map(({ key, value }) => [key, value])));
 }
 
 export type MessageRole =

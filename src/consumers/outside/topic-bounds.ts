@@ -8,8 +8,15 @@ export interface Bounds extends PartitionOffsets {
   readonly partition: number;
 }
 
-/** @throws the client's error when no broker answers; an Error naming the topics that do not exist */
-export async function readBounds(kafka: Kafka, topics: readonly string[]): Promise<Bounds[]> {
+/**
+ * @param sinceMs what has earlier timestamps is not counted; null: all is
+ * @throws the client's error when no broker answers; an Error naming the topics that do not exist
+ */
+export async function readBounds(
+  kafka: Kafka,
+  topics: readonly string[],
+  sinceMs: number | null = null,
+): Promise<Bounds[]> {
   return withAdmin(kafka, async (admin) => {
     const listed = new Set(await admin.listTopics());
     const missing = topics.filter((topic) => !listed.has(topic));
@@ -20,8 +27,10 @@ export async function readBounds(kafka: Kafka, topics: readonly string[]): Promi
     }
     const bounds: Bounds[] = [];
     for (const topic of topics) {
-      for (const [partition, offsets] of await partitionOffsets(admin, topic)) {
-        bounds.push({ topic, partition, ...offsets });
+      const first = sinceMs === null ? [] : await admin.fetchTopicOffsetsByTimestamp(topic, sinceMs);
+      const lows = new Map(first.map(({ offset, partition }) => [partition, BigInt(offset)]));
+      for (const [partition, { high, low }] of await partitionOffsets(admin, topic)) {
+        bounds.push({ topic, partition, low: lows.get(partition) ?? low, high });
       }
     }
     return bounds;

@@ -1,5 +1,5 @@
 /**
- * Reads topics for tools and subscribers, read_committed: from the beginning, from now on, or where a group left off.
+ * Reads topics for tools and subscribers, read_committed: from the beginning, an instant or now on, or where a group left off.
  *
  * Stages: end offsets are asked for -> the consumer joins a group and each partition is sought to its start -> records
  * are handed over one at a time, with heartbeats while one is handled -> ended (all that was there was read, or the
@@ -39,6 +39,8 @@ export type ReaderStart =
   | { from: 'now' }
   /** Records written after these bounds of the topics were read. */
   | { from: 'ends'; bounds: readonly Bounds[] }
+  /** The first records with this timestamp or a later one, ms since 1970. */
+  | { from: 'time'; ms: number }
   /** Where the group left off; a new group begins at the beginning. */
   | { from: 'group'; groupId: string };
 
@@ -105,7 +107,8 @@ const LIMITS_DEFAULT: ReaderLimits = {
 export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions): Promise<TopicReader> {
   registerCompressionCodecs();
   const { start, topics } = options;
-  const bounds = start.from === 'ends' ? start.bounds : await readBounds(kafka, topics);
+  const sinceMs = start.from === 'time' ? start.ms : null;
+  const bounds = start.from === 'ends' ? start.bounds : await readBounds(kafka, topics, sinceMs);
   const reader = new RunningReader(kafka, options, bounds);
   await reader.open();
   return reader;

@@ -3,7 +3,8 @@
  * whose last change a pass over recent ones would not come by. No I/O; fed by the states of the index. All others are
  * watched by the passes of the agenda.
  */
-import { instantOf, isTerminal, type TransactionState } from '../transaction-state.ts';
+import { isFinalStatus } from '../../records/statuses.ts';
+import { instantOf, type TransactionState } from '../transaction-state.ts';
 import { PollTurns, type Cluster, type Due } from './turns.ts';
 
 export interface WatchOptions {
@@ -153,7 +154,7 @@ function watchedOf(state: TransactionState, nowMs: number): Watched | null {
     // A clock that is ahead must not keep it young for longer than others.
     touchedMs: Math.min(nowMs, Math.max(placeMs, ...touchesOf(state))),
     isUnseen,
-    terminalSinceMs: isTerminal(state.status) ? (state.terminalSinceMs ?? state.seenEndedMs) : null,
+    terminalSinceMs: isFinalStatus(state.status) ? (state.terminalSinceMs ?? state.seenEndedMs) : null,
     isUnclear: state.unclearSinceMs !== null,
     lookedMs: Math.min(nowMs, isUnseen ? state.quoteSeenEndedMs : state.seenEndedMs),
     misses: 0,

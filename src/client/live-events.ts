@@ -1,0 +1,83 @@
+/**
+ * Events as they come from now on, handed to those that listen for a name: a command's key or a transaction's id. One
+ * subscription serves all listeners, until it is closed.
+ */
+import type { PaymentEvent, Stream } from './events.ts';
+import type { PublisherSettings } from './settings.ts';
+import { subscribe, type ConnectionOptions, type Subscription } from './subscription.ts';
+
+export interface Listener {
+  onEvent: (event: PaymentEvent) => void;
+  /** No more comes. */
+  onEnd: (error: Error) => void;
+}
+
+/** Listeners at once. */
+const LISTENERS_MAX = 100_000;
+
+export class LiveEvents {
+  readonly #listeners = new Map<string, Set<Listener>>();
+  #count = 0;
+  #subscription: Subscription | null = null;
+  #ended: Error | null = null;
+
+  /**
+   * @returns once every event that is published from here on will be seen
+   * @throws as subscribe
+   */
+  static async open(settings: PublisherSettings, stream: Stream, options: ConnectionOptions): Promise<LiveEvents> {
+    const live = new LiveEvents();
+    live.#subscription = await subscribe(settings, {
+      ...options,
+      streams: [stream],
+      start: { from: 'now' },
+      onEvent: (event) => {
+        for (const listener of live.#listenersOf(event)) listener.onEvent(event);
+      },
+    });
+    live.#subscription.ended.catch((error: unknown) => {
+      live.#end(new Error(`the subscription to ${stream} ended`, { cause: error }));
+    });
+    return live;
+  }
+
+  get isOpen(): boolean {
+    return this.#ended === null;
+  }
+
+  /** Why nothing can be listened for now: it has ended, or too many listen already; null if one more can. */
+  refusal(): Error | null {
+    if (this.#ended !== null || this.#count < LISTENERS_MAX) return this.#ended;
+    return new Error(`${LISTENERS_MAX} results are awaited already: await some of them first`);
+  }
+
+  /** @returns a function that ends the listening */
+  listen(name: string, listener: Listener): () => void {
+    const listeners = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, listeners.add(listener));
+    this.#count += 1;
+    return () => {
+      if (!listeners.delete(listener)) return;
+      this.#count -= 1;
+      if (listeners.size === 0 && this.#listeners.get(name) === listeners) this.#listeners.delete(name);
+    };
+  }
+
+  /** All that listen are told. */
+  async close(): Promise<void> {
+    this.#end(new Error('the client was closed'));
+    await this.#subscription?.close();
+  }
+
+  #listenersOf(event: PaymentEvent): ReadonlySet<Listener> {
+    const names = event.kind === 'transaction-status' ? [event.key, ...event.value.commandKeys] : [event.key];
+    return new Set(names.flatMap((name) => [...(this.#listeners.get(name) ?? [])]));
+  }
+
+  #end(error: Error): void {
+    this.#ended ??= error;
+    for (const listeners of this.#listeners.values()) {
+      for (const listener of listeners) listener.onEnd(this.#ended);
+    }
+  }
+}

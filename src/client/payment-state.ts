@@ -1,0 +1,108 @@
+/**
+ * What results and status events let one say of a payment, by its command's key. Pure: events may come in any order, and
+ * more than once. The highest revision counts, and of each transaction the last status in its partition.
+ */
+import { isFinalStatus, type FinalStatus } from '../records/statuses.ts';
+import type { CommandResult as ResultRecord, TransactionStatusChanged } from '../records/types.ts';
+import type { CommandResult, PaymentEvent } from './events.ts';
+
+export type PaymentState<Result extends ResultRecord = CommandResult> =
+  /** Where a payment usually stays; COMPLETED may still become REFUNDED, FAILED or REJECTED. */
+  | {
+      kind: 'settled';
+      status: FinalStatus;
+      transactionId: string;
+      failureReason: string | null;
+      result: Result;
+    }
+  /** Accepted, and under way. Null: no status, or no transaction, is known. */
+  | { kind: 'open'; status: string | null; transactionId: string | null; result: Result }
+  /** REFUSED, INVALID, EXPIRED or FAILED. */
+  | { kind: 'not-accepted'; result: Result }
+  /** UNKNOWN: it may have been paid. An operator decides, and a later revision says what. */
+  | { kind: 'unknown'; result: Result }
+  /** No result, or one that cannot be read. */
+  | { kind: 'nothing-known' };
+
+const NOT_ACCEPTED = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
+
+/**
+ * @param result the highest revision of the key
+ * @param changes by transaction the last change of those that the command may be about; null: it cannot be read
+ */
+export function paymentState<Result extends ResultRecord>(
+  result: Result | null,
+  changes: ReadonlyMap<string, TransactionStatusChanged | null>,
+): PaymentState<Result> {
+  if (result === null) return { kind: 'nothing-known' };
+  if (NOT_ACCEPTED.includes(result.outcome)) return { kind: 'not-accepted', result };
+  if (result.outcome !== 'ACCEPTED') return { kind: 'unknown', result };
+  const [onlyId = null, ...others] = changes.keys();
+  const transactionId = transactionOf(result) ?? (others.length === 0 ? onlyId : null);
+  if (transactionId === null) return { kind: 'open', status: null, transactionId, result };
+  // Without an event the answer itself is what was seen last.
+  const change = changes.get(transactionId);
+  const { failureReason = null, status = null } = (change === undefined ? result.transaction : change) ?? {};
+  if (!isFinalStatus(status)) return { kind: 'open', status, transactionId, result };
+  return { kind: 'settled', status, transactionId, failureReason, result };
+}
+
+/** The transaction that counts, of several that may name the key. */
+export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote' | 'transaction'>): string | null {
+  return transaction?.id ?? quote?.transactionId ?? null;
+}
+
+/** What was read of one key so far. */
+export class KnownPayment {
+  readonly #key: string;
+  #result: Extract<PaymentEvent, { kind: 'result' }> | null = null;
+  #unreadResult: Extract<PaymentEvent, { kind: 'unreadable' }> | null = null;
+  readonly #changes = new Map<string, PaymentEvent>();
+
+  constructor(key: string) {
+    this.#key = key;
+  }
+
+  /** Null where a later one cannot be read: it may say anything. */
+  get result(): CommandResult | null {
+    if (this.#result === null || (this.#unreadResult?.offset ?? -1n) > this.#result.offset) return null;
+    return this.#result.value;
+  }
+
+  /** Of the result or of the status that counts: why it cannot be read. */
+  get problem(): string | null {
+    const unread = [
+      this.#unreadResult,
+      this.#changes.get(this.result === null ? '' : (transactionOf(this.result) ?? '')),
+    ];
+    for (const event of unread) {
+      if (event?.kind === 'unreadable') return `${event.topic}/${event.partition}/${event.offset}: ${event.problem}`;
+    }
+    return null;
+  }
+
+  takeResult(event: PaymentEvent): void {
+    if (event.key !== this.#key) return;
+    if (event.kind === 'unreadable' && event.offset > (this.#unreadResult?.offset ?? -1n)) this.#unreadResult = event;
+    if (event.kind !== 'result' || event.value.outcome === 'CONFLICT') return;
+    if (event.value.revision >= (this.#result?.value.revision ?? 0)) this.#result = event;
+  }
+
+  takeChange(event: PaymentEvent): void {
+    const isNamed = event.kind === 'transaction-status' && event.value.commandKeys.includes(this.#key);
+    const isOfResult = this.result !== null && transactionOf(this.result) === event.key;
+    if (!isNamed && !isOfResult) return;
+    if (event.offset >= (this.#changes.get(event.key)?.offset ?? 0n)) this.#changes.set(event.key, event);
+  }
+
+  hasChange(transactionId: string | null): boolean {
+    return transactionId === null ? this.#changes.size > 0 : this.#changes.has(transactionId);
+  }
+
+  state(): PaymentState {
+    const changes = [...this.#changes].map(
+      ([id, event]) => [id, event.kind === 'transaction-status' ? event.value : null] as const,
+    );
+    return paymentState(this.result, new Map(changes));
+  }
+}
