@@ -1,5 +1,5 @@
 /** Publishes one transfer-in: node publish.ts KEY AMOUNT. */
-import { PaymentCommandPublisher, PublishError, readClientSettings } from 'payment-processor-client';
+import { PaymentClientError, PaymentCommandPublisher, readClientSettings } from 'payment-processor-client';
 
 const [key = '', amount = ''] = process.argv.slice(2);
 const settings = readClientSettings(process.env); // KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX
@@ -14,7 +14,7 @@ try {
   });
   console.log(`published ${key} to ${topic} partition ${partition} offset ${offset}`);
 } catch (error) {
-  if (!(error instanceof PublishError)) throw error;
+  if (!(error instanceof PaymentClientError) || !error.retryable) throw error;
   // One key is one command, so a copy does no harm.
   console.error(`not confirmed (${error.message}): publish it again with the same key ${key}`);
   process.exitCode = 1;

@@ -1,6 +1,5 @@
 /** Turns what a library threw into a sentence: what failed, where, and what to do. */
-import { InvalidCommandError } from '../client/publisher.ts';
-import { ResultTimeoutError } from '../client/result-awaiter.ts';
+import { PaymentClientError } from '../client/client-error.ts';
 import { failureInWords, kafkaFailure, kafkaRefusal } from '../producers/kafka-failure.ts';
 import { PublishError } from '../producers/outside/record-publisher.ts';
 import { RegistryError } from '../records/registry-failure.ts';
@@ -14,11 +13,14 @@ const CAUSES_MAX = 10;
  * @throws the error itself where no user caused it: a bug, to be shown with its stack
  */
 export function failureOf(error: unknown): CliFailure {
-  if (error instanceof InvalidCommandError) {
+  if (error instanceof PaymentClientError && error.code === 'INVALID_COMMAND') {
     const lines = error.problems.map(({ path, message }) => `  ${path === '' ? '(the value)' : path}: ${message}`);
     return new CliFailure('usage', `the command is not valid; nothing was sent:\n${lines.join('\n')}`);
   }
-  if (error instanceof ResultTimeoutError) return new CliFailure('noResult', error.message);
+  if (error instanceof PaymentClientError && error.code === 'NO_RESULT') {
+    return new CliFailure('noResult', error.message);
+  }
+  if (error instanceof PaymentClientError && error.cause !== undefined) return failureOf(error.cause);
   if (error instanceof PublishError && kafkaRefusal(error) !== null) {
     return new CliFailure('failed', `${error.message}; ${kafkaMessage(error, error)}`);
   }

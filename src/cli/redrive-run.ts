@@ -6,7 +6,8 @@
  * published are told as such, and no further ones are marked.
  */
 import { randomUUID } from 'node:crypto';
-import { ResultAwaiter, ResultTimeoutError, type AwaitedResult } from '../client/result-awaiter.ts';
+import { PaymentClientError } from '../client/client-error.ts';
+import { ResultAwaiter, type AwaitedResult } from '../client/result-awaiter.ts';
 import type { ClientSettings } from '../client/settings.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
 import { CLI_RETRY, cliKafka } from './context.ts';
@@ -129,7 +130,7 @@ async function outcomeOf(
   try {
     return { kind: 'published', ...at, awaited: { kind: 'result', result: await awaited } };
   } catch (error) {
-    if (!(error instanceof ResultTimeoutError)) throw error;
+    if (!(error instanceof PaymentClientError) || error.code !== 'NO_RESULT') throw error;
     return { kind: 'published', ...at, awaited: { kind: 'none-in-time', problem: error.message } };
   }
 }

@@ -1,10 +1,11 @@
 /** The client's way to Kafka: with the mended kafkajs alone, for as shipped it shows what was never committed. */
 import { kafkajsProblem } from '../consumers/mended-kafkajs.ts';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
+import { PaymentClientError } from './client-error.ts';
 
 /**
  * @param name tells connections apart in the brokers' logs
- * @throws Error when kafkajs is not the mended one
+ * @throws PaymentClientError when kafkajs is not the mended one
  */
 export function clientKafka(
   settings: KafkaSettings,
@@ -12,6 +13,6 @@ export function clientKafka(
   retry: typeof PATIENT_RETRY | undefined,
 ): ReturnType<typeof createKafka> {
   const problem = kafkajsProblem();
-  if (problem !== null) throw new Error(problem);
+  if (problem !== null) throw new PaymentClientError('KAFKAJS_UNPATCHED', problem);
   return createKafka(settings, name, { retry: retry ?? PATIENT_RETRY });
 }

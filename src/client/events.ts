@@ -57,7 +57,8 @@ export type PaymentEvent = Envelope &
     | { kind: 'unreadable'; problem: string; bytes: Buffer | null }
   );
 
-export type Stream = 'results' | 'transaction-status' | 'quote-status';
+export const STREAMS = ['results', 'transaction-status', 'quote-status'] as const;
+export type Stream = (typeof STREAMS)[number];
 
 /** How long until the registry is asked again. */
 const REGISTRY_RETRY_MS = 1_000;

@@ -5,6 +5,8 @@
  * end, which is what happens without it. While the subscription closes there are no further attempts.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../records/registry-http.ts';
+import { PaymentClientError, requireFunction, requireWhole, TIMER_MS_MAX } from './client-error.ts';
 import type { PaymentEvent } from './events.ts';
 
 export interface HandlerOptions {
@@ -36,26 +38,14 @@ export interface HandlerRetry {
   delayMsMax: number;
 }
 
-/** The handler was not done in time; it may still run. */
-export class HandlingTimeoutError extends Error {
-  constructor(event: PaymentEvent, timeoutMs: number) {
-    super(
-      `the event at ${placeOf(event)} was not handled within ${timeoutMs} ms (handlingTimeoutMs); the handler may still run`,
-    );
-    this.name = 'HandlingTimeoutError';
-  }
-}
-
 export const HANDLING_TIMEOUT_DEFAULT_MS = 300_000;
 /** For `onGiveUp`: to put an event aside somewhere. What takes longer ends the subscription. */
 export const GIVE_UP_TIMEOUT_MS = 10_000;
 const RETRY_DEFAULT: HandlerRetry = { attempts: 5, firstDelayMs: 250, delayMsMax: 30_000 };
-/** Beyond this a timer of the platform fires at once. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
  * @returns once the event is handled, or to be passed
- * @throws what the handler threw last, or HandlingTimeoutError: the subscription is to end
+ * @throws PaymentClientError, HANDLER_FAILED with what the handler threw last or HANDLER_TIMEOUT: the subscription is to end
  */
 export async function handleEvent(event: PaymentEvent, options: HandlerOptions, closing: AbortSignal): Promise<void> {
   const timeoutMs = options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS;
@@ -63,14 +53,16 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     timedOut.abort();
-    timeout.reject(new HandlingTimeoutError(event, timeoutMs));
+    const problem = `the event at ${placeOf(event)} was not handled within ${timeoutMs} ms (handlingTimeoutMs); the handler may still run`;
+    timeout.reject(new PaymentClientError('HANDLER_TIMEOUT', problem));
   }, timeoutMs);
   const stop = AbortSignal.any([closing, timedOut.signal]);
   try {
     await Promise.race([attempts(event, options, stop), timeout.promise]);
   } catch (error) {
-    if (closing.aborted) throw error;
-    if ((await askWhetherToSkip(event, error, options)) !== 'skip') throw error;
+    if (!closing.aborted && (await askWhetherToSkip(event, error, options)) === 'skip') return;
+    if (error instanceof PaymentClientError) throw error;
+    throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
   } finally {
     clearTimeout(timer);
   }
@@ -111,19 +103,16 @@ async function attempts(event: PaymentEvent, options: HandlerOptions, stop: Abor
   }
 }
 
-/** @throws RangeError naming the option that is no number to work with */
+/** @throws PaymentClientError naming the option that is no number to work with */
 export function checkHandlerOptions(options: HandlerOptions): void {
+  for (const name of ['onHandlerError', 'onGiveUp'] as const) {
+    if (options[name] !== undefined) requireFunction(name, options[name]);
+  }
   const { attempts: calls, firstDelayMs, delayMsMax } = { ...RETRY_DEFAULT, ...options.handlerRetry };
   requireWhole('handlerRetry.attempts', calls, 1, 1_000_000);
-  requireWhole('handlerRetry.firstDelayMs', firstDelayMs, 0, TIMER_MAX_MS);
-  requireWhole('handlerRetry.delayMsMax', delayMsMax, 0, TIMER_MAX_MS);
-  requireWhole('handlingTimeoutMs', options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS, 1, TIMER_MAX_MS / 2);
-}
-
-/** @throws RangeError */
-export function requireWhole(name: string, value: number, min: number, max: number): void {
-  if (Number.isInteger(value) && value >= min && value <= max) return;
-  throw new RangeError(`${name} is ${value}; it must be a whole number from ${min} to ${Math.floor(max)}`);
+  requireWhole('handlerRetry.firstDelayMs', firstDelayMs, 0, TIMER_MS_MAX);
+  requireWhole('handlerRetry.delayMsMax', delayMsMax, 0, TIMER_MS_MAX);
+  requireWhole('handlingTimeoutMs', options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS, 1, TIMER_MS_MAX / 2);
 }
 
 function placeOf({ topic, partition, offset }: PaymentEvent): string {

@@ -2,6 +2,7 @@
  * Events as they come from now on, handed to those that listen for a name: a command's key or a transaction's id. One
  * subscription serves all listeners, until it is closed.
  */
+import { clientError, PaymentClientError } from './client-error.ts';
 import type { PaymentEvent, Stream } from './events.ts';
 import type { PublisherSettings } from './settings.ts';
 import { subscribe, type ConnectionOptions, type Subscription } from './subscription.ts';
@@ -36,7 +37,8 @@ export class LiveEvents {
       },
     });
     live.#subscription.ended.catch((error: unknown) => {
-      live.#end(new Error(`the subscription to ${stream} ended`, { cause: error }));
+      const { code, message } = clientError(error);
+      live.#end(new PaymentClientError(code, `the subscription to ${stream} ended: ${message}`, { cause: error }));
     });
     return live;
   }
@@ -48,7 +50,8 @@ export class LiveEvents {
   /** Why nothing can be listened for now: it has ended, or too many listen already; null if one more can. */
   refusal(): Error | null {
     if (this.#ended !== null || this.#count < LISTENERS_MAX) return this.#ended;
-    return new Error(`${LISTENERS_MAX} results are awaited already: await some of them first`);
+    const problem = `${LISTENERS_MAX} results are awaited already: await some of them first`;
+    return new PaymentClientError('TOO_MANY', problem);
   }
 
   /** @returns a function that ends the listening */
@@ -65,7 +68,7 @@ export class LiveEvents {
 
   /** All that listen are told. */
   async close(): Promise<void> {
-    this.#end(new Error('the client was closed'));
+    this.#end(new PaymentClientError('CLOSED', 'the client was closed'));
     await this.#subscription?.close();
   }
 

@@ -10,7 +10,6 @@
  * Publisher and subscription belong to this object, until it is closed.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { PublishError } from '../producers/outside/record-publisher.ts';
 import { eventId } from '../records/cloud-events.ts';
 import type { CommandType } from '../records/commands.ts';
 import { messageOf } from '../records/registry-http.ts';
@@ -23,11 +22,26 @@ import {
   type CreateAndExecuteAnswer,
   type StandingResult,
 } from './answers.ts';
+import {
+  PaymentClientError,
+  requireDate,
+  requireSignal,
+  requireText,
+  requireWhole,
+  TIMER_MS_MAX,
+  withClientErrors,
+} from './client-error.ts';
 import type { CommandInput } from './command-input.ts';
 import { LiveEvents } from './live-events.ts';
-import { checkCommand, fingerprintOf, PaymentCommandPublisher, type PublishOptions } from './publisher.ts';
+import {
+  checkCommand,
+  checkPublishOptions,
+  fingerprintOf,
+  PaymentCommandPublisher,
+  type PublishOptions,
+} from './publisher.ts';
 import { readToEnd } from './read-to-end.ts';
-import { ResultAwaiter, ResultTimeoutError, type AwaitedResult } from './result-awaiter.ts';
+import { ResultAwaiter, type AwaitedResult } from './result-awaiter.ts';
 import type { PublisherSettings } from './settings.ts';
 import { followPayment, type Settlement, type SettlementOptions } from './settlement.ts';
 import type { ConnectionOptions } from './subscription.ts';
@@ -40,7 +54,7 @@ export interface RequestOptions extends Omit<PublishOptions, 'commandId'> {
 export interface CreateAndExecuteOptions extends RequestOptions {
   /** The keys of the two commands; `<key>:create` and `<key>:execute` if not given. */
   keys?: { create: string; execute: string };
-  /** Asked between the two whether the quote is to be executed; it is, if not given. What it throws is thrown. */
+  /** Asked between the two whether the quote is to be executed; it is, if not given. What it throws is the `cause` of HANDLER_FAILED. */
   approve?: (quote: Quote) => Promise<boolean> | boolean;
 }
 
@@ -70,7 +84,7 @@ export class PaymentClient {
     this.#results = results;
   }
 
-  /** @throws the Kafka client's error when no broker answers; an Error naming the topics that do not exist */
+  /** @throws PaymentClientError */
   static async connect(settings: PublisherSettings, options: ConnectionOptions = {}): Promise<PaymentClient> {
     const publisher = await PaymentCommandPublisher.connect(settings, options);
     try {
@@ -85,8 +99,7 @@ export class PaymentClient {
    * Publishes a command and awaits what becomes of it. Made again with the same key and fields, it does nothing twice, as
    * long as the key is remembered (LEDGER_RETENTION of the processor, 7 days after the result).
    * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
-   * @throws InvalidCommandError, RegistryError or PublishError: this call sent nothing; an Error when results cannot be awaited
-   *   any more, before anything is sent
+   * @throws PaymentClientError: this call sent nothing
    */
   async request<Type extends CommandType>(
     type: Type,
@@ -94,20 +107,24 @@ export class PaymentClient {
     fields: CommandInput<Type>,
     options: RequestOptions,
   ): Promise<Answer> {
-    const fingerprint = fingerprintOf(type, key, fields);
-    // Copies of one command have one id, wherever they are published from.
-    const commandId = eventId(`command\n${type}\n${key}\n${fingerprint}`);
-    const refusal = this.#results.live.refusal();
-    if (refusal !== null) throw refusal;
-    const deadlineMs = performance.now() + options.timeoutMs;
-    const awaited = this.#results.expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs }).then(
-      (result) => ({ kind: 'came' as const, result }),
-      (error: unknown) => ({ kind: 'did-not-come' as const, error }),
-    );
-    const published = this.#publish(type, key, fields, { ...options, commandId }, deadlineMs);
-    const end = await Promise.race([awaited, published.then(() => awaited)]);
-    if (end.kind === 'came') return this.#answerOf(end.result);
-    return unanswered(key, commandId, end.error, options.timeoutMs);
+    return withClientErrors(async () => {
+      const fingerprint = fingerprintOf(type, key, fields);
+      checkPublishOptions(options);
+      requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
+      // Copies of one command have one id, wherever they are published from.
+      const commandId = eventId(`command\n${type}\n${key}\n${fingerprint}`);
+      const refusal = this.#results.live.refusal();
+      if (refusal !== null) throw refusal;
+      const deadlineMs = performance.now() + options.timeoutMs;
+      const awaited = this.#results.expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs }).then(
+        (result) => ({ kind: 'came' as const, result }),
+        (error: unknown) => ({ kind: 'did-not-come' as const, error }),
+      );
+      const published = this.#publish(type, key, fields, { ...options, commandId }, deadlineMs);
+      const end = await Promise.race([awaited, published.then(() => awaited)]);
+      if (end.kind === 'came') return this.#answerOf(end.result);
+      return unanswered(key, commandId, end.error, options.timeoutMs);
+    });
   }
 
   /**
@@ -119,19 +136,22 @@ export class PaymentClient {
   async createAndExecute(
     key: string,
     fields: Omit<CommandInput<'create-quote'>, 'immediatelyExecute'>,
-    { keys, approve, ...options }: CreateAndExecuteOptions,
+    options: CreateAndExecuteOptions,
   ): Promise<CreateAndExecuteAnswer> {
-    const { create: createKey, execute: executeKey } = keys ?? { create: `${key}:create`, execute: `${key}:execute` };
-    // A key that is refused must be found before the quote is made.
-    checkCommand('execute-quote', executeKey, { quoteId: 'Quote:0' });
-    const create = await this.request('create-quote', createKey, { ...fields, immediatelyExecute: false }, options);
-    if (create.kind !== 'result' || create.result.value.outcome !== 'ACCEPTED') return { stage: 'create', create };
-    const { quote } = create.result.value;
-    if (quote === null) return { stage: 'no-quote', create };
-    if (approve !== undefined && !(await approve(quote))) return { stage: 'declined', create, quote };
-    const { id: quoteId, transactionId } = quote;
-    const execute = await this.request('execute-quote', executeKey, { quoteId, transactionId }, options);
-    return { stage: 'execute', create, quote, execute };
+    return withClientErrors(async () => {
+      const { keys, approve, ...requested } = options;
+      const { create: createKey, execute: executeKey } = keys ?? { create: `${key}:create`, execute: `${key}:execute` };
+      // A key that is refused must be found before the quote is made.
+      checkCommand('execute-quote', executeKey, { quoteId: 'Quote:0' });
+      const create = await this.request('create-quote', createKey, { ...fields, immediatelyExecute: false }, requested);
+      if (create.kind !== 'result' || create.result.value.outcome !== 'ACCEPTED') return { stage: 'create', create };
+      const { quote } = create.result.value;
+      if (quote === null) return { stage: 'no-quote', create };
+      if (approve !== undefined && !(await asked(approve, quote))) return { stage: 'declined', create, quote };
+      const { id: quoteId, transactionId } = quote;
+      const execute = await this.request('execute-quote', executeKey, { quoteId, transactionId }, requested);
+      return { stage: 'execute', create, quote, execute };
+    });
   }
 
   /**
@@ -139,7 +159,10 @@ export class PaymentClient {
    * @throws as subscribe
    */
   async readResult(key: string, options: { timeoutMs: number }): Promise<StandingResult> {
-    return readResult(this.#settings, key, { ...this.#options, ...options });
+    return withClientErrors(async () => {
+      requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
+      return readResult(this.#settings, key, { ...this.#options, ...options });
+    });
   }
 
   /**
@@ -148,19 +171,26 @@ export class PaymentClient {
    * @returns what is known when the payment is settled, or when the time is up
    */
   async awaitSettled(of: string | CommandAnswer, options: SettlementOptions): Promise<Settlement> {
-    return followPayment(
-      of,
-      {
-        results: this.#results.live,
-        changes: () => this.#openChanges(),
-        read: ({ key, sinceMs, stream }, onEvent, signal) => {
-          const start = sinceMs === null ? ({ from: 'beginning' } as const) : ({ from: 'time', ms: sinceMs } as const);
-          const ofKey = key === null ? {} : { key };
-          return readToEnd(this.#settings, { ...this.#options, streams: [stream], start, onEvent, ...ofKey }, signal);
+    return withClientErrors(async () => {
+      requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
+      requireDate('since', options.since);
+      requireSignal('signal', options.signal);
+      requireText('key', typeof of === 'string' ? of : of.key);
+      return followPayment(
+        of,
+        {
+          results: this.#results.live,
+          changes: () => this.#openChanges(),
+          read: ({ key, sinceMs, stream }, onEvent, signal) => {
+            const start =
+              sinceMs === null ? ({ from: 'beginning' } as const) : ({ from: 'time', ms: sinceMs } as const);
+            const ofKey = key === null ? {} : { key };
+            return readToEnd(this.#settings, { ...this.#options, streams: [stream], start, onEvent, ...ofKey }, signal);
+          },
         },
-      },
-      options,
-    );
+        options,
+      );
+    });
   }
 
   /** What is still awaited is answered `unanswered`. */
@@ -199,7 +229,7 @@ export class PaymentClient {
         await this.#publisher.publishUntyped(type, key, fields, options);
         return;
       } catch (error) {
-        mayBeWritten ||= error instanceof PublishError && error.mayBeWritten;
+        mayBeWritten ||= error instanceof PaymentClientError && error.mayBeWritten;
         if (!mayBeWritten) throw error;
         await delay(pauseMs);
         pauseMs = Math.min(2 * pauseMs, PUBLISH_PAUSE_MS_MAX);
@@ -216,8 +246,17 @@ export class PaymentClient {
   }
 }
 
+async function asked(approve: NonNullable<CreateAndExecuteOptions['approve']>, quote: Quote): Promise<boolean> {
+  try {
+    return await approve(quote);
+  } catch (error) {
+    throw new PaymentClientError('HANDLER_FAILED', `approve: ${messageOf(error)}`, { cause: error });
+  }
+}
+
 function unanswered(key: string, commandId: string, error: unknown, timeoutMs: number): Answer {
-  const reason = error instanceof ResultTimeoutError ? `no result came within ${timeoutMs} ms` : messageOf(error);
+  const isLate = error instanceof PaymentClientError && error.code === 'NO_RESULT';
+  const reason = isLate ? `no result came within ${timeoutMs} ms` : messageOf(error);
   return {
     kind: 'unanswered',
     key,

@@ -9,7 +9,13 @@ import { PATIENT_RETRY } from '../producers/kafka-client.ts';
 import { RecordPublisher } from '../producers/outside/record-publisher.ts';
 import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
-import { COMMAND_RECORDS, COMMAND_VALUE_BYTES_MAX, type CommandType } from '../records/commands.ts';
+import {
+  COMMAND_RECORDS,
+  COMMAND_TYPES,
+  COMMAND_VALUE_BYTES_MAX,
+  isCommandType,
+  type CommandType,
+} from '../records/commands.ts';
 import { keyProblem } from '../records/keys.ts';
 import { stringifyLossless } from '../records/lossless-json.ts';
 import type { RecordRegistry } from '../records/registry.ts';
@@ -17,6 +23,7 @@ import { RegistryError } from '../records/registry-failure.ts';
 import { RECORD_NAMESPACE } from '../records/schemas.ts';
 import { topicNames, type TopicNames } from '../records/topics.ts';
 import { withBigints } from './amounts.ts';
+import { PaymentClientError, requireDate, requireOneOf, requireText, withClientErrors } from './client-error.ts';
 import type { CommandInput } from './command-input.ts';
 import { clientKafka } from './connection.ts';
 import { registryOf, type PublisherSettings } from './settings.ts';
@@ -46,19 +53,14 @@ export interface PublishedCommand {
   offset: bigint;
 }
 
-/** The command is wrong and was not sent. */
-export class InvalidCommandError extends Error {
-  /** Problems by the path of the field; a problem with the key has the path `key`. */
-  readonly problems: readonly FieldProblem[];
-  constructor(type: CommandType, problems: readonly FieldProblem[]) {
-    const list = problems.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`);
-    super(`this ${type} command is not valid and was not sent: ${list.join('; ')}`);
-    this.name = 'InvalidCommandError';
-    this.problems = problems;
-  }
+function invalidCommand(type: string, problems: readonly FieldProblem[]): PaymentClientError {
+  const list = problems.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`);
+  const message = `this ${type} command is not valid and was not sent: ${list.join('; ')}`;
+  return new PaymentClientError('INVALID_COMMAND', message, { field: problems[0]?.path ?? '', problems });
 }
 
 const CONTENT_TYPES = { avro: AVRO_CONTENT_TYPE, json: JSON_CONTENT_TYPE } as const;
+const TEXT_OPTIONS = ['correlationId', 'traceparent', 'tracestate', 'source', 'commandId'] as const;
 const DEFAULT_SOURCE = 'payment-commands-client';
 
 export interface PublisherOptions {
@@ -78,20 +80,21 @@ export class PaymentCommandPublisher {
     this.#records = records;
   }
 
-  /** @throws the Kafka client's error when no broker answers */
+  /** @throws PaymentClientError */
   static async connect(settings: PublisherSettings, options: PublisherOptions = {}): Promise<PaymentCommandPublisher> {
     const retry = options.retry ?? PATIENT_RETRY;
-    const topics = topicNames(settings.TOPIC_PREFIX);
-    const kafka = clientKafka(settings, 'payment-command-publisher', retry);
-    const records = await RecordPublisher.connect(kafka, Object.values(topics.commands), retry);
-    return new PaymentCommandPublisher(topics, registryOf(settings), records);
+    return withClientErrors(async () => {
+      const topics = topicNames(settings.TOPIC_PREFIX);
+      const kafka = clientKafka(settings, 'payment-command-publisher', retry);
+      const records = await RecordPublisher.connect(kafka, Object.values(topics.commands), retry);
+      return new PaymentCommandPublisher(topics, registryOf(settings), records);
+    });
   }
 
   /**
    * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
    * @returns once every in-sync replica has the command
-   * @throws InvalidCommandError for a wrong key or wrong fields, RegistryError when the schema's id cannot be had,
-   *   PublishError when Kafka did not confirm it (`mayBeWritten` tells whether it may have arrived all the same)
+   * @throws PaymentClientError; `mayBeWritten` tells whether the command may have arrived all the same
    */
   async publish<Type extends CommandType>(
     type: Type,
@@ -109,19 +112,22 @@ export class PaymentCommandPublisher {
     fields: unknown,
     options: PublishOptions = {},
   ): Promise<PublishedCommand> {
-    const topic = this.#topics.commands[type];
-    const checked = checkCommand(type, key, fields);
-    const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
-    const value = contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#encode(topic, checked);
-    if (value.length > COMMAND_VALUE_BYTES_MAX) {
-      throw new InvalidCommandError(type, [
-        { path: '', message: `takes ${value.length} bytes; a command may take ${COMMAND_VALUE_BYTES_MAX}` },
-      ]);
-    }
-    const commandId = options.commandId ?? randomUUID();
-    const headers = headersOf(type, key, commandId, { ...options, contentType }, new Date());
-    const at = await this.#records.publish({ topic, key: Buffer.from(key), value, headers });
-    return { key, commandId, topic, ...at };
+    return withClientErrors(async () => {
+      const checked = checkCommand(type, key, fields);
+      checkPublishOptions(options);
+      const topic = this.#topics.commands[type];
+      const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
+      const commandId = options.commandId ?? randomUUID();
+      const headers = headersOf(type, key, commandId, { ...options, contentType }, new Date());
+      const value =
+        contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#encode(topic, checked);
+      if (value.length > COMMAND_VALUE_BYTES_MAX) {
+        const message = `takes ${value.length} bytes; a command may take ${COMMAND_VALUE_BYTES_MAX}`;
+        throw invalidCommand(type, [{ path: '', message }]);
+      }
+      const at = await this.#records.publish({ topic, key: Buffer.from(key), value, headers });
+      return { key, commandId, topic, ...at };
+    });
   }
 
   async #encode(topic: string, fields: object): Promise<Buffer> {
@@ -139,23 +145,33 @@ export class PaymentCommandPublisher {
 
 /**
  * The fields of a command with defaults applied, amounts as bigint.
- * @throws InvalidCommandError
+ * @throws PaymentClientError
  */
 export function checkCommand(type: CommandType, key: string, fields: unknown): object {
-  const wrongKey = keyProblem(key);
+  if (!isCommandType(type)) {
+    throw invalidCommand(String(type), [{ path: 'type', message: `is none of ${COMMAND_TYPES.join(', ')}` }]);
+  }
+  const wrongKey = typeof key === 'string' ? keyProblem(key) : 'it is no text';
   const given = withBigints(fields);
   const read = given.ok ? readCommandFields(type, given.fields) : given;
   const problems = [
     ...(wrongKey === null ? [] : [{ path: 'key', message: `is refused: ${wrongKey}` }]),
     ...(read.ok ? [] : read.problems),
   ];
-  if (problems.length > 0 || !read.ok) throw new InvalidCommandError(type, problems);
+  if (problems.length > 0 || !read.ok) throw invalidCommand(type, problems);
   return read.value;
+}
+
+/** @throws PaymentClientError naming the option */
+export function checkPublishOptions(options: PublishOptions): void {
+  requireDate('expiresAt', options.expiresAt);
+  if (options.contentType !== undefined) requireOneOf('contentType', options.contentType, Object.keys(CONTENT_TYPES));
+  for (const name of TEXT_OPTIONS) requireText(name, options[name]);
 }
 
 /**
  * Equal for equal commands: of one type, with the same fields. Results carry it as `command-fingerprint`.
- * @throws InvalidCommandError
+ * @throws PaymentClientError
  */
 export function fingerprintOf(type: CommandType, key: string, fields: unknown): string {
   return commandFingerprint(type, canonicalJson(checkCommand(type, key, fields)));

@@ -9,6 +9,7 @@
  * It owns one subscription, shared by all that is awaited, until it is closed.
  */
 import { isAddressedTo, isAnswerTo, type Asked } from './answer-match.ts';
+import { PaymentClientError, requireWhole, TIMER_MS_MAX } from './client-error.ts';
 import type { CommandResult, Envelope } from './events.ts';
 import { LiveEvents } from './live-events.ts';
 import type { PublisherSettings } from './settings.ts';
@@ -19,19 +20,6 @@ export type AwaitedResult = Envelope & { kind: 'result'; value: CommandResult };
 /** Without id and fingerprint any result of the key will do, whoever asked, except a CONFLICT, which is about one message. */
 export interface ExpectOptions extends Asked {
   timeoutMs: number;
-}
-
-/**
- * No result came in time, and nothing is known: the command may be under way, done, or never have arrived. To ask again,
- * publish the same command with the same key: it is executed once, and each copy is answered.
- */
-export class ResultTimeoutError extends Error {
-  constructor(key: string, timeoutMs: number) {
-    super(
-      `no result of ${key} came within ${timeoutMs} ms: nothing is known of it; to ask again, publish the same command with the same key`,
-    );
-    this.name = 'ResultTimeoutError';
-  }
 }
 
 export class ResultAwaiter {
@@ -52,9 +40,10 @@ export class ResultAwaiter {
 
   /**
    * @returns the first terminal result from now on that answers what was asked
-   * @throws ResultTimeoutError; an Error when the subscription ends first, or the answer cannot be read
+   * @throws PaymentClientError, NO_RESULT when none came in time: the command may be under way, done, or never have arrived
    */
   expect(key: string, { timeoutMs, ...asked }: ExpectOptions): Promise<AwaitedResult> {
+    requireWhole('timeoutMs', timeoutMs, 1, TIMER_MS_MAX);
     const refusal = this.live.refusal();
     if (refusal !== null) return Promise.reject(refusal);
     const { promise, resolve, reject } = Promise.withResolvers<AwaitedResult>();
@@ -63,12 +52,20 @@ export class ResultAwaiter {
         if (event.kind === 'result' && isAnswerTo(event, asked)) resolve(event);
         // It is known to be the answer by its header alone.
         if (event.kind === 'unreadable' && isAddressedTo(event.headers, asked)) {
-          reject(new Error(`the result of ${key} came, and cannot be read (${event.problem})`));
+          reject(
+            new PaymentClientError(
+              'RESULT_UNREADABLE',
+              `the result of ${key} came, and cannot be read (${event.problem})`,
+            ),
+          );
         }
       },
       onEnd: reject,
     });
-    const timer = setTimeout(() => reject(new ResultTimeoutError(key, timeoutMs)), timeoutMs);
+    const timer = setTimeout(() => {
+      const problem = `no result of ${key} came within ${timeoutMs} ms: nothing is known of it; to ask again, publish the same command with the same key`;
+      reject(new PaymentClientError('NO_RESULT', problem));
+    }, timeoutMs);
     const awaited = promise.finally(() => {
       clearTimeout(timer);
       stop();

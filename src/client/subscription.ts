@@ -11,14 +11,21 @@ import { openTopicReader, type ReaderStart, type TopicReader } from '../consumer
 import type { PATIENT_RETRY } from '../producers/kafka-client.ts';
 import { RegistryError } from '../records/registry-failure.ts';
 import { jsonCopyOf, recordOfTopic, topicNames, type TopicNames } from '../records/topics.ts';
+import {
+  PaymentClientError,
+  requireFunction,
+  requireOneOf,
+  requireText,
+  requireWhole,
+  withClientErrors,
+} from './client-error.ts';
 import { clientKafka } from './connection.ts';
-import { avroDecoder, jsonDecoder, readEvent, topicOf, type Decoder, type Stream } from './events.ts';
+import { avroDecoder, jsonDecoder, readEvent, STREAMS, topicOf, type Decoder, type Stream } from './events.ts';
 import {
   checkHandlerOptions,
   handleEvent,
   GIVE_UP_TIMEOUT_MS,
   HANDLING_TIMEOUT_DEFAULT_MS,
-  requireWhole,
   type HandlerOptions,
 } from './handling.ts';
 import { RecentIds } from './recent-ids.ts';
@@ -66,10 +73,16 @@ const REBALANCE_SLACK_MS = GIVE_UP_TIMEOUT_MS + 10_000;
 
 /**
  * @returns once the subscription has its place: with start `now`, what is published from here on is seen
- * @throws RangeError for an option out of its bounds; the Kafka client's error when no broker answers; an Error naming the
- *   topics that do not exist
+ * @throws PaymentClientError
  */
 export async function subscribe(settings: PublisherSettings, options: SubscriptionOptions): Promise<Subscription> {
+  return withClientErrors(async () => {
+    checkOptions(options);
+    return open(settings, options);
+  });
+}
+
+async function open(settings: PublisherSettings, options: SubscriptionOptions): Promise<Subscription> {
   const limits = limitsOf(options);
   const names = topicNames(settings.TOPIC_PREFIX);
   const { decode, nameOf } = sourceOf(settings, names, options.format ?? 'avro');
@@ -89,19 +102,39 @@ export async function subscribe(settings: PublisherSettings, options: Subscripti
       if (stream === undefined) return;
       if (options.key !== undefined && options.key !== record.key?.toString()) return;
       const event = await readEvent(record, stream, decode, closing.signal, options.onRegistryOutage);
-      if (event === null) throw new Error('the subscription was closed before this record could be read');
+      if (event === null) throw new PaymentClientError('CLOSED', 'closed before this record could be read');
       if (event.id !== null && recent?.isCopy(event.id) === true) return;
       await handleEvent(event, options, closing.signal);
       if (event.id !== null) recent?.remember(event.id);
     },
   });
+  const ended = withClientErrors(() => reader.ended);
+  // Callers that ignore it must not be ended by it.
+  ended.catch(() => undefined);
   return {
-    ended: reader.ended,
+    ended,
     close: async () => {
       closing.abort();
       await reader.close();
     },
   };
+}
+
+function checkOptions(options: SubscriptionOptions): void {
+  const { format, key, onEvent, start, streams } = options;
+  if (!Array.isArray(streams) || streams.length === 0) requireOneOf('streams', streams, STREAMS);
+  for (const stream of streams) requireOneOf('streams', stream, STREAMS);
+  requireOneOf('start.from', (start as ReaderStart | undefined)?.from, ['beginning', 'now', 'time', 'group']);
+  if (start.from === 'time') requireWhole('start.ms', start.ms, 0, Number.MAX_SAFE_INTEGER);
+  if (start.from === 'group') requireText('start.groupId', start.groupId);
+  if (start.from === 'group' && (key !== undefined || options.untilEnd === true)) {
+    const field = key === undefined ? 'untilEnd' : 'key';
+    throw new PaymentClientError('INVALID_OPTION', `${field} cannot be had with a group`, { field });
+  }
+  requireText('key', key);
+  if (format !== undefined) requireOneOf('format', format, ['avro', 'json']);
+  requireFunction('onEvent', onEvent);
+  checkHandlerOptions(options);
 }
 
 /** How values are read, and from which topic instead of the original. */
@@ -127,7 +160,6 @@ function limitsOf(options: SubscriptionOptions): {
   bytesPerPartitionMax: number;
   closeTimeoutMs: number;
 } {
-  checkHandlerOptions(options);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? SESSION_TIMEOUT_DEFAULT_MS;
   const bytesPerPartitionMax = options.fetchBytesMax ?? FETCH_BYTES_DEFAULT;
   const closeTimeoutMs = options.closeTimeoutMs ?? CLOSE_TIMEOUT_DEFAULT_MS;

@@ -1,16 +1,16 @@
 /** What a request says of a command that it may have written, whatever comes of its later tries. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { PaymentClient, PublishError, RegistryError, type Answer } from '../../src/client/index.ts';
+import { PaymentClient, PaymentClientError, type Answer } from '../../src/client/index.ts';
 import { PaymentCommandPublisher } from '../../src/client/publisher.ts';
-import { ResultAwaiter, ResultTimeoutError } from '../../src/client/result-awaiter.ts';
+import { ResultAwaiter } from '../../src/client/result-awaiter.ts';
 import type { PublisherSettings } from '../../src/client/settings.ts';
 import { transferInOf } from '../support/commands.ts';
 
 const TIMEOUT_MS = 400;
-const LOST = new PublishError('no answer came', { mayBeWritten: true });
-const FORBIDDEN = new PublishError('not authorized', { mayBeWritten: false });
-const QUEUE_FULL = new PublishError('10000 records are waiting already', { mayBeWritten: false });
-const NO_REGISTRY = new RegistryError('the registry does not answer', { failure: null });
+const LOST = new PaymentClientError('NOT_CONFIRMED', 'no answer came');
+const FORBIDDEN = new PaymentClientError('KAFKA_REFUSED', 'not authorized');
+const QUEUE_FULL = new PaymentClientError('TOO_MANY', '10000 records are waiting already');
+const NO_REGISTRY = new PaymentClientError('REGISTRY_UNAVAILABLE', 'the registry does not answer');
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -23,7 +23,7 @@ async function requestOf(...tries: readonly Error[]): Promise<{ answer: Promise<
   vi.spyOn(PaymentCommandPublisher, 'connect').mockResolvedValue(publisher as unknown as PaymentCommandPublisher);
   const expectResult: ResultAwaiter['expect'] = async (key, { timeoutMs }) => {
     await new Promise((resolve) => setTimeout(resolve, timeoutMs));
-    throw new ResultTimeoutError(key, timeoutMs);
+    throw new PaymentClientError('NO_RESULT', `no result of ${key} came`);
   };
   const results = { live: { refusal: () => null }, expect: expectResult, close: async () => undefined };
   vi.spyOn(ResultAwaiter, 'open').mockResolvedValue(results as unknown as ResultAwaiter);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { InvalidCommandError, PaymentCommandPublisher } from '../../src/client/publisher.ts';
+import { PaymentClientError } from '../../src/client/client-error.ts';
+import { PaymentCommandPublisher } from '../../src/client/publisher.ts';
 import { createRegistry } from '../../src/client/settings.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import { topicNames } from '../../src/records/topics.ts';
@@ -87,7 +88,7 @@ describe('a command publisher', () => {
     ['ключ', /ASCII/],
   ])('refuses the key %j before anything is sent', async (key, message) => {
     const refused = publisher.publish('reject-transaction', key, { transactionId: 'Transaction:1' });
-    await expect(refused).rejects.toThrow(InvalidCommandError);
+    await expect(refused).rejects.toMatchObject({ code: 'INVALID_COMMAND', field: 'key' });
     await expect(refused).rejects.toThrow(message);
     expect(await readAll(prefix, topics.commands['reject-transaction'])).toEqual([]);
   });
@@ -97,8 +98,8 @@ describe('a command publisher', () => {
     const error: unknown = await publisher
       .publishUntyped('transfer-in', 'wrong-1', wrong)
       .catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(InvalidCommandError);
-    expect((error as InvalidCommandError).problems.map(({ path }) => path)).toEqual(
+    expect(error).toBeInstanceOf(PaymentClientError);
+    expect((error as PaymentClientError).problems.map(({ path }) => path)).toEqual(
       expect.arrayContaining(['source.accountId', 'destination.more']),
     );
   });

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PaymentEvent } from '../../src/client/events.ts';
-import { HandlingTimeoutError } from '../../src/client/handling.ts';
 import { subscribe, type Subscription, type SubscriptionOptions } from '../../src/client/subscription.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 import { laneOf } from '../../src/records/keys.ts';
@@ -174,7 +173,7 @@ describe('a handler that fails', () => {
       closeTimeoutMs: 0,
       onEvent: ({ key }) => (key === 'stuck' ? new Promise(() => undefined) : undefined),
     });
-    await expect(subscription.ended).rejects.toThrow(HandlingTimeoutError);
+    await expect(subscription.ended).rejects.toMatchObject({ code: 'HANDLER_TIMEOUT' });
     expect(await membersOf(groupId)).toBe(0);
   });
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PaymentEvent } from '../../src/client/events.ts';
 import { PaymentCommandPublisher } from '../../src/client/publisher.ts';
-import { ResultAwaiter, ResultTimeoutError } from '../../src/client/result-awaiter.ts';
+import { ResultAwaiter } from '../../src/client/result-awaiter.ts';
 import { subscribe, type SubscriptionOptions } from '../../src/client/subscription.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import { freshPrefix, kafkaOf, prepare, resultOf, ResultWriter, settingsOf, startAnswering } from './fixtures.ts';
@@ -121,7 +121,11 @@ describe('a subscription', () => {
         throw new TypeError('a bug of the subscriber');
       },
     });
-    await expect(subscription.ended).rejects.toThrow('a bug of the subscriber');
+    await expect(subscription.ended).rejects.toMatchObject({
+      code: 'HANDLER_FAILED',
+      message: 'a bug of the subscriber',
+      cause: expect.any(TypeError) as TypeError,
+    });
     await subscription.close();
   });
 
@@ -216,7 +220,10 @@ describe('an awaited result', () => {
   });
 
   test('that does not come is an error that says so', async () => {
-    await expect(publishAndAwait('silent-1', 'id-4', 300)).rejects.toThrow(ResultTimeoutError);
+    await expect(publishAndAwait('silent-1', 'id-4', 300)).rejects.toMatchObject({
+      code: 'NO_RESULT',
+      retryable: true,
+    });
   });
 
   test('that comes and cannot be read is an error that says so', async () => {

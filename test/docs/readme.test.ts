@@ -5,6 +5,7 @@ import { readSomeSettings } from '../../src/config.ts';
 import { TOPIC_SETTING_NAMES, topicDefinitions } from '../../src/producers/topic-definitions.ts';
 import { describe, expect, test } from 'vitest';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { CLIENT_ERROR_CODES } from '../../src/client/client-error.ts';
 import { SETTINGS } from '../../src/config.ts';
 import { eventId } from '../../src/records/cloud-events.ts';
 import { grantCommand, ROLE_NAMES, rightsOf } from '../../src/records/rights.ts';
@@ -47,8 +48,8 @@ describe.each(PAGES)('%s', (page) => {
   test('names settings that exist', () => {
     const families = new Set(Object.keys(SETTINGS).map((name) => name.split('_')[0]));
     const secretFiles = Object.entries(SETTINGS).flatMap(([name, { secret }]) => (secret ? [`${name}_FILE`] : []));
-    // Of the platform: the docs say that it has no effect.
-    const others = ['HTTP_PROXY'];
+    // Of the platform, which the docs say has no effect; and codes of the client's error.
+    const others = ['HTTP_PROXY', ...CLIENT_ERROR_CODES];
     const known = new Set([...Object.keys(SETTINGS), ...secretFiles, ...others]);
     const named = found(text, /(?<![A-Z0-9_<])([A-Z]+(?:_[A-Z0-9]+)+)\b/g);
     expect(named.filter((name) => families.has(name.split('_')[0]) && !known.has(name))).toEqual([]);

@@ -1,6 +1,7 @@
 /** What a publisher's JSON means: read as it was written, or refused with a sentence; never guessed, never a crash (I6, I8). */
 import { describe, expect, test } from 'vitest';
-import { checkCommand, InvalidCommandError } from '../../src/client/publisher.ts';
+import { PaymentClientError } from '../../src/client/client-error.ts';
+import { checkCommand } from '../../src/client/publisher.ts';
 import { canonicalJson, commandFingerprint, readCommandFields } from '../../src/records/command-fields.ts';
 import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
 import { JsonMeaningError, parseLossless, parseUnambiguous } from '../../src/records/lossless-json.ts';
@@ -226,7 +227,7 @@ describe('text that is not Unicode', () => {
     expect(read.ok ? [] : read.problems).toEqual([
       { path, message: 'is not Unicode: it has half of a surrogate pair' },
     ]);
-    expect(() => checkCommand(type, 'key', parseUnambiguous(text))).toThrow(InvalidCommandError);
+    expect(() => checkCommand(type, 'key', parseUnambiguous(text))).toThrow(PaymentClientError);
   });
 
   test('is not what is written as pairs, or as the sign for what could not be read', () => {

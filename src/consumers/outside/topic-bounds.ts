@@ -8,9 +8,18 @@ export interface Bounds extends PartitionOffsets {
   readonly partition: number;
 }
 
+export class TopicsMissingError extends Error {
+  constructor(missing: readonly string[]) {
+    super(
+      `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them: \`doctor --rights\` tells)`,
+    );
+    this.name = 'TopicsMissingError';
+  }
+}
+
 /**
  * @param sinceMs what has earlier timestamps is not counted; null: all is
- * @throws the client's error when no broker answers; an Error naming the topics that do not exist
+ * @throws the client's error when no broker answers; TopicsMissingError
  */
 export async function readBounds(
   kafka: Kafka,
@@ -20,11 +29,7 @@ export async function readBounds(
   return withAdmin(kafka, async (admin) => {
     const listed = new Set(await admin.listTopics());
     const missing = topics.filter((topic) => !listed.has(topic));
-    if (missing.length > 0) {
-      throw new Error(
-        `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them: \`doctor --rights\` tells)`,
-      );
-    }
+    if (missing.length > 0) throw new TopicsMissingError(missing);
     const bounds: Bounds[] = [];
     for (const topic of topics) {
       const first = sinceMs === null ? [] : await admin.fetchTopicOffsetsByTimestamp(topic, sinceMs);

@@ -34,14 +34,27 @@ export interface PublishedAt {
   offset: bigint;
 }
 
+export type PublishProblem =
+  | 'CLOSED'
+  /** The queue is full. */
+  | 'TOO_MANY'
+  | 'TOPIC_MISSING'
+  /** The brokers refused it. */
+  | 'NOT_WRITTEN'
+  /** One of the publication's tries may have written it. */
+  | 'NOT_CONFIRMED';
+
 /** The record cannot be published as things are; the message says what to do. */
 export class PublishError extends Error {
-  /** Whether one of the publication's tries may have written the record. */
-  readonly mayBeWritten: boolean;
-  constructor(message: string, options: { mayBeWritten: boolean; cause?: unknown }) {
-    super(message, { cause: options.cause });
+  readonly reason: PublishProblem;
+  constructor(reason: PublishProblem, message: string, cause?: unknown) {
+    super(message, { cause });
     this.name = 'PublishError';
-    this.mayBeWritten = options.mayBeWritten;
+    this.reason = reason;
+  }
+
+  get mayBeWritten(): boolean {
+    return this.reason === 'NOT_CONFIRMED';
   }
 }
 
@@ -96,11 +109,9 @@ export class RecordPublisher {
    * @throws PublishError
    */
   async publish(record: KeyedRecord): Promise<PublishedAt> {
-    if (this.#closed) throw new PublishError('the publisher is closed', { mayBeWritten: false });
+    if (this.#closed) throw new PublishError('CLOSED', 'the publisher is closed');
     if (this.#queue.length >= QUEUE_RECORDS_MAX) {
-      throw new PublishError(`${QUEUE_RECORDS_MAX} records are waiting already: await some of them first`, {
-        mayBeWritten: false,
-      });
+      throw new PublishError('TOO_MANY', `${QUEUE_RECORDS_MAX} records are waiting already: await some of them first`);
     }
     const partition = this.#partitionOf(record);
     return new Promise((resolve, reject) => {
@@ -125,10 +136,8 @@ export class RecordPublisher {
     const count = this.#partitionCounts.get(topic);
     if (count === undefined) {
       throw new PublishError(
+        'TOPIC_MISSING',
         `topic ${topic} does not exist: run \`npm run cli -- topics create\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them: \`doctor --rights\` tells)`,
-        {
-          mayBeWritten: false,
-        },
       );
     }
     return count;
@@ -253,9 +262,10 @@ function pauseMs(retries: number, { initialRetryTime, maxRetryTime, multiplier }
 function publishError(error: unknown, topic: string, mayBeWritten: boolean): PublishError {
   const message = error instanceof Error ? error.message : String(error);
   return new PublishError(
+    mayBeWritten ? 'NOT_CONFIRMED' : 'NOT_WRITTEN',
     mayBeWritten
       ? `it is not known whether the record for ${topic} was written (${message}): publish it again with the same key, which is safe`
       : `the brokers refused the record for ${topic}: ${message}`,
-    { mayBeWritten, cause: error },
+    error,
   );
 }

@@ -14,7 +14,8 @@ const INT64 = 'an integer within int64, written in digits alone (no fraction, ex
 
 /** An int64: a bigint from Avro, or a JSON integer with all its digits. */
 export const int64 = z.unknown().transform((value, context): bigint => {
-  const integer = typeof value === 'bigint' ? value : int64Of(value);
+  const isInt64 = typeof value === 'bigint' && BigInt.asIntN(64, value) === value;
+  const integer = isInt64 ? value : int64Of(value);
   if (integer !== null) return integer;
   context.addIssue({
     code: 'custom',
