@@ -1,6 +1,11 @@
-/** Handles each result once: node subscribe.ts FILE. */
-import { readClientSettings, subscribe, type Outcome } from 'payment-processor-client';
-import { Journal } from './journal.ts';
+/** Handles each result once: node subscribe.ts FILE. What was handled is in SQLite, in one transaction with its effect. */
+import {
+  readClientSettings,
+  SqliteSeenEvents,
+  subscribe,
+  type CommandResult,
+  type Outcome,
+} from 'payment-processor-client';
 
 const [path = ''] = process.argv.slice(2);
 const settings = readClientSettings(process.env);
@@ -22,26 +27,38 @@ function meaningOf(outcome: Outcome): string {
   }
 }
 
-const journal = await Journal.open(path);
+const seen = await SqliteSeenEvents.open(path);
+seen.database.exec(
+  'CREATE TABLE IF NOT EXISTS payments (key TEXT PRIMARY KEY, revision INTEGER, outcome TEXT, transaction_id TEXT)',
+);
+
+/** The effect of a result. @returns whether it said anything new */
+function take({ commandKey, outcome, revision, transaction }: CommandResult): boolean {
+  // It is about one message; what is known of the key stands.
+  if (outcome === 'CONFLICT') return true;
+  // The highest revision counts.
+  const { changes } = seen.database
+    .prepare(
+      `INSERT INTO payments VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET revision = excluded.revision,
+       outcome = excluded.outcome, transaction_id = excluded.transaction_id WHERE excluded.revision > revision`,
+    )
+    .run(commandKey, revision, outcome, transaction?.id ?? null);
+  return changes > 0;
+}
+
 const subscription = await subscribe(settings.config, {
   streams: ['results'],
   start: { from: 'group', groupId: process.env['GROUP_ID'] ?? 'billing' },
-  onEvent: async (event) => {
+  onEvent: (event) => {
     // An outcome of a later release is unreadable, too. The subscription ends, with nothing committed of it: better than
     // passing over news of money.
     if (event.kind === 'unreadable') throw new Error(event.problem);
     if (event.kind !== 'result' || event.id === null) return;
-    const { commandKey, outcome, revision, transaction } = event.value;
-    const isNews = await journal.handle({
-      id: event.id,
-      key: commandKey,
-      revision,
-      outcome,
-      transactionId: transaction?.id ?? '',
-    });
+    const { commandKey, outcome, revision } = event.value;
+    const isNews = seen.once(event.id, () => take(event.value)) ?? false;
     if (isNews) console.log(`${commandKey} revision ${revision}: ${outcome}, ${meaningOf(outcome)}`);
   },
 });
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void subscription.close());
 await subscription.ended;
-await journal.close();
+seen.close();

@@ -53,6 +53,7 @@ function result(outcome: string, repliesTo: string, changes: Partial<ResultEvent
     id: outcome === 'CONFLICT' ? 'conflict-event' : 'event',
     headers: { 'in-reply-to': repliesTo, ...(repliesTo === 'copy' ? { replayed: 'true' } : {}) },
     value: { outcome, revision: outcome === 'CONFLICT' ? 0 : 1 } as CommandResult,
+    isReplayed: repliesTo === 'copy',
     ...changes,
   };
 }

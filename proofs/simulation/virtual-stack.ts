@@ -325,7 +325,7 @@ export class VirtualStack {
 
   async #take(record: TopicRecord, stream: Stream): Promise<void> {
     const never = new AbortController().signal;
-    const event = await readEvent(record, stream, avroDecoder(this.#registry), never, undefined);
+    const event = await readEvent(record, stream, avroDecoder(this.#registry), never, () => undefined);
     if (event !== null) this.journal.take(event);
   }
 

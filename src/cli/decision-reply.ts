@@ -5,13 +5,13 @@
  *   its refusal   the dead letter of its place
  *   neither yet   a result of the same revision may be there, of another's decision: the refusal of this one follows
  */
-import type { CommandResult, Envelope } from '../client/events.ts';
+import type { PaymentEvent } from '../client/events.ts';
 import type { TopicRecord } from '../consumers/outside/topic-reader.ts';
 import { auditOf, type OperatorOrder } from '../ledger/operator.ts';
 import type { PublishedAt } from '../producers/outside/record-publisher.ts';
 import { DECISION_HEADER } from '../producers/result-events.ts';
 
-export type DecidedResult = Envelope & { kind: 'result'; value: CommandResult };
+export type DecidedResult = Extract<PaymentEvent, { kind: 'result' }>;
 
 export type DecisionReply =
   | { kind: 'decided'; result: DecidedResult }

@@ -1,7 +1,9 @@
 /** Results and status events, as a JSON document with all digits or as a line for an operator. */
 import type { PaymentEvent } from '../client/events.ts';
+import type { ClientNotice } from '../client/notices.ts';
 import type { CommandResult, Quote, Transaction } from '../records/types.ts';
 import { amountText, currencyAmountText } from './amount-text.ts';
+import type { Output } from './output.ts';
 
 /** The document of an event: where it lies, its headers and its value. */
 export function eventDocument(event: PaymentEvent): object {
@@ -67,6 +69,13 @@ function quoteText({
 
 function transactionText({ id, receivedAmount, status }: Transaction): string {
   return [id, status ?? '', currencyAmountText(receivedAmount) ?? ''].filter((text) => text !== '').join(' ');
+}
+
+/** Tells of a registry that does not answer. */
+export function outageNotes(output: Output): (notice: ClientNotice) => void {
+  return (notice) => {
+    if (notice.kind === 'registry-outage') output.note(`waiting for the schema registry: ${notice.problem}`);
+  };
 }
 
 export function isoOf(ms: number): string {

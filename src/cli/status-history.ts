@@ -3,6 +3,7 @@ import type { PaymentEvent, Stream } from '../client/events.ts';
 import type { ClientSettings } from '../client/settings.ts';
 import { subscribe } from '../client/subscription.ts';
 import { CLI_RETRY, untilInterrupted } from './context.ts';
+import { outageNotes } from './event-output.ts';
 import type { Output } from './output.ts';
 
 export type StatusEvent = Extract<PaymentEvent, { kind: 'transaction-status' | 'quote-status' }>;
@@ -45,7 +46,7 @@ async function read(
     untilEnd: true,
     retry: CLI_RETRY,
     deduplicate: true,
-    onRegistryOutage: (problem) => output.note(`waiting for the schema registry: ${problem}`),
+    onNotice: outageNotes(output),
     ...(key === null ? {} : { key }),
     onEvent: (event) => {
       if ((event.kind === 'transaction-status' || event.kind === 'quote-status') && isWanted(event)) events.push(event);

@@ -1,15 +1,13 @@
 /** What a request came to, and what is known of a key. */
 import type { Outcome } from '../records/commands.ts';
-import type { Quote } from '../records/types.ts';
-import type { CommandResult, Envelope, PaymentEvent } from './events.ts';
+import type { CommandResult, PaymentEvent, Quote } from './events.ts';
 import { readToEnd } from './read-to-end.ts';
 import type { AwaitedResult } from './result-awaiter.ts';
 import type { PublisherSettings } from './settings.ts';
 import type { ConnectionOptions } from './subscription.ts';
 
 /** The result of the command itself: the table of outcomes says what it lets one conclude. */
-export type CommandAnswer = Envelope & {
-  kind: 'result';
+export type CommandAnswer = AwaitedResult & {
   value: CommandResult & { outcome: Exclude<Outcome, 'CONFLICT'> };
 };
 

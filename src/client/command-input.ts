@@ -1,11 +1,25 @@
 /** What a publisher gives for a command: its fields, where those that may be absent can be left out. */
+import type { LOCKED_CURRENCY_SIDES, PURPOSES_OF_PAYMENT } from '../records/command-fields/create-quote.ts';
 import type { CommandFields } from '../records/command-fields.ts';
 import type { CommandType } from '../records/commands.ts';
 
 /** Fields that may be null or have a default. */
 type OptionalName<Fields> = {
-  [Name in keyof Fields]-?: null extends Fields[Name] ? Name : boolean extends Fields[Name] ? Name : never;
+  [Name in keyof Fields]-?: null extends Fields[Name]
+    ? Name
+    : boolean extends Fields[Name]
+      ? Name
+      : Name extends 'sourceType' | 'destinationType'
+        ? Name
+        : never;
 }[keyof Fields];
+
+/** Texts of which the interface lists the values; of account types it shows but one. */
+interface Literals {
+  lockedCurrencySide: (typeof LOCKED_CURRENCY_SIDES)[number];
+  purposeOfPayment: (typeof PURPOSES_OF_PAYMENT)[number] | null;
+}
+type Literal<Name, Value> = Name extends keyof Literals ? Literals[Name] : Value;
 
 type Input<Value> = Value extends bigint
   ? bigint | number
@@ -13,8 +27,8 @@ type Input<Value> = Value extends bigint
     ? Value
     : Value extends Record<string, string>
       ? Value
-      : { [Name in Exclude<keyof Value, OptionalName<Value>>]: Input<Value[Name]> } & {
-          [Name in OptionalName<Value>]?: Input<Value[Name]> | undefined;
+      : { [Name in Exclude<keyof Value, OptionalName<Value>>]: Input<Literal<Name, Value[Name]>> } & {
+          [Name in OptionalName<Value>]?: Input<Literal<Name, Value[Name]>> | undefined;
         };
 
 /**

@@ -14,11 +14,14 @@ import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
 import { readJsonRecord } from '../records/json-record.ts';
 import type { DecodeResult, RecordRegistry } from '../records/registry.ts';
 import { recordOfTopic, UNREADABLE_HEADER, type TopicNames } from '../records/topics.ts';
+import type { FailureReason, QuoteStatus, TransactionStatus, TransactionType } from '../records/statuses.ts';
 import type {
   CommandError as CommandErrorRecord,
   CommandResult as CommandResultRecord,
-  QuoteStatusChanged,
-  TransactionStatusChanged,
+  Quote as QuoteRecord,
+  QuoteStatusChanged as QuoteStatusChangedRecord,
+  Transaction as TransactionRecord,
+  TransactionStatusChanged as TransactionStatusChangedRecord,
 } from '../records/types.ts';
 
 /** Where a record lies, and what its headers say. */
@@ -35,10 +38,36 @@ export interface Envelope {
   headers: Record<string, string>;
 }
 
+/** One of these, or whatever the service says: it may add to them. */
+type OrOther<Literal extends string> = Literal | (string & Record<never, never>);
+
 /** Why a command was not accepted. */
 export interface CommandError extends CommandErrorRecord {
-  /** The processor's own, or whatever the service says. */
-  code: ProcessorErrorCode | (string & Record<never, never>);
+  code: OrOther<ProcessorErrorCode>;
+}
+
+export interface Transaction extends TransactionRecord {
+  status: OrOther<TransactionStatus> | null;
+  type: OrOther<TransactionType> | null;
+  failureReason: OrOther<FailureReason> | null;
+}
+
+export interface Quote extends QuoteRecord {
+  status: OrOther<QuoteStatus> | null;
+}
+
+export interface TransactionStatusChanged extends TransactionStatusChangedRecord {
+  type: OrOther<TransactionType> | null;
+  previousStatus: OrOther<TransactionStatus> | null;
+  status: OrOther<TransactionStatus>;
+  failureReason: OrOther<FailureReason> | null;
+  observedBy: OrOther<'COMMAND' | 'POLL'>;
+  transaction: Transaction | null;
+}
+
+export interface QuoteStatusChanged extends QuoteStatusChangedRecord {
+  previousStatus: OrOther<QuoteStatus> | null;
+  status: OrOther<QuoteStatus>;
 }
 
 /** What became of a command. */
@@ -47,11 +76,14 @@ export interface CommandResult extends CommandResultRecord {
   outcome: Outcome;
   settledBy: SettledBy;
   error: CommandError | null;
+  quote: Quote | null;
+  transaction: Transaction | null;
 }
 
 export type PaymentEvent = Envelope &
+  /** `isReplayed`: for a copy of the command; the same event as for its first message, nothing happened again. */
   (
-    | { kind: 'result'; value: CommandResult }
+    | { kind: 'result'; value: CommandResult; isReplayed: boolean }
     | { kind: 'transaction-status'; value: TransactionStatusChanged }
     | { kind: 'quote-status'; value: QuoteStatusChanged }
     | { kind: 'unreadable'; problem: string; bytes: Buffer | null }
@@ -102,7 +134,7 @@ export async function readEvent(
   stream: Stream,
   decode: Decoder,
   closing: AbortSignal,
-  onRegistryOutage: ((problem: string) => void) | undefined,
+  onRegistryOutage: (problem: string) => void,
 ): Promise<PaymentEvent | null> {
   const envelope: Envelope = {
     topic: record.topic,
@@ -129,7 +161,7 @@ export async function readEvent(
       case 'unknown-schema':
         return unreadable(decoded.problem);
       case 'unavailable':
-        onRegistryOutage?.(decoded.problem);
+        onRegistryOutage(decoded.problem);
         await delay(REGISTRY_RETRY_MS, undefined, { signal: closing }).catch(() => undefined);
     }
   }
@@ -141,7 +173,12 @@ function eventOf(stream: Stream, envelope: Envelope, value: unknown): PaymentEve
   switch (stream) {
     case 'results':
       return isKnownResult(value as CommandResultRecord)
-        ? { ...envelope, kind: 'result', value: value as CommandResult }
+        ? {
+            ...envelope,
+            kind: 'result',
+            value: value as CommandResult,
+            isReplayed: envelope.headers['replayed'] === 'true',
+          }
         : null;
     case 'transaction-status':
       return { ...envelope, kind: 'transaction-status', value: value as TransactionStatusChanged };

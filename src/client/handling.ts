@@ -8,9 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../records/registry-http.ts';
 import { PaymentClientError, requireFunction, requireWhole, TIMER_MS_MAX } from './client-error.ts';
 import type { PaymentEvent } from './events.ts';
+import { notice, type Noticing } from './notices.ts';
 
-export interface HandlerOptions {
-  /** Awaited before the next event. What it throws is tried again, see `handlerRetry`. */
+export interface HandlerOptions extends Noticing {
+  /** Awaited before the next event (of its key, with `concurrency`). What it throws is tried again, see `handlerRetry`. */
   onEvent: (event: PaymentEvent) => Promise<void> | void;
   /** How often a failing handler is called for one event, and how long the pauses are; each is twice the one before. */
   handlerRetry?: Partial<HandlerRetry>;
@@ -19,8 +20,6 @@ export interface HandlerOptions {
    * handler may still run. A rebalance of the group waits as long.
    */
   handlingTimeoutMs?: number;
-  /** Called for each attempt that failed, also for the last. */
-  onHandlerError?: (failure: { event: PaymentEvent; error: unknown; attempt: number }) => void;
   /**
    * Asked when an event is given up, before anything else is done: `skip` passes it for good (put it aside first), `end`
    * ends the subscription, and the event is the first of the next subscriber. Without it, and when it throws or takes
@@ -60,7 +59,11 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
   try {
     await Promise.race([attempts(event, options, stop), timeout.promise]);
   } catch (error) {
-    if (!closing.aborted && (await askWhetherToSkip(event, error, options)) === 'skip') return;
+    if (!closing.aborted) {
+      const decision = await askWhetherToSkip(event, error, options);
+      notice(options, { kind: 'given-up', event, error, decision });
+      if (decision === 'skip') return;
+    }
     if (error instanceof PaymentClientError) throw error;
     throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
   } finally {
@@ -87,13 +90,15 @@ async function askWhetherToSkip(
 
 async function attempts(event: PaymentEvent, options: HandlerOptions, stop: AbortSignal): Promise<void> {
   const retry = { ...RETRY_DEFAULT, ...options.handlerRetry };
+  const startMs = performance.now();
   let delayMs = retry.firstDelayMs;
   for (let attempt = 1; ; attempt += 1) {
     try {
       await options.onEvent(event);
+      notice(options, { kind: 'handled', event, attempts: attempt, ms: performance.now() - startMs });
       return;
     } catch (error) {
-      options.onHandlerError?.({ event, error, attempt });
+      notice(options, { kind: 'handler-failed', event, attempt, error });
       if (attempt >= retry.attempts || stop.aborted) throw error;
       await delay(Math.min(delayMs, retry.delayMsMax), undefined, { signal: stop }).catch(() => {
         throw error;
@@ -105,7 +110,7 @@ async function attempts(event: PaymentEvent, options: HandlerOptions, stop: Abor
 
 /** @throws PaymentClientError naming the option that is no number to work with */
 export function checkHandlerOptions(options: HandlerOptions): void {
-  for (const name of ['onHandlerError', 'onGiveUp'] as const) {
+  for (const name of ['onNotice', 'onGiveUp'] as const) {
     if (options[name] !== undefined) requireFunction(name, options[name]);
   }
   const { attempts: calls, firstDelayMs, delayMsMax } = { ...RETRY_DEFAULT, ...options.handlerRetry };

@@ -11,13 +11,32 @@ export {
 export type { FieldProblem } from '../records/command-fields.ts';
 export { keyProblem } from '../records/keys.ts';
 export { parseLossless, stringifyLossless, type JsonValue } from '../records/lossless-json.ts';
-export { FINAL_STATUSES, type FinalStatus, type TransactionStatus } from '../records/statuses.ts';
-export type { Quote, QuoteStatusChanged, Transaction, TransactionStatusChanged } from '../records/types.ts';
+export {
+  FINAL_STATUSES,
+  type FailureReason,
+  type FinalStatus,
+  type QuoteStatus,
+  type TransactionStatus,
+  type TransactionType,
+} from '../records/statuses.ts';
 export type { Answer, CommandAnswer, CreateAndExecuteAnswer, StandingResult } from './answers.ts';
 export { CLIENT_ERROR_CODES, PaymentClientError, type ClientErrorCode } from './client-error.ts';
 export type { CommandInput } from './command-input.ts';
-export type { CommandError, CommandResult, Envelope, PaymentEvent, Stream } from './events.ts';
+export type {
+  CommandError,
+  CommandResult,
+  Envelope,
+  PaymentEvent,
+  Quote,
+  QuoteStatusChanged,
+  Stream,
+  Transaction,
+  TransactionStatusChanged,
+} from './events.ts';
 export type { HandlerOptions, HandlerRetry } from './handling.ts';
+export type { ClientNotice } from './notices.ts';
+export type { SeenEvents } from './seen-events.ts';
+export { SqliteSeenEvents, type SqliteOptions } from './sqlite-seen-events.ts';
 export { PaymentClient, type CreateAndExecuteOptions, type RequestOptions } from './payment-client.ts';
 export {
   fingerprintOf,
@@ -28,6 +47,13 @@ export {
 } from './publisher.ts';
 export { ResultAwaiter, type AwaitedResult, type ExpectOptions } from './result-awaiter.ts';
 export type { Settlement, SettlementOptions } from './settlement.ts';
-export { readClientSettings, readPublisherSettings, type ClientSettings, type PublisherSettings } from './settings.ts';
+export {
+  clientSettings,
+  readClientSettings,
+  readPublisherSettings,
+  type ClientSettings,
+  type PlainSettings,
+  type PublisherSettings,
+} from './settings.ts';
 export type { ReaderStart } from '../consumers/outside/topic-reader.ts';
 export { subscribe, type ConnectionOptions, type Subscription, type SubscriptionOptions } from './subscription.ts';

@@ -4,6 +4,7 @@
  */
 import { clientError, PaymentClientError } from './client-error.ts';
 import type { PaymentEvent, Stream } from './events.ts';
+import { outagesAlone } from './notices.ts';
 import type { PublisherSettings } from './settings.ts';
 import { subscribe, type ConnectionOptions, type Subscription } from './subscription.ts';
 
@@ -30,6 +31,7 @@ export class LiveEvents {
     const live = new LiveEvents();
     live.#subscription = await subscribe(settings, {
       ...options,
+      ...outagesAlone(options),
       streams: [stream],
       start: { from: 'now' },
       onEvent: (event) => {

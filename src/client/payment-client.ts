@@ -13,7 +13,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { eventId } from '../records/cloud-events.ts';
 import type { CommandType } from '../records/commands.ts';
 import { messageOf } from '../records/registry-http.ts';
-import type { Quote } from '../records/types.ts';
 import {
   isOfKey,
   readResult,
@@ -32,6 +31,7 @@ import {
   withClientErrors,
 } from './client-error.ts';
 import type { CommandInput } from './command-input.ts';
+import type { Quote } from './events.ts';
 import { LiveEvents } from './live-events.ts';
 import {
   checkCommand,
@@ -40,6 +40,7 @@ import {
   PaymentCommandPublisher,
   type PublishOptions,
 } from './publisher.ts';
+import { notice } from './notices.ts';
 import { readToEnd } from './read-to-end.ts';
 import { ResultAwaiter, type AwaitedResult } from './result-awaiter.ts';
 import type { PublisherSettings } from './settings.ts';
@@ -122,6 +123,9 @@ export class PaymentClient {
       );
       const published = this.#publish(type, key, fields, { ...options, commandId }, deadlineMs);
       const end = await Promise.race([awaited, published.then(() => awaited)]);
+      const ms = performance.now() - (deadlineMs - options.timeoutMs);
+      const outcome = end.kind === 'came' ? end.result.value.outcome : 'unanswered';
+      notice(this.#options, { kind: 'answered', type, key, outcome, ms });
       if (end.kind === 'came') return this.#answerOf(end.result);
       return unanswered(key, commandId, end.error, options.timeoutMs);
     });
@@ -238,7 +242,7 @@ export class PaymentClient {
   }
 
   async #answerOf(result: AwaitedResult): Promise<Answer> {
-    if (isOfKey(result)) return { kind: 'result', result, isReplayed: result.headers['replayed'] === 'true' };
+    if (isOfKey(result)) return { kind: 'result', result, isReplayed: result.isReplayed };
     const standing = await this.readResult(result.key, { timeoutMs: STANDING_TIMEOUT_MS }).catch(
       (error: unknown): StandingResult => ({ kind: 'not-read', problem: messageOf(error) }),
     );

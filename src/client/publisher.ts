@@ -23,9 +23,17 @@ import { RegistryError } from '../records/registry-failure.ts';
 import { RECORD_NAMESPACE } from '../records/schemas.ts';
 import { topicNames, type TopicNames } from '../records/topics.ts';
 import { withBigints } from './amounts.ts';
-import { PaymentClientError, requireDate, requireOneOf, requireText, withClientErrors } from './client-error.ts';
+import {
+  clientError,
+  PaymentClientError,
+  requireDate,
+  requireOneOf,
+  requireText,
+  withClientErrors,
+} from './client-error.ts';
 import type { CommandInput } from './command-input.ts';
 import { clientKafka } from './connection.ts';
+import { notice, type Noticing } from './notices.ts';
 import { registryOf, type PublisherSettings } from './settings.ts';
 
 export interface PublishOptions {
@@ -63,7 +71,7 @@ const CONTENT_TYPES = { avro: AVRO_CONTENT_TYPE, json: JSON_CONTENT_TYPE } as co
 const TEXT_OPTIONS = ['correlationId', 'traceparent', 'tracestate', 'source', 'commandId'] as const;
 const DEFAULT_SOURCE = 'payment-commands-client';
 
-export interface PublisherOptions {
+export interface PublisherOptions extends Noticing {
   /** How patient the connection is; half a minute if not given. */
   retry?: typeof PATIENT_RETRY;
 }
@@ -73,8 +81,15 @@ export class PaymentCommandPublisher {
   /** Null: none is set, and JSON is published. */
   readonly #registry: RecordRegistry | null;
   readonly #records: RecordPublisher;
+  readonly #noticing: Noticing;
 
-  private constructor(topics: TopicNames, registry: RecordRegistry | null, records: RecordPublisher) {
+  private constructor(
+    topics: TopicNames,
+    registry: RecordRegistry | null,
+    records: RecordPublisher,
+    noticing: Noticing,
+  ) {
+    this.#noticing = noticing;
     this.#topics = topics;
     this.#registry = registry;
     this.#records = records;
@@ -87,7 +102,7 @@ export class PaymentCommandPublisher {
       const topics = topicNames(settings.TOPIC_PREFIX);
       const kafka = clientKafka(settings, 'payment-command-publisher', retry);
       const records = await RecordPublisher.connect(kafka, Object.values(topics.commands), retry);
-      return new PaymentCommandPublisher(topics, registryOf(settings), records);
+      return new PaymentCommandPublisher(topics, registryOf(settings), records, options);
     });
   }
 
@@ -112,22 +127,41 @@ export class PaymentCommandPublisher {
     fields: unknown,
     options: PublishOptions = {},
   ): Promise<PublishedCommand> {
-    return withClientErrors(async () => {
-      const checked = checkCommand(type, key, fields);
-      checkPublishOptions(options);
-      const topic = this.#topics.commands[type];
-      const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
-      const commandId = options.commandId ?? randomUUID();
-      const headers = headersOf(type, key, commandId, { ...options, contentType }, new Date());
-      const value =
-        contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#encode(topic, checked);
-      if (value.length > COMMAND_VALUE_BYTES_MAX) {
-        const message = `takes ${value.length} bytes; a command may take ${COMMAND_VALUE_BYTES_MAX}`;
-        throw invalidCommand(type, [{ path: '', message }]);
-      }
-      const at = await this.#records.publish({ topic, key: Buffer.from(key), value, headers });
-      return { key, commandId, topic, ...at };
-    });
+    const startMs = performance.now();
+    const about = { type, key };
+    try {
+      const published = await this.#publish(type, key, fields, options);
+      const { offset, partition, topic } = published;
+      notice(this.#noticing, {
+        kind: 'published',
+        ...about,
+        topic,
+        partition,
+        offset,
+        ms: performance.now() - startMs,
+      });
+      return published;
+    } catch (error) {
+      const failed = clientError(error);
+      notice(this.#noticing, { kind: 'publish-failed', ...about, error: failed, ms: performance.now() - startMs });
+      throw failed;
+    }
+  }
+
+  async #publish(type: CommandType, key: string, fields: unknown, options: PublishOptions): Promise<PublishedCommand> {
+    const checked = checkCommand(type, key, fields);
+    checkPublishOptions(options);
+    const topic = this.#topics.commands[type];
+    const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
+    const commandId = options.commandId ?? randomUUID();
+    const headers = headersOf(type, key, commandId, { ...options, contentType }, new Date());
+    const value = contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#encode(topic, checked);
+    if (value.length > COMMAND_VALUE_BYTES_MAX) {
+      const message = `takes ${value.length} bytes; a command may take ${COMMAND_VALUE_BYTES_MAX}`;
+      throw invalidCommand(type, [{ path: '', message }]);
+    }
+    const at = await this.#records.publish({ topic, key: Buffer.from(key), value, headers });
+    return { key, commandId, topic, ...at };
   }
 
   async #encode(topic: string, fields: object): Promise<Buffer> {

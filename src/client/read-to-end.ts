@@ -1,8 +1,9 @@
 /** Reads what a topic holds, to the end that it had when the reading began. */
+import { outagesAlone } from './notices.ts';
 import type { PublisherSettings } from './settings.ts';
 import { subscribe, type SubscriptionOptions } from './subscription.ts';
 
-type ReadOptions = Pick<SubscriptionOptions, 'streams' | 'start' | 'key' | 'onEvent' | 'format' | 'retry'>;
+type ReadOptions = Pick<SubscriptionOptions, 'streams' | 'start' | 'key' | 'onEvent' | 'format' | 'retry' | 'onNotice'>;
 
 /**
  * @param signal ends the reading early
@@ -14,7 +15,7 @@ export async function readToEnd(
   options: ReadOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const subscription = await subscribe(settings, { ...options, untilEnd: true });
+  const subscription = await subscribe(settings, { ...options, ...outagesAlone(options), untilEnd: true });
   const stop = (): void => void subscription.close();
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();

@@ -10,12 +10,12 @@
  */
 import { isAddressedTo, isAnswerTo, type Asked } from './answer-match.ts';
 import { PaymentClientError, requireWhole, TIMER_MS_MAX } from './client-error.ts';
-import type { CommandResult, Envelope } from './events.ts';
+import type { PaymentEvent } from './events.ts';
 import { LiveEvents } from './live-events.ts';
 import type { PublisherSettings } from './settings.ts';
 import type { ConnectionOptions } from './subscription.ts';
 
-export type AwaitedResult = Envelope & { kind: 'result'; value: CommandResult };
+export type AwaitedResult = Extract<PaymentEvent, { kind: 'result' }>;
 
 /** Without id and fingerprint any result of the key will do, whoever asked, except a CONFLICT, which is about one message. */
 export interface ExpectOptions extends Asked {

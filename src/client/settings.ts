@@ -3,6 +3,7 @@ import { readSomeSettings, type Config, type Environment } from '../config.ts';
 import { KAFKA_SETTING_NAMES, type KafkaSettings } from '../producers/kafka-client.ts';
 import { RecordRegistry } from '../records/registry.ts';
 import { recordOfTopic, topicNames } from '../records/topics.ts';
+import { PaymentClientError } from './client-error.ts';
 
 export type ClientSettings = KafkaSettings &
   Pick<Config, 'SCHEMA_REGISTRY_URL' | 'SCHEMA_REGISTRY_USERNAME' | 'SCHEMA_REGISTRY_PASSWORD' | 'TOPIC_PREFIX'>;
@@ -36,6 +37,46 @@ export function readPublisherSettings(
   const hasRegistry = (environment['SCHEMA_REGISTRY_URL'] ?? '') !== '';
   if (hasRegistry) return readClientSettings(environment);
   return readSomeSettings(environment, [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+}
+
+/** Settings as plain options; each says which setting of the environment it stands for. Secrets may be left out. */
+export interface PlainSettings {
+  /** `KAFKA_BROKERS` */
+  brokers: readonly string[];
+  /** `TOPIC_PREFIX` */
+  topicPrefix?: string;
+  /** `KAFKA_SSL`, and the files of certificates, `KAFKA_SSL_*_FILE` */
+  ssl?: boolean | { caFile?: string; certFile?: string; keyFile?: string };
+  /** `KAFKA_SASL_*` */
+  sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string };
+  /** `SCHEMA_REGISTRY_*`; without it commands are published as JSON, and copies are read. */
+  schemaRegistry?: { url: string; username?: string; password?: string };
+}
+
+/**
+ * The environment is not read.
+ * @throws PaymentClientError with every problem
+ */
+export function clientSettings({ brokers, sasl, schemaRegistry, ssl, topicPrefix }: PlainSettings): PublisherSettings {
+  const files = typeof ssl === 'object' ? ssl : {};
+  const given: Record<string, string | undefined> = {
+    KAFKA_BROKERS: brokers.join(','),
+    TOPIC_PREFIX: topicPrefix,
+    KAFKA_SSL: ssl === undefined ? undefined : String(ssl !== false),
+    KAFKA_SSL_CA_FILE: files.caFile,
+    KAFKA_SSL_CERT_FILE: files.certFile,
+    KAFKA_SSL_KEY_FILE: files.keyFile,
+    KAFKA_SASL_MECHANISM: sasl?.mechanism,
+    KAFKA_SASL_USERNAME: sasl?.username,
+    KAFKA_SASL_PASSWORD: sasl?.password,
+    SCHEMA_REGISTRY_URL: schemaRegistry?.url,
+    SCHEMA_REGISTRY_USERNAME: schemaRegistry?.username,
+    SCHEMA_REGISTRY_PASSWORD: schemaRegistry?.password,
+  };
+  const read = readPublisherSettings(given);
+  if (read.ok) return read.config;
+  const [first = ''] = read.problems;
+  throw new PaymentClientError('INVALID_OPTION', read.problems.join('; '), { field: first.split(' ')[0] ?? '' });
 }
 
 /** Null: the settings have none. */

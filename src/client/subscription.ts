@@ -1,7 +1,7 @@
 /**
  * Subscribes to results and status events: decoded records with their headers, from committed transactions alone.
  *
- * Stages: open -> events are handled one at a time, with heartbeats meanwhile -> ended, by `close`, at the end of what
+ * Stages: open -> events are handled, one at a time or several keys at once, with heartbeats meanwhile -> ended, by `close`, at the end of what
  * was there, or because an event was given up: the group is left, and what was not handled is the next subscriber's.
  *
  * A registry that does not answer is no fault of a record: the same record is tried again until it can be read or the
@@ -28,10 +28,11 @@ import {
   HANDLING_TIMEOUT_DEFAULT_MS,
   type HandlerOptions,
 } from './handling.ts';
-import { RecentIds } from './recent-ids.ts';
+import { notice, type Noticing } from './notices.ts';
+import { RecentIds, type SeenEvents } from './seen-events.ts';
 import { registryOf, type PublisherSettings } from './settings.ts';
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends Noticing {
   /**
    * `avro` (if not given): the topics themselves, which needs SCHEMA_REGISTRY_URL. `json`: their copies, which need no
    * registry; whoever runs the processor also runs its `mirror`.
@@ -48,10 +49,15 @@ export interface SubscriptionOptions extends ConnectionOptions, HandlerOptions {
   untilEnd?: boolean;
   /** Events of this key alone; of the topics only its lane is read. Not with a group. */
   key?: string;
-  /** Leaves out events whose `ce_id` was among the last 10,000. */
-  deduplicate?: boolean;
-  /** Called when the registry cannot be asked, before it is tried again. */
-  onRegistryOutage?: (problem: string) => void;
+  /** Leaves out events whose `ce_id` is among these; `true`: among the last 10,000 that this subscription handled. */
+  deduplicate?: boolean | SeenEvents;
+  /** Handlers of so many keys of a partition at once, of one key in order; 1 if not given. */
+  concurrency?: number;
+  /**
+   * With a group, when offsets are committed: `interval` (if not given), within about a second and when the subscription
+   * ends; `each`, before the next event. What was handled after the last commit comes again after a crash.
+   */
+  commit?: 'interval' | 'each';
   /**
    * A subscriber that is gone without leaving is missed after this long; 10,000 if not given. The brokers have bounds of
    * their own (`group.min.session.timeout.ms`, 6,000 unless changed). It does not limit the handler.
@@ -65,6 +71,7 @@ export interface SubscriptionOptions extends ConnectionOptions, HandlerOptions {
 
 export type Subscription = TopicReader;
 
+const CONCURRENCY_MAX = 1_000;
 const SESSION_TIMEOUT_DEFAULT_MS = 10_000;
 const FETCH_BYTES_DEFAULT = 1024 * 1024;
 const CLOSE_TIMEOUT_DEFAULT_MS = 30_000;
@@ -86,7 +93,8 @@ async function open(settings: PublisherSettings, options: SubscriptionOptions): 
   const limits = limitsOf(options);
   const names = topicNames(settings.TOPIC_PREFIX);
   const { decode, nameOf } = sourceOf(settings, names, options.format ?? 'avro');
-  const recent = options.deduplicate === true ? new RecentIds() : null;
+  const { deduplicate = false } = options;
+  const seen = deduplicate === true ? new RecentIds() : deduplicate === false ? null : deduplicate;
   const kafka = clientKafka(settings, 'payment-events-subscriber', options.retry);
   const closing = new AbortController();
   const streams = new Map(options.streams.map((stream) => [nameOf(topicOf(stream, names)), stream]));
@@ -96,16 +104,20 @@ async function open(settings: PublisherSettings, options: SubscriptionOptions): 
     untilEnd: options.untilEnd ?? false,
     groupPrefix: `${settings.TOPIC_PREFIX}-subscriber`,
     limits,
+    concurrency: options.concurrency ?? 1,
+    commit: options.commit ?? 'interval',
     ...(options.key === undefined ? {} : { laneOfKey: options.key }),
     onRecord: async (record) => {
       const stream = streams.get(record.topic);
       if (stream === undefined) return;
       if (options.key !== undefined && options.key !== record.key?.toString()) return;
-      const event = await readEvent(record, stream, decode, closing.signal, options.onRegistryOutage);
+      const event = await readEvent(record, stream, decode, closing.signal, (problem) =>
+        notice(options, { kind: 'registry-outage', problem }),
+      );
       if (event === null) throw new PaymentClientError('CLOSED', 'closed before this record could be read');
-      if (event.id !== null && recent?.isCopy(event.id) === true) return;
+      if (event.id !== null && (await seen?.has(event.id)) === true) return;
       await handleEvent(event, options, closing.signal);
-      if (event.id !== null) recent?.remember(event.id);
+      if (event.id !== null) await seen?.remember(event.id);
     },
   });
   const ended = withClientErrors(() => reader.ended);
@@ -113,6 +125,8 @@ async function open(settings: PublisherSettings, options: SubscriptionOptions): 
   ended.catch(() => undefined);
   return {
     ended,
+    pause: () => reader.pause(),
+    resume: () => reader.resume(),
     close: async () => {
       closing.abort();
       await reader.close();
@@ -134,6 +148,8 @@ function checkOptions(options: SubscriptionOptions): void {
   requireText('key', key);
   if (format !== undefined) requireOneOf('format', format, ['avro', 'json']);
   requireFunction('onEvent', onEvent);
+  if (options.commit !== undefined) requireOneOf('commit', options.commit, ['interval', 'each']);
+  requireWhole('concurrency', options.concurrency ?? 1, 1, CONCURRENCY_MAX);
   checkHandlerOptions(options);
 }
 

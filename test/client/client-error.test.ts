@@ -3,11 +3,14 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   CLIENT_ERROR_CODES,
+  clientSettings,
   fingerprintOf,
   PaymentClient,
   PaymentClientError,
   PaymentCommandPublisher,
+  readClientSettings,
   subscribe,
+  type ClientNotice,
   type PublisherSettings,
 } from '../../src/client/index.ts';
 import { clientError } from '../../src/client/client-error.ts';
@@ -116,6 +119,52 @@ describe('an option is refused by its name', () => {
     ['closeTimeoutMs', listen({ closeTimeoutMs: 0.5 })],
   ])('%s', async (field, call) => {
     expect(await thrownBy(call)).toMatchObject({ code: 'INVALID_OPTION', field, retryable: false });
+  });
+});
+
+test('settings as plain options are those of the environment, and a wrong one is named', async () => {
+  const plain = {
+    brokers: ['a:9092', 'b:9092'],
+    topicPrefix: 'acme',
+    sasl: { mechanism: 'scram-sha-512', username: 'u', password: 'p' },
+    schemaRegistry: { url: 'http://registry:8081' },
+  } as const;
+  const read = readClientSettings({
+    KAFKA_BROKERS: 'a:9092,b:9092',
+    TOPIC_PREFIX: 'acme',
+    KAFKA_SASL_MECHANISM: 'scram-sha-512',
+    KAFKA_SASL_USERNAME: 'u',
+    KAFKA_SASL_PASSWORD: 'p',
+    SCHEMA_REGISTRY_URL: 'http://registry:8081',
+  });
+  expect(read).toEqual({ ok: true, config: clientSettings(plain) });
+  const wrong = await thrownBy(() => clientSettings({ ...plain, topicPrefix: 'a b' }));
+  expect(wrong).toMatchObject({ code: 'INVALID_OPTION', field: 'TOPIC_PREFIX' });
+});
+
+describe('a notice', () => {
+  test('tells of a publication that failed and of a request that got its answer', async () => {
+    const notices: ClientNotice[] = [];
+    const noticing = await PaymentClient.connect(SETTINGS, { onNotice: (notice) => void notices.push(notice) });
+    await thrownBy(() => noticing.request('transfer-in', 'k', transferInOf('k'), WAIT));
+    vi.spyOn(RecordPublisher, 'connect').mockResolvedValue({
+      publish: async () => ({ partition: 0, offset: 7n }),
+      close: async () => undefined,
+    } as unknown as RecordPublisher);
+    const other = await PaymentClient.connect(SETTINGS, {
+      onNotice: (notice) => {
+        notices.push(notice);
+        throw new Error('a log that fails');
+      },
+    });
+    expect(await other.request('transfer-in', 'k', transferInOf('k'), { timeoutMs: 20 })).toMatchObject({
+      kind: 'unanswered',
+    });
+    expect(notices).toMatchObject([
+      { kind: 'publish-failed', type: 'transfer-in', key: 'k', error: { code: 'UNEXPECTED' } },
+      { kind: 'published', topic: 'none.commands.transfer-in.v1', partition: 0, offset: 7n },
+      { kind: 'answered', outcome: 'unanswered' },
+    ]);
   });
 });
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PaymentEvent } from '../../src/client/events.ts';
+import type { SeenEvents } from '../../src/client/seen-events.ts';
 import { subscribe, type Subscription, type SubscriptionOptions } from '../../src/client/subscription.ts';
 import { withAdmin } from '../../src/producers/admin-session.ts';
 import { laneOf } from '../../src/records/keys.ts';
@@ -105,7 +106,9 @@ describe('a handler that fails', () => {
     let calls = 0;
     const subscription = await open(groupId, {
       handlerRetry: { attempts: 4, firstDelayMs: 20 },
-      onHandlerError: ({ attempt }) => attempts.push(attempt),
+      onNotice: (notice) => {
+        if (notice.kind === 'handler-failed') attempts.push(notice.attempt);
+      },
       onEvent: ({ key }) => {
         if (key !== 'flaky') return;
         calls += 1;
@@ -236,6 +239,110 @@ describe('close', () => {
     await subscription.close();
     expect(performance.now() - startMs).toBeLessThan(10_000);
     expect(isDone()).toBe(false);
+  });
+});
+
+describe('a subscription that is paused', () => {
+  test('is handed nothing, keeps its place for longer than its session, and goes on where it was', async () => {
+    const groupId = await groupAtEnd();
+    const keys = ['before', 'during', 'after'].map((name) => keyOfLane(1, `paused-${name}`));
+    const [before = '', during = '', after = ''] = keys;
+    const handled: string[] = [];
+    const subscription = await open(groupId, {
+      onEvent: ({ key }) => {
+        if (keys.includes(key)) handled.push(key);
+        if (key === before) subscription.pause();
+      },
+    });
+    for (const key of [before, during]) await writer.write(resultOf(key));
+    while (handled.length === 0) await delay(50);
+    await delay(SESSION_TIMEOUT_MS + 2_000);
+    expect(handled).toEqual([before]);
+    expect(await membersOf(groupId)).toBe(1);
+    subscription.resume();
+    await writer.write(resultOf(after));
+    while (handled.length < 3) await delay(50);
+    await subscription.close();
+    expect(handled).toEqual([before, during, after]);
+  });
+});
+
+describe('with concurrency', () => {
+  test('events of several keys of a partition are handled at once, those of one key in order', async () => {
+    const groupId = await groupAtEnd();
+    const [one, two] = [keyOfLane(2, 'at-once-one'), keyOfLane(2, 'at-once-two')];
+    for (const [key, revision] of [
+      [one, 1],
+      [two, 1],
+      [one, 2],
+    ] as const) {
+      await writer.write(resultOf(key, { revision }));
+    }
+    const log: string[] = [];
+    const bothBegan = Promise.withResolvers<undefined>();
+    const done = Promise.withResolvers<undefined>();
+    const subscription = await open(groupId, {
+      concurrency: 4,
+      onEvent: async (event) => {
+        if (event.kind !== 'result' || !event.key.startsWith('at-once-')) return;
+        const name = `${event.key === one ? 'one' : 'two'} ${event.value.revision}`;
+        log.push(`${name} begins`);
+        if (log.length === 2) bothBegan.resolve(undefined);
+        await bothBegan.promise;
+        log.push(`${name} ends`);
+        if (name === 'one 2') done.resolve(undefined);
+      },
+    });
+    await Promise.race([done.promise, subscription.ended]);
+    await subscription.close();
+    expect(log.slice(0, 2)).toEqual(['one 1 begins', 'two 1 begins']);
+    expect(log.indexOf('one 2 begins')).toBeGreaterThan(log.indexOf('one 1 ends'));
+    expect(await readToEnd(groupId)).toEqual([]);
+  });
+});
+
+describe('an event that was handled', () => {
+  test('is committed before the next, where that is asked for', async () => {
+    const groupId = await groupAtEnd();
+    const keys = [keyOfLane(0, 'each-one'), keyOfLane(0, 'each-two')];
+    for (const key of keys) await writer.write(resultOf(key));
+    const committed: string[] = [];
+    const done = Promise.withResolvers<undefined>();
+    const subscription = await open(groupId, {
+      commit: 'each',
+      onEvent: async ({ key, offset, partition, topic }) => {
+        if (!keys.includes(key)) return;
+        const offsets = await withAdmin(kafkaOf(prefix), (admin) => admin.fetchOffsets({ groupId, topics: [topic] }));
+        const at = BigInt(offsets[0]?.partitions.find((found) => found.partition === partition)?.offset ?? -1);
+        // Between the two lie the markers that end transactions.
+        committed.push(at > offset - 2n ? 'up to here' : 'less');
+        if (key === keys[1]) done.resolve(undefined);
+      },
+    });
+    await Promise.race([done.promise, subscription.ended]);
+    await subscription.close();
+    expect(committed.at(-1)).toBe('up to here');
+  });
+
+  test('is left out by the next process, where its ids are kept', async () => {
+    const ids = new Set<string>();
+    const deduplicate: SeenEvents = { has: (id) => ids.has(id), remember: (id) => void ids.add(id) };
+    await writer.write(resultOf('kept'), { ce_id: 'kept-id' });
+    await writer.write(resultOf('kept'), { ce_id: 'kept-id', replayed: 'true' });
+    await writer.write(resultOf('kept-last'));
+    for (const expected of [['kept', 'kept-last'], []]) {
+      const keys: string[] = [];
+      const subscription = await subscribe(settingsOf(prefix), {
+        streams: ['results'],
+        start: { from: 'beginning' },
+        untilEnd: true,
+        deduplicate,
+        onEvent: ({ key }) => void keys.push(key),
+      });
+      await subscription.ended;
+      expect(keys.filter((key) => key.startsWith('kept'))).toEqual(expect.arrayContaining(expected));
+      expect(keys.filter((key) => key === 'kept')).toHaveLength(expected.length === 0 ? 0 : 1);
+    }
   });
 });
 

@@ -155,8 +155,9 @@ describe('a subscription', () => {
         start: { from: 'beginning' },
         untilEnd: true,
         onEvent: (event) => void events.push(event),
-        onRegistryOutage: (problem) => {
-          outages.push(problem);
+        onNotice: (notice) => {
+          if (notice.kind !== 'registry-outage') return;
+          outages.push(notice.problem);
           outage = false;
         },
       },

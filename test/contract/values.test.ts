@@ -44,7 +44,7 @@ describe('requests', () => {
       destination: { destinationType: 'UMA_ADDRESS', accountId: 'ExternalAccount:payee-x' },
       lookupId: 'Lookup:1',
       description: 'memo',
-      purposeOfPayment: 'GIFT',
+      purposeOfPayment: 'GIFT' as const,
       senderCustomerInfo: { FULL_NAME: 'A B', BIRTH_DATE: '1990-01-01' },
     };
     await stack().publisher.publish('create-quote', 'all-fields', fields);

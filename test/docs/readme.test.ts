@@ -1,12 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readSomeSettings } from '../../src/config.ts';
-import { TOPIC_SETTING_NAMES, topicDefinitions } from '../../src/producers/topic-definitions.ts';
 import { describe, expect, test } from 'vitest';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
 import { CLIENT_ERROR_CODES } from '../../src/client/client-error.ts';
-import { SETTINGS } from '../../src/config.ts';
+import { readSomeSettings, SETTINGS } from '../../src/config.ts';
+import { TOPIC_SETTING_NAMES, topicDefinitions } from '../../src/producers/topic-definitions.ts';
 import { eventId } from '../../src/records/cloud-events.ts';
 import { grantCommand, ROLE_NAMES, rightsOf } from '../../src/records/rights.ts';
 import { PAGES } from './snippets.ts';

@@ -7,10 +7,10 @@ import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts'
 import { topicNames } from '../../src/records/topics.ts';
 import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import type { ClientSettings } from '../../src/client/settings.ts';
-import type { CommandResult, QuoteStatusChanged, TransactionStatusChanged } from '../../src/client/index.ts';
+import type { QuoteStatusChanged, TransactionStatusChanged } from '../../src/client/index.ts';
 import { Watch } from './watch.ts';
 
-export type ResultEvent = Envelope & { kind: 'result'; value: CommandResult };
+export type ResultEvent = Extract<PaymentEvent, { kind: 'result' }>;
 export type TransactionEvent = Envelope & { kind: 'transaction-status'; value: TransactionStatusChanged };
 export type QuoteEvent = Envelope & { kind: 'quote-status'; value: QuoteStatusChanged };
 

@@ -5,7 +5,7 @@
  * none is left out. Order is kept within a partition.
  */
 import type { Command } from 'commander';
-import type { PaymentEvent, Stream } from '../../client/events.ts';
+import { STREAMS, type PaymentEvent } from '../../client/events.ts';
 import { CLIENT_SETTING_NAMES } from '../../client/settings.ts';
 import { subscribe } from '../../client/subscription.ts';
 import { RecordPublisher, type KeyedRecord } from '../../producers/outside/record-publisher.ts';
@@ -13,8 +13,7 @@ import { JSON_CONTENT_TYPE } from '../../records/cloud-events.ts';
 import { stringifyLossless } from '../../records/lossless-json.ts';
 import { jsonCopyOf, topicNames, UNREADABLE_HEADER } from '../../records/topics.ts';
 import { CLI_RETRY, cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
-
-const STREAMS: readonly Stream[] = ['results', 'transaction-status', 'quote-status'];
+import { outageNotes } from '../event-output.ts';
 
 export function addMirrorCommand(program: Command): void {
   program
@@ -38,7 +37,7 @@ Examples:
         const subscription = await subscribe(settings, {
           streams: STREAMS,
           start: { from: 'group', groupId: flags.group ?? `${settings.TOPIC_PREFIX}-json-mirror` },
-          onRegistryOutage: (problem) => output.note(`waiting for the schema registry: ${problem}`),
+          onNotice: outageNotes(output),
           onEvent: async (event) => {
             await records.publish(jsonRecordOf(event));
           },

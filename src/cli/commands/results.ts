@@ -4,7 +4,7 @@ import type { Stream } from '../../client/events.ts';
 import { CLIENT_SETTING_NAMES } from '../../client/settings.ts';
 import { subscribe } from '../../client/subscription.ts';
 import { CLI_RETRY, outputOf, requireSettings, untilInterrupted } from '../context.ts';
-import { eventDocument, eventText } from '../event-output.ts';
+import { eventDocument, eventText, outageNotes } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 
 interface ReadFlags {
@@ -61,7 +61,7 @@ Examples:${texts.examples}`,
         start: { from: flags.follow && !flags.fromBeginning ? 'now' : 'beginning' },
         untilEnd: !flags.follow,
         retry: CLI_RETRY,
-        onRegistryOutage: (problem) => output.note(`waiting for the schema registry: ${problem}`),
+        onNotice: outageNotes(output),
         ...(flags.key === undefined ? {} : { key: flags.key }),
         onEvent: (event) => {
           found += 1;

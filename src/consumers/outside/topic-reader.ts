@@ -2,7 +2,7 @@
  * Reads topics for tools and subscribers, read_committed: from the beginning, an instant or now on, or where a group left off.
  *
  * Stages: end offsets are asked for -> the consumer joins a group and each partition is sought to its start -> records
- * are handed over one at a time, with heartbeats while one is handled -> ended (all that was there was read, or the
+ * are handed over, one at a time or several keys at once, with heartbeats meanwhile -> ended (all that was there was read, or the
  * handler failed), or closed by the owner: either way the handler is waited for, what it handled is committed, the group
  * is left, and only then `ended` settles.
  *
@@ -18,6 +18,7 @@ import { settledWithin } from '../../producers/settled-within.ts';
 import { laneOf } from '../../records/keys.ts';
 import { registerCompressionCodecs } from '../compression-codecs.ts';
 import type { PartitionOffsets } from '../partition-offsets.ts';
+import { KeyedWork } from './keyed-work.ts';
 import { rawRecordOf, type RawRecord } from './record-at.ts';
 import { startHeartbeats, type Heartbeats } from './steady-heartbeats.ts';
 import { readBounds, type Bounds } from './topic-bounds.ts';
@@ -58,11 +59,15 @@ export interface TopicReaderOptions {
   /** First part of the name of the reader's own group. */
   groupPrefix: string;
   /**
-   * Awaited before the next record; what it throws ends the reader.
+   * Awaited before the next record of its key; what it throws ends the reader.
    * @param raw the same as its bytes are, each header with all of its values
    */
   onRecord: (record: TopicRecord, raw: () => RawRecord) => Promise<void> | void;
   limits?: ReaderLimits;
+  /** Records of so many keys of a partition at once, of one key in order; 1 if not given. */
+  concurrency?: number;
+  /** With a group, when offsets are committed: within about a second, if not given, or before the next record. */
+  commit?: 'interval' | 'each';
 }
 
 interface ReaderLimits {
@@ -84,6 +89,9 @@ export interface TopicReader {
    * disconnects. Not to be awaited inside the handler.
    */
   close(): Promise<void>;
+  /** No further record is handed over until `resume`; its place in the group is kept. */
+  pause(): void;
+  resume(): void;
 }
 
 /** How long a broker may hold a fetch; also the delay of a rebalance. */
@@ -129,8 +137,9 @@ class RunningReader implements TopicReader {
   #stopped = false;
   /** What the reader ended with, if that is an error. */
   #failure: Error | null = null;
-  /** The record under way; never rejects. */
-  #handling: Promise<unknown> | null = null;
+  #isPaused = false;
+  /** What is under way. */
+  #work: KeyedWork | null = null;
   #heartbeats: Heartbeats | null = null;
   #closing: Promise<void> | null = null;
 
@@ -164,18 +173,26 @@ class RunningReader implements TopicReader {
     });
   }
 
+  get #isGrouped(): boolean {
+    return this.#options.start.from === 'group';
+  }
+
   get #heartbeatIntervalMs(): number {
     return Math.floor(this.#limits.sessionTimeoutMs / HEARTBEATS_PER_SESSION);
   }
 
   async open(): Promise<void> {
-    const { start, topics, untilEnd } = this.#options;
+    const { topics, untilEnd } = this.#options;
     if (untilEnd && this.#unread.size === 0) {
       void this.close();
       return;
     }
     const consumer = this.#consumer;
-    const grouped = start.from === 'group';
+    const grouped = this.#isGrouped;
+    // A consumer that was made anew after a failure knows of no pause.
+    consumer.on(consumer.events.GROUP_JOIN, () => {
+      if (this.#isPaused) this.pause();
+    });
     if (!grouped) consumer.on(consumer.events.GROUP_JOIN, () => this.#seekAll());
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
       // Batches of control or aborted records alone never reach the handler.
@@ -206,8 +223,18 @@ class RunningReader implements TopicReader {
     return this.#closing;
   }
 
+  pause(): void {
+    this.#isPaused = true;
+    this.#consumer.pause(this.#options.topics.map((topic) => ({ topic })));
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#consumer.resume(this.#options.topics.map((topic) => ({ topic })));
+  }
+
   async #disconnect(): Promise<void> {
-    if (this.#handling !== null) await settledWithin(this.#handling, this.#limits.closeTimeoutMs);
+    if (this.#work !== null) await settledWithin(this.#work.settled(), this.#limits.closeTimeoutMs);
     // A handler that is still not done gets no more heartbeats: its record comes again, to the next member.
     this.#heartbeats?.stop();
     await disconnectWithin(this.#consumer, DISCONNECT_TIMEOUT_MS);
@@ -223,45 +250,59 @@ class RunningReader implements TopicReader {
 
   async #readBatch(payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
-    const grouped = this.#options.start.from === 'group';
     const position = this.#positions.get(nameOf(batch.topic, batch.partition));
-    for (const message of batch.messages) {
-      if (this.#stopped || !payload.isRunning() || payload.isStale()) return;
-      const offset = BigInt(message.offset);
-      // What one fetch brought is handed over before kafkajs joins again, however long that takes; so it is asked here, and
-      // throws in a rebalance. kafkajs then commits what was handled, which the coordinator still takes, and joins.
-      await payload.heartbeat();
-      // A seek that took effect late delivers what was read already.
-      const isNew = grouped || position === undefined || offset >= position.offset;
-      if (isNew && !this.#skipped.has(nameOf(batch.topic, batch.partition))) {
-        if (!(await this.#handle(payload, message))) return;
+    const work = new KeyedWork(this.#options.concurrency ?? 1);
+    this.#work = work;
+    this.#heartbeats = startHeartbeats(() => payload.heartbeat(), this.#heartbeatIntervalMs);
+    try {
+      for (const message of batch.messages) {
+        await work.place();
+        if (this.#stopped || this.#isPaused || !payload.isRunning() || payload.isStale()) return;
+        // What one fetch brought is handed over before kafkajs joins again, however long that takes; so it is asked here, and
+        // throws in a rebalance. kafkajs then commits what was handled, which the coordinator still takes, and joins.
+        await payload.heartbeat();
+        const offset = BigInt(message.offset);
+        // A seek that took effect late delivers what was read already.
+        const isNew = this.#isGrouped || position === undefined || offset >= position.offset;
+        const isHandled = isNew && !this.#skipped.has(nameOf(batch.topic, batch.partition));
+        work.begin(
+          message.key?.toString('latin1') ?? '',
+          async () => !isHandled || this.#handle(payload, message),
+          () => {
+            if (!this.#isGrouped && isNew && position !== undefined) position.offset = offset + 1n;
+            payload.resolveOffset(message.offset);
+          },
+          async () => this.#commit(payload),
+        );
       }
-      if (!grouped && isNew && position !== undefined) position.offset = offset + 1n;
-      payload.resolveOffset(message.offset);
-      if (grouped) await payload.commitOffsetsIfNecessary();
+    } finally {
+      // What is under way in a rebalance is handled, and committed, before the member joins again.
+      await work.settled();
+      this.#heartbeats.stop();
+      this.#work = null;
     }
+    await work.finish();
+    if (this.#stopped) return;
     // The control record that ends a transaction counts as read with the last record before it.
     payload.resolveOffset(batch.lastOffset());
     this.#passed(batch.topic, batch.partition, BigInt(batch.lastOffset()) + 1n);
   }
 
+  async #commit(payload: EachBatchPayload): Promise<void> {
+    if (!this.#isGrouped) return;
+    if (this.#options.commit === 'each') await payload.commitOffsetsIfNecessary(payload.uncommittedOffsets());
+    else await payload.commitOffsetsIfNecessary();
+  }
+
   /** False: the handler failed, and the reader ends. Its exception must not reach kafkajs, which would try again. */
-  async #handle(payload: EachBatchPayload, message: KafkaMessage): Promise<boolean> {
-    const { partition, topic } = payload.batch;
-    const record = recordOf(topic, partition, message);
-    const heartbeats = startHeartbeats(() => payload.heartbeat(), this.#heartbeatIntervalMs);
-    const handling = (async () => this.#options.onRecord(record, () => rawRecordOf(topic, partition, message)))();
-    this.#heartbeats = heartbeats;
-    this.#handling = handling.catch(() => undefined);
+  async #handle({ batch: { partition, topic } }: EachBatchPayload, message: KafkaMessage): Promise<boolean> {
+    if (this.#stopped) return false;
     try {
-      await handling;
+      await this.#options.onRecord(recordOf(topic, partition, message), () => rawRecordOf(topic, partition, message));
       return true;
     } catch (error) {
       this.#fail(error);
       return false;
-    } finally {
-      heartbeats.stop();
-      this.#handling = null;
     }
   }
 
