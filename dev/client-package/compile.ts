@@ -3,6 +3,8 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 
+/** What the package exports. */
+const ENTRIES = ['src/client/index.ts', 'src/client/testing.ts'];
 /** Sources say `.ts`; in JavaScript the compiler rewrites it, in declarations it does not. */
 const RELATIVE_TS = /((?:from |import\()['"]\.\.?\/[^'"]*)\.ts(['"])/g;
 
@@ -10,14 +12,17 @@ const RELATIVE_TS = /((?:from |import\()['"]\.\.?\/[^'"]*)\.ts(['"])/g;
 export function compileClient(root: string, outDir: string): void {
   const configuration = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(configuration.config, ts.sys, root);
-  const program = ts.createProgram([join(root, 'src/client/index.ts')], {
-    ...options,
-    noEmit: false,
-    declaration: true,
-    rewriteRelativeImportExtensions: true,
-    rootDir: join(root, 'src'),
-    outDir,
-  });
+  const program = ts.createProgram(
+    ENTRIES.map((entry) => join(root, entry)),
+    {
+      ...options,
+      noEmit: false,
+      declaration: true,
+      rewriteRelativeImportExtensions: true,
+      rootDir: join(root, 'src'),
+      outDir,
+    },
+  );
   const { diagnostics } = program.emit();
   const problems = [...ts.getPreEmitDiagnostics(program), ...diagnostics];
   if (problems.length > 0) {

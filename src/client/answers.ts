@@ -1,10 +1,8 @@
 /** What a request came to, and what is known of a key. */
 import type { Outcome } from '../records/commands.ts';
 import type { CommandResult, PaymentEvent, Quote } from './events.ts';
-import { readToEnd } from './read-to-end.ts';
+import type { LaneReader } from './lane-reader.ts';
 import type { AwaitedResult } from './result-awaiter.ts';
-import type { PublisherSettings } from './settings.ts';
-import type { ConnectionOptions } from './subscription.ts';
 
 /** The result of the command itself: the table of outcomes says what it lets one conclude. */
 export type CommandAnswer = AwaitedResult & {
@@ -55,11 +53,7 @@ export type CreateAndExecuteAnswer =
  * else, and publishes nothing.
  * @throws as subscribe
  */
-export async function readResult(
-  settings: PublisherSettings,
-  key: string,
-  { timeoutMs, ...connection }: ConnectionOptions & { timeoutMs: number },
-): Promise<StandingResult> {
+export async function readResult(read: LaneReader, key: string, timeoutMs: number): Promise<StandingResult> {
   const found: CommandAnswer[] = [];
   const onEvent = (event: PaymentEvent): void => {
     if (event.kind !== 'result' || !isOfKey(event)) return;
@@ -67,9 +61,7 @@ export async function readResult(
     const [latest] = found;
     if (latest === undefined || event.value.revision >= latest.value.revision) found[0] = event;
   };
-  const start = { from: 'beginning' } as const;
-  const reading = { ...connection, streams: ['results'], start, key, onEvent } as const;
-  if (!(await readToEnd(settings, reading, AbortSignal.timeout(timeoutMs)))) {
+  if (!(await read({ stream: 'results', key, sinceMs: null }, onEvent, AbortSignal.timeout(timeoutMs)))) {
     return {
       kind: 'not-read',
       problem: `the results of its lane could not be read to their end within ${timeoutMs} ms`,

@@ -34,15 +34,17 @@ export class LiveEvents {
       ...outagesAlone(options),
       streams: [stream],
       start: { from: 'now' },
-      onEvent: (event) => {
-        for (const listener of live.#listenersOf(event)) listener.onEvent(event);
-      },
+      onEvent: (event) => live.take(event),
     });
     live.#subscription.ended.catch((error: unknown) => {
       const { code, message } = clientError(error);
       live.#end(new PaymentClientError(code, `the subscription to ${stream} ended: ${message}`, { cause: error }));
     });
     return live;
+  }
+
+  take(event: PaymentEvent): void {
+    for (const listener of this.#listenersOf(event)) listener.onEvent(event);
   }
 
   get isOpen(): boolean {

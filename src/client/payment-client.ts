@@ -40,8 +40,8 @@ import {
   PaymentCommandPublisher,
   type PublishOptions,
 } from './publisher.ts';
-import { notice } from './notices.ts';
-import { readToEnd } from './read-to-end.ts';
+import { laneReader, type LaneReader } from './lane-reader.ts';
+import { notice, type Noticing } from './notices.ts';
 import { ResultAwaiter, type AwaitedResult } from './result-awaiter.ts';
 import type { PublisherSettings } from './settings.ts';
 import { followPayment, type Settlement, type SettlementOptions } from './settlement.ts';
@@ -65,31 +65,36 @@ const STANDING_TIMEOUT_MS = 30_000;
 const PUBLISH_PAUSE_MS = 250;
 const PUBLISH_PAUSE_MS_MAX = 4_000;
 
-export class PaymentClient {
-  readonly #settings: PublisherSettings;
-  readonly #options: ConnectionOptions;
-  readonly #publisher: PaymentCommandPublisher;
-  readonly #results: ResultAwaiter;
+/** What a client works with; it belongs to the client until that is closed. */
+export interface ClientParts {
+  publisher: Pick<PaymentCommandPublisher, 'publishUntyped' | 'close'>;
+  results: ResultAwaiter;
   /** Changes of transactions as they come; opened when a payment is first followed to its end. */
+  openChanges: () => Promise<LiveEvents>;
+  read: LaneReader;
+  noticing: Noticing;
+}
+
+export class PaymentClient {
+  readonly #parts: ClientParts;
   #changes: Promise<LiveEvents> | null = null;
 
-  private constructor(
-    settings: PublisherSettings,
-    options: ConnectionOptions,
-    publisher: PaymentCommandPublisher,
-    results: ResultAwaiter,
-  ) {
-    this.#settings = settings;
-    this.#options = options;
-    this.#publisher = publisher;
-    this.#results = results;
+  /** For `connect`, and for a client without Kafka. */
+  constructor(parts: ClientParts) {
+    this.#parts = parts;
   }
 
   /** @throws PaymentClientError */
   static async connect(settings: PublisherSettings, options: ConnectionOptions = {}): Promise<PaymentClient> {
     const publisher = await PaymentCommandPublisher.connect(settings, options);
     try {
-      return new PaymentClient(settings, options, publisher, await ResultAwaiter.open(settings, options));
+      return new PaymentClient({
+        publisher,
+        results: await ResultAwaiter.open(settings, options),
+        openChanges: () => LiveEvents.open(settings, 'transaction-status', options),
+        read: laneReader(settings, options),
+        noticing: options,
+      });
     } catch (error) {
       await publisher.close();
       throw error;
@@ -114,18 +119,20 @@ export class PaymentClient {
       requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
       // Copies of one command have one id, wherever they are published from.
       const commandId = eventId(`command\n${type}\n${key}\n${fingerprint}`);
-      const refusal = this.#results.live.refusal();
+      const refusal = this.#parts.results.live.refusal();
       if (refusal !== null) throw refusal;
       const deadlineMs = performance.now() + options.timeoutMs;
-      const awaited = this.#results.expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs }).then(
-        (result) => ({ kind: 'came' as const, result }),
-        (error: unknown) => ({ kind: 'did-not-come' as const, error }),
-      );
+      const awaited = this.#parts.results
+        .expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs })
+        .then(
+          (result) => ({ kind: 'came' as const, result }),
+          (error: unknown) => ({ kind: 'did-not-come' as const, error }),
+        );
       const published = this.#publish(type, key, fields, { ...options, commandId }, deadlineMs);
       const end = await Promise.race([awaited, published.then(() => awaited)]);
       const ms = performance.now() - (deadlineMs - options.timeoutMs);
       const outcome = end.kind === 'came' ? end.result.value.outcome : 'unanswered';
-      notice(this.#options, { kind: 'answered', type, key, outcome, ms });
+      notice(this.#parts.noticing, { kind: 'answered', type, key, outcome, ms });
       if (end.kind === 'came') return this.#answerOf(end.result);
       return unanswered(key, commandId, end.error, options.timeoutMs);
     });
@@ -165,7 +172,7 @@ export class PaymentClient {
   async readResult(key: string, options: { timeoutMs: number }): Promise<StandingResult> {
     return withClientErrors(async () => {
       requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
-      return readResult(this.#settings, key, { ...this.#options, ...options });
+      return readResult(this.#parts.read, key, options.timeoutMs);
     });
   }
 
@@ -180,27 +187,15 @@ export class PaymentClient {
       requireDate('since', options.since);
       requireSignal('signal', options.signal);
       requireText('key', typeof of === 'string' ? of : of.key);
-      return followPayment(
-        of,
-        {
-          results: this.#results.live,
-          changes: () => this.#openChanges(),
-          read: ({ key, sinceMs, stream }, onEvent, signal) => {
-            const start =
-              sinceMs === null ? ({ from: 'beginning' } as const) : ({ from: 'time', ms: sinceMs } as const);
-            const ofKey = key === null ? {} : { key };
-            return readToEnd(this.#settings, { ...this.#options, streams: [stream], start, onEvent, ...ofKey }, signal);
-          },
-        },
-        options,
-      );
+      const { read, results } = this.#parts;
+      return followPayment(of, { results: results.live, changes: () => this.#openChanges(), read }, options);
     });
   }
 
   /** What is still awaited is answered `unanswered`. */
   async close(): Promise<void> {
     const changes = await this.#changes?.catch(() => null);
-    await Promise.all([this.#results.close(), changes?.close(), this.#publisher.close()]);
+    await Promise.all([this.#parts.results.close(), changes?.close(), this.#parts.publisher.close()]);
   }
 
   /** One subscription for all that is followed; another where it ended. */
@@ -210,7 +205,7 @@ export class PaymentClient {
     if (open?.isOpen === true) return open;
     // Whoever comes first opens it for all.
     if (this.#changes === before) {
-      this.#changes = LiveEvents.open(this.#settings, 'transaction-status', this.#options);
+      this.#changes = this.#parts.openChanges();
     }
     return this.#changes ?? this.#openChanges();
   }
@@ -230,7 +225,7 @@ export class PaymentClient {
     let pauseMs = PUBLISH_PAUSE_MS;
     while (performance.now() < deadlineMs) {
       try {
-        await this.#publisher.publishUntyped(type, key, fields, options);
+        await this.#parts.publisher.publishUntyped(type, key, fields, options);
         return;
       } catch (error) {
         mayBeWritten ||= error instanceof PaymentClientError && error.mayBeWritten;

@@ -26,7 +26,7 @@ export class ResultAwaiter {
   /** Results as they come, of every key. */
   readonly live: LiveEvents;
 
-  private constructor(live: LiveEvents) {
+  constructor(live: LiveEvents) {
     this.live = live;
   }
 

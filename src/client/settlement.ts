@@ -7,7 +7,8 @@
  */
 import { messageOf } from '../records/registry-http.ts';
 import type { CommandAnswer } from './answers.ts';
-import type { PaymentEvent, Stream } from './events.ts';
+import type { PaymentEvent } from './events.ts';
+import type { LaneReader } from './lane-reader.ts';
 import type { LiveEvents } from './live-events.ts';
 import { KnownPayment, transactionOf, type PaymentState } from './payment-state.ts';
 
@@ -37,12 +38,7 @@ export interface PaymentTopics {
   results: LiveListening;
   /** Opened when it is first needed. */
   changes: () => Promise<LiveListening>;
-  /** Reads one key's lane, or with null all lanes, from an instant on; see readToEnd. */
-  read: (
-    from: { stream: Stream; key: string | null; sinceMs: number | null },
-    onEvent: (event: PaymentEvent) => void,
-    signal: AbortSignal,
-  ) => Promise<boolean>;
+  read: LaneReader;
 }
 
 /** Clocks of the processor, of the brokers and of the caller may differ by this. */
