@@ -39,6 +39,8 @@ const PROCESSOR_STOP_MS_MAX = 10_000;
 /** In the directory that the demo is given. */
 export const PROCESSOR_LOG = 'processor.log';
 
+const OWN_KAFKA = 'For a Kafka of its own: env -u KAFKA_BROKERS -u SCHEMA_REGISTRY_URL npm run demo';
+
 /** What the story is played with. */
 export type Stage = Awaited<ReturnType<typeof setUp>>;
 
@@ -52,7 +54,8 @@ export async function setUp(directory: string, stops: AsyncDisposableStack) {
   stops.defer(() => sandbox.stop());
   console.log(`Sandbox of the payment service: ${sandbox.baseUrl}`);
 
-  const isExisting = ['KAFKA_BROKERS', 'SCHEMA_REGISTRY_URL'].some((name) => process.env[name]);
+  const given = ['KAFKA_BROKERS', 'SCHEMA_REGISTRY_URL'].filter((name) => process.env[name]);
+  const isExisting = given.length > 0;
   const environment = isExisting
     ? { ...environmentWith(CLIENT_SETTING_NAMES), TOPIC_PREFIX: `payments-demo-${randomUUID().slice(0, 8)}` }
     : { ...environmentWith([]), ...(await startKafka(stops)) };
@@ -62,9 +65,10 @@ export async function setUp(directory: string, stops: AsyncDisposableStack) {
     console.log(
       `Kafka (existing): ${KAFKA_BROKERS.join()}; topics and schemas with the prefix ${TOPIC_PREFIX} stay there`,
     );
+    console.log(`It is used because ${given.join(' and ')} are set in this shell. ${OWN_KAFKA}`);
   }
   const kafka = createKafka(settings, 'payment-demo', { retry: PATIENT_RETRY });
-  await makeTopicsAndSchemas(kafka, settings);
+  await makeTopicsAndSchemas(kafka, settings, isExisting);
 
   /** The settings of the processor that are not its defaults. */
   const exports = {
@@ -107,16 +111,19 @@ function readSettings(environment: Environment): Settings {
   const read = readSomeSettings(environment, [...CLIENT_SETTING_NAMES, ...TOPIC_SETTING_NAMES]);
   if (read.ok) return read.config;
   const lines = ['To use an existing Kafka, KAFKA_BROKERS and SCHEMA_REGISTRY_URL must both be set, and rightly:'];
-  throw new EngineError('INVALID_OPTIONS', [...lines, ...read.problems].join('\n  '));
+  throw new EngineError('INVALID_OPTIONS', [...lines, ...read.problems, OWN_KAFKA].join('\n  '));
 }
 
-async function makeTopicsAndSchemas(kafka: Kafka, settings: Settings): Promise<void> {
+async function makeTopicsAndSchemas(kafka: Kafka, settings: Settings, isExisting: boolean): Promise<void> {
   try {
     const topics = await createTopics(kafka, settings, { replicationFactor: null, dryRun: false });
     const schemas = await registerSubjects(settings);
     console.log(`${topics.length} topics made, ${schemas.length} schemas registered`);
   } catch (error) {
-    throw new EngineError('NOT_READY', `Topics and schemas could not be made: ${messageOf(error)}`, { cause: error });
+    const where = isExisting ? `, at the Kafka and registry that this shell names. ${OWN_KAFKA}` : '';
+    throw new EngineError('NOT_READY', `Topics and schemas could not be made: ${messageOf(error)}${where}`, {
+      cause: error,
+    });
   }
 }
 

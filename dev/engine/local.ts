@@ -73,6 +73,7 @@ export SCHEMA_REGISTRY_URL=${engine.registryUrl}
 export API_BASE_URL=${sandbox.baseUrl}
 export API_TOKEN_ID=local
 export API_CLIENT_SECRET=local
+export SANDBOX_COMMANDS=true
 
 Then make the topics and register the schemas, once:
 

@@ -1,4 +1,6 @@
 /** What services upstream and downstream of the processor import: publish commands, await results, subscribe to events. */
+import './require-node.ts';
+
 export {
   COMMAND_TYPES,
   OUTCOME_NAMES,

@@ -2,6 +2,7 @@
  * A PaymentClient without Kafka, for the tests of its users: the client itself, over topics in memory. Commands are answered by
  * what the test sets; keys, copies, conflicts and refused fields are as they are with the processor.
  */
+import './require-node.ts';
 import { eventId, FINGERPRINT_HEADER, REPLY_HEADER } from '../records/cloud-events.ts';
 import { COMMAND_ANSWERS, type CommandType } from '../records/commands.ts';
 import type { CommandError, CommandResult, Envelope, PaymentEvent, Quote, Stream, Transaction } from './events.ts';

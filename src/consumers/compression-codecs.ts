@@ -9,12 +9,14 @@
  * is not retriable: the patched client hands a note of the batch over in its place, so that it can be buried.
  */
 import { promisify } from 'node:util';
-import { constants, gunzip, gzip, zstdCompress, zstdCompressSync, zstdDecompress } from 'node:zlib';
+// Not by name: a Node without zstd would end in a SyntaxError before the client can say which Node it needs.
+import * as zlib from 'node:zlib';
 import kafkajs from 'kafkajs';
 import { decompressFrame } from 'lz4-napi';
 import { uncompress } from 'snappy';
 
 const { CompressionCodecs, CompressionTypes } = kafkajs;
+const { constants, gunzip, gzip, zstdCompress, zstdCompressSync, zstdDecompress } = zlib;
 
 /**
  * Beyond what an honest batch of 1 MiB (the brokers' `max.message.bytes` counts compressed bytes) expands to, and small

@@ -1,5 +1,5 @@
 /** CloudEvents in Kafka's binary mode: the headers of what we publish, and ids that follow from what is published. */
-import { hash } from 'node:crypto';
+import * as crypto from 'node:crypto';
 import { RECORD_NAMESPACE } from './schemas.ts';
 
 export const AVRO_CONTENT_TYPE = 'application/avro';
@@ -28,7 +28,7 @@ export const eventIdNames = {
 
 /** UUIDv5 of a name in our namespace. */
 export function eventId(name: string): string {
-  const digest = hash('sha1', Buffer.concat([NAMESPACE_BYTES, Buffer.from(name)]), 'buffer');
+  const digest = crypto.hash('sha1', Buffer.concat([NAMESPACE_BYTES, Buffer.from(name)]), 'buffer');
   digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
   digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = digest.toString('hex', 0, 16);

@@ -2,7 +2,7 @@
  * Reads the fields of a command, whether they came as Avro or as JSON: types, enumerations and conditional rules.
  * Every problem is named by its path. Also their canonical form, by which a copy is told from other content.
  */
-import { hash } from 'node:crypto';
+import * as crypto from 'node:crypto';
 import { z } from 'zod';
 import { createQuote, illFormedOthers, isSenderInfoMisplaced } from './command-fields/create-quote.ts';
 import { executeQuote } from './command-fields/execute-quote.ts';
@@ -140,7 +140,7 @@ export function canonicalJson(fields: object): string {
 /** Same fingerprint, same command: by type and canonical content. Total for every canonical text. */
 export function commandFingerprint(type: CommandType, canonicalText: string): string {
   const compared = type === 'create-quote' ? withParsedOthers(canonicalText) : canonicalText;
-  return hash('sha256', `${type}\n${compared}`, 'base64url');
+  return crypto.hash('sha256', `${type}\n${compared}`, 'base64url');
 }
 
 /** `otherFieldsJson` of source and destination is compared by what it says, not by how it is spaced or ordered. */

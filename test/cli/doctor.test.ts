@@ -112,6 +112,15 @@ describe('doctor', () => {
     expect(messages(after, 'dead-letters')).toMatch(/2 redriven, acknowledged, or answered to their operator/);
   });
 
+  test('counts sandbox commands that nobody reads, for the setting is off', async () => {
+    const { environment, topics } = stack();
+    const topic = topics.commands['simulate-uma-receive'];
+    const off = { SANDBOX_COMMANDS: 'false', KAFKA_GROUP_ID: `${environment['KAFKA_GROUP_ID'] ?? ''}-other` };
+    expect(messages(await doctor(off), 'lag')).not.toContain(topic);
+    await stack().publishRaw('simulate-uma-receive', { key: 'unread', value: '{}' });
+    expect(messages(await doctor(off), 'lag')).toMatch(/nobody reads 1 messages of .*, for SANDBOX_COMMANDS is off/);
+  });
+
   test('lists every setting that is missing, and checks nothing that needs it', async () => {
     const run = await runCli({}, '--output', 'json', 'doctor');
     expect(run.code).toBe(6);

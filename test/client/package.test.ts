@@ -1,6 +1,10 @@
 /** The packed client, installed from its tarball in an empty project: it types, runs, publishes and reads on a real broker. */
+import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PAGES, placeOf, snippetsOf } from '../docs/snippets.ts';
 import { useStack } from '../support/test-stack.ts';
@@ -8,6 +12,8 @@ import { InstalledClient } from './installed-client.ts';
 
 /** The oldest Node that the package says it runs on. */
 const NODE_OLDEST = '22.15.0';
+/** Without zstd, and without names of other modules that the client imports. */
+const NODE_TOO_OLD = '20.9.0';
 const COMPILER_OPTIONS = {
   strict: true,
   module: 'nodenext',
@@ -118,6 +124,20 @@ describe('the packed client', () => {
     await project.write('request.js', REQUEST);
     const ended = await project.run(node, ['request.js', key], { ...stack().environment });
     expect(ended).toEqual({ code: 0, stdout: 'result ACCEPTED 2500n\ntrue\n', stderr: '' });
+  });
+
+  test('says in a sentence which Node it needs, where this is an older one', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'older-node-'));
+    const args = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--prefix', folder, `node@${NODE_TOO_OLD}`];
+    await promisify(execFile)('npm', args, { timeout: 240_000 });
+    await project.write('import.js', "import 'payment-processor-client';\n");
+    const ended = await project.run(join(folder, 'node_modules/.bin/node'), ['import.js']);
+    await rm(folder, { recursive: true });
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain(
+      `Error: payment-processor-client needs Node 22.15 or newer, and this is Node ${NODE_TOO_OLD}`,
+    );
+    expect(ended.stderr).not.toContain('SyntaxError');
   });
 
   test('refuses to connect with a kafkajs that is not the mended one', async () => {

@@ -113,4 +113,5 @@ test('says what is missing when one of the two addresses of an existing Kafka is
   });
   expect(await script.ended).toBe(1);
   expect(script.errorText()).toContain('SCHEMA_REGISTRY_URL is required and not set');
+  expect(script.errorText()).toContain('env -u KAFKA_BROKERS -u SCHEMA_REGISTRY_URL npm run demo');
 });

@@ -51,6 +51,7 @@ test(
     expect(text).toMatch(
       new RegExp(`export API_BASE_URL=http://127\\.0\\.0\\.1:${sandboxPort}/\\d{4}-\\d\\d-\\d\\d\n`),
     );
+    expect(text).toContain('export SANDBOX_COMMANDS=true\n');
     expect(text).toContain('npm run cli -- topics create');
     expect(text).toContain('npm run cli -- schemas register');
     expect(await Promise.all(ports.map(isListening))).toEqual([true, true, true]);

@@ -42,6 +42,11 @@ Examples:
         jsonCopies: options.jsonCopies,
       });
       for (const creation of creations) output.document(creation, creationText(creation, options.dryRun));
+      if (!settings.SANDBOX_COMMANDS) {
+        output.note(
+          'simulate-uma-receive: nobody reads its topic while SANDBOX_COMMANDS is off, here and at the processors',
+        );
+      }
       if (!options.dryRun) await report(output, settings);
     });
   topics

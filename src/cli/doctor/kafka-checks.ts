@@ -4,6 +4,7 @@ import { withAdmin } from '../../producers/admin-session.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import { checkTopics } from '../../producers/topic-admin.ts';
 import { TOPIC_SETTING_NAMES } from '../../producers/topic-definitions.ts';
+import { readGroupLag } from '../../consumers/outside/group-lag.ts';
 import { topicNames } from '../../records/topics.ts';
 import { cliKafka } from '../context.ts';
 import { readLagWithAge } from '../lag-age.ts';
@@ -61,6 +62,17 @@ export async function checkKafka(): Promise<Finding[]> {
     withSettings('dead-letters', people, checkDeadLetters),
   ]);
   return [...cluster, ...topics, ...rest.flat()];
+}
+
+/** Messages that wait in the sandbox's topic while it is off. */
+async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<Finding[]> {
+  if (settings.SANDBOX_COMMANDS) return [];
+  const topic = topicNames(settings.TOPIC_PREFIX).commands['simulate-uma-receive'];
+  const { lanes } = await readGroupLag(kafka, settings.KAFKA_GROUP_ID, [topic]);
+  const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
+  if (total === 0n) return [];
+  const what = `nobody reads ${total} messages of ${topic}, for SANDBOX_COMMANDS is off`;
+  return [problem('lag', `${what}: set SANDBOX_COMMANDS=true at the processors of a sandbox, or publish them no more`)];
 }
 
 type GroupSettings = Pick<Config, (typeof GROUP_NAMES_NEEDED)[number]>;
@@ -130,6 +142,7 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
 }
 
 async function checkLag(settings: GroupSettings): Promise<Finding[]> {
+  const unread = await checkUnread(cliKafka(settings), settings);
   const topics = Object.entries(topicNames(settings.TOPIC_PREFIX).commands)
     .filter(([type]) => type !== 'simulate-uma-receive' || settings.SANDBOX_COMMANDS)
     .map(([, topic]) => topic);
@@ -137,12 +150,12 @@ async function checkLag(settings: GroupSettings): Promise<Finding[]> {
   if (lanes.length === 0) return [notChecked('lag', 'there are no command topics')];
   const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
   const timestamps = lanes.map(({ oldestTimestampMs }) => oldestTimestampMs).filter((ms) => ms !== null);
-  if (timestamps.length === 0) return [ok('lag', 'every command is admitted')];
+  if (timestamps.length === 0) return unread.length > 0 ? unread : [ok('lag', 'every command is admitted')];
   const ageMs = Math.max(0, Date.now() - Math.min(...timestamps));
   const text = `${total} not admitted yet, the oldest for ${Math.round(ageMs / 1000)} s`;
-  if (ageMs <= LAG_AGE_MAX_MS) return [ok('lag', text)];
+  if (ageMs <= LAG_AGE_MAX_MS) return unread.length > 0 ? unread : [ok('lag', text)];
   const where = lanes.filter(({ lag }) => lag > 0n).map(({ topic, lane, lag }) => `${topic} lane ${lane}: ${lag}`);
-  return [problem('lag', `${text} (${where.join(', ')}): see the processors' /health/ready for the reason`)];
+  return [...unread, problem('lag', `${text} (${where.join(', ')}): see the processors' /health/ready for the reason`)];
 }
 
 function counted(count: number, noun: string): string {
