@@ -1,9 +1,9 @@
 /**
- * Writes docs/asyncapi.yaml, the public topics as an AsyncAPI 3 document, from the tables of topics, commands, headers
+ * Writes docs/asyncapi.yaml, the public topics as an AsyncAPI 3.1 document, from the tables of topics, commands, headers
  * and schemas; with `--check` only compares.
  */
 import { readFileSync } from 'node:fs';
-import { stringify } from 'yaml';
+import { Document, stringify } from 'yaml';
 import { readSomeSettings } from '../../src/config.ts';
 import { jsonCopyDefinitions, TOPIC_SETTING_NAMES, topicDefinitions } from '../../src/producers/topic-definitions.ts';
 import { AVRO_CONTENT_TYPE } from '../../src/records/cloud-events.ts';
@@ -36,13 +36,18 @@ function topicBindings(): Map<string, object> {
   );
 }
 
+/** In few lines: it is for programs, and stands in schemas/bundle for people. */
+function compact(schema: unknown): unknown {
+  return new Document(schema).createNode(schema, { flow: true });
+}
+
 function messageOf({ contentType, examples, headers, key, name, payload }: Message): object {
   const isAvro = contentType === AVRO_CONTENT_TYPE;
   return {
     name,
     contentType,
     headers,
-    payload,
+    payload: 'schema' in payload ? { ...payload, schema: compact(payload.schema) } : payload,
     bindings: {
       kafka: {
         key,
@@ -81,7 +86,7 @@ function operationOf({ action, hasReply, id, messages }: Channel): object {
 const bindings = topicBindings();
 const records = [...recordOfTopic(topicNames(PREFIX_PARAMETER)).values()];
 const document = {
-  asyncapi: '3.0.0',
+  asyncapi: '3.1.0',
   info: {
     title: 'Payment processor',
     version,

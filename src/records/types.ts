@@ -5,6 +5,7 @@
 export interface CommandError {
   /** The service's code, or ours: INVALID_COMMAND, UNREADABLE_COMMAND, KEY_REUSED, TOO_OLD, SET_ASIDE, UNDECIDABLE. */
   code: string;
+  /** What was wrong, in words. */
   message: string;
   /** JSON: the service's details as received, or a list of problems with their paths. */
   details: string | null;
@@ -12,6 +13,7 @@ export interface CommandError {
 
 /** What became of a command. */
 export interface CommandResult {
+  /** The command's key. */
   commandKey: string;
   /** create-quote, execute-quote, transfer-in, reject-transaction or simulate-uma-receive. */
   commandType: string;
@@ -25,29 +27,41 @@ export interface CommandResult {
   settledBy: string;
   /** Status of the answer that settled it. */
   httpStatus: number | null;
+  /** Null when ACCEPTED. */
   error: CommandError | null;
+  /** What the service answered, or a look-up found. */
   quote: Quote | null;
+  /** What the service answered, or a look-up found. */
   transaction: Transaction | null;
   /** The answer's text where it was not understood or is an error; cut past a limit. */
   rawResponse: string | null;
+  /** Decisions of operators on earlier revisions, and fields of an accepted answer that were not understood. */
   warnings: string[];
   /** Calls that may have been sent. */
   attempts: number;
+  /** Where the command lies; its first place if it was moved. */
   source: CommandSource;
+  /** Kafka's timestamp of the command at that place. */
   commandTimestamp: bigint;
+  /** When the processor decided. */
   completedAt: bigint;
 }
 
 /** Where the command was read. */
 export interface CommandSource {
+  /** Topic of the command. */
   topic: string;
+  /** Partition in it. */
   partition: number;
+  /** Offset in the partition. */
   offset: bigint;
 }
 
 /** Command: create a quote, and with immediatelyExecute execute it at once. */
 export interface CreateQuote {
+  /** The account the quote is paid from. */
   source: QuoteRequestSource;
+  /** The account or address the quote pays to. */
   destination: QuoteRequestDestination;
   /** SENDING or RECEIVING: the side whose amount is fixed. */
   lockedCurrencySide: string;
@@ -67,8 +81,11 @@ export interface CreateQuote {
 
 /** A currency as the service describes it. */
 export interface Currency {
+  /** Currency code. */
   code: string | null;
+  /** Currency name. */
   name: string | null;
+  /** Currency symbol. */
   symbol: string | null;
   /** Decimal places of the currency. */
   decimals: number | null;
@@ -80,6 +97,7 @@ export interface Currency {
 export interface CurrencyAmount {
   /** Smallest unit of the currency. */
   amount: bigint | null;
+  /** The currency of the amount. */
   currency: Currency | null;
   /** Fields that this schema does not name, as one JSON object, exactly as received. */
   otherFieldsJson: string | null;
@@ -99,9 +117,11 @@ export interface OperatorDecision {
   decision: string;
   /** The revision that the decision is about. */
   expectedRevision: number;
+  /** With EXECUTED: the transaction that came of the command. Transaction:<id>. */
   transactionId: string | null;
   /** Who decided. */
   operator: string;
+  /** Why; it is in the warnings of every later result of the key. */
   reason: string;
 }
 
@@ -109,11 +129,17 @@ export interface OperatorDecision {
 export interface PaymentInstruction {
   /** US_ACCOUNT, SPARK_WALLET, or a value added since. */
   accountType: string | null;
+  /** Of a US_ACCOUNT. */
   accountNumber: string | null;
+  /** Of a US_ACCOUNT. */
   routingNumber: string | null;
+  /** Of a US_ACCOUNT. */
   bankName: string | null;
+  /** Of a US_ACCOUNT. */
   referenceCode: string | null;
+  /** Of a SPARK_WALLET. */
   address: string | null;
+  /** Of a SPARK_WALLET. */
   invoice: string | null;
   /** Fields that this schema does not name, as one JSON object, exactly as received. */
   otherFieldsJson: string | null;
@@ -129,9 +155,13 @@ export interface Quote {
   createdAt: string | null;
   /** ISO 8601, as received. */
   expiresAt: string | null;
+  /** The account the quote is paid from. */
   source: QuoteSource | null;
+  /** The account the quote pays to. */
   destination: QuoteDestination | null;
+  /** Currency of the sending amount. */
   sendingCurrency: Currency | null;
+  /** Currency of the receiving amount. */
   receivingCurrency: Currency | null;
   /** Smallest unit of the sending currency. */
   totalSendingAmount: bigint | null;
@@ -143,7 +173,9 @@ export interface Quote {
   feesIncluded: bigint | null;
   /** Transaction:<id> created from the quote. */
   transactionId: string | null;
+  /** How to fund the quote; not required with an internal account as source. */
   paymentInstructions: PaymentInstruction[] | null;
+  /** Rates and fees of the quote. */
   rateDetails: RateDetails | null;
   /** Fields that this schema does not name, as one JSON object, exactly as received. */
   otherFieldsJson: string | null;
@@ -151,7 +183,9 @@ export interface Quote {
 
 /** Destination of a quote. */
 export interface QuoteDestination {
+  /** ACCOUNT, or a variant that the interface does not show. */
   destinationType: string | null;
+  /** Account identifier. */
   accountId: string | null;
   /** Fields that this schema does not name, as one JSON object, exactly as received. */
   otherFieldsJson: string | null;
@@ -179,8 +213,11 @@ export interface QuoteRequestSource {
 
 /** Source of a quote. */
 export interface QuoteSource {
+  /** ACCOUNT, or a variant that the interface does not show. */
   sourceType: string | null;
+  /** Account identifier. */
   accountId: string | null;
+  /** Customer:<id>. */
   customerId: string | null;
   /** Fields that this schema does not name, as one JSON object, exactly as received. */
   otherFieldsJson: string | null;
@@ -188,15 +225,19 @@ export interface QuoteSource {
 
 /** A quote's status changed, or was seen for the first time. */
 export interface QuoteStatusChanged {
+  /** Quote:<id>. */
   quoteId: string;
   /** Null when first seen. */
   previousStatus: string | null;
+  /** PENDING, PROCESSING, COMPLETED, FAILED, EXPIRED, or a value added since. */
   status: string;
+  /** The transaction of the quote. Transaction:<id>. */
   transactionId: string | null;
   /** ISO 8601, as received. */
   expiresAt: string | null;
   /** Key of the last command that had an effect on the quote or its transaction; null where none is known. */
   commandKey: string | null;
+  /** When the processor saw it. */
   observedAt: bigint;
   /** True when the status follows from the transaction's. */
   derivedFromTransaction: boolean;
@@ -204,11 +245,17 @@ export interface QuoteStatusChanged {
 
 /** Rates and fees; every number as the decimal that the service sent, all digits kept. */
 export interface RateDetails {
+  /** A decimal as received; the interface says no more than its name. */
   counterpartyMultiplier: string | null;
+  /** A decimal as received; the interface says no more than its name. */
   counterpartyFixedFee: string | null;
+  /** A decimal as received; the interface says no more than its name. */
   serviceApiMultiplier: string | null;
+  /** A decimal as received; the interface says no more than its name. */
   serviceApiFixedFee: string | null;
+  /** A decimal as received; the interface says no more than its name. */
   serviceApiVariableFeeRate: string | null;
+  /** A decimal as received; the interface says no more than its name. */
   serviceApiVariableFeeAmount: string | null;
   /** Fields that this schema does not name, as one JSON object, exactly as received. */
   otherFieldsJson: string | null;
@@ -216,6 +263,7 @@ export interface RateDetails {
 
 /** How to match the payment in the books. */
 export interface ReconciliationInstructions {
+  /** Reference of the payment. */
   reference: string | null;
   /** Fields that this schema does not name, as one JSON object, exactly as received. */
   otherFieldsJson: string | null;
@@ -251,9 +299,13 @@ export interface Transaction {
   status: string | null;
   /** INCOMING or OUTGOING. */
   type: string | null;
+  /** The account that is paid. */
   destination: TransactionDestination | null;
+  /** Sender of an outgoing, recipient of an incoming payment. Customer:<id>. */
   customerId: string | null;
+  /** The platform's own id of that customer. */
   platformCustomerId: string | null;
+  /** Amount received, in the recipient's currency. */
   receivedAmount: CurrencyAmount | null;
   /** ISO 8601, as received. */
   settledAt: string | null;
@@ -261,10 +313,15 @@ export interface Transaction {
   createdAt: string | null;
   /** ISO 8601, as received. */
   updatedAt: string | null;
+  /** Memo of the payment. */
   description: string | null;
+  /** What is known of the counterparty of a UMA payment, by name. */
   counterpartyInformation: Record<string, string> | null;
+  /** The account that pays. */
   source: TransactionSource | null;
+  /** How to match the payment in the books; not while the status is CREATED. */
   reconciliationInstructions: ReconciliationInstructions | null;
+  /** Rates and fees of the transaction. */
   rateDetails: RateDetails | null;
   /** LNURLP_FAILED, PAY_REQUEST_FAILED, PAYMENT_APPROVAL_WEBHOOK_ERROR, PAYMENT_APPROVAL_TIMED_OUT, OFFRAMP_FAILED, MISSING_MANDATORY_PAYEE_DATA, QUOTE_EXPIRED, QUOTE_EXECUTION_FAILED, or a value added since. */
   failureReason: string | null;
@@ -274,7 +331,9 @@ export interface Transaction {
 
 /** Destination account of a transaction. */
 export interface TransactionDestination {
+  /** ACCOUNT, or a variant that the interface does not show. */
   destinationType: string | null;
+  /** Account identifier. */
   accountId: string | null;
   /** Currency code. */
   currency: string | null;
@@ -284,7 +343,9 @@ export interface TransactionDestination {
 
 /** Source account of a transaction. */
 export interface TransactionSource {
+  /** ACCOUNT, or a variant that the interface does not show. */
   sourceType: string | null;
+  /** Account identifier. */
   accountId: string | null;
   /** Currency code. */
   currency: string | null;
@@ -294,14 +355,21 @@ export interface TransactionSource {
 
 /** A transaction's status changed, or was seen for the first time. */
 export interface TransactionStatusChanged {
+  /** Transaction:<id>. */
   transactionId: string;
+  /** INCOMING or OUTGOING. */
   type: string | null;
   /** Null when first seen. */
   previousStatus: string | null;
+  /** CREATED, PENDING, PROCESSING, SENT, COMPLETED, REJECTED, FAILED, REFUNDED, EXPIRED, or a value added since. */
   status: string;
+  /** Why a transaction failed, as the service says it. */
   failureReason: string | null;
+  /** Sender of an outgoing, recipient of an incoming payment. Customer:<id>. */
   customerId: string | null;
+  /** The platform's own id of that customer. */
   platformCustomerId: string | null;
+  /** The quote of the transaction, where it is known. Quote:<id>. */
   quoteId: string | null;
   /** Key of the last command that had an effect on the transaction; null where none is known. */
   commandKey: string | null;
@@ -309,9 +377,11 @@ export interface TransactionStatusChanged {
   commandKeys: string[];
   /** The service's updatedAt, as received. */
   changedAt: string | null;
+  /** When the processor saw it. */
   observedAt: bigint;
   /** COMMAND or POLL. */
   observedBy: string;
+  /** The transaction as it was seen. */
   transaction: Transaction | null;
 }
 

@@ -47,6 +47,25 @@ describe('schemas', () => {
     }
   });
 
+  test('of a release that only documents more are one new version, which is none of a stranger to the earlier release', async () => {
+    const environment = environmentOf(freshPrefix('documented'));
+    const [[topic = '', record = ''] = []] = recordOfTopic(topicNames(environment['TOPIC_PREFIX'] ?? ''));
+    const subject = subjectOf(topic);
+    const plain = JSON.stringify(loadSchema(record), (name, part: unknown) => (name === 'doc' ? undefined : part));
+    await registry(environment, 'POST', `/subjects/${subject}/versions`, { schema: plain });
+    const check = await runCli(environment, '--output', 'json', 'schemas', 'check');
+    expect(check.documents.find((state) => state.subject === subject)?.problem).toMatch(/does not have our schema/);
+    for (const action of ['registered', 'exists', 'exists']) {
+      const run = await runCli(environment, '--output', 'json', 'schemas', 'register');
+      expect(run.documents.find((state) => state.subject === subject)).toMatchObject({ action });
+      expect(await registry(environment, 'GET', `/subjects/${subject}/versions`)).toEqual([1, 2]);
+    }
+    expect(await runCli(environment, 'schemas', 'check')).toMatchObject({ code: 0 });
+    // The earlier release asks for its own, and finds that the latest says the same.
+    const before = await registry(environment, 'POST', `/subjects/${subject}`, { schema: plain });
+    expect(before).toMatchObject({ version: 1 });
+  });
+
   test('that do not fit an earlier version are not registered beside it', async () => {
     const prefix = freshPrefix('incompatible');
     const environment = environmentOf(prefix);

@@ -22,4 +22,9 @@ describe.each(FILES)('%s', (file) => {
     expect(avsc.Type.forSchema(schema).name).toBe(`payments.v1.${name}`);
     expect(schema).toEqual(loadSchema(name));
   });
+
+  test('says of each field what it is', () => {
+    const { fields } = loadSchema(basename(file, '.avsc'));
+    expect(fields.filter(({ doc = '' }) => doc === '').map(({ name }) => name)).toEqual([]);
+  });
 });

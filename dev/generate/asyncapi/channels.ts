@@ -58,7 +58,7 @@ export interface Channel {
 const names = topicNames(PREFIX_PARAMETER);
 
 function avroMessage(record: string, headers: HeaderSchema, key: object, examples: readonly MessageExample[]): Message {
-  const payload = { schemaFormat: AVRO_FORMAT, schema: { $ref: `../schemas/bundle/${record}.avsc` } };
+  const payload = { schemaFormat: AVRO_FORMAT, schema: loadSchema(record) };
   return { name: record, headers, contentType: AVRO_CONTENT_TYPE, payload, key, examples };
 }
 
