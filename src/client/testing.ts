@@ -5,7 +5,17 @@
 import './require-node.ts';
 import { eventId, FINGERPRINT_HEADER, REPLY_HEADER } from '../records/cloud-events.ts';
 import { COMMAND_ANSWERS, type CommandType } from '../records/commands.ts';
-import type { CommandError, CommandResult, Envelope, PaymentEvent, Quote, Stream, Transaction } from './events.ts';
+import { loadSchema } from '../records/schemas.ts';
+import type {
+  CommandError,
+  CommandResult,
+  Envelope,
+  PaymentEvent,
+  Quote,
+  Stream,
+  Transaction,
+  TransactionStatusChanged,
+} from './events.ts';
 import type { TransactionStatus } from '../records/statuses.ts';
 import { LiveEvents } from './live-events.ts';
 import { PaymentClient } from './payment-client.ts';
@@ -85,31 +95,18 @@ export class TestPayments {
     const keys = [...this.#answered].flatMap(([key, { result }]) =>
       result.outcome === 'ACCEPTED' && transactionOf(result) === transactionId ? [key] : [],
     );
-    this.#put(
-      'transaction-status',
+    const changed: TransactionStatusChanged = {
+      ...(blank('TransactionStatusChanged') as TransactionStatusChanged),
       transactionId,
-      `${transactionId}\n${kept.length}`,
-      {},
-      {
-        kind: 'transaction-status',
-        value: {
-          transactionId,
-          type: null,
-          previousStatus: value?.status ?? null,
-          status,
-          failureReason: null,
-          customerId: null,
-          platformCustomerId: null,
-          quoteId: null,
-          commandKey: keys.at(-1) ?? null,
-          commandKeys: keys,
-          changedAt: null,
-          observedAt: BigInt(Date.now()),
-          observedBy: 'POLL',
-          transaction: null,
-        },
-      },
-    );
+      previousStatus: value?.status ?? null,
+      status,
+      commandKey: keys.at(-1) ?? null,
+      commandKeys: keys,
+      observedAt: BigInt(Date.now()),
+      observedBy: 'POLL',
+    };
+    const id = eventId(`test-change\n${transactionId}\n${kept.length}`);
+    this.#put('transaction-status', transactionId, id, {}, { kind: 'transaction-status', value: changed });
   }
 
   #take(type: CommandType, key: string, given: unknown, options: PublishOptions): PublishedCommand {
@@ -167,7 +164,7 @@ export class TestPayments {
     headers: Record<string, string>,
     event:
       | { kind: 'result'; value: CommandResult; isReplayed: boolean }
-      | Pick<Extract<PaymentEvent, { kind: 'transaction-status' }>, 'kind' | 'value'>,
+      | { kind: 'transaction-status'; value: TransactionStatusChanged },
   ): void {
     const { kept, live } = this.#topics[stream];
     const envelope: Envelope = {
@@ -185,42 +182,10 @@ export class TestPayments {
   }
 }
 
-const NO_TRANSACTION: Omit<Transaction, 'id'> = {
-  status: null,
-  type: null,
-  destination: null,
-  customerId: null,
-  platformCustomerId: null,
-  receivedAmount: null,
-  settledAt: null,
-  createdAt: null,
-  updatedAt: null,
-  description: null,
-  counterpartyInformation: null,
-  source: null,
-  reconciliationInstructions: null,
-  rateDetails: null,
-  failureReason: null,
-  otherFieldsJson: null,
-};
-
-const NO_QUOTE: Omit<Quote, 'id'> = {
-  status: null,
-  createdAt: null,
-  expiresAt: null,
-  source: null,
-  destination: null,
-  sendingCurrency: null,
-  receivingCurrency: null,
-  totalSendingAmount: null,
-  totalReceivingAmount: null,
-  exchangeRate: null,
-  feesIncluded: null,
-  transactionId: null,
-  paymentInstructions: null,
-  rateDetails: null,
-  otherFieldsJson: null,
-};
+/** A record of which nothing is known: the defaults of its schema. */
+function blank(record: string): object {
+  return Object.fromEntries(loadSchema(record).fields.map(({ default: fallback = null, name }) => [name, fallback]));
+}
 
 /** What the service answers an ACCEPTED command with. */
 function moneyOf(
@@ -234,26 +199,24 @@ function moneyOf(
   };
   const transactionId = idOf('transactionId', `Transaction:test-${number}`);
   if (COMMAND_ANSWERS[type] === 'transaction') {
-    return { quote: null, transaction: { ...NO_TRANSACTION, id: transactionId, status: 'PENDING', ...transaction } };
+    return {
+      quote: null,
+      transaction: { ...(blank('Transaction') as Transaction), id: transactionId, status: 'PENDING', ...transaction },
+    };
   }
   const id = idOf('quoteId', `Quote:test-${number}`);
-  return { quote: { ...NO_QUOTE, id, transactionId, status: 'PENDING', ...quote }, transaction: null };
+  return { quote: { ...(blank('Quote') as Quote), id, transactionId, status: 'PENDING', ...quote }, transaction: null };
 }
 
 function resultOf(command: TestCommand, commandId: string, given: Partial<CommandResult>): CommandResult {
   const now = BigInt(Date.now());
   return {
+    ...(blank('CommandResult') as CommandResult),
     commandKey: command.key,
     commandType: command.type,
     commandId,
     revision: 1,
-    outcome: 'ACCEPTED',
     settledBy: 'ANSWER',
-    httpStatus: null,
-    error: null,
-    quote: null,
-    transaction: null,
-    rawResponse: null,
     warnings: [],
     attempts: 1,
     source: { topic: command.type, partition: 0, offset: 0n },

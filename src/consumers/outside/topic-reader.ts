@@ -296,7 +296,8 @@ class RunningReader implements TopicReader {
 
   /** False: the handler failed, and the reader ends. Its exception must not reach kafkajs, which would try again. */
   async #handle({ batch: { partition, topic } }: EachBatchPayload, message: KafkaMessage): Promise<boolean> {
-    if (this.#stopped) return false;
+    // What waited for its key behind the one that failed; what waits when the reader closes is still handled.
+    if (this.#failure !== null) return false;
     try {
       await this.#options.onRecord(recordOf(topic, partition, message), () => rawRecordOf(topic, partition, message));
       return true;
