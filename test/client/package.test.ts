@@ -40,7 +40,11 @@ console.log(copy.topic.endsWith('.commands.transfer-in.v1'));
 await Promise.all([client.close(), publisher.close()]);
 `;
 const TYPED = `
-import { PaymentClient, subscribe, type Answer, type ClientSettings, type Outcome } from 'payment-processor-client';
+import {
+  PaymentClient, PaymentClientError, subscribe,
+  type Answer, type ClientErrorCode, type ClientSettings, type FinalStatus, type Outcome, type Quote, type ReaderStart, type Settlement, type Transaction,
+} from 'payment-processor-client';
+import { TestPayments } from 'payment-processor-client/testing';
 export function moneyMoved(answer: Answer): boolean | 'perhaps' {
   switch (answer.kind) {
     case 'unanswered': return 'perhaps';
@@ -62,6 +66,22 @@ export const listen = (settings: ClientSettings) =>
     // @ts-expect-error an outcome that there is not
     if (event.kind === 'result' && event.value.outcome === 'PAID') return;
   } });
+export const quote = (client: PaymentClient): Promise<Answer> => client.request('create-quote', 'k', {
+  source: { accountId: 'a' }, destination: { accountId: 'b' }, lockedCurrencySide: 'SENDING', lockedCurrencyAmount: 1n, purposeOfPayment: 'GIFT',
+}, { timeoutMs: 1 });
+// @ts-expect-error a side that there is not
+export const side = (client: PaymentClient) => client.request('create-quote', 'k', { source: { accountId: 'a' }, destination: { accountId: 'b' }, lockedCurrencySide: 'BOTH', lockedCurrencyAmount: 1 }, { timeoutMs: 1 });
+export function statusOf(settled: Settlement): FinalStatus | 'open' {
+  switch (settled.kind) {
+    case 'settled': return settled.status;
+    case 'open': case 'unknown': case 'nothing-known': console.log(settled.endedBy, settled.problem); return 'open';
+    case 'not-accepted': return 'FAILED';
+  }
+}
+export const codeOf = (error: PaymentClientError): ClientErrorCode => error.code;
+export const status = (quote: Quote, transaction: Transaction): boolean => quote.status === 'EXPIRED' || transaction.failureReason === 'OFFRAMP_FAILED';
+export const since: ReaderStart = { from: 'time', ms: 0 };
+export const twin = (): PaymentClient => new TestPayments().client;
 // @ts-expect-error amounts are numbers
 export const wrong = (client: PaymentClient) => client.request('transfer-in', 'k', { source: { accountId: 'a' }, destination: { accountId: 'b' }, amount: '1' }, { timeoutMs: 1 });
 declare const console: { log(...values: unknown[]): void };

@@ -44,7 +44,7 @@ Examples:
       for (const creation of creations) output.document(creation, creationText(creation, options.dryRun));
       if (!settings.SANDBOX_COMMANDS) {
         output.note(
-          'simulate-uma-receive: nobody reads its topic while SANDBOX_COMMANDS is off, here and at the processors',
+          'nobody reads the topic of simulate-uma-receive unless the processors have SANDBOX_COMMANDS=true; here it is off',
         );
       }
       if (!options.dryRun) await report(output, settings);
