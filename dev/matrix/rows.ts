@@ -59,7 +59,7 @@ const REGISTRY_ROWS = REGISTRY_NAMES.map((name): MatrixRow => ({
   ...USUAL,
   name: `registry-${name}`,
   title: 'schemas registered, checked, read; a registry that refuses; requests of the client',
-  tests: ['test/records', 'test/cli/schemas.test.ts', 'test/access/registry', 'test/client/request.test.ts'],
+  tests: ['test/records', 'test/cli/schemas.test.ts', 'test/access/registry', 'test/client/requests-and-twin.test.ts'],
   projects: ['kafka'],
   without: name === 'srfake' ? JUDGED_COMPATIBILITY : [],
   environment: { ENGINE_REGISTRY: name },

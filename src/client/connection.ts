@@ -5,7 +5,7 @@ import { PaymentClientError } from './client-error.ts';
 
 /**
  * @param name tells connections apart in the brokers' logs
- * @throws PaymentClientError when kafkajs is not the mended one
+ * @throws PaymentClientError when kafkajs is not the patched one
  */
 export function clientKafka(
   settings: KafkaSettings,

@@ -70,7 +70,7 @@ export class LiveEvents {
     };
   }
 
-  /** All that listen are told. */
+  /** Every listener is notified. */
   async close(): Promise<void> {
     this.#end(new PaymentClientError('CLOSED', 'the client was closed'));
     await this.#subscription?.close();

@@ -186,6 +186,7 @@ export class PaymentClient {
       requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
       requireDate('since', options.since);
       requireSignal('signal', options.signal);
+      requireText('fingerprint', options.fingerprint);
       requireText('key', typeof of === 'string' ? of : of.key);
       const { read, results } = this.#parts;
       return followPayment(of, { results: results.live, changes: () => this.#openChanges(), read }, options);
@@ -203,7 +204,7 @@ export class PaymentClient {
     const before = this.#changes;
     const open = await before?.catch(() => null);
     if (open?.isOpen === true) return open;
-    // Whoever comes first opens it for all.
+    // The first caller opens it for all.
     if (this.#changes === before) {
       this.#changes = this.#parts.openChanges();
     }

@@ -2,6 +2,7 @@
  * What results and status events let one say of a payment, by its command's key. Pure: events may come in any order, and
  * more than once. The highest revision counts, and of each transaction the last status in its partition.
  */
+import { FINGERPRINT_HEADER } from '../records/cloud-events.ts';
 import { isFinalStatus, type FinalStatus } from '../records/statuses.ts';
 import type { CommandResult as ResultRecord, TransactionStatusChanged } from '../records/types.ts';
 import type { CommandResult, PaymentEvent } from './events.ts';
@@ -55,12 +56,15 @@ export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote'
 /** What was read of one key so far. */
 export class KnownPayment {
   readonly #key: string;
+  /** Null: of whatever fields the key's command has. */
+  readonly #fingerprint: string | null;
   #result: Extract<PaymentEvent, { kind: 'result' }> | null = null;
   #unreadResult: Extract<PaymentEvent, { kind: 'unreadable' }> | null = null;
   readonly #changes = new Map<string, PaymentEvent>();
 
-  constructor(key: string) {
+  constructor(key: string, fingerprint: string | null) {
     this.#key = key;
+    this.#fingerprint = fingerprint;
   }
 
   /** Null where a later one cannot be read: it may say anything. */
@@ -83,6 +87,9 @@ export class KnownPayment {
 
   takeResult(event: PaymentEvent): void {
     if (event.key !== this.#key) return;
+    // Releases before the header wrote none.
+    const carried = event.headers[FINGERPRINT_HEADER] ?? null;
+    if (this.#fingerprint !== null && carried !== null && carried !== this.#fingerprint) return;
     if (event.kind === 'unreadable' && event.offset > (this.#unreadResult?.offset ?? -1n)) this.#unreadResult = event;
     if (event.kind !== 'result' || event.value.outcome === 'CONFLICT') return;
     if (event.value.revision >= (this.#result?.value.revision ?? 0)) this.#result = event;

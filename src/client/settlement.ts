@@ -17,6 +17,8 @@ export interface SettlementOptions {
   timeoutMs: number;
   /** Ends the following early: the answer says what is known by then. */
   signal?: AbortSignal;
+  /** Of `fingerprintOf`: the payment of this command alone. With the key alone it is that of whichever command has the key. */
+  fingerprint?: string;
   /** When the command was published, or earlier: results are read from there. Else all that the topic keeps of the lane is. */
   since?: Date;
 }
@@ -48,10 +50,10 @@ const CLOCKS_APART_MS = 600_000;
 export async function followPayment(
   of: string | CommandAnswer,
   topics: PaymentTopics,
-  { signal, since, timeoutMs }: SettlementOptions,
+  { fingerprint, signal, since, timeoutMs }: SettlementOptions,
 ): Promise<Settlement> {
   const key = typeof of === 'string' ? of : of.key;
-  const known = new KnownPayment(key);
+  const known = new KnownPayment(key, fingerprint ?? null);
   if (typeof of !== 'string') known.takeResult(of);
   const sinceMs = since?.getTime() ?? (typeof of === 'string' ? null : of.timestampMs);
   const done = new AbortController();

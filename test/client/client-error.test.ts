@@ -96,6 +96,7 @@ describe('an option is refused by its name', () => {
     ['timeoutMs', () => client.awaitSettled('k', { timeoutMs: -1 })],
     ['timeoutMs', () => client.createAndExecute('k', createQuoteOf('k'), { timeoutMs: 0 })],
     ['key', () => client.awaitSettled('', WAIT)],
+    ['fingerprint', () => client.awaitSettled('k', { ...WAIT, fingerprint: '' })],
     ['since', () => client.awaitSettled('k', { ...WAIT, since: new Date('yesterday') })],
     ['signal', () => client.awaitSettled('k', { ...WAIT, signal: any({}) })],
     ['expiresAt', request({ expiresAt: new Date(NaN) })],

@@ -155,6 +155,15 @@ describe('a payment that is followed is settled', () => {
   });
 });
 
+test('a payment of other fields under the same key is not taken for this one, where the fingerprint is given', async () => {
+  const other = result('ACCEPTED');
+  other.headers['command-fingerprint'] = 'other-fields';
+  const topics = (): Topics => new Topics([other], [change('COMPLETED')]);
+  expect(await topics().follow({ fingerprint: 'my-fields' })).toMatchObject({ kind: 'nothing-known' });
+  expect(await topics().follow({ fingerprint: 'other-fields' })).toMatchObject({ kind: 'settled' });
+  expect(await topics().follow()).toMatchObject({ kind: 'settled' });
+});
+
 describe('a payment that was not accepted is known not to be', () => {
   test.each(['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'] as const)('when the result is %s', async (outcome) => {
     expect(await new Topics([result(outcome)]).follow()).toMatchObject({ kind: 'not-accepted', result: { outcome } });
@@ -172,7 +181,7 @@ describe('a payment that was not accepted is known not to be', () => {
 });
 
 describe('when the time is up', () => {
-  test('the last status is told, and that nothing is certain', async () => {
+  test('the last status is given, and that nothing is certain', async () => {
     const open = await new Topics([result('ACCEPTED')], [change('SENT')]).follow();
     expect(open).toMatchObject({ kind: 'open', status: 'SENT', transactionId: ID, endedBy: 'timeout' });
   });
