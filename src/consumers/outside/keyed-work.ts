@@ -5,13 +5,15 @@
 interface Item {
   isDone: boolean;
   readonly onPassed: () => void;
+  /** Never rejects. */
+  running: Promise<void>;
 }
 
 export class KeyedWork {
   readonly #limit: number;
-  readonly #running = new Set<Promise<void>>();
-  /** Of each key that is worked on the work that was begun last. */
-  readonly #tails = new Map<string, Promise<void>>();
+  readonly #running = new Set<Item>();
+  /** Of each key that is worked on the item that was begun last. */
+  readonly #tails = new Map<string, Item>();
   /** Not passed yet, in order. */
   readonly #items: Item[] = [];
   #failure: { error: unknown } | null = null;
@@ -22,7 +24,7 @@ export class KeyedWork {
 
   /** Waits until one more may begin. @throws what work threw */
   async place(): Promise<void> {
-    while (this.#running.size >= this.#limit) await Promise.race(this.#running);
+    while (this.#running.size >= this.#limit) await Promise.race(this.#promises());
     if (this.#failure !== null) throw this.#failure.error;
   }
 
@@ -32,29 +34,38 @@ export class KeyedWork {
    * @param afterwards awaited before the place is free again
    */
   begin(key: string, work: () => Promise<boolean>, onPassed: () => void, afterwards: () => Promise<void>): void {
-    const item: Item = { isDone: false, onPassed };
+    const item: Item = { isDone: false, onPassed, running: Promise.resolve() };
+    const before = this.#tails.get(key)?.running;
     this.#items.push(item);
-    const running = (this.#tails.get(key) ?? Promise.resolve())
-      .then(async () => {
-        if (this.#failure !== null) return;
+    this.#running.add(item);
+    this.#tails.set(key, item);
+    item.running = this.#run(item, key, before, work, afterwards);
+  }
+
+  async #run(
+    item: Item,
+    key: string,
+    before: Promise<void> | undefined,
+    work: () => Promise<boolean>,
+    afterwards: () => Promise<void>,
+  ): Promise<void> {
+    try {
+      if (before !== undefined) await before;
+      if (this.#failure === null) {
         item.isDone = await work();
-        this.#pass();
+        while (this.#items[0]?.isDone === true) this.#items.shift()?.onPassed();
         if (item.isDone) await afterwards();
-      })
-      .catch((error: unknown) => {
-        this.#failure ??= { error };
-      })
-      .finally(() => {
-        this.#running.delete(running);
-        if (this.#tails.get(key) === running) this.#tails.delete(key);
-      });
-    this.#running.add(running);
-    this.#tails.set(key, running);
+      }
+    } catch (error) {
+      this.#failure ??= { error };
+    }
+    this.#running.delete(item);
+    if (this.#tails.get(key) === item) this.#tails.delete(key);
   }
 
   /** Waits for all that was begun; never rejects. */
   async settled(): Promise<void> {
-    await Promise.all(this.#running);
+    await Promise.all(this.#promises());
   }
 
   /** Waits for all that was begun. @throws what work threw */
@@ -63,7 +74,7 @@ export class KeyedWork {
     if (this.#failure !== null) throw this.#failure.error;
   }
 
-  #pass(): void {
-    while (this.#items[0]?.isDone === true) this.#items.shift()?.onPassed();
+  #promises(): Promise<void>[] {
+    return [...this.#running].map(({ running }) => running);
   }
 }
