@@ -75,7 +75,7 @@ test('workflows use actions that cannot change, and may only read', () => {
 });
 
 test('docs/rights.md has the command of each right', () => {
-  const settings = { TOPIC_PREFIX: 'payments', KAFKA_GROUP_ID: 'payments-commands', SANDBOX_COMMANDS: false };
+  const settings = { TOPIC_PREFIX: 'payments', KAFKA_GROUP_ID: 'payment-commands', SANDBOX_COMMANDS: false };
   const commands = ROLE_NAMES.flatMap((role) =>
     rightsOf(role, settings).map((right) => grantCommand(right, `User:${role}`)),
   );

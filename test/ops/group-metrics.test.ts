@@ -106,7 +106,7 @@ async function transactionalIdOf(lane: number): Promise<string> {
   );
   const last = owners.at(-1)?.value;
   if (last == null) throw new Error(`lane ${lane} has no owner`);
-  return decodeOwner(last).transactionalId ?? '';
+  return decodeOwner(last).transactionalId;
 }
 
 test('lanes whose process is fenced are counted as lost, and acquired again', async () => {

@@ -4,7 +4,7 @@ import { History } from '../../src/ops/history.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import type { CommandResult } from '../../src/records/types.ts';
-import { A_LETTER, FakeProcessor, inputStatus, laneStatus, SECRET_KEY } from './fake-processor.ts';
+import { FakeProcessor, inputStatus, laneStatus, SECRET_KEY } from './fake-processor.ts';
 
 class Remembering extends FakeProcessor {
   readonly reader = new StateReader(this.sources());
