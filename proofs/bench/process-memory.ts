@@ -1,6 +1,9 @@
 /** What the kernel says of a process's memory. */
 import { readFileSync } from 'node:fs';
 
+/** What a processor may take at most while it is poisoned, bytes: batches of 64 MiB are decompressed, and the store's pages count. */
+export const POISONED_BYTES_MAX = 500 * 1024 * 1024;
+
 /** Resident memory of a process as the kernel counts it, MiB; pages of mapped files can be taken back at any time. */
 export interface Memory {
   residentMax: number;

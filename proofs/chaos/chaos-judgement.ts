@@ -1,4 +1,5 @@
 /** Judges a chaos run over what any reader finds in the topics and over the service's own books: effects, not calls. */
+import { POISONED_BYTES_MAX } from '../bench/process-memory.ts';
 import type { Outcome } from '../../src/records/commands.ts';
 import type { CommandResult } from '../../src/records/types.ts';
 import { STARTING_BALANCE } from '../../test/support/commands.ts';
@@ -20,7 +21,7 @@ export interface ChaosJudgement {
 }
 
 export const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'] satisfies Outcome[];
-/** What one processor may take, bytes: the local store's mapped pages included. */
+/** What one processor may take without poison, bytes: the local store's mapped pages included. */
 const RESIDENT_BYTES_MAX = 400 * 1024 * 1024;
 
 export function judgeChaos(given: JudgedEvidence): ChaosJudgement {
@@ -201,14 +202,16 @@ function judgeDeadLetters({ plan, deadLetters }: JudgedEvidence): string[] {
 function judgeProcesses({
   badStops,
   coordinatorOutages = [],
+  poison = NO_POISON,
   residentBytesMax,
   unreadableEvents,
 }: JudgedEvidence): string[] {
   const wrong = badStops.map(({ name, code, signal }) => `${name}: did not end in order (${code ?? signal})`);
   for (const { code, name, signal } of coordinatorOutages.flatMap(({ ownEnds }) => ownEnds))
     wrong.push(`${name}: ended itself when the coordinator of transactions was lost (${code ?? signal})`);
+  const allowedBytes = poison.put.length > 0 ? POISONED_BYTES_MAX : RESIDENT_BYTES_MAX;
   for (const [name, bytes] of residentBytesMax) {
-    if (bytes > RESIDENT_BYTES_MAX) wrong.push(`${name}: ${Math.round(bytes / 1024 / 1024)} MB of memory`);
+    if (bytes > allowedBytes) wrong.push(`${name}: ${Math.round(bytes / 1024 / 1024)} MB of memory`);
   }
   if (unreadableEvents > 0) wrong.push(`${unreadableEvents} events cannot be read`);
   return wrong;

@@ -3,6 +3,7 @@
  * kit, of messages drawn at random and of batches with spoilt bytes; then good messages behind all of it, in every lane.
  * What was taken is answered or buried, and the good ones are answered as if nothing else had been there.
  */
+import { POISONED_BYTES_MAX } from '../bench/process-memory.ts';
 import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
 import { laneOf, readKey } from '../../src/records/keys.ts';
 import type { Draws } from '../simulation/draws.ts';
@@ -11,7 +12,7 @@ import type { PoisonInput } from '../../test/support/poison/kinds.ts';
 import { batchOf, CODECS, encodeBatch, encodeRecords, type CodecName } from '../../test/support/record-batch.ts';
 import { LANES } from '../../test/support/stack.ts';
 import type { MessagePlace } from './letter-index.ts';
-import { RESIDENT_BYTES_MAX, type Behind, type PoisonBench } from './poison-bench.ts';
+import { type Behind, type PoisonBench } from './poison-bench.ts';
 import { makePoison } from './poison-trial.ts';
 import { randomMessage, type RandomMessage } from './random-messages.ts';
 
@@ -71,7 +72,7 @@ export async function fuzzMixture(bench: PoisonBench, draws: Draws, isOver: () =
       if (due.message.input === 'command' && key.ok) keys.push(key.key);
     }
     report.residentBytesMax = Math.max(report.residentBytesMax, await bench.residentBytesMax());
-    if (report.residentBytesMax > RESIDENT_BYTES_MAX) wrong.push(`${report.residentBytesMax} bytes resident`);
+    if (report.residentBytesMax > POISONED_BYTES_MAX) wrong.push(`${report.residentBytesMax} bytes resident`);
     if (wrong.length > 0) report.wrong.push(...wrong, `round ${report.rounds}: ${put.join('; ')}`);
   }
   for (const key of new Set(keys)) report.wrong.push(...judgeKey(bench, key));

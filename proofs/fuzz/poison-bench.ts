@@ -23,8 +23,6 @@ import { batchOf, type BatchRecord } from '../../test/support/record-batch.ts';
 import { LANES, Stack } from '../../test/support/stack.ts';
 import { LetterIndex, type MessagePlace } from './letter-index.ts';
 
-/** What one processor may take at most while it is poisoned, bytes. */
-export const RESIDENT_BYTES_MAX = 500 * 1024 * 1024;
 const LOOK_MS = 20;
 /** Looks between two questions to the processor's endpoints. */
 const LOOKS_PER_QUESTION = 25;

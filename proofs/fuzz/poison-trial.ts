@@ -1,4 +1,5 @@
 /** One kind of poison against a processor: it comes to what the table says, and what lies behind it is handled. */
+import { POISONED_BYTES_MAX } from '../bench/process-memory.ts';
 import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
 import { laneOf } from '../../src/records/keys.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
@@ -6,7 +7,7 @@ import { judgePoison } from '../../test/support/poison/judgement.ts';
 import type { Poison, PoisonKind } from '../../test/support/poison/kinds.ts';
 import { LANES } from '../../test/support/stack.ts';
 import type { MessagePlace } from './letter-index.ts';
-import { RESIDENT_BYTES_MAX, type PoisonBench } from './poison-bench.ts';
+import type { PoisonBench } from './poison-bench.ts';
 
 /** For everything that is to come of one kind; most take some milliseconds. */
 const TRIAL_MS_MAX = 30_000;
@@ -38,7 +39,7 @@ export async function tryPoison(bench: PoisonBench, kind: PoisonKind, lane: numb
   if (problem !== null) wrong.push(problem);
   for (const { what, isHandled } of behind) if (!isHandled()) wrong.push(`not handled: ${what}`);
   const residentBytes = await bench.residentBytesMax();
-  if (residentBytes > RESIDENT_BYTES_MAX) wrong.push(`${Math.round(residentBytes / MEBIBYTE)} MiB resident`);
+  if (residentBytes > POISONED_BYTES_MAX) wrong.push(`${Math.round(residentBytes / MEBIBYTE)} MiB resident`);
   const answers = poison.key === null ? [] : bench.answersOf(poison.key);
   const letters = bench.deadLetters(place, poison.message?.key ?? null);
   if (problem === null) wrong.push(...judgePoison(kind, poison, letters, (key) => bench.answersOf(key)));
