@@ -1,10 +1,11 @@
 /**
  * The dead letters that are open: read from their topic, without those that somebody redrove or acknowledged.
  *
- *   start   reads the topic from its beginning, and on; again after a failure; until stop
+ *   start   reads the newest records of each partition, and on; again after a failure; until stop
  *
  * Owns its consumer, and the place and reason of each open letter, bounded.
  */
+import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
 import { TopicTail, type TailedRecord, type TailOptions } from '../consumers/topic-tail.ts';
 import { notedOffset } from '../producers/dead-letter-notes.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
@@ -19,6 +20,7 @@ export interface DeadLetterWatchOptions extends Pick<
   TailOptions,
   'settings' | 'groupId' | 'clientId' | 'topic' | 'partitionCount' | 'sessionTimeoutMs' | 'log'
 > {
+  readonly ends: () => Promise<ReadonlyMap<number, PartitionOffsets>>;
   /** It cannot be read now, and is tried again. */
   readonly onProblem: (error: unknown) => void;
 }
@@ -30,6 +32,8 @@ interface Letter {
 
 /** More have one cause, not so many; the oldest are forgotten. */
 const OPEN_MAX = 10_000;
+/** Offsets of a partition that a process reads as it starts: a flood of letters does not hold it up. */
+const READ_MAX = BigInt(OPEN_MAX);
 const AGAIN_AFTER_MS = 30_000;
 /** The operator who published it was answered: nobody has to act. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
@@ -47,6 +51,14 @@ export class DeadLetterWatch {
   }
 
   start(): void {
+    this.#read().catch((error: unknown) => this.#failed(error));
+  }
+
+  async #read(): Promise<void> {
+    for (const [partition, { high, low }] of await this.#options.ends()) {
+      const next = this.#next.get(partition) ?? high - READ_MAX;
+      this.#next.set(partition, next > low ? next : low);
+    }
     if (this.#isStopped) return;
     const tail = new TopicTail({
       ...this.#options,
@@ -58,7 +70,7 @@ export class DeadLetterWatch {
       onFatal: (error) => void this.#failed(error),
     });
     this.#tail = tail;
-    tail.start().catch((error: unknown) => this.#failed(error));
+    await tail.start();
   }
 
   async stop(): Promise<void> {

@@ -160,7 +160,7 @@ export const METRICS = {
   openDeadLetters: {
     name: 'payments_dead_letters_open',
     type: 'gauge',
-    help: 'Messages on the dead-letter topic that nobody redrove or acknowledged, of all processes, by reason.',
+    help: 'Messages on the dead-letter topic that nobody redrove or acknowledged, of all processes, by reason; of the newest 10,000 of each lane.',
     labels: { reason: DEAD_LETTER_REASONS },
   },
   moved: {

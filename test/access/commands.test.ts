@@ -78,7 +78,7 @@ describe('with exactly the rights of the role', () => {
     const TOPIC_PREFIX = `${stack.environment['TOPIC_PREFIX'] ?? ''}-other`;
     const settings = { TOPIC_PREFIX, KAFKA_GROUP_ID: 'none', SANDBOX_COMMANDS: true };
     await having(...rightsOf('set-up', settings));
-    const environment = { ...secured.environment('scram'), TOPIC_PREFIX, LANES: '1' };
+    const environment = { ...secured.environment('scram'), TOPIC_PREFIX, LANES: '1', SANDBOX_COMMANDS: 'true' };
     expect(await runCli(environment, 'topics', 'create')).toMatchObject({ code: 0, stderr: '' });
     expect(await runCli(environment, 'topics', 'check')).toMatchObject({ code: 0 });
   });

@@ -13,7 +13,12 @@ let secured: SecuredKafka;
 beforeAll(async () => {
   secured = await SecuredKafka.open('rights');
   const made = await runCli(
-    { KAFKA_BROKERS: secured.engine.brokers.join(','), TOPIC_PREFIX: 'guarded', LANES: '2' },
+    {
+      KAFKA_BROKERS: secured.engine.brokers.join(','),
+      TOPIC_PREFIX: 'guarded',
+      LANES: '2',
+      SANDBOX_COMMANDS: 'true',
+    },
     'topics',
     'create',
     '--json-copies',

@@ -9,7 +9,7 @@ const AT_MS = Date.parse('2026-03-01T12:00:00Z');
 function watch(): DeadLetterWatch {
   return new DeadLetterWatch({
     ...{ settings: {} as never, groupId: 'g', clientId: 'c', topic: 't', partitionCount: 2, sessionTimeoutMs: 6_000 },
-    ...{ log: () => undefined, onProblem: () => undefined },
+    ...{ ends: async () => new Map(), log: () => undefined, onProblem: () => undefined },
   });
 }
 

@@ -18,7 +18,7 @@ const AWAY_MS = 4_000;
 /** Some clients wait two seconds between tries, steps up to ten. */
 const BACK_MS_MAX = 40_000;
 /** Of a process that has opened its lanes. */
-const CONNECTIONS_MAX = 8;
+const CONNECTIONS_MAX = 10;
 const ENDED_MS_MAX = 15_000;
 
 interface Step {
@@ -56,7 +56,7 @@ const STEPS: readonly Step[] = [
   {
     what: /the consumer group is joined/,
     at: 'the join itself',
-    isFor: (request) => !isReader(request) && request.apiKey === KAFKA_API.joinGroup,
+    isFor: ({ apiKey, clientId }) => !/(-ledger|@letters)$/.test(clientId) && apiKey === KAFKA_API.joinGroup,
   },
 ];
 
