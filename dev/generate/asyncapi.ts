@@ -93,7 +93,7 @@ const document = {
     description:
       'Payment commands in over Kafka, results and status changes out. The operations are the processor’s: it receives commands ' +
       'and sends results. Rules that schemas do not say (keys, conditions between fields, partitions, what a result lets one ' +
-      'conclude) are in docs/events.md and README.md. Payloads of examples show the members of a record by name, ' +
+      'conclude) are in docs/events.md. Payloads of examples show the members of a record by name, ' +
       'also where the message is Avro.',
     license: { name: license },
   },

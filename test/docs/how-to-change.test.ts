@@ -1,4 +1,4 @@
-/** Steps of "How to change it" (DESIGN.md) that neither the compiler nor `npm run check` asks for. */
+/** Steps of docs/changing.md that neither the compiler nor `npm run check` asks for. */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
