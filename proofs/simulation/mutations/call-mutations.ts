@@ -4,28 +4,24 @@ import type { Mutation } from '../mutations.ts';
 export const CALL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'the gate does not ask for a heartbeat',
-    file: 'lanes/attempts.ts',
     find: "if (!isConfirmed()) return 'the last confirmed heartbeat is too old';",
     replace: '',
     among: ['heartbeats'],
   },
   {
     name: 'a heartbeat is timed by its answer',
-    file: 'consumers/group-member.ts',
     find: 'const sinceSentMs = Math.max(0, clock.nowMs() - this.#lastRequestSentWallMs);',
     replace: 'this.#lastRequestSentWallMs = clock.nowMs(); const sinceSentMs = 0;',
     among: ['heartbeats'],
   },
   {
     name: 'the gate is not asked at the socket',
-    file: 'api/perform.ts',
     find: 'own.objection = options.beforeSending?.() ?? null',
     replace: 'own.objection = null',
     among: ['heartbeats'],
   },
   {
     name: 'the progress of the group is asked for after the lane is taken',
-    file: 'lanes/lane.ts',
     find: 'const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);',
     replace:
       'const known = index.position(lane); const positions = await this.#inputs.startPositions(await this.#inputs.starts(), known, isWanted);',
@@ -33,72 +29,61 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an orphaned call is settled at once',
-    file: 'lanes/attempts.ts',
     find: 'clock.nowMs() + sessionTimeoutMs + phase.timeoutMs',
     replace: 'clock.nowMs() - 3_600_000',
     among: ['handovers', 'slow-service', 'heartbeats'],
   },
   {
     name: 'finished entries are forgotten',
-    file: 'lanes/memory.ts',
     find: 'this.unfinished.get(key) ?? this.#done.get(key)?.value ?? this.#index.entry(this.#lane, key)',
     replace: 'this.unfinished.get(key)',
   },
   {
     name: 'finished entries are known only once the index shows them',
-    file: 'lanes/memory.ts',
     find: 'this.unfinished.get(key) ?? this.#done.get(key)?.value ?? this.#index.entry(this.#lane, key)',
     replace: 'this.unfinished.get(key) ?? this.#index.entry(this.#lane, key)',
   },
   {
     name: 'the index is believed for another owner’s commits',
-    file: 'lanes/memory.ts',
     find: 'if (token !== this.#token) return;',
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'begun calls of a lost lane are forgotten',
-    file: 'lanes/calls.ts',
     find: 'if (wasBegun(attempt)) this.#remember(attempt);',
     replace: 'if (wasBegun(attempt)) this.#forget(attemptId, attempt);',
     among: ['handovers', 'slow-service'],
   },
   {
     name: 'any intent counts as our own',
-    file: 'lanes/attempts.ts',
     find: "phase.processId === processId ? calls.adopt(phase.attemptId, this.#ownerOf(entry)) : 'unknown'",
     replace: 'calls.adopt(phase.attemptId, this.#ownerOf(entry))',
   },
   {
     name: 'an intent that is committed again is called again',
-    file: 'lanes/calls.ts',
     find: "if (attempt.stage !== 'claimed') return;",
     replace: '',
   },
   {
     name: 'a call begins before its intent is committed',
-    file: 'lanes/open-lane.ts',
     find: 'const { token, writer } = this.#ownership;',
     replace:
       "const { token, writer } = this.#ownership; for (const entry of transaction.entries()) if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);",
   },
   {
     name: 'each attempt has a key of its own',
-    file: 'lanes/attempts.ts',
     find: '...callOf(entry)',
     replace: 'request: callOf(entry).request, idempotencyKey: `${callOf(entry).idempotencyKey}-${entry.attempts}`',
   },
   {
     name: 'slots of calls that ended are not given back',
-    file: 'lanes/calls.ts',
     find: `    this.#scheduler.free(attempt.workClass);
 `,
     replace: '',
   },
   {
     name: 'calls that wait are not released with their lane',
-    file: 'lanes/calls.ts',
     find: `    this.#scheduler.release(lane);
 `,
     replace: '',
@@ -106,7 +91,6 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'slots that were kept for nobody are lost',
-    file: 'lanes/call-scheduler.ts',
     find: `        state.held -= kept;
 `,
     replace: '',
@@ -114,7 +98,6 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the slot of an intent that was not committed is lost',
-    file: 'lanes/call-scheduler.ts',
     find: `    reservation.state.held -= 1;
 `,
     replace: '',
@@ -122,14 +105,12 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a class below its share of the slots does not go first',
-    file: 'lanes/call-scheduler.ts',
     find: 'return isLeftBelow === isRightBelow ? left.pass < right.pass : isLeftBelow;',
     replace: 'return false;',
     isToldDirectly: true,
   },
   {
     name: 'two-step quotes are made without regard to their executions',
-    file: 'lanes/claim-limits.ts',
     find: 'quotesOpen >= this.#perLane(slots * QUOTES_PER_SLOT)',
     replace: 'Number.isNaN(0)',
     isToldDirectly: true,

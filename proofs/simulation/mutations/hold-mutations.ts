@@ -4,42 +4,36 @@ import type { Mutation } from '../mutations.ts';
 export const HOLD_MUTATIONS: readonly Mutation[] = [
   {
     name: 'the gate does not ask what operators hold',
-    file: 'lanes/attempts.ts',
     find: "if (this.#acquisition.isHeld(entry)) return 'an operator holds such commands';",
     replace: '',
     among: ['holds'],
   },
   {
     name: 'intents are made whatever operators hold',
-    file: 'lanes/entry-claim.ts',
     find: 'if (held !== null) return held;',
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'a new owner does not read in the ledger what operators hold',
-    file: 'lanes/holds.ts',
     find: 'decodeHolds(parts.index.value(parts.lane, HOLD_KEY))',
     replace: 'decodeHolds(undefined)',
     among: ['holds', 'handovers'],
   },
   {
     name: 'a new owner calls before it has read the topic of holds',
-    file: 'lanes/holds.ts',
     find: "if (!this.#isRead()) return 'holds-unread';",
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'a hold is in force only once it is committed',
-    file: 'lanes/holds.ts',
     find: 'this.#record = record;',
     replace: 'transaction.reports.push(() => (this.#record = record));',
     isToldDirectly: true,
   },
   {
     name: 'a hold of executions lets quotes be made that lead to one',
-    file: 'ledger/holds.ts',
     find: "if (entry.immediate) types.push('execute-quote');",
     replace: '',
     among: ['holds'],

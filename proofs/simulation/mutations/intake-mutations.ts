@@ -13,14 +13,12 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a result has any number of problems',
-    file: 'records/command-fields.ts',
     find: '.slice(0, PROBLEMS_MAX)',
     replace: '.slice(0)',
     isToldDirectly: true,
   },
   {
     name: 'of a member that is there twice the last counts',
-    file: 'records/lossless-json.ts',
     find: `  if (ambiguity !== null) throw new JsonMeaningError(ambiguity.problem);
 `,
     replace: '',
@@ -28,7 +26,6 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'nesting has no limit',
-    file: 'records/lossless-json.ts',
     find: `  if (ambiguity?.kind === 'too-deep') throw new JsonMeaningError(ambiguity.problem);
 `,
     replace: '',
@@ -36,42 +33,36 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a name that cannot be passed on is left out',
-    file: 'records/command-fields/field-shapes.ts',
     find: "context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be passed on' });",
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'a value that is dropped in decoding is not told of',
-    file: 'records/writer-schema.ts',
     find: "      if (reader.keepsUnknown) for (const { path, bytes: kept } of lost) put(value, path, kept.toString('base64'));\n",
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'a message that our code fails on is read for ever',
-    file: 'consumers/message-failures.ts',
     find: 'if (failures < FAILURES_MAX) {',
     replace: 'if (!Number.isNaN(0)) {',
     among: ['poison-bug'],
   },
   {
     name: 'a message that our code fails on ends the lane',
-    file: 'consumers/inbox.ts',
     find: "if (!failed(message.offset, error)) return { kind: 'failed' };",
     replace: 'if (!failed(message.offset, error)) throw error;',
     among: ['poison-bug'],
   },
   {
     name: 'large messages are kept whole',
-    file: 'consumers/input-message.ts',
     find: 'bytes <= WHOLE_BYTES_MAX && ',
     replace: '',
     among: ['poison-large'],
   },
   {
     name: 'large messages are moved whole',
-    file: 'consumers/message-origin.ts',
     find: 'if (!isTooLarge) return',
     replace: 'if (!Number.isNaN(0)) return',
     // A lane that cannot commit it finds out, too, by reading carefully.
@@ -79,7 +70,6 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a header says of what partition a message was, without limit',
-    file: 'consumers/message-origin.ts',
     find: ' || partition >= laneCount',
     replace: '',
     among: ['poison-moved-partition'],
@@ -93,7 +83,6 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what is due goes on without asking whether it is full',
-    file: 'lanes/open-lane.ts',
     find: `      if (!transaction.hasRoom(clock.monotonicMs())) return;
 `,
     replace: '',
@@ -101,35 +90,30 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a transaction has any size',
-    file: 'lanes/transaction.ts',
     find: 'if (share >= FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;',
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'what was committed is counted as often as it is said',
-    file: 'lanes/commit-reports.ts',
     find: `    this.#handedOver = null;
 `,
     replace: '',
   },
   {
     name: 'a lane that is lost over and over reads on as ever',
-    file: 'lanes/troubles.ts',
     find: 'isCareful: suspect !== null || wasRefused || barren >= BARREN_MAX',
     replace: 'isCareful: Number.isNaN(0)',
     among: ['poison-refused'],
   },
   {
     name: 'what a lane was lost at three times is read again',
-    file: 'lanes/careful-reading.ts',
     find: 'if (tries >= SUSPECT_TRIES_MAX) {',
     replace: 'if (Number.isNaN(0)) {',
     among: ['poison-refused'],
   },
   {
     name: 'careful reading never ends for who waits',
-    file: 'lanes/careful-reading.ts',
     find: 'const isOver = this.#harmless >= HARMLESS_MAX;',
     replace: 'const isOver = Number.isNaN(0);',
     isToldDirectly: true,

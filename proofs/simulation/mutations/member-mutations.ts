@@ -4,28 +4,24 @@ import type { Mutation } from '../mutations.ts';
 export const MEMBER_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a member that the service refuses keeps its lanes',
-    file: 'lanes/standing-aside.ts',
     find: 'return clock.monotonicMs() - sinceMs >= LASTING_MS;',
     replace: 'return false;',
     isToldDirectly: true,
   },
   {
     name: 'a member that is served again does not join anew',
-    file: 'lanes/standing-aside.ts',
     find: 'if (this.#lanes.length === 0) return true;',
     replace: 'if (this.#lanes.length === 0) return false;',
     isToldDirectly: true,
   },
   {
     name: 'a member that was never served is given lanes like the others',
-    file: 'consumers/assigner.ts',
     find: 'staying.filter(({ isUnserved }) => !isUnserved)',
     replace: 'staying',
     isToldDirectly: true,
   },
   {
     name: 'members that the service does not serve give up lanes all at once',
-    file: 'consumers/assigner.ts',
     find: '[served, staying].find((some) => some.length > 0) ?? members',
     replace: 'served',
     isToldDirectly: true,

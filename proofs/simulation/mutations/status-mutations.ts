@@ -4,31 +4,26 @@ import type { Mutation } from '../mutations.ts';
 export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a transaction does not remember its commands',
-    file: 'status/reducer.ts',
     find: 'const state = withCommand(before, commandKey, carried);',
     replace: 'const state = before;',
   },
   {
     name: 'what was polled has no headers of its command',
-    file: 'producers/status-events.ts',
     find: 'headers: { ...headers, ...state.carried },',
     replace: 'headers,',
   },
   {
     name: 'an answer that showed no effect names its command',
-    file: 'lanes/outcomes.ts',
     find: 'commandKey: effect === null ? null : entry.key,',
     replace: 'commandKey: entry.key,',
   },
   {
     name: 'what the poller sees does not wait for its command',
-    file: 'status/poller/held-news.ts',
     find: 'return held.awaiting.size === 0;',
     replace: 'return true;',
   },
   {
     name: 'the poller takes the ledger for read',
-    file: 'status/poller/held-news.ts',
     find: 'held.lastAddition > readUpTo || ',
     replace: '',
   },
