@@ -13,7 +13,7 @@ const DATA_SOURCE = { type: 'prometheus', uid: '${datasource}' };
 let nextId = 1;
 let y = 0;
 
-function panelDocument(panel: Panel, x: number): object {
+function panelDocument(title: string, panel: Panel, x: number): object {
   const steps = [
     { color: 'green', value: null },
     ...(panel.redFrom === undefined ? [] : [{ color: 'red', value: panel.redFrom }]),
@@ -21,7 +21,7 @@ function panelDocument(panel: Panel, x: number): object {
   return {
     id: nextId++,
     type: panel.kind,
-    title: panel.title,
+    title,
     description: panel.description,
     datasource: DATA_SOURCE,
     gridPos: { x, y, w: PANEL_WIDTH, h: PANEL_HEIGHT },
@@ -41,23 +41,23 @@ function panelDocument(panel: Panel, x: number): object {
 }
 
 const panels: object[] = [];
-for (const row of ROWS) {
+for (const [rowTitle, row] of Object.entries(ROWS)) {
   panels.push({
     id: nextId++,
     type: 'row',
-    title: row.title,
+    title: rowTitle,
     collapsed: false,
     gridPos: { x: 0, y, w: GRID_WIDTH, h: 1 },
     panels: [],
   });
   y += 1;
   let x = 0;
-  for (const panel of row.panels) {
+  for (const [title, panel] of Object.entries(row)) {
     if (x + PANEL_WIDTH > GRID_WIDTH) {
       x = 0;
       y += PANEL_HEIGHT;
     }
-    panels.push(panelDocument(panel, x));
+    panels.push(panelDocument(title, panel, x));
     x += PANEL_WIDTH;
   }
   y += PANEL_HEIGHT;
