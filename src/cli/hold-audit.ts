@@ -1,10 +1,9 @@
 /** What operators held and released, from the topic of their orders, which keeps all of them. */
 import { orderOf } from '../consumers/hold-intake.ts';
-import { openTopicReader } from '../consumers/outside/topic-reader.ts';
 import { isInForce, NO_HOLDS, withOrder, type HoldOrder } from '../ledger/holds.ts';
 import { topicNames } from '../records/topics.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
-import { cliKafka } from './context.ts';
+import { readTopics } from './whole-topics.ts';
 
 export interface AuditedOrder extends HoldOrder {
   readonly id: string;
@@ -20,11 +19,8 @@ export async function readOrders(
   nowMs: number,
 ): Promise<AuditedOrder[]> {
   const orders = new Map<string, { order: HoldOrder; lanes: number[] }>();
-  const reader = await openTopicReader(cliKafka(settings), {
+  await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).operatorHolds],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onRecord: ({ key, offset, partition, value }) => {
       const order = orderOf(value);
       if (order === null) return;
@@ -34,11 +30,6 @@ export async function readOrders(
       orders.set(id, known);
     },
   });
-  try {
-    await reader.ended;
-  } finally {
-    await reader.close();
-  }
   const given = [...orders].map(([id, { lanes, order }]) => {
     return { id, lanes: lanes.sort((left, right) => left - right), ...order };
   });

@@ -1,12 +1,12 @@
 /** The ledger's entries of one command, read from its lane of the ledger topic. */
 import type { Config } from '../config.ts';
-import { openTopicReader, type TopicRecord } from '../consumers/outside/topic-reader.ts';
+import type { TopicRecord } from '../consumers/outside/topic-reader.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../ledger/ledger-records.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
 import { topicNames } from '../records/topics.ts';
-import { cliKafka } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
+import { readTopics } from './whole-topics.ts';
 
 type LedgerSettings = KafkaSettings & Pick<Config, 'TOPIC_PREFIX'>;
 
@@ -28,32 +28,20 @@ export async function readEntryRecords(
   key: string,
   onEntry: (record: EntryRecord) => void,
 ): Promise<void> {
-  const reader = await openTopicReader(cliKafka(settings), {
+  await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
-    start: { from: 'beginning' },
-    untilEnd: true,
     laneOfKey: key,
-    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onRecord: (record) => {
       if (record.key?.toString() === `${ENTRY_PREFIX}${key}`) onEntry(entryRecordOf(record));
     },
   });
-  try {
-    // Not to be ended by a signal and taken for whole: decisions are made on what is read.
-    await reader.ended;
-  } finally {
-    await reader.close();
-  }
 }
 
 /** The present entries of many keys, by key; all lanes are read. None for a key that the ledger does not have. */
 export async function readEntries(settings: LedgerSettings, keys: ReadonlySet<string>): Promise<Map<string, Entry>> {
   const entries = new Map<string, Entry>();
-  const reader = await openTopicReader(cliKafka(settings), {
+  await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onRecord: (record) => {
       const name = record.key?.toString() ?? '';
       const key = name.slice(ENTRY_PREFIX.length);
@@ -63,12 +51,6 @@ export async function readEntries(settings: LedgerSettings, keys: ReadonlySet<st
       else entries.set(key, entry);
     },
   });
-  try {
-    // Whole or not at all, as above.
-    await reader.ended;
-  } finally {
-    await reader.close();
-  }
   return entries;
 }
 

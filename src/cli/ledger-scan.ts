@@ -1,13 +1,13 @@
 /** The present entries of the ledger that are asked for: all lanes, whoever owns them. Reads alone, within limits of time and number. */
 import type { Config } from '../config.ts';
-import { openTopicReader, type TopicRecord } from '../consumers/outside/topic-reader.ts';
+import type { TopicRecord } from '../consumers/outside/topic-reader.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { ENTRY_PREFIX } from '../ledger/ledger-records.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
 import { topicNames } from '../records/topics.ts';
-import { cliKafka } from './context.ts';
 import { entryRecordOf } from './ledger-entries.ts';
 import { within } from './story/time-box.ts';
+import { beginReading } from './whole-topics.ts';
 
 /** So many have one cause, and are not looked at one by one. */
 const KEPT_MAX = 10_000;
@@ -48,17 +48,7 @@ export async function scanLedger(
     else if (found.has(key) || found.size < KEPT_MAX) found.set(key, { lane, entry });
     else cuts.add(`there are more than ${KEPT_MAX}: the others are listed when these are over`);
   };
-  const reader = await openTopicReader(cliKafka(settings), {
-    topics: [topicNames(settings.TOPIC_PREFIX).ledger],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
-    onRecord,
-  });
-  const boxed = await within(
-    readForMs,
-    'the ledger',
-    reader.ended.finally(() => reader.close()),
-  );
+  const { done } = await beginReading(settings, { topics: [topicNames(settings.TOPIC_PREFIX).ledger], onRecord });
+  const boxed = await within(readForMs, 'the ledger', done);
   return { found: [...found.values()], cuts: [...cuts, ...(boxed.kind === 'cut' ? [boxed.sentence] : [])] };
 }

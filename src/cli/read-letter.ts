@@ -1,6 +1,5 @@
 /** One dead letter, by its place; several, by their reason. */
 import { firstRecordsFrom, type RawRecord } from '../consumers/outside/record-at.ts';
-import { openTopicReader } from '../consumers/outside/topic-reader.ts';
 import { partitionOffsets } from '../consumers/partition-offsets.ts';
 import { withAdmin } from '../producers/admin-session.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
@@ -8,6 +7,7 @@ import { topicNames } from '../records/topics.ts';
 import { cliKafka } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { letterName, noteOf, noteText, type RedriveNote } from './redrive-notes.ts';
+import { readTopics } from './whole-topics.ts';
 
 type LetterSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
 
@@ -75,11 +75,8 @@ export async function readLettersOf(
   const letters: RawRecord[] = [];
   let redriven = 0;
   let beyond = 0;
-  const reader = await openTopicReader(cliKafka(settings), {
+  await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onRecord: (record, raw) => {
       if (noteOf(record) !== null || record.headers['dlq-reason'] !== reason) return;
       if (notes.has(letterName(record))) redriven += 1;
@@ -87,11 +84,5 @@ export async function readLettersOf(
       else beyond += 1;
     },
   });
-  try {
-    // Not to be ended by a signal and taken for whole.
-    await reader.ended;
-  } finally {
-    await reader.close();
-  }
   return { letters, redriven, beyond };
 }

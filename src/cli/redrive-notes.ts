@@ -5,13 +5,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openTopicReader, type TopicRecord } from '../consumers/outside/topic-reader.ts';
+import type { TopicRecord } from '../consumers/outside/topic-reader.ts';
 import { HANDLED, NOTE_HEADERS, notedOffset } from '../producers/dead-letter-notes.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
 import { topicNames } from '../records/topics.ts';
 import { cliKafka } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
+import { readTopics } from './whole-topics.ts';
 
 type NoteSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
 
@@ -54,11 +55,8 @@ export function noteOf(record: Pick<TopicRecord, 'headers' | 'key' | 'partition'
 /** Every note there is, by the name of its dead letter's place, each oldest first. */
 export async function readNotes(settings: NoteSettings): Promise<Map<string, RedriveNote[]>> {
   const notes = new Map<string, RedriveNote[]>();
-  const reader = await openTopicReader(cliKafka(settings), {
+  await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onRecord: (record) => {
       const note = noteOf(record);
       if (note === null) return;
@@ -66,12 +64,6 @@ export async function readNotes(settings: NoteSettings): Promise<Map<string, Red
       notes.set(name, [...(notes.get(name) ?? []), note]);
     },
   });
-  try {
-    // Not to be ended by a signal and taken for whole: whether to pay is decided on what is read.
-    await reader.ended;
-  } finally {
-    await reader.close();
-  }
   return notes;
 }
 

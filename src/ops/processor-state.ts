@@ -97,9 +97,30 @@ export interface Deployment {
   readonly cli: string;
 }
 
-export interface ProcessorState {
-  readonly at: string;
+/** What others know, as it is shown. */
+interface PassedOn {
   readonly deployment: Deployment;
+  /** How many may be under way at once, all operations. */
+  readonly callSlots: number;
+  /** Of `unfinished` of a lane. */
+  readonly unfinishedMax: number;
+  readonly ledger: LedgerState;
+  readonly members: readonly MemberState[];
+  readonly unknownResults: UnknownResultsState;
+  readonly holds: readonly HoldState[];
+  /** Dead letters that nobody redrove or acknowledged, of all processes, as far as the topic's retention goes. */
+  readonly openLetters: readonly OpenLetters[];
+  /**
+   * Commands in Kafka in lanes that are not with this process, where there are any: by the offsets that the group has committed,
+   * which follow what is admitted by a second. Null while Kafka has not said.
+   */
+  readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
+  /** What the process has done since its start. */
+  readonly activity: ActivityState;
+}
+
+export interface ProcessorState extends PassedOn {
+  readonly at: string;
   readonly processId: string;
   readonly ready: boolean;
   readonly reasons: readonly string[];
@@ -131,29 +152,11 @@ export interface ProcessorState {
   /** By command; null where every command has its result. */
   readonly oldestUnansweredSeconds: Readonly<Record<CommandType, number | null>>;
   readonly callsUnderWay: number;
-  /** How many may be under way at once, all operations. */
-  readonly callSlots: number;
-  /** Of `unfinished` of a lane. */
-  readonly unfinishedMax: number;
   readonly keysRemembered: number;
-  readonly ledger: LedgerState;
-  readonly members: readonly MemberState[];
-  readonly unknownResults: UnknownResultsState;
-  readonly holds: readonly HoldState[];
-  /** Dead letters that nobody redrove or acknowledged, of all processes, as far as the topic's retention goes. */
-  readonly openLetters: readonly OpenLetters[];
-  /**
-   * Commands in Kafka in lanes that are not with this process, where there are any: by the offsets that the group has committed,
-   * which follow what is admitted by a second. Null while Kafka has not said.
-   */
-  readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
-  /** What the process has done since its start. */
-  readonly activity: ActivityState;
 }
 
-export interface StateInputs {
+export interface StateInputs extends PassedOn {
   readonly nowMs: number;
-  readonly deployment: Deployment;
   readonly readiness: Readiness;
   readonly kafkaAccess: KafkaAccess;
   readonly registryFault: RegistryFault | null;
@@ -163,20 +166,11 @@ export interface StateInputs {
   /** Of an input of a lane; by lane and topic. */
   readonly lagOf: (lane: number, topic: string) => InputLag;
   readonly endsAgeMs: number;
-  readonly callSlots: number;
-  readonly unfinishedMax: number;
   readonly heldBackOf: (lane: number, topic: string) => HeldBack | null;
   /** Null: nothing is held back. */
   readonly ledgerHeldBackSinceMs: (lane: number) => number | null;
   /** Null: it has nothing to commit. */
   readonly uncommittedSinceMs: (lane: number) => number | null;
-  readonly ledger: LedgerState;
-  readonly members: readonly MemberState[];
-  readonly unknownResults: UnknownResultsState;
-  readonly holds: readonly HoldState[];
-  readonly openLetters: readonly OpenLetters[];
-  readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
-  readonly activity: ActivityState;
 }
 
 export function processorState(inputs: StateInputs): ProcessorState {

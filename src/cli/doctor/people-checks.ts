@@ -1,15 +1,14 @@
 /** What waits for people: what operators hold, results that are UNKNOWN, and dead letters that nobody redrove. Read within limits. */
 import type { Config } from '../../config.ts';
-import { openTopicReader } from '../../consumers/outside/topic-reader.ts';
 import type { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import type { DeadLetterReason } from '../../producers/dead-letters.ts';
 import { topicNames } from '../../records/topics.ts';
 import { ageText } from '../age-text.ts';
 import { readOrders } from '../hold-audit.ts';
-import { cliKafka } from '../context.ts';
 import { letterName, noteOf } from '../redrive-notes.ts';
 import { within } from '../story/time-box.ts';
 import { readUnknownResults } from '../unknown-results.ts';
+import { beginReading } from '../whole-topics.ts';
 import { notChecked, ok, problem, type Finding } from './findings.ts';
 
 type PeopleSettings = Pick<Config, (typeof KAFKA_SETTING_NAMES)[number] | 'TOPIC_PREFIX'>;
@@ -54,14 +53,11 @@ export async function checkDeadLetters(settings: PeopleSettings): Promise<Findin
   const letters = new Map<string, { reason: string; timestampMs: number }>();
   const redriven = new Set<string>();
   const cuts: string[] = [];
-  const reader = await openTopicReader(cliKafka(settings), {
+  const reading = await beginReading(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
-    start: { from: 'beginning' },
-    untilEnd: true,
     newest: LETTERS_NEWEST,
     onLeftOut: (_topic, partition, offsets) =>
       void cuts.push(`lane ${partition}: ${offsets} offsets before the newest ${LETTERS_NEWEST} were not read`),
-    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onRecord: (record) => {
       const note = noteOf(record);
       if (note !== null) redriven.add(letterName({ partition: note.partition, offset: note.letterOffset }));
@@ -71,11 +67,7 @@ export async function checkDeadLetters(settings: PeopleSettings): Promise<Findin
       }
     },
   });
-  const boxed = await within(
-    READ_FOR_MS,
-    'the dead letters',
-    reader.ended.finally(() => reader.close()),
-  );
+  const boxed = await within(READ_FOR_MS, 'the dead letters', reading.done);
   if (boxed.kind === 'cut') cuts.push(boxed.sentence);
 
   const waiting = [...letters].filter(([name, { reason }]) => !redriven.has(name) && reason !== ANSWERED);

@@ -3,15 +3,15 @@
  * name, and those whose result or ledger entry does. Every lane is read, for a lane follows from the key alone.
  */
 import { createRegistry, type ClientSettings } from '../../client/settings.ts';
-import { openTopicReader, type TopicRecord } from '../../consumers/outside/topic-reader.ts';
+import type { TopicRecord } from '../../consumers/outside/topic-reader.ts';
 import type { Entry } from '../../ledger/entry.ts';
 import { keptFields } from '../../ledger/kept-fields.ts';
 import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../../ledger/ledger-records.ts';
 import { quoteIdAmong } from '../../records/quote-id.ts';
 import { topicNames } from '../../records/topics.ts';
 import type { CommandResult } from '../../records/types.ts';
-import { cliKafka } from '../context.ts';
 import type { StatusEvent } from '../status-history.ts';
+import { readTopics } from '../whole-topics.ts';
 
 /** One payment is made by a command or two; more is somebody who repeats. */
 export const KEYS_MAX = 20;
@@ -40,16 +40,13 @@ export async function findKeys(
   );
   const cuts: string[] = [];
   const unread = { count: 0 };
-  const reader = await openTopicReader(cliKafka(settings), {
+  await readTopics(settings, {
     topics: [results, ledger],
-    start: { from: 'beginning' },
-    untilEnd: true,
     newest,
     onLeftOut: (topic, partition, offsets) =>
       void cuts.push(
         `${topic}, partition ${partition}: ${offsets} offsets before the newest ${newest} were not read (--newest)`,
       ),
-    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onRecord: async (record) => {
       if (keys.size >= KEYS_MAX || record.key === null || record.value === null) return;
       const key = record.key.toString();
@@ -66,11 +63,6 @@ export async function findKeys(
       else if (namesOfResult(decoded.value as CommandResult).some((id) => ids.has(id))) keys.add(key);
     },
   });
-  try {
-    await reader.ended;
-  } finally {
-    await reader.close();
-  }
   if (keys.size >= KEYS_MAX) cuts.push(`no more than ${KEYS_MAX} keys are looked for`);
   if (unread.count > 0)
     cuts.push(`${unread.count} records of results and ledger cannot be read by this release or now`);

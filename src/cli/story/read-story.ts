@@ -7,7 +7,7 @@
  */
 import { createRegistry, type ClientSettings } from '../../client/settings.ts';
 import { decodeValue } from '../../consumers/command-intake.ts';
-import { openTopicReader, type TopicRecord } from '../../consumers/outside/topic-reader.ts';
+import type { TopicRecord } from '../../consumers/outside/topic-reader.ts';
 import { canonicalJson, commandFingerprint, readCommandFields } from '../../records/command-fields.ts';
 import { COMMAND_TYPES, type CommandType } from '../../records/commands.ts';
 import { isRawNumber } from '../../records/lossless-json.ts';
@@ -15,10 +15,10 @@ import { keptFields } from '../../ledger/kept-fields.ts';
 import type { RecordRegistry } from '../../records/registry.ts';
 import { topicNames } from '../../records/topics.ts';
 import type { CommandResult } from '../../records/types.ts';
-import { cliKafka } from '../context.ts';
 import { summaryOf } from '../dead-letter.ts';
 import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
 import type { Output } from '../output.ts';
+import { readTopics } from '../whole-topics.ts';
 import { letterName, noteOf, type RedriveNote } from '../redrive-notes.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
 import { within } from './time-box.ts';
@@ -117,12 +117,9 @@ class Found {
   }
 
   async read(newest: number): Promise<void> {
-    const { TOPIC_PREFIX } = this.#settings;
-    const { deadLetters, operatorDecisions, results } = topicNames(TOPIC_PREFIX);
-    const reader = await openTopicReader(cliKafka(this.#settings), {
+    const { deadLetters, operatorDecisions, results } = topicNames(this.#settings.TOPIC_PREFIX);
+    await readTopics(this.#settings, {
       topics: [...this.#typeOf.keys(), operatorDecisions, results, deadLetters],
-      start: { from: 'beginning' },
-      untilEnd: true,
       laneOfKey: this.#key,
       newest,
       onLeftOut: (topic, partition, offsets) => {
@@ -130,18 +127,12 @@ class Found {
           `${topic}, partition ${partition}: ${offsets} offsets before the newest ${newest} were not read (--newest)`,
         );
       },
-      groupPrefix: `${TOPIC_PREFIX}-cli`,
       onRecord: async (record) => {
         if (record.topic === deadLetters) this.#takeLetter(record);
         else if (record.key?.toString() !== this.#key) return;
         else await this.#take(record, { operatorDecisions, results });
       },
     });
-    try {
-      await reader.ended;
-    } finally {
-      await reader.close();
-    }
   }
 
   async #take(record: TopicRecord, topics: { operatorDecisions: string; results: string }): Promise<void> {

@@ -19,17 +19,11 @@ import { laneOf } from '../../records/keys.ts';
 import { registerCompressionCodecs } from '../compression-codecs.ts';
 import type { PartitionOffsets } from '../partition-offsets.ts';
 import { KeyedWork } from './keyed-work.ts';
-import { rawRecordOf, type RawRecord } from './record-at.ts';
+import { placeName, rawRecordOf, type RawRecord } from './record-at.ts';
 import { startHeartbeats, type Heartbeats } from './steady-heartbeats.ts';
 import { readBounds, type Bounds } from './topic-bounds.ts';
 
-export interface TopicRecord {
-  topic: string;
-  partition: number;
-  offset: bigint;
-  timestampMs: number;
-  key: Buffer | null;
-  value: Buffer | null;
+export interface TopicRecord extends Omit<RawRecord, 'headers'> {
   /** Of a repeated header the first. */
   headers: Record<string, string>;
 }
@@ -154,12 +148,12 @@ class RunningReader implements TopicReader {
     for (const { topic, partition, low, high } of bounds) {
       const lanes = bounds.filter((bound) => bound.topic === topic).length;
       const skipped = options.laneOfKey !== undefined && laneOf(options.laneOfKey, lanes) !== partition;
-      if (skipped) this.#skipped.add(nameOf(topic, partition));
+      if (skipped) this.#skipped.add(placeName({ topic, partition }));
       const first = skipped ? low : firstOf({ low, high }, options.newest);
       if (first > low) options.onLeftOut?.(topic, partition, first - low);
       const offset = ['now', 'ends'].includes(options.start.from) || skipped ? high : first;
-      this.#positions.set(nameOf(topic, partition), { topic, partition, offset });
-      if (offset < high) this.#unread.set(nameOf(topic, partition), high);
+      this.#positions.set(placeName({ topic, partition }), { topic, partition, offset });
+      if (offset < high) this.#unread.set(placeName({ topic, partition }), high);
     }
     this.#consumer = kafka.consumer({
       groupId: options.start.from === 'group' ? options.start.groupId : `${options.groupPrefix}-${randomUUID()}`,
@@ -250,7 +244,7 @@ class RunningReader implements TopicReader {
 
   async #readBatch(payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
-    const position = this.#positions.get(nameOf(batch.topic, batch.partition));
+    const position = this.#positions.get(placeName(batch));
     const work = new KeyedWork(this.#options.concurrency ?? 1);
     this.#work = work;
     this.#heartbeats = startHeartbeats(() => payload.heartbeat(), this.#heartbeatIntervalMs);
@@ -264,7 +258,7 @@ class RunningReader implements TopicReader {
         const offset = BigInt(message.offset);
         // A seek that took effect late delivers what was read already.
         const isNew = this.#isGrouped || position === undefined || offset >= position.offset;
-        const isHandled = isNew && !this.#skipped.has(nameOf(batch.topic, batch.partition));
+        const isHandled = isNew && !this.#skipped.has(placeName(batch));
         work.begin(
           message.key?.toString('latin1') ?? '',
           async () => !isHandled || this.#handle(payload, message),
@@ -310,7 +304,7 @@ class RunningReader implements TopicReader {
   /** The consumer has passed everything below the offset, control records and aborted ones included. */
   #passed(topic: string, partition: number, offset: bigint): void {
     if (this.#stopped) return;
-    const name = nameOf(topic, partition);
+    const name = placeName({ topic, partition });
     const position = this.#positions.get(name);
     if (position !== undefined && offset > position.offset) position.offset = offset;
     const end = this.#unread.get(name);
@@ -330,10 +324,6 @@ function firstOf({ high, low }: PartitionOffsets, newest: number | undefined): b
   if (newest === undefined) return low;
   const first = high - BigInt(newest);
   return first > low ? first : low;
-}
-
-function nameOf(topic: string, partition: number): string {
-  return `${topic}/${partition}`;
 }
 
 function recordOf(

@@ -7,6 +7,7 @@
  */
 import { SAMPLE_INTERVAL_MS, type Sample } from '../history.ts';
 import type { MemberSample } from './member-report.ts';
+import { sum } from './sums.ts';
 
 const HISTORY_MS = 15 * 60_000;
 /** Until then the answers of slower members may be under way. */
@@ -55,10 +56,6 @@ function sampleOf(slot: number, bySlot: readonly ReadonlyMap<number, readonly Me
     callFaults: sum(made.map(({ callFaults }) => callFaults)),
     command95Seconds: highest(made.map(({ command95Seconds }) => command95Seconds)),
   };
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0);
 }
 
 function highest(numbers: readonly (number | null)[]): number | null {

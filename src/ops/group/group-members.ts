@@ -7,24 +7,16 @@ import { sum } from './sums.ts';
 /** How long not being ready is part of a start. */
 const START_MS = 60_000;
 
-export interface GroupMember {
-  readonly process: string;
-  readonly isThis: boolean;
-  readonly standing: KnownMember['standing'];
+type Known = 'process' | 'isThis' | 'standing' | 'host' | 'address' | 'assigned' | 'owned' | 'ownedSince' | 'release';
+
+export interface GroupMember extends Pick<KnownMember, Known> {
   readonly goneSince: string | null;
-  readonly host: string | null;
-  readonly address: string | null;
-  /** Of one that is gone: those that it had. */
-  readonly assigned: readonly number[];
-  readonly owned: readonly number[];
-  readonly ownedSince: string | null;
   /** Part of the sums. */
   readonly isCounted: boolean;
   readonly fault: NonNullable<KnownMember['fault']>['kind'] | null;
   readonly faultSince: string | null;
   /** When it told its figures, by the clock of the process that shows them. */
   readonly answeredAt: string | null;
-  readonly release: string | null;
   /** It tells another release than that of the process that shows it, or not all. */
   readonly isOtherRelease: boolean;
   /** Parts that it does not tell. */
