@@ -14,6 +14,8 @@ import { HOLD_KEY } from '../ledger/ledger-records.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
 import { RecordPublisher } from '../producers/outside/record-publisher.ts';
 import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
+import { lanesInWords } from '../records/keys.ts';
+import { messageOf } from '../records/registry-http.ts';
 import { topicNames } from '../records/topics.ts';
 import { CLI_RETRY, cliKafka } from './context.ts';
 import { readGroup } from './doctor/group-members.ts';
@@ -100,7 +102,7 @@ async function written(
     throw new CliFailure(
       'failed',
       `the order was not written to every lane: not to ${lanesInWords(failed.map(({ lane }) => lane))} of ${lanes.length}` +
-        ` (${first.reason instanceof Error ? first.reason.message : String(first.reason)}); what was written is in force. Give it again`,
+        ` (${messageOf(first.reason)}); what was written is in force. Give it again`,
     );
   }
   return new Map(sent.flatMap((one) => (one.status === 'fulfilled' ? [[one.value.partition, one.value.offset]] : [])));
@@ -127,8 +129,4 @@ async function whoHas(
   const unowned = lanes.filter((lane) => !owned.some(({ waited }) => waited.includes(lane)));
   const nobody = `${named(unowned)}, which no member owns: a member that opens it reads the order before its first call`;
   return [...owned.map(({ text }) => text), ...(unowned.length > 0 ? [nobody] : [])].join('; ');
-}
-
-function lanesInWords(lanes: readonly number[]): string {
-  return `${lanes.length === 1 ? 'lane' : 'lanes'} ${lanes.join(', ')}`;
 }

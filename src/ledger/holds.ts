@@ -41,9 +41,10 @@ export interface HoldsRecord {
 
 export const NO_HOLDS: HoldsRecord = { offset: null, holds: {} };
 
-const TEXT_MAX = 2_000;
+/** Characters of an order's operator and of its reason. */
+export const ORDER_TEXT_MAX = 2_000;
 const TYPES_MAX = 100;
-const text = z.string().min(1).max(TEXT_MAX);
+const text = z.string().min(1).max(ORDER_TEXT_MAX);
 const instant = z.string().refine((given) => instantMs(given) !== null, 'is not ISO 8601 with a zone');
 const what = { operator: text, reason: text, until: instant.nullable().default(null), at: instant };
 

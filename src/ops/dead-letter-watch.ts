@@ -26,6 +26,8 @@ export interface DeadLetterWatchOptions extends Pick<
 }
 
 interface Letter {
+  readonly partition: number;
+  readonly offset: bigint;
   readonly reason: string;
   readonly atMs: number;
 }
@@ -86,7 +88,8 @@ export class DeadLetterWatch {
       const noted = notedOffset(header);
       const reason = header('dlq-reason') ?? 'without a reason';
       if (noted !== null) this.#open.delete(`${partition}/${noted}`);
-      else if (reason !== ANSWERED) this.#open.set(`${partition}/${offset}`, { reason, atMs: timestampMs });
+      else if (reason !== ANSWERED)
+        this.#open.set(`${partition}/${offset}`, { partition, offset, reason, atMs: timestampMs });
       const [oldest] = this.#open.keys();
       if (this.#open.size > OPEN_MAX && oldest !== undefined) this.#open.delete(oldest);
     }
@@ -94,10 +97,7 @@ export class DeadLetterWatch {
 
   /** @param lowOf first offset of the partition: what retention took is open no more */
   open(lowOf: (partition: number) => bigint): OpenLetters[] {
-    for (const place of this.#open.keys()) {
-      const [partition = '', offset = ''] = place.split('/');
-      if (BigInt(offset) < lowOf(Number(partition))) this.#open.delete(place);
-    }
+    for (const [place, { offset, partition }] of this.#open) if (offset < lowOf(partition)) this.#open.delete(place);
     return [...Map.groupBy(this.#open.values(), ({ reason }) => reason)].map(([reason, letters]) => {
       const lastMs = Math.max(...letters.map(({ atMs }) => atMs));
       return { reason, count: letters.length, lastAt: new Date(lastMs).toISOString() };

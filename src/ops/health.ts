@@ -10,6 +10,7 @@ import type { StartWait } from '../lanes/start-steps.ts';
 import type { Trouble } from '../lanes/troubles.ts';
 import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { CommandType } from '../records/commands.ts';
+import { lanesInWords } from '../records/keys.ts';
 import type { RegistryFault } from '../records/registry.ts';
 
 export interface ReadinessInputs {
@@ -145,10 +146,6 @@ function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]
   if (closed.length === served.length) return [blocking(`payment service unreachable: ${reason}`)];
   // The other operations are served; to take this process out would help none.
   return [{ reason, isBlocking: false }];
-}
-
-function lanesInWords(lanes: readonly number[]): string {
-  return `${lanes.length === 1 ? 'lane' : 'lanes'} ${lanes.join(', ')}`;
 }
 
 function blocking(reason: string): Finding {

@@ -55,10 +55,10 @@ export class Timeline {
     const lost = this.#lanes.filter((lane) => !now.includes(lane));
     this.#lanes = now;
     const parts = [
-      ...(gained.length === 0 ? [] : [`was given ${lanesInWords(gained)}`]),
-      ...(lost.length === 0 ? [] : [`had to hand on ${lanesInWords(lost)}`]),
+      ...(gained.length === 0 ? [] : [`was given ${laneRangesInWords(gained)}`]),
+      ...(lost.length === 0 ? [] : [`had to hand on ${laneRangesInWords(lost)}`]),
     ];
-    if (parts.length > 0) this.note('lanes', `${parts.join(' and ')}; has ${lanesInWords(now)}`);
+    if (parts.length > 0) this.note('lanes', `${parts.join(' and ')}; has ${laneRangesInWords(now)}`);
   }
 
   /** @returns a log of the payment API whose openings and closings of breakers are noted, and the service's being held */
@@ -100,7 +100,7 @@ function textOf(field: unknown): string {
 }
 
 /** `no lane`, `lane 3`, `lanes 0 to 3, 5`. */
-export function lanesInWords(lanes: readonly number[]): string {
+export function laneRangesInWords(lanes: readonly number[]): string {
   const sorted = lanes.toSorted((left, right) => left - right);
   const ranges: { first: number; last: number }[] = [];
   for (const lane of sorted) {

@@ -35,6 +35,11 @@ export function laneOf(key: string | Buffer, lanes: number): number {
   return (murmur2(typeof key === 'string' ? Buffer.from(key) : key) & 0x7fffffff) % lanes;
 }
 
+/** Each lane by its number: `lane 3`, `lanes 0, 1, 5`. */
+export function lanesInWords(lanes: readonly number[]): string {
+  return `${lanes.length === 1 ? 'lane' : 'lanes'} ${lanes.join(', ')}`;
+}
+
 /** Kafka's murmur2 (org.apache.kafka.common.utils.Utils): 32 bits, seed 0x9747b28c. */
 function murmur2(data: Buffer): number {
   const multiplier = 0x5bd1e995;

@@ -14,12 +14,6 @@ const environment = (): Record<string, string> => {
 };
 const cli = (...args: string[]): Promise<CliRun> => runCli(environment(), '--output', 'json', ...args);
 
-/** Calls that change something, by the service's own books. */
-async function calls(): Promise<number> {
-  const { totals } = await stack().service.effects();
-  return COMMAND_TYPES.reduce((sum, type) => sum + (totals[type]?.calls ?? 0), 0);
-}
-
 const keys: string[] = [];
 
 async function publish(count: number): Promise<void> {
@@ -46,7 +40,7 @@ test('under load, with a member that stands still and one that joins: no call be
   const frozen = await stack().startProcessor();
   const other = await stack().startProcessor();
   // Held by the order of before.
-  expect(await calls()).toBe(0);
+  expect(await stack().service.callsMade()).toBe(0);
   expect(await cli('release', '--reason', 'go')).toMatchObject({ code: 0 });
   await stack().journal.resultsOfAll(keys);
   const load = setInterval(() => void publish(1), 20);
@@ -54,7 +48,7 @@ test('under load, with a member that stands still and one that joins: no call be
   const held = startCli(environment(), 'hold', '--reason', 'incident 31');
   await held.seen(`waiting for lane`);
   const run = await held.ended;
-  const before = await calls();
+  const before = await stack().service.callsMade();
   expect(run).toMatchObject({ code: 0 });
   expect(run.stdout).toMatch(
     new RegExp(`^held: no call of any type begins any more.*all ${LANES} lanes have confirmed`),
@@ -65,7 +59,7 @@ test('under load, with a member that stands still and one that joins: no call be
   await other.stop();
   await joined.ready();
   clearInterval(load);
-  expect(await calls()).toBe(before);
+  expect(await stack().service.callsMade()).toBe(before);
   const audit = await cli('holds');
   expect(audit.documents).toMatchObject([
     { action: 'HOLD', commandTypes: ['transfer-in'], inForce: [] },

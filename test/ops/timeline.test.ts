@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EVENTS_MAX, lanesInWords, Timeline } from '../../src/ops/timeline.ts';
+import { EVENTS_MAX, laneRangesInWords, Timeline } from '../../src/ops/timeline.ts';
 import type { LaneReports } from '../../src/lanes/reports.ts';
 import { SECRET_KEY } from './fake-processor.ts';
 
@@ -35,7 +35,7 @@ describe('the timeline of a process', () => {
       'lanes: was given lane 7 and had to hand on lanes 0, 2, 5; has lanes 1, 7',
       'lanes: had to hand on lanes 1, 7; has no lane',
     ]);
-    expect(lanesInWords([3, 1, 2])).toBe('lanes 1 to 3');
+    expect(laneRangesInWords([3, 1, 2])).toBe('lanes 1 to 3');
   });
 
   it('tells what opens and closes a breaker and holds the service, once, and hands each line on', () => {

@@ -2,7 +2,6 @@
 import { expect } from 'vitest';
 import { decodeHolds, type HoldOrder } from '../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../src/ledger/ledger-records.ts';
-import { COMMAND_TYPES } from '../../src/records/commands.ts';
 import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import { LANES } from '../support/stack-options.ts';
 import { eventually } from '../support/watch.ts';
@@ -44,12 +43,6 @@ async function release(): Promise<void> {
   await order({ action: 'RELEASE' });
 }
 
-/** Those that change something: look-ups and polls go on. */
-async function calls(): Promise<number> {
-  const { totals } = await stack().service.effects();
-  return COMMAND_TYPES.reduce((sum, type) => sum + (totals[type]?.calls ?? 0), 0);
-}
-
 function keysOf(prefix: string, count = 12): string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 }
@@ -65,7 +58,7 @@ async function expectAccepted(keys: readonly string[]): Promise<void> {
 
 async function expectNoCalls(before: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, LONG_MS));
-  expect(await calls()).toBe(before);
+  expect(await stack().service.callsMade()).toBe(before);
 }
 
 test('a hold of all types keeps commands of each in Kafka; a release lets them go on', async () => {
@@ -74,7 +67,7 @@ test('a hold of all types keeps commands of each in Kafka; a release lets them g
   const rejection = await rejectionOf(stack(), 'reject');
   await stack().startProcessor();
   await hold();
-  const before = await calls();
+  const before = await stack().service.callsMade();
   await publishTransfers(['transfer']);
   await publisher.publish('create-quote', 'quote', createQuoteOf('quote'));
   await publisher.publish('execute-quote', 'execute', execution);
@@ -90,11 +83,15 @@ test('calls that were about to begin do not, what is in doubt is not called agai
   await service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'doubtful' });
   await stack().startProcessor({ API_MAX_CONCURRENCY: '1' });
   await publishTransfers(['doubtful']);
-  await eventually(calls, (count) => count > 0, 'the first call');
+  await eventually(
+    () => stack().service.callsMade(),
+    (count) => count > 0,
+    'the first call',
+  );
   const keys = keysOf('busy', 30);
   await publishTransfers(keys);
   await hold();
-  const before = await calls();
+  const before = await stack().service.callsMade();
   await expectNoCalls(before);
   expect(journal.results('doubtful')).toEqual([]);
   expect(journal.results().length).toBeLessThan(keys.length);
@@ -111,7 +108,7 @@ test('a hold of one type leaves the others alone, and one of executions keeps qu
   await publishTransfers(['transfer']);
   await publisher.publish('create-quote', 'plain', createQuoteOf('plain'));
   await expectAccepted(['transfer', 'plain']);
-  const before = await calls();
+  const before = await stack().service.callsMade();
   await publisher.publish('create-quote', 'immediate', immediate);
   await expectNoCalls(before);
   await release();
@@ -121,7 +118,7 @@ test('a hold of one type leaves the others alone, and one of executions keeps qu
 test('a hold ends by itself at its instant', async () => {
   await stack().startProcessor();
   await hold({ until: new Date(Date.now() + 2 * LONG_MS).toISOString() });
-  const before = await calls();
+  const before = await stack().service.callsMade();
   await publishTransfers(['later']);
   await expectNoCalls(before);
   await expectAccepted(['later']);
@@ -144,7 +141,7 @@ test('what is no order becomes a dead letter and holds nothing; the next order c
     headers['dlq-topic'] === stack().topics.operatorHolds && headers['dlq-reason'] === 'UNREADABLE';
   await stack().journal.until(() => stack().journal.deadLetters().filter(isIt).length === LANES, 'the dead letters');
   await hold();
-  const before = await calls();
+  const before = await stack().service.callsMade();
   await publishTransfers(['held']);
   await expectNoCalls(before);
 });
@@ -152,7 +149,7 @@ test('what is no order becomes a dead letter and holds nothing; the next order c
 test('it outlives restarts of every member', async () => {
   await stack().startProcessor();
   await hold();
-  const before = await calls();
+  const before = await stack().service.callsMade();
   await stack().endProcessors();
   await publishTransfers(keysOf('restarted'));
   await stack().startProcessor();
@@ -177,7 +174,7 @@ test('a member that was frozen, and one that joins, call nothing once every lane
   frozen.freeze();
   await publishTransfers(keysOf('frozen'));
   await hold();
-  const before = await calls();
+  const before = await stack().service.callsMade();
   await publishTransfers(keysOf('held'));
   frozen.thaw();
   await stack().startProcessor();

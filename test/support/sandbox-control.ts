@@ -1,5 +1,5 @@
 /** What tests ask of the sandbox beside the processor: its control endpoints, and calls of a client's own. */
-import type { CommandType } from '../../src/records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
 
 /** Any non-empty credentials will do unless the sandbox was given some. */
 export const TOKEN_ID = 'token-id-of-a-test';
@@ -91,6 +91,12 @@ export class SandboxControl {
 
   effects(): Promise<EffectsReport> {
     return this.#ask<EffectsReport>('GET', `${this.#url}/control/effects`);
+  }
+
+  /** Calls that change something, by the service's own books: look-ups and polls are not among them. */
+  async callsMade(): Promise<number> {
+    const { totals } = await this.effects();
+    return COMMAND_TYPES.reduce((sum, type) => sum + (totals[type]?.calls ?? 0), 0);
   }
 
   books(): Promise<BooksReport> {

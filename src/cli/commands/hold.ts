@@ -1,6 +1,6 @@
 /** `hold` and `release`: no call of these commands begins, from now on; they may begin again. */
 import { Argument, type Command } from 'commander';
-import type { HoldOrder } from '../../ledger/holds.ts';
+import { ORDER_TEXT_MAX, type HoldOrder } from '../../ledger/holds.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import { COMMAND_TYPES } from '../../records/commands.ts';
 import { outputOf, requireSettings } from '../context.ts';
@@ -10,8 +10,6 @@ import { systemUser } from '../operator-name.ts';
 import { durationOption, instant } from '../option-values.ts';
 
 const WAIT_DEFAULT = '60s';
-/** What the processor takes. */
-const TEXT_MAX = 2_000;
 
 interface OrderFlags {
   reason: string;
@@ -89,8 +87,8 @@ function doneText({ action, until, ...order }: HoldOrder, lanes: number): string
 function orderOf(action: HoldOrder['action'], types: readonly string[], flags: OrderFlags): HoldOrder {
   const operator = flags.operator ?? systemUser();
   for (const [name, text] of Object.entries({ reason: flags.reason, operator })) {
-    if (text.trim() === '' || text.length > TEXT_MAX) {
-      throw new CliFailure('usage', `--${name} must have 1 to ${TEXT_MAX} characters; nothing was sent`);
+    if (text.trim() === '' || text.length > ORDER_TEXT_MAX) {
+      throw new CliFailure('usage', `--${name} must have 1 to ${ORDER_TEXT_MAX} characters; nothing was sent`);
     }
   }
   const until = flags.until ?? null;

@@ -12,7 +12,7 @@ import { settledWithin } from '../../producers/settled-within.ts';
 import type { Sample } from '../history.ts';
 import type { MemberState } from '../members.ts';
 import type { ProcessorState } from '../processor-state.ts';
-import { lanesInWords, type TimelineEvent } from '../timeline.ts';
+import { laneRangesInWords, type TimelineEvent } from '../timeline.ts';
 import type { MemberQuestion, MemberReply } from './ask-member.ts';
 import { groupHistory, type GroupSample } from './group-history.ts';
 import { groupState, type GroupState } from './group-state.ts';
@@ -186,7 +186,7 @@ export class GroupWatch {
     if (!isNews) return;
     const told = member.figures?.lanes.map(({ lane }) => lane) ?? [];
     const had = told.length > 0 ? told : member.assigned;
-    this.#timeline.saw(member.process, `is no longer in the group; had ${lanesInWords(had)}`);
+    this.#timeline.saw(member.process, `is no longer in the group; had ${laneRangesInWords(had)}`);
   }
 
   /** Those that are long gone, and own no lane. */
