@@ -200,8 +200,9 @@ try {
     history.start();
     group.start();
     access.start();
-    letters.start();
     await lanes.start();
+    // Behind the lanes: a start that waits for Kafka, or reads its ledger, need not read letters as well.
+    if (!isEndingNow()) letters.start();
   }
 } catch (error) {
   // Told to end while starting: the end runs beside it, and takes the clients away under the start's feet.

@@ -56,7 +56,7 @@ const STEPS: readonly Step[] = [
   {
     what: /the consumer group is joined/,
     at: 'the join itself',
-    isFor: ({ apiKey, clientId }) => !/(-ledger|@letters)$/.test(clientId) && apiKey === KAFKA_API.joinGroup,
+    isFor: (request) => !isReader(request) && request.apiKey === KAFKA_API.joinGroup,
   },
 ];
 
