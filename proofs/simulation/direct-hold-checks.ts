@@ -15,14 +15,27 @@ const HOLD: HoldIntake = {
   order: { action: 'HOLD', commandTypes: [], operator: 'an operator', reason: 'a reason', until: null, at: AT },
 };
 
-function holdsOf(isRead: boolean): Holds {
+const SESSION_MS = 6_000;
+
+/** Of a lane whose former owner was fenced so long ago. */
+function holdsOf(isRead: boolean, fencedForMs = SESSION_MS): Holds {
+  const fencedCallUntilMs = Date.parse(AT) + SESSION_MS - fencedForMs;
   const parts = {
     lane: 0,
+    sessionTimeoutMs: SESSION_MS,
     topics: topicNames('test'),
-    index: { value: () => undefined },
-    clock: { nowMs: () => Date.parse(AT) },
+    index: { value: () => undefined, owner: () => ({ fencedCallUntilMs }) },
+    clock: { nowMs: () => Date.parse(AT), monotonicMs: () => 0 },
   };
   return new Holds(parts as unknown as ConstructorParameters<typeof Holds>[0], () => isRead);
+}
+
+/** @returns how many records the order leads to */
+async function written(holds: Holds): Promise<number> {
+  let records = 0;
+  const transaction = { add: () => void (records += 1), reports: [] };
+  await holds.handle(transaction as unknown as LaneTransaction, HOLD);
+  return records;
 }
 
 export const HOLD_CHECKS: readonly DirectCheck[] = [
@@ -34,8 +47,17 @@ export const HOLD_CHECKS: readonly DirectCheck[] = [
     wrong: 'calls begin while the hold that forbids them is being committed',
     holds: async () => {
       const holds = holdsOf(true);
-      await holds.handle({ add: () => undefined, reports: [] } as unknown as LaneTransaction, HOLD);
+      await written(holds);
       return holds.refusal(ENTRY) === 'operator-hold';
+    },
+  },
+  {
+    wrong:
+      'an order is confirmed while an owner that was fenced may begin calls, or is not obeyed until then, or never confirmed',
+    holds: async () => {
+      const young = holdsOf(true, SESSION_MS - 1);
+      const isConfirmed = (await written(young)) > 0;
+      return !isConfirmed && young.refusal(ENTRY) === 'operator-hold' && (await written(holdsOf(true))) === 1;
     },
   },
   {

@@ -22,6 +22,7 @@ import type { DirectCheck } from './direct-checks.ts';
 import { MemoryIndex } from './memory-index.ts';
 
 const NOW_MS = 1_000;
+const SESSION_MS = 3_000;
 /** Well after a lane gives up waiting. */
 const LATE_MS = 5_000;
 /** Looks of a taker at a lane that is not its own yet. */
@@ -33,7 +34,14 @@ const FROZEN_MS = 600_000;
 const silence = (): void => undefined;
 
 function ownerOf(token: string): OwnerRecord {
-  return { token, processId: 'other', transactionalId: 'group-process-other', atMs: 0, barren: 0 };
+  return {
+    token,
+    processId: 'other',
+    transactionalId: 'group-process-other',
+    atMs: 0,
+    barren: 0,
+    fencedCallUntilMs: 0,
+  };
 }
 
 /** The lane before it is taken: who owned it last, and who claims it. */
@@ -67,13 +75,14 @@ interface Scene {
 
 /**
  * Takes a lane; each look at its other claimants takes a second.
- * @returns what happened, in order: an id that was fenced, our record, its withdrawal; and which claims it took away
+ * @returns what happened, in order: an id that was fenced, our record, its withdrawal; and which claims it took away; until when one that was fenced may call
  */
 async function taken(
   index: MemoryIndex,
   { between = [], isConfirmed, isMember, isWanted, monotonicMs, onOwned = silence }: Scene = {},
-): Promise<{ happened: string[]; withdrawals: string[] }> {
+): Promise<{ happened: string[]; withdrawals: string[]; fencedCallUntilMs: number }> {
   const happened: string[] = [];
+  let fencedCallUntilMs = 0;
   const withdrawals: string[] = [];
   const fenced = new Set<string>();
   let takings = 0;
@@ -83,7 +92,7 @@ async function taken(
     groupId: 'group',
     processId: 'own',
     policy: { apiTimeoutMs: 0 },
-    sessionTimeoutMs: 0,
+    sessionTimeoutMs: SESSION_MS,
     index,
     reader: { seen: async () => between[takings] ?? [], position: () => 0n },
     clock: {
@@ -109,7 +118,8 @@ async function taken(
   };
   const writer = {
     transactionalId: 'group-process-own',
-    own: async (_owner: OwnerRecord, withdrawn: readonly string[]) => {
+    own: async (owner: OwnerRecord, withdrawn: readonly string[]) => {
+      ({ fencedCallUntilMs } = owner);
       takings += 1;
       happened.push('claimed');
       withdrawals.push(...withdrawn);
@@ -119,7 +129,7 @@ async function taken(
   };
   const isStillWanted = (): boolean => isWanted?.(looks) ?? true;
   await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, isStillWanted, new Looks());
-  return { happened, withdrawals };
+  return { happened, withdrawals, fencedCallUntilMs };
 }
 
 /** What a taker that is called off writes to the lane. @param isUnderWay its claim is being committed by then */
@@ -136,7 +146,7 @@ async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
   };
   const committer = { writer: () => processWriter } as unknown as Committer;
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
-  void writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0 }, []).catch(silence);
+  void writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, []).catch(silence);
   written.length = 0;
   void writer.end();
   return written;
@@ -172,7 +182,7 @@ async function happenedOnBreak(): Promise<string[]> {
   const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
   const committer = new Committer({ groupId: 'group', clock, makeProducer });
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
-  await writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0 }, []);
+  await writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, []);
   await writer.end();
   await settledWithin(promise, NOW_MS);
   return happened;
@@ -292,6 +302,21 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
       const index = indexWith(ownerOf('last'), [ownerOf('last')], true);
       const { happened, withdrawals } = await taken(index, { isMember: () => true });
       return [...happened, ...withdrawals].join() === 'claimed,group-process-other';
+    },
+  },
+  {
+    wrong:
+      'an owner does not say until when one that was fenced may call, forgets what its predecessor said, or says it for nothing',
+    holds: async () => {
+      const last = ownerOf('last');
+      const until = async (index: MemoryIndex): Promise<number> => (await taken(index)).fencedCallUntilMs;
+      const [fenced, aware, later, released] = await Promise.all([
+        until(indexWith(last, [last])),
+        until(indexWith(last, [last], true)),
+        until(indexWith({ ...last, fencedCallUntilMs: 1 })),
+        until(indexWith(last)),
+      ]);
+      return [fenced, aware, later, released].join() === [NOW_MS + SESSION_MS, 0, 1, 0].join();
     },
   },
   {

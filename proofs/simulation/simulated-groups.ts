@@ -69,11 +69,16 @@ export class SimulatedGroups {
     for (const { offset, partition, topic } of offsets) group.offsets.set(`${topic}/${partition}`, BigInt(offset));
   }
 
-  members(
-    groupId: string,
-  ): { clientId: string; clientHost: string; memberAssignment: Buffer; memberMetadata: Buffer }[] {
+  members(groupId: string): {
+    memberId: string;
+    clientId: string;
+    clientHost: string;
+    memberAssignment: Buffer;
+    memberMetadata: Buffer;
+  }[] {
     const { assignments, members } = this.#group(groupId);
     return [...members].map(([memberId, { request }]) => ({
+      memberId,
       clientId: request.clientId,
       clientHost: '/simulated',
       memberAssignment: assignments.get(memberId) ?? Buffer.alloc(0),

@@ -38,7 +38,7 @@ import { MemoryIndex } from './memory-index.ts';
 import { SimulatedBroker } from './simulated-broker.ts';
 import { installKafka } from './simulated-kafkajs.ts';
 import { isForReaders } from './simulated-log.ts';
-import { SimulatedNetwork } from './simulated-network.ts';
+import { SimulatedNetwork, type Disturber } from './simulated-network.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { simulatedRegistry } from './simulated-registry.ts';
 import { VirtualHttp } from './virtual-http.ts';
@@ -127,12 +127,16 @@ export class VirtualStack {
   }
 
   /** Runs a test's body, and lets virtual time pass meanwhile. */
-  static async run(options: VirtualStackOptions, body: (stack: VirtualStack) => Promise<void>): Promise<void> {
+  static async run(
+    options: VirtualStackOptions,
+    body: (stack: VirtualStack) => Promise<void>,
+    disturber: Disturber | null = null,
+  ): Promise<void> {
     const time = new VirtualTime(EVENTS_MAX);
     time.nowMs = START_MS;
     const broker = new SimulatedBroker(time, new Draws(SEED, 'broker'));
     const restoreTime = time.install(new Draws(SEED, 'ids'));
-    const restoreKafka = installKafka(broker, new SimulatedNetwork(time, new Draws(SEED, 'network'), null));
+    const restoreKafka = installKafka(broker, new SimulatedNetwork(time, new Draws(SEED, 'network'), disturber));
     try {
       const stack = new VirtualStack(time, broker, options);
       const test = { isOver: false };

@@ -4,6 +4,8 @@
  * An order is in force from the moment it is read. Its record in the ledger is committed after that, and so proves that this
  * owner begins no call against it. Nothing begins until the topic is read as far as it was written when the lane was taken,
  * for an order may have come while nobody had the lane.
+ *
+ * An owner that was fenced may not know it, and begins calls until its heartbeat is too old. Until then no order is confirmed.
  */
 import type { HoldIntake } from '../consumers/hold-intake.ts';
 import type { Entry } from '../ledger/entry.ts';
@@ -15,11 +17,15 @@ import type { LaneParts } from './parts.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
-export class Holds implements InputHandler<HoldIntake, never>, HeldCalls {
+/** An owner that was fenced may still begin calls. */
+export type HoldStop = 'former-owner';
+
+export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
   readonly name = 'hold';
   readonly #parts: LaneParts & { readonly outcomes: Outcomes };
   readonly #isRead: () => boolean;
-  readonly setAside: InputHandler<HoldIntake, never>['setAside'] = (...message) =>
+  readonly #confirmsFromMs: number;
+  readonly setAside: InputHandler<HoldIntake, HoldStop>['setAside'] = (...message) =>
     this.#parts.outcomes.setAside(...message);
   #record: HoldsRecord;
 
@@ -27,11 +33,15 @@ export class Holds implements InputHandler<HoldIntake, never>, HeldCalls {
   constructor(parts: LaneParts & { readonly outcomes: Outcomes }, isRead: () => boolean) {
     this.#parts = parts;
     this.#isRead = isRead;
+    const { clock, index, lane, sessionTimeoutMs } = parts;
+    const waitMs = (index.owner(lane)?.fencedCallUntilMs ?? 0) - clock.nowMs();
+    // By the clock of an earlier owner, maybe: one that is wrong must not hold it up for longer.
+    this.#confirmsFromMs = clock.monotonicMs() + Math.min(waitMs, sessionTimeoutMs);
     this.#record = decodeHolds(parts.index.value(parts.lane, HOLD_KEY));
   }
 
-  async handle(transaction: LaneTransaction, item: HoldIntake): Promise<null> {
-    const { lane, log, outcomes, topics } = this.#parts;
+  async handle(transaction: LaneTransaction, item: HoldIntake): Promise<HoldStop | null> {
+    const { clock, lane, log, outcomes, topics } = this.#parts;
     if (item.kind === 'dead-letter') {
       outcomes.bury(transaction, item.letter);
       return null;
@@ -41,6 +51,7 @@ export class Holds implements InputHandler<HoldIntake, never>, HeldCalls {
     const value = encodeHolds(record);
     // From here on, before it is committed.
     this.#record = record;
+    if (clock.monotonicMs() < this.#confirmsFromMs) return 'former-owner';
     transaction.add({ topic: topics.ledger, partition: lane, key: HOLD_KEY, value, headers: {} });
     const { action, commandTypes, until } = order;
     const said = { event: 'operator-hold', lane, action, commandTypes, until, offset: String(offset) };

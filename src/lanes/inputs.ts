@@ -14,6 +14,7 @@ import { decodeObservation, ID_LENGTH_MAX } from '../status/observation.ts';
 import type { AdmissionCause, CommandItem } from './admission.ts';
 import type { CarefulReading } from './careful-reading.ts';
 import type { DecisionItem } from './decisions.ts';
+import type { HoldStop } from './holds.ts';
 import { lastingJump, startPositions } from './input-positions.ts';
 import type { ObservationItem } from './observations.ts';
 import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
@@ -26,7 +27,7 @@ import type { LaneTransaction } from './transaction.ts';
 export interface InputHandlers {
   readonly commands: InputHandler<CommandItem, AdmissionCause, CommandPlace>;
   readonly decisions: InputHandler<DecisionItem, never>;
-  readonly holds: InputHandler<HoldIntake, never>;
+  readonly holds: InputHandler<HoldIntake, HoldStop>;
   readonly observations: InputHandler<ObservationItem, never>;
 }
 
@@ -201,7 +202,8 @@ export class Inputs {
     const causes = new Map<string, AdmissionCause>();
     // Until then a topic that is made again could not be told from the one that was read.
     if (!this.#isBound || this.#hasPassedForLong()) transaction.want();
-    await takeFrom(this.#parts, transaction, this.#holds, handlers.holds);
+    const unconfirmed = await takeFrom(this.#parts, transaction, this.#holds, handlers.holds);
+    if (unconfirmed === 'former-owner') this.#careful?.declined(this.#holds.place.topic);
     this.#holds.inbox.makeRoom();
     await takeFrom(this.#parts, transaction, this.#decisions, handlers.decisions);
     this.#decisions.inbox.makeRoom();

@@ -18,7 +18,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../consumers/signal.ts';
-import type { Claimant, OwnerRecord } from '../ledger/ledger-records.ts';
+import type { Claim, Claimant, OwnerRecord } from '../ledger/ledger-records.ts';
 import { settledWithin } from '../producers/settled-within.ts';
 import { COMMIT_DEADLINE_MS } from '../producers/transactional-producer.ts';
 import { idPrefixOf } from './committer.ts';
@@ -127,10 +127,10 @@ async function take(
   // Handled below; until then the commit may fail first.
   seen.catch(() => undefined);
   const fenced = new Set(committer.fenced());
-  const owner = { token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) };
   const over = index.claims(lane).filter(({ isFenced, transactionalId }) => isFenced || fenced.has(transactionalId));
+  const owner = { token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) };
   await writer.own(
-    owner,
+    { ...owner, fencedCallUntilMs: fencedCallUntilMs(parts, over) },
     over.map(({ transactionalId }) => transactionalId),
   );
   return { token, between: await seenUnlessSuperseded(parts, seen), fenced };
@@ -174,6 +174,15 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   else if (processId !== parts.processId)
     log.warn({ event: 'owner-fenced', ...named }, 'the previous owner did not release its lane: it is fenced');
   await committer.fence(transactionalId);
+}
+
+/** One that fenced itself began no call after that. What the owner before found counts on: it may have had the lane for a moment. */
+function fencedCallUntilMs(
+  { clock, index, lane, processId, sessionTimeoutMs }: LaneParts,
+  over: readonly Claim[],
+): number {
+  const isFencedUnaware = over.some((claim) => !claim.isFenced && claim.processId !== processId);
+  return isFencedUnaware ? clock.nowMs() + sessionTimeoutMs : (index.owner(lane)?.fencedCallUntilMs ?? 0);
 }
 
 function isReleased({ index, lane }: LaneParts, owner: OwnerRecord): boolean {

@@ -45,6 +45,8 @@ export interface OwnerRecord extends Claimant {
   readonly atMs: number;
   /** Owners in a row before this one that committed nothing but their own record. */
   readonly barren: number;
+  /** Until when an owner that was fenced may begin calls, for it may not know it; 0: none may. */
+  readonly fencedCallUntilMs: number;
 }
 
 /** A message that may be what lanes are lost at. */
@@ -110,6 +112,7 @@ const ownerRecord: z.ZodType<OwnerRecord> = z.object({
   transactionalId: text,
   atMs: z.number(),
   barren: count,
+  fencedCallUntilMs: z.number().default(0),
 });
 const claimRecord = z.object({ token: text, processId: text, isFenced: z.boolean() });
 const positionRecord: z.ZodType<PositionRecord> = z.object({

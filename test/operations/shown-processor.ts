@@ -86,7 +86,14 @@ export class ShownProcessor extends FakeProcessor {
       const owner =
         found === undefined
           ? null
-          : { processId: found.processId, atMs: found.atMs, token: 't', transactionalId: 'id', barren: 0 };
+          : {
+              processId: found.processId,
+              atMs: found.atMs,
+              token: 't',
+              transactionalId: 'id',
+              barren: 0,
+              fencedCallUntilMs: 0,
+            };
       return { ...(this.ledger.lanes[lane] ?? { nextOffset: END, unknown: [], holds: {} }), lane, owner };
     });
     this.ledger = { ...this.ledger, lanes };

@@ -176,6 +176,7 @@ describe('the processes of the group', () => {
       atMs,
       transactionalId: 'id',
       barren: 0,
+      fencedCallUntilMs: 0,
     });
     processor.ledger.lanes = [
       ledgerLane(0, { owner: owner('aaaaaaaa-0000', 1_000) }),
@@ -218,7 +219,9 @@ describe('the processes of the group', () => {
     const processor = new FakeProcessor();
     processor.members = () => Promise.reject(new Error('not allowed'));
     processor.ledger.lanes = [
-      ledgerLane(0, { owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0, transactionalId: 'id', barren: 0 } }),
+      ledgerLane(0, {
+        owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0, transactionalId: 'id', barren: 0, fencedCallUntilMs: 0 },
+      }),
     ];
     const { lagEndsAgeSeconds, members } = await new StateReader(processor.sources()).read();
     expect(members).toMatchObject([{ process: 'bbbbbbbb', standing: 'unknown' }]);

@@ -349,7 +349,14 @@ describe('a store is built anew', () => {
 });
 
 test('the owner and the last timestamp are kept with the checkpoint', async () => {
-  const owner = { token: 'token-1', processId: 'process-1', transactionalId: 'group-lane-1', atMs: 5, barren: 0 };
+  const owner = {
+    token: 'token-1',
+    processId: 'process-1',
+    transactionalId: 'group-lane-1',
+    atMs: 5,
+    barren: 0,
+    fencedCallUntilMs: 0,
+  };
   const first = await openIndex(directory);
   const record = { key: OWNER_KEY, value: encodeOwner(owner), state: null, offset: 7n, timestampMs: 1234 };
   first.index.applyBatch(1, [record], 9n);

@@ -33,6 +33,20 @@ export const HOLD_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'an order is confirmed while an owner that was fenced may begin calls',
+    file: 'lanes/holds.ts',
+    find: "if (clock.monotonicMs() < this.#confirmsFromMs) return 'former-owner';",
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'an owner does not say until when one that was fenced may call',
+    file: 'lanes/ownership.ts',
+    find: 'return isFencedUnaware ? clock.nowMs() + sessionTimeoutMs',
+    replace: 'return isFencedUnaware ? 0',
+    isToldDirectly: true,
+  },
+  {
     name: 'a hold of executions lets quotes be made that lead to one',
     find: "if (entry.immediate) types.push('execute-quote');",
     replace: '',
