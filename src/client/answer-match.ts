@@ -19,9 +19,10 @@ export function isAnswerTo(
   asked: Asked,
 ): boolean {
   if (asked.type !== undefined && asked.type !== value.commandType) return false;
+  // A CONFLICT is about one message. One that could not be read has no fingerprint: the key may be the asker's own.
+  const isDamaged = asked.fingerprint !== undefined && headers[FINGERPRINT_HEADER] === undefined;
+  if (value.outcome === 'CONFLICT') return isAddressedTo(headers, asked) && !isDamaged;
   if (isAddressedTo(headers, asked)) return true;
-  // A CONFLICT is about one message alone.
-  if (value.outcome === 'CONFLICT') return false;
   if (asked.fingerprint === undefined) return asked.commandId === undefined;
   return asked.fingerprint === headers[FINGERPRINT_HEADER];
 }

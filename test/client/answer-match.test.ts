@@ -1,13 +1,19 @@
 /** Which results of a key are believed to answer a message, and that the processor's fingerprint is the client's. */
 import { describe, expect, test } from 'vitest';
 import { isAddressedTo, isAnswerTo, type Asked } from '../../src/client/answer-match.ts';
+import type { PaymentEvent } from '../../src/client/events.ts';
+import { LiveEvents } from '../../src/client/live-events.ts';
+import { PaymentClient } from '../../src/client/payment-client.ts';
 import { checkCommand, fingerprintOf } from '../../src/client/publisher.ts';
+import { ResultAwaiter } from '../../src/client/result-awaiter.ts';
 import { readMessage } from '../../src/consumers/command-intake.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
 import { COMMAND_RECORDS, COMMAND_TYPES, type CommandType, type Outcome } from '../../src/records/commands.ts';
 import { stringifyLossless } from '../../src/records/lossless-json.ts';
 import { loadType } from '../../src/records/schemas.ts';
 import { commandExample } from '../../dev/generate/asyncapi/examples.ts';
+import { transferInOf } from '../support/commands.ts';
+import { resultOf } from './result-of.ts';
 
 const MINE = { commandId: 'mine', type: 'transfer-in', fingerprint: 'my-fields' } as const satisfies Asked;
 
@@ -35,7 +41,9 @@ describe('a result answers a message', () => {
     expect(isMine({ inReplyTo: 'mine', fingerprint: 'my-fields', outcome: 'CONFLICT' })).toBe(true);
     // Of a processor that writes no fingerprint, or of what could not be read.
     expect(isMine({ inReplyTo: 'mine' })).toBe(true);
-    expect(isMine({ inReplyTo: 'mine', outcome: 'CONFLICT' })).toBe(true);
+    // A damaged copy: the command that has the key may be the one that is asked for.
+    expect(isMine({ inReplyTo: 'mine', outcome: 'CONFLICT' })).toBe(false);
+    expect(isMine({ inReplyTo: 'mine', outcome: 'CONFLICT' }, { commandId: 'mine' })).toBe(true);
     // Two publishers gave one id to two commands.
     expect(isMine({ inReplyTo: 'mine', fingerprint: 'others' })).toBe(false);
     expect(isMine({ inReplyTo: 'mine', fingerprint: 'others', outcome: 'CONFLICT' })).toBe(false);
@@ -66,6 +74,34 @@ describe('a result answers a message', () => {
     expect(isMine({ outcome: 'CONFLICT' }, {})).toBe(false);
     expect(isMine({ commandType: 'create-quote' }, { type: 'transfer-in' })).toBe(false);
   });
+});
+
+test('a copy that another publisher damaged does not make a request a conflict while it is being paid', async () => {
+  const live = new LiveEvents();
+  const [key, fields] = ['paid', transferInOf('paid')];
+  const put = (outcome: Outcome, headers: Record<string, string>): void => {
+    const value = resultOf(key, { outcome, revision: outcome === 'CONFLICT' ? 0 : 1 });
+    const place = { topic: 'results', partition: 0, offset: 0n, timestampMs: 0, id: outcome };
+    live.take({ ...place, key, headers, kind: 'result', value, isReplayed: false } as PaymentEvent);
+  };
+  const client = new PaymentClient({
+    publisher: {
+      publishUntyped: async (_type, _key, _fields, options) => {
+        const commandId = options?.commandId ?? 'none';
+        const fingerprint = fingerprintOf('transfer-in', key, fields);
+        setImmediate(() => put('CONFLICT', { 'in-reply-to': commandId }));
+        setImmediate(() => put('ACCEPTED', { 'in-reply-to': commandId, 'command-fingerprint': fingerprint }));
+        return { key, commandId, topic: 'commands', partition: 0, offset: 0n };
+      },
+      close: async () => undefined,
+    },
+    results: new ResultAwaiter(live),
+    openChanges: async () => live,
+    read: async () => true,
+    noticing: {},
+  });
+  const answer = await client.request('transfer-in', key, fields, { timeoutMs: 60_000 });
+  expect(answer).toMatchObject({ kind: 'result', result: { value: { outcome: 'ACCEPTED' } } });
 });
 
 test('headers alone tell of a result that cannot be read only where they name the message', () => {
