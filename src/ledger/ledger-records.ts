@@ -27,6 +27,8 @@ export const SUSPECT_KEY = '!suspect';
 export const HOLD_KEY = '!hold';
 
 const FORMAT_VERSION = 1;
+/** Of a phase alone: within a text the quotation marks are escaped. */
+const DONE_MARK = Buffer.from('"state":"DONE"');
 
 /** Whoever has taken a lane, and may write to it until it is fenced or has released the lane. */
 export interface Claimant {
@@ -92,6 +94,11 @@ export function decodeEntry(value: Buffer): Entry {
     if (!(error instanceof z.ZodError)) throw error;
     throw new LedgerFormatError(`the ledger record of ${String(plain['key'])} is not an entry: ${placesOf(error)}`);
   }
+}
+
+/** Before it is decoded: false of an entry that has its result, and of no other. */
+export function mayBeUnfinished(value: Buffer): boolean {
+  return !value.includes(DONE_MARK);
 }
 
 export function encodeOwner(owner: OwnerRecord): Buffer {

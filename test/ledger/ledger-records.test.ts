@@ -7,6 +7,7 @@ import {
   decodePosition,
   encodeEntry,
   LedgerFormatError,
+  mayBeUnfinished,
 } from '../../src/ledger/ledger-records.ts';
 import { doneWith, doubtful, entryAt } from './entries.ts';
 
@@ -29,6 +30,13 @@ describe('an entry', () => {
     ],
   ])('that is %s is read as it was written', (_name, entry) => {
     expect(decodeEntry(encodeEntry(entry))).toEqual(entry);
+  });
+
+  test('is unfinished until it has a result, whatever its publisher calls it', () => {
+    const done = '"state":"DONE"';
+    const named = { key: 'DONE', commandId: 'DONE', carried: { 'correlation-id': 'DONE', tracestate: done } };
+    expect(mayBeUnfinished(encodeEntry({ ...entryAt('transfer-in'), ...named }))).toBe(true);
+    expect(mayBeUnfinished(encodeEntry({ ...doneWith(entryAt('transfer-in'), 'UNKNOWN'), ...named }))).toBe(false);
   });
 
   test('of a newer release is read without the fields that it added, at any depth', () => {

@@ -1,6 +1,7 @@
 /** `unfinished list`: what is admitted and has no result yet, with what comes next and why. Reads alone. */
 import type { Command } from 'commander';
 import type { Entry } from '../../ledger/entry.ts';
+import { mayBeUnfinished } from '../../ledger/ledger-records.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import { ageText } from '../age-text.ts';
 import { outputOf, requireSettings } from '../context.ts';
@@ -13,8 +14,6 @@ const READ_FOR_DEFAULT = '2m';
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 10_000;
 const LANE_MAX = 999;
-/** Every record of an entry with a result holds it. */
-const DONE_MARK = Buffer.from('"DONE"');
 
 interface Flags {
   readonly lane?: number;
@@ -49,7 +48,7 @@ Examples:
       const scan = await scanLedger(
         settings,
         readFor,
-        (_key, value) => !value.includes(DONE_MARK),
+        (_key, value) => mayBeUnfinished(value),
         ({ phase: { state } }) => state !== 'DONE' && (phase === undefined || state === phase),
       );
       const found = scan.found
