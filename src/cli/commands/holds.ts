@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import { outputOf, requireSettings } from '../context.ts';
-import { readOrders, type AuditedOrder } from '../hold-audit.ts';
+import { inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
 
 export function addHoldsCommand(program: Command): void {
   program
@@ -28,9 +28,10 @@ Examples:
     });
 }
 
-function orderText({ action, at, commandTypes, inForce, operator, reason, until }: AuditedOrder): string {
+function orderText(audited: AuditedOrder): string {
+  const { action, at, commandTypes, inForce, operator, reason, until } = audited;
   const types = commandTypes.length === 0 ? 'all types' : commandTypes.join(', ');
   const ends = until === null ? '' : `, until ${until}`;
-  const held = inForce.length === 0 ? '' : `  (in force: ${inForce.join(', ')})`;
+  const held = inForce.length === 0 ? '' : `  (in force: ${inForceText(audited)})`;
   return `${at}  ${action.padEnd('RELEASE'.length)}  ${types}${ends}  by ${operator}: ${reason}${held}`;
 }

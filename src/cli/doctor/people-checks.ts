@@ -4,7 +4,7 @@ import type { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import type { DeadLetterReason } from '../../producers/dead-letters.ts';
 import { topicNames } from '../../records/topics.ts';
 import { ageText } from '../age-text.ts';
-import { readOrders } from '../hold-audit.ts';
+import { inForceText, readOrders } from '../hold-audit.ts';
 import { letterName, noteOf } from '../redrive-notes.ts';
 import { within } from '../story/time-box.ts';
 import { readUnknownResults } from '../unknown-results.ts';
@@ -24,12 +24,12 @@ const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 export async function checkHolds(settings: PeopleSettings): Promise<Finding[]> {
   const holds = (await readOrders(settings, Date.now())).filter(({ inForce }) => inForce.length > 0);
   if (holds.length === 0) return [ok('holds', 'none')];
-  return holds.map(({ at, inForce, operator, reason, until }) =>
-    problem(
-      'holds',
-      `${operator} holds ${inForce.join(', ')} since ${at}${until === null ? '' : `, until ${until}`} (${reason}): \`release\` them once the reason is over`,
-    ),
-  );
+  return holds.map((audited) => {
+    const { at, operator, reason, until } = audited;
+    const ends = until === null ? '' : `, until ${until}`;
+    const held = `${operator} holds ${inForceText(audited)} since ${at}${ends} (${reason})`;
+    return problem('holds', `${held}: \`release\` them once the reason is over`);
+  });
 }
 
 export async function checkUnknownResults(settings: PeopleSettings): Promise<Finding[]> {
