@@ -2,6 +2,7 @@
 import type { Outcome } from '../records/commands.ts';
 import type { CommandResult, PaymentEvent, Quote } from './events.ts';
 import type { LaneReader } from './lane-reader.ts';
+import { isLater } from './payment-state.ts';
 import type { AwaitedResult } from './result-awaiter.ts';
 
 /** The result of the command itself: the table of outcomes says what it lets one conclude. */
@@ -30,7 +31,7 @@ export type Answer =
 
 /** What the results topic has of a key. */
 export type StandingResult =
-  /** Its highest revision. */
+  /** The highest revision of its last command. */
   | { kind: 'result'; result: CommandAnswer }
   /** None: its command has no result yet, or the topic does not keep it any more. */
   | { kind: 'none' }
@@ -59,7 +60,7 @@ export async function readResult(read: LaneReader, key: string, timeoutMs: numbe
     if (event.kind !== 'result' || !isOfKey(event)) return;
     // One at the most is kept, however many copies there are.
     const [latest] = found;
-    if (latest === undefined || event.value.revision >= latest.value.revision) found[0] = event;
+    if (latest === undefined || isLater(event.value, latest.value)) found[0] = event;
   };
   if (!(await read({ stream: 'results', key, sinceMs: null }, onEvent, AbortSignal.timeout(timeoutMs)))) {
     return {

@@ -1,6 +1,6 @@
 /**
  * What results and status events let one say of a payment, by its command's key. Pure: events may come in any order, and
- * more than once. The highest revision counts, and of each transaction the last status in its partition.
+ * more than once. The highest revision of the key's last command counts, and of each transaction the last status in its partition.
  */
 import { FINGERPRINT_HEADER } from '../records/cloud-events.ts';
 import { isFinalStatus, type FinalStatus } from '../records/statuses.ts';
@@ -28,7 +28,7 @@ export type PaymentState<Result extends ResultRecord = CommandResult> =
 const NOT_ACCEPTED = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
 
 /**
- * @param result the highest revision of the key
+ * @param result the one of the key that counts
  * @param changes by transaction the last change of those that the command may be about; null: it cannot be read
  */
 export function paymentState<Result extends ResultRecord>(
@@ -46,6 +46,13 @@ export function paymentState<Result extends ResultRecord>(
   const { failureReason = null, status = null } = (change === undefined ? result.transaction : change) ?? {};
   if (!isFinalStatus(status)) return { kind: 'open', status, transactionId, result };
   return { kind: 'settled', status, transactionId, failureReason, result };
+}
+
+/** Whether a result of the key counts before the other one: a key that was forgotten may name a new command. */
+export function isLater(result: ResultRecord, other: ResultRecord): boolean {
+  const [one, before] = [result.source, other.source];
+  const isSame = one.topic === before.topic && one.partition === before.partition && one.offset === before.offset;
+  return isSame ? result.revision >= other.revision : result.completedAt > other.completedAt;
 }
 
 /** The transaction that counts, of several that may name the key. */
@@ -92,7 +99,9 @@ export class KnownPayment {
     if (this.#fingerprint !== null && carried !== null && carried !== this.#fingerprint) return;
     if (event.kind === 'unreadable' && event.offset > (this.#unreadResult?.offset ?? -1n)) this.#unreadResult = event;
     if (event.kind !== 'result' || event.value.outcome === 'CONFLICT') return;
-    if (event.value.revision >= (this.#result?.value.revision ?? 0)) this.#result = event;
+    // Its fields, and so its fingerprint, are not known.
+    if (this.#fingerprint !== null && event.value.error?.code === 'UNREADABLE_COMMAND') return;
+    if (this.#result === null || isLater(event.value, this.#result.value)) this.#result = event;
   }
 
   takeChange(event: PaymentEvent): void {

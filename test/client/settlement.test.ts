@@ -93,6 +93,28 @@ class Topics {
   }
 }
 
+test('a key that was forgotten and used again is its later command, whatever revision the earlier one had', async () => {
+  const source = { topic: 'commands', partition: 0, offset: 7n };
+  const later = result('ACCEPTED', { offset: 3n });
+  Object.assign(later.kind === 'result' ? later.value : {}, { source, completedAt: 1_700_700_000_000n });
+  const earlier = [result('UNKNOWN', { offset: 1n }), result('EXPIRED', { offset: 2n, revision: 2 })];
+  for (const results of [
+    [...earlier, later],
+    [later, ...earlier],
+  ]) {
+    const topics = new Topics(results, [change('COMPLETED')]);
+    expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED' });
+  }
+});
+
+test('a message that could not be read is not the command of a fingerprint', async () => {
+  const unread = result('INVALID', { offset: 2n });
+  const error = { code: 'UNREADABLE_COMMAND', message: '', details: null };
+  Object.assign(unread.kind === 'result' ? unread.value : {}, { error });
+  const topics = new Topics([result('ACCEPTED'), unread], [change('COMPLETED')]);
+  expect(await topics.follow({ fingerprint: 'mine' })).toMatchObject({ kind: 'settled', status: 'COMPLETED' });
+});
+
 describe('a payment that is followed is settled', () => {
   test.each(['COMPLETED', 'FAILED', 'REJECTED', 'REFUNDED', 'EXPIRED'])(
     'once its transaction is %s',

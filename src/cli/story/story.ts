@@ -1,5 +1,5 @@
 /** All that the topics say of one key. Plain data, made by `readStory`. */
-import { paymentState, type PaymentState } from '../../client/payment-state.ts';
+import { isLater, paymentState, type PaymentState } from '../../client/payment-state.ts';
 import type { CommandType } from '../../records/commands.ts';
 import type { CommandResult } from '../../records/types.ts';
 import type { LetterSummary } from '../dead-letter.ts';
@@ -80,7 +80,7 @@ export function paymentOf({ changes, results }: Story): PaymentState<CommandResu
   let latest: { result: CommandResult; offset: bigint } | null = null;
   for (const { content, offset } of results) {
     if (content.kind === 'unread' || content.result.outcome === 'CONFLICT') continue;
-    if (content.result.revision >= (latest?.result.revision ?? 0)) latest = { result: content.result, offset };
+    if (latest === null || isLater(content.result, latest.result)) latest = { result: content.result, offset };
   }
   // What cannot be read may say anything.
   const isUnread = results.some(({ content, offset }) => content.kind === 'unread' && offset > (latest?.offset ?? -1n));
