@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseLossless } from '../../src/records/lossless-json.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import { environmentOf, freshPrefix, prepare, readAll, startAnswering } from '../client/fixtures.ts';
 import { runCli } from './run-cli.ts';
@@ -20,7 +21,7 @@ describe('publish', () => {
     environment = environmentOf(prefix);
     directory = await mkdtemp(join(tmpdir(), 'cli-publish-'));
     await prepare(prefix);
-    processor = await startAnswering(prefix);
+    processor = await startAnswering(prefix, parseLossless(value));
   });
   afterAll(async () => {
     await processor.close();

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import { readSomeSettings } from '../../src/config.ts';
 import { openTopicReader, type TopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import { fingerprintOf } from '../../src/client/publisher.ts';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from '../../src/client/settings.ts';
 import { registerSubjects } from '../../src/cli/schema-subjects.ts';
 import { createKafka, LANE_RETRY, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
@@ -120,8 +121,8 @@ export class ResultWriter {
   }
 }
 
-/** Answers every transfer-in from now on; the outcome is the part of the key before its first dash, in capitals. */
-export async function startAnswering(prefix: string): Promise<{ close(): Promise<void> }> {
+/** Answers every transfer-in of these fields from now on; the outcome is the part of the key before its first dash, in capitals. */
+export async function startAnswering(prefix: string, fields: unknown): Promise<{ close(): Promise<void> }> {
   const writer = await ResultWriter.open(prefix);
   const reader: TopicReader = await openTopicReader(kafkaOf(prefix), {
     topics: [topicNames(prefix).commands['transfer-in']],
@@ -139,10 +140,10 @@ export async function startAnswering(prefix: string): Promise<{ close(): Promise
       await writer.write(resultOf(key, { outcome: 'CONFLICT', revision: 0, commandId: 'another' }), {
         'in-reply-to': 'another',
       });
-      await writer.write(
-        resultOf(key, { outcome, commandId, error }),
-        commandId === null ? {} : { 'in-reply-to': commandId },
-      );
+      await writer.write(resultOf(key, { outcome, commandId, error }), {
+        ...(commandId === null ? {} : { 'in-reply-to': commandId }),
+        'command-fingerprint': fingerprintOf('transfer-in', key, fields),
+      });
     },
   });
   return {

@@ -188,7 +188,7 @@ describe('an awaited result', () => {
 
   beforeAll(async () => {
     await prepare(prefix);
-    processor = await startAnswering(prefix);
+    processor = await startAnswering(prefix, transferIn);
     publisher = await PaymentCommandPublisher.connect(settingsOf(prefix));
     results = await ResultAwaiter.open(settingsOf(prefix));
   });
