@@ -43,7 +43,7 @@ consumer = Consumer({
 consumer.subscribe([results, changes])
 print(f'following {key}', flush=True)
 # A key may name several transactions: a quote that ran out is made anew. The result says which one counts.
-outcome, revision, paid, statuses, ended = None, 0, None, {}, None
+outcome, revision, source, paid, statuses, ended = None, 0, None, None, {}, None
 while ended is None and time.monotonic() < deadline:
     message = consumer.poll(0.5)
     if message is None:
@@ -60,8 +60,14 @@ while ended is None and time.monotonic() < deadline:
     if topic == changes and key in value['commandKeys']:
         statuses[value['transactionId']] = value['status']
         print(f'{key}: {value["status"]} of {value["transactionId"]}, seen by {value["observedBy"]}', flush=True)
-    elif topic == results and value['commandKey'] == key and value['outcome'] != 'CONFLICT' and value['revision'] > revision:
-        outcome, revision = value['outcome'], value['revision']
+    elif (
+        topic == results
+        and value['commandKey'] == key
+        and value['outcome'] != 'CONFLICT'
+        # A key that was forgotten may name a later command, of another source.
+        and (value['source'] != source or value['revision'] > revision)
+    ):
+        outcome, revision, source = value['outcome'], value['revision'], value['source']
         paid = (value['transaction'] or {}).get('id') or (value['quote'] or {}).get('transactionId')
         print(f'{key}: {outcome}, revision {revision}', flush=True)
 consumer.close()

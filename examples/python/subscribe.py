@@ -28,9 +28,10 @@ with open(os.path.join(schemas, 'CommandResult.avsc'), encoding='utf-8') as file
     deserialize = AvroDeserializer(SchemaRegistryClient({'url': os.environ['SCHEMA_REGISTRY_URL']}), file.read())
 
 database = sqlite3.connect(sys.argv[1])
+# A row for each command. A key is forgotten days after its result, and may then name another: `source` tells them apart.
 database.executescript('''
     CREATE TABLE IF NOT EXISTS handled (id TEXT PRIMARY KEY);
-    CREATE TABLE IF NOT EXISTS payments (key TEXT PRIMARY KEY, revision INTEGER, outcome TEXT, transaction_id TEXT);
+    CREATE TABLE IF NOT EXISTS payments (source TEXT PRIMARY KEY, key TEXT, revision INTEGER, outcome TEXT, transaction_id TEXT);
 ''')
 
 
@@ -42,11 +43,11 @@ def handle(event_id, result):
             return None
         if outcome == 'CONFLICT':  # about one message; what is known of the key stands
             return f'{key} revision {revision}: CONFLICT, a message was ignored, its key belongs to another command'
-        transaction = result['transaction']
+        transaction, source = result['transaction'], result['source']
         changed = database.execute(
-            '''INSERT INTO payments VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET revision = excluded.revision,
+            '''INSERT INTO payments VALUES (?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET revision = excluded.revision,
                outcome = excluded.outcome, transaction_id = excluded.transaction_id WHERE excluded.revision > revision''',
-            (key, revision, outcome, transaction and transaction['id']),
+            (f"{source['topic']}/{source['partition']}/{source['offset']}", key, revision, outcome, transaction and transaction['id']),
         ).rowcount
         if changed == 0:  # the highest revision counts
             return None
@@ -73,7 +74,9 @@ while not stopping:
         raise KafkaException(message.error())
     # What cannot be read ends the program, with nothing committed: better than passing over news of money.
     result = deserialize(message.value(), SerializationContext(topic, MessageField.VALUE))
-    told = handle(dict(message.headers())['ce_id'].decode(), result)
+    headers = dict(message.headers())
+    # Two commands under one key have results with the same ce_id, but not at the same time.
+    told = handle(f"{headers['ce_id'].decode()} {headers['ce_time'].decode()}", result)
     if told is not None:
         print(told, flush=True)
     consumer.commit(message, asynchronous=False)

@@ -28,21 +28,28 @@ function meaningOf(outcome: Outcome): string {
 }
 
 const seen = await SqliteSeenEvents.open(path);
+// A row for each command. A key is forgotten days after its result, and may then name another: `source` tells them apart.
 seen.database.exec(
-  'CREATE TABLE IF NOT EXISTS payments (key TEXT PRIMARY KEY, revision INTEGER, outcome TEXT, transaction_id TEXT)',
+  'CREATE TABLE IF NOT EXISTS payments (source TEXT PRIMARY KEY, key TEXT, revision INTEGER, outcome TEXT, transaction_id TEXT)',
 );
 
 /** The effect of a result. @returns whether it said anything new */
-function take({ commandKey, outcome, revision, transaction }: CommandResult): boolean {
+function take({ commandKey, outcome, revision, source, transaction }: CommandResult): boolean {
   // It is about one message; what is known of the key stands.
   if (outcome === 'CONFLICT') return true;
   // The highest revision counts.
   const { changes } = seen.database
     .prepare(
-      `INSERT INTO payments VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET revision = excluded.revision,
+      `INSERT INTO payments VALUES (?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET revision = excluded.revision,
        outcome = excluded.outcome, transaction_id = excluded.transaction_id WHERE excluded.revision > revision`,
     )
-    .run(commandKey, revision, outcome, transaction?.id ?? null);
+    .run(
+      `${source.topic}/${source.partition}/${source.offset}`,
+      commandKey,
+      revision,
+      outcome,
+      transaction?.id ?? null,
+    );
   return changes > 0;
 }
 
@@ -53,9 +60,9 @@ const subscription = await subscribe(settings.config, {
     // An outcome of a later release is unreadable, too. The subscription ends, with nothing committed of it: better than
     // passing over news of money.
     if (event.kind === 'unreadable') throw new Error(event.problem);
-    if (event.kind !== 'result' || event.id === null) return;
+    if (event.kind !== 'result') return;
     const { commandKey, outcome, revision } = event.value;
-    const isNews = seen.once(event.id, () => take(event.value)) ?? false;
+    const isNews = seen.once(event, () => take(event.value)) ?? false;
     if (isNews) console.log(`${commandKey} revision ${revision}: ${outcome}, ${meaningOf(outcome)}`);
   },
 });

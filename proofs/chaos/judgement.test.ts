@@ -51,6 +51,7 @@ function result(outcome: string, repliesTo: string, changes: Partial<ResultEvent
     timestampMs: 0,
     key: KEY,
     id: outcome === 'CONFLICT' ? 'conflict-event' : 'event',
+    uniqueId: null,
     headers: { 'in-reply-to': repliesTo, ...(repliesTo === 'copy' ? { replayed: 'true' } : {}) },
     value: { outcome, revision: outcome === 'CONFLICT' ? 0 : 1 } as CommandResult,
     isReplayed: repliesTo === 'copy',

@@ -38,6 +38,7 @@ function told(change: number, previousStatus: string | null, status: string, atM
     timestampMs: atMs + 400,
     key: ID,
     id: eventId(eventIdNames.transactionStatus(PREFIX, ID, change)),
+    uniqueId: null,
     headers: {},
     value: value as TransactionEvent['value'],
   };

@@ -34,6 +34,8 @@ export interface Envelope {
   key: string;
   /** `ce_id`: equal for copies of one event. */
   id: string | null;
+  /** Names the event for good, and is equal for its copies: see `uniqueIdOf`. */
+  uniqueId: string | null;
   /** All headers, as text. */
   headers: Record<string, string>;
 }
@@ -92,6 +94,14 @@ export type PaymentEvent = Envelope &
 export const STREAMS = ['results', 'transaction-status', 'quote-status'] as const;
 export type Stream = (typeof STREAMS)[number];
 
+/**
+ * `ce_id` and `ce_time`, to remember an event by. `ce_id` alone does not tell the results of two commands under one key: the
+ * processor forgets a key LEDGER_RETENTION after its result, and a command that uses it again begins anew at revision 1.
+ */
+export function uniqueIdOf({ ce_id: id, ce_time: time = '' }: Envelope['headers']): string | null {
+  return id === undefined ? null : `${id} ${time}`.trimEnd();
+}
+
 /** How long until the registry is asked again. */
 const REGISTRY_RETRY_MS = 1_000;
 
@@ -143,6 +153,7 @@ export async function readEvent(
     timestampMs: record.timestampMs,
     key: record.key?.toString() ?? '',
     id: record.headers['ce_id'] ?? null,
+    uniqueId: uniqueIdOf(record.headers),
     headers: record.headers,
   };
   const unreadable = (problem: string): PaymentEvent => ({

@@ -1,10 +1,10 @@
 /** The ids of events that were handled, to leave out copies. */
 
-/** Where ids are remembered. The event of an id that is not remembered is handled, again if need be. */
+/** Where events are remembered, by their `uniqueId`. One that is not remembered is handled, again if need be. */
 export interface SeenEvents {
-  has: (id: string) => Promise<boolean> | boolean;
+  has: (uniqueId: string) => Promise<boolean> | boolean;
   /** Called once the event was handled, before its offset is committed. */
-  remember: (id: string) => Promise<void> | void;
+  remember: (uniqueId: string) => Promise<void> | void;
 }
 
 /** Copies come soon after one another; this many ids take about a megabyte. */

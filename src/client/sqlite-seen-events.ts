@@ -3,6 +3,7 @@
  * belongs to one process at a time.
  */
 import type { DatabaseSync } from 'node:sqlite';
+import type { PaymentEvent } from './events.ts';
 import type { SeenEvents } from './seen-events.ts';
 
 export interface SqliteOptions {
@@ -40,16 +41,20 @@ export class SqliteSeenEvents implements SeenEvents {
   }
 
   /**
-   * Runs the effect of an event and remembers its id in one transaction: both are on the disk, or neither is.
+   * Runs the effect of an event and remembers the event in one transaction: both are on the disk, or neither is. An event
+   * without an id is not remembered.
    * @param effect changes this database alone, and synchronously
-   * @returns what the effect returned; undefined where the id was remembered already
+   * @returns what the effect returned; undefined where the event was remembered already
    * @throws what the effect threw; then nothing was changed
    */
-  once<Value>(id: string, effect: (database: DatabaseSync) => Value): Value | undefined {
+  once<Value>(
+    { uniqueId }: Pick<PaymentEvent, 'uniqueId'>,
+    effect: (database: DatabaseSync) => Value,
+  ): Value | undefined {
     this.database.exec('BEGIN IMMEDIATE');
     try {
-      const value = this.has(id) ? undefined : effect(this.database);
-      this.remember(id);
+      const value = uniqueId !== null && this.has(uniqueId) ? undefined : effect(this.database);
+      if (uniqueId !== null) this.remember(uniqueId);
       this.database.exec('COMMIT');
       return value;
     } catch (error) {

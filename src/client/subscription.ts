@@ -49,7 +49,7 @@ export interface SubscriptionOptions extends ConnectionOptions, HandlerOptions {
   untilEnd?: boolean;
   /** Events of this key alone; of the topics only its lane is read. Not with a group. */
   key?: string;
-  /** Leaves out events whose `ce_id` is among these; `true`: among the last 10,000 that this subscription handled. */
+  /** Leaves out events whose `uniqueId` is among these; `true`: among the last 10,000 that this subscription handled. */
   deduplicate?: boolean | SeenEvents;
   /** Handlers of so many keys of a partition at once, of one key in order; 1 if not given. */
   concurrency?: number;
@@ -115,9 +115,10 @@ async function open(settings: PublisherSettings, options: SubscriptionOptions): 
         notice(options, { kind: 'registry-outage', problem }),
       );
       if (event === null) throw new PaymentClientError('CLOSED', 'closed before this record could be read');
-      if (event.id !== null && (await seen?.has(event.id)) === true) return;
+      const { uniqueId } = event;
+      if (uniqueId !== null && (await seen?.has(uniqueId)) === true) return;
       await handleEvent(event, options, closing.signal);
-      if (event.id !== null) await seen?.remember(event.id);
+      if (uniqueId !== null) await seen?.remember(uniqueId);
     },
   });
   const ended = withClientErrors(() => reader.ended);

@@ -174,6 +174,7 @@ export class TestPayments {
       timestampMs: Date.now(),
       key,
       id,
+      uniqueId: id,
       headers: { ce_id: id, ...headers },
     };
     const put = { ...envelope, ...event } as PaymentEvent;

@@ -111,7 +111,7 @@ export class ResultWriter {
   ): Promise<(end: 'commit' | 'abort') => Promise<void>> {
     const value = await this.#registry.encode(this.#topic, result);
     const transaction = await this.#producer.transaction();
-    const ids = { ce_id: randomUUID(), ...headers };
+    const ids = { ce_id: randomUUID(), ce_time: new Date(Number(result.completedAt)).toISOString(), ...headers };
     await transaction.send({ topic: this.#topic, messages: [{ key: result.commandKey, value, headers: ids }] });
     return (end) => (end === 'commit' ? transaction.commit() : transaction.abort());
   }

@@ -13,13 +13,13 @@ test('an effect happens once, also over a restart, and not at all where it throw
   const first = await SqliteSeenEvents.open(path);
   first.database.exec('CREATE TABLE paid (key TEXT)');
   const pay = (seen: SqliteSeenEvents, id: string) =>
-    seen.once(id, (database) => database.prepare('INSERT INTO paid VALUES (?)').run(id).changes);
+    seen.once({ uniqueId: id }, (database) => database.prepare('INSERT INTO paid VALUES (?)').run(id).changes);
   expect(pay(first, 'one')).toBe(1);
   expect(pay(first, 'one')).toBeUndefined();
   const failing = (): never => {
     throw new Error('down');
   };
-  expect(() => first.once('two', failing)).toThrow('down');
+  expect(() => first.once({ uniqueId: 'two' }, failing)).toThrow('down');
   expect(first.has('two')).toBe(false);
   first.close();
   const second = await SqliteSeenEvents.open(path);

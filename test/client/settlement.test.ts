@@ -19,7 +19,8 @@ interface Given {
 }
 
 function envelope(topic: string, key: string, offset: bigint) {
-  return { topic, partition: 0, offset, timestampMs: 1_700_000_000_000, key, id: `${topic}-${offset}`, headers: {} };
+  const id = `${topic}-${offset}`;
+  return { topic, partition: 0, offset, timestampMs: 1_700_000_000_000, key, id, uniqueId: id, headers: {} };
 }
 
 function result(

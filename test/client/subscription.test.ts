@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PaymentEvent } from '../../src/client/events.ts';
 import { PaymentCommandPublisher } from '../../src/client/publisher.ts';
 import { ResultAwaiter } from '../../src/client/result-awaiter.ts';
+import { SqliteSeenEvents } from '../../src/client/sqlite-seen-events.ts';
 import { subscribe, type SubscriptionOptions } from '../../src/client/subscription.ts';
 import { topicNames } from '../../src/records/topics.ts';
 import { freshPrefix, kafkaOf, prepare, resultOf, ResultWriter, settingsOf, startAnswering } from './fixtures.ts';
@@ -62,6 +63,34 @@ describe('a subscription', () => {
 
   test('leaves out copies when asked to', async () => {
     expect(keysOf(await collect(prefix, null, { deduplicate: true }))).toEqual(['first', 'second']);
+  });
+
+  test('does not take the result of a key that was forgotten and used again for a copy', async () => {
+    const again = freshPrefix('used-again');
+    await prepare(again);
+    const later = await ResultWriter.open(again);
+    const [first, eightDaysLater] = ['2026-01-01T00:00:00.000Z', '2026-01-09T00:00:00.000Z'];
+    await later.write(resultOf('rent'), { ce_id: 'rent', ce_time: first });
+    await later.write(resultOf('rent'), { ce_id: 'rent', ce_time: first, replayed: 'true' });
+    await later.write(resultOf('rent', { outcome: 'REFUSED' }), { ce_id: 'rent', ce_time: eightDaysLater });
+    await later.close();
+    const seen = await SqliteSeenEvents.open(':memory:');
+    const paid: string[] = [];
+    const onEvent = (event: PaymentEvent): void => {
+      seen.once(event, () => event.kind === 'result' && paid.push(event.value.outcome));
+    };
+    await (
+      await subscribe(settingsOf(again), {
+        streams: ['results'],
+        start: { from: 'beginning' },
+        untilEnd: true,
+        onEvent,
+      })
+    ).ended;
+    expect(paid).toEqual(['ACCEPTED', 'REFUSED']);
+    expect(await collect(again, null, { deduplicate: seen })).toEqual([]);
+    expect(await collect(again, null, { deduplicate: true })).toHaveLength(2);
+    seen.close();
   });
 
   test('of one key alone reads that key and nothing else', async () => {

@@ -123,6 +123,13 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
     await writer.write(resultOf(key, { outcome: 'UNKNOWN' }));
     await writer.write(resultOf(key, { outcome: 'CONFLICT', revision: 0 }));
     await second.seen(`${key} revision 0: CONFLICT`);
+    // A key that was forgotten and used again: the same ce_id, at another time and of another source.
+    for (const later of [0n, 1n]) {
+      const source = { topic: 'commands', partition: 0, offset: later };
+      const rent = resultOf(name('rent'), { source, completedAt: 1_700_000_000_000n + later * 691_200_000n });
+      await writer.write(rent, { ce_id: name('rent') });
+      await writer.write(rent, { ce_id: name('rent'), replayed: 'true' });
+    }
     // Of a transaction that is aborted nothing is heard.
     await writer.write(resultOf(key, { revision: 3, outcome: 'REFUSED' }), {}, 'abort');
     await publish(name('four'));
@@ -130,6 +137,7 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
     expect(await second.stop()).toBe(stoppedCode);
     const own = second.lines().filter((line) => line.startsWith(`${language}-`));
     expect(own.filter((line) => line.startsWith(key))).toHaveLength(3);
+    expect(own.filter((line) => line.startsWith(name('rent')))).toHaveLength(2);
     expect(own.filter((line) => line.startsWith(name('one')) || line.startsWith(name('two')))).toEqual([]);
   });
 

@@ -1,6 +1,7 @@
 /** Invariant I3 over long times: a key stays known as long as promised, whatever clocks say and however old a store is. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { uniqueIdOf } from '../../src/client/events.ts';
 import { ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
 import type { TopicDefinition } from '../../src/producers/topic-definitions.ts';
 import { COMMAND_TYPES } from '../../src/records/commands.ts';
@@ -89,6 +90,16 @@ test('a copy that was published in time is answered as one, however long it coul
       (tombstones) => tombstones.length > 0,
       'the key to be forgotten',
     );
+    // Then it names a new command: its result has the same ce_id, and whoever remembers events for longer knows it for another.
+    await sleep(1_000);
+    await publish(stack, 'paid');
+    await stack.journal.until(
+      () => stack.journal.results('paid').length === 3,
+      () => 'the result of the later command',
+    );
+    const results = stack.journal.results('paid');
+    expect(new Set(results.map(({ id }) => id)).size).toBe(1);
+    expect(new Set(results.map(({ headers }) => uniqueIdOf(headers))).size).toBe(2);
   });
 });
 

@@ -18,7 +18,8 @@ var meanings = map[string]string{
 	"UNKNOWN":  "may have been paid: do not pay under another key; an operator decides, and a later revision tells",
 }
 
-// journal is a file with a line for each event that was handled: id, revision, key, outcome, transaction.
+// journal is a file with a line for each event that was handled: id, revision, source, outcome, transaction, key.
+// A key is forgotten days after its result, and may then name another command: the source tells them apart.
 type journal struct {
 	file      *os.File
 	handled   map[string]bool
@@ -61,13 +62,14 @@ func (j *journal) handle(id string, result commandResult) error {
 	if j.handled[id] {
 		return nil
 	}
+	source := fmt.Sprintf("%s/%d/%d", result.Source.Topic, result.Source.Partition, result.Source.Offset)
 	isConflict := result.Outcome == "CONFLICT"
-	isNews := isConflict || result.Revision > j.revisions[result.CommandKey] // the highest revision counts
+	isNews := isConflict || result.Revision > j.revisions[source] // the highest revision counts
 	transactionID := ""
 	if result.Transaction != nil {
 		transactionID = result.Transaction.ID
 	}
-	fields := []string{id, fmt.Sprint(result.Revision), result.CommandKey, result.Outcome, transactionID}
+	fields := []string{id, fmt.Sprint(result.Revision), source, result.Outcome, transactionID, result.CommandKey}
 	if _, err := j.file.WriteString(strings.Join(fields, "\t") + "\n"); err != nil {
 		return err
 	}

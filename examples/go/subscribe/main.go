@@ -21,6 +21,13 @@ type commandResult struct {
 	Revision    int          `avro:"revision"`
 	Outcome     string       `avro:"outcome"`
 	Transaction *transaction `avro:"transaction"`
+	Source      source       `avro:"source"`
+}
+
+type source struct {
+	Topic     string `avro:"topic"`
+	Partition int    `avro:"partition"`
+	Offset    int64  `avro:"offset"`
 }
 
 type transaction struct {
@@ -77,7 +84,8 @@ func subscribe() error {
 			if err != nil {
 				return fmt.Errorf("partition %d offset %d: %w", record.Partition, record.Offset, err)
 			}
-			if err := journal.handle(header(record, "ce_id"), result); err != nil {
+			// Two commands under one key have results with the same ce_id, but not at the same time.
+			if err := journal.handle(header(record, "ce_id")+" "+header(record, "ce_time"), result); err != nil {
 				return err
 			}
 			if err := client.CommitRecords(ctx, record); err != nil && !errors.Is(err, context.Canceled) {

@@ -11,8 +11,9 @@ import java.util.Set;
 import org.apache.avro.generic.GenericRecord;
 
 /**
- * A file with a line for each event that was handled: id, revision, key, outcome, transaction. A line is both the effect of
- * an event and the memory of it.
+ * A file with a line for each event that was handled: id, revision, source, outcome, transaction, key. A line is both the
+ * effect of an event and the memory of it. A key is forgotten days after its result, and may then name another command:
+ * `source` tells them apart.
  */
 final class Journal implements AutoCloseable {
   private final RandomAccessFile file;
@@ -34,13 +35,14 @@ final class Journal implements AutoCloseable {
   void handle(String id, GenericRecord result) throws IOException {
     if (handled.contains(id)) return;
     String key = result.get("commandKey").toString();
+    String source = result.get("source").toString();
     int revision = (int) result.get("revision");
     String outcome = result.get("outcome").toString();
     // The highest revision counts; a conflict is about one message, and what is known of the key stands.
-    boolean isNews = outcome.equals("CONFLICT") || revision > revisions.getOrDefault(key, 0);
+    boolean isNews = outcome.equals("CONFLICT") || revision > revisions.getOrDefault(source, 0);
     var transaction = (GenericRecord) result.get("transaction");
     String[] fields = {
-      id, Integer.toString(revision), key, outcome, transaction == null ? "" : transaction.get("id").toString()
+      id, Integer.toString(revision), source, outcome, transaction == null ? "" : transaction.get("id").toString(), key
     };
     file.write((String.join("\t", fields) + "\n").getBytes(StandardCharsets.UTF_8));
     file.getFD().sync();

@@ -47,8 +47,8 @@ public final class Subscribe {
         for (ConsumerRecord<String, byte[]> record : consumer.poll(Duration.ofMillis(500))) {
           // What cannot be read ends the program, with nothing committed: better than passing over news of money.
           GenericRecord result = decode(record.value(), reader);
-          String id = new String(record.headers().lastHeader("ce_id").value(), StandardCharsets.UTF_8);
-          journal.handle(id, result);
+          // Two commands under one key have results with the same ce_id, but not at the same time.
+          journal.handle(header(record, "ce_id") + " " + header(record, "ce_time"), result);
           consumer.commitSync(
               Map.of(
                   new TopicPartition(record.topic(), record.partition()),
@@ -67,6 +67,10 @@ public final class Subscribe {
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  private static String header(ConsumerRecord<?, ?> record, String name) {
+    return new String(record.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
   }
 
   private static GenericRecord decode(byte[] value, Schema reader) throws IOException, InterruptedException {
