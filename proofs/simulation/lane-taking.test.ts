@@ -100,12 +100,17 @@ test('progress of the group that was there before, without a position in the led
   expect(await stageAfterTaking(() => 5n)).toBe('stopped');
 });
 
-/** A lane that another process has claimed. */
-function claimedIndex(): MemoryIndex {
-  const claim = { token: 'other', processId: 'other', isFenced: false };
+/** A lane that other processes have claimed. */
+function claimedIndex(others: readonly string[] = ['other']): MemoryIndex {
   const index = new MemoryIndex(1);
-  const record = { key: `${CLAIM_PREFIX}group-process-other`, value: encodeClaim(claim), state: null };
-  index.applyBatch(0, [{ ...record, offset: 0n, timestampMs: 0 }], 1n);
+  const records = others.map((processId, offset) => ({
+    key: `${CLAIM_PREFIX}group-process-${processId}`,
+    value: encodeClaim({ token: processId, processId, isFenced: false }),
+    state: null,
+    offset: BigInt(offset),
+    timestampMs: 0,
+  }));
+  index.applyBatch(0, records, BigInt(records.length));
   return index;
 }
 
@@ -113,18 +118,18 @@ test.each([
   ['do not answer', async () => new Promise<boolean>(silence)],
   ['refuse', async () => Promise.reject<boolean>(new Error('GROUP_AUTHORIZATION_FAILED'))],
 ])(
-  'an owner is a live member where brokers that are asked %s: it gets its time, and no more',
+  'owners are live members where brokers that are asked %s: they get their time, and no more, however many there are',
   async (_how, isMember) => {
     vi.useFakeTimers();
     let fencedMs: number | null = null;
     const fenced = new Set<string>();
     const fence = async (id: string): Promise<void> => {
       fenced.add(id);
-      fencedMs = Date.now();
+      fencedMs ??= Date.now();
     };
     const committer = committerWith({ fence, fenced: () => fenced });
     const clock = { ...systemClock, monotonicMs: () => Date.now() };
-    const lane = laneWith({ index: claimedIndex(), clock, isMember, committer });
+    const lane = laneWith({ index: claimedIndex(['one', 'two', 'three']), clock, isMember, committer });
     const beganMs = Date.now();
     lane.assigned(true);
     // Of an owner that makes way: a call and its margin, 3 s, then a commit, 10 s.

@@ -1,21 +1,8 @@
-/**
- * Runs many histories and tells what was found.
- *
- *   npm run simulate -- --histories 2000 --seed 1     seeds 1 to 2000
- *   npm run simulate -- --minutes 5                   as many as fit
- *   npm run simulate -- --one 17 --trace              one of them again, with all that happens
- *   npm run simulate -- --mutations                   each protection taken out in turn, until a history tells; the one that
- *                                                     told last time is tried first, and --note writes down which do now
- *   npm run simulate -- --mutations --minutes 10      and histories for the rest of the time
- *   npm run simulate -- --scene rolling-restart       a large deployment instead: a hundred lanes, twenty members; also
- *                                                     lost-zone, service-outage, refused-member, scaling; --lanes,
- *                                                     --members, --rate, --outage-minutes, --changes
- *   --mutation NAME                                   with that protection taken out; of the mutations, that one alone
- *   --without A,B   --only A,B                        these disturbances never, or these and no others in every history
- */
+/** Runs many histories and tells what was found: see USAGE. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
+import { readWords } from '../../dev/command-line.ts';
 import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import { runApart, type Task } from './history-process.ts';
 import { applyMutation, MUTATIONS } from './mutations.ts';
@@ -23,26 +10,44 @@ import { textOf } from './scene-report.ts';
 import { SCENES, type SceneName } from './scene-options.ts';
 import { addUp, emptySummary, runHistories, type Summary } from './run-histories.ts';
 
-const { values } = parseArgs({
-  options: {
-    histories: { type: 'string' },
-    minutes: { type: 'string' },
-    seed: { type: 'string', default: '1' },
-    one: { type: 'string' },
-    trace: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-    mutation: { type: 'string' },
-    mutations: { type: 'boolean', default: false },
-    note: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    without: { type: 'string' },
-    scene: { type: 'string' },
-    lanes: { type: 'string', default: '100' },
-    members: { type: 'string', default: '20' },
-    rate: { type: 'string', default: '20' },
-    'outage-minutes': { type: 'string', default: '60' },
-    changes: { type: 'string', default: '200' },
-  },
+const USAGE = `Usage: npm run simulate -- [options]
+  --histories 2000 --seed 1  seeds 1 to 2000
+  --minutes 5                as many as fit
+  --one 17 --trace           one of them again, with all that happens
+  --mutations                each protection taken out in turn, until a history tells; the one that told last time is
+                             tried first, and --note writes down which do now
+  --mutations --minutes 10   and histories for the rest of the time
+  --mutation NAME            with that protection taken out; of the mutations, that one alone
+  --without A,B  --only A,B  these disturbances never, or these and no others in every history
+  --scene rolling-restart    a large deployment instead: a hundred lanes, twenty members; also lost-zone, service-outage,
+                             refused-member, scaling; --lanes, --members, --rate, --outage-minutes, --changes
+  --json                     the report as JSON
+  --help                     this text
+`;
+
+const OPTIONS = {
+  histories: { type: 'string' },
+  minutes: { type: 'string' },
+  seed: { type: 'string', default: '1' },
+  one: { type: 'string' },
+  trace: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  mutation: { type: 'string' },
+  mutations: { type: 'boolean', default: false },
+  note: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  without: { type: 'string' },
+  scene: { type: 'string' },
+  lanes: { type: 'string', default: '100' },
+  members: { type: 'string', default: '20' },
+  rate: { type: 'string', default: '20' },
+  'outage-minutes': { type: 'string', default: '60' },
+  changes: { type: 'string', default: '200' },
+  help: { type: 'boolean', default: false },
+} as const;
+const values = readWords(USAGE, (args) => {
+  const { values: given } = parseArgs({ args, options: OPTIONS });
+  return given.help ? null : given;
 });
 
 const HISTORIES = 200;

@@ -8,10 +8,12 @@
 import { randomUUID } from 'node:crypto';
 import { PaymentClientError } from '../client/client-error.ts';
 import { ResultAwaiter, type AwaitedResult } from '../client/result-awaiter.ts';
-import type { ClientSettings } from '../client/settings.ts';
+import { createRegistry, type ClientSettings } from '../client/settings.ts';
 import type { KafkaSettings } from '../producers/kafka-client.ts';
+import type { RecordRegistry } from '../records/registry.ts';
 import { CLI_RETRY, cliKafka } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
+import { messageContent } from './message-content.ts';
 import { claimRedrives, letterName, noteText, type RedriveNote } from './redrive-notes.ts';
 import type { ReadyRedrive } from './redrive-plan.ts';
 import { Republisher, withHeaders } from './redrive.ts';
@@ -55,6 +57,7 @@ export async function runRedrives(
 ): Promise<RedriveOutcome[]> {
   const { awaiting } = options;
   const results = awaiting === null ? null : await ResultAwaiter.open(awaiting.settings, { retry: CLI_RETRY });
+  const registry = awaiting === null ? null : createRegistry(awaiting.settings);
   try {
     const publisher = await Republisher.open(cliKafka(settings));
     try {
@@ -75,7 +78,8 @@ export async function runRedrives(
               'redrive it by its place with --again-may-pay-twice';
             outcomes.push(Promise.resolve({ kind: 'not-known', problem }));
           } else {
-            const published = await publishOne(publisher, results, plan, awaiting?.timeoutMs ?? 0);
+            const fingerprint = registry === null ? null : await fingerprintOf(registry, plan);
+            const published = await publishOne(publisher, results, plan, fingerprint, awaiting?.timeoutMs ?? 0);
             isBroken = published.isBroken;
             outcomes.push(published.outcome);
           }
@@ -98,10 +102,21 @@ function claimOf({ notes }: RunOptions) {
   });
 }
 
+/** Null: it is no command, or cannot be read here. */
+async function fingerprintOf(registry: RecordRegistry, { letter, target }: ReadyRedrive): Promise<string | null> {
+  const { commandType, topic } = target;
+  if (commandType === null) return null;
+  const headers = Object.fromEntries(Object.entries(letter.headers).map(([name, values]) => [name, [...values]]));
+  const content = await messageContent(registry, { topic, headers, value: letter.value }, commandType);
+  return content.kind === 'fields' ? content.fingerprint : null;
+}
+
+/** @param fingerprint of its command; null: its result is known by its id alone */
 async function publishOne(
   publisher: Republisher,
   results: ResultAwaiter | null,
   { letter, target }: ReadyRedrive,
+  fingerprint: string | null,
   timeoutMs: number,
 ): Promise<{ isBroken: boolean; outcome: Promise<RedriveOutcome> }> {
   const ownId = letter.headers['ce_id']?.[0]?.toString();
@@ -109,10 +124,11 @@ async function publishOne(
   const commandId = ownId ?? randomUUID();
   const named = ownId === undefined ? withHeaders(letter, new Map([['ce_id', commandId]])) : letter;
   // A decision's answer is a revision or a dead letter, which its own key's story tells.
+  const asked = { commandId, timeoutMs, ...(fingerprint === null ? {} : { fingerprint }) };
   const awaited =
     results === null || target.commandType === null
       ? null
-      : results.expect(target.key, { commandId, type: target.commandType, timeoutMs });
+      : results.expect(target.key, { ...asked, type: target.commandType });
   try {
     const at = await publisher.publish(named, target);
     return { isBroken: false, outcome: outcomeOf(at, awaited) };

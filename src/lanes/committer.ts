@@ -70,6 +70,8 @@ interface Waiting {
 export class Committer {
   readonly #options: CommitterOptions;
   #writer: Writer | null = null;
+  /** Of claims that are disowned: where a partition takes none, no lane is lost with it. */
+  #disowner: Writer | null = null;
   readonly #fenced = new Set<string>();
   readonly #fencing = new Map<string, Promise<void>>();
   readonly #disowning = new Set<Promise<void>>();
@@ -82,15 +84,18 @@ export class Committer {
 
   /** The writer of the present. */
   writer(): Writer {
-    if (this.#writer === null || this.#writer.isBroken()) {
-      const { clock, groupId, makeProducer } = this.#options;
-      const transactionalId = idPrefixOf(groupId) + randomUUID();
-      this.#writer = new Writer(transactionalId, makeProducer(transactionalId), {
-        isApart: () => clock.monotonicMs() < this.#apartUntilMs,
-        onRefused: () => (this.#apartUntilMs = clock.monotonicMs() + APART_MS),
-      });
-    }
+    this.#writer = this.#whole(this.#writer);
     return this.#writer;
+  }
+
+  #whole(writer: Writer | null): Writer {
+    if (writer?.isBroken() === false) return writer;
+    const { clock, groupId, makeProducer } = this.#options;
+    const transactionalId = idPrefixOf(groupId) + randomUUID();
+    return new Writer(transactionalId, makeProducer(transactionalId), {
+      isApart: () => clock.monotonicMs() < this.#apartUntilMs,
+      onRefused: () => (this.#apartUntilMs = clock.monotonicMs() + APART_MS),
+    });
   }
 
   /** Transactional ids that this process has fenced, and that nobody uses again; the set changes as it fences more. */
@@ -118,11 +123,14 @@ export class Committer {
 
   /**
    * Of a lane whose writer broke while its claim stood: ends the broken producer for good, and only then says so in the ledger,
-   * through the next writer. Nobody relies on it; it is tried a few times.
+   * through a writer of its own. Nobody relies on it; it is tried a few times.
    * @param commit the claim of the broken producer, and nothing else: the lane may have another owner by now
    */
   disown(transactionalId: string, commit: LaneCommit): void {
-    const disowning = this.#disown(transactionalId, commit).finally(() => this.#disowning.delete(disowning));
+    const disowning = this.#disown(transactionalId, commit).finally(() => {
+      this.#disowning.delete(disowning);
+      if (this.#disowning.size === 0) void this.#disowner?.close();
+    });
     this.#disowning.add(disowning);
   }
 
@@ -138,7 +146,8 @@ export class Committer {
       try {
         await this.fence(transactionalId);
         if (this.#isClosed) return;
-        await this.writer().commit(commit);
+        this.#disowner = this.#whole(this.#disowner);
+        await this.#disowner.commit(commit);
         return;
       } catch {
         await sleep(DISOWN_AGAIN_MS);

@@ -87,11 +87,14 @@ async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWan
   // A process that was frozen did not wait meanwhile.
   const passedMs = Math.min(clock.monotonicMs() - looks.lastMs, LOOK_MS_MAX);
   looks.lastMs = clock.monotonicMs();
-  for (const claimant of mayWrite(parts, writer)) {
+  const asked = mayWrite(parts, writer).map(async (claimant) => {
     const waitedMs = (looks.waitedMs.get(claimant.token) ?? -passedMs) + passedMs;
     looks.waitedMs.set(claimant.token, waitedMs);
     const mayRelease = claimant.processId !== processId && (await mayBeMember(parts, claimant));
-    if (mayRelease && waitedMs < patienceMs(parts)) continue;
+    return { claimant, isWaitedFor: mayRelease && waitedMs < patienceMs(parts) };
+  });
+  for (const { claimant, isWaitedFor } of await Promise.all(asked)) {
+    if (isWaitedFor) continue;
     // Asked here, for the answer may have been long on its way.
     if (!isWanted() || !isConfirmed()) break;
     await fence(parts, claimant);

@@ -138,11 +138,14 @@ describe('dead-letters redrive of one', () => {
     expect((await stack().journal.result('unheard-again')).value.outcome).toBe('ACCEPTED');
   });
 
-  test('does not take the result of another message for that of its own, though neither came with an id', async () => {
-    const place = await buryWithoutType('unnamed', 1, {});
+  test.each([
+    ['neither came with an id', 'unnamed', {}],
+    ['both came with one id', 'one-id', { ce_id: 'one-id' }],
+  ])('does not take the result of another message for that of its own, though %s', async (_how, name, ids) => {
+    const place = await buryWithoutType(name, 1, ids);
     await stack().endProcessors();
-    const key = 'unnamed-again';
-    const headers = { 'content-type': 'application/json' };
+    const key = `${name}-again`;
+    const headers = { 'content-type': 'application/json', ...ids };
     await stack().publishRaw('transfer-in', { key, value: stringifyLossless(transferInOf(key, 2n)), headers });
     const type = ['--header', 'content-type=application/json'];
     const run = redrive(place, '--key', key, ...type, '--await', '--yes');

@@ -92,6 +92,7 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
     }
     const { journal } = stack();
     const name = (part: string): string => `${language}-${part}`;
+    const sourceAt = (offset: bigint) => ({ topic: language, partition: 0, offset });
     const first = subscribe(randomUUID());
     // Amounts keep all their digits, in whatever language.
     expect(await publish(name('one'), '9007199254740993')).toEqual({ partition: laneOf(name('one'), LANES) });
@@ -114,24 +115,27 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
 
     // UNKNOWN is no end; the next revision counts, and an older one that comes late does not.
     const key = name('doubt');
-    await writer.write(resultOf(key, { outcome: 'UNKNOWN', settledBy: 'PROCESSOR', httpStatus: null }));
+    const source = sourceAt(0n);
+    await writer.write(resultOf(key, { source, outcome: 'UNKNOWN', settledBy: 'PROCESSOR', httpStatus: null }));
     expect(await second.seen(`${key} revision 1`)).toBe(
       `${key} revision 1: UNKNOWN, may have been paid: do not pay under another key; an operator decides, and a later revision tells`,
     );
-    await writer.write(resultOf(key, { revision: 2, settledBy: 'OPERATOR', httpStatus: null }));
+    await writer.write(resultOf(key, { source, revision: 2, settledBy: 'OPERATOR', httpStatus: null }));
     await second.seen(`${key} revision 2: ACCEPTED`);
-    await writer.write(resultOf(key, { outcome: 'UNKNOWN' }));
-    await writer.write(resultOf(key, { outcome: 'CONFLICT', revision: 0 }));
+    await writer.write(resultOf(key, { source, outcome: 'UNKNOWN' }));
+    await writer.write(resultOf(key, { source: sourceAt(1n), outcome: 'CONFLICT', revision: 0 }));
     await second.seen(`${key} revision 0: CONFLICT`);
     // A key that was forgotten and used again: the same ce_id, at another time and of another source.
-    for (const later of [0n, 1n]) {
-      const source = { topic: 'commands', partition: 0, offset: later };
-      const rent = resultOf(name('rent'), { source, completedAt: 1_700_000_000_000n + later * 691_200_000n });
+    for (const week of [2n, 3n]) {
+      const rent = resultOf(name('rent'), {
+        source: sourceAt(week),
+        completedAt: 1_700_000_000_000n + week * 604_800_000n,
+      });
       await writer.write(rent, { ce_id: name('rent') });
       await writer.write(rent, { ce_id: name('rent'), replayed: 'true' });
     }
     // Of a transaction that is aborted nothing is heard.
-    await writer.write(resultOf(key, { revision: 3, outcome: 'REFUSED' }), {}, 'abort');
+    await writer.write(resultOf(key, { source, revision: 3, outcome: 'REFUSED' }), {}, 'abort');
     await publish(name('four'));
     await second.seen(name('four'));
     expect(await second.stop()).toBe(stoppedCode);

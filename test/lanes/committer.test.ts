@@ -265,3 +265,24 @@ test('of a broken writer that cannot be fenced nothing is said, and it is not tr
   await committer.close();
   vi.useRealTimers();
 });
+
+test('what a broken writer claimed is said by a writer of its own: where the ledger takes nothing, no lane is lost', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const kafka = new Producers();
+  const committer = kafka.committer();
+  const present = committer.writer();
+  kafka.failure = LOST;
+  committer.disown('broken', of('claim'));
+  for (let tries = 0; tries < 3; tries += 1) {
+    await kafka.next();
+    await vi.runAllTimersAsync();
+  }
+  expect(kafka.made).toHaveLength(3);
+  expect(present.isBroken()).toBe(false);
+  expect(committer.writer()).toBe(present);
+  kafka.failure = null;
+  const handedOver = handOver(present, of('a'));
+  await kafka.next();
+  expect(await Promise.all(handedOver)).toEqual(['committed']);
+  vi.useRealTimers();
+});

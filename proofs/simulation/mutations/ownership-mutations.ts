@@ -61,7 +61,7 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a live member gets no time to release its lane',
-    find: 'if (mayRelease && waitedMs < patienceMs(parts)) continue;',
+    find: 'if (isWaitedFor) continue;',
     replace: '',
     isToldDirectly: true,
   },

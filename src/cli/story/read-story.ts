@@ -6,9 +6,7 @@
  * compacted and read whole.
  */
 import { createRegistry, type ClientSettings } from '../../client/settings.ts';
-import { decodeValue } from '../../consumers/command-intake.ts';
 import type { TopicRecord } from '../../consumers/outside/topic-reader.ts';
-import { canonicalJson, commandFingerprint, readCommandFields } from '../../records/command-fields.ts';
 import { COMMAND_TYPES, type CommandType } from '../../records/commands.ts';
 import { isRawNumber } from '../../records/lossless-json.ts';
 import { keptFields } from '../../ledger/kept-fields.ts';
@@ -16,6 +14,7 @@ import type { RecordRegistry } from '../../records/registry.ts';
 import { topicNames } from '../../records/topics.ts';
 import type { CommandResult } from '../../records/types.ts';
 import { summaryOf } from '../dead-letter.ts';
+import { decodedMessage, messageContent } from '../message-content.ts';
 import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
 import type { Output } from '../output.ts';
 import { readTopics } from '../whole-topics.ts';
@@ -30,7 +29,6 @@ import type {
   Story,
   StoryDecision,
   StoryLetter,
-  Unread,
 } from './story.ts';
 
 export interface StoryLimits {
@@ -171,21 +169,13 @@ class Found {
       headers,
       commandType,
       valueBytes: record.value?.length ?? 0,
-      content: await this.#contentOf(record, commandType),
+      content: await messageContent(this.#registry, record, commandType),
       movedFrom: partition === undefined || offset === undefined ? null : { partition, offset },
     };
   }
 
-  async #contentOf(record: TopicRecord, commandType: CommandType): Promise<PublishedMessage['content']> {
-    const decoded = await this.#decoded(record);
-    if (decoded.kind !== 'record') return { kind: 'unread', problem: decoded.problem };
-    const read = readCommandFields(commandType, decoded.value);
-    const fields = read.value ?? (decoded.value as object);
-    return { kind: 'fields', fields, fingerprint: commandFingerprint(commandType, canonicalJson(fields)) };
-  }
-
   async #resultOf(record: TopicRecord): Promise<PublishedResult> {
-    const decoded = await this.#decoded(record);
+    const decoded = await decodedMessage(this.#registry, record);
     const content: PublishedResult['content'] =
       decoded.kind === 'record'
         ? { kind: 'result', result: decoded.value as CommandResult }
@@ -194,20 +184,13 @@ class Found {
   }
 
   async #decisionOf(record: TopicRecord): Promise<PublishedDecision> {
-    const decoded = await this.#decoded(record);
+    const decoded = await decodedMessage(this.#registry, record);
     const decision = decoded.kind === 'record' ? decisionOf(decoded.value) : null;
     const content: PublishedDecision['content'] =
       decision === null
         ? { kind: 'unread', problem: decoded.kind === 'record' ? 'it is no decision' : decoded.problem }
         : { kind: 'decision', decision };
     return { ...placeOf(record), headers: record.headers, content };
-  }
-
-  async #decoded(record: TopicRecord): Promise<{ kind: 'record'; value: unknown } | Unread> {
-    const { headers, topic, value } = record;
-    if (value === null) return { kind: 'unread', problem: 'it has no value' };
-    const decoded = await decodeValue({ registry: this.#registry }, topic, { headers }, value);
-    return decoded.kind === 'record' ? decoded : { kind: 'unread', problem: decoded.problem };
   }
 }
 

@@ -4,6 +4,7 @@ import type { CommandType } from '../../records/commands.ts';
 import type { CommandResult } from '../../records/types.ts';
 import type { LetterSummary } from '../dead-letter.ts';
 import type { EntryRecord } from '../ledger-entries.ts';
+import type { MessageContent, Unread } from '../message-content.ts';
 import type { RedriveNote } from '../redrive-notes.ts';
 import type { StatusEvent } from '../status-history.ts';
 
@@ -18,18 +19,11 @@ interface Published extends RecordPlace {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A value that could not be read, and why. */
-export interface Unread {
-  readonly kind: 'unread';
-  readonly problem: string;
-}
-
 /** A message of a command topic. */
 export interface PublishedMessage extends Published {
   readonly commandType: CommandType;
   readonly valueBytes: number;
-  /** Of `fields`: by type and content, as the ledger has it of an entry. */
-  readonly content: { readonly kind: 'fields'; readonly fields: object; readonly fingerprint: string } | Unread;
+  readonly content: MessageContent;
   /** Of one that was moved to the key's lane: its first place. */
   readonly movedFrom: { readonly partition: string; readonly offset: string } | null;
 }
