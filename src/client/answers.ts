@@ -2,7 +2,7 @@
 import type { Outcome } from '../records/commands.ts';
 import type { CommandResult, PaymentEvent, Quote } from './events.ts';
 import type { LaneReader } from './lane-reader.ts';
-import { isLater } from './payment-state.ts';
+import { laterResult, problemOf } from './payment-state.ts';
 import type { AwaitedResult } from './result-awaiter.ts';
 
 /** The result of the command itself: the table of outcomes says what it lets one conclude. */
@@ -35,7 +35,7 @@ export type StandingResult =
   | { kind: 'result'; result: CommandAnswer }
   /** None: its command has no result yet, or the topic does not keep it any more. */
   | { kind: 'none' }
-  /** The topic could not be read in time. */
+  /** The topic could not be read in time, or the result that counts not at all. */
   | { kind: 'not-read'; problem: string };
 
 /** How far a quote and its execution came. */
@@ -55,21 +55,18 @@ export type CreateAndExecuteAnswer =
  * @throws as subscribe
  */
 export async function readResult(read: LaneReader, key: string, timeoutMs: number): Promise<StandingResult> {
-  const found: CommandAnswer[] = [];
-  const onEvent = (event: PaymentEvent): void => {
-    if (event.kind !== 'result' || !isOfKey(event)) return;
-    // One at the most is kept, however many copies there are.
-    const [latest] = found;
-    if (latest === undefined || isLater(event.value, latest.value)) found[0] = event;
-  };
+  // One at the most is kept, however many copies there are.
+  const found: { latest: ReturnType<typeof laterResult> } = { latest: null };
+  const onEvent = (event: PaymentEvent): void => void (found.latest = laterResult(found.latest, event));
   if (!(await read({ stream: 'results', key, sinceMs: null }, onEvent, AbortSignal.timeout(timeoutMs)))) {
     return {
       kind: 'not-read',
       problem: `the results of its lane could not be read to their end within ${timeoutMs} ms`,
     };
   }
-  const [latest] = found;
-  return latest === undefined ? { kind: 'none' } : { kind: 'result', result: latest };
+  const { latest } = found;
+  if (latest?.kind === 'unreadable') return { kind: 'not-read', problem: problemOf(latest) };
+  return latest === null || !isOfKey(latest) ? { kind: 'none' } : { kind: 'result', result: latest };
 }
 
 /** A CONFLICT is about a message, and says nothing of its key. */

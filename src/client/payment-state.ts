@@ -48,11 +48,29 @@ export function paymentState<Result extends ResultRecord>(
   return { kind: 'settled', status, transactionId, failureReason, result };
 }
 
-/** Whether a result of the key counts before the other one: a key that was forgotten may name a new command. */
-export function isLater(result: ResultRecord, other: ResultRecord): boolean {
-  const [one, before] = [result.source, other.source];
-  const isSame = one.topic === before.topic && one.partition === before.partition && one.offset === before.offset;
-  return isSame ? result.revision >= other.revision : result.completedAt > other.completedAt;
+/** A result of a key as its lane has it. Without a value it cannot be read, and may say anything. */
+export interface FoundResult {
+  readonly offset: bigint;
+  readonly value: ResultRecord | null;
+}
+
+/**
+ * Of two results of a key the one that counts: the highest revision of its last command, for a key that was forgotten may
+ * name a new one. A CONFLICT is about a message, and says nothing of its key.
+ */
+export function countingResult<Found extends FoundResult>(one: Found | null, other: Found): Found | null {
+  if (other.value?.outcome === 'CONFLICT') return one;
+  if (one === null) return other;
+  return orderOf(one, other) < 0n ? other : one;
+}
+
+function orderOf(one: FoundResult, other: FoundResult): bigint {
+  const places = one.offset - other.offset;
+  if (one.value === null || other.value === null) return places;
+  const [left, right] = [one.value.source, other.value.source];
+  const isSame = left.topic === right.topic && left.partition === right.partition && left.offset === right.offset;
+  const values = isSame ? one.value.revision - other.value.revision : one.value.completedAt - other.value.completedAt;
+  return values === 0 || values === 0n ? places : BigInt(values);
 }
 
 /** The transaction that counts, of several that may name the key. */
@@ -60,13 +78,25 @@ export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote'
   return transaction?.id ?? quote?.transactionId ?? null;
 }
 
+type FoundEvent =
+  Extract<PaymentEvent, { kind: 'result' }> | (Extract<PaymentEvent, { kind: 'unreadable' }> & { value: null });
+
+/** @param event of the results of the key */
+export function laterResult(found: FoundEvent | null, event: PaymentEvent): FoundEvent | null {
+  if (event.kind === 'unreadable') return countingResult<FoundEvent>(found, { ...event, value: null });
+  return event.kind === 'result' ? countingResult<FoundEvent>(found, event) : found;
+}
+
+export function problemOf(event: Extract<PaymentEvent, { kind: 'unreadable' }>): string {
+  return `${event.topic}/${event.partition}/${event.offset}: ${event.problem}`;
+}
+
 /** What was read of one key so far. */
 export class KnownPayment {
   readonly #key: string;
   /** Null: of whatever fields the key's command has. */
   readonly #fingerprint: string | null;
-  #result: Extract<PaymentEvent, { kind: 'result' }> | null = null;
-  #unreadResult: Extract<PaymentEvent, { kind: 'unreadable' }> | null = null;
+  #found: FoundEvent | null = null;
   readonly #changes = new Map<string, PaymentEvent>();
 
   constructor(key: string, fingerprint: string | null) {
@@ -74,21 +104,15 @@ export class KnownPayment {
     this.#fingerprint = fingerprint;
   }
 
-  /** Null where a later one cannot be read: it may say anything. */
+  /** Null, too, where it cannot be read. */
   get result(): CommandResult | null {
-    if (this.#result === null || (this.#unreadResult?.offset ?? -1n) > this.#result.offset) return null;
-    return this.#result.value;
+    return this.#found?.value ?? null;
   }
 
   /** Of the result or of the status that counts: why it cannot be read. */
   get problem(): string | null {
-    const unread = [
-      this.#unreadResult,
-      this.#changes.get(this.result === null ? '' : (transactionOf(this.result) ?? '')),
-    ];
-    for (const event of unread) {
-      if (event?.kind === 'unreadable') return `${event.topic}/${event.partition}/${event.offset}: ${event.problem}`;
-    }
+    const change = this.#changes.get(this.result === null ? '' : (transactionOf(this.result) ?? ''));
+    for (const event of [this.#found, change]) if (event?.kind === 'unreadable') return problemOf(event);
     return null;
   }
 
@@ -97,11 +121,10 @@ export class KnownPayment {
     // Releases before the header wrote none.
     const carried = event.headers[FINGERPRINT_HEADER] ?? null;
     if (this.#fingerprint !== null && carried !== null && carried !== this.#fingerprint) return;
-    if (event.kind === 'unreadable' && event.offset > (this.#unreadResult?.offset ?? -1n)) this.#unreadResult = event;
-    if (event.kind !== 'result' || event.value.outcome === 'CONFLICT') return;
     // Its fields, and so its fingerprint, are not known.
-    if (this.#fingerprint !== null && event.value.error?.code === 'UNREADABLE_COMMAND') return;
-    if (this.#result === null || isLater(event.value, this.#result.value)) this.#result = event;
+    const isOfUnread = event.kind === 'result' && event.value.error?.code === 'UNREADABLE_COMMAND';
+    if (this.#fingerprint !== null && isOfUnread) return;
+    this.#found = laterResult(this.#found, event);
   }
 
   takeChange(event: PaymentEvent): void {

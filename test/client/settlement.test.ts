@@ -1,4 +1,6 @@
 /** What is said of a payment that is followed by its command's key, whatever was read of it by then. */
+import { readResult } from '../../src/client/answers.ts';
+import type { LaneReader } from '../../src/client/lane-reader.ts';
 import { describe, expect, test } from 'vitest';
 import type { PaymentEvent, Stream } from '../../src/client/events.ts';
 import type { Listener } from '../../src/client/live-events.ts';
@@ -244,4 +246,23 @@ describe('a following that is ended early', () => {
     const answer = topics.follow({ timeoutMs: 60_000 });
     expect(await answer).toMatchObject({ kind: 'open', endedBy: 'reading', problem: 'the brokers are gone' });
   });
+});
+
+test.each([
+  ['a later result cannot be read', [result('ACCEPTED'), unreadable('results', KEY, 2n)], 'not-read'],
+  ['an earlier one cannot be read', [unreadable('results', KEY, 1n), result('ACCEPTED', { offset: 2n })], 'result'],
+  [
+    'a copy of an earlier one is read late',
+    [result('ACCEPTED', { offset: 3n, revision: 2 }), result('UNKNOWN')],
+    'result',
+  ],
+])('readResult, where %s, says so or what counts', async (_where, events, kind) => {
+  const read: LaneReader = async (_lane, onEvent) => {
+    for (const event of events) onEvent(event);
+    return true;
+  };
+  const standing = await readResult(read, KEY, 1_000);
+  expect(standing.kind).toBe(kind);
+  if (standing.kind === 'result') expect(standing.result.value.outcome).toBe('ACCEPTED');
+  if (standing.kind === 'not-read') expect(standing.problem).toBe('results/0/2: a later release');
 });

@@ -1,5 +1,5 @@
 /** All that the topics say of one key. Plain data, made by `readStory`. */
-import { isLater, paymentState, type PaymentState } from '../../client/payment-state.ts';
+import { countingResult, paymentState, type FoundResult, type PaymentState } from '../../client/payment-state.ts';
 import type { CommandType } from '../../records/commands.ts';
 import type { CommandResult } from '../../records/types.ts';
 import type { LetterSummary } from '../dead-letter.ts';
@@ -71,16 +71,14 @@ export function isUnknown(story: Story): boolean {
 
 /** Where the payment is, as far as results and status changes were read: as the client's `awaitSettled` says it. */
 export function paymentOf({ changes, results }: Story): PaymentState<CommandResult> {
-  let latest: { result: CommandResult; offset: bigint } | null = null;
-  for (const { content, offset } of results) {
-    if (content.kind === 'unread' || content.result.outcome === 'CONFLICT') continue;
-    if (latest === null || isLater(content.result, latest.result)) latest = { result: content.result, offset };
-  }
-  // What cannot be read may say anything.
-  const isUnread = results.some(({ content, offset }) => content.kind === 'unread' && offset > (latest?.offset ?? -1n));
+  const found = results.map(({ content, offset }) => ({
+    offset,
+    value: content.kind === 'unread' ? null : content.result,
+  }));
+  const counting = found.reduce<FoundResult | null>(countingResult, null);
   const moves = changes.flatMap((change) => (change.kind === 'transaction-status' ? [change] : []));
   moves.sort((left, right) => Number(left.offset - right.offset));
-  return paymentState(isUnread ? null : (latest?.result ?? null), new Map(moves.map(({ key, value }) => [key, value])));
+  return paymentState(counting?.value ?? null, new Map(moves.map(({ key, value }) => [key, value])));
 }
 
 export type MessageRole =
