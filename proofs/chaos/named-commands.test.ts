@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import { NO_EFFECTS } from '../../test/support/no-effects.ts';
-import { actsOf, judgeNamedCommands, type Act, type NamedEvidence } from './named-commands.ts';
+import { actsOf, judgeNamedCommands, whyUnnamed, type Act, type NamedEvidence } from './named-commands.ts';
 
 const ID = 'Transaction:1';
 const QUOTE_ID = 'Quote:1';
@@ -33,8 +33,8 @@ const PROCESSING = event('PROCESSING', 5_000, ['create', 'execute']);
 const COMPLETED = event('COMPLETED', 7_000, ['create', 'execute']);
 const RESULTS = [result('create', 'ACCEPTED', 1_100), result('execute', 'ACCEPTED', 5_100)];
 
-function judged(changes: Partial<NamedEvidence>): string[] {
-  return judgeNamedCommands({
+function evidenceWith(changes: Partial<NamedEvidence>): NamedEvidence {
+  return {
     transactionEvents: [PENDING, PROCESSING, COMPLETED],
     quoteEvents: [quoteEvent('PENDING', 'create'), quoteEvent('COMPLETED', 'execute')],
     results: RESULTS,
@@ -43,7 +43,11 @@ function judged(changes: Partial<NamedEvidence>): string[] {
     correlationIdOf: (key) => `order of ${key}`,
     heldForMsMax: HELD_MS,
     ...changes,
-  });
+  };
+}
+
+function judged(changes: Partial<NamedEvidence>): string[] {
+  return judgeNamedCommands(evidenceWith(changes));
 }
 
 describe('events beside the books of the service', () => {
@@ -133,4 +137,19 @@ test('the sandbox’s effects have the times of the statuses that they brought a
     { key: 'pay', operation: 'create-quote', transactionId: ID, atMs: 1 },
     { key: 'pay', operation: 'execute-quote', transactionId: ID, atMs: 2 },
   ]);
+});
+
+test.each<[string, readonly ResultEvent[], readonly Act[]]>([
+  ['of a command without a result', [], [CREATED]],
+  ['of a command that is UNKNOWN', [result('create', 'UNKNOWN', 1_100)], [CREATED]],
+  ['NOT NAMED', RESULTS, [CREATED, EXECUTED]],
+])('an event that names no command is %s', (why, results, acts) => {
+  expect(whyUnnamed(evidenceWith({ results, acts }))(ID)).toBe(why);
+});
+
+test('the first of two quotes is nobody’s, unless somebody executed it', () => {
+  const first: Act = { ...CREATED, transactionId: 'Transaction:0' };
+  const why = (acts: readonly Act[]): string => whyUnnamed(evidenceWith({ acts }))('Transaction:0');
+  expect(why([first, CREATED, EXECUTED])).toBe('of a quote whose answer was lost, made twice');
+  expect(why([first, CREATED, { ...EXECUTED, transactionId: 'Transaction:0' }])).toBe('NOT NAMED');
 });

@@ -144,6 +144,21 @@ class Judged {
   }
 }
 
+/** @returns of a transaction that a command made, why an event of it may name none, in words; NOT NAMED: it has to */
+export function whyUnnamed({ acts, results }: NamedEvidence): (transactionId: string) => string {
+  const made = new Map(acts.flatMap((act) => (MAKES.includes(act.operation) ? [[act.transactionId, act]] : [])));
+  const executed = new Set(acts.flatMap((act) => (MAKES.includes(act.operation) ? [] : [act.transactionId])));
+  const last = new Map(results.flatMap(({ key, value }) => (value.outcome === 'CONFLICT' ? [] : [[key, value]])));
+  return (transactionId) => {
+    const result = last.get(made.get(transactionId)?.key ?? '');
+    if (result === undefined) return 'of a command without a result';
+    if (result.outcome !== 'ACCEPTED') return `of a command that is ${result.outcome}`;
+    const shown = result.transaction?.id ?? result.quote?.transactionId ?? null;
+    const isFirstOfTwo = shown !== null && shown !== transactionId && !executed.has(transactionId);
+    return isFirstOfTwo ? 'of a quote whose answer was lost, made twice' : 'NOT NAMED';
+  };
+}
+
 /** What the sandbox says of a run: its effects by key have no times, so they have those of the statuses that follow. */
 export function actsOf({ operations }: EffectsReport, histories: readonly PaymentHistory[]): Act[] {
   const history = new Map(histories.map((payment) => [payment.id, payment.history]));

@@ -3,7 +3,7 @@ import { FAILURE_REASONS } from '../../dev/sandbox/scenarios.ts';
 import type { TransactionEvent } from '../../test/support/journal.ts';
 import { spreadOf, type Spread } from '../spread.ts';
 import { inWords, type SceneReport } from './chaos-report.ts';
-import { judgeNamedCommands } from './named-commands.ts';
+import { judgeNamedCommands, whyUnnamed } from './named-commands.ts';
 import { judgeStatusHistory, type ToldChange } from './status-history.ts';
 import { POLL_INTERVAL_MS, type StatusRunEvidence, type StatusRunOptions } from './status-scenario.ts';
 
@@ -79,13 +79,12 @@ export function statusReportOf(options: StatusRunOptions, evidence: StatusRunEvi
 }
 
 /** Events of transactions, by who saw the change and whose they are. */
-function namesOf({ results, transactionEvents, unannounced }: StatusRunEvidence): Record<string, number> {
-  const shown = new Set(results.map(({ value }) => value.transaction?.id ?? value.quote?.transactionId));
+function namesOf(evidence: StatusRunEvidence): Record<string, number> {
+  const { transactionEvents, unannounced } = evidence;
+  const why = whyUnnamed(evidence);
   const kindOf = ({ key, value }: TransactionEvent): string => {
     if (value.commandKey !== null) return `${value.observedBy} named`;
-    if (unannounced.has(key)) return `${value.observedBy} of others`;
-    // Its answer was lost, and the same call made another one.
-    return `${value.observedBy} ${shown.has(key) ? 'NOT NAMED' : 'of what no answer showed'}`;
+    return `${value.observedBy} ${unannounced.has(key) ? 'of others' : why(key)}`;
   };
   const counts = Map.groupBy(transactionEvents, kindOf);
   return Object.fromEntries([...counts].map(([kind, events]): [string, number] => [kind, events.length]).sort());
