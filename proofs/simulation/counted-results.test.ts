@@ -30,7 +30,10 @@ async function countedAndWritten(
   const time = new VirtualTime();
   const draws = (name: string): Draws => new Draws(1, name);
   const topics = topicNames('simulated');
-  const scenario = { ...scenarioOf(draws('scenario'), { kind: 'drawn', without: [] }), laneCount: LANES };
+  const scenario = {
+    ...scenarioOf(draws('scenario'), draws('added'), { kind: 'drawn', without: [] }),
+    laneCount: LANES,
+  };
   const config = simulatedConfig(scenario);
   const broker = new SimulatedBroker(time, draws('broker'));
   for (const definition of topicDefinitions(config)) broker.createTopic(...brokerTopic(definition));

@@ -57,6 +57,8 @@ const SHARES = {
   'poison-refused': 0.04,
   /** Operators hold commands, and release them. */
   holds: 0.2,
+  /** The client gives a heartbeat up: it leaves the group, its session not over, and comes back as a new member. */
+  'left-groups': 0.1,
 } as const;
 
 export type Disturbance = keyof typeof SHARES;
@@ -72,9 +74,12 @@ export type DisturbanceChoice =
   /** These in every history. */
   | { readonly kind: 'fixed'; readonly disturbances: readonly Disturbance[] };
 
-/** Takes the same draws whatever the choice, so that all else of a history stays as it was. */
-export function drawDisturbances(draws: Draws, choice: DisturbanceChoice): ReadonlySet<Disturbance> {
-  const drawn = DISTURBANCES.filter((disturbance) => draws.chance(SHARES[disturbance]));
+/**
+ * Takes the same draws whatever the choice, so that all else of a history stays as it was.
+ * @param added for disturbances that were added since seeds were noted: those histories stay as they were, too
+ */
+export function drawDisturbances(draws: Draws, added: Draws, choice: DisturbanceChoice): ReadonlySet<Disturbance> {
+  const drawn = DISTURBANCES.filter((name) => (name === 'left-groups' ? added : draws).chance(SHARES[name]));
   return new Set(
     choice.kind === 'fixed'
       ? choice.disturbances

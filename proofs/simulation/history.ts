@@ -92,7 +92,7 @@ class World {
 
   constructor(options: HistoryOptions) {
     this.#options = options;
-    const scenario = scenarioOf(this.#draws('scenario'), options.choice);
+    const scenario = scenarioOf(this.#draws('scenario'), this.#draws('added'), options.choice);
     this.#scenario = scenario;
     const config = simulatedConfig(scenario);
     const time = this.#time;

@@ -41,6 +41,8 @@ export type ProcessDisturbance = 'kill' | 'freeze' | 'end' | 'set the clock';
 
 /** Of heartbeats that are sent while a call is about to be: the process freezes, in histories where any does. */
 const HEARTBEAT_FREEZE_SHARE = 0.3;
+/** Of heartbeats, where clients leave their group: every ten seconds or so. */
+const GIVEN_UP_SHARE = 0.1;
 /** Pages of transactions that come late, where any does. */
 const PAGE_TROUBLE_SHARE = 0.1;
 const SLOW_PAGE_SHARE = 0.7;
@@ -62,7 +64,7 @@ const DULL_SHARE = 0.15;
 /** Of those that hit the process itself. */
 const FREEZE_SHARE = 0.35;
 
-export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
+export function scenarioOf(draws: Draws, added: Draws, choice: DisturbanceChoice): Scenario {
   const honourKeys = draws.pick<readonly CommandType[]>([
     ['transfer-in'],
     ['transfer-in'],
@@ -86,7 +88,7 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
     breakerErrorPercent: 50,
     types: CHAOS_TYPES,
   };
-  const disturbed = drawDisturbances(draws, choice);
+  const disturbed = drawDisturbances(draws, added, choice);
   const clocks = disturbed.has('clocks') ? ['set the clock' as const] : [];
   const others: Partial<Scenario> = {
     // Somebody else is to take the lanes over.
@@ -134,6 +136,8 @@ export function scenarioOf(draws: Draws, choice: DisturbanceChoice): Scenario {
 /** @param isDialling the process is about to send a call */
 export function troubleAt(scenario: Scenario, draws: Draws, point: string, isDialling: boolean): Trouble {
   if (point === 'dial' && draws.chance(scenario.dialFreezeShare)) return { kind: 'freeze' };
+  const mayGiveUp = point === 'Heartbeat' && scenario.disturbed.has('left-groups');
+  if (mayGiveUp && draws.chance(GIVEN_UP_SHARE)) return { kind: 'given-up' };
   const isHeartbeats = point === 'Heartbeat' && isDialling && scenario.disturbed.has('heartbeats');
   if (isHeartbeats && draws.chance(HEARTBEAT_FREEZE_SHARE)) return { kind: 'freeze' };
   const share = scenario.troubleShare * (DULL_POINTS.has(point) ? DULL_SHARE : 1);

@@ -2,6 +2,7 @@
  * A kafkajs consumer over simulated brokers.
  *
  *   joining -> joined: positions at the committed offsets, fetches, heartbeats -> (counted out, or a rebalance) joining
+ *          -> left: a heartbeat was given up -> joining as a new member
  *
  * Batches of aborted and control records alone are stepped over, with events only.
  */
@@ -12,7 +13,7 @@ import type { SimulatedBroker } from './simulated-broker.ts';
 import type { JoinAnswer } from './simulated-groups.ts';
 import { isForReaders, type StoredHeaders, type StoredRecord } from './simulated-log.ts';
 import { SimulatedFetcher, type Fetch } from './simulated-fetcher.ts';
-import type { SimulatedNetwork } from './simulated-network.ts';
+import { GivenUpError, type SimulatedNetwork } from './simulated-network.ts';
 import type { Owner } from './virtual-time.ts';
 
 const { AssignerProtocol } = kafkajs;
@@ -39,6 +40,8 @@ const EVENTS = {
 };
 const REBALANCE_TIMEOUT_MS = 60_000;
 const JOIN_AGAIN_MS = 100;
+/** kafkajs' first retry. */
+const START_AGAIN_MS = 300;
 /** Of Kafka's protocol. */
 const CREATE_TIME = 0;
 const LOG_APPEND_TIME = 1;
@@ -57,6 +60,7 @@ export class SimulatedConsumer {
   #memberId = '';
   #generation = 0;
   #isRunning = false;
+  #isEnded = false;
   #isToJoin = false;
   #isJoining = false;
   #fetchesWhileJoining = false;
@@ -127,6 +131,11 @@ export class SimulatedConsumer {
   }
 
   async disconnect(): Promise<void> {
+    this.#isEnded = true;
+    await this.#leave();
+  }
+
+  async #leave(): Promise<void> {
     if (!this.#isRunning) return;
     this.#isRunning = false;
     const { groupId } = this.#settings;
@@ -225,8 +234,25 @@ export class SimulatedConsumer {
         await this.#join({ isFetching: !isOut && this.#fetchesWhileJoining });
         return;
       }
+      if (error instanceof GivenUpError) {
+        await this.#startAgain(error);
+        return;
+      }
     }
     this.#beatLater(generation);
+  }
+
+  async #startAgain(error: GivenUpError): Promise<void> {
+    // What it was given then starts its heartbeats anew.
+    if (this.#isJoining) return;
+    this.#fetcher.stop();
+    await this.#leave().catch(() => undefined);
+    this.#emit(EVENTS.CRASH, { error, restart: true });
+    await new Promise((resolve) => setTimeout(resolve, START_AGAIN_MS));
+    if (this.#isEnded) return;
+    this.#memberId = '';
+    this.#isRunning = true;
+    await this.#join();
   }
 
   async #ask<Value>(

@@ -10,6 +10,8 @@ export type Trouble =
   /** Neither arrives nor is answered. */
   | { kind: 'request-lost' }
   | { kind: 'answer-lost' }
+  /** Tried as often as the client does, in vain: it rejects with a GivenUpError. */
+  | { kind: 'given-up' }
   | { kind: 'slow'; thereMs: number; backMs: number }
   /** The process is frozen right after sending. */
   | { kind: 'freeze' }
@@ -22,6 +24,8 @@ export interface Disturber {
   kill(owner: Owner, point: string): void;
   freeze(owner: Owner, point: string): void;
 }
+
+export class GivenUpError extends Error {}
 
 const LATENCY_MS_MAX = 4;
 const SLOW_ONCE_IN_A_WHILE = 0.02;
@@ -77,9 +81,10 @@ export class SimulatedNetwork {
         die('before');
         return;
       }
-      const lose = (): void =>
-        void this.time.after(this.draws.between(1, NOTICED_MS_MAX), owner, () => reject(new Error('connection lost')));
-      if (trouble.kind === 'request-lost') {
+      const error =
+        trouble.kind === 'given-up' ? new GivenUpError('retries are used up') : new Error('connection lost');
+      const lose = (): void => void this.time.after(this.draws.between(1, NOTICED_MS_MAX), owner, () => reject(error));
+      if (trouble.kind === 'request-lost' || trouble.kind === 'given-up') {
         lose();
         return;
       }

@@ -85,7 +85,10 @@ export function publishedHeaders(recordName: string): HeaderSchema {
     [REPLY_HEADER]: text('`ce_id` of the message that is answered, if it had one.'),
     [FINGERPRINT_HEADER]: text("Of the command's type and fields; absent where the message could not be read."),
     [DECISION_HEADER]: text('`ce_id` of the decision of an operator that the revision comes of, if it had one.'),
-    replayed: { const: 'true', description: 'On the answer to a copy of the command: same value, `ce_id` and `ce_time`.' },
+    replayed: {
+      const: 'true',
+      description: 'On the answer to a copy of the command: same value, `ce_id` and `ce_time`.',
+    },
   };
   return {
     type: 'object',
