@@ -88,7 +88,7 @@ export const ROWS: Readonly<Record<string, Readonly<Record<string, Panel>>>> = {
     'Oldest unanswered command': redFrom(
       60,
       's',
-      'Wherever it is: in Kafka or in the ledger. Above 60 s somebody is paged.',
+      'Wherever it is: in Kafka or in the ledger. Above 60 s somebody is paged, unless an operator holds it.',
       [max('command', 'oldestUnansweredSeconds')],
     ),
     'Publishing to result': redFrom(30, 's', 'Median and 99th percentile.', [
@@ -140,6 +140,12 @@ export const ROWS: Readonly<Record<string, Readonly<Record<string, Panel>>>> = {
     'UNKNOWN, not resolved': redFrom(1, 'short', 'By command. An operator must look at each.', [
       sum('command', 'unknownResults'),
     ]),
+    'Held by operators': redFrom(
+      3_600,
+      's',
+      'Since when calls of these types may not begin. `cli holds` says who and why.',
+      [query(maxOf('command, ends', select('operatorHoldSeconds')), '{{command}}, ends {{ends}}')],
+    ),
     'Oldest UNKNOWN': panel('s', 'How long the oldest of them has waited.', [max('command', 'unknownOldestSeconds')]),
     'UNKNOWN and FAILED': stat(
       redFrom(1, 'short', 'Given in the chosen range, resolved since or not.', [

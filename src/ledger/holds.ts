@@ -13,7 +13,7 @@ import { decode, encode, HOLD_KEY, LedgerFormatError } from './ledger-records.ts
 
 export interface HoldOrder {
   readonly action: 'HOLD' | 'RELEASE';
-  /** None: all. Those that this release does not know are kept. */
+  /** None: all. Of a HOLD those of this release alone, so that made-up ones fill no ledger. */
   readonly commandTypes: readonly string[];
   readonly operator: string;
   readonly reason: string;
@@ -49,11 +49,10 @@ const instant = z.string().refine((given) => instantMs(given) !== null, 'is not 
 const what = { operator: text, reason: text, until: instant.nullable().default(null), at: instant };
 
 /** Fields of a newer release are passed over: what it narrows a hold to is held altogether. */
-export const holdOrder: z.ZodType<HoldOrder> = z.object({
-  action: z.enum(['HOLD', 'RELEASE']),
-  commandTypes: z.array(text).max(TYPES_MAX),
-  ...what,
-});
+export const holdOrder: z.ZodType<HoldOrder> = z.discriminatedUnion('action', [
+  z.object({ action: z.literal('HOLD'), commandTypes: z.array(z.enum(COMMAND_TYPES)).max(TYPES_MAX), ...what }),
+  z.object({ action: z.literal('RELEASE'), commandTypes: z.array(text).max(TYPES_MAX), ...what }),
+]);
 
 const offset = z.string().regex(/^\d{1,19}$/);
 const holdsRecord: z.ZodType<HoldsRecord> = z.object({
@@ -65,19 +64,26 @@ export function typesOf({ commandTypes }: Pick<HoldOrder, 'commandTypes'>): read
   return commandTypes.length === 0 ? COMMAND_TYPES : commandTypes;
 }
 
+/** All: those of another release in the record, too. */
+function isOn({ commandTypes }: HoldOrder, type: string): boolean {
+  return commandTypes.length === 0 || commandTypes.includes(type);
+}
+
 export function withOrder({ holds }: HoldsRecord, order: HoldOrder, orderOffset: bigint): HoldsRecord {
   const types = typesOf(order);
-  const others = Object.entries(holds).filter(([type]) => !types.includes(type));
+  const others = Object.entries(holds).filter(([type]) => !isOn(order, type));
   const { action, at, operator, reason, until } = order;
   const hold: Hold = { offset: String(orderOffset), operator, reason, until, at };
   const begun = action === 'HOLD' ? types.map((type): [string, Hold] => [type, hold]) : [];
   return { offset: String(orderOffset), holds: Object.fromEntries([...others, ...begun]) };
 }
 
-/** Whether the lane has the order that lies there in force, or a later one in its place. */
+/** Whether the lane has the order that lies there in force, or a later one that does the same. */
 export function isCarriedOut({ holds, offset: last }: HoldsRecord, order: HoldOrder, orderOffset: bigint): boolean {
   const isThere = (offset: string | null | undefined): boolean => BigInt(offset ?? -1) >= orderOffset;
-  return order.action === 'RELEASE' ? isThere(last) : typesOf(order).every((type) => isThere(holds[type]?.offset));
+  return order.action === 'RELEASE'
+    ? isThere(last) && !Object.keys(holds).some((type) => isOn(order, type))
+    : typesOf(order).every((type) => isThere(holds[type]?.offset));
 }
 
 /** Whether it has not ended by itself. */
@@ -85,15 +91,13 @@ export function isInForce({ until }: Pick<Hold, 'until'>, nowMs: number): boolea
   return until === null || nowMs < (instantMs(until) ?? Infinity);
 }
 
-/** Whether calls of the entry are held: of its type, of its next operation, and of the execution that a quote leads to. */
-export function isHeld(
-  { holds }: HoldsRecord,
-  entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>,
-  nowMs: number,
-): boolean {
-  const types: CommandType[] = [entry.commandType, operationOf(entry)];
-  if (entry.immediate) types.push('execute-quote');
-  return types.some((type) => holds[type] !== undefined && isInForce(holds[type], nowMs));
+/** A hold of any of these holds the entry: its type, its next operation, and the execution that a quote leads to. */
+export function heldBy({ immediate, ...entry }: Pick<Entry, 'commandType' | 'step' | 'immediate'>): CommandType[] {
+  return [entry.commandType, operationOf(entry), ...(immediate ? (['execute-quote'] as const) : [])];
+}
+
+export function isHeld({ holds }: HoldsRecord, entry: Parameters<typeof heldBy>[0], nowMs: number): boolean {
+  return heldBy(entry).some((type) => holds[type] !== undefined && isInForce(holds[type], nowMs));
 }
 
 export function encodeHolds(record: HoldsRecord): Buffer {

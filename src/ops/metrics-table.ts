@@ -114,6 +114,12 @@ export const METRICS = {
     help: 'Age of the oldest command without a result, wherever it is: in Kafka or in the ledger. 0 where there is none.',
     labels: { command: COMMANDS },
   },
+  oldestNotHeldSeconds: {
+    name: 'payments_oldest_not_held_seconds',
+    type: 'gauge',
+    help: 'The same, of commands that no operator holds.',
+    labels: { command: COMMANDS },
+  },
   results: {
     name: 'payments_results_total',
     type: 'counter',

@@ -246,6 +246,7 @@ function writeUnfinished(set: MetricSet, state: ProcessorState): void {
       set.put('unfinishedOldestSeconds', { state: entryState, operation }, found?.oldestSeconds ?? 0);
     }
     set.put('oldestUnansweredSeconds', { command: operation }, state.oldestUnansweredSeconds[operation] ?? 0);
+    set.put('oldestNotHeldSeconds', { command: operation }, state.oldestNotHeldSeconds[operation] ?? 0);
   }
 }
 

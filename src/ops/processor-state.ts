@@ -21,6 +21,7 @@ import type { HeldBack } from './held-back.ts';
 import type { InputLag, NotAdmittedCause } from './lag.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MemberState } from './members.ts';
+import { ageSeconds, oldestUnanswered, type OldestUnanswered } from './oldest-unanswered.ts';
 import type { HoldState } from './operator-holds.ts';
 import type { UnknownResultsState } from './unknown-results.ts';
 
@@ -119,7 +120,7 @@ interface PassedOn {
   readonly activity: ActivityState;
 }
 
-export interface ProcessorState extends PassedOn {
+export interface ProcessorState extends PassedOn, OldestUnanswered {
   readonly at: string;
   readonly processId: string;
   readonly ready: boolean;
@@ -149,8 +150,6 @@ export interface ProcessorState extends PassedOn {
   /** How old the partition ends are that lag is computed from. */
   readonly lagEndsAgeSeconds: number;
   readonly unfinished: readonly UnfinishedState[];
-  /** By command; null where every command has its result. */
-  readonly oldestUnansweredSeconds: Readonly<Record<CommandType, number | null>>;
   readonly callsUnderWay: number;
   readonly keysRemembered: number;
 }
@@ -197,7 +196,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     lanes,
     lagEndsAgeSeconds: inputs.endsAgeMs / 1000,
     unfinished: unfinishedStates(entries, nowMs),
-    oldestUnansweredSeconds: oldestUnanswered(entries, lanes, nowMs),
+    ...oldestUnanswered(inputs.lanes.lanes, lanes, inputs.holds, nowMs),
     callsUnderWay: inputs.lanes.callsRunning,
     callSlots: inputs.callSlots,
     unfinishedMax: inputs.unfinishedMax,
@@ -253,28 +252,6 @@ function unfinishedStates(entries: readonly Entry[], nowMs: number): UnfinishedS
     groups.set(name, { ...known, count: known.count + 1, oldestSeconds });
   }
   return [...groups.values()];
-}
-
-function oldestUnanswered(
-  entries: readonly Entry[],
-  lanes: readonly LaneState[],
-  nowMs: number,
-): Record<CommandType, number | null> {
-  const oldest = new Map<CommandType, number>();
-  const note = (command: CommandType, seconds: number): void => {
-    oldest.set(command, Math.max(oldest.get(command) ?? 0, seconds));
-  };
-  for (const entry of entries) if (entry.phase.state !== 'DONE') note(entry.commandType, ageSeconds(entry, nowMs));
-  for (const { command, oldestSeconds } of lanes.flatMap((lane) => lane.inputs)) {
-    if (command !== null && oldestSeconds !== null) note(command, oldestSeconds);
-  }
-  const byCommand = COMMAND_TYPES.map((command) => [command, oldest.get(command) ?? null]);
-  return Object.fromEntries(byCommand) as Record<CommandType, number | null>;
-}
-
-/** Timestamps are the publishers'; one ahead of our clock is no negative age. */
-function ageSeconds(entry: Entry, nowMs: number): number {
-  return Math.max(0, nowMs - entry.origin.timestampMs) / 1000;
 }
 
 function secondsSince(sinceMs: number | null, nowMs: number): number | null {

@@ -47,7 +47,28 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     when: 'a command is unanswered for a minute and a half',
     minutes: 10,
-    changes: [{ metric: 'oldestUnansweredSeconds', labels: transferIn, instance: 'a', course: flat(90) }],
+    changes: [{ metric: 'oldestNotHeldSeconds', labels: transferIn, instance: 'a', course: flat(90) }],
+    fires: ['PaymentsOldestUnansweredTooOld'],
+  },
+  {
+    when: 'an operator holds commands until an instant, and they wait',
+    minutes: 10,
+    changes: [
+      { metric: 'operatorHoldSeconds', labels: { ...transferIn, ends: 'by-itself' }, course: flat(600) },
+      { metric: 'oldestUnansweredSeconds', labels: transferIn, course: flat(600) },
+      { metric: 'lagOldestSeconds', labels: transferIn, course: growing(30) },
+      { metric: 'notAdmittedMessages', labels: { ...transferIn, cause: 'operator-hold' }, course: growing(5) },
+    ],
+    fires: [],
+  },
+  {
+    when: 'an operator holds commands, and one of another type waits',
+    minutes: 10,
+    changes: [
+      { metric: 'operatorHoldSeconds', labels: { command: 'create-quote', ends: 'by-itself' }, course: flat(600) },
+      { metric: 'oldestUnansweredSeconds', course: flat(600) },
+      { metric: 'oldestNotHeldSeconds', labels: transferIn, instance: 'a', course: flat(90) },
+    ],
     fires: ['PaymentsOldestUnansweredTooOld'],
   },
   {
@@ -68,7 +89,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     changes: [
       ...slow(0.5),
       { metric: 'serviceHeld', labels: { setting: 'none' }, course: flat(1) },
-      { metric: 'oldestUnansweredSeconds', course: flat(40) },
+      { metric: 'oldestNotHeldSeconds', course: flat(40) },
     ],
     fires: ['PaymentsMemberNotReady', 'PaymentsServiceHeld'],
   },
@@ -206,7 +227,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     minutes: 9,
     changes: [
       { metric: 'serviceHeld', labels: { setting: 'API_BASE_URL' }, instance: 'a', course: flat(1) },
-      { metric: 'oldestUnansweredSeconds', labels: transferIn, instance: 'a', course: flat(40) },
+      { metric: 'oldestNotHeldSeconds', labels: transferIn, instance: 'a', course: flat(40) },
     ],
     fires: ['PaymentsServiceHeld'],
     says: {
@@ -221,7 +242,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     changes: [
       { metric: 'serviceHeld', labels: { setting: 'API_TOKEN_ID' }, instance: 'b', course: flat(1) },
       { metric: 'ready', instance: 'b', course: flat(0) },
-      { metric: 'oldestUnansweredSeconds', labels: transferIn, instance: 'a', course: flat(40) },
+      { metric: 'oldestNotHeldSeconds', labels: transferIn, instance: 'a', course: flat(40) },
     ],
     fires: ['PaymentsMemberNotReady'],
     says: {
@@ -232,7 +253,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     when: 'a breaker opens, every trial fails, and commands wait',
     minutes: 10,
-    changes: [...failingTrials(), { metric: 'oldestUnansweredSeconds', instance: 'a', course: flat(40) }],
+    changes: [...failingTrials(), { metric: 'oldestNotHeldSeconds', instance: 'a', course: flat(40) }],
     fires: ['PaymentsBreakerOpen'],
   },
   {
@@ -317,7 +338,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
       { metric: 'lanes', labels: { stage: 'acquiring' }, instance: 'b', course: (samples) => `0x80 1x1 0x${samples}` },
       { metric: 'ready', instance: 'b', course: (samples) => `1x80 0x1 1x${samples}` },
       { metric: 'groupConfirmed', instance: 'b', course: (samples) => `1x80 0x1 1x${samples}` },
-      { metric: 'oldestUnansweredSeconds', course: (samples) => `1x80 30 60 1x${samples}` },
+      { metric: 'oldestNotHeldSeconds', course: (samples) => `1x80 30 60 1x${samples}` },
       {
         metric: 'commandDurationSeconds',
         suffix: '_count',

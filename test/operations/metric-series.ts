@@ -188,6 +188,7 @@ function healthyCourse(metric: MetricName, labels: Labels, instance: Instance): 
     case 'heldBackMessages':
     case 'laneUncommittedSeconds':
     case 'lagOldestSeconds':
+    case 'oldestNotHeldSeconds':
     case 'oldestUnansweredSeconds':
       return flat(1);
     default:

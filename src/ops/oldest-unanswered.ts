@@ -1,0 +1,58 @@
+/** How long the oldest command without a result has waited, by type, wherever it is. Pure. */
+import type { LaneStatus } from '../lanes/lane-status.ts';
+import type { Entry } from '../ledger/entry.ts';
+import { heldBy } from '../ledger/holds.ts';
+import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import type { HoldState } from './operator-holds.ts';
+import type { LaneState } from './processor-state.ts';
+
+type ByCommand = Readonly<Record<CommandType, number | null>>;
+
+export interface OldestUnanswered {
+  /** By command; null where every command has its result. */
+  readonly oldestUnansweredSeconds: ByCommand;
+  /** Of those that no operator holds. */
+  readonly oldestNotHeldSeconds: ByCommand;
+}
+
+/** @param states of the same lanes, for what lies in Kafka */
+export function oldestUnanswered(
+  lanes: ReadonlyMap<number, Pick<LaneStatus, 'entries'>>,
+  states: readonly Pick<LaneState, 'lane' | 'inputs'>[],
+  holds: readonly Pick<HoldState, 'command' | 'lanes'>[],
+  nowMs: number,
+): OldestUnanswered {
+  const all = new Map<CommandType, number>();
+  const notHeld = new Map<CommandType, number>();
+  const note = (command: CommandType, seconds: number, isHeld: boolean): void => {
+    for (const oldest of isHeld ? [all] : [all, notHeld])
+      oldest.set(command, Math.max(oldest.get(command) ?? 0, seconds));
+  };
+  const isHeld = (lane: number, types: readonly CommandType[]): boolean =>
+    holds.some((hold) => hold.lanes.includes(lane) && types.some((type) => type === hold.command));
+  for (const [lane, { entries }] of lanes) {
+    for (const entry of entries) {
+      const { state } = entry.phase;
+      if (state === 'DONE') continue;
+      // Look-ups go on during a hold.
+      note(entry.commandType, ageSeconds(entry, nowMs), state !== 'DOUBTFUL' && isHeld(lane, heldBy(entry)));
+    }
+  }
+  for (const { inputs, lane } of states) {
+    for (const { cause, command, oldestSeconds } of inputs) {
+      if (command === null || oldestSeconds === null) continue;
+      // The cause: a quote may be held for its execution.
+      note(command, oldestSeconds, cause === 'operator-hold' || isHeld(lane, [command]));
+    }
+  }
+  return { oldestUnansweredSeconds: byCommand(all), oldestNotHeldSeconds: byCommand(notHeld) };
+}
+
+/** Timestamps are the publishers'; one ahead of our clock is no negative age. */
+export function ageSeconds(entry: Entry, nowMs: number): number {
+  return Math.max(0, nowMs - entry.origin.timestampMs) / 1000;
+}
+
+function byCommand(oldest: ReadonlyMap<CommandType, number>): ByCommand {
+  return Object.fromEntries(COMMAND_TYPES.map((command) => [command, oldest.get(command) ?? null])) as ByCommand;
+}
