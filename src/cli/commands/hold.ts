@@ -1,6 +1,6 @@
 /** `hold` and `release`: no call of these commands begins, from now on; they may begin again. */
 import { Argument, type Command } from 'commander';
-import { ORDER_TEXT_MAX, type HoldOrder } from '../../ledger/holds.ts';
+import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../ledger/holds.ts';
 import { KAFKA_SETTING_NAMES } from '../../producers/kafka-client.ts';
 import { COMMAND_TYPES } from '../../records/commands.ts';
 import { outputOf, requireSettings } from '../context.ts';
@@ -66,7 +66,10 @@ function orderCommand(program: Command, name: 'hold' | 'release', description: s
         onWaiting: (waitedFor) => output.note(`written to every lane; waiting for ${waitedFor}`),
       });
       const isConfirmed = pending.length === 0;
-      output.document({ kind: name, id, ...order, lanes, pending }, isConfirmed ? doneText(order, lanes) : []);
+      output.document(
+        { kind: name, id, ...order, lanes, pending },
+        isConfirmed ? doneText(order, lanes, Date.now()) : [],
+      );
       if (isConfirmed) return;
       const calls = name === 'hold' ? 'calls of it may still begin there' : 'it may still be held there';
       throw new CliFailure(
@@ -76,10 +79,13 @@ function orderCommand(program: Command, name: 'hold' | 'release', description: s
     });
 }
 
-function doneText({ action, until, ...order }: HoldOrder, lanes: number): string {
+/** @param nowMs once it is confirmed: its end may have passed meanwhile */
+function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: number): string {
   const types = order.commandTypes.length === 0 ? 'any type' : order.commandTypes.join(', ');
   const confirmed = `all ${lanes} lanes have confirmed`;
   if (action === 'RELEASE') return `released: calls of ${types} may begin again; ${confirmed}`;
+  if (!isInForce({ until }, nowMs))
+    return `held until ${until}, which has passed: calls of ${types} may begin again; ${confirmed}`;
   const ends = until === null ? 'until `release`' : `until ${until}, or \`release\``;
   return `held: no call of ${types} begins any more, ${ends}; ${confirmed}. Calls that were under way end by themselves`;
 }
