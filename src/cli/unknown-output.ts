@@ -1,4 +1,5 @@
 /** A result that is UNKNOWN as an operator wants it: which payment, since when, why, and the commands that come next. Pure. */
+import { commandLine } from '../command-line.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { keptFields } from '../ledger/kept-fields.ts';
 import type { CommandError } from '../records/types.ts';
@@ -54,13 +55,14 @@ export function unknownText(unknown: UnknownResult, error: CommandError | null, 
 
 /** Lines to copy. What an operator has to find out stands in words that no tool takes: as it is, `resolve` decides nothing. */
 function nextCommands(entry: Entry): { show: string; look: string; resolve: string } {
+  const cli = commandLine(process.env);
   const key = shellWord(entry.key);
   const since = isoOf((entry.firstSentMs ?? entry.origin.timestampMs) - LOOK_BEFORE_MS);
   const decision = `--decision 'EXECUTED, NOT_EXECUTED or RETRY' --expected-revision ${entry.revision}`;
   return {
-    show: `npm run cli -- show ${key}`,
-    look: `npm run cli -- transactions list --all --start-date ${since}`,
-    resolve: `npm run cli -- resolve ${key} ${decision} --reason 'what was found'`,
+    show: `${cli} show ${key}`,
+    look: `${cli} transactions list --all --start-date ${since}`,
+    resolve: `${cli} resolve ${key} ${decision} --reason 'what was found'`,
   };
 }
 

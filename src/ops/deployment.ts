@@ -1,5 +1,6 @@
 /** What tells this deployment from others, and this process's machine. */
 import { hostname } from 'node:os';
+import { commandLine } from '../command-line.ts';
 import type { Config } from '../config.ts';
 import type { Deployment } from './processor-state.ts';
 
@@ -8,12 +9,11 @@ export function deploymentOf(
   environment: NodeJS.ProcessEnv,
 ): Deployment {
   const host = hostname();
-  const isPod = environment['KUBERNETES_SERVICE_HOST'] !== undefined;
   return {
     prefix: config.TOPIC_PREFIX,
     groupId: config.KAFKA_GROUP_ID,
     service: new URL(config.API_BASE_URL).host,
     host,
-    cli: isPod ? `kubectl exec ${host} -- node src/cli/main.ts` : 'npm run cli --',
+    cli: commandLine(environment, host),
   };
 }

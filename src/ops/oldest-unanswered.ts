@@ -3,8 +3,8 @@ import type { LaneStatus } from '../lanes/lane-status.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { heldBy } from '../ledger/holds.ts';
 import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import type { NotAdmittedCause } from './lag.ts';
 import type { HoldState } from './operator-holds.ts';
-import type { LaneState } from './processor-state.ts';
 
 type ByCommand = Readonly<Record<CommandType, number | null>>;
 
@@ -15,10 +15,17 @@ export interface OldestUnanswered {
   readonly oldestNotHeldSeconds: ByCommand;
 }
 
+/** What a lane has of one topic in Kafka. */
+interface Waiting {
+  readonly command: CommandType | null;
+  readonly oldestSeconds: number | null;
+  readonly cause: NotAdmittedCause | null;
+}
+
 /** @param states of the same lanes, for what lies in Kafka */
 export function oldestUnanswered(
   lanes: ReadonlyMap<number, Pick<LaneStatus, 'entries'>>,
-  states: readonly Pick<LaneState, 'lane' | 'inputs'>[],
+  states: readonly { readonly lane: number; readonly inputs: readonly Waiting[] }[],
   holds: readonly Pick<HoldState, 'command' | 'lanes'>[],
   nowMs: number,
 ): OldestUnanswered {

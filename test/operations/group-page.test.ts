@@ -106,7 +106,7 @@ describe('the page of a group', () => {
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
     expect(text).toContain('3 of 3 members heard, by aaaaaaaa');
-    expect(text).toMatch(/Waiting in Kafka\s+119\s+its call slots are taken/);
+    expect(text).toMatch(/Waiting in Kafka\s+119\s+no free call slot/);
     expect(text).toMatch(/Calls under way\s+117 of 300/);
     expect(text).toMatch(/Lanes open\s+6 of 6\s+all of them/);
     // Each has the ledger of all lanes: it is no sum.
@@ -159,7 +159,7 @@ describe('the page of a group', () => {
     const href = (await first.getByRole('link', { name: 'Runbook: member-gone' }).getAttribute('href')) ?? '';
     expect((await fetch(new URL(href, url))).status).toBe(200);
     // Of five topics, ten each.
-    expect(await opened.text()).toMatch(/Waiting in Kafka\s+50\s+no member that is heard has the lane/);
+    expect(await opened.text()).toMatch(/Waiting in Kafka\s+50\s+no member that answers has the lane/);
     expect(await rowOf(opened, 'cccccccc')).toMatch(/gone since \d\d:\d\d:\d\d\s+had 4 to 5\s+340\s/);
     expect(await opened.page.locator('#timeline').innerText()).toMatch(
       /cccccccc\s+is no longer in the group; had lanes 4 to 5/,

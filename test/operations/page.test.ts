@@ -123,8 +123,8 @@ describe('the page tells the state of the processor', () => {
     const opened = await shown();
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
-    expect(text).toContain('Behind: the oldest command without a result has waited: transfer-in 4 min 55 s');
-    expect(text).toContain('2,160 commands in Kafka. 1,440: its call slots are taken; 720: the lane is full');
+    expect(text).toContain('Behind: the oldest commands without a result have waited: transfer-in 4 min 55 s');
+    expect(text).toContain('2,160 commands in Kafka. 1,440: no free call slot; 720: the lane is full');
     expect(text).toContain('Growing by 432 a minute.');
     await expectClean(opened);
     await opened.shoot('behind-light');
@@ -327,6 +327,50 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('starting');
   });
 
+  it('held by an operator: who, since when, until when, and how to find out why', async () => {
+    processor = healthy();
+    const at = new Date(processor.nowMs).toISOString();
+    const hold = { offset: '0', operator: 'ada', reason: 'incident 31', at };
+    const holds = { 'transfer-in': { ...hold, until: null }, 'create-quote': { ...hold, until: null } };
+    const lanes = Array.from({ length: 6 }, (_, lane) => ({
+      lane,
+      owner: null,
+      nextOffset: 5_000n,
+      unknown: [],
+      holds,
+    }));
+    processor.ledger = { ...processor.ledger, lanes };
+    const waiting = { position: 4_980n, cause: 'operator-hold', oldestTimestampMs: processor.nowMs } as const;
+    for (const lane of [0, 1]) processor.setLane(lane, processor.lane({ 'transfer-in': waiting }));
+    await processor.live(13, () => processor?.result('ACCEPTED', 'reject-transaction'));
+    const opened = await shown();
+    const text = await opened.text();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Held by an operator: transfer-in, create-quote');
+    expect(text).toContain('ada has held transfer-in, create-quote for 1 min 5 s');
+    expect(text).not.toContain('incident 31');
+    expect(text).toContain('npm run cli -- holds');
+    await expectClean(opened);
+    await opened.shoot('hold');
+  });
+
+  it('Kafka down: that lag is old, that membership is not confirmed, and which lanes wait', async () => {
+    processor = healthy();
+    await worked(processor);
+    await processor.live(12);
+    processor.ends = () => new Promise(() => undefined);
+    processor.lanes.isGroupConfirmed = false;
+    for (const lane of [0, 1, 2]) processor.setLane(lane, processor.lane({}, { stage: 'acquiring' }));
+    processor.nowMs += 90_000;
+    await processor.live(1);
+    const opened = await shown();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Not healthy');
+    await opened.page.getByText(/Kafka has answered no heartbeat/).waitFor();
+    expect(await opened.text()).toMatch(/Waiting in Kafka\s+0\s+as of 1 min 35 s ago/);
+    expect(await opened.page.locator('#findings li').first().innerText()).toContain('Kafka has not answered for 1 min');
+    await expectClean(opened);
+    await opened.shoot('kafka-down');
+  });
+
   it('a stopped lane: that it needs an operator, with its reason as text and never as markup', async () => {
     processor = healthy();
     await processor.live(13);
@@ -336,6 +380,7 @@ describe('the page tells the state of the processor', () => {
     expect(await opened.page.locator('#headline').innerText()).toBe('Not healthy');
     expect(await opened.text()).toContain(`Lane 4 is stopped: ${stoppedReason}`);
     expect(await opened.page.locator('#state img, #state b').count()).toBe(0);
+    expect(await opened.text()).toMatch(/Lanes open\s+5 of 6\s+1 stopped/);
     await expectClean(opened);
     await opened.shoot('stopped');
   });

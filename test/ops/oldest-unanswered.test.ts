@@ -2,14 +2,13 @@ import { expect, test } from 'vitest';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import { oldestUnanswered } from '../../src/ops/oldest-unanswered.ts';
-import type { InputState } from '../../src/ops/processor-state.ts';
 import type { CommandType } from '../../src/records/commands.ts';
 import { doneWith, doubtful, entryAt } from '../ledger/entries.ts';
 
 const NOW_MS = 100_000;
 
 function waiting(lane: number, command: CommandType | null, oldestSeconds: number, cause: NotAdmittedCause | null) {
-  return { lane, inputs: [{ command, oldestSeconds, cause } as InputState] };
+  return { lane, inputs: [{ command, oldestSeconds, cause }] };
 }
 
 function oldest(entries: readonly Entry[], states: Parameters<typeof oldestUnanswered>[1], held: CommandType[] = []) {

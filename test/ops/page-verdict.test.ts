@@ -77,7 +77,7 @@ test('what an operator holds is the headline, with who, for how long and in whic
   const { findings, headline } = verdictOn(state, []);
   expect(headline).toBe('Held by an operator: transfer-in');
   expect(findings[0]).toMatchObject({
-    text: 'ada holds transfer-in in 2 of 6 lanes for 2 h',
+    text: 'ada has held transfer-in in 2 of 6 lanes for 2 h',
     runbook: 'PaymentsHoldLasts',
     isBad: false,
   });

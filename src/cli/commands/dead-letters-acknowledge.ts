@@ -13,7 +13,7 @@ export function addDeadLettersAcknowledgeCommand(deadLetters: Command): void {
     .description('mark dead letters as handled: page, doctor and alert count them no more; nothing is published')
     .argument('<places...>', PLACE_HELP)
     .addOption(new Option('--because <text>', 'what was done about them; kept with them').makeOptionMandatory())
-    .option('--operator <name>', 'who acknowledges; the name of the operating system user if not given')
+    .option('--operator <name>', 'who acknowledges; else PAYMENTS_OPERATOR or the system user')
     .addHelpText(
       'after',
       `

@@ -63,7 +63,7 @@ export function addDeadLettersRedriveCommand(deadLetters: Command): void {
     .addOption(durationOption('--await-for <duration>', 'longest wait for each result', AWAIT_DEFAULT))
     .option('--dry-run', 'say what would be done; mark and send nothing', false)
     .option('--unmasked', 'show account numbers and personal data in results as they are', false)
-    .option('--operator <name>', 'who redrives; the name of the operating system user if not given')
+    .option('--operator <name>', 'who redrives; else PAYMENTS_OPERATOR or the system user')
     .option(
       '--again-may-pay-twice',
       'publish the one although it was redriven before: its payment may be made twice',

@@ -55,7 +55,7 @@ function orderCommand(program: Command, name: 'hold' | 'release', description: s
     .command(name)
     .description(description)
     .addArgument(new Argument('[types...]', 'command types; all if none is given').choices(COMMAND_TYPES))
-    .option('--operator <name>', 'who orders it; the name of the operating system user if not given')
+    .option('--operator <name>', 'who orders it; else PAYMENTS_OPERATOR or the system user')
     .addOption(durationOption('--wait-for <duration>', 'longest wait for every lane to confirm', WAIT_DEFAULT))
     .action(async (types: string[], flags: OrderFlags, command: Command) => {
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);

@@ -50,7 +50,7 @@ export function addResolveCommand(program: Command): void {
         .makeOptionMandatory(),
     )
     .requiredOption('--reason <text>', 'why; kept with the decision')
-    .option('--operator <name>', 'who decides; the name of the operating system user if not given')
+    .option('--operator <name>', 'who decides; else PAYMENTS_OPERATOR or the system user')
     .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found; looked at in the service first')
     .option(
       '--unverified',

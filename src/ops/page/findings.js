@@ -1,5 +1,5 @@
 /** What is the matter, each with why, what to do, a command to copy and its runbook. Pure. */
-import { causesInWords, lastMinute, trend, waitingByCause } from './lag.js';
+import { causesInWords, lastMinute, staleLag, trend, waitingByCause } from './lag.js';
 import { memberFindings } from './member-findings.js';
 import { stepOfReason, STEPS } from './next-steps.js';
 import { atWhom } from './service.js';
@@ -15,8 +15,6 @@ import { count, counted, duration, inWords, UNFINISHED } from './words.js';
 const BEHIND_SECONDS = 60;
 /** Settling takes a time-out and the settling time; doubt that is older does not get settled as it should. */
 const DOUBT_SECONDS = 5 * 60;
-/** Ends of partitions are asked for every few seconds. */
-const ENDS_AGE_SECONDS = 20;
 /** Publishers end their transactions within seconds. */
 const HELD_BACK_SECONDS = 30;
 /** A commit that takes longer is given up. */
@@ -39,6 +37,7 @@ export function findingsOf(state, samples) {
   return [
     ...holds(state),
     ...memberFindings(state).map(({ isBad, step, text, why }) => ({ ...finding(text, step, why), isBad })),
+    ...staleEnds(state),
     ...state.reasons.map(({ isBlocking, processes, reason }) =>
       reason.startsWith(ASIDE)
         ? { ...stepOfReason(reason), text: `Member ${processes.join(', ')} ${reason}`, isBad: false }
@@ -53,7 +52,6 @@ export function findingsOf(state, samples) {
     ...heldBack(state),
     ...standstill(state),
     ...ledgerBehind(state),
-    ...staleEnds(state),
   ].map((found) => ({ ...found, command: found.command?.replace(/^cli /, `${state.deployment.cli} `) ?? null }));
 }
 
@@ -74,7 +72,7 @@ function behind(state, samples) {
     waiting === 0
       ? `All are admitted: ${statesInWords(state)}.`
       : `${counted(waiting, 'command')} in Kafka. ${causesInWords(shares)}. ${trend(samples)}`;
-  return [finding(`Behind: the oldest command without a result has waited: ${waits}`, STEPS.behind, why)];
+  return [finding(`Behind: the oldest commands without a result have waited: ${waits}`, STEPS.behind, why)];
 }
 
 /** @param {GroupState} state */
@@ -123,7 +121,7 @@ function holds({ holds: inForce, lanesConfigured }) {
       const where =
         lanes.length === lanesConfigured ? '' : ` in ${count(lanes.length)} of ${count(lanesConfigured)} lanes`;
       const ends = until === null ? '' : `, until ${until}`;
-      return finding(`${operator} holds ${commands}${where} for ${duration(seconds)}${ends}`, STEPS.held);
+      return finding(`${operator} has held ${commands}${where} for ${duration(seconds)}${ends}`, STEPS.held);
     }),
   );
 }
@@ -172,10 +170,9 @@ function oldDoubt({ unfinished }) {
  * @param {GroupState} state
  * @returns {Finding[]}
  */
-function staleEnds({ lagEndsAgeSeconds, lanes }) {
-  if (lanes.length === 0 || lagEndsAgeSeconds < ENDS_AGE_SECONDS) return [];
-  const text = `Kafka has not said for ${duration(lagEndsAgeSeconds)} where its partitions end`;
-  return [finding(text, STEPS.staleEnds)];
+function staleEnds(state) {
+  const age = staleLag(state);
+  return age === null ? [] : [finding(`Kafka has not answered for ${age}`, STEPS.staleEnds)];
 }
 
 /**

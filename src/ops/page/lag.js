@@ -13,6 +13,17 @@ const TREND_MS_MIN = 15_000;
 /** Of late: what it does now, whatever it did a minute ago. */
 const LATELY_MS = 20_000;
 
+/** Ends of partitions are asked for every few seconds. */
+const ENDS_AGE_SECONDS = 20;
+
+/**
+ * For how long Kafka has not answered, in words; null: what is known of lag and ages is of now.
+ * @param {GroupState} state
+ */
+export function staleLag({ lagEndsAgeSeconds, lanes }) {
+  return lanes.length === 0 || lagEndsAgeSeconds < ENDS_AGE_SECONDS ? null : duration(lagEndsAgeSeconds);
+}
+
 /**
  * Commands waiting in Kafka by cause, largest first.
  * @param {GroupState} state
@@ -55,7 +66,7 @@ export function causesInWords(shares) {
 
 /** @param {string} cause */
 export function causeInWords(cause) {
-  return inWords({ ...CAUSES, [NOT_TOLD]: 'no member that is heard has the lane' }, cause);
+  return inWords({ ...CAUSES, [NOT_TOLD]: 'no member that answers has the lane' }, cause);
 }
 
 /**

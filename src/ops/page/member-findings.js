@@ -102,7 +102,7 @@ function unowned({ isStarting, members, reasons, untoldLanes }) {
   const named = new Set(members.filter(({ isCounted }) => !isCounted).flatMap((member) => lastLanes(member)));
   const lanes = untoldLanes.map(({ lane }) => lane).filter((lane) => !named.has(lane));
   if (lanes.length === 0 || isStarting || reasons.length > 0) return [];
-  const text = `${counted(lanes.length, 'lane is', 'lanes are')} with no member that is heard: ${ranges(lanes)}`;
+  const text = `${counted(lanes.length, 'lane is', 'lanes are')} with no member that answers: ${ranges(lanes)}`;
   return [{ text, why: '', isBad: false, step: STEPS.lanesUntold }];
 }
 

@@ -117,7 +117,7 @@ const NO_STEP = step('See the log.', null, DOCTOR);
 /** Of what the page finds itself. */
 export const STEPS = {
   memberGone: step(
-    'It ended, was killed, or Kafka counted it out: see its log, and that it is started again. The next owner of its lanes settles calls that it had begun.',
+    'It ended, was killed, or lost its place in the group. Check its log and that it restarts. The next owner of its lanes settles calls that it had begun.',
     'member-gone',
     DOCTOR,
   ),
@@ -129,7 +129,7 @@ export const STEPS = {
   lanesUntold: step('A takeover passes within seconds; longer after a crash.', 'PaymentsLanesNotOpen', DOCTOR),
   otherRelease: step('Part of an upgrade. What it does not report is in no sum here.', 'member-gone', null),
   held: step(
-    'The command says why. Once that is over, release them; until then nothing is to be done.',
+    'The command says who, why and since when. Release them once the reason is over.',
     'PaymentsHoldLasts',
     'cli holds',
   ),
@@ -171,7 +171,7 @@ export const STEPS = {
   ),
   ledgerBehind: step('A lane that it takes over opens when they are.', 'lost-volume', null),
   staleEnds: step(
-    'What waits in Kafka is as old as that. Look at the brokers and the network.',
+    'Lag and ages below are as old as that. Check the brokers and the network.',
     'PaymentsKafkaNotAnswering',
     DOCTOR,
   ),

@@ -1,6 +1,6 @@
 /** The upper part of the page: the verdict and key figures. */
 import { byId, element, fillChildren, marked, setText } from './elements.js';
-import { causeInWords, isLagKnown, lastMinute, oldestUnanswered, waitingByCause } from './lag.js';
+import { causeInWords, isLagKnown, lastMinute, oldestUnanswered, staleLag, waitingByCause } from './lag.js';
 import { verdictOn } from './verdict.js';
 import { closedOperations, isHeldInPart, serviceInWords } from './service.js';
 import { count, counted, duration } from './words.js';
@@ -132,6 +132,7 @@ function figuresOf(state, samples) {
   const isKnown = isLagKnown(state, null);
   const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
   const oldest = oldestUnanswered(state);
+  const stale = staleLag(state);
   const inDoubt = state.unfinished.filter((group) => group.state === 'DOUBTFUL');
   const doubtful = inDoubt.reduce((sum, group) => sum + group.count, 0);
   const oldestDoubt = Math.max(0, ...inDoubt.map((group) => group.oldestSeconds));
@@ -143,13 +144,19 @@ function figuresOf(state, samples) {
     {
       name: 'Oldest without a result',
       value: oldestInWords(oldest, isKnown && state.untoldLanes.length === 0),
-      note: 'in Kafka or admitted',
-      ...marked(oldest !== null && oldest >= 60, 'warning'),
+      note: stale === null ? 'in Kafka or admitted' : `as of ${stale} ago`,
+      ...marked(stale !== null || (oldest !== null && oldest >= 60), 'warning'),
     },
     {
       name: 'Waiting in Kafka',
       value: isKnown ? count(waiting) : waiting === 0 ? 'not known' : `${count(waiting)} or more`,
-      note: shares[0] === undefined ? lagNote(state, isKnown) : causeInWords(shares[0].cause),
+      note:
+        stale !== null
+          ? `as of ${stale} ago`
+          : shares[0] === undefined
+            ? lagNote(state, isKnown)
+            : causeInWords(shares[0].cause),
+      ...marked(stale !== null, 'warning'),
     },
     {
       name: 'Admitted, unfinished',
@@ -222,6 +229,8 @@ function lagNote({ lanes, untoldLanes }, isKnown) {
 function lanesNote({ lanes, untoldLanes }, open) {
   if (lanes.length === 0) return 'none handed out yet';
   if (untoldLanes.length > 0) return `nothing known of ${count(untoldLanes.length)}`;
+  const stopped = lanes.filter(({ stage }) => stage === 'stopped').length;
+  if (stopped > 0) return `${count(stopped)} stopped`;
   return open < lanes.length ? `${count(lanes.length - open)} not open yet` : 'all of them';
 }
 

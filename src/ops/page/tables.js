@@ -56,7 +56,14 @@ function showCommands(state) {
         ...marked((oldest ?? 0) >= 60, 'warning'),
       },
       {
-        text: shares.length > 0 ? causesInWords(shares) : isKnown ? 'no lag' : '',
+        text:
+          shares.length > 0
+            ? causesInWords(shares)
+            : isKnown
+              ? oldest === null
+                ? 'no lag'
+                : 'admitted: see below'
+              : '',
         ...marked(shares.length === 0, 'quiet'),
       },
       { text: count(unfinished.reduce((sum, group) => sum + group.count, 0)), isNumber: true },

@@ -25,14 +25,15 @@ export function verdictOn(state, samples) {
   }
   if (state.holds.length > 0) {
     const headline = `Held by an operator: ${heldCommands(state)}`;
-    const summary = 'No call of these begins: they wait in Kafka until they are released, and grow too old as ever.';
+    const summary =
+      'No call of these types begins. Commands wait until they are released, and still expire at their own age.';
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }
   if (isNothingAnswered(state, samples)) {
     return { level: 'bad', headline: nothingAnswered(state), summary: fault || (findings[0]?.text ?? ''), findings };
   }
   if (findings.some(({ isBad }) => isBad)) {
-    const summary = 'Some of the work, or all, stands still: commands wait in Kafka or in the ledger until it goes on.';
+    const summary = 'Some or all work has stopped. Commands wait in Kafka or in the ledger until it resumes.';
     return { level: 'bad', headline: 'Not healthy', summary: fault === '' ? summary : `${summary} ${fault}`, findings };
   }
   if (findings.length > 0) {

@@ -90,8 +90,8 @@ export function inWords(table, name) {
 
 /** Why commands wait in Kafka. @type {Readonly<Record<NotAdmittedCause, string>>} */
 export const CAUSES = {
-  'catching-up': 'being worked off',
-  'no-slot': 'its call slots are taken',
+  'catching-up': 'being processed',
+  'no-slot': 'no free call slot',
   'rate-limit': 'at the rate limit, API_MAX_RPS',
   breaker: 'the breaker is open after faults of the payment service',
   held: 'the payment service is held',
@@ -99,9 +99,9 @@ export const CAUSES = {
   registry: 'the schema registry cannot be asked',
   failed: 'our own code failed on the message: a bug',
   'lane-not-open': 'the lane is not open',
-  unconfirmed: 'the membership of the group is not confirmed',
-  'operator-hold': 'an operator holds such commands',
-  'holds-unread': 'the holds of operators are being read',
+  unconfirmed: 'group membership is not confirmed',
+  'operator-hold': 'held by an operator',
+  'holds-unread': "operators' holds are being read",
 };
 
 /** What a call ended with, by the code of Node or undici; what is not listed speaks for itself. @type {Readonly<Record<string, string>>} */
