@@ -9,9 +9,7 @@ export const FAULTS: readonly Fault[] = [...INPUT_FAULTS, ...SERVICE_FAULTS, ...
 /** Tried by promtool alone (test/operations/alert-cases.ts), each with why it is not caused here. */
 export const BY_PROMTOOL_ONLY: Readonly<Record<string, string>> = {
   PaymentsRetentionNear: 'a command would have to wait for hours: brokers stamp them, no test can',
-  PaymentsHoldLasts: 'a hold would have to last for three minutes, at the usual scale',
   PaymentsKafkaRefused: 'wants brokers with an authorizer; test/access takes rights from a process that runs',
-  PaymentsRegistryRefused: 'wants a registry that refuses; test/access puts a door before the real one',
   PaymentsDiskFilling: 'wants a disk that fills for hours',
   PaymentsProcessMemory: 'wants a process near its limit',
 };

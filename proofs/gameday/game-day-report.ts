@@ -50,6 +50,11 @@ export function textOf(day: GameDay): string {
       .filter(([, names]) => names.length > 0)
       .map(([fault, names]) => `${fault}: also fired ${names.join(', ')}`),
     '',
+    'copied out of the runbooks:',
+    ...[...new Map(day.rows.map(({ fault, pasted }) => [fault, pasted]))].flatMap(([fault, pasted]) =>
+      [...new Set(pasted)].map((command) => `${GAP}${fault}: ${command}`),
+    ),
+    '',
     'by promtool only:',
     ...Object.entries(BY_PROMTOOL_ONLY).map(([alert, why]) => `${GAP}${alert}: ${why}`),
     '',

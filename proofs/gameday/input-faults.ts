@@ -1,5 +1,5 @@
 /** What publishers do wrong, and bugs that single commands bring out. Nothing waits for them; their alerts count. */
-import { isJsonObject, isRawNumber, stringifyLossless, type JsonObject } from '../../src/records/lossless-json.ts';
+import { isJsonObject } from '../../src/records/lossless-json.ts';
 import { accountOf, executionOf } from '../../test/support/commands.ts';
 import type { RawMessage } from '../../test/support/stack.ts';
 import type { Fault } from './fault.ts';
@@ -7,18 +7,16 @@ import { FAULTY_KEY, type Scene } from './scene.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
+/** Of the load none is. */
+const HELD_TYPE = 'simulate-uma-receive';
 /** PaymentsCommandsExpired: more than 5. */
 const EXPIRED = 9;
 /** An expiry that has passed, whatever the clocks. */
 const EXPIRED_SINCE_MS = 60_000;
 
-const BY = ['--operator', 'game-day'];
-const OPERATOR = [...BY, '--yes'];
-
-/** Their places. */
-async function openLetters(scene: Scene): Promise<string[]> {
-  const { documents } = await scene.cli('--output', 'json', 'dead-letters', 'list', '--open');
-  return documents.map((letter) => `${textIn(letter, 'partition')}/${textIn(letter, 'offset')}`);
+/** As `list` prints them. */
+function placesIn(text: string): string[] {
+  return [...text.matchAll(/\b\d+\/\d+\b/g)].map(([place]) => place);
 }
 
 function transferInMessage(key: string): RawMessage {
@@ -26,16 +24,14 @@ function transferInMessage(key: string): RawMessage {
   return { key, value, headers: JSON_HEADERS };
 }
 
-/** A text or whole number of a document of the command line. */
-function textIn(document: JsonObject, name: string): string {
-  const value = document[name];
-  if (typeof value === 'string') return value;
-  if (isRawNumber(value)) return stringifyLossless(value);
-  throw new Error(`a document of the command line has no ${name}`);
-}
-
 function numbered(name: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`);
+}
+
+/** What `unknown list` prints to be copied next. */
+async function nextLines(scene: Scene): Promise<string[]> {
+  const { stdout } = await scene.paste('unknown', 'unknown-results', 'cli unknown list');
+  return [...stdout.matchAll(/^ *npm run cli -- (.+)$/gm)].map(([, line = '']) => `cli ${line}`);
 }
 
 export const INPUT_FAULTS: readonly Fault[] = [
@@ -45,15 +41,29 @@ export const INPUT_FAULTS: readonly Fault[] = [
     alerts: ['PaymentsDeadLetters'],
     isBeside: true,
     inject: ({ stack }) => stack.publishRaw('transfer-in', { key: 'unreadable', value: 'neither of both' }),
-    action: 'dead-letters list, show; acknowledge',
+    action: 'the letters are looked at and acknowledged',
     look: async (scene) => {
-      const [place] = await openLetters(scene);
-      if (place === undefined) throw new Error('dead-letters list shows none');
-      await scene.cli('dead-letters', 'show', place);
+      const { stdout } = await scene.paste('unreadable', 'PaymentsDeadLetters', 'cli dead-letters list');
+      const [place = ''] = placesIn(stdout);
+      await scene.paste('unreadable', 'PaymentsDeadLetters', 'cli dead-letters show', { 'P/O': place });
     },
     act: async (scene) => {
-      await scene.cli('dead-letters', 'acknowledge', ...(await openLetters(scene)), '--because', 'tried', ...BY);
+      const { stdout } = await scene.paste('unreadable', 'PaymentsDeadLetters', 'cli dead-letters list');
+      for (const place of placesIn(stdout)) {
+        const words = { 'P/O': place, '"..."': '"tried"' };
+        await scene.paste('unreadable', 'PaymentsDeadLetters', 'cli dead-letters acknowledge', words);
+      }
     },
+  },
+  {
+    name: 'held',
+    what: `an operator holds ${HELD_TYPE} commands, and forgets it`,
+    alerts: ['PaymentsHoldLasts'],
+    isBeside: true,
+    inject: (scene) => scene.cli('hold', HELD_TYPE, '--reason', 'a game day'),
+    action: 'they are released',
+    look: (scene) => scene.paste('held', 'PaymentsHoldLasts', 'cli holds'),
+    act: (scene) => scene.paste('held', 'PaymentsHoldLasts', 'cli release TYPE', { TYPE: HELD_TYPE }),
   },
   {
     name: 'expired',
@@ -69,8 +79,11 @@ export const INPUT_FAULTS: readonly Fault[] = [
           headers: { ...JSON_HEADERS, 'expires-at': new Date(Date.now() - EXPIRED_SINCE_MS).toISOString() },
         })),
       ),
-    action: 'results --key; the publisher corrects its clock',
-    look: (scene) => scene.cli('results', '--key', 'expired-1'),
+    action: 'the publisher corrects its clock',
+    look: async (scene) => {
+      await scene.paste('expired', 'PaymentsCommandsExpired', 'cli results');
+      await scene.paste('expired', 'PaymentsCommandsExpired', 'cli show', { KEY: 'expired-1' });
+    },
     // Nothing more is to be done here: the window passes.
     act: async () => undefined,
   },
@@ -82,8 +95,8 @@ export const INPUT_FAULTS: readonly Fault[] = [
     isBeside: true,
     inject: ({ stack }) =>
       stack.publishRaw('transfer-in', { key: FAULTY_KEY, value: '{"amount":"no amount"}', headers: JSON_HEADERS }),
-    action: 'ledger show, report',
-    look: (scene) => scene.cli('ledger', 'show', FAULTY_KEY),
+    action: 'it is reported',
+    look: (scene) => scene.paste('own bug', 'PaymentsOwnFailures', 'cli show', { KEY: FAULTY_KEY }),
     // Nothing more is to be done here: the window passes.
     act: async () => undefined,
   },
@@ -97,16 +110,26 @@ export const INPUT_FAULTS: readonly Fault[] = [
       const fields = { quoteId, transactionId: 'Transaction:mistaken' };
       await stack.publisher.publish('execute-quote', 'unknown', fields);
     },
-    action: 'ledger show, transactions list, resolve KEY --decision EXECUTED',
-    look: (scene) => scene.cli('ledger', 'show', 'unknown'),
+    action: 'the payment is found at the service; EXECUTED',
+    look: async (scene) => {
+      // Each line of the list is one to copy.
+      const lines = await nextLines(scene);
+      for (const line of lines.filter((one) => !one.startsWith('cli resolve'))) await scene.run('unknown', line);
+    },
     act: async (scene) => {
       const sender = ['--sender-account-identifier', accountOf('unknown')];
       const { documents } = await scene.cli('--output', 'json', 'transactions', 'list', ...sender);
-      const found = documents.flatMap(({ data }) => (Array.isArray(data) ? data.filter(isJsonObject) : []));
-      if (found[0] === undefined) throw new Error('transactions list does not show the payment');
+      const [found] = documents.flatMap(({ data }) => (Array.isArray(data) ? data.filter(isJsonObject) : []));
+      if (typeof found?.['id'] !== 'string') throw new Error('transactions list does not show the payment');
       // The command names another transaction, by mistake.
-      const decision = ['--decision', 'EXECUTED', '--transaction-id', textIn(found[0], 'id'), '--unverified'];
-      await scene.cli('resolve', 'unknown', ...decision, '--reason', 'found in the list', ...OPERATOR);
+      const decision = `EXECUTED --transaction-id ${found['id']} --unverified`;
+      const line = (await nextLines(scene)).find((one) => one.startsWith('cli resolve')) ?? '';
+      const filled = line
+        .replace("'EXECUTED, NOT_EXECUTED or RETRY'", decision)
+        .replace('what was found', 'in the list');
+      const run = await scene.run('unknown', `${filled} --yes`);
+      if (run.code !== 0) throw new Error(`resolve ended with ${run.code}: ${run.stderr}`);
+      await scene.paste('unknown', 'PaymentsResultsUnknown', 'cli results', { KEY: 'unknown' });
     },
   },
 ];

@@ -6,7 +6,9 @@ import { transferInOf } from '../../test/support/commands.ts';
 import { LANES } from '../../test/support/stack.ts';
 import { deleteRecords } from './deleted-records.ts';
 import type { Fault } from './fault.ts';
-import { USUAL_SLOTS } from './scene.ts';
+import { FORBIDDEN } from '../../test/access/registry-door.ts';
+import { KAFKA_TOOL_OPTIONS } from '../../src/records/rights.ts';
+import { USUAL_SLOTS, type Scene } from './scene.ts';
 
 /** The owner of this lane polls as well. */
 const POLLING_LANE = 0;
@@ -15,6 +17,7 @@ const FROZEN_MS = 8_000;
 /** Its transactional id. */
 const OPEN_TRANSACTION = 'game-day-open-transaction';
 const DELETED_COMMANDS = 5;
+const TRANSACTIONS = `kafka-transactions.sh ${KAFKA_TOOL_OPTIONS}`;
 /** Of the new prefix and its group. */
 const NEW_PREFIX_ENDING = '-moved';
 
@@ -26,6 +29,10 @@ function keysOfLane(name: string, lane: number, count: number): string[] {
     if (laneOf(key, LANES) === lane) keys.push(key);
   }
   return keys;
+}
+
+function placeOfTransaction({ stack }: Scene): { TOPIC: string; LANE: string } {
+  return { TOPIC: stack.topics.commands['create-quote'], LANE: String(POLLING_LANE) };
 }
 
 export const PLATFORM_FAULTS: readonly Fault[] = [
@@ -53,8 +60,15 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     what: 'by a bug a process asks for no more of a topic, its lanes being open',
     alerts: ['PaymentsLaneStalled'],
     inject: (scene) => scene.stall(scene.slots.slotOf(POLLING_LANE), scene.stack.topics.commands['transfer-in']),
-    action: 'lag; its pod is deleted; another takes the lanes over',
-    look: (scene) => scene.cli('lag'),
+    action: 'its pod is deleted; another takes the lanes over',
+    look: async (scene) => {
+      for (const which of ['--unavailable-partitions', '--under-min-isr-partitions'])
+        await scene.paste(
+          'stalled',
+          'PaymentsLaneStalled',
+          `kafka-topics.sh ${KAFKA_TOOL_OPTIONS} --describe ${which}`,
+        );
+    },
     act: async (scene) => {
       const slot = scene.slots.slotOf(POLLING_LANE);
       await scene.endStall(slot);
@@ -75,11 +89,26 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
         await stack.publishRaw('transfer-in', { key, value });
       }
     },
-    action: '/api/state: registry; the registry is started with its data; schemas check',
-    look: (scene) => scene.stateNames('registry'),
+    action: '/api/state: registry; the registry is started with its data',
+    look: async (scene) => {
+      await scene.doctorFinds('registry down', 'PaymentsOldestUnansweredTooOld', /registry/);
+      await scene.stateNames('registry');
+    },
     act: async (scene) => {
       await scene.engine.registry.start();
-      await scene.cli('schemas', 'check');
+      await scene.paste('registry down', 'PaymentsOldestUnansweredTooOld', 'cli schemas check');
+    },
+  },
+  {
+    name: 'registry refuses',
+    what: 'the registry answers 403 to everything',
+    alerts: ['PaymentsRegistryRefused'],
+    inject: async (scene) => scene.registryAnswers(FORBIDDEN),
+    action: 'the right is granted; no restart',
+    look: (scene) => scene.doctorFinds('registry refuses', 'PaymentsRegistryRefused', /403/),
+    act: async (scene) => {
+      scene.registryAnswers();
+      await scene.paste('registry refuses', 'PaymentsRegistryRefused', 'cli schemas check');
     },
   },
   {
@@ -93,21 +122,31 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
       const topic = scene.stack.topics.commands['create-quote'];
       await transaction.send({ topic, messages: [{ partition: POLLING_LANE, value: 'never committed' }] });
       scene.left.set(OPEN_TRANSACTION, async () => {
-        await transaction.abort();
         await producer.disconnect();
       });
     },
-    action: 'lag; the publisher ends its transaction',
-    look: (scene) => scene.cli('lag'),
-    act: (scene) => scene.putRight(OPEN_TRANSACTION),
+    action: 'the transaction is aborted by the start offset that Kafka shows',
+    look: async (scene) => {
+      await scene.paste('open transaction', 'PaymentsCommandsHeldBack', `${TRANSACTIONS} list`);
+      await scene.paste('open transaction', 'PaymentsCommandsHeldBack', `${TRANSACTIONS} find-hanging --topic`, {
+        ...placeOfTransaction(scene),
+      });
+    },
+    act: async (scene) => {
+      const place = placeOfTransaction(scene);
+      const runbook = 'PaymentsCommandsHeldBack';
+      const { stdout } = await scene.paste('open transaction', runbook, `${TRANSACTIONS} describe-producers`, place);
+      const OFFSET = /\b(\d+)\s*$/m.exec(stdout.trim())?.[1] ?? '';
+      await scene.paste('open transaction', runbook, `${TRANSACTIONS} abort`, { ...place, OFFSET });
+    },
   },
   {
     name: 'Kafka down',
     what: 'all brokers are down',
     alerts: ['PaymentsKafkaNotAnswering', 'PaymentsLanesNotOpen'],
     inject: ({ engine }) => engine.broker(0).kill(),
-    action: 'doctor; the brokers are started',
-    look: (scene) => scene.doctorFinds(/kafka/i),
+    action: 'the brokers are started',
+    look: (scene) => scene.doctorFinds('Kafka down', 'PaymentsKafkaNotAnswering', /kafka/i),
     act: ({ engine }) => engine.broker(0).start(),
   },
   {
@@ -132,17 +171,24 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
       await deleteRecords(stack.kafka, topic, POLLING_LANE);
       await slots.spawn(USUAL_SLOTS);
     },
-    action:
-      'doctor; a new prefix: topics create, schemas register; processes on it; the lost commands are published there',
-    look: (scene) => scene.doctorFinds(/deleted by retention/),
+    action: 'a new prefix; processes on it; the lost commands are published there',
+    look: async (scene) => {
+      await scene.doctorFinds('commands deleted', 'PaymentsLaneStopped', /deleted by retention/);
+      const TOPIC = scene.stack.topics.commands['transfer-in'];
+      await scene.paste('commands deleted', 'offset-reset', 'kafka-configs.sh', { TOPIC });
+    },
     act: async (scene) => {
       const { KAFKA_GROUP_ID: group = '', TOPIC_PREFIX: prefix = '' } = scene.stack.environment;
       const moved = {
         TOPIC_PREFIX: `${prefix}${NEW_PREFIX_ENDING}`,
         KAFKA_GROUP_ID: `${group}${NEW_PREFIX_ENDING}`,
       };
-      await scene.cliWith(moved, 'topics', 'create', '--replication-factor', '1');
-      await scene.cliWith(moved, 'schemas', 'register');
+      const copied = (beginning: string, words = {}) =>
+        scene.paste('commands deleted', 'new-cluster', beginning, words, moved);
+      // Of one broker.
+      await copied('cli topics create', { 'factor 3': 'factor 1' });
+      for (const beginning of ['cli schemas register', 'cli topics check', 'cli schemas check'])
+        await copied(beginning);
       await scene.slots.stop(...USUAL_SLOTS);
       await scene.slots.start(USUAL_SLOTS, moved);
       for (const key of keysOfLane('deleted', POLLING_LANE, DELETED_COMMANDS)) {

@@ -10,6 +10,7 @@ const ROW: Row = {
   secondsToPending: 2.5,
   secondsToFiring: 9,
   action: 'doctor',
+  pasted: ['cli doctor'],
   secondsToClear: 4.1,
   alsoFired: ['PaymentsOldestUnansweredTooOld'],
   problem: null,
@@ -27,6 +28,7 @@ test('the table names the factor, the times, other alerts and what went wrong', 
   expect(text).toContain('divided by 20');
   expect(text).toMatch(/service down +PaymentsBreakerOpen +2\.5 +9\.0 +never +doctor/);
   expect(text).toContain('also fired PaymentsOldestUnansweredTooOld');
+  expect(text).toContain('service down: cli doctor');
   expect(text).toContain('service down, PaymentsBreakerOpen: did not clear');
 });
 

@@ -18,6 +18,8 @@ export interface Row {
   readonly secondsToPending: number | null;
   readonly secondsToFiring: number | null;
   readonly action: string;
+  /** Commands of the runbooks that were run as they stand there. */
+  readonly pasted: readonly string[];
   /** Seconds from the beginning of the action. */
   readonly secondsToClear: number | null;
   /** Other alerts that fired while it lasted. */
@@ -37,7 +39,7 @@ export interface RunOptions {
 }
 
 /** The longest `for` with the longest window before it, at the usual scale, and what the fault itself takes. */
-const FIRES_MS_MAX = 150_000;
+const FIRES_MS_MAX = 240_000;
 /** Restarts, a backlog, breakers that try again; and an alert's window of 10 minutes at the usual scale. */
 const CLEARS_MS_MAX = 120_000;
 /** The longest window that has to pass before an alert clears. */
@@ -100,7 +102,7 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
   const actedMs = performance.now();
   await attempt('the action', () => fault.act(scene));
   if (fault.alerts.length === 0) await delay(HEALED_MS);
-  const common = { fault: fault.name, action: fault.action };
+  const common = { fault: fault.name, action: fault.action, pasted: scene.pasted.get(fault.name) ?? [] };
   const alsoFired = (): string[] =>
     watch.firedSince(beganMs).filter((name) => !before.has(name) && !expected.has(name));
   if (fault.alerts.length === 0) {

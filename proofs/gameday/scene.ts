@@ -6,12 +6,14 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine } from '../../dev/engine/start.ts';
 import { ServiceLink } from '../chaos/service-link.ts';
+import { OPEN, RegistryDoor, REGISTRY_PASSWORD, REGISTRY_USER, type Manner } from '../../test/access/registry-door.ts';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import type { ProcessorState } from '../../src/ops/processor-state.ts';
 import { runCli, type CliRun } from '../../test/cli/run-cli.ts';
 import { CLIENT_SECRET, TOKEN_ID } from '../../test/support/sandbox-control.ts';
 import { faultyFor, Stack } from '../../test/support/stack.ts';
+import { commandIn, filledIn, runbookText, runPasted, type PastedRun } from './pasted.ts';
 import { ProcessorSlots } from './processor-slots.ts';
 import { SteadyLoad } from './steady-load.ts';
 
@@ -44,9 +46,17 @@ export class Scene {
   readonly onProgress: (line: string) => void;
   /** What faults have left behind, by name, and how it is put right. */
   readonly left = new Map<string, () => Promise<unknown>>();
+  /** Commands that were copied out of runbooks, by fault. */
+  readonly pasted = new Map<string, string[]>();
   readonly #directory: string;
+  readonly #registry: RegistryDoor;
 
-  private constructor(parts: Pick<Scene, 'engine' | 'stack' | 'link' | 'slots' | 'onProgress'>, directory: string) {
+  private constructor(
+    parts: Pick<Scene, 'engine' | 'stack' | 'link' | 'slots' | 'onProgress'>,
+    registry: RegistryDoor,
+    directory: string,
+  ) {
+    this.#registry = registry;
     this.engine = parts.engine;
     this.stack = parts.stack;
     this.link = parts.link;
@@ -78,16 +88,20 @@ export class Scene {
     });
     await writeFile(secretFileIn(directory), CLIENT_SECRET);
     const link = await ServiceLink.open(stack.sandbox.port, API_TIMEOUT_MS);
+    const registry = await RegistryDoor.open(engine.registryUrl);
     const faulty = faultyFor(FAULTY_KEY);
     const environmentOf = (slot: string): Record<string, string> => ({
       ...stack.environment,
       ...faulty,
+      SCHEMA_REGISTRY_URL: registry.url,
+      SCHEMA_REGISTRY_USERNAME: REGISTRY_USER,
+      SCHEMA_REGISTRY_PASSWORD: REGISTRY_PASSWORD,
       API_BASE_URL: stack.sandbox.baseUrl.replace(`:${stack.sandbox.port}`, `:${link.port}`),
       NODE_OPTIONS: `${faulty['NODE_OPTIONS'] ?? ''} --import ${STALLED_INBOX}`,
       STALL_FILE: stallFileIn(directory, slot),
     });
     const slots = await ProcessorSlots.open([...USUAL_SLOTS, SPARE_SLOT], environmentOf, logDirectory);
-    const scene = new Scene({ engine, stack, link, slots, onProgress }, directory);
+    const scene = new Scene({ engine, stack, link, slots, onProgress }, registry, directory);
     try {
       await slots.start(USUAL_SLOTS);
     } catch (error) {
@@ -101,6 +115,11 @@ export class Scene {
   /** What the processors read as their secret, as a Secret's mounted file. */
   async putSecret(secret: string): Promise<void> {
     await writeFile(secretFileIn(this.#directory), secret);
+  }
+
+  /** What the processors and the command line get from the registry. */
+  registryAnswers(manner: Manner = OPEN): void {
+    this.#registry.manner = manner;
   }
 
   /** From now on the process of the slot asks for nothing more of the topic. */
@@ -124,9 +143,35 @@ export class Scene {
     return run;
   }
 
-  /** `cli doctor`, which must name what is wrong. */
-  async doctorFinds(what: RegExp): Promise<void> {
-    const { stdout } = await this.#runCli({}, ['doctor']);
+  /**
+   * Runs the command of the runbook that begins so, as it stands there.
+   * @param words to fill in, by the runbook's
+   * @throws Error unless it ends with 0
+   */
+  async paste(
+    fault: string,
+    runbook: string,
+    beginning: string,
+    words: Readonly<Record<string, string>> = {},
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<PastedRun> {
+    const command = filledIn(commandIn(await runbookText(runbook), beginning), words);
+    const run = await this.run(fault, command, settings);
+    if (run.code !== EXIT_CODES.ok.code)
+      throw new Error(`${command} of ${runbook} ended with ${run.code}: ${run.stderr.trim()}`);
+    return run;
+  }
+
+  /** Runs a line that an operator has copied. */
+  async run(fault: string, command: string, settings: Readonly<Record<string, string>> = {}): Promise<PastedRun> {
+    this.onProgress(`    $ ${command}`);
+    this.pasted.set(fault, [...(this.pasted.get(fault) ?? []), command]);
+    return runPasted(command, this.#directory, { ...this.#settings(), ...settings });
+  }
+
+  /** `cli doctor` of the runbook, which must name what is wrong. */
+  async doctorFinds(fault: string, runbook: string, what: RegExp): Promise<void> {
+    const { stdout } = await this.run(fault, commandIn(await runbookText(runbook), 'cli doctor'));
     const problems = stdout.split('\n').filter((line) => !line.startsWith('ok '));
     for (const line of problems) if (line !== '') this.onProgress(`      ${line}`);
     if (!problems.some((line) => what.test(line))) throw new Error(`cli doctor does not name ${what.source}`);
@@ -157,16 +202,21 @@ export class Scene {
     await Promise.all([this.load.pause(), this.wave.pause()]);
     await this.slots.close();
     await this.link.close();
+    await this.#registry.close();
     await this.stack.close();
   }
 
   async #runCli(settings: Readonly<Record<string, string>>, parameters: string[]): Promise<CliRun> {
     const shown = parameters.map((parameter) => (/^[\w/:.=-]+$/.test(parameter) ? parameter : `'${parameter}'`));
     this.onProgress(`    $ cli ${shown.join(' ')}`);
+    return runCli({ ...this.#settings(), ...settings }, ...parameters);
+  }
+
+  /** As a pod has them. */
+  #settings(): Record<string, string> {
     const [firstSlot] = USUAL_SLOTS;
-    const environment = { ...this.slots.environmentOf(firstSlot), NODE_OPTIONS: '' };
     const HTTP_PORT = String(this.slots.ports.get(firstSlot));
-    return runCli({ ...environment, HTTP_PORT, ...settings }, ...parameters);
+    return { ...this.slots.environmentOf(firstSlot), NODE_OPTIONS: '', HTTP_PORT };
   }
 }
 

@@ -34,9 +34,11 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       const keys = Array.from({ length: TOLD_TO_WAIT_COMMANDS }, (_, index) => `told-to-wait-${index + 1}`);
       await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
     },
-    action: '/api/state: lane-full; lag; the service takes calls again',
+    action: 'the service takes calls again',
     look: async (scene) => {
-      await scene.cli('lag');
+      await scene.run('told to wait', 'cli doctor');
+      await scene.paste('told to wait', 'PaymentsBehindAndGrowing', 'cli unfinished list', { N: '0' });
+      await scene.paste('told to wait', 'PaymentsOldestUnansweredTooOld', 'cli unfinished list');
     },
     act: ({ stack }) => stack.service.clearFaults(),
   },
@@ -52,11 +54,14 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       );
       await stack.publisher.publish('execute-quote', 'in-doubt', execution);
     },
-    action: 'ledger show; the service lists again; transactions list',
-    look: (scene) => scene.cli('ledger', 'show', 'in-doubt'),
+    action: 'the service lists again',
+    look: async (scene) => {
+      await scene.paste('no list', 'PaymentsDoubtNotSettled', 'cli unfinished list');
+      await scene.paste('no list', 'PaymentsDoubtNotSettled', 'cli show KEY', { KEY: 'in-doubt' });
+    },
     act: async (scene) => {
       await scene.stack.service.clearFaults();
-      await scene.cli('transactions', 'list');
+      await scene.paste('no list', 'PaymentsDoubtNotSettled', 'cli transactions list');
     },
   },
   {
@@ -67,9 +72,9 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       await stack.service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: SLOW_CALL_MS });
       wave.begin();
     },
-    action: '/api/state: no-slot; lag; a third process; the wave ends; the service is quick again',
+    action: '/api/state: no-slot; a third process; the wave ends; the service is quick again',
     look: async (scene) => {
-      await scene.cli('lag');
+      await scene.paste('behind', 'PaymentsBehindAndGrowing', 'cli lag');
       await scene.stateNames('no-slot');
     },
     act: async (scene) => {
@@ -89,7 +94,10 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     alerts: ['PaymentsBreakerOpen'],
     inject: ({ stack }) => stack.service.addFaults(...onChanges(500)),
     action: '/api/state: breaker; the service repairs its endpoint; it is found by itself',
-    look: (scene) => scene.stateNames('breaker'),
+    look: async (scene) => {
+      await scene.doctorFinds('only POST broken', 'PaymentsBreakerOpen', /breaker/);
+      await scene.stateNames('breaker');
+    },
     act: ({ stack }) => stack.service.clearFaults(),
   },
   {
@@ -97,8 +105,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     what: 'the service refuses connections',
     alerts: ['PaymentsBreakerOpen'],
     inject: ({ link }) => link.cut(),
-    action: 'doctor; the service is back; it is found by itself',
-    look: (scene) => scene.doctorFinds(/payment service/),
+    action: 'the service is back; it is found by itself',
+    look: (scene) => scene.doctorFinds('service down', 'PaymentsBreakerOpen', /payment service/),
     act: ({ link }) => link.restore(),
   },
   {
@@ -106,8 +114,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     what: 'the service answers 401 to everything',
     alerts: ['PaymentsServiceHeld'],
     inject: ({ stack }) => stack.service.addFaults({ kind: 'status', httpStatus: 401 }),
-    action: 'doctor; the token is made valid again at the service; no restart',
-    look: (scene) => scene.doctorFinds(/401/),
+    action: 'the token is made valid again at the service; no restart',
+    look: (scene) => scene.doctorFinds('revoked', 'PaymentsServiceHeld', /401/),
     act: ({ stack }) => stack.service.clearFaults(),
   },
   {
@@ -118,8 +126,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       await scene.putSecret('not-the-secret');
       await scene.slots.restart(USUAL_SLOTS);
     },
-    action: 'doctor; the right pair into the Secret; no restart',
-    look: (scene) => scene.doctorFinds(/401/),
+    action: 'the right pair into the Secret; no restart',
+    look: (scene) => scene.doctorFinds('wrong secret', 'PaymentsServiceHeld', /401/),
     act: (scene) => scene.putSecret(CLIENT_SECRET),
   },
 ];

@@ -2,23 +2,15 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { installed } from '../../dev/engine/cache.ts';
-import { QUICK_START_FLAGS } from '../../dev/engine/jvm.ts';
-import { KAFKA_TOOLS_PIN, kafkaPin } from '../../dev/engine/pins.ts';
-import { findJava } from '../../dev/engine/tools.ts';
+import { KAFKA_TOOLS, kafkaToolsJava } from '../../dev/engine/kafka-tools.ts';
 import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
 import { ROOT } from './tools.ts';
 
 const RUNBOOKS = join(ROOT, 'docs/runbooks');
-const TOOLS: Readonly<Record<string, string>> = {
-  'kafka-configs.sh': 'kafka.admin.ConfigCommand',
-  'kafka-topics.sh': 'org.apache.kafka.tools.TopicCommand',
-  'kafka-transactions.sh': 'org.apache.kafka.tools.TransactionsCommand',
-};
 const TOPIC = 'runbook-commands';
 /** The download of the tools, once. */
 const INSTALL_MS_MAX = 300_000;
@@ -30,15 +22,11 @@ const commands = [
   // Once aborted, the transaction is there for no other.
   .sort((left, right) => Number(left.includes(' abort ')) - Number(right.includes(' abort ')));
 let folder: string;
-let java: string;
-/** The tools, and what they are made of. */
-let classPath: string;
+let tools: Awaited<ReturnType<typeof kafkaToolsJava>>;
 let endTransaction: () => Promise<void>;
 
 beforeAll(async () => {
-  java = await findJava();
-  const folders = [await installed(KAFKA_TOOLS_PIN, console.info), await installed(kafkaPin(), console.info)];
-  classPath = folders.map((jars) => join(jars, '*')).join(delimiter);
+  tools = await kafkaToolsJava(console.info);
   const { brokers, certificates } = inject('secured');
   folder = await mkdtemp(join(tmpdir(), 'runbook-commands-'));
   const properties = ['security.protocol=SSL', 'ssl.truststore.type=PEM', `ssl.truststore.location=${certificates.ca}`];
@@ -61,7 +49,7 @@ afterAll(async () => {
 });
 
 test('there are some of each tool', () => {
-  expect(new Set(commands.map((command) => command.split(' ')[0]))).toEqual(new Set(Object.keys(TOOLS)));
+  expect(new Set(commands.map((command) => command.split(' ')[0]))).toEqual(new Set(Object.keys(KAFKA_TOOLS)));
 });
 
 test.each(commands)('%s', async (command) => {
@@ -73,12 +61,6 @@ test.each(commands)('%s', async (command) => {
     .replace(/\bID\b/, '1')
     .replace('OFFSET', '0')
     .split(' ');
-  const { stdout } = await promisify(execFile)(java, [
-    ...QUICK_START_FLAGS,
-    '-cp',
-    classPath,
-    TOOLS[tool] ?? tool,
-    ...parameters,
-  ]);
+  const { stdout } = await promisify(execFile)(tools.java, [...tools.flags, KAFKA_TOOLS[tool] ?? tool, ...parameters]);
   if (parameters.includes('describe-producers')) expect(stdout).toMatch(/LatestCoordinatorEpoch|ProducerId/);
 });

@@ -1,0 +1,67 @@
+/**
+ * Commands as they stand in the runbooks: found in the text, words in capitals filled in, and run by a shell, which has
+ * `cli` and Kafka's tools as an operator's shell has them.
+ */
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { KAFKA_TOOLS, kafkaToolsJava } from '../../dev/engine/kafka-tools.ts';
+import { childEnvironment } from '../../test/support/child-environment.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
+/** For the reader to fill in; other capitals are values. */
+const TO_FILL_IN = /\b(?:KEY|TOPIC|LANE|TYPE|P\/O|OFFSET|ID|HASH|INSTANT|N)\b|"?\.\.\."?/g;
+/** A JVM that starts on a busy machine, and a command that waits for an answer. */
+const RUN_MS_MAX = 90_000;
+
+export interface PastedRun {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** @throws Error unless the runbook has a command that begins so */
+export function commandIn(text: string, beginning: string): string {
+  const spans = [...text.matchAll(/`(cli [^`]+)`/g), ...text.matchAll(/^ *((?:cli|kafka-[a-z-]+\.sh) .+)$/gm)];
+  const found = spans.map(([, command = '']) => command.trim()).find((command) => command.startsWith(beginning));
+  if (found === undefined) throw new Error(`no command of the runbook begins with ${beginning}`);
+  return found;
+}
+
+/** @throws Error when a word is not there to be filled in, or one is left */
+export function filledIn(command: string, words: Readonly<Record<string, string>>): string {
+  let filled = command;
+  for (const [word, value] of Object.entries(words)) {
+    if (!filled.includes(word)) throw new Error(`${command} has no ${word} to fill in`);
+    filled = filled.replaceAll(new RegExp(`(?<![\\w-])${word.replaceAll('.', '\\.')}(?![\\w])`, 'g'), () => value);
+  }
+  const values = new Set(Object.values(words).join(' ').match(TO_FILL_IN));
+  const left = (filled.match(TO_FILL_IN) ?? []).filter((word) => !values.has(word));
+  if (left.length > 0) throw new Error(`${filled}: ${left.join(', ')} is not filled in`);
+  return filled;
+}
+
+export function runbookText(name: string): Promise<string> {
+  return readFile(new URL(`${name}.md`, RUNBOOKS), 'utf8');
+}
+
+/** @param directory for `admin.properties`: an administrator's rights, none here */
+export async function runPasted(
+  command: string,
+  directory: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<PastedRun> {
+  const { flags, java } = await kafkaToolsJava(() => undefined);
+  await writeFile(join(directory, 'admin.properties'), '');
+  const start = [java, ...flags].map((word) => `'${word}'`).join(' ');
+  const tools = Object.entries(KAFKA_TOOLS).map(([tool, main]) => `${tool}() { ${start} ${main} "$@"; }`);
+  const script = [`cli() { '${process.execPath}' '${MAIN}' "$@"; }`, ...tools, command].join('\n');
+  const env = { ...childEnvironment(), ...environment, PAYMENTS_OPERATOR: 'game-day' };
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', script], { cwd: directory, env, timeout: RUN_MS_MAX }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
+    });
+  });
+}
