@@ -328,7 +328,8 @@ describe('the page tells the state of the processor', () => {
   });
 
   it('held by an operator: who, since when, until when, and how to find out why', async () => {
-    processor = healthy();
+    const made = healthy();
+    processor = made;
     const at = new Date(processor.nowMs).toISOString();
     const hold = { offset: '0', operator: 'ada', reason: 'incident 31', at };
     const holds = { 'transfer-in': { ...hold, until: null }, 'create-quote': { ...hold, until: null } };
@@ -342,7 +343,7 @@ describe('the page tells the state of the processor', () => {
     processor.ledger = { ...processor.ledger, lanes };
     const waiting = { position: 4_980n, cause: 'operator-hold', oldestTimestampMs: processor.nowMs } as const;
     for (const lane of [0, 1]) processor.setLane(lane, processor.lane({ 'transfer-in': waiting }));
-    await processor.live(13, () => processor?.result('ACCEPTED', 'reject-transaction'));
+    await processor.live(13, () => made.result('ACCEPTED', 'reject-transaction'));
     const opened = await shown();
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Held by an operator: transfer-in, create-quote');
