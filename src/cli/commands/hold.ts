@@ -26,7 +26,7 @@ export function addHoldCommands(program: Command): void {
       'after',
       `
 Without a type all are held. Once it exits with 0 no call of these types begins, in any member of the group, until they are
-released or --until has passed: the owner of each lane has confirmed it. Commands wait in Kafka and grow too old as ever; calls that
+released or --until has passed: the owner of each lane has confirmed it. Commands wait in Kafka and still expire at their own age; calls that
 were under way end, and are committed; look-ups go on. A hold of execute-quote holds quotes that lead to an execution, too.
 A later hold of a type takes the place of an earlier one. It needs no schema registry.
 Exits with 5 when a lane has not confirmed in time: the hold is written then, and in force where it was confirmed.
