@@ -7,8 +7,6 @@ import { FAULTY_KEY, type Scene } from './scene.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
-/** Of the load none is. */
-const HELD_TYPE = 'simulate-uma-receive';
 /** PaymentsCommandsExpired: more than 5. */
 const EXPIRED = 9;
 /** An expiry that has passed, whatever the clocks. */
@@ -54,16 +52,6 @@ export const INPUT_FAULTS: readonly Fault[] = [
         await scene.paste('unreadable', 'PaymentsDeadLetters', 'cli dead-letters acknowledge', words);
       }
     },
-  },
-  {
-    name: 'held',
-    what: `an operator holds ${HELD_TYPE} commands, and forgets it`,
-    alerts: ['PaymentsHoldLasts'],
-    isBeside: true,
-    inject: (scene) => scene.cli('hold', HELD_TYPE, '--reason', 'a game day'),
-    action: 'they are released',
-    look: (scene) => scene.paste('held', 'PaymentsHoldLasts', 'cli holds'),
-    act: (scene) => scene.paste('held', 'PaymentsHoldLasts', 'cli release TYPE', { TYPE: HELD_TYPE }),
   },
   {
     name: 'expired',

@@ -9,6 +9,8 @@ import { MAX_UNFINISHED_PER_LANE, SLOW_CALL_MS, SPARE_SLOT, USUAL_SLOTS } from '
 const TOLD_TO_WAIT_SECONDS = 32;
 /** More than the lanes may have unfinished, so that the rest waits in Kafka. */
 const TOLD_TO_WAIT_COMMANDS = LANES * MAX_UNFINISHED_PER_LANE * 2;
+/** Of the load none is. */
+const HELD_TYPE = 'simulate-uma-receive';
 const CHANGES = ['transfer-in', 'create-quote', 'execute-quote', 'reject-transaction', 'simulate-uma-receive'] as const;
 
 function onChanges(httpStatus: number): ServiceFault[] {
@@ -41,6 +43,17 @@ export const SERVICE_FAULTS: readonly Fault[] = [
       await scene.paste('told to wait', 'PaymentsOldestUnansweredTooOld', 'cli unfinished list');
     },
     act: ({ stack }) => stack.service.clearFaults(),
+  },
+  // Its end would silence the alerts of the objective.
+  {
+    name: 'held',
+    what: `an operator holds ${HELD_TYPE} commands, and forgets it`,
+    alerts: ['PaymentsHoldLasts'],
+    isBeside: true,
+    inject: (scene) => scene.cli('hold', HELD_TYPE, '--reason', 'a game day'),
+    action: 'they are released',
+    look: (scene) => scene.paste('held', 'PaymentsHoldLasts', 'cli holds'),
+    act: (scene) => scene.paste('held', 'PaymentsHoldLasts', 'cli release TYPE', { TYPE: HELD_TYPE }),
   },
   {
     name: 'no list',

@@ -94,6 +94,24 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: ['PaymentsMemberNotReady', 'PaymentsServiceHeld'],
   },
   {
+    when: 'half of the commands are answered late because a hold was released',
+    minutes: 30,
+    changes: [
+      ...slow(0.5),
+      { metric: 'operatorHoldSeconds', labels: { ...transferIn, ends: 'by-release' }, course: () => '600x20 0x200' },
+    ],
+    fires: [],
+  },
+  {
+    when: 'half of the commands are answered late while an operator holds others',
+    minutes: 30,
+    changes: [
+      ...slow(0.5),
+      { metric: 'operatorHoldSeconds', labels: { ...transferIn, ends: 'by-itself' }, course: flat(600) },
+    ],
+    fires: ['PaymentsObjectiveMissedFast', 'PaymentsObjectiveMissedSlow'],
+  },
+  {
     when: 'half of the commands are answered late while one member of two holds the service',
     minutes: 30,
     changes: [...slow(0.5), { metric: 'serviceHeld', labels: { setting: 'none' }, instance: 'b', course: flat(1) }],
