@@ -20,15 +20,13 @@ export interface DirectCheck {
   readonly holds: () => boolean | Promise<boolean>;
 }
 
-/** @returns what does not hold, in words */
-export async function directChecks(): Promise<string[]> {
-  const wrong: string[] = [];
+/** Yields what does not hold, in words; the check that takes longest is the last one. */
+export async function* directChecks(): AsyncGenerator<string> {
   for (const check of [...ENTRY_CHECKS, ...INPUT_CHECKS, ...HOLD_CHECKS, ...OWNERSHIP_CHECKS, ...MEMBER_CHECKS]) {
     try {
-      if (!(await check.holds())) wrong.push(check.wrong);
+      if (!(await check.holds())) yield check.wrong;
     } catch (error) {
-      wrong.push(`${check.wrong}: ${String(error)}`);
+      yield `${check.wrong}: ${String(error)}`;
     }
   }
-  return wrong;
 }

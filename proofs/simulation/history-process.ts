@@ -5,11 +5,11 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { COMPILE_CACHE } from '../../dev/compile-cache.ts';
-import { applyMutation } from './mutations.ts';
+import { applyChange, type Change } from './mutations.ts';
 import { runHistories, type RunOptions, type Summary } from './run-histories.ts';
 
 export type Task = Omit<RunOptions, 'trace' | 'onHistory'> & {
-  readonly mutation: string | null;
+  readonly mutation: Change | null;
 };
 
 type Told = { kind: 'progress'; histories: number } | { kind: 'over'; summary: Summary };
@@ -30,7 +30,7 @@ export function runApart(task: Task, onProgress: (histories: number) => void): P
 }
 
 async function main(task: Task): Promise<void> {
-  if (task.mutation !== null) applyMutation(task.mutation);
+  if (task.mutation !== null) applyChange(task.mutation);
   const tell = (told: Told): void => void process.send?.(told);
   const summary = await runHistories({
     ...task,

@@ -79,11 +79,13 @@ function bareOf(source: string): Bare {
   return { source, text: kept.map(([character]) => character).join(''), at: (index) => kept[index]?.index ?? NaN };
 }
 
-/**
- * From now on modules are loaded with the mutation.
- * @throws when the source does not have the expression, or has it more than once
- */
-export function applyMutation(name: string): void {
+/** A mutation at its place, for a process of its own: to find it reads every source. */
+export interface Change extends Place {
+  readonly replace: string;
+}
+
+/** @throws when the source does not have the expression, or has it more than once */
+export function changeOf(name: string): Change {
   const mutation = MUTATIONS.find((candidate) => candidate.name === name);
   if (mutation === undefined) throw new Error(`there is no mutation ${name}`);
   const [place, ...others] = placesOf(mutation);
@@ -91,13 +93,18 @@ export function applyMutation(name: string): void {
     throw new Error(
       `src has the expression of "${name}" ${others.length + (place === undefined ? 0 : 1)} times, not once`,
     );
-  const target = new URL(place.file, SRC).href;
+  return { ...place, replace: mutation.replace };
+}
+
+/** From now on modules are loaded with the change. */
+export function applyChange({ end, file, replace, start }: Change): void {
+  const target = new URL(file, SRC).href;
   registerHooks({
     load: (url, context, nextLoad) => {
       const loaded = nextLoad(url, context);
       if (url !== target) return loaded;
       const source = sourceOf(loaded.source);
-      return { ...loaded, source: source.slice(0, place.start) + mutation.replace + source.slice(place.end) };
+      return { ...loaded, source: source.slice(0, start) + replace + source.slice(end) };
     },
   });
 }

@@ -33,15 +33,21 @@ export function emptySummary(): Summary {
 }
 
 export async function runHistories(options: RunOptions): Promise<Summary> {
-  // Not before: it loads the code that a mutation changes.
-  const { runHistory } = await import('./history.ts');
   const { choice, firstSeed, histories, onHistory, secondsMax, seedFirst, step, trace, untilBroken } = options;
-  const { directChecks } = await import('./direct-checks.ts');
   const seeds = seedFirst === undefined ? [] : [seedFirst];
   const summary = emptySummary();
-  const unchecked = options.checksDirectly ? await directChecks() : [];
-  if (unchecked.length > 0) summary.failed.push({ seed: 0, wrong: unchecked });
-  if (untilBroken && unchecked.length > 0) return summary;
+  if (options.checksDirectly) {
+    const { directChecks } = await import('./direct-checks.ts');
+    const wrong: string[] = [];
+    for await (const found of directChecks()) {
+      wrong.push(found);
+      if (untilBroken) break;
+    }
+    if (wrong.length > 0) summary.failed.push({ seed: 0, wrong });
+    if (untilBroken && wrong.length > 0) return summary;
+  }
+  // Not before: it loads the code that a mutation changes.
+  const { runHistory } = await import('./history.ts');
   const unhandled: string[] = [];
   process.on('unhandledRejection', (error) => void unhandled.push(`a promise was left to itself: ${String(error)}`));
   const beganMs = performance.now();

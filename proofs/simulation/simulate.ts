@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { readWords } from '../../dev/command-line.ts';
 import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import { runApart, type Task } from './history-process.ts';
-import { applyMutation, MUTATIONS } from './mutations.ts';
+import { applyChange, changeOf, MUTATIONS } from './mutations.ts';
 import { textOf } from './scene-report.ts';
 import { SCENES, type SceneName } from './scene-options.ts';
 import { addUp, emptySummary, runHistories, type Summary } from './run-histories.ts';
@@ -76,7 +76,7 @@ else {
 }
 
 async function simulateScene(name: string): Promise<void> {
-  if (values.mutation !== undefined) applyMutation(values.mutation);
+  if (values.mutation !== undefined) applyChange(changeOf(values.mutation));
   // Not before: it loads the code that a mutation changes.
   const { runScene } = await import('./scene.ts');
   const scene = SCENES.find((known): known is SceneName => known === name);
@@ -96,7 +96,7 @@ async function simulateScene(name: string): Promise<void> {
 }
 
 async function simulateOne(seed: number): Promise<void> {
-  if (values.mutation !== undefined) applyMutation(values.mutation);
+  if (values.mutation !== undefined) applyChange(changeOf(values.mutation));
   const summary = await runHistories({
     firstSeed: seed,
     step: 1,
@@ -128,7 +128,7 @@ async function simulate(mutation: string | null): Promise<void> {
     untilBroken: false,
     checksDirectly: mutation === null,
     choice,
-    mutation,
+    mutation: mutation === null ? null : changeOf(mutation),
   }));
   const parts = await Promise.all(tasks.map((task, part) => runApart(task, (count) => void (done[part] = count))));
   clearInterval(progress);
@@ -155,7 +155,7 @@ async function tryMutations(): Promise<void> {
           untilBroken: true,
           checksDirectly: isToldDirectly,
           choice: among === undefined || isChosen ? choice : { kind: 'fixed', disturbances: among },
-          mutation: name,
+          mutation: changeOf(name),
         },
         () => undefined,
       );
