@@ -6,7 +6,6 @@ import { outputOf } from '../context.ts';
 import { ok, problem, type Finding } from '../doctor/findings.ts';
 import { checkKafka } from '../doctor/kafka-checks.ts';
 import { checkRights } from '../doctor/rights-checks.ts';
-import { checkPaymentService, checkProcessor, checkRegistry } from '../doctor/service-checks.ts';
 import { CliFailure } from '../exit-codes.ts';
 
 const STATUS_WIDTH = 'not checked'.length;
@@ -46,6 +45,8 @@ Examples:
 }
 
 async function checkAll(): Promise<Finding[]> {
+  // No other command needs what it loads.
+  const { checkPaymentService, checkProcessor, checkRegistry } = await import('../doctor/service-checks.ts');
   const parts = await Promise.all([checkKafka(), checkRegistry(), checkPaymentService(), checkProcessor()]);
   return [...checkSettings(), ...parts.flat()];
 }

@@ -167,7 +167,7 @@ async function verify(output: Output, transactionId: string, entry: Entry, unver
 async function lookedAt(transactionId: string, entry: Entry): Promise<LookedAt> {
   const settings = readSomeSettings(process.env, API_SETTING_NAMES);
   if (!settings.ok) return { kind: 'not-looked-at', reason: settings.problems.join('; ') };
-  const api = cliPaymentApi(settings.config);
+  const api = await cliPaymentApi(settings.config);
   try {
     await api.start();
     return await lookAtTransaction(api, transactionId, entry);

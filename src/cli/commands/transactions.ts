@@ -45,7 +45,7 @@ Examples:
     .action(async (flags: TransactionFilter & { all: boolean }, command: Command) => {
       const output = outputOf(command);
       const settings = requireSettings(API_SETTING_NAMES);
-      const api = cliPaymentApi(settings);
+      const api = await cliPaymentApi(settings);
       try {
         await api.start();
         const { all, ...filter } = flags;

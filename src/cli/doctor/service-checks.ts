@@ -30,7 +30,7 @@ export async function checkRegistry(): Promise<Finding[]> {
 /** Base URL, version segment and credentials, by reading one transaction. */
 export async function checkPaymentService(): Promise<Finding[]> {
   return withSettings('payment-service', API_SETTING_NAMES, async (settings) => {
-    const api = cliPaymentApi(settings);
+    const api = await cliPaymentApi(settings);
     try {
       await api.start();
       const state = api.state();
