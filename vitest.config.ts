@@ -13,6 +13,8 @@ export default defineConfig({
     // Tests with Kafka mostly wait: two workers for each core keep two cores busy.
     maxWorkers: 2 * Math.min(2, availableParallelism()),
     sequence: { sequencer: LongestFirst },
+    // What a file imports is loaded once for each worker. Kept apart, half of the time of tests in this process would go to loading.
+    isolate: false,
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // A busy machine stands still for longer than vitest's own second.
