@@ -60,8 +60,13 @@ export async function runPasted(
   const script = [`cli() { '${process.execPath}' '${MAIN}' "$@"; }`, ...tools, command].join('\n');
   const env = { ...childEnvironment(), ...environment, PAYMENTS_OPERATOR: 'game-day' };
   return new Promise((resolve) => {
-    execFile('bash', ['-c', script], { cwd: directory, env, timeout: RUN_MS_MAX }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
-    });
+    execFile(
+      'bash',
+      ['--norc', '-c', script],
+      { cwd: directory, env, timeout: RUN_MS_MAX },
+      (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
+      },
+    );
   });
 }

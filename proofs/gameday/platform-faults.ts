@@ -186,7 +186,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
       const copied = (beginning: string, words = {}) =>
         scene.paste('commands deleted', 'new-cluster', beginning, words, moved);
       // Of one broker.
-      await copied('cli topics create', { 'factor 3': 'factor 1' });
+      await copied('cli topics create', { '3': '1' });
       for (const beginning of ['cli schemas register', 'cli topics check', 'cli schemas check'])
         await copied(beginning);
       await scene.slots.stop(...USUAL_SLOTS);

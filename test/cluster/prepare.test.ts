@@ -91,7 +91,7 @@ describe('the Job before the pods', () => {
       expect(job?.spec?.['ttlSecondsAfterFinished']).toBe(24 * 60 * 60);
       // As if the day were over.
       await changeJob(release, { ttlSecondsAfterFinished: 1 });
-      await until('nothing is left', async () => (await release.objects()).length === 0);
+      await until('nothing is left', async () => (await besidePolicy(release)).length === 0);
     } finally {
       await node.stop();
     }

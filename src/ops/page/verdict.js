@@ -30,7 +30,7 @@ export function verdictOn(state, samples) {
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }
   if (isNothingAnswered(state, samples)) {
-    return { level: 'bad', headline: nothingAnswered(state), summary: fault || (findings[0]?.text ?? ''), findings };
+    return { level: 'bad', headline: nothingAnswered(state), summary: fault, findings };
   }
   if (findings.some(({ isBad }) => isBad)) {
     const summary = 'Some or all work has stopped. Commands wait in Kafka or in the ledger until it resumes.';
