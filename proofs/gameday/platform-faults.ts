@@ -8,7 +8,7 @@ import { deleteRecords } from './deleted-records.ts';
 import type { Fault } from './fault.ts';
 import { FORBIDDEN } from '../../test/access/registry-door.ts';
 import { KAFKA_TOOL_OPTIONS } from '../../src/records/rights.ts';
-import { USUAL_SLOTS, type Scene } from './scene.ts';
+import { SLOW_CALL_MS, USUAL_SLOTS, type Scene } from './scene.ts';
 
 /** The owner of this lane polls as well. */
 const POLLING_LANE = 0;
@@ -144,10 +144,21 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     name: 'Kafka down',
     what: 'all brokers are down',
     alerts: ['PaymentsKafkaNotAnswering', 'PaymentsLanesNotOpen'],
-    inject: ({ engine }) => engine.broker(0).kill(),
+    inject: async ({ engine, stack }) => {
+      // A lane that has nothing to commit would stay open: answers come once the brokers are gone.
+      await stack.service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: SLOW_CALL_MS });
+      for (let lane = 0; lane < LANES; lane += 1) {
+        const [key = ''] = keysOfLane('under-way', lane, 1);
+        await stack.publisher.publish('transfer-in', key, transferInOf(key));
+      }
+      await engine.broker(0).kill();
+    },
     action: 'the brokers are started',
     look: (scene) => scene.doctorFinds('Kafka down', 'PaymentsKafkaNotAnswering', /kafka/i),
-    act: ({ engine }) => engine.broker(0).start(),
+    act: async ({ engine, stack }) => {
+      await stack.service.clearFaults();
+      await engine.broker(0).start();
+    },
   },
   {
     name: 'absent',

@@ -38,7 +38,6 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     },
     action: 'the service takes calls again',
     look: async (scene) => {
-      await scene.run('told to wait', 'cli doctor');
       await scene.paste('told to wait', 'PaymentsBehindAndGrowing', 'cli unfinished list', { N: '0' });
       await scene.paste('told to wait', 'PaymentsOldestUnansweredTooOld', 'cli unfinished list');
     },
