@@ -48,7 +48,7 @@ export const HOLD_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a hold of executions lets quotes be made that lead to one',
-    find: "if (entry.immediate) types.push('execute-quote');",
+    find: ", ...(immediate ? (['execute-quote'] as const) : [])",
     replace: '',
     among: ['holds'],
   },
