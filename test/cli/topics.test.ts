@@ -86,7 +86,7 @@ describe('topics check', () => {
       configEntries: Object.entries(entries).map(([name, value]) => ({ name, value })),
     });
     await admin.createTopics({
-      waitForLeaders: false,
+      waitForLeaders: true,
       topics: [
         configured(names.commands['transfer-in'], { 'retention.ms': '3600000' }, LANES + 1),
         configured(names.commands['execute-quote'], {
