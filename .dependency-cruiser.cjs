@@ -1,35 +1,70 @@
 /**
- * Dependencies between folders go one way, as in DESIGN.md:
+ * Dependencies go one way, as in DESIGN.md. Between packages:
  *
- *   records <- api <- ledger <- status <- producers <- consumers <- store <- lanes <- ops <- main
- *                                              client (publish, subscribe) <- cli
+ *   contract <- client <- command line        contract <- the service (src/) <- command line
+ *   contract <- sandbox <- local-kafka
+ *
+ * Between folders of the service:
+ *
+ *   api <- ledger <- status <- producers <- consumers <- store <- lanes <- ops <- main
  */
-const order = ['records', 'api', 'ledger', 'status', 'producers', 'consumers', 'store', 'lanes'];
+const order = ['api', 'ledger', 'status', 'producers', 'consumers', 'store', 'lanes'];
+/** Of the contract, what knows Kafka and settings. */
+const KAFKA = '^packages/contract/src/(kafka/|config\\.ts$|topic-definitions\\.ts$)';
 
 const upward = order.map((folder, index) => ({
   name: `${folder}-looks-down-only`,
-  comment: `src/${folder} may use only the folders before it in the order, and the settings.`,
+  comment: `src/${folder} may use only the folders before it in the order, and the contract.`,
   severity: 'error',
-  from: { path: `^src/${folder}/` },
-  to: {
-    path: '^src/',
-    pathNot: [
-      `^src/(${order.slice(0, index + 1).join('|')})/`,
-      '^src/(clock|repeats|watched-file)\\.ts$',
-      ...(index >= order.indexOf('producers') ? ['^src/config\\.ts$'] : []),
-    ],
-  },
+  from: { path: `^src/${folder}/`, pathNot: '^src/api/api-settings\\.ts$' },
+  to:
+    index >= order.indexOf('producers')
+      ? { path: '^(src|packages)/', pathNot: `^(src/(${order.slice(0, index + 1).join('|')})|packages/contract/src)/` }
+      : { path: `^(src|packages/(?!contract))/|${KAFKA}`, pathNot: `^src/(${order.slice(0, index + 1).join('|')})/` },
+}));
+
+const [contract, client, cli, sandbox, localKafka] = [
+  ['contract', 'packages/contract'],
+  ['client', 'packages/(contract|client)'],
+  ['cli', '(packages/(contract|client|cli)|src/(?!ops/|main\\.ts))'],
+  ['sandbox', 'packages/sandbox'],
+  ['local-kafka', 'packages/(sandbox|local-kafka)'],
+].map(([name, allowed]) => ({
+  name: `${name}-is-a-package`,
+  comment: `What packages/${name} may use of the others and of the service.`,
+  severity: 'error',
+  from: { path: `^packages/${name}/src/` },
+  to: { path: '^(src|packages|dev|test|proofs)/', pathNot: `^${allowed}` },
 }));
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
     ...upward,
+    contract,
+    client,
+    cli,
+    {
+      ...sandbox,
+      comment: 'The judge must not share the code that it judges; lossless JSON and the tables of the interface apart.',
+      to: {
+        ...sandbox.to,
+        pathNot: `${sandbox.to.pathNot}|^packages/contract/src/(lossless-json|json-ambiguity|commands)\\.ts$`,
+      },
+    },
+    localKafka,
     {
       name: 'no-circles',
       severity: 'error',
       from: {},
       to: { circular: true },
+    },
+    {
+      name: 'service-is-no-tool',
+      comment: 'The service uses the contract and nothing else of packages/, dev/ and the tests.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(packages/(?!contract/)|dev/|test/|proofs/)' },
     },
     {
       name: 'ops-serves-main-alone',
@@ -38,61 +73,43 @@ module.exports = {
       to: { path: '^src/ops/' },
     },
     {
-      name: 'client-does-not-know-the-processor',
+      name: 'records-know-no-kafka',
+      comment: 'They are read where there is neither Kafka nor a setting.',
       severity: 'error',
-      from: { path: '^src/client/' },
-      to: { path: '^src/(api|ledger|status|store|lanes|ops|cli)/' },
+      from: { path: '^packages/contract/src/', pathNot: KAFKA },
+      to: { path: KAFKA },
     },
     {
-      name: 'nothing-uses-the-command-line',
+      name: 'kafkajs-behind-few-folders',
+      comment: 'kafkajs is unmaintained: few places to mend or replace it.',
       severity: 'error',
-      from: { path: '^src/(?!cli/)' },
-      to: { path: '^src/cli/' },
-    },
-    {
-      name: 'outside-is-for-client-and-command-line',
-      comment: 'What only they need of Kafka is no part of the processor.',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(client|cli|consumers/outside|producers/outside)/' },
-      to: { path: '^src/(consumers|producers)/outside/' },
-    },
-    {
-      name: 'kafkajs-behind-consumers-and-producers',
-      comment: 'kafkajs is unmaintained: one place to mend or replace it.',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(consumers|producers)/' },
+      from: {
+        path: '^(src|packages/(contract|client|cli|sandbox)/src)/',
+        pathNot: '^(src/(consumers|producers)|packages/[a-z]+/src/kafka)/',
+      },
       to: { path: 'node_modules/kafkajs' },
     },
     {
       name: 'http-client-in-api-alone',
       comment: 'And where members of the group ask each other.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/((api|cli)/|ops/group/ask-member\\.ts$)' },
+      from: {
+        path: '^(src|packages)/',
+        pathNot: '^(src/api/|src/ops/group/ask-member\\.ts$|packages/cli/|packages/[a-z-]+/test/)',
+      },
       to: { path: 'node_modules/(undici|opossum)' },
     },
     {
       name: 'tracing-sdk-behind-one-file',
       comment: 'Loaded only when tracing is on.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/ops/span-export\\.ts$' },
+      from: { path: '^(src|packages)/', pathNot: '^src/ops/span-export\\.ts$' },
       to: { path: 'node_modules/@opentelemetry' },
-    },
-    {
-      name: 'product-does-not-use-development',
-      severity: 'error',
-      from: { path: '^src/' },
-      to: { path: '^(dev|test|proofs)/' },
-    },
-    {
-      name: 'sandbox-stands-alone',
-      comment: 'The judge must not share the code that it judges; lossless JSON and the tables of the interface apart.',
-      severity: 'error',
-      from: { path: '^dev/sandbox/' },
-      to: { path: '^src/', pathNot: '^src/records/' },
     },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^packages/[a-z-]+/test/' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
     enhancedResolveOptions: {

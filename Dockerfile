@@ -5,6 +5,10 @@ FROM node:24.9.0-slim AS dependencies
 WORKDIR /app
 # The install step applies the patches of kafkajs: never with --ignore-scripts.
 COPY package.json package-lock.json .npmrc ./
+# Those of development are left out: sandbox and local Kafka.
+COPY packages/contract/package.json ./packages/contract/
+COPY packages/client/package.json ./packages/client/
+COPY packages/cli/package.json ./packages/cli/
 COPY patches ./patches
 RUN npm ci --omit=dev --no-audit
 COPY Dockerfile ./
@@ -16,11 +20,11 @@ FROM node:24.9.0-slim AS sandbox
 ENV NODE_ENV=production
 WORKDIR /app
 COPY package.json ./
-COPY src/records ./src/records
-COPY dev/sandbox ./dev/sandbox
+COPY packages/contract ./packages/contract
+COPY packages/sandbox ./packages/sandbox
 COPY --from=dependencies /app/node_modules ./node_modules
 USER 1000:1000
-CMD ["node", "dev/sandbox/main.ts", "--port", "8790"]
+CMD ["node", "packages/sandbox/src/main.ts", "--port", "8790"]
 
 FROM node:24.9.0-slim AS processor
 # As in package.json.
@@ -38,6 +42,9 @@ COPY package.json LICENSE ./
 COPY schemas ./schemas
 COPY docs/runbooks ./docs/runbooks
 COPY src ./src
+COPY packages/contract ./packages/contract
+COPY packages/client ./packages/client
+COPY packages/cli ./packages/cli
 COPY --from=dependencies /app/node_modules ./node_modules
 # What is in here, in CycloneDX.
 COPY --from=dependencies /app/bill-of-materials.cdx.json ./

@@ -18,5 +18,8 @@ export default defineConfig(
       eqeqeq: ['error', 'always', { null: 'ignore' }],
     },
   },
-  { files: ['test/**', 'proofs/**'], rules: { '@typescript-eslint/no-non-null-assertion': 'off' } },
+  {
+    files: ['test/**', 'proofs/**', 'packages/*/test/**'],
+    rules: { '@typescript-eslint/no-non-null-assertion': 'off' },
+  },
 );

@@ -10,7 +10,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { logTail, startProcess, type SupervisedProcess } from './engine/supervised-process.ts';
+import { logTail, startProcess, type SupervisedProcess } from 'payment-processor-local-kafka/supervised-process';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const MINUTE_MS = 60_000;

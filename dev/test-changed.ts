@@ -4,7 +4,7 @@
  *
  *   npm run test:changed                     what is changed since the last commit
  *   npm run test:changed -- --since main     ... since another one
- *   npm run test:changed -- test/cli/show    and these tests, whatever they need
+ *   npm run test:changed -- packages/cli/test/show    and these tests, whatever they need
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -33,7 +33,7 @@ const changed = [
 function stepsOf(files: readonly string[]): Step[] {
   const sources = files.filter((file) => /\.(ts|js|cjs)$/.test(file));
   // A change of the configuration would have everything run.
-  const imported = sources.filter((file) => /^(src|dev|test|proofs)\//.test(file));
+  const imported = sources.filter((file) => /^(src|packages|dev|test|proofs)\//.test(file));
   const { kafka, processes, secured } = testFiles();
   const withOthers = [...processes, ...kafka, ...secured].filter(
     (file) => files.includes(file) || named.some((name) => file.includes(name)),

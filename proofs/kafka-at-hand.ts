@@ -1,5 +1,5 @@
 /** The Kafka and the registry of a run: those of KAFKA_BROKERS and SCHEMA_REGISTRY_URL, else an engine of its own. */
-import { startEngine } from '../dev/engine/start.ts';
+import { startEngine } from 'payment-processor-local-kafka/start';
 import { Stack, type StackOptions } from '../test/support/stack.ts';
 
 export interface KafkaAtHand {

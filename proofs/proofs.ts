@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, tableOf, type Part } from '../dev/batch.ts';
-import { EXIT_CODE_FAILED, readWords } from '../dev/command-line.ts';
+import { EXIT_CODE_FAILED, readWords } from 'payment-processor-local-kafka/command-line';
 
 const MINUTES = 20;
 const SEEDS = 1_000_000;

@@ -6,10 +6,10 @@
  *   settings -> endpoints -> schemas and topics checked -> payment service checked -> lanes open; who does not answer is waited for
  *   SIGTERM  -> lanes released: calls end, answers are committed, the group is left -> end
  */
-import { apiSettings } from './api-settings.ts';
+import { apiSettings } from './api/api-settings.ts';
 import { createPaymentApi } from './api/payment-api.ts';
-import { systemClock } from './clock.ts';
-import { EXIT_CODE_CONFIG, readConfig } from './config.ts';
+import { systemClock } from 'payment-processor-contract/clock';
+import { EXIT_CODE_CONFIG, readConfig } from 'payment-processor-contract/config';
 import { LaneSet } from './lanes/lane-set.ts';
 import { servedCommandTypes } from './lanes/lane-settings.ts';
 import { StartSteps } from './lanes/start-steps.ts';
@@ -32,9 +32,9 @@ import { StateReader } from './ops/state-reader.ts';
 import { Timeline } from './ops/timeline.ts';
 import { openTracing } from './ops/tracing.ts';
 import type { KafkaAccess } from './producers/kafka-access.ts';
-import { RecordRegistry } from './records/registry.ts';
-import { recordOfTopic, topicNames } from './records/topics.ts';
-import { checkSurroundings, processorAccess, refusalAtStart, StartUpProblems } from './start-up.ts';
+import { RecordRegistry } from 'payment-processor-contract/registry';
+import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
+import { checkSurroundings, processorAccess, refusalAtStart, StartUpProblems } from './ops/start-up.ts';
 
 const settings = readConfig(process.env);
 if (!settings.ok) {

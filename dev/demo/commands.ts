@@ -2,8 +2,8 @@
  * The fields of the demo's commands, and the accounts they name. Account ids avoid the last three digits to which the
  * sandbox gives a meaning. Amounts are in the smallest unit of their currency.
  */
-import type { CommandInput } from '../../src/client/command-input.ts';
-import type { AccountSeed } from '../sandbox/state.ts';
+import type { CommandInput } from 'payment-processor-client/internal/command-input';
+import type { AccountSeed } from 'payment-processor-sandbox/state';
 
 const ALICE = 'InternalAccount:alice';
 const BOB = 'ExternalAccount:bob';

@@ -1,7 +1,7 @@
 /** All that is published and arrives during the demo, in its order: what the table shows is what the checks judge. */
 import { EventEmitter, once } from 'node:events';
-import type { CommandType, PaymentEvent } from '../../src/client/index.ts';
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import type { CommandType, PaymentEvent } from 'payment-processor-client';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 
 export type JournalEntry =
   | PaymentEvent

@@ -11,9 +11,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs, styleText } from 'node:util';
 import { z } from 'zod';
-import { EXIT_CODE_FAILED, readWords, stopSignal } from '../command-line.ts';
-import { EngineError } from '../engine/errors.ts';
-import { FAULT_RULE } from '../sandbox/faults.ts';
+import { EXIT_CODE_FAILED, readWords, stopSignal } from 'payment-processor-local-kafka/command-line';
+import { EngineError } from 'payment-processor-local-kafka/errors';
+import { FAULT_RULE } from 'payment-processor-sandbox/faults';
 import { eventChecks, overallChecks, type Check } from './checks.ts';
 import { booksText, effectsText, serviceChecks, settled } from './service.ts';
 import { PROCESSOR_LOG, setUp, type Stage } from './set-up.ts';
@@ -27,7 +27,7 @@ kind of command, shows the results and status changes as they arrive, and checks
 With KAFKA_BROKERS and SCHEMA_REGISTRY_URL set, those are used instead, under a topic prefix of the demo's own.
 
   --keep                  stay up after the checks, until Ctrl-C, and print the settings to use
-  --sandbox-fault JSON    a fault rule of the sandbox, or a list of them (dev/sandbox/README.md), in force before
+  --sandbox-fault JSON    a fault rule of the sandbox, or a list of them (packages/sandbox/README.md), in force before
                           anything is published; '{"kind":"drop-after","operation":"transfer-in","count":1}' must
                           still come out right, '{"kind":"status","operation":"transfer-in","httpStatus":400}' cannot
   --help                  this text

@@ -1,6 +1,6 @@
 /** What the service itself knows of the demo: its books, and what took effect by operation and Idempotency-Key. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { World } from '../sandbox/state.ts';
+import type { World } from 'payment-processor-sandbox/state';
 import { check, listed, type Check } from './checks.ts';
 
 /** Payments are done about two seconds after their execution; what a fault rule delays may take longer, and is shown. */

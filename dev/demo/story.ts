@@ -4,11 +4,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AwaitedResult, CommandType } from '../../src/client/index.ts';
-import type { CommandInput } from '../../src/client/command-input.ts';
-import { AVRO_CONTENT_TYPE } from '../../src/records/cloud-events.ts';
-import { messageOf } from '../../src/records/registry-http.ts';
-import { topicNames } from '../../src/records/topics.ts';
+import type { AwaitedResult, CommandType } from 'payment-processor-client';
+import type { CommandInput } from 'payment-processor-client/internal/command-input';
+import { AVRO_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
+import { messageOf } from 'payment-processor-contract/registry-http';
+import { topicNames } from 'payment-processor-contract/topics';
 import { check, type Check } from './checks.ts';
 import * as fields from './commands.ts';
 import type { Stage } from './set-up.ts';

@@ -1,6 +1,6 @@
 /** The table of what is published and what arrives, one row at a time. Pure text. */
-import type { CommandResult } from '../../src/client/index.ts';
-import type { Currency } from '../../src/records/types.ts';
+import type { CommandResult } from 'payment-processor-client';
+import type { Currency } from 'payment-processor-contract/types';
 import { changeText } from './checks.ts';
 import type { JournalEntry } from './journal.ts';
 

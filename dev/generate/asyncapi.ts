@@ -4,10 +4,14 @@
  */
 import { readFileSync } from 'node:fs';
 import { Document, stringify } from 'yaml';
-import { readSomeSettings } from '../../src/config.ts';
-import { jsonCopyDefinitions, TOPIC_SETTING_NAMES, topicDefinitions } from '../../src/producers/topic-definitions.ts';
-import { AVRO_CONTENT_TYPE } from '../../src/records/cloud-events.ts';
-import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import {
+  jsonCopyDefinitions,
+  TOPIC_SETTING_NAMES,
+  topicDefinitions,
+} from 'payment-processor-contract/topic-definitions';
+import { AVRO_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
+import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { CHANNELS, PREFIX_PARAMETER, type Channel, type Message } from './asyncapi/channels.ts';
 import { jsonSchemasOf } from './asyncapi/json-schema.ts';
 import { writeOrCheck } from './generated-file.ts';

@@ -2,7 +2,7 @@
  * Writes helm/files/rights.json, from which the chart makes its KafkaUsers, from the table of rights: by role what Strimzi
  * takes, with `@prefix@` and `@group@` for the chart to fill in. With `--check` only compares.
  */
-import { ROLE_NAMES, rightsOf, type Right, type Role } from '../../src/records/rights.ts';
+import { ROLE_NAMES, rightsOf, type Right, type Role } from 'payment-processor-contract/rights';
 import { writeOrCheck } from './generated-file.ts';
 
 const NAMES = { TOPIC_PREFIX: '@prefix@', KAFKA_GROUP_ID: '@group@' };
@@ -27,4 +27,4 @@ function resourceOf({ name, pattern, resource }: Right): object {
 }
 
 const byRole = Object.fromEntries(ROLE_NAMES.map((role) => [role, aclsOf(role)]));
-writeOrCheck('helm/files/rights.json', 'src/records/rights.ts', `${JSON.stringify(byRole, null, 2)}\n`);
+writeOrCheck('helm/files/rights.json', 'packages/contract/src/rights.ts', `${JSON.stringify(byRole, null, 2)}\n`);

@@ -1,11 +1,11 @@
 /**
- * Writes helm/values.schema.json: the settings by the table in src/config.ts, the chart's other values as written here.
+ * Writes helm/values.schema.json: the settings by the table in packages/contract/src/config.ts, the chart's other values as written here.
  *
  * What a setting takes is what its reading says of a text that is none: the sentence is the table's own, and one that is
  * not known here ends the generation, so that the schema never says less than was meant.
  */
-import { readSomeSettings, SETTINGS, type SettingName } from '../../src/config.ts';
-import { ROLE_NAMES } from '../../src/records/rights.ts';
+import { readSomeSettings, SETTINGS, type SettingName } from 'payment-processor-contract/config';
+import { ROLE_NAMES } from 'payment-processor-contract/rights';
 import { writeOrCheck } from './generated-file.ts';
 
 type Schema = Record<string, unknown>;
@@ -239,4 +239,4 @@ const schema: Schema = {
   ),
 };
 
-writeOrCheck('helm/values.schema.json', 'src/config.ts', `${JSON.stringify(schema, null, 2)}\n`);
+writeOrCheck('helm/values.schema.json', 'packages/contract/src/config.ts', `${JSON.stringify(schema, null, 2)}\n`);

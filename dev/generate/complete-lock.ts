@@ -2,6 +2,8 @@
  * Names in package-lock.json the optional packages of other platforms that `npm install` left out because the registry
  * in use does not carry them: `npm ci` wants every one named, though it installs none of them. Run it after
  * `npm install`; with `--check` it only compares, and exits 1 when one is missing.
+ *
+ * All packages of this repository have the same version of a dependency: a second one would be installed without our patches.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -45,6 +47,13 @@ for (const [place, entry] of Object.entries(packages)) {
   }
 }
 
+const second = Object.keys(packages).filter((place) => /^packages\/[^/]+\/node_modules\//.test(place));
+if (second.length > 0) {
+  console.error(
+    `package-lock.json has a second version of a package, in ${second.join(', ')}: pin the same one everywhere.`,
+  );
+  process.exit(1);
+}
 if (missing.length > 0 && process.argv.includes('--check')) {
   console.error(
     `package-lock.json does not name ${missing.join(', ')}: run \`node dev/generate/complete-lock.ts\` and commit the result.`,

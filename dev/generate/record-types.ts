@@ -1,8 +1,8 @@
 /**
- * Writes src/records/types.ts from schemas/*.avsc; with `--check` only compares, and exits 1 when the file is stale.
+ * Writes packages/contract/src/types.ts from schemas/*.avsc; with `--check` only compares, and exits 1 when the file is stale.
  */
 import { readdirSync } from 'node:fs';
-import { RECORD_NAMESPACE, readSchemaFile } from '../../src/records/schemas.ts';
+import { RECORD_NAMESPACE, readSchemaFile } from 'payment-processor-contract/schemas';
 import { writeOrCheck } from './generated-file.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -53,4 +53,4 @@ const names = readdirSync(new URL('schemas/', root))
 const header =
   '// Generated from schemas/*.avsc by `npm run generate`; edit the schemas, not this file.\n' +
   '// Avro long is bigint; a timestamp-millis is milliseconds since 1970 as bigint.\n\n';
-writeOrCheck('src/records/types.ts', 'schemas/', header + names.map(interfaceOf).join('\n'));
+writeOrCheck('packages/contract/src/types.ts', 'schemas/', header + names.map(interfaceOf).join('\n'));

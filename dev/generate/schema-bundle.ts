@@ -3,7 +3,7 @@
  * Avro library alone. With `--check` only compares, and finds files that no record has any more.
  */
 import { readdirSync, rmSync } from 'node:fs';
-import { loadSchema } from '../../src/records/schemas.ts';
+import { loadSchema } from 'payment-processor-contract/schemas';
 import { writeOrCheck } from './generated-file.ts';
 
 const SUFFIX = '.avsc';

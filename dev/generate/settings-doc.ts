@@ -1,12 +1,12 @@
 /**
  * Writes docs/settings.md from the table of settings; with `--check` only compares, and exits 1 when the file is stale.
  */
-import { EXIT_CODE_CONFIG, SETTINGS, type SettingName } from '../../src/config.ts';
+import { EXIT_CODE_CONFIG, SETTINGS, type SettingName } from 'payment-processor-contract/config';
 import { writeOrCheck } from './generated-file.ts';
 
 const header = `# Settings
 
-Generated from src/config.ts by \`npm run generate\`; edit the table there, not this file.
+Generated from packages/contract/src/config.ts by \`npm run generate\`; edit the table there, not this file.
 
 The processor is configured by environment variables alone. All of them are read and checked before anything is started;
 every problem is listed at once, by name and never with a secret's value, and the process ends with exit code ${EXIT_CODE_CONFIG}.
@@ -117,4 +117,4 @@ function defaultText(fallback: string | null): string {
 const names = Object.keys(SETTINGS) as SettingName[];
 const text = header + names.map(sectionOf).join('') + footer;
 
-writeOrCheck('docs/settings.md', 'src/config.ts', text);
+writeOrCheck('docs/settings.md', 'packages/contract/src/config.ts', text);

@@ -15,6 +15,8 @@ interface LockedPackage {
   readonly license?: string;
   readonly integrity?: string;
   readonly dev?: boolean;
+  /** A package of this repository, by its folder. */
+  readonly link?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
@@ -38,15 +40,22 @@ function billOfMaterials(): object {
   const installed = new Map(
     Object.entries(packages).filter(([path, { dev }]) => dev !== true && existsSync(path || '.')),
   );
-  const nameOf = (path: string): string => (path === '' ? name : (path.split(MODULES).at(-1) ?? ''));
-  const refOf = (path: string): string => `${nameOf(path)}@${installed.get(path)?.version ?? ''}`;
+  const ownRef = `${name}@${version}`;
+  // Our own packages and the links to them are parts of the application.
+  const isOwn = (path: string): boolean => !path.includes(MODULES) || installed.get(path)?.link === true;
+  const nameOf = (path: string): string => path.split(MODULES).at(-1) ?? '';
+  const refOf = (path: string): string =>
+    isOwn(path) ? ownRef : `${nameOf(path)}@${installed.get(path)?.version ?? ''}`;
   const components = [...installed].flatMap(([path, locked]) =>
-    path === '' ? [] : [[refOf(path), componentOf(path, nameOf(path), locked)] as const],
+    isOwn(path) ? [] : [[refOf(path), componentOf(path, nameOf(path), locked)] as const],
   );
-  const dependencies = [...installed].map(([path, locked]): [string, Dependency] => {
-    const wanted = Object.keys({ ...locked.dependencies, ...locked.optionalDependencies });
-    const found = wanted.flatMap((other) => nearest(path, other, installed) ?? []).map(refOf);
-    return [refOf(path), { ref: refOf(path), dependsOn: [...new Set(found)].sort() }];
+  const wantedBy = Map.groupBy(installed, ([path]) => refOf(path));
+  const dependencies = [...wantedBy].map(([ref, packagesOfIt]): Dependency => {
+    const found = packagesOfIt.flatMap(([path, locked]) => {
+      const wanted = Object.keys({ ...locked.dependencies, ...locked.optionalDependencies });
+      return wanted.flatMap((other) => nearest(path, other, installed) ?? []).map(refOf);
+    });
+    return { ref, dependsOn: [...new Set(found)].filter((other) => other !== ref).sort() };
   });
   return {
     $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
@@ -54,10 +63,10 @@ function billOfMaterials(): object {
     specVersion: '1.5',
     version: 1,
     metadata: {
-      component: { type: 'application', 'bom-ref': refOf(''), name, version, licenses: [licensed(license)] },
+      component: { type: 'application', 'bom-ref': ownRef, name, version, licenses: [licensed(license)] },
     },
     components: [...new Map(components).values(), ...baseOf(readFileSync('Dockerfile', 'utf8'))],
-    dependencies: [...new Map(dependencies).values()],
+    dependencies,
   };
 }
 
@@ -66,7 +75,7 @@ function nearest(path: string, name: string, installed: ReadonlyMap<string, Lock
   const candidate = path === '' ? MODULES + name : `${path}/${MODULES}${name}`;
   if (installed.has(candidate)) return candidate;
   if (path === '') return null;
-  const above = path.slice(0, path.lastIndexOf(MODULES)).replace(/\/$/, '');
+  const above = path.includes(MODULES) ? path.slice(0, path.lastIndexOf(MODULES)).replace(/\/$/, '') : '';
   return nearest(above, name, installed);
 }
 

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, tableOf, type PartEnd } from '../batch.ts';
-import { EXIT_CODE_FAILED, readWords } from '../command-line.ts';
+import { EXIT_CODE_FAILED, readWords } from 'payment-processor-local-kafka/command-line';
 import { installTool, toolPath } from '../operations/install-tools.ts';
 import { OPERATIONS_TOOLS } from '../operations/tool-pins.ts';
 import { MATRIX_ROWS, type MatrixRow } from './rows.ts';

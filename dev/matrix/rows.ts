@@ -1,5 +1,5 @@
 /** The matrix: what stands around the processor in other versions than usual, and the tests that are run with each. */
-import { KAFKA_VERSIONS, REGISTRY_NAMES } from '../engine/pins.ts';
+import { KAFKA_VERSIONS, REGISTRY_NAMES } from 'payment-processor-local-kafka/pins';
 import type { ToolName } from '../operations/tool-pins.ts';
 
 export interface MatrixRow {
@@ -59,7 +59,12 @@ const REGISTRY_ROWS = REGISTRY_NAMES.map((name): MatrixRow => ({
   ...USUAL,
   name: `registry-${name}`,
   title: 'schemas registered, checked, read; a registry that refuses; requests of the client',
-  tests: ['test/records', 'test/cli/schemas.test.ts', 'test/access/registry', 'test/client/requests-and-twin.test.ts'],
+  tests: [
+    'packages/contract/test',
+    'packages/cli/test/schemas.test.ts',
+    'test/access/registry',
+    'packages/client/test/requests-and-twin.test.ts',
+  ],
   projects: ['kafka'],
   without: name === 'srfake' ? JUDGED_COMPATIBILITY : [],
   environment: { ENGINE_REGISTRY: name },
@@ -91,7 +96,7 @@ const CLIENT_ROWS: readonly MatrixRow[] = [
     ...USUAL,
     name: 'client-22.15.0',
     title: 'the packed client, on the oldest Node that it says it runs on',
-    tests: ['test/client/package.test.ts'],
+    tests: ['packages/client/test/package.test.ts'],
     only: 'the oldest Node',
   },
   ...(
@@ -103,7 +108,7 @@ const CLIENT_ROWS: readonly MatrixRow[] = [
     ...USUAL,
     name,
     title: 'the client, packed and from its sources, with what the pages show',
-    tests: ['test/client'],
+    tests: ['packages/client/test'],
     tool,
     isNode: true,
   })),

@@ -5,7 +5,7 @@
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { download } from '../engine/maven.ts';
+import { download } from 'payment-processor-local-kafka/maven';
 import type { RunStep } from './kubernetes-servers.ts';
 
 interface ResourceDefinition {

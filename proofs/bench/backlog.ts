@@ -7,7 +7,7 @@
  * Exit code 1 when a result is missing or twice, is counted wrongly, or a lane was lost.
  */
 import { parseArgs } from 'node:util';
-import { openTopicReader } from '../../src/consumers/outside/topic-reader.ts';
+import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
 import { sleep } from '../../src/consumers/signal.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { withStackAtHand } from '../kafka-at-hand.ts';

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Message, Producer } from 'kafkajs';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import { laneOf } from 'payment-processor-contract/keys';
 import type { Stack } from '../../test/support/stack.ts';
 import { donePhase, entryOf, entryRecord, transactionRecord } from './ledger-records.ts';
 

@@ -1,6 +1,6 @@
 /** The commands of a chaos run and when each message of them is published: a plan drawn from the seed alone. */
 import { randomUUID } from 'node:crypto';
-import type { CommandType, Outcome } from '../../src/records/commands.ts';
+import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 import type { SandboxControl } from '../../test/support/sandbox-control.ts';
 import { isDrawn, MAKERS, otherFields } from './chaos-makers.ts';
 

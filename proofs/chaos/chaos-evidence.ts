@@ -1,7 +1,7 @@
 /** Everything a chaos run is judged by. */
-import { subscribe, type PaymentEvent } from '../../src/client/index.ts';
-import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
-import type { CommandType } from '../../src/records/commands.ts';
+import { subscribe, type PaymentEvent } from 'payment-processor-client';
+import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { BooksReport, EffectsReport } from '../../test/support/sandbox-control.ts';
 import type { CoordinatorOutage } from './coordinator-outage.ts';

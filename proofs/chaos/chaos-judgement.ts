@@ -1,7 +1,7 @@
 /** Judges a chaos run over what any reader finds in the topics and over the service's own books: effects, not calls. */
 import { POISONED_BYTES_MAX } from '../bench/process-memory.ts';
-import type { Outcome } from '../../src/records/commands.ts';
-import type { CommandResult } from '../../src/records/types.ts';
+import type { Outcome } from 'payment-processor-contract/commands';
+import type { CommandResult } from 'payment-processor-contract/types';
 import { STARTING_BALANCE } from '../../test/support/commands.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { EffectsReport } from '../../test/support/sandbox-control.ts';

@@ -1,5 +1,5 @@
 /** Makes one command of each type, with what it may come to and the account that tells its effects. */
-import type { Outcome } from '../../src/records/commands.ts';
+import type { Outcome } from 'payment-processor-contract/commands';
 import { accountOf, createQuoteOf, transferInOf } from '../../test/support/commands.ts';
 import type { ChaosCommand, ChaosType, PlanOptions } from './chaos-commands.ts';
 

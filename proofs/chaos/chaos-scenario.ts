@@ -8,8 +8,8 @@
  *   evidence    what a new reader finds, and the service's own books
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { seededRandom } from '../../dev/sandbox/faults.ts';
-import type { CommandType } from '../../src/records/commands.ts';
+import { seededRandom } from 'payment-processor-sandbox/faults';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { Fault } from '../../test/support/sandbox-control.ts';
 import { makePlan, type ChaosType } from './chaos-commands.ts';
 import { gatherEvidence, type ChaosEvidence } from './chaos-evidence.ts';

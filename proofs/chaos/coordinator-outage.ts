@@ -8,8 +8,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin } from 'kafkajs';
-import { partitionOffsets, writtenOffsets } from '../../src/consumers/partition-offsets.ts';
-import { withAdmin } from '../../src/producers/admin-session.ts';
+import { partitionOffsets, writtenOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import type { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { brokersWhole, engineOf, type Scene } from './disturbances.ts';

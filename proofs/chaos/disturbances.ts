@@ -3,8 +3,8 @@
  * seed, with a pause after each. Each leaves things whole again before the next: two brokers of three are always up.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Engine } from '../../dev/engine/start.ts';
-import { withAdmin } from '../../src/producers/admin-session.ts';
+import type { Engine } from 'payment-processor-local-kafka/start';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import type { Fault } from '../../test/support/sandbox-control.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';

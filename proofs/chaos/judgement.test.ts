@@ -1,9 +1,9 @@
 /** A checker that sees nothing proves nothing: each kind of wrong is put into evidence that is right, and must be told. */
 import { expect, test } from 'vitest';
-import type { CommandResult } from '../../src/client/index.ts';
-import type { ClientSettings } from '../../src/client/settings.ts';
+import type { CommandResult } from 'payment-processor-client';
+import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../../test/support/commands.ts';
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import { NO_EFFECTS } from '../../test/support/no-effects.ts';
 import { POISON_KINDS } from '../../test/support/poison.ts';

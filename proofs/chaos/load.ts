@@ -1,7 +1,7 @@
 /** Publishes the messages of a plan at their times, each until it is confirmed, as a careful publisher does. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { stringifyLossless } from '../../src/records/lossless-json.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import { laneOf } from 'payment-processor-contract/keys';
 import { LANES, type Stack } from '../../test/support/stack.ts';
 import type { ChaosMessage } from './chaos-commands.ts';
 import type { CommandEncoder } from './unseen-schema.ts';

@@ -2,8 +2,8 @@
  * Whether status changes name their commands, by the service's own books: an event that shows the effect of a command
  * names it, and none names a command that the books and the results do not know on that transaction.
  */
-import type { CommandType } from '../../src/records/commands.ts';
-import { EXECUTE_SUFFIX } from '../../src/records/keys.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { EXECUTE_SUFFIX } from 'payment-processor-contract/keys';
 import { COMMAND_KEYS_MAX } from '../../src/status/transaction-state.ts';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { EffectsReport, PaymentHistory } from '../../test/support/sandbox-control.ts';

@@ -1,5 +1,5 @@
 /** The outages, one by one: how each begins and ends, and what readiness is to say meanwhile. */
-import type { Engine } from '../../dev/engine/start.ts';
+import type { Engine } from 'payment-processor-local-kafka/start';
 import type { Fault } from '../../test/support/sandbox-control.ts';
 import type { Rig } from './rig.ts';
 

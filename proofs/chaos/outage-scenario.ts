@@ -4,9 +4,9 @@
  *   prepared -> for each outage: load begins, outage begins, outage ends, every command has its result -> judged
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Engine } from '../../dev/engine/start.ts';
-import { seededRandom } from '../../dev/sandbox/faults.ts';
-import type { CommandType } from '../../src/records/commands.ts';
+import type { Engine } from 'payment-processor-local-kafka/start';
+import { seededRandom } from 'payment-processor-sandbox/faults';
+import type { CommandType } from 'payment-processor-contract/commands';
 import { CHAOS_TYPES, makePlan, type ChaosCommand, type ChaosMessage } from './chaos-commands.ts';
 import { gatherEvidence, type JudgedEvidence } from './chaos-evidence.ts';
 import { Load } from './load.ts';

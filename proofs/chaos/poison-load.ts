@@ -3,9 +3,9 @@
  * was taken is judged at the end, by the table of the kit.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRegistry } from '../../src/client/settings.ts';
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import { createRegistry } from 'payment-processor-client/internal/settings';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import { laneOf } from 'payment-processor-contract/keys';
 import type { Plan } from './chaos-commands.ts';
 import { LetterIndex, type MessagePlace } from '../fuzz/letter-index.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';

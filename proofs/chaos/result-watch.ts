@@ -3,9 +3,9 @@
  * one again. A subscription that fails is opened anew from the beginning; what was read is read once.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { subscribe, type Outcome, type Subscription } from '../../src/client/index.ts';
-import type { ClientSettings } from '../../src/client/settings.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import { subscribe, type Outcome, type Subscription } from 'payment-processor-client';
+import type { ClientSettings } from 'payment-processor-client/internal/settings';
+import { laneOf } from 'payment-processor-contract/keys';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import { LANES } from '../../test/support/stack-options.ts';
 import { Watch } from '../../test/support/watch.ts';

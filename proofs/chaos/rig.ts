@@ -1,7 +1,7 @@
 /** What a scene runs on: topics, a sandbox and the wire to it, processors, and an eye on their results. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Engine } from '../../dev/engine/start.ts';
+import type { Engine } from 'payment-processor-local-kafka/start';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import { Stack, type StackOptions } from '../../test/support/stack.ts';
 import { Fleet } from './fleet.ts';

@@ -1,7 +1,7 @@
 /** What `npm run chaos` can do: each scene, how long it takes, and what it comes to. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Engine } from '../../dev/engine/start.ts';
+import type { Engine } from 'payment-processor-local-kafka/start';
 import { runPoison } from '../fuzz/poison-scene.ts';
 import { soakReportOf } from '../soak/soak-judgement.ts';
 import { runSoak } from '../soak/soak-scenario.ts';

@@ -9,7 +9,7 @@
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { LOOPBACK } from '../../dev/engine/ports.ts';
+import { LOOPBACK } from 'payment-processor-local-kafka/ports';
 
 /** An answer that took this share of the client's deadline may have come too late for it. */
 const LATE_SHARE = 0.7;

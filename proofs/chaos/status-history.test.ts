@@ -1,6 +1,6 @@
 /** A judge who sees nothing proves nothing: each kind of wrong is put into events that are right, and must be told. */
 import { describe, expect, test } from 'vitest';
-import { eventId, eventIdNames } from '../../src/records/cloud-events.ts';
+import { eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { PaymentHistory } from '../../test/support/sandbox-control.ts';
 import { spreadOf } from '../spread.ts';

@@ -2,7 +2,7 @@
  * Invariant I4 against the service's own word: per transaction and per quote, the events are a part of what really
  * happened, in its order, each once and numbered without a gap, and end where the service ended. How late each was.
  */
-import { eventId, eventIdNames } from '../../src/records/cloud-events.ts';
+import { eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { PaymentHistory, StatusChange } from '../../test/support/sandbox-control.ts';
 import { judgeStatusEvents } from './status-judgement.ts';

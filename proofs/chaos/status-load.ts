@@ -1,6 +1,6 @@
 /** Makes the payments of a status run at their times: by commands, and at the service as others would. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import type { PlannedPayment } from './status-payments.ts';

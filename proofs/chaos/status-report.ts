@@ -1,5 +1,5 @@
 /** What a status run came to: its figures, and what is wrong. */
-import { FAILURE_REASONS } from '../../dev/sandbox/scenarios.ts';
+import { FAILURE_REASONS } from 'payment-processor-sandbox/scenarios';
 import type { TransactionEvent } from '../../test/support/journal.ts';
 import { spreadOf, type Spread } from '../spread.ts';
 import { inWords, type SceneReport } from './chaos-report.ts';

@@ -9,10 +9,10 @@
  *   evidence   what a new reader finds, and the service's own history of every payment
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from 'payment-processor-contract/config';
 import { laneSettings } from '../../src/lanes/lane-settings.ts';
 import { heldForMsMax } from '../../src/lanes/poller-link.ts';
-import { seededRandom } from '../../dev/sandbox/faults.ts';
+import { seededRandom } from 'payment-processor-sandbox/faults';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { gatherEvidence, type Gathered } from './chaos-evidence.ts';

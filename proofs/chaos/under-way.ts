@@ -1,5 +1,5 @@
 /** What the ledger says of calls whose process went away from them. */
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { decodeEntry, decodeOwner, ENTRY_PREFIX, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 
 /** Intents that a new owner found in its lane: their process was killed or counted out between intent and outcome. */

@@ -1,9 +1,9 @@
 /** Commands with schema ids that no processor has seen: the same fields under a schema with another documentation. */
-import { createRegistry } from '../../src/client/settings.ts';
-import { readCommandFields } from '../../src/records/command-fields.ts';
-import { COMMAND_RECORDS, COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
-import { loadSchema } from '../../src/records/schemas.ts';
-import { subjectOf } from '../../src/records/topics.ts';
+import { createRegistry } from 'payment-processor-client/internal/settings';
+import { readCommandFields } from 'payment-processor-contract/command-fields';
+import { COMMAND_RECORDS, COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { loadSchema } from 'payment-processor-contract/schemas';
+import { subjectOf } from 'payment-processor-contract/topics';
 import type { Stack } from '../../test/support/stack.ts';
 
 export type CommandEncoder = (type: CommandType, fields: object) => Promise<Buffer>;

@@ -1,5 +1,5 @@
 /** Dead letters by the message that they are about, for they come by the thousand. */
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 
 export interface MessagePlace {
   readonly topic: string;

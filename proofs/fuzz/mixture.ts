@@ -4,8 +4,8 @@
  * What was taken is answered or buried, and the good ones are answered as if nothing else had been there.
  */
 import { POISONED_BYTES_MAX } from '../bench/process-memory.ts';
-import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
-import { laneOf, readKey } from '../../src/records/keys.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { laneOf, readKey } from 'payment-processor-contract/keys';
 import type { Draws } from '../simulation/draws.ts';
 import { POISON_KINDS } from '../../test/support/poison.ts';
 import type { PoisonInput } from '../../test/support/poison/kinds.ts';

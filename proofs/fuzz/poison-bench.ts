@@ -8,10 +8,10 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRegistry } from '../../src/client/settings.ts';
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
-import type { CommandType } from '../../src/records/commands.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import { createRegistry } from 'payment-processor-client/internal/settings';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { laneOf } from 'payment-processor-contract/keys';
 import { registerForeignSchema } from '../../test/support/poison/foreign-schema.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import { decisionJson } from '../../test/support/poison/decision-kinds.ts';

@@ -1,7 +1,7 @@
 /** One kind of poison against a processor: it comes to what the table says, and what lies behind it is handled. */
 import { POISONED_BYTES_MAX } from '../bench/process-memory.ts';
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import { laneOf } from 'payment-processor-contract/keys';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import { judgePoison } from '../../test/support/poison/judgement.ts';
 import type { Poison, PoisonKind } from '../../test/support/poison/kinds.ts';

@@ -2,7 +2,7 @@
  * Messages drawn at random: good ones of every type, changed in their bytes, keys, headers and sizes, some not at all.
  * The same draws make the same message.
  */
-import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import type { Draws } from '../simulation/draws.ts';
 import { decisionJson } from '../../test/support/poison/decision-kinds.ts';
 import { JSON_HEADER, quoteJson, transferJson, type PoisonInput } from '../../test/support/poison/kinds.ts';

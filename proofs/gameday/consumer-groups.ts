@@ -2,10 +2,10 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { installed } from '../../dev/engine/cache.ts';
-import { QUICK_START_FLAGS } from '../../dev/engine/jvm.ts';
-import { KAFKA_TOOLS_PIN } from '../../dev/engine/pins.ts';
-import { findJava } from '../../dev/engine/tools.ts';
+import { installed } from 'payment-processor-local-kafka/cache';
+import { QUICK_START_FLAGS } from 'payment-processor-local-kafka/jvm';
+import { KAFKA_TOOLS_PIN } from 'payment-processor-local-kafka/pins';
+import { findJava } from 'payment-processor-local-kafka/tools';
 
 /** A JVM that starts on a busy machine, and a broker that answers. */
 const RUN_MS_MAX = 60_000;

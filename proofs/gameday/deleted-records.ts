@@ -1,6 +1,6 @@
 /** Deletes records as retention does, or an operator with Kafka's tool. */
 import type { Kafka } from 'kafkajs';
-import { withAdmin } from '../../src/producers/admin-session.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 
 /** Deletes all that the partition holds. */
 export async function deleteRecords(kafka: Kafka, topic: string, partition: number): Promise<void> {

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
-import { startEngine } from '../../dev/engine/start.ts';
+import { startEngine } from 'payment-processor-local-kafka/start';
 import { installTool } from '../../dev/operations/install-tools.ts';
 import { AlertWatch } from './alert-watch.ts';
 import { Endings } from './endings.ts';

@@ -1,5 +1,5 @@
 /** What publishers do wrong, and bugs that single commands bring out. Nothing waits for them; their alerts count. */
-import { isJsonObject } from '../../src/records/lossless-json.ts';
+import { isJsonObject } from 'payment-processor-contract/lossless-json';
 import { accountOf, executionOf } from '../../test/support/commands.ts';
 import type { RawMessage } from '../../test/support/stack.ts';
 import type { Fault } from './fault.ts';

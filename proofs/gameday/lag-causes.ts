@@ -1,7 +1,7 @@
 /** How each cause of lag is brought about while commands wait: settings of the processors, and what is done to the rest. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { laneOf } from '../../src/records/keys.ts';
-import type { Engine } from '../../dev/engine/start.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import type { Engine } from 'payment-processor-local-kafka/start';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import type { CommandEncoder } from '../chaos/unseen-schema.ts';
 import { createQuoteOf, transferInOf } from '../../test/support/commands.ts';

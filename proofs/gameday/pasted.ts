@@ -6,10 +6,10 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { KAFKA_TOOLS, kafkaToolsJava } from '../../dev/engine/kafka-tools.ts';
+import { KAFKA_TOOLS, kafkaToolsJava } from 'payment-processor-local-kafka/kafka-tools';
 import { childEnvironment } from '../../test/support/child-environment.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 /** For the reader to fill in; other capitals are values. */
 const TO_FILL_IN = /\b(?:KEY|TOPIC|LANE|TYPE|P\/O|OFFSET|ID|HASH|INSTANT|N)\b|"?\.\.\."?/g;

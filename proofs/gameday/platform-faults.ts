@@ -1,13 +1,13 @@
 /** What Kafka, the registry and the processes themselves do. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { laneOf } from '../../src/records/keys.ts';
+import { laneOf } from 'payment-processor-contract/keys';
 import { unseenSchemaEncoder } from '../chaos/unseen-schema.ts';
 import { transferInOf } from '../../test/support/commands.ts';
 import { LANES } from '../../test/support/stack.ts';
 import { deleteRecords } from './deleted-records.ts';
 import type { Fault } from './fault.ts';
 import { FORBIDDEN } from '../../test/access/registry-door.ts';
-import { KAFKA_TOOL_OPTIONS } from '../../src/records/rights.ts';
+import { KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
 import { SLOW_CALL_MS, USUAL_SLOTS, type Scene } from './scene.ts';
 
 /** The owner of this lane polls as well. */

@@ -6,7 +6,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from '../../dev/engine/ports.ts';
+import { freePort } from 'payment-processor-local-kafka/ports';
 import { RunningProcessor } from '../../test/support/processor.ts';
 
 type Environment = Readonly<Record<string, string>>;

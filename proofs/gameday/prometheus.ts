@@ -8,8 +8,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { freePort, LOOPBACK } from '../../dev/engine/ports.ts';
-import { logTail, startProcess, type SupervisedProcess } from '../../dev/engine/supervised-process.ts';
+import { freePort, LOOPBACK } from 'payment-processor-local-kafka/ports';
+import { logTail, startProcess, type SupervisedProcess } from 'payment-processor-local-kafka/supervised-process';
 import { toolPath } from '../../dev/operations/install-tools.ts';
 import { eventually } from '../../test/support/watch.ts';
 import type { AlertRules } from './time-scale.ts';

@@ -4,13 +4,13 @@
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Engine } from '../../dev/engine/start.ts';
+import type { Engine } from 'payment-processor-local-kafka/start';
 import { ServiceLink } from '../chaos/service-link.ts';
 import { OPEN, RegistryDoor, REGISTRY_PASSWORD, REGISTRY_USER, type Manner } from '../../test/access/registry-door.ts';
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { EXIT_CODES } from 'payment-processor-cli/exit-codes';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import type { ProcessorState } from '../../src/ops/processor-state.ts';
-import { runCli, type CliRun } from '../../test/cli/run-cli.ts';
+import { runCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
 import { CLIENT_SECRET, TOKEN_ID } from '../../test/support/sandbox-control.ts';
 import { faultyFor, Stack } from '../../test/support/stack.ts';
 import { commandIn, filledIn, runbookText, runPasted, type PastedRun } from './pasted.ts';

@@ -1,7 +1,7 @@
 /** A run of chaos that is ended from outside takes everything along that it started. */
 import { readFile, readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { gone, isAlive, runScript } from '../../test/engine/processes.ts';
+import { gone, isAlive, runScript } from '../../packages/local-kafka/test/processes.ts';
 
 const TEST_MS_MAX = 240_000;
 /** Three brokers, the registry, two processors. */
@@ -30,7 +30,12 @@ async function descendants(pid: number): Promise<{ pid: number; command: string 
 test(
   'ended by SIGTERM, chaos leaves no processor and no broker behind',
   async () => {
-    const chaos = runScript('../../proofs/chaos/chaos.ts', ['--minutes', '5', '--commands-per-second', '1']);
+    const chaos = runScript(new URL('../chaos/chaos.ts', import.meta.url).href, [
+      '--minutes',
+      '5',
+      '--commands-per-second',
+      '1',
+    ]);
     const processors = async (): Promise<number> =>
       (await descendants(chaos.child.pid ?? 0)).filter(({ command }) => command.includes('src/main.ts')).length;
     let started: { pid: number; command: string }[] = [];

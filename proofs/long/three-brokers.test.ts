@@ -1,7 +1,7 @@
 /** An engine of three brokers, as `npm run local -- --brokers 3` and the chaos runs have it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startEngine, type Engine } from '../../dev/engine/start.ts';
-import { clientOf, highOffset, makeTopic, publish } from '../../test/engine/topics.ts';
+import { startEngine, type Engine } from 'payment-processor-local-kafka/start';
+import { clientOf, highOffset, makeTopic, publish } from '../../packages/local-kafka/test/topics.ts';
 
 /** Starts of JVMs on a loaded machine. */
 const START_MS_MAX = 120_000;

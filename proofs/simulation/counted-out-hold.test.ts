@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest';
 import { decodeHolds, type HoldOrder } from '../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../src/ledger/ledger-records.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import { laneOf } from 'payment-processor-contract/keys';
 import { transferInOf } from '../../test/support/commands.ts';
 import { eventually } from '../../test/support/watch.ts';
 import type { Disturber, Trouble } from './simulated-network.ts';

@@ -1,8 +1,8 @@
 /** What the metrics count of a lane's transaction is what was committed, also where the answer to its commit was lost. */
 import { expect, test } from 'vitest';
-import { topicDefinitions } from '../../src/producers/topic-definitions.ts';
-import { laneOf } from '../../src/records/keys.ts';
-import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
+import { topicDefinitions } from 'payment-processor-contract/topic-definitions';
+import { laneOf } from 'payment-processor-contract/keys';
+import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { Draws } from './draws.ts';
 import { readHistory } from './history-judgement.ts';
 import { brokerTopic } from './history.ts';

@@ -2,7 +2,7 @@
  * Judges the commands on which operators decided: each decision is carried out or refused, each makes one revision that names
  * it, and no revision says what was not true when it was said, unless an operator had said so.
  */
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { DECISION_HEADER } from '../../src/producers/result-events.ts';
 import type { ChaosCommand, ChaosMessage } from '../chaos/chaos-commands.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';

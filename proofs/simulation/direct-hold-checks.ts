@@ -3,7 +3,7 @@ import type { HoldIntake } from '../../src/consumers/hold-intake.ts';
 import { claimCall, type ClaimingLane } from '../../src/lanes/entry-claim.ts';
 import { Holds } from '../../src/lanes/holds.ts';
 import type { LaneTransaction } from '../../src/lanes/transaction.ts';
-import { topicNames } from '../../src/records/topics.ts';
+import { topicNames } from 'payment-processor-contract/topics';
 import { entryAt } from '../../test/ledger/entries.ts';
 import type { DirectCheck } from './direct-checks.ts';
 

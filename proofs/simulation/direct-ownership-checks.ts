@@ -17,7 +17,7 @@ import {
   type OutgoingRecord,
   type TransactionalProducer,
 } from '../../src/producers/transactional-producer.ts';
-import { settledWithin } from '../../src/producers/settled-within.ts';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { DirectCheck } from './direct-checks.ts';
 import { MemoryIndex } from './memory-index.ts';
 

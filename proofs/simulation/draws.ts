@@ -1,5 +1,5 @@
 /** Draws of one stream of a seed. Each part of a simulation has a stream of its own. */
-import { seededRandom } from '../../dev/sandbox/faults.ts';
+import { seededRandom } from 'payment-processor-sandbox/faults';
 
 export class Draws {
   readonly random: () => number;

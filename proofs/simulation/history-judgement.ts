@@ -2,7 +2,7 @@
  * Judges a history by what any reader finds in the topics and by the service's own books: the promises of a chaos run
  * (proofs/chaos/chaos-judgement.ts), and those that only the whole of the ledger shows.
  */
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import {
   decodeEntry,
   decodeOwner,
@@ -11,9 +11,9 @@ import {
   OWNER_KEY,
   POSITION_KEY,
 } from '../../src/ledger/ledger-records.ts';
-import { laneOf } from '../../src/records/keys.ts';
-import { recordOfTopic, type TopicNames } from '../../src/records/topics.ts';
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import { recordOfTopic, type TopicNames } from 'payment-processor-contract/topics';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
 import { judgeChaos } from '../chaos/chaos-judgement.ts';
 import { judgeNamedCommands } from '../chaos/named-commands.ts';

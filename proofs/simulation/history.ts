@@ -5,10 +5,10 @@
  *   UNKNOWN -> at rest -> judged
  */
 import { createHash } from 'node:crypto';
-import { topicDefinitions, type TopicDefinition } from '../../src/producers/topic-definitions.ts';
+import { topicDefinitions, type TopicDefinition } from 'payment-processor-contract/topic-definitions';
 import { laneSettings } from '../../src/lanes/lane-settings.ts';
 import { heldForMsMax } from '../../src/lanes/poller-link.ts';
-import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
+import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import type { ChaosMessage } from '../chaos/chaos-commands.ts';
 import type { DisturbanceChoice } from './disturbances.ts';
 import { unsettled } from './decided-judgement.ts';

@@ -1,8 +1,8 @@
 /** Operators who hold commands while all goes wrong, wait until every lane has confirmed, and release them after a while. */
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import { decodeHolds, isCarriedOut, typesOf, type HoldOrder } from '../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../src/ledger/ledger-records.ts';
-import type { TopicNames } from '../../src/records/topics.ts';
+import type { TopicNames } from 'payment-processor-contract/topics';
 import type { Draws } from './draws.ts';
 import { jsonHeaders, type Publishers } from './publishers.ts';
 import type { Scenario } from './scenario.ts';

@@ -3,8 +3,8 @@ import { expect } from 'vitest';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
 import { lossOf } from '../../src/lanes/troubles.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
-import { systemClock } from '../../src/clock.ts';
-import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
+import { systemClock } from 'payment-processor-contract/clock';
+import { createKafka, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { TransactionFailedError } from '../../src/producers/transactional-producer.ts';
 import { kafkaTools, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';
 

@@ -1,7 +1,7 @@
 /** The simulated Kafka is worth as much as it is like the real one: both pass the same tests. */
 import { describe, inject } from 'vitest';
-import { withAdmin } from '../../src/producers/admin-session.ts';
-import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { Draws } from './draws.ts';
 import { testKafka } from './kafka-conformance.ts';
 import { testTopics } from './kafka-conformance-topics.ts';

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
 import { sleep } from '../../src/consumers/signal.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from 'payment-processor-contract/clock';
 import { TransactionFailedError } from '../../src/producers/transactional-producer.ts';
 import { kafkaTools, SESSION_TIMEOUT_MS, SETTLE_MS, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';
 

@@ -4,9 +4,14 @@ import type { Admin } from 'kafkajs';
 import { test } from 'vitest';
 import { GroupMember, type FetchedBatch, type MemberHandlers } from '../../src/consumers/group-member.ts';
 import { sleep } from '../../src/consumers/signal.ts';
-import { openTopicReader } from '../../src/consumers/outside/topic-reader.ts';
-import { systemClock } from '../../src/clock.ts';
-import { createKafka, LANE_RETRY, PATIENT_RETRY, type KafkaSettings } from '../../src/producers/kafka-client.ts';
+import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
+import { systemClock } from 'payment-processor-contract/clock';
+import {
+  createKafka,
+  LANE_RETRY,
+  PATIENT_RETRY,
+  type KafkaSettings,
+} from 'payment-processor-contract/kafka/kafka-client';
 import { TransactionalProducer, type OutgoingRecord } from '../../src/producers/transactional-producer.ts';
 
 export interface KafkaInTest {

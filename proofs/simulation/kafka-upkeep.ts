@@ -1,6 +1,6 @@
 /** What brokers and their administrators do to topics while processors run. */
 import { decodePosition, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
-import type { TopicNames } from '../../src/records/topics.ts';
+import type { TopicNames } from 'payment-processor-contract/topics';
 import type { Draws } from './draws.ts';
 import type { Scenario } from './scenario.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';

@@ -1,11 +1,11 @@
 /** A lane that is taken while others own it meanwhile, and what it knows of them from its earlier takings. */
 import { afterEach, expect, test, vi } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from 'payment-processor-contract/clock';
 import { Lane } from '../../src/lanes/lane.ts';
 import { CLAIM_PREFIX, encodeClaim } from '../../src/ledger/ledger-records.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { TopicStart } from '../../src/consumers/topic-offsets.ts';
-import { topicNames } from '../../src/records/topics.ts';
+import { topicNames } from 'payment-processor-contract/topics';
 import { MemoryIndex } from './memory-index.ts';
 
 afterEach(() => void vi.useRealTimers());

@@ -1,5 +1,5 @@
 /**
- * Protections of src/ that can be taken out, one at a time, to see that histories tell. Each is a change of the source as
+ * Protections of the processor that can be taken out, one at a time, to see that histories tell. Each is a change of the source as
  * it is loaded: an expression that is there once, however it is laid out and in whichever file, and what stands in its place.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -44,13 +44,15 @@ interface Place {
   readonly end: number;
 }
 
-const SRC = new URL('../../src/', import.meta.url);
+const ROOT = new URL('../../', import.meta.url);
+/** What the processor runs. */
+const SOURCES = '{src,packages/contract/src}/**/*.ts';
 let sources: ReadonlyMap<string, Bare> | null = null;
 
 /** Where the source has the expression of a mutation; it must be one place. */
 export function placesOf({ file, find }: Mutation): Place[] {
   sources ??= new Map(
-    globSync('**/*.ts', { cwd: SRC }).map((name) => [name, bareOf(readFileSync(new URL(name, SRC), 'utf8'))] as const),
+    globSync(SOURCES, { cwd: ROOT }).map((name) => [name, bareOf(readFileSync(new URL(name, ROOT), 'utf8'))] as const),
   );
   const endsList = find.trimEnd().endsWith(',');
   const wanted = bareOf(endsList ? find.trimEnd().slice(0, -1) : find).text;
@@ -63,7 +65,7 @@ export function placesOf({ file, find }: Mutation): Place[] {
     }
     return found;
   });
-  return places.length > 1 && file !== undefined ? places.filter((place) => place.file === file) : places;
+  return places.length > 1 && file !== undefined ? places.filter((place) => place.file.endsWith(`/${file}`)) : places;
 }
 
 /** A text without what a formatter decides: white space, and commas at the end of lists. */
@@ -91,14 +93,14 @@ export function changeOf(name: string): Change {
   const [place, ...others] = placesOf(mutation);
   if (place === undefined || others.length > 0)
     throw new Error(
-      `src has the expression of "${name}" ${others.length + (place === undefined ? 0 : 1)} times, not once`,
+      `the sources have the expression of "${name}" ${others.length + (place === undefined ? 0 : 1)} times, not once`,
     );
   return { ...place, replace: mutation.replace };
 }
 
 /** From now on modules are loaded with the change. */
 export function applyChange({ end, file, replace, start }: Change): void {
-  const target = new URL(file, SRC).href;
+  const target = new URL(file, ROOT).href;
   registerHooks({
     load: (url, context, nextLoad) => {
       const loaded = nextLoad(url, context);

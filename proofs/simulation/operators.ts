@@ -2,9 +2,9 @@
  * Operators who decide: at any instant in some histories, on what they find in the results and in the service's books just
  * then; and at the end of every one, when they look up what is UNKNOWN.
  */
-import { laneOf } from '../../src/records/keys.ts';
-import type { TopicNames } from '../../src/records/topics.ts';
-import type { CommandResult } from '../../src/records/types.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import type { TopicNames } from 'payment-processor-contract/topics';
+import type { CommandResult } from 'payment-processor-contract/types';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { Draws } from './draws.ts';
 import { jsonHeaders, type Publishers } from './publishers.ts';

@@ -1,9 +1,9 @@
 /** Messages that no publisher of ours would write, and any client can: what may stop a lane or end a process. */
-import type { Outcome } from '../../src/records/commands.ts';
-import { laneOf } from '../../src/records/keys.ts';
-import type { TopicNames } from '../../src/records/topics.ts';
+import type { Outcome } from 'payment-processor-contract/commands';
+import { laneOf } from 'payment-processor-contract/keys';
+import type { TopicNames } from 'payment-processor-contract/topics';
 import { createQuoteOf, transferInOf } from '../../test/support/commands.ts';
-import { stringifyLossless } from '../../src/records/lossless-json.ts';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { POISON_KINDS, type PoisonKind } from './disturbances.ts';
 import { BUG } from './simulated-registry.ts';
 import type { Draws } from './draws.ts';

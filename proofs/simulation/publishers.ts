@@ -1,7 +1,7 @@
 /** The publishers of a history: its commands, copies of them, and which of their messages have been answered. */
-import { laneOf } from '../../src/records/keys.ts';
-import { stringifyLossless } from '../../src/records/lossless-json.ts';
-import type { TopicNames } from '../../src/records/topics.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import type { TopicNames } from 'payment-processor-contract/topics';
 import {
   makePlan,
   type ChaosCommand,

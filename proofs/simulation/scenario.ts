@@ -1,5 +1,5 @@
 /** What a seed makes of a history: its size, the keys that the service honours, and how much goes wrong where. */
-import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { CHAOS_TYPES, type ChaosType } from '../chaos/chaos-commands.ts';
 import { drawDisturbances, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import type { Draws } from './draws.ts';

@@ -1,8 +1,8 @@
 /** Commands at a constant rate in a scene: each once, and each to be ACCEPTED unless it becomes too old. */
-import { laneOf } from '../../src/records/keys.ts';
-import { stringifyLossless } from '../../src/records/lossless-json.ts';
-import type { TopicNames } from '../../src/records/topics.ts';
-import type { CommandType } from '../../src/records/commands.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import type { TopicNames } from 'payment-processor-contract/topics';
+import type { CommandType } from 'payment-processor-contract/commands';
 import { makePlan, type ChaosMessage, type ChaosType, type Plan } from '../chaos/chaos-commands.ts';
 import type { Draws } from './draws.ts';
 import { correlationIdOf, jsonHeaders } from './publishers.ts';

@@ -1,5 +1,5 @@
 /** What a scene is made of: its size, how long it lasts, which commands it has, and that nothing else goes wrong. */
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { ChaosType } from '../chaos/chaos-commands.ts';
 import type { Scenario } from './scenario.ts';
 

@@ -7,10 +7,10 @@
  * Processes take no time to compute, and a call of the service always the same: what is measured are waits of the
  * protocol (sessions, rebalances, fencing, doubt), not what processors are able to do.
  */
-import { topicDefinitions } from '../../src/producers/topic-definitions.ts';
+import { topicDefinitions } from 'payment-processor-contract/topic-definitions';
 import { laneSettings } from '../../src/lanes/lane-settings.ts';
 import { heldForMsMax } from '../../src/lanes/poller-link.ts';
-import { recordOfTopic, topicNames } from '../../src/records/topics.ts';
+import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
 import { Draws } from './draws.ts';

@@ -1,12 +1,12 @@
 /** The state of a simulated payment service: the sandbox's state machine and books on virtual time, and when what took effect. */
-import { booksReport } from '../../dev/sandbox/control.ts';
-import { perform } from '../../dev/sandbox/perform.ts';
-import { routeOf, VERSION_SEGMENT } from '../../dev/sandbox/operations.ts';
-import { DEFAULT_SETTINGS } from '../../dev/sandbox/settings.ts';
-import { createWorld, type World } from '../../dev/sandbox/state.ts';
+import { booksReport } from 'payment-processor-sandbox/control';
+import { perform } from 'payment-processor-sandbox/perform';
+import { routeOf, VERSION_SEGMENT } from 'payment-processor-sandbox/operations';
+import { DEFAULT_SETTINGS } from 'payment-processor-sandbox/settings';
+import { createWorld, type World } from 'payment-processor-sandbox/state';
 import type { HttpRequest } from '../../src/api/client.ts';
 import type { Answer } from '../../src/api/types.ts';
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import { SandboxControl, type BooksReport, type EffectsReport } from '../../test/support/sandbox-control.ts';
 import { commandKeyOf } from '../chaos/named-commands.ts';
 import type { VirtualTime } from './virtual-time.ts';

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
-import { readWords } from '../../dev/command-line.ts';
+import { readWords } from 'payment-processor-local-kafka/command-line';
 import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import { runApart, type Task } from './history-process.ts';
 import { applyChange, changeOf, MUTATIONS } from './mutations.ts';

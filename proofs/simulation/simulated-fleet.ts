@@ -2,9 +2,9 @@
  * The processes of a history, and what is done to them: killed, frozen, told to end, each started again after a while;
  * and what becomes of their requests. Until all heals; from then on everything runs.
  */
-import type { Config } from '../../src/config.ts';
-import type { CommandResult } from '../../src/records/types.ts';
-import type { RecordRegistry } from '../../src/records/registry.ts';
+import type { Config } from 'payment-processor-contract/config';
+import type { CommandResult } from 'payment-processor-contract/types';
+import type { RecordRegistry } from 'payment-processor-contract/registry';
 import type { Disturbance } from './disturbances.ts';
 import type { Draws } from './draws.ts';
 import { callTrouble, isLeftOut, pageDelayMs, pageTrouble, troubleAt, type Scenario } from './scenario.ts';

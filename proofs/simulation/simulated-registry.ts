@@ -1,7 +1,12 @@
 /** The schema registry of a simulation: every schema is there, each topic's under a number of its own. */
-import type { RecordRegistry } from '../../src/records/registry.ts';
-import { loadSchema } from '../../src/records/schemas.ts';
-import { readerRecord, writerSchema, type ReaderRecord, type WriterSchema } from '../../src/records/writer-schema.ts';
+import type { RecordRegistry } from 'payment-processor-contract/registry';
+import { loadSchema } from 'payment-processor-contract/schemas';
+import {
+  readerRecord,
+  writerSchema,
+  type ReaderRecord,
+  type WriterSchema,
+} from 'payment-processor-contract/writer-schema';
 
 const WIRE_HEADER_BYTES = 5;
 /** A value on which our code fails. */

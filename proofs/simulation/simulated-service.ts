@@ -2,11 +2,11 @@
  * The payment service of a simulation, behind a client that knows what can become of a call on its way. What takes effect
  * late does so within the settling time.
  */
-import { routeOf, VERSION_SEGMENT } from '../../dev/sandbox/operations.ts';
+import { routeOf, VERSION_SEGMENT } from 'payment-processor-sandbox/operations';
 import type { CallHooks, HttpClient, HttpRequest } from '../../src/api/client.ts';
 import type { Answer } from '../../src/api/types.ts';
-import type { CommandType } from '../../src/records/commands.ts';
-import { isJsonObject, parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { isJsonObject, parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { commandKeyOf } from '../chaos/named-commands.ts';
 import type { Draws } from './draws.ts';
 import { PendingCall } from './pending-call.ts';

@@ -2,25 +2,25 @@
  * What a test needs around processors (test/support/stack.ts), in virtual time: the real lanes, API and sandbox, over
  * simulated brokers. A minute passes in milliseconds, and busy machines change nothing.
  */
-import { createSandboxServer } from '../../dev/sandbox/server.ts';
-import { VERSION_SEGMENT } from '../../dev/sandbox/operations.ts';
-import { makeSandbox } from '../../dev/sandbox/start.ts';
-import type { Sandbox } from '../../dev/sandbox/sandbox.ts';
-import { avroDecoder, readEvent, type Stream } from '../../src/client/events.ts';
-import { checkCommand } from '../../src/client/publisher.ts';
-import { readConfig, type Config } from '../../src/config.ts';
-import type { TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import { createSandboxServer } from 'payment-processor-sandbox/server';
+import { VERSION_SEGMENT } from 'payment-processor-sandbox/operations';
+import { makeSandbox } from 'payment-processor-sandbox/start';
+import type { Sandbox } from 'payment-processor-sandbox/sandbox';
+import { avroDecoder, readEvent, type Stream } from 'payment-processor-client/internal/events';
+import { checkCommand } from 'payment-processor-client/internal/publisher';
+import { readConfig, type Config } from 'payment-processor-contract/config';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { HoldOrder } from '../../src/ledger/holds.ts';
 import { Activity } from '../../src/ops/activity.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { withOutcomeLog } from '../../src/ops/outcome-log.ts';
-import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
-import { topicDefinitions, type TopicDefinition } from '../../src/producers/topic-definitions.ts';
-import type { CommandType } from '../../src/records/commands.ts';
-import { laneOf } from '../../src/records/keys.ts';
-import { stringifyLossless } from '../../src/records/lossless-json.ts';
-import type { RecordRegistry } from '../../src/records/registry.ts';
-import { recordOfTopic, topicNames, type TopicNames } from '../../src/records/topics.ts';
+import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
+import { topicDefinitions, type TopicDefinition } from 'payment-processor-contract/topic-definitions';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { laneOf } from 'payment-processor-contract/keys';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import type { RecordRegistry } from 'payment-processor-contract/registry';
+import { recordOfTopic, topicNames, type TopicNames } from 'payment-processor-contract/topics';
 import { hostileListener, type HostileAnswer, type HostileService } from '../../test/support/hostile-service.ts';
 import { Journal } from '../../test/support/journal.ts';
 import { CLIENT_SECRET, SandboxControl, TOKEN_ID } from '../../test/support/sandbox-control.ts';

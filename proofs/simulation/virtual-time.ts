@@ -10,7 +10,7 @@
 import crypto, { type UUID } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import timersPromises from 'node:timers/promises';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { Draws } from './draws.ts';
 import { TimeQueue } from './time-queue.ts';
 

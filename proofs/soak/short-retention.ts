@@ -3,10 +3,14 @@
  * forgotten after minutes. With the defaults a store grows for seven days by design.
  */
 import kafkajs, { type Kafka } from 'kafkajs';
-import { withAdmin } from '../../src/producers/admin-session.ts';
-import { topicConfiguration, topicDefinitions, type TopicDefinition } from '../../src/producers/topic-definitions.ts';
-import { readSomeSettings } from '../../src/config.ts';
-import { TOPIC_SETTING_NAMES } from '../../src/producers/topic-definitions.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import {
+  topicConfiguration,
+  topicDefinitions,
+  type TopicDefinition,
+} from 'payment-processor-contract/topic-definitions';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
 
 const RETENTION_MS = 600_000;
 const SEGMENT_MS = 60_000;

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { accountOf, createQuoteOf, transferInOf } from '../../test/support/commands.ts';
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { Stack } from '../../test/support/stack.ts';
 import type { ChaosType } from '../chaos/chaos-commands.ts';
 

@@ -9,7 +9,7 @@
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Engine } from '../../dev/engine/start.ts';
+import type { Engine } from 'payment-processor-local-kafka/start';
 import type { EffectsReport } from '../../test/support/sandbox-control.ts';
 import { eventually } from '../../test/support/watch.ts';
 import type { Fleet, Member } from '../chaos/fleet.ts';

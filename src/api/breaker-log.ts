@@ -2,7 +2,7 @@
  * What the log says of breakers: a line when one opens, with why, and a line when it has closed again. What lies between, trial
  * by trial, is for those who ask for it: an outage of hours is two lines, not thousands.
  */
-import type { CommandType } from '../records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { BreakerEvidence, BreakerStage } from './breaker.ts';
 
 export type ApiLog = (

@@ -4,8 +4,8 @@
  * Owns two pools of connections (changes and reads, so that neither holds up the other), a breaker per operation and the
  * check of the service; `close` ends them all.
  */
-import { systemClock, type Clock } from '../clock.ts';
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import { systemClock, type Clock } from 'payment-processor-contract/clock';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { createBreaker, type Breaker, type BreakerStage } from './breaker.ts';
 import { breakerLog, type ApiLog } from './breaker-log.ts';
 import { createHttpClient, type ApiCredentials, type HttpClient, type HttpClientOptions } from './client.ts';

@@ -4,8 +4,8 @@
  * Judgement: what 401 means is clear; what 403, 404, 405 and 3xx mean depends on whether the service as a whole fails,
  * which one GET tells. Nothing is sent twice (invariant I2): there is no retry here or below.
  */
-import type { Clock } from '../clock.ts';
-import type { CommandType } from '../records/commands.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { Attempt, Breaker } from './breaker.ts';
 import type { HttpClient } from './client.ts';
 import { readAnswer } from './reading.ts';

@@ -2,8 +2,8 @@
  * How an answer is read: every answer to a change falls into one class. Pure and total: whatever the service sends, there
  * is a reading, and what cannot be understood is never taken for a success or a refusal that it is not (invariant I10).
  */
-import { COMMAND_ANSWERS, type CommandType } from '../records/commands.ts';
-import { parseLossless, type JsonValue } from '../records/lossless-json.ts';
+import { COMMAND_ANSWERS, type CommandType } from 'payment-processor-contract/commands';
+import { parseLossless, type JsonValue } from 'payment-processor-contract/lossless-json';
 import { statusClass } from './http-status.ts';
 import { bounded, readServiceError } from './service-error.ts';
 import type { Answer, Reading, ServiceError } from './types.ts';

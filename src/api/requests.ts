@@ -1,7 +1,12 @@
 /** Commands and filters as HTTP requests: method, path below the base URL, body. */
-import type { CommandType } from '../records/commands.ts';
-import { isJsonObject, parseLossless, stringifyLossless, type JsonObject } from '../records/lossless-json.ts';
-import type { QuoteRequestDestination, QuoteRequestSource } from '../records/types.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import {
+  isJsonObject,
+  parseLossless,
+  stringifyLossless,
+  type JsonObject,
+} from 'payment-processor-contract/lossless-json';
+import type { QuoteRequestDestination, QuoteRequestSource } from 'payment-processor-contract/types';
 import type { ChangeRequest, TransactionFilter } from './types.ts';
 
 export interface RequestParts {

@@ -5,8 +5,8 @@
  * its own. While held, checks go on with growing pauses; this file owns their timer. One check is under way at a time:
  * those who ask meanwhile share the next one, so that a check always began after it was asked for.
  */
-import type { Clock } from '../clock.ts';
-import { isCertificateFault } from '../records/tls-failure.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import { isCertificateFault } from 'payment-processor-contract/tls-failure';
 import type { HoldCause, ListReading, ServiceSetting, ServiceState, Unserved } from './types.ts';
 import { UnservedWatch } from './unserved.ts';
 

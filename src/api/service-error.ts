@@ -1,5 +1,5 @@
 /** The error that a body carries, whatever the body is: JSON of any shape, a page of a proxy, nothing, half of it. */
-import { isJsonObject, stringifyLossless, type JsonValue } from '../records/lossless-json.ts';
+import { isJsonObject, stringifyLossless, type JsonValue } from 'payment-processor-contract/lossless-json';
 import type { ServiceError } from './types.ts';
 
 /** A sentence for people; what is longer is in the raw response. */

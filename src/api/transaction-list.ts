@@ -1,6 +1,6 @@
 /** How an answer to GET /transactions is read: a page, or why there is none. */
-import { int64ValueOf, isJsonObject } from '../records/lossless-json.ts';
-import type { Transaction } from '../records/types.ts';
+import { int64ValueOf, isJsonObject } from 'payment-processor-contract/lossless-json';
+import type { Transaction } from 'payment-processor-contract/types';
 import { statusClass } from './http-status.ts';
 import { parsedOrUndefined, redirectReason, retryAfterMsOf, UNAUTHORIZED } from './reading.ts';
 import { readServiceError } from './service-error.ts';

@@ -1,5 +1,5 @@
 /** What the payment API takes and gives, as data: requests, answers and how answers are read. */
-import type { CommandType } from '../records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type {
   CreateQuote,
   ExecuteQuote,
@@ -8,7 +8,7 @@ import type {
   SimulateUmaReceive,
   Transaction,
   TransferIn,
-} from '../records/types.ts';
+} from 'payment-processor-contract/types';
 
 /** Every operation of the interface. A command type is called by the operation of its own name. */
 export type Operation = CommandType | 'list-transactions';

@@ -11,7 +11,7 @@ import {
   type JsonObject,
   type JsonValue,
   type RawNumber,
-} from '../records/lossless-json.ts';
+} from 'payment-processor-contract/lossless-json';
 
 /** A reader for each field of the generated record type: the compiler asks for those that are missing, or of another type. */
 export interface RecordShape<Resource> {

@@ -5,7 +5,7 @@
  * beside the fields that the schema does not name; a warning names the path. Enumerations are plain text, so values
  * added since pass. Numbers that are rates keep every digit as text.
  */
-import { isJsonObject, type JsonObject, type JsonValue } from '../records/lossless-json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from 'payment-processor-contract/lossless-json';
 import type {
   Currency,
   CurrencyAmount,
@@ -13,7 +13,7 @@ import type {
   Quote,
   RateDetails,
   Transaction,
-} from '../records/types.ts';
+} from 'payment-processor-contract/types';
 import { decimal, int32, int64, listOf, readRecord, recordOf, text, textMap, type RecordShape } from './wire-fields.ts';
 
 export interface Read<Value> {

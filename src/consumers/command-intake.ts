@@ -3,18 +3,23 @@
  * letter (and, with a usable key, an INVALID result); what is on another lane's partition is to be moved there.
  */
 import { createHash } from 'node:crypto';
-import type { MaxAgeMs } from '../config.ts';
+import type { MaxAgeMs } from 'payment-processor-contract/config';
 import { EXPIRES_AT_PATH, type Arrival } from '../ledger/admission.ts';
 import type { Carried, Origin } from '../ledger/entry.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
-import { JSON_CONTENT_TYPE } from '../records/cloud-events.ts';
-import { instantMs } from '../records/instants.ts';
-import { canonicalJson, commandFingerprint, readCommandFields, type FieldProblem } from '../records/command-fields.ts';
-import type { CommandType } from '../records/commands.ts';
-import { laneOf, readKey } from '../records/keys.ts';
-import { isJsonObject, JsonMeaningError, parseUnambiguous } from '../records/lossless-json.ts';
-import type { RecordRegistry } from '../records/registry.ts';
+import { JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
+import { instantMs } from 'payment-processor-contract/instants';
+import {
+  canonicalJson,
+  commandFingerprint,
+  readCommandFields,
+  type FieldProblem,
+} from 'payment-processor-contract/command-fields';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { laneOf, readKey } from 'payment-processor-contract/keys';
+import { isJsonObject, JsonMeaningError, parseUnambiguous } from 'payment-processor-contract/lossless-json';
+import type { RecordRegistry } from 'payment-processor-contract/registry';
 import type { InputMessage } from './input-message.ts';
 import {
   carriedOf,

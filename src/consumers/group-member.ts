@@ -11,13 +11,18 @@
  * join rewinds to the committed offsets, and the lanes seek to where they really are.
  */
 import type { Batch, Consumer, KafkaMessage } from 'kafkajs';
-import type { Clock } from '../clock.ts';
-import { disconnectWithin } from '../producers/disconnecting.ts';
-import { CONSUMER_RETRY, createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
-import type { KafkaLog } from '../producers/kafka-log.ts';
-import { settledWithin } from '../producers/settled-within.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import { disconnectWithin } from 'payment-processor-contract/kafka/disconnecting';
+import {
+  CONSUMER_RETRY,
+  createKafka,
+  PATIENT_RETRY,
+  type KafkaSettings,
+} from 'payment-processor-contract/kafka/kafka-client';
+import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import { laneAssigner } from './assigner.ts';
-import { registerCompressionCodecs } from './compression-codecs.ts';
+import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
 import type { MemberNote, MemberStanding } from './member-note.ts';
 
 export interface FetchedBatch {

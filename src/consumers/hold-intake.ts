@@ -1,7 +1,7 @@
 /** Reads one message of the topic of operators' holds: JSON, whatever its headers say. */
 import { holdOrder, type HoldOrder } from '../ledger/holds.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
-import { parseUnambiguous } from '../records/lossless-json.ts';
+import { parseUnambiguous } from 'payment-processor-contract/lossless-json';
 import type { InputMessage } from './input-message.ts';
 import { originalMessage, type Place } from './message-origin.ts';
 

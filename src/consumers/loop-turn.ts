@@ -2,7 +2,7 @@
  * How long the inboxes of a process read messages in one turn of the event loop: all of them together, however many there
  * are. What is left is read in the next turn, so that timers, sockets and transactions have theirs.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 
 /** Some hundred commands. */
 const READING_MS_MAX = 10;

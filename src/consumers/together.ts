@@ -5,7 +5,7 @@
  *                                                        -> refused: each is sent by itself, for one topic that is gone or
  *                                                           forbidden must not hide the others
  */
-import { kafkaFailure } from '../producers/kafka-failure.ts';
+import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 
 export class Together<Answer> {
   readonly #send: (topics: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;

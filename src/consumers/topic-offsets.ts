@@ -4,12 +4,12 @@
  * Owns one admin client at a time. Its view of the leaders goes stale when one moves, so after an error it is replaced.
  */
 import kafkajs, { type Admin, type GroupDescription, type Kafka } from 'kafkajs';
-import type { Clock } from '../clock.ts';
-import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
-import type { KafkaLog } from '../producers/kafka-log.ts';
-import { settledWithin } from '../producers/settled-within.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import { createKafka, PATIENT_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import { decodeMemberNote } from './member-note.ts';
-import { READ_UNCOMMITTED, type PartitionOffsets } from './partition-offsets.ts';
+import { READ_UNCOMMITTED, type PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { Together } from './together.ts';
 
 const { AssignerProtocol } = kafkajs;

@@ -1,9 +1,13 @@
 /** What the brokers know of one topic, for whoever decides where to read on. Asks, and changes nothing. */
 import type { Admin } from 'kafkajs';
-import { withAdmin } from '../producers/admin-session.ts';
-import { createKafka, LANE_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { createKafka, LANE_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { readDeletionsKeptMs } from '../producers/topic-admin.ts';
-import { partitionOffsets, writtenOffsets, type PartitionOffsets } from './partition-offsets.ts';
+import {
+  partitionOffsets,
+  writtenOffsets,
+  type PartitionOffsets,
+} from 'payment-processor-contract/kafka/partition-offsets';
 
 export interface TopicQuestions {
   clusterId(): Promise<string>;

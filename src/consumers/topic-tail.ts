@@ -8,9 +8,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, KafkaMessage } from 'kafkajs';
-import { disconnectWithin } from '../producers/disconnecting.ts';
-import { createKafka, CONSUMER_RETRY, PATIENT_RETRY, type KafkaSettings } from '../producers/kafka-client.ts';
-import type { KafkaLog } from '../producers/kafka-log.ts';
+import { disconnectWithin } from 'payment-processor-contract/kafka/disconnecting';
+import {
+  createKafka,
+  CONSUMER_RETRY,
+  PATIENT_RETRY,
+  type KafkaSettings,
+} from 'payment-processor-contract/kafka/kafka-client';
+import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 
 export interface TailedRecord {
   readonly key: string;

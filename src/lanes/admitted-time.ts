@@ -6,7 +6,7 @@
  *   awaited    the lane commits until its positions are there
  *   known      that instant; then the next may be asked for
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 
 export interface AdmittedTimeParts {

@@ -1,6 +1,6 @@
 /** What happens to the entries of a lane: answers of their calls, look-ups, and timers that have run out (invariant I6). */
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { decide } from '../ledger/decide.ts';
 import type { Decision, LedgerEvent } from '../ledger/decision.ts';
 import type { Entry } from '../ledger/entry.ts';

@@ -12,7 +12,7 @@ import { callOf } from '../ledger/call-of.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
-import { laneOf } from '../records/keys.ts';
+import { laneOf } from 'payment-processor-contract/keys';
 import { recordEffectStatus } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
 import type { CallEnd, CallOwner } from './calls.ts';

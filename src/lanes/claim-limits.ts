@@ -1,7 +1,7 @@
 /** How many intents there may be: of an operation as the service allows, of a class of work, of a lane, of open quotes. */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Entry } from '../ledger/entry.ts';
-import type { CommandType } from '../records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { WorkClass } from './work-classes.ts';
 
 /** What a lane wants to make an intent for. */

@@ -6,8 +6,8 @@ import type { Reading } from '../api/types.ts';
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import type { LookUpOutcome } from '../ledger/decision.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
-import type { CommandType } from '../records/commands.ts';
-import type { CommandResult } from '../records/types.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import type { CommandResult } from 'payment-processor-contract/types';
 
 /** What the message became when it left its topic. */
 export type AdmissionKind =

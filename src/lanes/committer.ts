@@ -11,9 +11,9 @@
  * Owns the writer of the present, and remembers which ids it has fenced.
  */
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';
-import { settledWithin } from '../producers/settled-within.ts';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import {
   TransactionFailedError,
   type TransactionalProducer,

@@ -7,10 +7,10 @@
  * A reader that the broker's answers contradict for a moment only (a leader moved) goes on.
  */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { errorText } from '../consumers/message-failures.ts';
 import type { InputBounds } from '../consumers/topic-offsets.ts';
-import { Repeats } from '../repeats.ts';
+import { Repeats } from 'payment-processor-contract/repeats';
 import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 
 /** Who reads one partition of each of some topics: a lane its inputs, the reader of the ledger a lane's part of it. */

@@ -1,10 +1,10 @@
 /** The clients of Kafka that all lanes of a process share: what its consumers have in common, who asks, and who commits. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import type { Config } from 'payment-processor-contract/config';
 import type { MemberOptions } from '../consumers/group-member.ts';
 import { TopicOffsets } from '../consumers/topic-offsets.ts';
-import { withoutRepeats, type KafkaLog } from '../producers/kafka-log.ts';
+import { withoutRepeats, type KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 import { TransactionalProducer } from '../producers/transactional-producer.ts';
 import { Committer } from './committer.ts';
 import type { LaneSettings } from './lane-settings.ts';

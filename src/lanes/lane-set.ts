@@ -8,8 +8,8 @@
  */
 import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
-import type { Clock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import type { Config } from 'payment-processor-contract/config';
 import { GroupMember } from '../consumers/group-member.ts';
 import {
   clientIdOf,
@@ -21,11 +21,11 @@ import {
 import { LoopTurn } from '../consumers/loop-turn.ts';
 import { MessageFailures } from '../consumers/message-failures.ts';
 import { OffsetReports } from '../consumers/offset-reports.ts';
-import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
+import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
-import { settledWithin } from '../producers/settled-within.ts';
-import type { RecordRegistry } from '../records/registry.ts';
-import { Repeats } from '../repeats.ts';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import type { RecordRegistry } from 'payment-processor-contract/registry';
+import { Repeats } from 'payment-processor-contract/repeats';
 import type { PollerReports, StatusPoller } from '../status/poller/poller.ts';
 import { decodeTransactionState } from '../status/transaction-state.ts';
 import type { CommandView } from '../store/command-view.ts';

@@ -1,8 +1,8 @@
 /** What lanes take from the settings. */
-import { API_TIMEOUT_MAX_MS, SESSION_TIMEOUT_MAX_MS, type Config } from '../config.ts';
+import { API_TIMEOUT_MAX_MS, SESSION_TIMEOUT_MAX_MS, type Config } from 'payment-processor-contract/config';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
-import { topicNames, type TopicNames } from '../records/topics.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
 
 export interface RetentionPolicy {
   readonly doneMs: number;

@@ -2,9 +2,9 @@
  * The start of a process's lanes, step by step: the ledger opened, and read to its end while others serve the lanes; the group
  * joined, until it hands out lanes. Each step is tried again until Kafka answers, it refuses, or the process is stopped.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { GroupMember } from '../consumers/group-member.ts';
-import type { KafkaSettings } from '../producers/kafka-client.ts';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import type { LedgerCopy } from '../store/ledger-copy.ts';
 import { StateDirectoryError } from '../store/state-folder.ts';
 import type { Committer } from './committer.ts';

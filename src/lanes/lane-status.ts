@@ -1,6 +1,6 @@
 /** What lanes tell of themselves. */
 import type { Entry } from '../ledger/entry.ts';
-import type { CommandType } from '../records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { AdmissionCause } from './admission.ts';
 import type { Trouble } from './troubles.ts';
 

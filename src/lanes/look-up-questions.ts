@@ -6,8 +6,8 @@
  */
 import type { LookUpOutcome } from '../ledger/decision.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
-import { quoteIdAmong } from '../records/quote-id.ts';
-import type { Transaction } from '../records/types.ts';
+import { quoteIdAmong } from 'payment-processor-contract/quote-id';
+import type { Transaction } from 'payment-processor-contract/types';
 
 export interface LookUpAnswer {
   readonly outcome: LookUpOutcome;

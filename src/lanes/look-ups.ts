@@ -14,7 +14,7 @@
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ListReading, TransactionFilter } from '../api/types.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-questions.ts';

@@ -1,6 +1,6 @@
 /** What a lane is given. */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { IntakeOptions } from '../consumers/command-intake.ts';
 import type { GroupMember, GroupOffset } from '../consumers/group-member.ts';
 import type { LoopTurn } from '../consumers/loop-turn.ts';
@@ -9,7 +9,7 @@ import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
 import type { LedgerIndex } from '../store/ledger-index.ts';
 import type { LedgerReader } from '../store/ledger-reader.ts';
-import type { Repeats } from '../repeats.ts';
+import type { Repeats } from 'payment-processor-contract/repeats';
 import type { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
 import type { Committer } from './committer.ts';

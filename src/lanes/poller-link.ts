@@ -1,15 +1,15 @@
 /** The status poller as the lanes see it: what it needs of the index and of lane 0, whose transactions carry what it publishes. */
 import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
-import type { Clock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import type { Config } from 'payment-processor-contract/config';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import { possibleEffectOf, type PossibleEffect } from '../ledger/effect.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { LedgerFormatError, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
-import { laneOf } from '../records/keys.ts';
-import type { TopicNames } from '../records/topics.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import type { TopicNames } from 'payment-processor-contract/topics';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
 import { StatusPoller, type PollerReports } from '../status/poller/poller.ts';
 import { decodePollRecord, encodePollRecord, POLL_KEY } from '../status/poller/record.ts';

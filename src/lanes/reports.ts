@@ -1,7 +1,7 @@
 /** What the metrics count of lanes. */
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
-import type { CommandResult, OperatorDecision } from '../records/types.ts';
+import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
 import type { LaneLoss } from './troubles.ts';
 
 export interface LaneReports {

@@ -11,7 +11,7 @@
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Unserved } from '../api/types.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { MemberStanding } from '../consumers/member-note.ts';
 
 /** A shorter outage is not announced. */

@@ -8,11 +8,11 @@
  * themselves: nothing of a failed one is left when the next begins.
  */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
-import type { KafkaSettings } from '../producers/kafka-client.ts';
-import { failureInWords, kafkaFailure, kafkaRefusal } from '../producers/kafka-failure.ts';
-import { settledWithin } from '../producers/settled-within.ts';
-import { Repeats } from '../repeats.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { Repeats } from 'payment-processor-contract/repeats';
 
 export interface StartStep {
   /** Who must answer, and where. */

@@ -2,7 +2,7 @@
  * Taking from an inbox into a lane's transaction: oldest first, the position moving with each message that is handled. A
  * message that makes our own code fail is tried again with later transactions, then set aside (invariant I6).
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { ITEMS_MAX, type Inbox } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { errorText, type MessageFailures } from '../consumers/message-failures.ts';

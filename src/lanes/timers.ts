@@ -1,5 +1,5 @@
 /** When the entries of a lane are due: one timer each, and the set of those whose time has come. */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { wakeAtMs, type Entry } from '../ledger/entry.ts';
 
 export class Timers {

@@ -16,7 +16,7 @@ import {
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
 import { batchName, type MessageHeaders, type OutgoingRecord } from '../producers/transactional-producer.ts';
-import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from '../producers/topic-definitions.ts';
+import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from 'payment-processor-contract/topic-definitions';
 import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 import type { LaneCommit } from './committer.ts';
 

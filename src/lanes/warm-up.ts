@@ -2,7 +2,7 @@
  * What a process does before it joins a group: whoever joins is given lanes of others at once, and those would wait here until
  * their part of the ledger has been read, a producer opened and connections made.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';
 
 export interface WarmUp {

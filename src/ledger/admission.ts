@@ -1,7 +1,7 @@
 /** What a command that arrives becomes: an entry with its intent, an answer at once, or a copy of what is known. Pure. */
-import type { FieldProblem } from '../records/command-fields.ts';
-import type { CommandType } from '../records/commands.ts';
-import type { CommandResult } from '../records/types.ts';
+import type { FieldProblem } from 'payment-processor-contract/command-fields';
+import type { CommandType } from 'payment-processor-contract/commands';
+import type { CommandResult } from 'payment-processor-contract/types';
 import { UNTOUCHED, type Carried, type Entry, type Origin, type UnphasedEntry } from './entry.ts';
 import { conflictResult, expiredResult, invalidResult, unreadableResult } from './result-record.ts';
 import { firstCallOf, type LedgerPolicy } from './settlement.ts';

@@ -1,7 +1,7 @@
 /** The call that an entry with an intent stands for. */
 import type { ChangeRequest } from '../api/types.ts';
-import type { CommandFields } from '../records/command-fields.ts';
-import type { CommandType } from '../records/commands.ts';
+import type { CommandFields } from 'payment-processor-contract/command-fields';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { Entry } from './entry.ts';
 import { keptFields } from './kept-fields.ts';
 import { idempotencyKeyOf } from './settlement.ts';

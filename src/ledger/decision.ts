@@ -1,6 +1,6 @@
 /** What can happen to an entry, and what may come of it. */
 import type { Reading } from '../api/types.ts';
-import type { CommandResult, Quote, Transaction } from '../records/types.ts';
+import type { CommandResult, Quote, Transaction } from 'payment-processor-contract/types';
 import type { Copy, Entry, UnphasedEntry } from './entry.ts';
 import type { LookUpQuery } from './plan.ts';
 

@@ -3,7 +3,7 @@
  * over.
  */
 import { z } from 'zod';
-import { COMMAND_TYPES, OUTCOME_NAMES } from '../records/commands.ts';
+import { COMMAND_TYPES, OUTCOME_NAMES } from 'payment-processor-contract/commands';
 import type { Carried, Entry } from './entry.ts';
 
 const text = z.string();

@@ -11,7 +11,7 @@
  * Entries are plain data, owned by the lane of their key; `decide` makes the next one from the last.
  */
 import type { ServiceError } from '../api/types.ts';
-import type { CommandType, Outcome } from '../records/commands.ts';
+import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 
 /** The call that an entry is at. A two-step quote creates first and executes then; all others are one call. */
 export type Step = 'SINGLE' | 'CREATE' | 'EXECUTE';

@@ -1,6 +1,6 @@
 /** Whether the transaction that a look-up found is the payment that is known: what is shown of both is compared. Pure. */
-import { quoteIdAmong } from '../records/quote-id.ts';
-import type { Quote, Transaction } from '../records/types.ts';
+import { quoteIdAmong } from 'payment-processor-contract/quote-id';
+import type { Quote, Transaction } from 'payment-processor-contract/types';
 import type { Entry, Quoted } from './entry.ts';
 import { keptFields } from './kept-fields.ts';
 import { OPERATIONS } from './operations.ts';

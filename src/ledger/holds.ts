@@ -5,8 +5,8 @@
  * a lane makes of its partition is one record of its ledger.
  */
 import { z } from 'zod';
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
-import { instantMs } from '../records/instants.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { instantMs } from 'payment-processor-contract/instants';
 import { operationOf } from './settlement.ts';
 import type { Entry } from './entry.ts';
 import { decode, encode, HOLD_KEY, LedgerFormatError } from './ledger-records.ts';

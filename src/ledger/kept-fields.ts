@@ -1,7 +1,7 @@
 /** The fields of a command, read from its entry. */
-import { readCommandFields, type CommandFields } from '../records/command-fields.ts';
-import type { CommandType } from '../records/commands.ts';
-import { parseLossless } from '../records/lossless-json.ts';
+import { readCommandFields, type CommandFields } from 'payment-processor-contract/command-fields';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { Entry } from './entry.ts';
 
 /**

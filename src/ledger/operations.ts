@@ -4,8 +4,8 @@
  *   settlement   how its doubt is settled
  *   lookUp       how a transaction tells whether it took effect; null: no transaction is known before the answer
  */
-import type { CommandType } from '../records/commands.ts';
-import type { Transaction } from '../records/types.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import type { Transaction } from 'payment-processor-contract/types';
 import type { Entry } from './entry.ts';
 import { keptFields } from './kept-fields.ts';
 

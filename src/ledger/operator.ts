@@ -1,8 +1,8 @@
 /** An operator's decision on a result makes the next revision, or is refused. Pure. */
-import { readCommandFields } from '../records/command-fields.ts';
-import { OUTCOMES, type Outcome } from '../records/commands.ts';
-import { parseLossless } from '../records/lossless-json.ts';
-import type { CommandResult, OperatorDecision, Transaction } from '../records/types.ts';
+import { readCommandFields } from 'payment-processor-contract/command-fields';
+import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
+import { parseLossless } from 'payment-processor-contract/lossless-json';
+import type { CommandResult, OperatorDecision, Transaction } from 'payment-processor-contract/types';
 import type { Decision } from './decision.ts';
 import { proofOf, type Entry } from './entry.ts';
 import { acceptedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';

@@ -1,6 +1,6 @@
 /** What to do with an entry that is due and has no call under way. Pure. */
-import type { SettledBy } from '../records/commands.ts';
-import { EXECUTE_SUFFIX } from '../records/keys.ts';
+import type { SettledBy } from 'payment-processor-contract/commands';
+import { EXECUTE_SUFFIX } from 'payment-processor-contract/keys';
 import { proofOf, type Entry, type Unexecuted } from './entry.ts';
 import { OPERATIONS } from './operations.ts';
 import { quoteAgainOf, type QuoteAgain } from './quote-again.ts';

@@ -1,5 +1,5 @@
 /** Two-step quotes that ran out before their execution could be sent: made anew, within limits. Pure. */
-import type { SettledBy } from '../records/commands.ts';
+import type { SettledBy } from 'payment-processor-contract/commands';
 import { backOffMs } from './back-off.ts';
 import { NO_CALLS, type Entry, type UnphasedEntry } from './entry.ts';
 import { instantInWords } from './time-limit.ts';

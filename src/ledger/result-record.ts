@@ -1,8 +1,8 @@
 /** Makes the CommandResult of an entry, one function for each way a command can end. */
-import type { FieldProblem } from '../records/command-fields.ts';
-import type { Outcome, SettledBy } from '../records/commands.ts';
-import { stringifyLossless } from '../records/lossless-json.ts';
-import type { CommandError, CommandResult, Transaction } from '../records/types.ts';
+import type { FieldProblem } from 'payment-processor-contract/command-fields';
+import type { Outcome, SettledBy } from 'payment-processor-contract/commands';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import type { CommandError, CommandResult, Transaction } from 'payment-processor-contract/types';
 import type { Entry, HeldRefusal } from './entry.ts';
 import type { Verdict } from './verdict.ts';
 

@@ -1,6 +1,6 @@
 /** How the doubt of an entry is settled, and when. */
-import type { CommandType } from '../records/commands.ts';
-import { EXECUTE_SUFFIX } from '../records/keys.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { EXECUTE_SUFFIX } from 'payment-processor-contract/keys';
 import type { Entry } from './entry.ts';
 import { OPERATIONS, type Settlement } from './operations.ts';
 

@@ -1,6 +1,6 @@
 /** The steps that decisions are made of: a call that may have taken effect, a doubt, the next entry, the end. Pure. */
-import { OUTCOMES, type Outcome } from '../records/commands.ts';
-import type { CommandResult } from '../records/types.ts';
+import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
+import type { CommandResult } from 'payment-processor-contract/types';
 import type { Decision, Seen } from './decision.ts';
 import type { Entry, HeldRefusal, StoredEvent, UnphasedEntry } from './entry.ts';
 import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';

@@ -1,6 +1,6 @@
 /** What an answer means for its command, with and without an earlier call in doubt. Pure. */
 import type { Reading, ServiceError } from '../api/types.ts';
-import type { Quote, Transaction } from '../records/types.ts';
+import type { Quote, Transaction } from 'payment-processor-contract/types';
 import type { HeldRefusal } from './entry.ts';
 import type { Settlement } from './operations.ts';
 

@@ -4,7 +4,7 @@
  * Stands between the lanes, the payment API and the metrics: it takes note of each report and hands it on.
  */
 import type { CallReport } from '../api/payment-api.ts';
-import type { Outcome } from '../records/commands.ts';
+import type { Outcome } from 'payment-processor-contract/commands';
 import { DurationTally } from './duration-tally.ts';
 import { revisionLabel } from './metric-labels.ts';
 import { METRICS, OTHER } from './metrics-table.ts';

@@ -14,9 +14,9 @@ import { routeOf } from '../api/requests.ts';
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import type { CallTimes, TracedAdmission, TracedCall } from '../lanes/command-traces.ts';
 import type { LookUpOutcome } from '../ledger/decision.ts';
-import { OUTCOMES, type Outcome } from '../records/commands.ts';
-import type { CommandResult } from '../records/types.ts';
-import { keyHash } from '../records/key-hash.ts';
+import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
+import type { CommandResult } from 'payment-processor-contract/types';
+import { keyHash } from 'payment-processor-contract/key-hash';
 
 /** What the spans of every command have in common. */
 export interface SpanSurroundings {

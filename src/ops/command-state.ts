@@ -4,8 +4,8 @@
  */
 import type { EntryState, Entry } from '../ledger/entry.ts';
 import { proofOf } from '../ledger/entry.ts';
-import type { CommandType, Outcome } from '../records/commands.ts';
-import { keyProblem } from '../records/keys.ts';
+import type { CommandType, Outcome } from 'payment-processor-contract/commands';
+import { keyProblem } from 'payment-processor-contract/keys';
 import type { CommandView } from '../store/command-view.ts';
 import { jsonReply, type Reply, type RequestHeaders } from './http-server.ts';
 import { maskText } from './log-redaction.ts';

@@ -5,7 +5,7 @@
  *
  * Owns its consumer, and the place and reason of each open letter, bounded.
  */
-import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
+import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { TopicTail, type TailedRecord, type TailOptions } from '../consumers/topic-tail.ts';
 import { notedOffset } from '../producers/dead-letter-notes.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';

@@ -1,7 +1,7 @@
 /** What tells this deployment from others, and this process's machine. */
 import { hostname } from 'node:os';
-import { commandLine } from '../command-line.ts';
-import type { Config } from '../config.ts';
+import { commandLine } from 'payment-processor-contract/command-line';
+import type { Config } from 'payment-processor-contract/config';
 import type { Deployment } from './processor-state.ts';
 
 export function deploymentOf(

@@ -9,9 +9,9 @@ import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { StartWait } from '../lanes/start-steps.ts';
 import type { Trouble } from '../lanes/troubles.ts';
 import type { KafkaAccess } from '../producers/kafka-access.ts';
-import type { CommandType } from '../records/commands.ts';
-import { lanesInWords } from '../records/keys.ts';
-import type { RegistryFault } from '../records/registry.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { lanesInWords } from 'payment-processor-contract/keys';
+import type { RegistryFault } from 'payment-processor-contract/registry';
 
 export interface ReadinessInputs {
   /** Shutting down. */

@@ -2,7 +2,7 @@
  * Messages that no reader gets, for they lie behind a transaction that has not been ended: in no lag, since lag ends where
  * readers may read. Pure.
  */
-import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
+import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 
 export interface HeldBack {
   readonly messages: number;

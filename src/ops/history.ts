@@ -5,7 +5,7 @@
  *
  * Owns its timer. A state that cannot be read leaves a gap in the time of the samples.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { Activity, IntervalFigures } from './activity.ts';
 import type { ProcessorState } from './processor-state.ts';
 

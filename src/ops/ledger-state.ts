@@ -2,7 +2,7 @@
  * The ledger as this process has read it: how far behind its end, how long the restore took, and who owns which lane by
  * its word. Pure.
  */
-import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
+import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { RestoreStatus } from '../store/ledger-restore.ts';
 import type { DiskUse } from '../store/lmdb-ledger-index.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';

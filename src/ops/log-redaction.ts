@@ -6,7 +6,7 @@
  *   errors   become name, code, message and causes; fields of their own (bodies, requests, configurations) are left out
  *   lines    the values of our own secrets are struck out wherever they appear
  */
-import { comparableName, isPersonalName, maskPersonalIn } from '../records/personal-data.ts';
+import { comparableName, isPersonalName, maskPersonalIn } from 'payment-processor-contract/personal-data';
 
 export const REDACTED = '[redacted]';
 

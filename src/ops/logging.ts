@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os';
 import pino, { type Bindings, type ChildLoggerOptions, type DestinationStream, type Logger } from 'pino';
-import type { Config } from '../config.ts';
+import type { Config } from 'payment-processor-contract/config';
 import { basicCredentials, describeError, maskText, redactFields, secretStriker } from './log-redaction.ts';
 
 export type LogSettings = Pick<

@@ -6,9 +6,9 @@ import type { LaneLoss } from '../lanes/troubles.ts';
 import type { EntryState } from '../ledger/entry.ts';
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
-import type { KafkaRefusal } from '../producers/kafka-failure.ts';
-import { COMMAND_TYPES } from '../records/commands.ts';
-import type { RegistryFailure } from '../records/registry-failure.ts';
+import type { KafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
+import type { RegistryFailure } from 'payment-processor-contract/registry-failure';
 import type { PollWorkKind } from '../status/poller/agenda.ts';
 import type { NotAdmittedCause } from './lag.ts';
 

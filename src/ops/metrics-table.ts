@@ -4,7 +4,7 @@
  * Labels take only the values listed, so that their number is bounded; what is not listed is counted as `other`. Keys,
  * accounts and bodies are never labels.
  */
-import { OUTCOME_NAMES } from '../records/commands.ts';
+import { OUTCOME_NAMES } from 'payment-processor-contract/commands';
 import type { MetricDefinition } from './metric-definition.ts';
 import {
   BREAKER_STAGES,

@@ -8,7 +8,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { processName } from '../consumers/group-processes.ts';
 import type { CallReport } from '../api/payment-api.ts';
 import type { LaneReports } from '../lanes/reports.ts';
-import { COMMAND_TYPES } from '../records/commands.ts';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { PollerReports } from '../status/poller/poller.ts';
 import type { MetricDefinition } from './metric-definition.ts';
 import { PUBLISHED, revisionLabel } from './metric-labels.ts';

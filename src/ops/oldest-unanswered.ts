@@ -2,7 +2,7 @@
 import type { LaneStatus } from '../lanes/lane-status.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { heldBy } from '../ledger/holds.ts';
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import type { NotAdmittedCause } from './lag.ts';
 import type { HoldState } from './operator-holds.ts';
 

@@ -3,7 +3,7 @@
  * accounts (invariant I9).
  */
 import { isInForce } from '../ledger/holds.ts';
-import { instantMs } from '../records/instants.ts';
+import { instantMs } from 'payment-processor-contract/instants';
 import type { LedgerStatus } from '../store/ledger-view.ts';
 
 export interface HoldState {

@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { LaneReports } from '../lanes/reports.ts';
-import { keyHash } from '../records/key-hash.ts';
+import { keyHash } from 'payment-processor-contract/key-hash';
 
 /** The others are business, and in the metrics. */
 const TOLD: readonly string[] = ['UNKNOWN', 'FAILED'];

@@ -5,16 +5,16 @@
  * seconds; instants are ISO 8601.
  */
 import type { KafkaAccess } from '../producers/kafka-access.ts';
-import type { KafkaRefusal } from '../producers/kafka-failure.ts';
+import type { KafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import type { BreakerStage } from '../api/breaker.ts';
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { ServiceSetting, ServiceState } from '../api/types.ts';
 import type { InputName, LaneSetStatus, LaneStage } from '../lanes/lane-status.ts';
 import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
-import { COMMAND_TYPES, isCommandType, type CommandType } from '../records/commands.ts';
-import type { RegistryFault } from '../records/registry.ts';
-import type { RegistryFailure } from '../records/registry-failure.ts';
+import { COMMAND_TYPES, isCommandType, type CommandType } from 'payment-processor-contract/commands';
+import type { RegistryFault } from 'payment-processor-contract/registry';
+import type { RegistryFailure } from 'payment-processor-contract/registry-failure';
 import type { OpenLetters } from './dead-letter-watch.ts';
 import type { Readiness } from './health.ts';
 import type { HeldBack } from './held-back.ts';

@@ -1,7 +1,7 @@
 /** Whether the schema registry can be used, looked at all the time, and the line of the log for each change. */
 import type { Logger } from 'pino';
-import type { RecordRegistry, RegistryFault } from '../records/registry.ts';
-import { isRegistryRefusal } from '../records/registry-failure.ts';
+import type { RecordRegistry, RegistryFault } from 'payment-processor-contract/registry';
+import { isRegistryRefusal } from 'payment-processor-contract/registry-failure';
 import { AccessWatch } from './access-watch.ts';
 
 /** Owned by the process: begins with its start, so that readiness says what the start waits for. */

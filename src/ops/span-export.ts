@@ -53,7 +53,7 @@ import {
   type SpanPlan,
   type SpanRole,
 } from './command-spans.ts';
-import { settledWithin } from '../producers/settled-within.ts';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { SamplerChoice, Tracing, TracingOptions, TracingSettings } from './tracing-settings.ts';
 
 /** Of the end of a process, that its last spans are worth. */

@@ -3,13 +3,13 @@
  * lag has been seen there, as much as there are lanes and topics.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { StartWait } from '../lanes/start-steps.ts';
 import type { KafkaAccess } from '../producers/kafka-access.ts';
-import type { CommandType } from '../records/commands.ts';
-import type { RegistryFault } from '../records/registry.ts';
-import type { TopicNames } from '../records/topics.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import type { RegistryFault } from 'payment-processor-contract/registry';
+import type { TopicNames } from 'payment-processor-contract/topics';
 import type { LedgerStatus } from '../store/ledger-view.ts';
 import type { Activity } from './activity.ts';
 import type { DeadLetterWatch } from './dead-letter-watch.ts';

@@ -5,7 +5,7 @@
 import type { ApiLog } from '../api/breaker-log.ts';
 import type { LaneReports } from '../lanes/reports.ts';
 import { maskText } from './log-redaction.ts';
-import { keyHash } from '../records/key-hash.ts';
+import { keyHash } from 'payment-processor-contract/key-hash';
 import type { ProcessorState } from './processor-state.ts';
 
 export const EVENTS_MAX = 200;

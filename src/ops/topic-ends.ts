@@ -4,10 +4,10 @@
  * Stages of a request: begun -> answered, failed, or given up. One is under way at a time; a scrape waits for it up to a
  * deadline and is served what was known last, so that a Kafka that hangs never hangs a scrape.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { GroupProcess } from '../consumers/group-processes.ts';
-import type { PartitionOffsets } from '../consumers/partition-offsets.ts';
-import { settledWithin } from '../producers/settled-within.ts';
+import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 
 /** Scrapes of several tools come close together; the broker is asked once for all. */
 const FRESH_FOR_MS = 2_000;

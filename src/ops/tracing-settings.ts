@@ -6,10 +6,10 @@
  * for payments do not depend on it: a wrong endpoint or protocol turns tracing off, anything else takes its default.
  */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
-import type { Config, Environment } from '../config.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import type { Config, Environment } from 'payment-processor-contract/config';
 import type { CommandTraces } from '../lanes/command-traces.ts';
-import type { TopicNames } from '../records/topics.ts';
+import type { TopicNames } from 'payment-processor-contract/topics';
 
 export interface Tracing {
   /** For lanes and calls. */

@@ -2,7 +2,7 @@
  * Tracing of commands by OpenTelemetry, off unless `OTEL_*` asks for it. The SDK is loaded only then, so that a process
  * without tracing carries none of it.
  */
-import type { Environment } from '../config.ts';
+import type { Environment } from 'payment-processor-contract/config';
 import { readTracingSettings, type Tracing, type TracingOptions } from './tracing-settings.ts';
 
 const OFF: Tracing = {

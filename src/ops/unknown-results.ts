@@ -3,10 +3,10 @@
  * that sums over all processes are right, and of all lanes for people, for any member knows them all. Pure. Keys are
  * shown as hashes alone (invariant I9).
  */
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import type { UnknownResults } from '../store/ledger-index.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';
-import { keyHash } from '../records/key-hash.ts';
+import { keyHash } from 'payment-processor-contract/key-hash';
 
 export interface UnknownGroup {
   readonly command: CommandType;

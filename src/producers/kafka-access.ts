@@ -1,8 +1,8 @@
 /** Whether Kafka lets us in, and do what our role needs: asked at the start, by `doctor`, and while a process is not ready. */
 import type { Kafka } from 'kafkajs';
-import type { Right } from '../records/rights.ts';
-import type { KafkaSettings } from './kafka-client.ts';
-import { failureInWords, kafkaFailure, type KafkaRefusal } from './kafka-failure.ts';
+import type { Right } from 'payment-processor-contract/rights';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { failureInWords, kafkaFailure, type KafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { missingRightInWords, missingRights } from './rights-check.ts';
 
 export type KafkaAccess =

@@ -1,9 +1,15 @@
 /** Results as records of the results topic: a command's result, its replay for a copy, a conflict. */
 import type { Carried, Copy, Entry, Origin, StoredEvent } from '../ledger/entry.ts';
-import { eventHeaders, eventId, eventIdNames, FINGERPRINT_HEADER, REPLY_HEADER } from '../records/cloud-events.ts';
-import type { RecordRegistry } from '../records/registry.ts';
-import type { TopicNames } from '../records/topics.ts';
-import type { CommandResult } from '../records/types.ts';
+import {
+  eventHeaders,
+  eventId,
+  eventIdNames,
+  FINGERPRINT_HEADER,
+  REPLY_HEADER,
+} from 'payment-processor-contract/cloud-events';
+import type { RecordRegistry } from 'payment-processor-contract/registry';
+import type { TopicNames } from 'payment-processor-contract/topics';
+import type { CommandResult } from 'payment-processor-contract/types';
 import type { OutgoingRecord } from './transactional-producer.ts';
 
 export interface ResultWriter {

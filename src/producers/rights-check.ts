@@ -6,9 +6,9 @@
  * they do not, so one is tried. A right that they do not tell of is not missing.
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
-import { rightInWords, type Operation, type Right } from '../records/rights.ts';
-import { withAdmin } from './admin-session.ts';
-import { kafkaFailure } from './kafka-failure.ts';
+import { rightInWords, type Operation, type Right } from 'payment-processor-contract/rights';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 
 /** Numbers of Kafka's operations; what is allowed comes as bits at these places. */
 const OPERATION_BITS: Readonly<Record<Operation, number>> = {

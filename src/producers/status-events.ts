@@ -1,6 +1,6 @@
 /** Status changes as records of the two event topics. */
-import { eventHeaders, eventId, eventIdNames } from '../records/cloud-events.ts';
-import { laneOf } from '../records/keys.ts';
+import { eventHeaders, eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
+import { laneOf } from 'payment-processor-contract/keys';
 import type { Reduction } from '../status/reducer.ts';
 import type { OutgoingRecord } from './transactional-producer.ts';
 import type { ResultWriter } from './result-events.ts';

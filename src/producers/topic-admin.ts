@@ -3,9 +3,13 @@
  * repairing it is a decision (the partitions of a prefix are fixed for its life).
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
-import { KAFKA_TOOL_OPTIONS } from '../records/rights.ts';
-import { withAdmin } from './admin-session.ts';
-import { topicDefinitions, type TopicDefinition, type TopicSettings } from './topic-definitions.ts';
+import { KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import {
+  topicDefinitions,
+  type TopicDefinition,
+  type TopicSettings,
+} from 'payment-processor-contract/topic-definitions';
 
 export interface TopicProblem {
   /** Of LANES, which no topic has: their prefix. */

@@ -10,8 +10,8 @@
  * was committed.
  */
 import kafkajs, { type IHeaders, type Message, type Producer } from 'kafkajs';
-import { createKafka, LANE_RETRY, type KafkaSettings } from './kafka-client.ts';
-import type { KafkaLog } from './kafka-log.ts';
+import { createKafka, LANE_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 
 type HeaderValue = string | Buffer | null;
 /** By name; several of one name in their order. */

@@ -6,10 +6,10 @@ import { z } from 'zod';
 import type { Effect } from '../ledger/effect.ts';
 import { carriedRecord } from '../ledger/entry-record.ts';
 import { CARRIED_LENGTH_MAX, type Carried } from '../ledger/entry.ts';
-import { keyProblem } from '../records/keys.ts';
-import { decodePlain, encodePlain } from '../records/plain-json.ts';
-import { loadType } from '../records/schemas.ts';
-import type { Quote, Transaction } from '../records/types.ts';
+import { keyProblem } from 'payment-processor-contract/keys';
+import { decodePlain, encodePlain } from 'payment-processor-contract/plain-json';
+import { loadType } from 'payment-processor-contract/schemas';
+import type { Quote, Transaction } from 'payment-processor-contract/types';
 
 export interface Observation {
   readonly transaction: Transaction | null;

@@ -5,8 +5,8 @@
  * the transaction. Therefore its own status only ever goes forward, and once the transaction speaks for it, it follows
  * the transaction wherever that goes.
  */
-import { quoteIdAmong } from '../records/quote-id.ts';
-import type { QuoteStatusChanged } from '../records/types.ts';
+import { quoteIdAmong } from 'payment-processor-contract/quote-id';
+import type { QuoteStatusChanged } from 'payment-processor-contract/types';
 import type { Observation } from './observation.ts';
 import { unseenState, type TransactionState } from './transaction-state.ts';
 

@@ -5,8 +5,8 @@
  * Which of two observations is newer: the service's updatedAt first; else the requests' times, when one ended before
  * the other began; else it cannot be told, and nothing is emitted until the poller has looked again.
  */
-import { isFinalStatus } from '../records/statuses.ts';
-import type { QuoteStatusChanged, TransactionStatusChanged } from '../records/types.ts';
+import { isFinalStatus } from 'payment-processor-contract/statuses';
+import type { QuoteStatusChanged, TransactionStatusChanged } from 'payment-processor-contract/types';
 import type { Observation } from './observation.ts';
 import { deriveQuote, reduceOwnQuote } from './quote-status.ts';
 import { instantOf, showsEffect, unseenState, withCommand, type TransactionState } from './transaction-state.ts';

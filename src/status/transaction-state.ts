@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { carriedRecord } from '../ledger/entry-record.ts';
 import type { Carried } from '../ledger/entry.ts';
 import { LedgerFormatError } from '../ledger/ledger-records.ts';
-import { decodePlain, encodePlain } from '../records/plain-json.ts';
-import { isFinalStatus } from '../records/statuses.ts';
+import { decodePlain, encodePlain } from 'payment-processor-contract/plain-json';
+import { isFinalStatus } from 'payment-processor-contract/statuses';
 
 export interface TransactionState {
   /** The transaction's id, or the quote's where no transaction is known. */

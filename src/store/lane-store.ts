@@ -21,7 +21,7 @@ import {
   POSITION_KEY,
   TRANSACTION_PREFIX,
 } from '../ledger/ledger-records.ts';
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import type { LedgerRecord, LedgerTimes, UnknownResult, UnknownResults } from './ledger-index.ts';
 import {
   doneRow,

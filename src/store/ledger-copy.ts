@@ -3,10 +3,10 @@
  *
  *   made -> opened (the store held against the topic, the reader connected; may be tried again) -> read on and on -> stopped
  */
-import type { Clock } from '../clock.ts';
-import type { Config } from '../config.ts';
-import { deletionsKeptMs } from '../producers/topic-definitions.ts';
-import type { TopicNames } from '../records/topics.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import type { Config } from 'payment-processor-contract/config';
+import { deletionsKeptMs } from 'payment-processor-contract/topic-definitions';
+import type { TopicNames } from 'payment-processor-contract/topics';
 import { recordRestingSinceMs } from '../status/transaction-state.ts';
 import { commandView, type CommandView } from './command-view.ts';
 import { LedgerReader, type LedgerReaderOptions } from './ledger-reader.ts';

@@ -4,7 +4,7 @@
  */
 import type { Entry } from '../ledger/entry.ts';
 import type { Claim, OwnerRecord, PositionRecord } from '../ledger/ledger-records.ts';
-import type { CommandType } from '../records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 
 /** One record of the ledger topic. */
 export interface LedgerRecord {

@@ -12,12 +12,12 @@
  * The end of a restore is seen by a record of one's own: `seen` resolves when the owner record with the token has been
  * applied, and everything before it.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { TopicTail, type TailedRecord } from '../consumers/topic-tail.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { decodePosition, POSITION_KEY, TRANSACTION_PREFIX, type Claimant } from '../ledger/ledger-records.ts';
-import type { KafkaSettings } from '../producers/kafka-client.ts';
-import type { KafkaLog } from '../producers/kafka-log.ts';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 import { ClaimWatch } from './claim-watch.ts';
 import type { LedgerRecord } from './ledger-index.ts';
 import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';

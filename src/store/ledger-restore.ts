@@ -5,7 +5,7 @@
  *
  * What comes after is the tail, which is read all the time; a lane that is taken over later reads no more than that.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 
 export interface RestoreStatus {
   readonly isUnderWay: boolean;

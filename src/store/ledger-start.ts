@@ -3,10 +3,10 @@
  * What does not fit (the topic was made anew, restored from a backup, truncated) is read from the beginning.
  */
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';
 import { askTopic, type TopicQuestions } from '../consumers/topic-questions.ts';
-import type { KafkaSettings } from '../producers/kafka-client.ts';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
 export interface LedgerStartOptions {

@@ -4,8 +4,8 @@
  */
 import { UNTOUCHED, type Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import type { CommandType } from '../records/commands.ts';
-import { encodePlain } from '../records/plain-json.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { encodePlain } from 'payment-processor-contract/plain-json';
 import { doneRow, plainRow } from './stored-row.ts';
 
 /**

@@ -10,7 +10,7 @@
 import { crc32 } from 'node:zlib';
 import type { Entry } from '../ledger/entry.ts';
 import { decodeEntry, encodeEntry } from '../ledger/ledger-records.ts';
-import { COMMAND_TYPES, type CommandType } from '../records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 
 /**
  * Results UNKNOWN, never forgotten: a class for each command, so that how many there are and how old the oldest is

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import type { Right } from '../../src/records/rights.ts';
+import type { Right } from 'payment-processor-contract/rights';
 
 /** As the authorizer writes it: `Principal = User:alice is Allowed operation = READ from host = ... on resource = Topic:LITERAL:name for request = Fetch ...`. */
 const ALLOWED =

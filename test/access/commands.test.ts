@@ -1,7 +1,7 @@
 /** Publisher, subscriber and the runbooks' commands with exactly the rights of their roles, and what they say without one. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { grantCommand, rightInWords, rightsOf, type Right, type Role } from '../../src/records/rights.ts';
-import { runCli, type CliRun } from '../cli/run-cli.ts';
+import { grantCommand, rightInWords, rightsOf, type Right, type Role } from 'payment-processor-contract/rights';
+import { runCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
 import { transferInOf } from '../support/commands.ts';
 import { Stack } from '../support/stack.ts';
 import { SecuredKafka } from './secured-kafka.ts';

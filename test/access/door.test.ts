@@ -2,8 +2,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { rightInWords, rightsOf, type Right } from '../../src/records/rights.ts';
+import { readConfig } from 'payment-processor-contract/config';
+import { rightInWords, rightsOf, type Right } from 'payment-processor-contract/rights';
 import { transferInOf } from '../support/commands.ts';
 import { spawnProcessor, type RunningProcessor } from '../support/processor.ts';
 import { Stack } from '../support/stack.ts';

@@ -1,7 +1,7 @@
 /** What errors of the Kafka client mean: refusals are told apart from a Kafka that is away, wherever they are wrapped. */
 import { createRequire } from 'node:module';
 import { describe, expect, test } from 'vitest';
-import { failureInWords, kafkaFailure, kafkaRefusal } from '../../src/producers/kafka-failure.ts';
+import { failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 
 const SETTINGS = { KAFKA_BROKERS: ['broker-1:9092'] };
 

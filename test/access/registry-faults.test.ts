@@ -1,11 +1,11 @@
 /** What of a registry is told apart, and by what; and that no answer but the registry's own makes a message unreadable. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { freePort } from '../../dev/engine/ports.ts';
-import { RecordRegistry, type RegistryFault } from '../../src/records/registry.ts';
-import type { RegistryFailure } from '../../src/records/registry-failure.ts';
-import { loadSchema } from '../../src/records/schemas.ts';
-import { recordOfTopic, subjectOf, topicNames } from '../../src/records/topics.ts';
+import { freePort } from 'payment-processor-local-kafka/ports';
+import { RecordRegistry, type RegistryFault } from 'payment-processor-contract/registry';
+import type { RegistryFailure } from 'payment-processor-contract/registry-failure';
+import { loadSchema } from 'payment-processor-contract/schemas';
+import { recordOfTopic, subjectOf, topicNames } from 'payment-processor-contract/topics';
 import {
   behind,
   FAILING,

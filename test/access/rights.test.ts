@@ -1,10 +1,10 @@
-/** The table of rights (src/records/rights.ts) against a broker that asks for them: enough, and not one too many. */
+/** The table of rights (packages/contract/src/rights.ts) against a broker that asks for them: enough, and not one too many. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readSomeSettings } from '../../src/config.ts';
-import { createKafka, KAFKA_SETTING_NAMES, LANE_RETRY } from '../../src/producers/kafka-client.ts';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import { createKafka, KAFKA_SETTING_NAMES, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { missingRights } from '../../src/producers/rights-check.ts';
-import { ROLE_NAMES, rightInWords, rightsOf } from '../../src/records/rights.ts';
-import { runCli } from '../cli/run-cli.ts';
+import { ROLE_NAMES, rightInWords, rightsOf } from 'payment-processor-contract/rights';
+import { runCli } from '../../packages/cli/test/run-cli.ts';
 import { SecuredKafka, type Door } from './secured-kafka.ts';
 
 const SETTINGS = { TOPIC_PREFIX: 'guarded', KAFKA_GROUP_ID: 'guarded-commands', SANDBOX_COMMANDS: false };

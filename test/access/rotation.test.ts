@@ -16,10 +16,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createHttpClient } from '../../src/api/client.ts';
-import { readSomeSettings } from '../../src/config.ts';
-import { createKafka, KAFKA_SETTING_NAMES, LANE_RETRY } from '../../src/producers/kafka-client.ts';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import { createKafka, KAFKA_SETTING_NAMES, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { createLogger } from '../../src/ops/logging.ts';
-import { WatchedFile } from '../../src/watched-file.ts';
+import { WatchedFile } from 'payment-processor-contract/watched-file';
 import { SecuredKafka } from './secured-kafka.ts';
 
 const WITHOUT_BODY = { method: 'GET', path: '/service', body: null, headers: {}, maxBodyBytes: 1_000 } as const;

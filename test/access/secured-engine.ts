@@ -6,19 +6,19 @@ import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { installed } from '../../dev/engine/cache.ts';
+import { installed } from 'payment-processor-local-kafka/cache';
 import {
   newClusterId,
   prepareBroker,
   startBroker,
   type BrokerNode,
   type BrokerSecurity,
-} from '../../dev/engine/kafka.ts';
-import { kafkaPin } from '../../dev/engine/pins.ts';
-import { freePort, LOOPBACK } from '../../dev/engine/ports.ts';
-import { brokerProbe } from '../../dev/engine/readiness.ts';
-import { Server } from '../../dev/engine/server.ts';
-import { findJava } from '../../dev/engine/tools.ts';
+} from 'payment-processor-local-kafka/kafka';
+import { kafkaPin } from 'payment-processor-local-kafka/pins';
+import { freePort, LOOPBACK } from 'payment-processor-local-kafka/ports';
+import { brokerProbe } from 'payment-processor-local-kafka/readiness';
+import { Server } from 'payment-processor-local-kafka/server';
+import { findJava } from 'payment-processor-local-kafka/tools';
 import { makeCertificates, type Certificates } from './certificates.ts';
 
 /** One for each test file. */

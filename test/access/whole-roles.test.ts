@@ -4,12 +4,12 @@
  * that is taken is promised by rights.test.ts.
  */
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { PaymentCommandPublisher } from '../../src/client/index.ts';
-import { CLIENT_SETTING_NAMES } from '../../src/client/settings.ts';
-import { readSomeSettings } from '../../src/config.ts';
-import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
-import { rightInWords, rightsOf, type Right, type Role } from '../../src/records/rights.ts';
-import { runCliProcess, startCli, type CliRun } from '../cli/run-cli.ts';
+import { PaymentCommandPublisher } from 'payment-processor-client';
+import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { rightInWords, rightsOf, type Right, type Role } from 'payment-processor-contract/rights';
+import { runCliProcess, startCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { LANES, Stack } from '../support/stack.ts';
 import { AskedRights } from './asked-rights.ts';

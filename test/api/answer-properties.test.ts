@@ -5,9 +5,9 @@ import { readAnswer } from '../../src/api/reading.ts';
 import { changeRequestParts } from '../../src/api/requests.ts';
 import { readTransactionPage } from '../../src/api/transaction-list.ts';
 import type { Answer } from '../../src/api/types.ts';
-import { COMMAND_TYPES } from '../../src/records/commands.ts';
-import { parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
-import { loadType } from '../../src/records/schemas.ts';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
+import { parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
+import { loadType } from 'payment-processor-contract/schemas';
 import { createQuote } from './payment-api-in-test.ts';
 
 const RUNS = { numRuns: 300 };

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readAnswer, RAW_RESPONSE_MAX_CHARACTERS, RETRY_AFTER_MAX_MS } from '../../src/api/reading.ts';
 import type { Answer, Reading } from '../../src/api/types.ts';
-import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { TRANSACTION_BODY } from './payment-api-in-test.ts';
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');

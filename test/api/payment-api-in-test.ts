@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest';
 import { createPaymentApi, type PaymentApi, type PaymentApiOptions } from '../../src/api/payment-api.ts';
 import type { ChangeRequest } from '../../src/api/types.ts';
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import { startScriptedService, type Script, type ScriptedService } from './scripted-service.ts';
 
 export const TOKEN_ID = 'token-id-that-is-secret';

@@ -1,6 +1,6 @@
 /** Against the whole service: every operation, and what a reading lets one conclude about effects. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startSandbox, type RunningSandbox } from '../../dev/sandbox/start.ts';
+import { startSandbox, type RunningSandbox } from 'payment-processor-sandbox/start';
 import type { PaymentApi } from '../../src/api/payment-api.ts';
 import type { ChangeRequest, Reading } from '../../src/api/types.ts';
 import { createQuote, oneOfEach, paymentApi, transferIn } from './payment-api-in-test.ts';

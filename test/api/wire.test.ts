@@ -1,7 +1,7 @@
 /** What becomes of each field of a quote or transaction that the service sends. */
 import { describe, expect, test } from 'vitest';
-import { parseLossless } from '../../src/records/lossless-json.ts';
-import { loadSchema, type RecordSchema } from '../../src/records/schemas.ts';
+import { parseLossless } from 'payment-processor-contract/lossless-json';
+import { loadSchema, type RecordSchema } from 'payment-processor-contract/schemas';
 import { readQuote, readTransaction } from '../../src/api/wire.ts';
 
 const quote = (text: string) => readQuote(parseLossless(text));

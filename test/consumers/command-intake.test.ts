@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { readMessage, type Intake, type IntakeOptions } from '../../src/consumers/command-intake.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
 import { admit } from '../../src/ledger/admission.ts';
-import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { laneOf } from 'payment-processor-contract/keys';
 import { aPolicy, entryAt } from '../ledger/entries.ts';
 
 const LANES = 4;

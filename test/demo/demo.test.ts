@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { gone, runScript, type Script } from '../engine/processes.ts';
+import { gone, runScript, type Script } from '../../packages/local-kafka/test/processes.ts';
 
 /** About fifteen seconds on two cores; a loaded machine may need several times that. */
 const DEMO_MS_MAX = 180_000;
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 function runDemo(...words: string[]): Script {
-  return runScript('../../dev/demo/main.ts', words, {
+  return runScript(new URL('../../dev/demo/main.ts', import.meta.url).href, words, {
     KAFKA_BROKERS: inject('kafkaBrokers').join(','),
     SCHEMA_REGISTRY_URL: inject('schemaRegistryUrl'),
     TMPDIR: temporary,
@@ -106,7 +106,7 @@ test.each([
 });
 
 test('says what is missing when one of the two addresses of an existing Kafka is not set', async () => {
-  const script = runScript('../../dev/demo/main.ts', [], {
+  const script = runScript(new URL('../../dev/demo/main.ts', import.meta.url).href, [], {
     KAFKA_BROKERS: '127.0.0.1:1',
     SCHEMA_REGISTRY_URL: '',
     TMPDIR: temporary,

@@ -8,16 +8,16 @@ import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { orderOf } from '../../src/consumers/hold-intake.ts';
-import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
-import { eventId, eventIdNames } from '../../src/records/cloud-events.ts';
-import { readCommandFields } from '../../src/records/command-fields.ts';
-import { COMMAND_RECORDS, COMMAND_TYPES } from '../../src/records/commands.ts';
-import { readJsonRecord } from '../../src/records/json-record.ts';
-import { keyProblem } from '../../src/records/keys.ts';
-import { parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
-import { loadSchema, loadType } from '../../src/records/schemas.ts';
-import { jsonCopyOf, topicNames } from '../../src/records/topics.ts';
-import type { CommandResult } from '../../src/records/types.ts';
+import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import { eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
+import { readCommandFields } from 'payment-processor-contract/command-fields';
+import { COMMAND_RECORDS, COMMAND_TYPES } from 'payment-processor-contract/commands';
+import { readJsonRecord } from 'payment-processor-contract/json-record';
+import { keyProblem } from 'payment-processor-contract/keys';
+import { parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
+import { loadSchema, loadType } from 'payment-processor-contract/schemas';
+import { jsonCopyOf, topicNames } from 'payment-processor-contract/topics';
+import type { CommandResult } from 'payment-processor-contract/types';
 import { useStack } from '../support/test-stack.ts';
 
 interface Example {

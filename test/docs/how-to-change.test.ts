@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
-import { SETTINGS } from '../../src/config.ts';
+import { createProgram } from 'payment-processor-cli/program';
+import { SETTINGS } from 'payment-processor-contract/config';
 import { METRICS } from '../../src/ops/metrics-table.ts';
 import { STORE_FORMAT } from '../../src/store/lmdb-ledger-index.ts';
 import { rowDictionary } from '../../src/store/row-dictionary.ts';
@@ -17,7 +17,7 @@ function sources(pattern: string, without: RegExp): string {
 }
 
 test('every setting is read by somebody', () => {
-  const text = sources('src/**/*.ts', /(^|\/)config\.ts$/);
+  const text = sources('{src,packages/*/src}/**/*.ts', /(^|\/)config\.ts$/);
   expect(Object.keys(SETTINGS).filter((name) => !text.includes(name))).toEqual([]);
 });
 

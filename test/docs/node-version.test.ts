@@ -1,7 +1,7 @@
 /** The oldest Node is one fact: package.json says it, and a start on an older one says so and ends. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { NODE_MAJOR_MIN, nodeProblem } from '../../src/node-version.ts';
+import { NODE_MAJOR_MIN, nodeProblem } from '../../src/ops/node-version.ts';
 
 test('package.json asks for the Node that the start asks for', () => {
   const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } };

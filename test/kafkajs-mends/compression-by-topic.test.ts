@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import kafkajs from 'kafkajs';
 import { expect, inject, onTestFinished, test, vi } from 'vitest';
-import { CLIENT_SETTING_NAMES } from '../../src/client/settings.ts';
-import { readSomeSettings } from '../../src/config.ts';
-import { registerCompressionCodecs } from '../../src/consumers/compression-codecs.ts';
+import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
 import { TransactionalProducer, type OutgoingRecord } from '../../src/producers/transactional-producer.ts';
 import { connectKafka, createTopic, readCommitted } from './local-kafka.ts';
 

@@ -8,7 +8,7 @@ import {
   DECOMPRESSED_BYTES_MAX,
   registerCompressionCodecs,
   UnreadableBatchError,
-} from '../../src/consumers/compression-codecs.ts';
+} from 'payment-processor-contract/kafka/compression-codecs';
 import { connectKafka, createTopic, readCommitted } from './local-kafka.ts';
 
 const { CompressionCodecs, CompressionTypes } = kafkajs;

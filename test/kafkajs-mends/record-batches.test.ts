@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { DECOMPRESSED_BYTES_MAX, registerCompressionCodecs } from '../../src/consumers/compression-codecs.ts';
+import { DECOMPRESSED_BYTES_MAX, registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
 
 type Headers = Record<string, Buffer | null | (Buffer | null)[]>;
 

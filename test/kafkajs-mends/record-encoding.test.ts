@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import kafkajs, { type Message } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { registerCompressionCodecs } from '../../src/consumers/compression-codecs.ts';
+import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
 import { connectKafka, createTopic, readCommitted } from './local-kafka.ts';
 import { copyWithout, loadMended, type Load } from './without-mend.ts';
 

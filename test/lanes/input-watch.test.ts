@@ -1,11 +1,11 @@
 /** Open lanes are held against the brokers' answers: what lasts stops them, what passes does not. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from 'payment-processor-contract/clock';
 import { type InputBounds, TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { InputWatch } from '../../src/lanes/input-watch.ts';
-import { withAdmin } from '../../src/producers/admin-session.ts';
-import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
 
 const TOPIC = 'commands';

@@ -5,7 +5,7 @@ import { LoopTurn } from '../../src/consumers/loop-turn.ts';
 import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
-import { topicNames } from '../../src/records/topics.ts';
+import { topicNames } from 'payment-processor-contract/topics';
 
 const silence = (): void => undefined;
 const topics = topicNames('test');

@@ -1,10 +1,10 @@
 /** Looking transactions up for calls in doubt: over a service that has many, fails now and then, and shows new ones. */
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from 'payment-processor-contract/clock';
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
 import { LookUps } from '../../src/lanes/look-ups.ts';
 import type { LookUpQuery } from '../../src/ledger/plan.ts';
-import type { Transaction } from '../../src/records/types.ts';
+import type { Transaction } from 'payment-processor-contract/types';
 
 const NOW_MS = Date.parse('2026-05-01T12:00:00Z');
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 /** Forgetting: what is done for longer than the retention gets a tombstone, what may still matter does not. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Outcome } from '../../src/records/commands.ts';
+import type { Outcome } from 'payment-processor-contract/commands';
 import { AdmittedTime } from '../../src/lanes/admitted-time.ts';
 import { Memory } from '../../src/lanes/memory.ts';
 import { Retention } from '../../src/lanes/retention.ts';

@@ -7,8 +7,8 @@ import type { Decision } from '../../src/ledger/decision.ts';
 import { effectOf, possibleEffectOf } from '../../src/ledger/effect.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decideByOperator } from '../../src/ledger/operator.ts';
-import { parseLossless } from '../../src/records/lossless-json.ts';
-import type { Quote, Transaction } from '../../src/records/types.ts';
+import { parseLossless } from 'payment-processor-contract/lossless-json';
+import type { Quote, Transaction } from 'payment-processor-contract/types';
 import { aPolicy, aTransaction, doneWith, doubtful, entryAt, unknown } from './entries.ts';
 
 const policy = aPolicy();

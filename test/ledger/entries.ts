@@ -1,7 +1,7 @@
 /** Entries and a policy for tests of the ledger's decisions. Times are small numbers, milliseconds. */
-import { canonicalJson } from '../../src/records/command-fields.ts';
-import type { CommandType, Outcome } from '../../src/records/commands.ts';
-import type { Transaction } from '../../src/records/types.ts';
+import { canonicalJson } from 'payment-processor-contract/command-fields';
+import type { CommandType, Outcome } from 'payment-processor-contract/commands';
+import type { Transaction } from 'payment-processor-contract/types';
 import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
 import type { LedgerPolicy } from '../../src/ledger/settlement.ts';
 

@@ -9,7 +9,7 @@ import {
   type HoldOrder,
   type HoldsRecord,
 } from '../../src/ledger/holds.ts';
-import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 
 function order(action: HoldOrder['action'], ...commandTypes: string[]): HoldOrder {
   return { action, commandTypes, operator: 'ada', reason: 'tried', until: null, at: '2026-01-01T00:00:00Z' };

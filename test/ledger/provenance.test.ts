@@ -10,7 +10,7 @@ import { decide } from '../../src/ledger/decide.ts';
 import type { Decision, LookUpOutcome } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decideByOperator, type OperatorReply } from '../../src/ledger/operator.ts';
-import type { CommandResult, Transaction } from '../../src/records/types.ts';
+import type { CommandResult, Transaction } from 'payment-processor-contract/types';
 import { aPolicy, aTransaction, doneWith, doubtful, entryAt, inDoubt, unknown } from './entries.ts';
 
 const policy = aPolicy();

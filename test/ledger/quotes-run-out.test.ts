@@ -6,7 +6,7 @@ import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { QUOTES_ANEW_MAX, quoteRunOutOf } from '../../src/ledger/quote-again.ts';
 import { readQuote } from '../../src/api/wire.ts';
-import { parseLossless } from '../../src/records/lossless-json.ts';
+import { parseLossless } from 'payment-processor-contract/lossless-json';
 import { aPolicy, entryAt } from './entries.ts';
 
 const policy = aPolicy();

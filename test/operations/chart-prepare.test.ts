@@ -1,10 +1,10 @@
 /** The Job before installation and upgrade: it needs nothing that the installation makes, and gets no more than it needs. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { REGISTRY_SETTING_NAMES } from '../../src/cli/schema-subjects.ts';
-import type { SettingName } from '../../src/config.ts';
-import { KAFKA_SETTING_NAMES } from '../../src/producers/kafka-client.ts';
-import { TOPIC_SETTING_NAMES } from '../../src/producers/topic-definitions.ts';
+import { REGISTRY_SETTING_NAMES } from 'payment-processor-cli/schema-subjects';
+import type { SettingName } from 'payment-processor-contract/config';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
 import { EVERYTHING, FULL_NAME, LEAST, merged, ofKind, render, SMALL, template, type Values } from './chart.ts';
 
 const containerShape = z.looseObject({

@@ -10,7 +10,7 @@ import { ROOT } from './tools.ts';
 const run = promisify(execFile);
 const CALLS = `
   const { createHttpClient } = await import('./src/api/client.ts');
-  const { askRegistry } = await import('./src/records/registry-http.ts');
+  const { askRegistry } = await import('./packages/contract/src/registry-http.ts');
   const url = process.env.TARGET;
   const client = createHttpClient({ baseUrl: url, credentials: () => ({ tokenId: 'a', clientSecret: 'b' }), concurrency: 1, connectTimeoutMs: 2000 });
   await client.call({ method: 'GET', path: '/service', body: null, headers: {}, maxBodyBytes: 1000 }, 5000);

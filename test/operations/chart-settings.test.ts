@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readSomeSettings, SETTINGS, type SettingName } from '../../src/config.ts';
+import { readSomeSettings, SETTINGS, type SettingName } from 'payment-processor-contract/config';
 import { LEAST, merged, template } from './chart.ts';
 import { ROOT } from './tools.ts';
 

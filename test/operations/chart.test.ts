@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { KUBERNETES_RELEASES } from '../../dev/operations/kubernetes-schemas.ts';
-import { readConfig, SETTINGS, type SettingName } from '../../src/config.ts';
+import { readConfig, SETTINGS, type SettingName } from 'payment-processor-contract/config';
 import {
   EVERYTHING,
   FULL_NAME,

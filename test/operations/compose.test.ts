@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { readConfig, SETTINGS } from '../../src/config.ts';
+import { readConfig, SETTINGS } from 'payment-processor-contract/config';
 import { ROOT, runTool } from './tools.ts';
 
 const service = z.strictObject({

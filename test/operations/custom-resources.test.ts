@@ -5,9 +5,9 @@
  */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { readConfig, type Config } from '../../src/config.ts';
-import { topicConfiguration, topicDefinitions } from '../../src/producers/topic-definitions.ts';
-import { ROLE_NAMES, rightsOf, type Role } from '../../src/records/rights.ts';
+import { readConfig, type Config } from 'payment-processor-contract/config';
+import { topicConfiguration, topicDefinitions } from 'payment-processor-contract/topic-definitions';
+import { ROLE_NAMES, rightsOf, type Role } from 'payment-processor-contract/rights';
 import { EVERYTHING, FULL_NAME, LEAST, merged, NAMESPACE, ofKind, render, type Values } from './chart.ts';
 
 const metadata = z.strictObject({

@@ -9,7 +9,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { freePort, LOOPBACK } from '../../dev/engine/ports.ts';
+import { freePort, LOOPBACK } from 'payment-processor-local-kafka/ports';
 import { transferInOf } from '../support/commands.ts';
 import { CLIENT_SECRET, TOKEN_ID } from '../support/sandbox-control.ts';
 import { useStack } from '../support/test-stack.ts';

@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Ajv } from 'ajv';
 import { toolPath } from '../../dev/operations/install-tools.ts';
-import { EXIT_CODE_CONFIG, SETTINGS } from '../../src/config.ts';
+import { EXIT_CODE_CONFIG, SETTINGS } from 'payment-processor-contract/config';
 import { BUILD_MS_MAX, buildImage, STAGES, valuesOf, type BuiltImage } from './image-stages.ts';
 import { ROOT } from './tools.ts';
 
@@ -62,7 +62,8 @@ async function installedPackages(modules: string): Promise<string[]> {
   for (const entry of await readdir(modules, { recursive: true })) {
     if (!/(^|node_modules\/)(@[^/]+\/)?[^/@]+\/package\.json$/.test(entry)) continue;
     const { name, version } = JSON.parse(await readFile(join(modules, entry), 'utf8')) as Record<string, string>;
-    found.add(`${name ?? ''}@${version ?? ''}`);
+    // Our own packages have no version.
+    if (version !== undefined) found.add(`${name ?? ''}@${version}`);
   }
   return [...found];
 }
@@ -99,7 +100,7 @@ describe('the image', () => {
   });
 
   it('has the command line', async () => {
-    const { code, text } = await start('src/cli/main.ts', {});
+    const { code, text } = await start('packages/cli/src/main.ts', {});
     expect({ code, text }).toMatchObject({ code: 2, text: expect.stringContaining('Usage: payments') as string });
   });
 
@@ -123,13 +124,17 @@ describe('the image', () => {
       'docs',
       'node_modules',
       'package.json',
+      'packages',
       'schemas',
       'src',
     ]);
     expect(await readdir(join(image, 'docs'))).toEqual(['runbooks']);
     expect(await readdir(join(image, 'docs/runbooks'))).toContain('unknown-results.md');
+    expect(await readdir(join(image, 'packages'))).toEqual(['cli', 'client', 'contract']);
+    for (const name of ['cli', 'client', 'contract'])
+      expect((await readdir(join(image, 'packages', name))).sort()).toEqual(['package.json', 'src']);
     const packages = await readdir(join(image, 'node_modules'));
-    for (const name of ['vitest', 'typescript', 'eslint', 'playwright-core', 'node'])
+    for (const name of ['vitest', 'typescript', 'eslint', 'playwright-core', 'node', 'payment-processor-sandbox'])
       expect(packages).not.toContain(name);
   });
 
@@ -200,7 +205,7 @@ describe('the image', () => {
 describe("compose's sandbox", () => {
   it('starts from its stage alone', async () => {
     const sandbox = built.folderOf('sandbox');
-    const { stdout } = await run(process.execPath, ['dev/sandbox/main.ts', '--help'], { cwd: sandbox });
+    const { stdout } = await run(process.execPath, ['packages/sandbox/src/main.ts', '--help'], { cwd: sandbox });
     expect(stdout).toContain("The payment service's sandbox");
   });
 });

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { KAFKA_TOOLS, kafkaToolsJava } from '../../dev/engine/kafka-tools.ts';
-import { createKafka, LANE_RETRY } from '../../src/producers/kafka-client.ts';
+import { KAFKA_TOOLS, kafkaToolsJava } from 'payment-processor-local-kafka/kafka-tools';
+import { createKafka, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
 import { ROOT } from './tools.ts';
 

@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { SETTINGS } from '../../src/config.ts';
+import { SETTINGS } from 'payment-processor-contract/config';
 import { METRICS } from '../../src/ops/metrics-table.ts';
-import { KAFKA_TOOL_OPTIONS } from '../../src/records/rights.ts';
+import { KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
 import { ROOT } from './tools.ts';
 
 const run = promisify(execFile);
@@ -99,7 +99,7 @@ describe('the runbooks', () => {
     }
     expect(commands.size).toBeGreaterThan(8);
     for (const [command, options] of commands) {
-      const parameters = [join(ROOT, 'src/cli/main.ts'), ...command.split(' '), '--help'];
+      const parameters = [join(ROOT, 'packages/cli/src/main.ts'), ...command.split(' '), '--help'];
       const help = await run(process.execPath, parameters).then(
         ({ stdout }) => stdout,
         () => '',

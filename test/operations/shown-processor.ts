@@ -1,9 +1,9 @@
 /**
  * A processor for the page to show: real endpoints, state, history and members over lanes and a payment API that a test sets.
  */
-import type { Outcome } from '../../src/records/commands.ts';
-import type { CommandType } from '../../src/records/commands.ts';
-import type { CommandResult } from '../../src/records/types.ts';
+import type { Outcome } from 'payment-processor-contract/commands';
+import type { CommandType } from 'payment-processor-contract/commands';
+import type { CommandResult } from 'payment-processor-contract/types';
 import type { DeadLetterReason } from '../../src/producers/dead-letters.ts';
 import { processName } from '../../src/consumers/group-processes.ts';
 import { askMember } from '../../src/ops/group/ask-member.ts';
@@ -15,7 +15,7 @@ import { createMetrics } from '../../src/ops/metrics.ts';
 import { operationsRoutes } from '../../src/ops/routes.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import { Timeline } from '../../src/ops/timeline.ts';
-import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { LedgerLaneStatus } from '../../src/store/ledger-view.ts';
 import type { InputStatus, LaneStatus } from '../../src/lanes/lane-status.ts';
 import { FakeProcessor, inputStatus, laneStatus, TOPICS } from '../ops/fake-processor.ts';

@@ -1,4 +1,4 @@
-/** Which dead letters are open, by what lies on their topic. The brokers' part is in test/cli/dead-letters.test.ts. */
+/** Which dead letters are open, by what lies on their topic. The brokers' part is in packages/cli/test/dead-letters.test.ts. */
 import { describe, expect, test } from 'vitest';
 import type { TailedRecord } from '../../src/consumers/topic-tail.ts';
 import { DeadLetterWatch } from '../../src/ops/dead-letter-watch.ts';

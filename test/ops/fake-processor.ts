@@ -4,16 +4,16 @@ import type { InputStatus, LaneSetStatus, LaneStatus } from '../../src/lanes/lan
 import type { CommandView } from '../../src/store/command-view.ts';
 import type { LedgerStatus } from '../../src/store/ledger-view.ts';
 import type { GroupProcess } from '../../src/consumers/group-processes.ts';
-import type { PartitionOffsets } from '../../src/consumers/partition-offsets.ts';
+import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
 import { Activity } from '../../src/ops/activity.ts';
 import type { OpenLetters } from '../../src/ops/dead-letter-watch.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import type { StartWait } from '../../src/lanes/start-steps.ts';
 import type { KafkaAccess } from '../../src/producers/kafka-access.ts';
-import { COMMAND_TYPES } from '../../src/records/commands.ts';
-import type { RegistryFault } from '../../src/records/registry.ts';
-import { topicNames } from '../../src/records/topics.ts';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
+import type { RegistryFault } from 'payment-processor-contract/registry';
+import { topicNames } from 'payment-processor-contract/topics';
 
 export const TOPICS = topicNames('payments');
 /** Something that must never be shown. */

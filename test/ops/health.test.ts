@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readiness } from '../../src/ops/health.ts';
-import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
 
 interface Row {

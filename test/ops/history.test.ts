@@ -3,7 +3,7 @@ import { Activity } from '../../src/ops/activity.ts';
 import { History } from '../../src/ops/history.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
-import type { CommandResult } from '../../src/records/types.ts';
+import type { CommandResult } from 'payment-processor-contract/types';
 import { FakeProcessor, inputStatus, laneStatus, SECRET_KEY } from './fake-processor.ts';
 
 class Remembering extends FakeProcessor {

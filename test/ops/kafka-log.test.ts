@@ -1,7 +1,7 @@
 /** What kafkajs logs is passed on with its reason, and none of it as an error: it tries again by itself. */
 import kafkajs, { type LogEntry, type logLevel as KafkaLogLevel } from 'kafkajs';
 import { expect, test } from 'vitest';
-import { kafkaLogEvent } from '../../src/producers/kafka-log.ts';
+import { kafkaLogEvent } from 'payment-processor-contract/kafka/kafka-log';
 
 const { logLevel } = kafkajs;
 

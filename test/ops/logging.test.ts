@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createLogger, type LogSettings } from '../../src/ops/logging.ts';
-import { keyHash } from '../../src/records/key-hash.ts';
+import { keyHash } from 'payment-processor-contract/key-hash';
 
 const SETTINGS: LogSettings = {
   LOG_LEVEL: 'trace',

@@ -3,7 +3,7 @@ import { createMetrics } from '../../src/ops/metrics.ts';
 import { METRICS } from '../../src/ops/metrics-table.ts';
 import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
-import type { CommandResult } from '../../src/records/types.ts';
+import type { CommandResult } from 'payment-processor-contract/types';
 import { A_LETTER, entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
 
 async function textOf(processor: FakeProcessor, metrics = createMetrics()): Promise<string> {

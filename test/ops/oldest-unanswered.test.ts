@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import { oldestUnanswered } from '../../src/ops/oldest-unanswered.ts';
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import { doneWith, doubtful, entryAt } from '../ledger/entries.ts';
 
 const NOW_MS = 100_000;

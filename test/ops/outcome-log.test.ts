@@ -2,9 +2,9 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
 import type { LaneReports } from '../../src/lanes/reports.ts';
-import { keyHash } from '../../src/records/key-hash.ts';
+import { keyHash } from 'payment-processor-contract/key-hash';
 import { withOutcomeLog } from '../../src/ops/outcome-log.ts';
-import { resultOf } from '../client/fixtures.ts';
+import { resultOf } from '../../packages/client/test/fixtures.ts';
 
 function logged(tell: (reports: LaneReports) => void): { lines: Record<string, unknown>[]; passedOn: string[] } {
   const [lines, passedOn]: [Record<string, unknown>[], string[]] = [[], []];

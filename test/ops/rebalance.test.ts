@@ -1,6 +1,6 @@
 /** Processes that join and leave the group: no errors where nothing is wrong, and no lane waits for who has left. */
 import { expect, test } from 'vitest';
-import { withAdmin } from '../../src/producers/admin-session.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import type { LogLine } from '../support/processor.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { KafkaMessage } from 'kafkajs';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from 'payment-processor-contract/clock';
 import { LoopTurn } from '../../src/consumers/loop-turn.ts';
 import { Inbox } from '../../src/consumers/inbox.ts';
 

@@ -1,7 +1,7 @@
 /** What lasts is said at once and then once a minute, with how often it came; and not for more kinds than there is room for. */
 import { expect, test } from 'vitest';
-import { withoutRepeats, type KafkaLog } from '../../src/producers/kafka-log.ts';
-import { Repeats } from '../../src/repeats.ts';
+import { withoutRepeats, type KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
+import { Repeats } from 'payment-processor-contract/repeats';
 
 const HOUR_S = 3_600;
 const BROKERS = 3;

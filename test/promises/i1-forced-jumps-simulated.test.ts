@@ -4,9 +4,9 @@
  */
 import { expect } from 'vitest';
 import { decodePosition, encodePosition, POSITION_KEY, type PositionRecord } from '../../src/ledger/ledger-records.ts';
-import { withAdmin } from '../../src/producers/admin-session.ts';
-import { laneOf } from '../../src/records/keys.ts';
-import { stringifyLossless } from '../../src/records/lossless-json.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { laneOf } from 'payment-processor-contract/keys';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { transferInOf } from '../support/commands.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests, type TestProcessor, type TestStack } from '../support/with-stack.ts';

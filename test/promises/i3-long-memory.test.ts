@@ -1,10 +1,10 @@
 /** Invariant I3 over long times: a key stays known as long as promised, whatever clocks say and however old a store is. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { uniqueIdOf } from '../../src/client/events.ts';
+import { uniqueIdOf } from 'payment-processor-client/internal/events';
 import { ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
-import type { TopicDefinition } from '../../src/producers/topic-definitions.ts';
-import { COMMAND_TYPES } from '../../src/records/commands.ts';
+import type { TopicDefinition } from 'payment-processor-contract/topic-definitions';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { transferInOf } from '../support/commands.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests, withStack, type TestStack } from '../support/with-stack.ts';

@@ -1,8 +1,8 @@
 /** Invariant I3: one terminal result per key and revision; a copy gets the same event again. */
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { fingerprintOf } from '../../src/client/index.ts';
+import { fingerprintOf } from 'payment-processor-client';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
-import { eventId, eventIdNames } from '../../src/records/cloud-events.ts';
+import { eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import type { ResultEvent } from '../support/journal.ts';
 import { useStack } from '../support/test-stack.ts';
 

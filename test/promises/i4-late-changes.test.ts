@@ -3,7 +3,7 @@
  * created, and whether or not the poller had ever seen it. The service's clock was behind while the quotes were made.
  */
 import { beforeAll, expect, test } from 'vitest';
-import { systemClock, type Clock } from '../../dev/sandbox/clock.ts';
+import { systemClock, type Clock } from 'payment-processor-sandbox/clock';
 import { useStack } from '../support/test-stack.ts';
 
 const MINUTE_MS = 60_000;

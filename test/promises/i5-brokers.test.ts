@@ -1,7 +1,7 @@
 /** Invariant I5: a process that has its lanes open and loses all brokers goes on by itself once they are back, with all lanes. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, inject, test } from 'vitest';
-import { laneOf } from '../../src/records/keys.ts';
+import { laneOf } from 'payment-processor-contract/keys';
 import { transferInOf } from '../support/commands.ts';
 import { connectionsHeldTo } from '../support/held-connections.ts';
 import { KafkaGate } from '../support/kafka-gate.ts';

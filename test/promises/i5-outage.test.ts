@@ -6,7 +6,7 @@ import { allAccepted, reasonsOf } from '../support/outage.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
-import { startSandbox } from '../../dev/sandbox/start.ts';
+import { startSandbox } from 'payment-processor-sandbox/start';
 
 const stack = useStack({ name: 'outage' });
 

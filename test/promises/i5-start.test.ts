@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, inject, test } from 'vitest';
-import { laneOf } from '../../src/records/keys.ts';
+import { laneOf } from 'payment-processor-contract/keys';
 import { transferInOf } from '../support/commands.ts';
 import { KafkaGate, KAFKA_API, type GateRequest } from '../support/kafka-gate.ts';
 import type { RunningProcessor } from '../support/processor.ts';

@@ -8,9 +8,9 @@ import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { accountOf, transferInOf } from '../support/commands.ts';
 import { faultyFor, LANES, type RawMessage } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
-import { laneOf } from '../../src/records/keys.ts';
-import { AVRO_OPTIONS, loadSchema } from '../../src/records/schemas.ts';
-import { subjectOf } from '../../src/records/topics.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import { AVRO_OPTIONS, loadSchema } from 'payment-processor-contract/schemas';
+import { subjectOf } from 'payment-processor-contract/topics';
 
 const stack = useStack({ name: 'bad-input' });
 const JSON_HEADERS = { 'content-type': 'application/json' };

@@ -5,8 +5,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import kafkajs from 'kafkajs';
 import { afterEach, expect, test } from 'vitest';
-import { withAdmin } from '../../src/producers/admin-session.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { laneOf } from 'payment-processor-contract/keys';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';

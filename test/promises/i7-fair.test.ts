@@ -1,7 +1,7 @@
 /** Invariant I7: no class of work waits for another's backlog. */
 import { expect } from 'vitest';
-import type { CommandType } from '../../src/records/commands.ts';
-import { laneOf } from '../../src/records/keys.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { laneOf } from 'payment-processor-contract/keys';
 import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import type { EffectsReport } from '../support/sandbox-control.ts';
 import { LANES } from '../support/stack-options.ts';

@@ -1,6 +1,6 @@
 /** Invariant I8: int64 and decimals pass unchanged; fields and enum values that are not known are preserved. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseLossless, stringifyLossless } from '../../src/records/lossless-json.ts';
+import { parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
 import {
   startHostileService,
   type HostileService,

@@ -1,8 +1,8 @@
 /** An operator's decision on a result makes the next revision, once and for good; one that does not fit is refused and seen. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { stringifyLossless } from '../../src/records/lossless-json.ts';
-import type { OperatorDecision } from '../../src/records/types.ts';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import type { OperatorDecision } from 'payment-processor-contract/types';
 import { createQuoteOf, executionOf, transferInOf } from '../support/commands.ts';
 import type { ResultEvent } from '../support/journal.ts';
 import { eventually } from '../support/watch.ts';

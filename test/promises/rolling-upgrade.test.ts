@@ -4,11 +4,11 @@
  */
 import { expect } from 'vitest';
 import { z } from 'zod';
-import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
+import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decodeEntry, ENTRY_PREFIX, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
-import { COMMAND_TYPES, OUTCOME_NAMES } from '../../src/records/commands.ts';
-import { parseLossless } from '../../src/records/lossless-json.ts';
+import { COMMAND_TYPES, OUTCOME_NAMES } from 'payment-processor-contract/commands';
+import { parseLossless } from 'payment-processor-contract/lossless-json';
 import { FIXTURES, valueOf, type LedgerFixture } from '../ledger/fixtures/fixtures.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { eventually } from '../support/watch.ts';

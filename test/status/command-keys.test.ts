@@ -9,7 +9,7 @@ import {
   encodeTransactionState,
   type TransactionState,
 } from '../../src/status/transaction-state.ts';
-import type { Quote, Transaction } from '../../src/records/types.ts';
+import type { Quote, Transaction } from 'payment-processor-contract/types';
 import { PLAIN_MANNER, SimulatedService } from './simulated-service.ts';
 
 const ID = 'Transaction:1';

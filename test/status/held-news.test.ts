@@ -7,7 +7,7 @@ import type { PossibleEffect } from '../../src/ledger/effect.ts';
 import { HeldNews, type Look } from '../../src/status/poller/held-news.ts';
 import type { PolledObservation } from '../../src/status/poller/news.ts';
 import { unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
-import type { Transaction } from '../../src/records/types.ts';
+import type { Transaction } from 'payment-processor-contract/types';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
 import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
 

@@ -10,7 +10,7 @@ import type { PollRecord } from '../../src/status/poller/record.ts';
 import { encodeTransactionState, type TransactionState } from '../../src/status/transaction-state.ts';
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
 import type { PossibleEffect } from '../../src/ledger/effect.ts';
-import type { QuoteStatusChanged, TransactionStatusChanged } from '../../src/records/types.ts';
+import type { QuoteStatusChanged, TransactionStatusChanged } from 'payment-processor-contract/types';
 import { VirtualTime } from './virtual-time.ts';
 
 export interface WorldOptions {

@@ -10,7 +10,7 @@ import {
   unseenState,
 } from '../../src/status/transaction-state.ts';
 import { readTransaction } from '../../src/api/wire.ts';
-import { parseLossless } from '../../src/records/lossless-json.ts';
+import { parseLossless } from 'payment-processor-contract/lossless-json';
 
 const shown = '{"id":"Transaction:1","receivedAmount":{"amount":9007199254740993},"newField":[1.50]}';
 const observation: Observation = {

@@ -4,7 +4,7 @@
  * transactions come or leave the filter while they are read.
  */
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
-import type { Quote, Transaction } from '../../src/records/types.ts';
+import type { Quote, Transaction } from 'payment-processor-contract/types';
 import { aTransaction } from '../ledger/entries.ts';
 
 export interface Change {

@@ -1,6 +1,6 @@
 /** Time that passes only when everybody waits: a clock and its waits for code that takes them as arguments. */
 import { TimeQueue } from '../../proofs/simulation/time-queue.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 
 export class VirtualTime implements Clock {
   #nowMs: number;

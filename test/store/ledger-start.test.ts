@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { openLedgerStore } from '../../src/store/ledger-start.ts';
-import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
-import { withAdmin } from '../../src/producers/admin-session.ts';
+import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { LmdbLedgerIndex } from '../../src/store/lmdb-ledger-index.ts';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
 import { removeDirectory, temporaryDirectory } from './index-in-test.ts';

@@ -5,12 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import type { Kafka } from 'kafkajs';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from 'payment-processor-contract/clock';
 import { TopicTail } from '../../src/consumers/topic-tail.ts';
 import { Committer } from '../../src/lanes/committer.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
-import { withAdmin } from '../../src/producers/admin-session.ts';
-import { createKafka, PATIENT_RETRY, type KafkaSettings } from '../../src/producers/kafka-client.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { createKafka, PATIENT_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { LedgerReader } from '../../src/store/ledger-reader.ts';

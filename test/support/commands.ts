@@ -1,5 +1,5 @@
 /** Commands as tests publish them, each moving the money of accounts of its own. */
-import type { CommandInput } from '../../src/client/index.ts';
+import type { CommandInput } from 'payment-processor-client';
 import type { Stack } from './stack.ts';
 
 /** What an internal account of the sandbox begins with; smallest unit. */

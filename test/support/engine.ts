@@ -3,7 +3,7 @@
  * With TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL set, ones that already run are used and left running.
  */
 import type { TestProject } from 'vitest/node';
-import { startEngine, type Engine } from '../../dev/engine/start.ts';
+import { startEngine, type Engine } from 'payment-processor-local-kafka/start';
 
 declare module 'vitest' {
   interface ProvidedContext {

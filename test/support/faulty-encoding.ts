@@ -4,7 +4,7 @@
  * takes FAULTY_DELAY_MS, 0 by default.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { RecordRegistry } from '../../src/records/registry.ts';
+import { RecordRegistry } from 'payment-processor-contract/registry';
 
 const encode = Object.getOwnPropertyDescriptor(RecordRegistry.prototype, 'encode')?.value as RecordRegistry['encode'];
 let failuresLeft = 3;

@@ -4,8 +4,8 @@
  */
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { LOOPBACK } from '../../dev/engine/ports.ts';
-import { VERSION_SEGMENT } from '../../dev/sandbox/operations.ts';
+import { LOOPBACK } from 'payment-processor-local-kafka/ports';
+import { VERSION_SEGMENT } from 'payment-processor-sandbox/operations';
 
 export interface ReceivedRequest {
   method: string;

@@ -2,12 +2,12 @@
  * Everything that the processor tells the world: results, status events and dead letters, as a read_committed reader
  * sees them, in the order of arrival. It owns its two readers until it is closed.
  */
-import { subscribe, type Envelope, type PaymentEvent } from '../../src/client/index.ts';
-import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
-import { topicNames } from '../../src/records/topics.ts';
-import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
-import type { ClientSettings } from '../../src/client/settings.ts';
-import type { QuoteStatusChanged, TransactionStatusChanged } from '../../src/client/index.ts';
+import { subscribe, type Envelope, type PaymentEvent } from 'payment-processor-client';
+import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
+import { topicNames } from 'payment-processor-contract/topics';
+import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import type { ClientSettings } from 'payment-processor-client/internal/settings';
+import type { QuoteStatusChanged, TransactionStatusChanged } from 'payment-processor-client';
 import { Watch } from './watch.ts';
 
 export type ResultEvent = Extract<PaymentEvent, { kind: 'result' }>;

@@ -8,7 +8,7 @@
  */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { LOOPBACK } from '../../dev/engine/ports.ts';
+import { LOOPBACK } from 'payment-processor-local-kafka/ports';
 
 /** Of Kafka's protocol, what a test names. */
 export const KAFKA_API = {

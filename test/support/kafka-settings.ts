@@ -1,6 +1,6 @@
 /** Settings of Kafka for tests that speak to brokers which ask for nothing. */
-import { readSomeSettings } from '../../src/config.ts';
-import { KAFKA_SETTING_NAMES, type KafkaSettings } from '../../src/producers/kafka-client.ts';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import { KAFKA_SETTING_NAMES, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 
 /** Neither TLS nor a log-in; all else as it is by default. */
 export function plainKafkaSettings(brokers: readonly string[]): KafkaSettings {

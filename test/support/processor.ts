@@ -7,7 +7,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { startArguments } from '../../dev/start-command.ts';
-import { freePort, LOOPBACK } from '../../dev/engine/ports.ts';
+import { freePort, LOOPBACK } from 'payment-processor-local-kafka/ports';
 import { childEnvironment } from './child-environment.ts';
 import { Watch } from './watch.ts';
 

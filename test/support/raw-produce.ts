@@ -4,7 +4,7 @@
  */
 import { connect } from 'node:net';
 import type { Kafka } from 'kafkajs';
-import { withAdmin } from '../../src/producers/admin-session.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 
 type Answer =
   | { kind: 'taken'; baseOffset: bigint }

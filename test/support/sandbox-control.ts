@@ -1,5 +1,5 @@
 /** What tests ask of the sandbox beside the processor: its control endpoints, and calls of a client's own. */
-import { COMMAND_TYPES, type CommandType } from '../../src/records/commands.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 
 /** Any non-empty credentials will do unless the sandbox was given some. */
 export const TOKEN_ID = 'token-id-of-a-test';

@@ -3,7 +3,7 @@
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { LOOPBACK } from '../../dev/engine/ports.ts';
+import { LOOPBACK } from 'payment-processor-local-kafka/ports';
 import { Watch } from './watch.ts';
 
 export interface ReceivedSpan {

@@ -1,6 +1,6 @@
 /** What a stack is made of, whether its Kafka is a real one or simulated. */
 import type { IHeaders } from 'kafkajs';
-import type { SandboxStartOptions } from '../../dev/sandbox/start.ts';
+import type { SandboxStartOptions } from 'payment-processor-sandbox/start';
 
 export const LANES = 3;
 

@@ -7,24 +7,24 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
-import { registerSubjects } from '../../src/cli/schema-subjects.ts';
-import { PaymentCommandPublisher } from '../../src/client/index.ts';
-import { CLIENT_SETTING_NAMES, type ClientSettings } from '../../src/client/settings.ts';
-import { readSomeSettings } from '../../src/config.ts';
-import { openTopicReader, type TopicRecord } from '../../src/consumers/outside/topic-reader.ts';
-import { createKafka, PATIENT_RETRY } from '../../src/producers/kafka-client.ts';
-import { withAdmin } from '../../src/producers/admin-session.ts';
-import { createTopics } from '../../src/producers/outside/topic-creation.ts';
+import { registerSubjects } from 'payment-processor-cli/schema-subjects';
+import { PaymentCommandPublisher } from 'payment-processor-client';
+import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { createTopics } from 'payment-processor-cli/kafka/topic-creation';
 import {
   TOPIC_SETTING_NAMES,
   topicConfiguration,
   topicDefinitions,
   type TopicDefinition,
-} from '../../src/producers/topic-definitions.ts';
+} from 'payment-processor-contract/topic-definitions';
 import type { HoldOrder } from '../../src/ledger/holds.ts';
-import type { CommandType } from '../../src/records/commands.ts';
-import { topicNames, type TopicNames } from '../../src/records/topics.ts';
-import { startSandbox, type RunningSandbox } from '../../dev/sandbox/start.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
+import { startSandbox, type RunningSandbox } from 'payment-processor-sandbox/start';
 import { startHostileService, type HostileAnswer, type HostileService } from './hostile-service.ts';
 import { Journal } from './journal.ts';
 import { RunningProcessor, spawnProcessor } from './processor.ts';

@@ -2,14 +2,14 @@
  * Test files by what has to run for them: nothing, processes of their own, the shared Kafka and registry, or beside those the
  * shared Kafka that asks for log-ins and rights. A file and its imports say so, so that nobody has to keep a list.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export type TestGroup = 'pure' | 'processes' | 'kafka' | 'secured';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const FOLDERS = ['test', 'proofs'];
+const FOLDERS = ['test', 'proofs', ...globSync('packages/*/test', { cwd: ROOT })];
 /** Run by commands of their own. */
 const ELSEWHERE = /^(test\/(operations|cluster)|proofs\/long)\//;
 const EITHER_STACK = join(ROOT, 'test/support/with-stack.ts');
@@ -41,7 +41,7 @@ function groupOf(file: string): TestGroup {
   return hasText(/'node:child_process'|\bstartEngine\(/) ? 'processes' : 'pure';
 }
 
-/** The file and what it imports of test/ and proofs/, with their texts. */
+/** The file and what it imports of tests and proofs, with their texts. */
 function sourcesOf(file: string, known = new Map<string, string>()): Map<string, string> {
   if (known.has(file) || !FOLDERS.some((folder) => file.startsWith(join(ROOT, folder)))) return known;
   const text = readFileSync(file, 'utf8');

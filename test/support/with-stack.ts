@@ -3,7 +3,7 @@
  * processes, as `npm run proofs` has it. Both pass the same tests.
  */
 import { test as vitestTest } from 'vitest';
-import type { CommandType } from '../../src/records/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { LogLine, ProcessEnd } from './processor.ts';
 import type { StackOptions } from './stack-options.ts';
 import type { Stack } from './stack.ts';

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { holdOrder } from '../../../src/ledger/holds.ts';
 import { DEAD_LETTER_REASONS } from '../../../src/ops/metric-labels.ts';
 import { HANDLED } from '../../../src/producers/dead-letter-notes.ts';
-import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from '../../../src/records/cloud-events.ts';
-import { COMMAND_RECORDS, COMMAND_TYPES } from '../../../src/records/commands.ts';
-import { loadSchema } from '../../../src/records/schemas.ts';
-import { jsonCopyOf, topicNames } from '../../../src/records/topics.ts';
+import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
+import { COMMAND_RECORDS, COMMAND_TYPES } from 'payment-processor-contract/commands';
+import { loadSchema } from 'payment-processor-contract/schemas';
+import { jsonCopyOf, topicNames } from 'payment-processor-contract/topics';
 import {
   commandExample,
   DEAD_LETTER_EXAMPLE,

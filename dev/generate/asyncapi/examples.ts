@@ -1,5 +1,5 @@
 /** Examples of the document, typed as the records are; `test/docs/asyncapi.test.ts` reads each by the code that reads messages. */
-import { fingerprintOf, type CommandInput } from '../../../src/client/index.ts';
+import { fingerprintOf, type CommandInput } from 'payment-processor-client';
 import type { HoldOrder } from '../../../src/ledger/holds.ts';
 import {
   eventHeaders,
@@ -8,15 +8,15 @@ import {
   FINGERPRINT_HEADER,
   JSON_CONTENT_TYPE,
   REPLY_HEADER,
-} from '../../../src/records/cloud-events.ts';
-import type { CommandType } from '../../../src/records/commands.ts';
+} from 'payment-processor-contract/cloud-events';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type {
   CommandResult,
   OperatorDecision,
   QuoteStatusChanged,
   Transaction,
   TransactionStatusChanged,
-} from '../../../src/records/types.ts';
+} from 'payment-processor-contract/types';
 
 export interface MessageExample<Payload = unknown> {
   name: string;

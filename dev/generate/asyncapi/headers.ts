@@ -5,9 +5,9 @@ import {
   FINGERPRINT_HEADER,
   JSON_CONTENT_TYPE,
   REPLY_HEADER,
-} from '../../../src/records/cloud-events.ts';
-import { RECORD_NAMESPACE } from '../../../src/records/schemas.ts';
-import { UNREADABLE_HEADER } from '../../../src/records/topics.ts';
+} from 'payment-processor-contract/cloud-events';
+import { RECORD_NAMESPACE } from 'payment-processor-contract/schemas';
+import { UNREADABLE_HEADER } from 'payment-processor-contract/topics';
 
 export interface HeaderSchema {
   type: 'object';

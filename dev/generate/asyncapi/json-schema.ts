@@ -1,5 +1,5 @@
 /** JSON Schema of a record as JSON: the same members by name, those with a default optional, none else. */
-import { readSchemaFile, RECORD_NAMESPACE } from '../../../src/records/schemas.ts';
+import { readSchemaFile, RECORD_NAMESPACE } from 'payment-processor-contract/schemas';
 
 /** Schemas by record, with all that they refer to; references are to `#/components/schemas/<name>`. */
 export function jsonSchemasOf(recordNames: readonly string[]): Record<string, object> {

@@ -1,11 +1,11 @@
 /** The processor, and what it is held against: each started as a process of its own on topics of its own. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installed } from '../../../dev/engine/cache.ts';
-import { PARALLEL_CONSUMER_PIN } from '../../../dev/engine/pins.ts';
-import { findJava } from '../../../dev/engine/tools.ts';
-import { withAdmin } from '../../../src/producers/admin-session.ts';
-import { runProgram, runScript, type Script } from '../../../test/engine/processes.ts';
+import { installed } from 'payment-processor-local-kafka/cache';
+import { PARALLEL_CONSUMER_PIN } from 'payment-processor-local-kafka/pins';
+import { findJava } from 'payment-processor-local-kafka/tools';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { runProgram, runScript, type Script } from '../../../packages/local-kafka/test/processes.ts';
 import type { Stack } from '../../../test/support/stack.ts';
 
 export const CONTESTANTS = ['processor', 'each-batch', 'each-message', 'ledger-alone', 'parallel-consumer'] as const;

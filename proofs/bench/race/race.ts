@@ -12,7 +12,7 @@ import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { kafkaAtHand } from '../../kafka-at-hand.ts';
-import { withAdmin } from '../../../src/producers/admin-session.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { Stack } from '../../../test/support/stack.ts';
 import { spreadOf } from '../../spread.ts';
 import { memoryOf } from '../process-memory.ts';

@@ -1,7 +1,7 @@
 /** What lies in Kafka, as the brokers hand it out: a raw consumer is given everything, and its answers are measured. */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
-import { withAdmin } from '../../../src/producers/admin-session.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 
 const STEP_MS = 20;
 /** Without a further record. */

@@ -4,7 +4,7 @@ import type { Mutation } from '../mutations.ts';
 export const INTAKE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a text that is no JSON ends its fingerprint',
-    file: 'records/command-fields.ts',
+    file: 'contract/src/command-fields.ts',
     find: `    return text;
 `,
     replace: `    throw new Error('others');

@@ -6,9 +6,9 @@
  *
  * Owns its timer, and what is remembered: members, their samples and events, each bounded.
  */
-import type { Clock } from '../../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import { processName } from '../../consumers/group-processes.ts';
-import { settledWithin } from '../../producers/settled-within.ts';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { Sample } from '../history.ts';
 import type { MemberState } from '../members.ts';
 import type { ProcessorState } from '../processor-state.ts';

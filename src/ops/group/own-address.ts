@@ -1,7 +1,7 @@
 /** Where the other members of the group find this process's HTTP endpoints. */
 import { isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { Config } from '../../config.ts';
+import type { Config } from 'payment-processor-contract/config';
 import { checkedAddress } from '../../consumers/member-note.ts';
 
 const EVERY_ADDRESS = ['0.0.0.0', '::', ''];

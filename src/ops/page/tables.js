@@ -12,7 +12,7 @@ const OTHER_INPUTS = ['operator-decision', 'operator-hold', 'observation'];
 
 /**
  * Whether an operator should look at those that ended so.
- * @type {Record<import('../../records/commands.ts').Outcome, boolean>}
+ * @type {Record<import('payment-processor-contract/commands').Outcome, boolean>}
  */
 const OUTCOME_IS_AMISS = {
   ACCEPTED: false,

@@ -9,8 +9,8 @@
  * behind the command's own. Bounded: a command that stays in doubt must not hide for ever what becomes of a payment.
  */
 import type { PossibleEffect } from '../../ledger/effect.ts';
-import { quoteIdAmong } from '../../records/quote-id.ts';
-import type { Transaction } from '../../records/types.ts';
+import { quoteIdAmong } from 'payment-processor-contract/quote-id';
+import type { Transaction } from 'payment-processor-contract/types';
 import type { TransactionState } from '../transaction-state.ts';
 import { signatureOf, type PolledObservation } from './news.ts';
 

@@ -1,5 +1,5 @@
 /** Whether a listed transaction shows anything new. Pure. */
-import type { Transaction } from '../../records/types.ts';
+import type { Transaction } from 'payment-processor-contract/types';
 import { instantOf, type TransactionState } from '../transaction-state.ts';
 
 /**

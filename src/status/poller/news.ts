@@ -2,7 +2,7 @@
  * What of a page is to be published: what the index does not show yet, and was not published a moment ago. No I/O and no
  * clock.
  */
-import type { Transaction } from '../../records/types.ts';
+import type { Transaction } from 'payment-processor-contract/types';
 import type { Observation } from '../observation.ts';
 import type { TransactionState } from '../transaction-state.ts';
 import { showsNews } from './judgement.ts';

@@ -8,7 +8,7 @@
  * What is held is in memory alone. The record that says how far the service was read waits for it, so a successor goes
  * over it again.
  */
-import type { Clock } from '../../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { PossibleEffect } from '../../ledger/effect.ts';
 import type { Observation } from '../observation.ts';
 import type { TransactionState } from '../transaction-state.ts';

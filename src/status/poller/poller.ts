@@ -8,7 +8,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { TransactionState } from '../transaction-state.ts';
 import { PollSession, type PollPort, type PollReports, type PollSettings } from './session.ts';
 

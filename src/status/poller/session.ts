@@ -9,8 +9,8 @@
  * leaves nothing behind that its successor would have to know, but for the record. It owns nothing that must be closed.
  */
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
-import type { Clock } from '../../clock.ts';
-import type { Transaction } from '../../records/types.ts';
+import type { Clock } from 'payment-processor-contract/clock';
+import type { Transaction } from 'payment-processor-contract/types';
 import { decodeTransactionState, instantOf, type TransactionState } from '../transaction-state.ts';
 import { PollAgenda, type PollWorkKind } from './agenda.ts';
 import { PollBudget } from './budget.ts';

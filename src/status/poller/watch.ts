@@ -3,7 +3,7 @@
  * whose last change a pass over recent ones would not come by. No I/O; fed by the states of the index. All others are
  * watched by the passes of the agenda.
  */
-import { isFinalStatus } from '../../records/statuses.ts';
+import { isFinalStatus } from 'payment-processor-contract/statuses';
 import { instantOf, type TransactionState } from '../transaction-state.ts';
 import { PollTurns, type Cluster, type Due } from './turns.ts';
 

@@ -3,7 +3,7 @@ import { groupState, type GroupState } from '../../../src/ops/group/group-state.
 import type { KnownMember } from '../../../src/ops/group/known-member.ts';
 import { memberReport, readMemberReport, type MemberFigures } from '../../../src/ops/group/member-report.ts';
 import { StateReader } from '../../../src/ops/state-reader.ts';
-import { COMMAND_TYPES } from '../../../src/records/commands.ts';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { ProcessorState } from '../../../src/ops/processor-state.ts';
 import { entry, FakeProcessor, inputStatus, laneStatus } from '../fake-processor.ts';
 import { known, stateOf } from './known.ts';

@@ -1,6 +1,6 @@
 import type { NetworkInterfaceInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { readSomeSettings } from '../../../src/config.ts';
+import { readSomeSettings } from 'payment-processor-contract/config';
 import { ownAddress } from '../../../src/ops/group/own-address.ts';
 
 const at = (address: string, family: 'IPv4' | 'IPv6', internal = false): NetworkInterfaceInfo =>

@@ -1,6 +1,6 @@
 /** A schema that is registered, and is none of ours. */
 import { randomUUID } from 'node:crypto';
-import { subjectOf } from '../../../src/records/topics.ts';
+import { subjectOf } from 'payment-processor-contract/topics';
 
 /** A record that is an array of nulls, which takes no bytes however long it is. @returns its id */
 export async function registerForeignSchema(registryUrl: string): Promise<number> {

@@ -1,5 +1,5 @@
 /** Poison in headers: names and values that no client of ours would write, and too many of them, too large. */
-import { laneOf } from '../../../src/records/keys.ts';
+import { laneOf } from 'payment-processor-contract/keys';
 import { CODECS, type HeaderList } from '../record-batch.ts';
 import { expected, JSON_HEADER, messageKind, type PoisonFamilies, type PoisonKind } from './kinds.ts';
 

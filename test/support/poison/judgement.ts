@@ -1,6 +1,6 @@
 /** Whether a poison came to what its table says: its answer, its dead letter, and the good commands beside it. */
 import { createHash } from 'node:crypto';
-import type { TopicRecord } from '../../../src/consumers/outside/topic-reader.ts';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { ResultEvent } from '../journal.ts';
 import type { Poison, PoisonKind } from './kinds.ts';
 

@@ -2,7 +2,7 @@
  * What a kind of poison message is: how its bytes are made, and what must come of it. Whatever comes of it, what lies
  * behind it in its partition is handled (invariant I6).
  */
-import type { CommandType, Outcome } from '../../../src/records/commands.ts';
+import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 import { accountOf } from '../commands.ts';
 import { batchOf, CODECS, type BatchFields, type BatchRecord, type Codec, type HeaderList } from '../record-batch.ts';
 

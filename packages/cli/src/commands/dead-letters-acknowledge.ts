@@ -1,0 +1,45 @@
+/** `dead-letters acknowledge`: says that a person has handled them otherwise; they are open no more. */
+import { Option, type Command } from 'commander';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { outputOf, requireSettings } from '../context.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { systemUser } from '../operator-name.ts';
+import { PLACE_HELP, readLetter } from '../read-letter.ts';
+import { acknowledge, letterName, noteText, readNotes } from '../redrive-notes.ts';
+
+export function addDeadLettersAcknowledgeCommand(deadLetters: Command): void {
+  deadLetters
+    .command('acknowledge')
+    .description('mark dead letters as handled: page, doctor and alert count them no more; nothing is published')
+    .argument('<places...>', PLACE_HELP)
+    .addOption(new Option('--because <text>', 'what was done about them; kept with them').makeOptionMandatory())
+    .option('--operator <name>', 'who acknowledges; else PAYMENTS_OPERATOR or the system user')
+    .addHelpText(
+      'after',
+      `
+One that was redriven is handled already. A message that was fine is redriven instead, once its cause is fixed.
+Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter at a place; nothing is marked then.
+
+Examples:
+  $ npm run cli -- dead-letters acknowledge 2/15 2/16 --because 'publisher sent them again as order-17b'`,
+    )
+    .action(async (places: string[], flags: { because: string; operator?: string }, command: Command) => {
+      const output = outputOf(command);
+      const operator = flags.operator ?? systemUser();
+      if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say what was done');
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const notes = await readNotes(settings);
+      const open = [];
+      for (const place of places) {
+        const letter = await readLetter(settings, place);
+        const known = notes.get(letterName(letter))?.at(-1);
+        if (known === undefined) open.push(letter);
+        else output.note(`${letterName(letter)} was ${noteText(known)}`);
+      }
+      await acknowledge(settings, operator, open, flags.because);
+      for (const letter of open) {
+        const name = letterName(letter);
+        output.document({ acknowledged: name, operator, because: flags.because }, [`acknowledged ${name}`]);
+      }
+    });
+}

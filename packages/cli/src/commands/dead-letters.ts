@@ -1,0 +1,103 @@
+/** `dead-letters list` and `show`: messages that could not be processed. */
+import { Option, type Command } from 'commander';
+import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
+import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { topicNames } from 'payment-processor-contract/topics';
+import { cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
+import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
+import { PLACE_HELP, readLetter } from '../read-letter.ts';
+import { letterName, noteOf, readNotes, type RedriveNote } from '../redrive-notes.ts';
+import { addDeadLettersAcknowledgeCommand } from './dead-letters-acknowledge.ts';
+import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
+
+const REASONS: readonly DeadLetterReason[] = [
+  'UNREADABLE',
+  'UNKNOWN_SCHEMA',
+  'NO_KEY',
+  'INVALID_KEY',
+  'TOO_LARGE',
+  'SET_ASIDE',
+  'REFUSED_DECISION',
+  'UNREADABLE_BATCH',
+];
+
+export function addDeadLettersCommand(program: Command): void {
+  const deadLetters = program
+    .command('dead-letters')
+    .description('look at messages that could not be processed, and publish them again');
+  addList(deadLetters);
+  addShow(deadLetters);
+  addDeadLettersRedriveCommand(deadLetters);
+  addDeadLettersAcknowledgeCommand(deadLetters);
+}
+
+function addList(deadLetters: Command): void {
+  deadLetters
+    .command('list')
+    .description('list the dead letters, oldest first by lane; their values are not printed')
+    .addOption(new Option('--reason <reason>', 'those with this reason alone').choices(REASONS))
+    .option('--open', 'those alone that nobody redrove or acknowledged', false)
+    .addHelpText(
+      'after',
+      `
+Settings: KAFKA_BROKERS, TOPIC_PREFIX.
+
+Examples:
+  $ npm run cli -- dead-letters list
+  $ npm run --silent cli -- --output json dead-letters list --reason UNREADABLE | jq -r .key`,
+    )
+    .action(async (options: { open: boolean; reason?: string }, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const notes = await readNotes(settings);
+      const reader = await openTopicReader(cliKafka(settings), {
+        topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
+        start: { from: 'beginning' },
+        untilEnd: true,
+        groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
+        onRecord: (record) => {
+          const letter = summaryOf(record);
+          if (noteOf(record) !== null || (options.reason ?? letter.reason) !== letter.reason) return;
+          const redriven = notes.get(letterName(record)) ?? [];
+          if (options.open && redriven.length > 0) return;
+          output.document({ ...letter, redriven: redriven.map(noteDocument) }, summaryText(letter, redriven));
+        },
+      });
+      try {
+        await untilInterrupted(reader.ended);
+      } finally {
+        await reader.close();
+      }
+    });
+}
+
+function addShow(deadLetters: Command): void {
+  deadLetters
+    .command('show')
+    .description('print one dead letter with its headers and its bytes, which may hold account data')
+    .argument('<place>', PLACE_HELP)
+    .addHelpText(
+      'after',
+      `
+Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter at that place.
+
+Examples:
+  $ npm run cli -- dead-letters show 2/15
+  $ npm run --silent cli -- --output json dead-letters show 2/15 | jq -r .valueHex | xxd -r -p`,
+    )
+    .action(async (place: string, _options: unknown, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const letter = await readLetter(settings, place);
+      const redriven = (await readNotes(settings)).get(letterName(letter)) ?? [];
+      output.document(
+        { ...letterDocument(letter), redriven: redriven.map(noteDocument) },
+        letterText(letter, redriven),
+      );
+    });
+}
+
+function noteDocument({ because, key, operator, timestamp }: RedriveNote): object {
+  return { key: because === null ? key : null, because, operator, timestamp };
+}

@@ -1,0 +1,70 @@
+/** `doctor`: checks all that the processor needs and says what to do about what is amiss. Changes nothing. */
+import { Option, type Command } from 'commander';
+import { readConfig, SETTINGS } from 'payment-processor-contract/config';
+import { ROLE_NAMES, type Role } from 'payment-processor-contract/rights';
+import { outputOf } from '../context.ts';
+import { ok, problem, type Finding } from '../doctor/findings.ts';
+import { checkKafka } from '../doctor/kafka-checks.ts';
+import { checkRights } from '../doctor/rights-checks.ts';
+import { CliFailure } from '../exit-codes.ts';
+
+const STATUS_WIDTH = 'not checked'.length;
+const CHECK_WIDTH = 'payment-service'.length;
+
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description(
+      'check settings, Kafka, topics, registry, schemas, payment service, group, lag, holds, UNKNOWN results, dead letters, processor',
+    )
+    .option('--rights', 'check the rights of a role at Kafka, each one, and nothing else')
+    .addOption(new Option('--role <role>', 'whose rights, of docs/rights.md').choices(ROLE_NAMES).default('processor'))
+    .addHelpText(
+      'after',
+      `
+Each check is ok, a problem with what to do, or not checked with the reason. Nothing is changed and no command is sent;
+the payment service is asked for one page of transactions. It takes some seconds, at most about a minute.
+A result that is UNKNOWN and a dead letter that nobody redrove are problems: they wait for a person.
+The settings are those of the processor: run it with the same environment. With --rights those of whoever has the role:
+each right that Kafka does not allow them is a problem, with the command that grants it.
+Exits with 6 when there is a problem, with 0 when there is none.
+
+Examples:
+  $ npm run cli -- doctor
+  $ HTTP_PORT=8080 npm run cli -- doctor
+  $ npm run cli -- doctor --rights --role operator
+  $ npm run --silent cli -- --output json doctor | jq -r 'select(.status == "problem") | .message'`,
+    )
+    .action(async (options: { rights?: boolean; role: Role }, command: Command) => {
+      const output = outputOf(command);
+      const findings = options.rights === true ? await checkRights(options.role) : await checkAll();
+      for (const finding of findings) output.document(finding, textOf(finding));
+      const problems = findings.filter(({ status }) => status === 'problem').length;
+      if (problems > 0) throw new CliFailure('problemsFound', problems === 1 ? '1 problem' : `${problems} problems`);
+    });
+}
+
+async function checkAll(): Promise<Finding[]> {
+  // No other command needs what it loads.
+  const { checkPaymentService, checkProcessor, checkRegistry } = await import('../doctor/service-checks.ts');
+  const parts = await Promise.all([checkKafka(), checkRegistry(), checkPaymentService(), checkProcessor()]);
+  return [...checkSettings(), ...parts.flat()];
+}
+
+function checkSettings(): Finding[] {
+  const read = readConfig(process.env);
+  if (!read.ok) return read.problems.map((text) => problem('settings', `${text}: set it in the environment`));
+  const { KAFKA_GROUP_ID, LANES, TOPIC_PREFIX } = read.config;
+  const count = Object.keys(SETTINGS).length;
+  return [
+    ok(
+      'settings',
+      `all ${count} can be read; TOPIC_PREFIX=${TOPIC_PREFIX}, KAFKA_GROUP_ID=${KAFKA_GROUP_ID}, LANES=${LANES}`,
+    ),
+  ];
+}
+
+function textOf({ check, status, message }: Finding): string {
+  const word = status === 'not-checked' ? 'not checked' : status;
+  return `${word.padEnd(STATUS_WIDTH)}  ${check.padEnd(CHECK_WIDTH)}  ${message}`;
+}

@@ -1,0 +1,105 @@
+/** `hold` and `release`: no call of these commands begins, from now on; they may begin again. */
+import { Argument, type Command } from 'commander';
+import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../../../src/ledger/holds.ts';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
+import { outputOf, requireSettings } from '../context.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { submitOrder } from '../operator-hold.ts';
+import { systemUser } from '../operator-name.ts';
+import { durationOption, instant } from '../option-values.ts';
+
+const WAIT_DEFAULT = '60s';
+
+interface OrderFlags {
+  reason: string;
+  operator?: string;
+  until?: Date;
+  waitFor: number;
+}
+
+export function addHoldCommands(program: Command): void {
+  orderCommand(program, 'hold', 'stop payments: no call of these types begins any more, in any processor')
+    .requiredOption('--reason <text>', 'why; kept with the hold')
+    .option('--until <instant>', 'when the hold ends by itself, ISO 8601 with a zone', instant)
+    .addHelpText(
+      'after',
+      `
+Without a type all are held. Once it exits with 0 no call of these types begins, in any member of the group, until they are
+released or --until has passed: the owner of each lane has confirmed it. Commands wait in Kafka and still expire at their own age; calls that
+were under way end, and are committed; look-ups go on. A hold of execute-quote holds quotes that lead to an execution, too.
+A later hold of a type takes the place of an earlier one. It needs no schema registry.
+Exits with 5 when a lane has not confirmed in time: the hold is written then, and in force where it was confirmed.
+Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
+
+Examples:
+  $ npm run cli -- hold --reason "the service pays twice, incident 31"
+  $ npm run cli -- hold execute-quote create-quote --reason "wrong rates" --until 2026-01-31T12:00:00Z`,
+    );
+  orderCommand(program, 'release', 'let held commands be called again')
+    .option('--reason <text>', 'why; kept with the order', 'released')
+    .addHelpText(
+      'after',
+      `
+Without a type all are released. Exits with 5 when a lane has not confirmed in time: it may still hold its commands.
+Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
+
+Examples:
+  $ npm run cli -- release
+  $ npm run cli -- release transfer-in --reason "incident 31 is over"`,
+    );
+}
+
+function orderCommand(program: Command, name: 'hold' | 'release', description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .addArgument(new Argument('[types...]', 'command types; all if none is given').choices(COMMAND_TYPES))
+    .option('--operator <name>', 'who orders it; else PAYMENTS_OPERATOR or the system user')
+    .addOption(durationOption('--wait-for <duration>', 'longest wait for every lane to confirm', WAIT_DEFAULT))
+    .action(async (types: string[], flags: OrderFlags, command: Command) => {
+      const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
+      const output = outputOf(command);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'KAFKA_GROUP_ID', 'TOPIC_PREFIX']);
+      const { id, lanes, pending, whom } = await submitOrder(settings, order, {
+        forMs: flags.waitFor,
+        onWaiting: (waitedFor) => output.note(`written to every lane; waiting for ${waitedFor}`),
+      });
+      const isConfirmed = pending.length === 0;
+      output.document(
+        { kind: name, id, ...order, lanes, pending },
+        isConfirmed ? doneText(order, lanes, Date.now()) : [],
+      );
+      if (isConfirmed) return;
+      const calls = name === 'hold' ? 'calls of it may still begin there' : 'it may still be held there';
+      throw new CliFailure(
+        'noResult',
+        `the ${name} is written to every lane, and not confirmed within ${flags.waitFor} ms by ${whom}. Until then ${calls}. Give it again to wait on`,
+      );
+    });
+}
+
+/** @param nowMs once it is confirmed: its end may have passed meanwhile */
+function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: number): string {
+  const types = order.commandTypes.length === 0 ? 'any type' : order.commandTypes.join(', ');
+  const confirmed = `all ${lanes} lanes have confirmed`;
+  if (action === 'RELEASE') return `released: calls of ${types} may begin again; ${confirmed}`;
+  if (!isInForce({ until }, nowMs))
+    return `held until ${until}, which has passed: calls of ${types} may begin again; ${confirmed}`;
+  const ends = until === null ? 'until `release`' : `until ${until}, or \`release\``;
+  return `held: no call of ${types} begins any more, ${ends}; ${confirmed}. Calls that were under way end by themselves`;
+}
+
+function orderOf(action: HoldOrder['action'], types: readonly string[], flags: OrderFlags): HoldOrder {
+  const operator = flags.operator ?? systemUser();
+  for (const [name, text] of Object.entries({ reason: flags.reason, operator })) {
+    if (text.trim() === '' || text.length > ORDER_TEXT_MAX) {
+      throw new CliFailure('usage', `--${name} must have 1 to ${ORDER_TEXT_MAX} characters; nothing was sent`);
+    }
+  }
+  const until = flags.until ?? null;
+  if (until !== null && until.getTime() <= Date.now())
+    throw new CliFailure('usage', `--until ${until.toISOString()} has passed; nothing was sent`);
+  const at = new Date().toISOString();
+  return { action, commandTypes: types, operator, reason: flags.reason, until: until?.toISOString() ?? null, at };
+}

@@ -1,0 +1,37 @@
+/** `holds`: what operators held and released: who, why, from when and until when. */
+import type { Command } from 'commander';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { outputOf, requireSettings } from '../context.ts';
+import { inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
+
+export function addHoldsCommand(program: Command): void {
+  program
+    .command('holds')
+    .description('list what operators held and released, oldest first: who, why, from when, until when')
+    .addHelpText(
+      'after',
+      `
+Read from the topic of the orders, which keeps all of them. Whether each lane has confirmed an order, \`hold\` and \`release\`
+say, and the page of any processor.
+Settings: KAFKA_BROKERS, TOPIC_PREFIX.
+
+Examples:
+  $ npm run cli -- holds
+  $ npm run --silent cli -- --output json holds | jq 'select(.inForce != [])'`,
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const orders = await readOrders(settings, Date.now());
+      for (const order of orders) output.document(order, orderText(order));
+      if (orders.length === 0) output.note(`nothing was ever held under TOPIC_PREFIX=${settings.TOPIC_PREFIX}`);
+    });
+}
+
+function orderText(audited: AuditedOrder): string {
+  const { action, at, commandTypes, inForce, operator, reason, until } = audited;
+  const types = commandTypes.length === 0 ? 'all types' : commandTypes.join(', ');
+  const ends = until === null ? '' : `, until ${until}`;
+  const held = inForce.length === 0 ? '' : `  (in force: ${inForceText(audited)})`;
+  return `${at}  ${action.padEnd('RELEASE'.length)}  ${types}${ends}  by ${operator}: ${reason}${held}`;
+}

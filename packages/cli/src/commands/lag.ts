@@ -1,0 +1,82 @@
+/** `lag`: what the processor has not admitted yet, by command topic and lane. */
+import type { Command } from 'commander';
+import type { LaneLag } from '../kafka/group-lag.ts';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { topicNames } from 'payment-processor-contract/topics';
+import { cliKafka, outputOf, requireSettings } from '../context.ts';
+import { isoOf } from '../event-output.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { readLagWithAge, type AgedLag } from '../lag-age.ts';
+import { textTable } from '../output.ts';
+
+export function addLagCommand(program: Command): void {
+  program
+    .command('lag')
+    .description('print how many commands the group has not admitted yet, by topic and lane; commits nothing')
+    .addHelpText(
+      'after',
+      `
+Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX. Commands that are admitted and unfinished are not lag:
+the processor's own page and metrics count them by state. The last column is the age of the oldest command that waits.
+Lag counts up to the last committed record: a publisher's transaction that was left open hides all that lies behind it
+in its partition until it ends or times out, here as well as from the processor.
+
+Examples:
+  $ npm run cli -- lag
+  $ npm run --silent cli -- --output json lag | jq -s 'map(.lag) | add'`,
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'KAFKA_GROUP_ID', 'TOPIC_PREFIX']);
+      const topics = Object.values(topicNames(settings.TOPIC_PREFIX).commands);
+      const { lanes, missing } = await readLagWithAge(cliKafka(settings), settings, topics);
+      if (lanes.length === 0) {
+        throw new CliFailure(
+          'notFound',
+          `no command topic of TOPIC_PREFIX=${settings.TOPIC_PREFIX} exists: run \`npm run cli -- topics create\``,
+        );
+      }
+      for (const topic of missing) output.note(`topic ${topic} does not exist`);
+      if (output.format === 'json') lanes.forEach((lane) => output.document(documentOf(lane, Date.now()), ''));
+      else output.document({}, lagTable(lanes, Date.now()));
+    });
+}
+
+function documentOf({ oldestTimestampMs, ...lane }: AgedLag, nowMs: number): object {
+  if (oldestTimestampMs === null) return { ...lane, oldestTimestamp: null, oldestSeconds: null };
+  return { ...lane, oldestTimestamp: isoOf(oldestTimestampMs), oldestSeconds: ageSeconds(oldestTimestampMs, nowMs) };
+}
+
+/** One row per topic, one column per lane. */
+function lagTable(lanes: readonly AgedLag[], nowMs: number): string[] {
+  const laneNumbers = [...new Set(lanes.map(({ lane }) => lane))].sort((left, right) => left - right);
+  const topics = [...new Set(lanes.map(({ topic }) => topic))];
+  const sum = (of: readonly LaneLag[]): string => of.reduce((total, { lag }) => total + lag, 0n).toString();
+  const oldest = (of: readonly AgedLag[]): string => {
+    const timestamps = of.map(({ oldestTimestampMs }) => oldestTimestampMs).filter((ms) => ms !== null);
+    return timestamps.length === 0 ? '' : `${ageSeconds(Math.min(...timestamps), nowMs)} s`;
+  };
+  const row = (name: string, of: readonly AgedLag[]): string[] => [
+    name,
+    ...laneNumbers.map((number) => sum(of.filter(({ lane }) => lane === number))),
+    sum(of),
+    oldest(of),
+  ];
+  return textTable(
+    ['topic', ...laneNumbers.map((lane) => `lane ${lane}`), 'all', 'oldest'],
+    [
+      ...topics.map((name) =>
+        row(
+          name,
+          lanes.filter(({ topic }) => topic === name),
+        ),
+      ),
+      row('all', lanes),
+    ],
+  );
+}
+
+/** Timestamps are the brokers'; one ahead of our clock is no negative age. */
+function ageSeconds(timestampMs: number, nowMs: number): number {
+  return Math.max(0, Math.round((nowMs - timestampMs) / 1000));
+}

@@ -1,0 +1,62 @@
+/** `ledger show KEY`: what the ledger holds of one command, as far back as compaction left it. */
+import type { Command } from 'commander';
+import type { Entry } from '../../../../src/ledger/entry.ts';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { keyProblem } from 'payment-processor-contract/keys';
+import { topicNames } from 'payment-processor-contract/topics';
+import { outputOf, requireSettings } from '../context.ts';
+import { isoOf } from '../event-output.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
+import { phaseText } from '../ledger-text.ts';
+
+export function addLedgerCommand(program: Command): void {
+  const ledger = program.command('ledger').description('look into the ledger of commands');
+  ledger
+    .command('show')
+    .description("print the states of one command's ledger entry, oldest first; the last line is the current one")
+    .argument('<key>', "the command's key")
+    .addHelpText(
+      'after',
+      `
+Settings: KAFKA_BROKERS, TOPIC_PREFIX. The topic is compacted: earlier states may be gone.
+The whole lane is read, so this takes a while where many keys are remembered. Exits with 3 when the key is not known.
+
+Examples:
+  $ npm run cli -- ledger show order-17
+  $ npm run --silent cli -- --output json ledger show order-17 | tail -1 | jq .entry.phase.state`,
+    )
+    .action(async (key: string, _options: unknown, command: Command) => {
+      const output = outputOf(command);
+      const problem = keyProblem(key);
+      if (problem !== null) throw new CliFailure('usage', problem);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const ledgerTopic = topicNames(settings.TOPIC_PREFIX).ledger;
+      let found = 0;
+      await readEntryRecords(settings, key, (record) => {
+        found += 1;
+        const { lane, offset, timestampMs, entry } = record;
+        const document = { key, lane, offset, timestamp: isoOf(timestampMs), entry: entryDocument(entry) };
+        output.document(document, recordText(record));
+      });
+      if (found === 0) {
+        throw new CliFailure(
+          'notFound',
+          `the ledger has no entry of ${key} (${ledgerTopic}): it was not admitted yet (see \`lag\`), or is forgotten since LEDGER_RETENTION`,
+        );
+      }
+    });
+}
+
+/** The entry as JSON; the bytes of its result as base64. */
+function entryDocument(entry: Entry | null): object | null {
+  if (entry?.phase.state !== 'DONE') return entry;
+  const { value, headers } = entry.phase.result;
+  return { ...entry, phase: { ...entry.phase, result: { headers, valueBase64: value.toString('base64') } } };
+}
+
+function recordText({ offset, timestampMs, entry }: EntryRecord): string {
+  const timestamp = isoOf(timestampMs);
+  if (entry === null) return `${timestamp}  offset ${offset}  (forgotten)`;
+  return `${timestamp}  offset ${offset}  ${entry.phase.state.padEnd(8)}  ${entry.commandType}  ${phaseText(entry)}`.trimEnd();
+}

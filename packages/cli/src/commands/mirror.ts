@@ -1,0 +1,71 @@
+/**
+ * `mirror`: copies results and status events as JSON into topics of their own, for readers without a schema registry.
+ *
+ * An event is written before its offset is committed: after a crash it may come a second time, with the same `ce_id`, and
+ * none is left out. Order is kept within a partition.
+ */
+import type { Command } from 'commander';
+import { STREAMS, type PaymentEvent } from 'payment-processor-client/internal/events';
+import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
+import { subscribe } from 'payment-processor-client/internal/subscription';
+import { RecordPublisher, type KeyedRecord } from 'payment-processor-client/internal/kafka/record-publisher';
+import { JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import { jsonCopyOf, topicNames, UNREADABLE_HEADER } from 'payment-processor-contract/topics';
+import { CLI_RETRY, cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
+import { outageNotes } from '../event-output.ts';
+
+export function addMirrorCommand(program: Command): void {
+  program
+    .command('mirror')
+    .description('copy results and status events as JSON into topics of their own, until it is stopped')
+    .option('--group <id>', 'consumer group, which remembers how far it is; <TOPIC_PREFIX>-json-mirror if not given')
+    .addHelpText(
+      'after',
+      `
+The topics end in .json.v1 instead of .v1: make them with \`topics create --json-copies\`. Several may run in one group.
+
+Examples:
+  $ npm run cli -- topics create --json-copies
+  $ npm run cli -- mirror`,
+    )
+    .action(async (flags: { group?: string }, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings(CLIENT_SETTING_NAMES);
+      const records = await RecordPublisher.connect(cliKafka(settings), jsonTopics(settings.TOPIC_PREFIX), CLI_RETRY);
+      try {
+        const subscription = await subscribe(settings, {
+          streams: STREAMS,
+          start: { from: 'group', groupId: flags.group ?? `${settings.TOPIC_PREFIX}-json-mirror` },
+          onNotice: outageNotes(output),
+          onEvent: async (event) => {
+            await records.publish(jsonRecordOf(event));
+          },
+        });
+        output.note('copying; Ctrl-C ends');
+        try {
+          await untilInterrupted(subscription.ended);
+        } finally {
+          await subscription.close();
+        }
+      } finally {
+        await records.close();
+      }
+    });
+}
+
+function jsonTopics(prefix: string): string[] {
+  const { results, transactionStatusChanged, quoteStatusChanged } = topicNames(prefix);
+  return [results, transactionStatusChanged, quoteStatusChanged].map(jsonCopyOf);
+}
+
+/** What cannot be read is passed on as it is, and says so: nothing is left out. */
+function jsonRecordOf(event: PaymentEvent): KeyedRecord {
+  const record = { topic: jsonCopyOf(event.topic), key: Buffer.from(event.key) };
+  if (event.kind === 'unreadable') {
+    const headers = { ...event.headers, [UNREADABLE_HEADER]: event.problem };
+    return { ...record, value: event.bytes ?? Buffer.alloc(0), headers };
+  }
+  const headers = { ...event.headers, 'content-type': JSON_CONTENT_TYPE };
+  return { ...record, value: Buffer.from(stringifyLossless(event.value)), headers };
+}

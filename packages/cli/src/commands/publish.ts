@@ -1,0 +1,133 @@
+/** `publish TYPE`: one command onto its topic, and with `--await` its result. */
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { Argument, Option, type Command } from 'commander';
+import {
+  fingerprintOf,
+  PaymentCommandPublisher,
+  type PublishedCommand,
+  type PublishOptions,
+} from 'payment-processor-client/internal/publisher';
+import { ResultAwaiter } from 'payment-processor-client/internal/result-awaiter';
+import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { JsonMeaningError, parseUnambiguous, type JsonValue } from 'payment-processor-contract/lossless-json';
+import { CLI_RETRY, outputOf, requireSettings } from '../context.ts';
+import { eventDocument, eventText } from '../event-output.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { durationOption, instant } from '../option-values.ts';
+import { shownLine } from '../output.ts';
+
+interface PublishFlags {
+  key: string;
+  value?: string;
+  valueFile?: string;
+  format: 'avro' | 'json';
+  expiresAt?: Date;
+  correlationId?: string;
+  traceparent?: string;
+  source: string;
+  await: boolean;
+  awaitFor: number;
+}
+
+const AWAIT_DEFAULT = '60s';
+const SOURCE = 'payment-cli';
+
+export function addPublishCommand(program: Command): void {
+  program
+    .command('publish')
+    .description('publish one payment command; its fields are checked before anything is sent')
+    .addArgument(new Argument('<type>', 'type of the command').choices(COMMAND_TYPES))
+    .requiredOption('--key <key>', 'names the command: 1 to 200 characters of 0x21 to 0x7E; again with it is safe')
+    .addOption(new Option('--value <json>', 'the fields, as a JSON object').conflicts('valueFile'))
+    .option('--value-file <file>', 'file with the fields; - reads standard input')
+    .addOption(new Option('--format <format>', 'how the value is written').choices(['avro', 'json']).default('avro'))
+    .option('--expires-at <instant>', 'ISO 8601; no call may start after it', instant)
+    .option('--correlation-id <text>', 'carried to the results and events')
+    .option('--traceparent <text>', 'W3C trace context, carried to the results and events')
+    .option('--source <uri>', 'ce_source: who publishes', SOURCE)
+    .option('--await', 'wait for the result and print it', false)
+    .addOption(durationOption('--await-for <duration>', 'longest wait for the result', AWAIT_DEFAULT))
+    .addHelpText(
+      'after',
+      `
+With --await: 0 when the command was ACCEPTED, 4 when it ended otherwise, 5 when no result came in time.
+The topic of simulate-uma-receive is read only by a processor with SANDBOX_COMMANDS=true.
+
+Examples:
+  $ npm run cli -- publish transfer-in --key order-17 --await \\
+      --value '{"source":{"accountId":"ExternalAccount:1"},"destination":{"accountId":"InternalAccount:1"},"amount":2500}'
+  $ npm run cli -- publish execute-quote --key pay-9 --value '{"quoteId":"Quote:5","transactionId":"Transaction:5"}' --expires-at 2026-01-31T12:00:00Z
+  $ npm run --silent cli -- --output json publish create-quote --key quote-3 --value-file quote.json --format json`,
+    )
+    .action(async (type: CommandType, flags: PublishFlags, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings(CLIENT_SETTING_NAMES);
+      const fields = await readFields(flags);
+      const fingerprint = fingerprintOf(type, flags.key, fields);
+      const commandId = randomUUID();
+      const publisher = await PaymentCommandPublisher.connect(settings, { retry: CLI_RETRY });
+      const results = flags.await ? await ResultAwaiter.open(settings, { retry: CLI_RETRY }) : null;
+      try {
+        const awaited = results?.expect(flags.key, { commandId, type, fingerprint, timeoutMs: flags.awaitFor });
+        const published = await publisher.publishUntyped(type, flags.key, fields, optionsOf(flags, commandId));
+        if (awaited === undefined) {
+          output.document({ type, ...published }, publishedText(type, published));
+          return;
+        }
+        output.note(publishedText(type, published));
+        const result = await awaited;
+        output.document(eventDocument(result), eventText(result));
+        const { outcome, error } = result.value;
+        if (outcome !== 'ACCEPTED') {
+          throw new CliFailure(
+            'notAccepted',
+            shownLine(`${flags.key} ended ${outcome}${error === null ? '' : `: ${error.code}: ${error.message}`}`),
+          );
+        }
+      } finally {
+        await Promise.all([publisher.close(), results?.close()]);
+      }
+    });
+}
+
+async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue> {
+  const from = value === undefined ? (valueFile ?? '') : '--value';
+  if (from === '') throw new CliFailure('usage', 'give the fields of the command with --value or --value-file');
+  let text = value ?? '';
+  if (value === undefined) {
+    try {
+      text = valueFile === '-' ? await readStandardInput() : await readFile(from, 'utf8');
+    } catch (error) {
+      throw new CliFailure('usage', `the file of --value-file cannot be read: ${(error as Error).message}`);
+    }
+  }
+  try {
+    return parseUnambiguous(text);
+  } catch (error) {
+    const what = error instanceof JsonMeaningError ? 'cannot be taken' : 'is not JSON';
+    throw new CliFailure('usage', `${from} ${what}: ${(error as Error).message}; nothing was sent`);
+  }
+}
+
+async function readStandardInput(): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of process.stdin) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function optionsOf(flags: PublishFlags, commandId: string): PublishOptions {
+  return {
+    commandId,
+    contentType: flags.format,
+    source: flags.source,
+    ...(flags.expiresAt === undefined ? {} : { expiresAt: flags.expiresAt }),
+    ...(flags.correlationId === undefined ? {} : { correlationId: flags.correlationId }),
+    ...(flags.traceparent === undefined ? {} : { traceparent: flags.traceparent }),
+  };
+}
+
+function publishedText(type: CommandType, { key, topic, partition, offset, commandId }: PublishedCommand): string {
+  return `published ${type} ${key} (${topic}, partition ${partition}, offset ${offset}, id ${commandId})`;
+}

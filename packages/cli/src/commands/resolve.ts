@@ -1,0 +1,230 @@
+/** `resolve KEY`: an operator's decision on a command's result, which makes the next revision. */
+import { Option, type Command } from 'commander';
+import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import type { Entry } from '../../../../src/ledger/entry.ts';
+import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
+import { keyProblem } from 'payment-processor-contract/keys';
+import { topicNames } from 'payment-processor-contract/topics';
+import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
+import { confirm } from '../confirm.ts';
+import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
+import { lookedAtInWords, lookAtTransaction, type LookedAt } from '../decided-transaction.ts';
+import { eventDocument, eventText, resultText } from '../event-output.ts';
+import type { DecidedResult } from '../decision-reply.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { readEntry } from '../ledger-entries.ts';
+import { phaseText } from '../ledger-text.ts';
+import { submitDecision } from '../operator-decision.ts';
+import { systemUser } from '../operator-name.ts';
+import { durationOption, wholeNumber } from '../option-values.ts';
+import { shownLine, type Output } from '../output.ts';
+
+const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
+type DecisionName = (typeof DECISIONS)[number];
+
+const REPLY_DEFAULT = '60s';
+/** What the processor takes. */
+const TEXT_MAX = 2_000;
+const REVISION_MAX = 2 ** 31 - 1;
+
+interface ResolveFlags {
+  decision: DecisionName;
+  reason: string;
+  operator?: string;
+  transactionId?: string;
+  expectedRevision?: number;
+  waitFor: number;
+  unverified: boolean;
+  yes: boolean;
+}
+
+export function addResolveCommand(program: Command): void {
+  program
+    .command('resolve')
+    .description("decide on a command's result, after looking the payment up at the service; makes the next revision")
+    .argument('<key>', "the command's key")
+    .addOption(
+      new Option('--decision <decision>', 'what an operator found out, or wants')
+        .choices(DECISIONS)
+        .makeOptionMandatory(),
+    )
+    .requiredOption('--reason <text>', 'why; kept with the decision')
+    .option('--operator <name>', 'who decides; else PAYMENTS_OPERATOR or the system user')
+    .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found; looked at in the service first')
+    .option(
+      '--unverified',
+      'decide though that transaction was not found, is another payment, is not the only one that fits, or could not be looked at',
+      false,
+    )
+    .option(
+      '--expected-revision <number>',
+      'the revision that the decision is about; the present one if not given',
+      wholeNumber(1, REVISION_MAX),
+    )
+    .addOption(durationOption('--wait-for <duration>', 'longest wait for the result', REPLY_DEFAULT))
+    .option('--yes', 'do not ask at a terminal', false)
+    .addHelpText(
+      'after',
+      `
+  EXECUTED      the service executed it; UNKNOWN becomes ACCEPTED
+  NOT_EXECUTED  the service did not execute it; UNKNOWN becomes EXPIRED
+  RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it proves nothing: what is in doubt
+                is settled first, and where nothing can settle it the result is UNKNOWN again, without a call
+
+With --transaction-id that transaction is looked at in the service first, which needs API_BASE_URL, API_TOKEN_ID and
+API_CLIENT_SECRET too. What of it was compared with the command, and what could not be, is said. Where it is not there, its
+accounts, amount, quote or time are not the command's, nothing of it can be compared, others that the service lists for the
+time of the command's calls fit as well, or it could not be looked at, the decision is not published (exit code 7) unless
+--unverified is given.
+The present result is shown first. A decision on a revision that is not the present one any more is refused.
+At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked.
+Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
+4 when the retried command ended otherwise, 5 when no reply came in time, 7 when the decision was refused.
+Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX; with --transaction-id also the API_ ones above.
+
+Examples:
+  $ npm run cli -- resolve order-17 --decision EXECUTED --transaction-id Transaction:5 --reason "found in the service's list"
+  $ npm run cli -- resolve order-17 --decision NOT_EXECUTED --reason "not in the account's statement of today" --yes
+  $ npm run --silent cli -- --output json resolve order-18 --decision RETRY --reason "account was unlocked" | jq .value.outcome`,
+    )
+    .action(async (key: string, flags: ResolveFlags, command: Command) => {
+      const output = outputOf(command);
+      const operator = checkFlags(key, flags);
+      const settings = requireSettings(CLIENT_SETTING_NAMES);
+      const { entry, result: present } = await presentResult(settings, key);
+      showPresent(output, present);
+      if (flags.transactionId !== undefined) await verify(output, flags.transactionId, entry, flags.unverified);
+      const decision: OperatorDecision = {
+        decision: flags.decision,
+        expectedRevision: flags.expectedRevision ?? present.revision,
+        transactionId: flags.transactionId ?? null,
+        operator,
+        reason: flags.reason,
+      };
+      output.note(
+        `decision: ${decision.decision} on revision ${decision.expectedRevision} by ${operator}: ${flags.reason}`,
+      );
+      await confirm('Publish this decision?', { yes: flags.yes, withoutTerminal: 'go-on' });
+      await submit(output, settings, key, decision, flags.waitFor);
+    });
+}
+
+/** @returns who decides */
+function checkFlags(key: string, flags: ResolveFlags): string {
+  const problem = keyProblem(key);
+  if (problem !== null) throw new CliFailure('usage', problem);
+  if (flags.transactionId !== undefined && flags.decision !== 'EXECUTED') {
+    throw new CliFailure('usage', '--transaction-id goes with --decision EXECUTED alone; nothing was sent');
+  }
+  if (flags.unverified && flags.transactionId === undefined) {
+    throw new CliFailure('usage', '--unverified goes with --transaction-id alone; nothing was sent');
+  }
+  const operator = flags.operator ?? systemUser();
+  const texts = { reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' };
+  for (const [name, text] of Object.entries(texts)) {
+    if (text.trim() === '' || text.length > TEXT_MAX) {
+      throw new CliFailure('usage', `--${name} must have 1 to ${TEXT_MAX} characters; nothing was sent`);
+    }
+  }
+  return operator;
+}
+
+/** The result that the ledger has of the key; the ledger is what the processor judges a decision by. */
+async function presentResult(settings: ClientSettings, key: string): Promise<{ entry: Entry; result: CommandResult }> {
+  const entry = await readEntry(settings, key);
+  if (entry === null) {
+    throw new CliFailure(
+      'notFound',
+      `the ledger has no entry of ${key} under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: it was not admitted yet (see \`lag\`), or is forgotten since LEDGER_RETENTION; nothing was sent`,
+    );
+  }
+  if (entry.phase.state !== 'DONE') {
+    throw new CliFailure(
+      'refused',
+      `${key} is not finished and cannot be decided on: ${entry.phase.state}, ${phaseText(entry)}; nothing was sent`,
+    );
+  }
+  const { results } = topicNames(settings.TOPIC_PREFIX);
+  const decoded = await createRegistry(settings).decode(results, entry.phase.result.value);
+  if (decoded.kind !== 'record') {
+    throw new CliFailure('failed', `the present result of ${key} cannot be read: ${decoded.problem}; nothing was sent`);
+  }
+  return { entry, result: decoded.value as CommandResult };
+}
+
+/** @throws CliFailure unless the transaction alone fits the command, as far as both say, or the operator takes it on themselves */
+async function verify(output: Output, transactionId: string, entry: Entry, unverified: boolean): Promise<void> {
+  const { doubt, notes } = lookedAtInWords(transactionId, await lookedAt(transactionId, entry));
+  for (const note of notes) output.note(note);
+  if (doubt === null) return;
+  if (!unverified) {
+    throw new CliFailure('refused', `${doubt}. To decide all the same: --unverified; nothing was sent`);
+  }
+  output.note(`warning: ${doubt}; decided all the same (--unverified)`);
+}
+
+async function lookedAt(transactionId: string, entry: Entry): Promise<LookedAt> {
+  const settings = readSomeSettings(process.env, API_SETTING_NAMES);
+  if (!settings.ok) return { kind: 'not-looked-at', reason: settings.problems.join('; ') };
+  const api = await cliPaymentApi(settings.config);
+  try {
+    await api.start();
+    return await lookAtTransaction(api, transactionId, entry);
+  } finally {
+    await api.close();
+  }
+}
+
+function showPresent(output: Output, result: CommandResult): void {
+  output.note(`present: ${resultText(result)}`);
+  output.note(
+    `         completed ${new Date(Number(result.completedAt)).toISOString()}, calls that may have been sent: ${result.attempts}`,
+  );
+  for (const warning of result.warnings) output.note(`         warning: ${warning}`);
+}
+
+async function submit(
+  output: Output,
+  settings: ClientSettings,
+  key: string,
+  decision: OperatorDecision,
+  waitMs: number,
+): Promise<void> {
+  const reply = await submitDecision(settings, key, decision, {
+    timeoutMs: waitMs,
+    onPublished: ({ topic, partition, offset }) =>
+      output.note(`published (${topic}, partition ${partition}, offset ${offset}); waiting for the processor`),
+  });
+  switch (reply.kind) {
+    case 'refused':
+      throw new CliFailure(
+        'refused',
+        `the decision was refused, and is a dead letter (${reply.dlqReason}): ${shownLine(reply.problem)}; it changed nothing of ${key}`,
+      );
+    case 'no-reply':
+      throw new CliFailure(
+        'noResult',
+        `the decision was published, and within ${waitMs} ms neither its result nor its refusal came: ${stateOf(reply.result, decision)}; ` +
+          `look with \`show ${key}\`, and with \`doctor\` whether a processor runs`,
+      );
+    case 'decided': {
+      const { result } = reply;
+      output.document(eventDocument(result), eventText(result));
+      const { outcome } = result.value;
+      if (decision.decision === 'RETRY' && outcome !== 'ACCEPTED') {
+        throw new CliFailure('notAccepted', `${key} was run again and ended ${outcome}`);
+      }
+    }
+  }
+}
+
+/** What holds of a decision that has no reply yet. */
+function stateOf(next: DecidedResult | null, { expectedRevision }: OperatorDecision): string {
+  if (next === null) return 'it stays in force, and may still be carried out';
+  const { outcome, revision } = next.value;
+  const came = `revision ${revision} came, ${outcome}`;
+  return next.headers[DECISION_HEADER] === undefined
+    ? `${came}, and does not say of which decision: another's without an id`
+    : `${came}, by another decision on revision ${expectedRevision}: this one cannot be carried out any more`;
+}

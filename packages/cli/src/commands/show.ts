@@ -1,0 +1,158 @@
+/** `show`: all that the topics say of one key, or of the commands that a payment came from. Reads alone. */
+import type { Command } from 'commander';
+import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
+import { keyHash } from 'payment-processor-contract/key-hash';
+import { keyProblem } from 'payment-processor-contract/keys';
+import { outputOf, requireSettings } from '../context.ts';
+import { eventDocument, eventText } from '../event-output.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { maskedText, maskedValue } from '../masking.ts';
+import { durationOption, wholeNumber } from '../option-values.ts';
+import type { Output } from '../output.ts';
+import { readStatusHistory, type StatusEvent } from '../status-history.ts';
+import { findKeys, KEYS_MAX } from '../story/find-keys.ts';
+import { readStory } from '../story/read-story.ts';
+import { storyDocument, storyText } from '../story/story-output.ts';
+import { scanLedger } from '../ledger-scan.ts';
+import { isUnknown } from '../story/story.ts';
+import { within } from '../story/time-box.ts';
+
+const NEWEST_DEFAULT = 1_000_000;
+const NEWEST_MAX = 1_000_000_000;
+const READ_FOR_DEFAULT = '2m';
+
+interface ShowFlags {
+  transaction?: string;
+  quote?: string;
+  hash?: string;
+  offset?: string;
+  newest: number;
+  readFor: number;
+  unmasked: boolean;
+}
+
+export function addShowCommand(program: Command): void {
+  program
+    .command('show')
+    .description(
+      'tell the whole story of a key: published, admitted, calls, doubt, decisions, results, status, dead letters',
+    )
+    .argument('[key]', "the command's key")
+    .option('--transaction <id>', 'instead of a key: the commands that this transaction came from')
+    .option('--quote <id>', 'instead of a key: the commands that this quote came from, or that executed it')
+    .option('--hash <keyHash>', 'instead of a key: its hash, as log and page have it')
+    .option('--offset <lane/offset>', 'instead of a key: where its command lies, as the log has it')
+    .option(
+      '--newest <offsets>',
+      'how many offsets of each partition are read, before its end',
+      wholeNumber(1, NEWEST_MAX),
+      NEWEST_DEFAULT,
+    )
+    .addOption(durationOption('--read-for <duration>', 'longest time of each part of the reading', READ_FOR_DEFAULT))
+    .option('--unmasked', 'show account numbers and personal data as they are', false)
+    .addHelpText(
+      'after',
+      `
+Read from Kafka, whoever owns the lane: topics of commands, decisions, results, dead letters and status changes, and the
+ledger, which is compacted and read whole. What a limit cut off is said, and so is what the ledger does not keep, such as
+each call's own answer. Account numbers and personal data are masked. By the id of a transaction or a quote every lane is
+read; at most ${KEYS_MAX} keys are shown.
+Exits with 3 when the key, transaction or quote is known nowhere. With --output json each key is one document.
+Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
+
+Examples:
+  $ npm run cli -- show order-17
+  $ npm run cli -- show --transaction Transaction:5
+  $ npm run cli -- show --hash 9f86d081884c7d65
+  $ npm run --silent cli -- --output json show order-17 | jq '{state, outcome, calls, runbooks}'`,
+    )
+    .action(async (key: string | undefined, flags: ShowFlags, command: Command) => {
+      const output = outputOf(command);
+      const asked = [key, flags.transaction, flags.quote, flags.hash, flags.offset].filter(
+        (given) => given !== undefined,
+      );
+      const [only] = asked;
+      if (only === undefined || asked.length > 1) {
+        throw new CliFailure('usage', 'give one key, or one of --transaction, --quote, --hash, --offset');
+      }
+      const problem = key === undefined ? null : keyProblem(key);
+      if (problem !== null) throw new CliFailure('usage', problem);
+      const options = { ...flags, readForMs: flags.readFor };
+      const settings = requireSettings(CLIENT_SETTING_NAMES);
+      if (key !== undefined) await showKey(settings, key, options, output);
+      else if (flags.hash === undefined && flags.offset === undefined)
+        await showPayment(settings, only, options, output);
+      else for (const found of await keysOf(settings, flags)) await showKey(settings, found, options, output);
+    });
+}
+
+/** Of the ledger. @throws CliFailure where it has none */
+async function keysOf(
+  settings: ClientSettings,
+  { hash, offset, readFor }: Pick<ShowFlags, 'hash' | 'offset' | 'readFor'>,
+): Promise<string[]> {
+  const { cuts, found } = await scanLedger(
+    settings,
+    readFor,
+    (key) => hash === undefined || keyHash(key) === hash,
+    ({ origin }) => offset === undefined || `${origin.partition}/${origin.offset}` === offset,
+  );
+  if (found.length > 0) return found.map(({ entry }) => entry.key);
+  const what = hash === undefined ? `was published at ${offset}` : `has the hash ${hash}`;
+  throw new CliFailure('notFound', `no key of the ledger ${what}${cuts.map((cut) => `\n  not read: ${cut}`).join('')}`);
+}
+
+interface ShowOptions {
+  readonly newest: number;
+  readonly readForMs: number;
+  readonly unmasked: boolean;
+}
+
+async function showKey(settings: ClientSettings, key: string, options: ShowOptions, output: Output): Promise<void> {
+  const story = await readStory(settings, key, options, output);
+  if (isUnknown(story)) {
+    throw new CliFailure(
+      'notFound',
+      `${key} is known nowhere under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: neither published, nor in the ledger, nor among results, decisions and dead letters` +
+        story.cuts.map((cut) => `\n  not read: ${cut}`).join(''),
+    );
+  }
+  output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));
+}
+
+async function showPayment(settings: ClientSettings, id: string, options: ShowOptions, output: Output): Promise<void> {
+  const history = readStatusHistory(settings, id, output);
+  const changes = await inTime(options.readForMs, 'the topics of status changes', history);
+  const finding = findKeys(settings, idsOf(id, changes), changes, options.newest);
+  const { cuts, keys } = await inTime(options.readForMs, 'results and ledger', finding);
+  for (const cut of cuts) output.note(`not read: ${cut}`);
+  if (keys.length === 0) {
+    if (changes.length === 0) {
+      throw new CliFailure(
+        'notFound',
+        `no command, result or status change names ${id}${cuts.length > 0 ? ', in what was read' : ''}`,
+      );
+    }
+    output.note(`no command names ${id}: it was seen by polling alone`);
+    for (const change of changes) {
+      const document = options.unmasked ? eventDocument(change) : (maskedValue(eventDocument(change)) as object);
+      output.document(document, options.unmasked ? eventText(change) : maskedText(eventText(change)));
+    }
+    return;
+  }
+  output.note(`${id}: ${keys.length === 1 ? 'the command' : `${keys.length} commands,`} ${keys.join(', ')}`);
+  for (const key of keys) await showKey(settings, key, options, output);
+}
+
+/** @throws CliFailure when the time is up: half of the keys would be taken for all of them */
+async function inTime<Value>(forMs: number, what: string, reading: Promise<Value>): Promise<Value> {
+  const boxed = await within(forMs, what, reading);
+  if (boxed.kind === 'read') return boxed.value;
+  throw new CliFailure('failed', `${boxed.sentence}: give it more time`);
+}
+
+/** The transaction and the quote of one payment. */
+function idsOf(id: string, changes: readonly StatusEvent[]): ReadonlySet<string> {
+  const named = changes.flatMap(({ value }) => [value.transactionId, value.quoteId]);
+  return new Set([id, ...named.filter((name) => name !== null)]);
+}

@@ -1,0 +1,66 @@
+/** `status show`: the history of one payment, its transaction's changes and its quote's in one list. */
+import type { Command } from 'commander';
+import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
+import { outputOf, requireSettings } from '../context.ts';
+import { eventDocument, isoOf } from '../event-output.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { observedMs, readStatusHistory, type StatusEvent } from '../status-history.ts';
+
+/** Adds the subcommand to `status`, which must be there already. */
+export function addStatusShowCommand(program: Command): void {
+  program.commands
+    .find((command) => command.name() === 'status')
+    ?.command('show')
+    .description('print the history of one payment: the changes of its transaction and of its quote, with their times')
+    .argument('<id>', 'the id of a transaction or of a quote')
+    .addHelpText(
+      'after',
+      `
+Each line has the time at which the change was observed, the time since the line before, and how long after the change
+it was observed, by the service's own timestamp. Exits with 3 when nothing was published about the id.
+
+Examples:
+  $ npm run cli -- status show Transaction:5
+  $ npm run --silent cli -- --output json status show Quote:5 | jq .sincePreviousMs`,
+    )
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings(CLIENT_SETTING_NAMES);
+      const events = await readStatusHistory(settings, id, output);
+      if (events.length === 0) throw new CliFailure('notFound', `no status change of ${id} was published`);
+      events.forEach((event, index) => {
+        const previous = events[index - 1];
+        const sincePreviousMs = previous === undefined ? null : observedMs(event) - observedMs(previous);
+        const seenAfterMs = seenAfter(event);
+        output.document(
+          { ...eventDocument(event), sincePreviousMs, seenAfterMs },
+          lineOf(event, sincePreviousMs, seenAfterMs),
+        );
+      });
+    });
+}
+
+/** Null where the service does not say when it changed. */
+function seenAfter(event: StatusEvent): number | null {
+  if (event.kind !== 'transaction-status' || event.value.changedAt === null) return null;
+  const changedMs = Date.parse(event.value.changedAt);
+  return Number.isNaN(changedMs) ? null : observedMs(event) - changedMs;
+}
+
+function lineOf(event: StatusEvent, sincePreviousMs: number | null, seenAfterMs: number | null): string {
+  const { previousStatus, status, commandKey } = event.value;
+  const since = sincePreviousMs === null ? '' : `+${secondsOf(sincePreviousMs)}`;
+  const what = event.kind === 'transaction-status' ? 'transaction' : 'quote';
+  const notes = [
+    ...(event.kind === 'transaction-status' && event.value.failureReason !== null ? [event.value.failureReason] : []),
+    ...(event.kind === 'quote-status' && event.value.derivedFromTransaction ? ['from its transaction'] : []),
+    ...(event.kind === 'transaction-status' && event.value.observedBy === 'POLL' ? ['polled'] : []),
+    ...(commandKey === null ? [] : [`command ${commandKey}`]),
+    ...(seenAfterMs === null ? [] : [`seen after ${secondsOf(seenAfterMs)}`]),
+  ];
+  return `${isoOf(observedMs(event))}  ${since.padStart(10)}  ${what.padEnd(11)}  ${previousStatus ?? '(new)'} -> ${status}  ${notes.join(', ')}`;
+}
+
+function secondsOf(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,94 @@
+/** `topics create` and `topics check`. */
+import type { Command } from 'commander';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { createTopics, type TopicCreation } from '../kafka/topic-creation.ts';
+import { checkTopics } from '../../../../src/producers/topic-admin.ts';
+import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
+import { cliKafka, outputOf, requireSettings } from '../context.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { wholeNumber } from '../option-values.ts';
+import type { Output } from '../output.ts';
+
+const REPLICATION_FACTOR_MAX = 10;
+
+export function addTopicsCommand(program: Command): void {
+  const topics = program.command('topics').description('make and check the topics of the prefix');
+  topics
+    .command('create')
+    .description('make the topics that do not exist; existing ones are left as they are and checked')
+    .option('--dry-run', 'say what would be made, with its configuration, and make nothing', false)
+    .option(
+      '--replication-factor <number>',
+      'copies of each partition; 3, or as many as there are brokers',
+      wholeNumber(1, REPLICATION_FACTOR_MAX),
+    )
+    .option('--json-copies', 'also the topics that `mirror` writes', false)
+    .addHelpText(
+      'after',
+      `
+Settings: KAFKA_BROKERS, TOPIC_PREFIX, LANES, LEDGER_RETENTION, COMMAND_MAX_AGE. LANES is fixed for the life of a prefix.
+
+Examples:
+  $ npm run cli -- topics create --dry-run
+  $ LANES=24 npm run cli -- topics create --replication-factor 3`,
+    )
+    .action(async (options: { dryRun: boolean; jsonCopies: boolean; replicationFactor?: number }, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireTopicSettings();
+      const kafka = cliKafka(settings);
+      const creations = await createTopics(kafka, settings, {
+        replicationFactor: options.replicationFactor ?? null,
+        dryRun: options.dryRun,
+        jsonCopies: options.jsonCopies,
+      });
+      for (const creation of creations) output.document(creation, creationText(creation, options.dryRun));
+      if (!settings.SANDBOX_COMMANDS) {
+        output.note(
+          'nobody reads the topic of simulate-uma-receive unless the processors have SANDBOX_COMMANDS=true; here it is off',
+        );
+      }
+      if (!options.dryRun) await report(output, settings);
+    });
+  topics
+    .command('check')
+    .description('compare the topics with what the processor relies on; changes nothing')
+    .addHelpText(
+      'after',
+      `
+Exits with 6 when there are problems, one per line. SANDBOX_COMMANDS=true also wants the sandbox command's topic.
+
+Examples:
+  $ npm run cli -- topics check
+  $ npm run --silent cli -- --output json topics check | jq .message`,
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const output = outputOf(command);
+      await report(output, requireTopicSettings());
+      output.note('all topics are as they must be');
+    });
+}
+
+type AllTopicSettings = ReturnType<typeof requireTopicSettings>;
+
+function requireTopicSettings() {
+  const settings = requireSettings([...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS']);
+  const longestAgeMs = Math.max(...Object.values(settings.COMMAND_MAX_AGE));
+  if (longestAgeMs >= settings.LEDGER_RETENTION) {
+    throw new CliFailure('settings', 'LEDGER_RETENTION must be longer than the longest COMMAND_MAX_AGE');
+  }
+  return settings;
+}
+
+async function report(output: Output, settings: AllTopicSettings): Promise<void> {
+  const problems = await checkTopics(cliKafka(settings), settings, { sandboxCommands: settings.SANDBOX_COMMANDS });
+  for (const problem of problems) output.document(problem, problem.message);
+  if (problems.length > 0) throw new CliFailure('problemsFound', `${problems.length} problems with the topics`);
+}
+
+function creationText(creation: TopicCreation, withConfiguration: boolean): string | string[] {
+  if (creation.action === 'exists') return `exists    ${creation.topic}`;
+  const made = creation.action === 'created' ? 'created ' : 'to create';
+  const line = `${made.padEnd(9)} ${creation.topic} (${creation.partitions} partitions, replication factor ${creation.replicationFactor})`;
+  if (!withConfiguration) return line;
+  return [line, ...Object.entries(creation.configuration).map(([name, value]) => `            ${name}=${value}`)];
+}

@@ -1,0 +1,142 @@
+/** `transactions list`: the service's own list of transactions, with all of its filters. */
+import { Option, type Command } from 'commander';
+import type { PaymentApi } from '../../../../src/api/payment-api.ts';
+import type { ListReading, TransactionFilter } from '../../../../src/api/types.ts';
+import type { Transaction } from 'payment-processor-contract/types';
+import { currencyAmountText } from '../amount-text.ts';
+import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { instant, wholeNumber } from '../option-values.ts';
+import { textTable, type Output } from '../output.ts';
+
+const LIMIT_MAX = 100;
+/** Pages that `--all` reads at most: a hundred thousand transactions of 100 to a page. */
+const PAGES_MAX = 1_000;
+
+export function addTransactionsCommand(program: Command): void {
+  const transactions = program.command('transactions').description('look at transactions in the payment service');
+  transactions
+    .command('list')
+    .description('list transactions of the payment service')
+    .option('--customer-id <id>', 'by system customer id')
+    .option('--platform-customer-id <id>', 'by platform customer id')
+    .option('--sender-account-identifier <id>', "by the sender's account")
+    .option('--receiver-account-identifier <id>', "by the receiver's account")
+    .option('--status <status>', 'CREATED, PENDING, PROCESSING, SENT, COMPLETED, REJECTED, FAILED, REFUNDED or EXPIRED')
+    .option('--type <type>', 'INCOMING or OUTGOING')
+    .option('--reference <text>', 'by reference')
+    .option('--start-date <instant>', 'from this instant on, ISO 8601', date)
+    .option('--end-date <instant>', 'up to and with this instant, ISO 8601', date)
+    .option('--limit <number>', `page size, 1 to ${LIMIT_MAX}; 20 if not given`, wholeNumber(1, LIMIT_MAX))
+    .option('--cursor <cursor>', 'the page after an earlier one')
+    .addOption(new Option('--sort-order <order>', 'desc if not given').choices(['asc', 'desc']))
+    .option('--all', `all pages, ${PAGES_MAX} at most`, false)
+    .addHelpText(
+      'after',
+      `
+Settings: API_BASE_URL (with the version segment), API_TOKEN_ID, API_CLIENT_SECRET, API_TIMEOUT_MS.
+With --output json each page is one document; amounts keep all digits.
+
+Examples:
+  $ npm run cli -- transactions list --status PENDING --type INCOMING
+  $ npm run cli -- transactions list --start-date 2026-01-01T00:00:00Z --limit 100 --all
+  $ npm run --silent cli -- --output json transactions list --reference INV-7 | jq '.data[].id'`,
+    )
+    .action(async (flags: TransactionFilter & { all: boolean }, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings(API_SETTING_NAMES);
+      const api = await cliPaymentApi(settings);
+      try {
+        await api.start();
+        const { all, ...filter } = flags;
+        await listPages(api, filter, all ? PAGES_MAX : 1, output, settings.API_BASE_URL);
+      } finally {
+        await api.close();
+      }
+    });
+}
+
+async function listPages(
+  api: PaymentApi,
+  filter: TransactionFilter,
+  pagesMax: number,
+  output: Output,
+  baseUrl: string,
+): Promise<void> {
+  let next: TransactionFilter = filter;
+  const seen = new Set(filter.cursor === undefined ? [] : [filter.cursor]);
+  for (let page = 1; page <= pagesMax; page += 1) {
+    const reading = await api.listTransactions(next);
+    if (reading.kind === 'failed') throw failure(reading, baseUrl);
+    const { data, hasMore, nextCursor, totalCount, warnings } = reading;
+    if (output.format === 'json' || data.length > 0) {
+      output.document({ data, hasMore, nextCursor, totalCount, warnings }, pageText(data));
+    }
+    for (const warning of warnings) output.note(`warning: ${warning}`);
+    if (!hasMore) {
+      output.note(totalCount === null ? 'no more' : `no more; ${totalCount} in all`);
+      return;
+    }
+    if (nextCursor === null) {
+      throw new CliFailure(
+        'failed',
+        'the service says that there are more transactions and gives no cursor to reach them',
+      );
+    }
+    if (pagesMax > 1 && seen.has(nextCursor)) {
+      throw new CliFailure(
+        'failed',
+        `the service gave the cursor ${nextCursor} a second time: its list would have no end; what was printed may not be all`,
+      );
+    }
+    seen.add(nextCursor);
+    next = { ...filter, cursor: nextCursor };
+  }
+  output.note(`there are more: --cursor ${next.cursor ?? ''}`);
+}
+
+function failure(
+  { cause, reason, serviceSays }: Extract<ListReading, { kind: 'failed' }>,
+  baseUrl: string,
+): CliFailure {
+  const message = `transactions cannot be listed at ${baseUrl}: ${reason}`;
+  switch (cause) {
+    case 'held':
+      // The check of the service has said already what to do.
+      return new CliFailure('failed', message);
+    case 'unauthorized':
+      return new CliFailure('failed', `${message}: check API_TOKEN_ID and API_CLIENT_SECRET`);
+    case 'refused':
+      return new CliFailure(
+        'failed',
+        `${message}${serviceSays === null ? '' : `, ${serviceSays}`}: check the filters and the cursor`,
+      );
+    case 'redirected':
+    case 'not-understood':
+    case 'unreachable':
+      return new CliFailure('failed', `${message}: check API_BASE_URL, and that the service answers`);
+    case 'told-to-wait':
+      return new CliFailure('failed', `${message}: try again later`);
+  }
+}
+
+function pageText(data: readonly Transaction[]): string[] {
+  return textTable(
+    ['id', 'status', 'type', 'received', 'customer', 'created', 'failure'],
+    data.map((transaction) => [
+      transaction.id,
+      transaction.status ?? '',
+      transaction.type ?? '',
+      currencyAmountText(transaction.receivedAmount) ?? '',
+      transaction.customerId ?? '',
+      transaction.createdAt ?? '',
+      transaction.failureReason ?? '',
+    ]),
+  );
+}
+
+/** Checked, and sent as it was written. */
+function date(text: string): string {
+  instant(text);
+  return text;
+}

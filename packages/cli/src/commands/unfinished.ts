@@ -1,0 +1,106 @@
+/** `unfinished list`: what is admitted and has no result yet, with what comes next and why. Reads alone. */
+import type { Command } from 'commander';
+import type { Entry } from '../../../../src/ledger/entry.ts';
+import { mayBeUnfinished } from '../../../../src/ledger/ledger-records.ts';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { ageText } from '../age-text.ts';
+import { outputOf, requireSettings } from '../context.ts';
+import { isoOf } from '../event-output.ts';
+import { scanLedger, type ScannedEntry } from '../ledger-scan.ts';
+import { maskedText } from '../masking.ts';
+import { durationOption, wholeNumber } from '../option-values.ts';
+
+const READ_FOR_DEFAULT = '2m';
+const LIMIT_DEFAULT = 100;
+const LIMIT_MAX = 10_000;
+const LANE_MAX = 999;
+
+interface Flags {
+  readonly lane?: number;
+  readonly phase?: string;
+  readonly limit: number;
+  readonly readFor: number;
+}
+
+export function addUnfinishedCommand(program: Command): void {
+  program
+    .command('unfinished')
+    .description('look at commands that are admitted and have no result yet')
+    .command('list')
+    .description('list them by lane, oldest first: key, phase, since when, what comes next, why')
+    .option('--lane <number>', 'of this lane alone', wholeNumber(0, LANE_MAX))
+    .option('--phase <phase>', 'INTENT, PARKED, DOUBTFUL or QUOTED alone')
+    .option('--limit <number>', 'how many are shown', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
+    .addOption(durationOption('--read-for <duration>', 'longest time of the reading', READ_FOR_DEFAULT))
+    .addHelpText(
+      'after',
+      `
+Read from the ledger topic, all lanes, whoever owns them. How many wait for what is told at the end, by phase and reason.
+Exits with 0 when there are none. Settings: KAFKA_BROKERS, TOPIC_PREFIX.
+
+Examples:
+  $ npm run cli -- unfinished list --phase DOUBTFUL
+  $ npm run --silent cli -- --output json unfinished list --lane 3 | jq -r .key`,
+    )
+    .action(async ({ lane, limit, phase, readFor }: Flags, command: Command) => {
+      const output = outputOf(command);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const scan = await scanLedger(
+        settings,
+        readFor,
+        (_key, value) => mayBeUnfinished(value),
+        ({ phase: { state } }) => state !== 'DONE' && (phase === undefined || state === phase),
+      );
+      const found = scan.found
+        .filter((each) => lane === undefined || each.lane === lane)
+        .sort((left, right) => left.lane - right.lane || bornMs(left) - bornMs(right));
+      const nowMs = Date.now();
+      for (const each of found.slice(0, limit)) output.document(documentOf(each), [textOf(each, nowMs)]);
+      if (found.length > limit) output.note(`${found.length - limit} more are not shown (--limit)`);
+      const causes = Map.groupBy(found, ({ entry }) => `${entry.phase.state}, ${nextOf(entry).why}`);
+      for (const [cause, group] of causes) output.note(`${group.length} ${cause}`);
+      for (const cut of scan.cuts) output.note(`not read: ${cut}`);
+      if (found.length === 0 && scan.cuts.length === 0) output.note('every admitted command has its result');
+    });
+}
+
+function documentOf({ entry, lane }: ScannedEntry): object {
+  const { next, why } = nextOf(entry);
+  return {
+    key: entry.key,
+    command: entry.commandType,
+    lane,
+    phase: entry.phase.state,
+    published: isoOf(entry.origin.timestampMs),
+    calls: entry.attempts,
+    firstCall: entry.firstSentMs === null ? null : isoOf(entry.firstSentMs),
+    next,
+    why,
+  };
+}
+
+function textOf({ entry, lane }: ScannedEntry, nowMs: number): string {
+  const { next, why } = nextOf(entry);
+  const age = ageText(Math.max(0, Math.round((nowMs - entry.origin.timestampMs) / 1000)));
+  return [entry.key, entry.commandType, `lane ${lane}`, `${entry.phase.state} for ${age}`, next, why].join('  ');
+}
+
+/** @returns what happens next, and why it has not happened yet */
+function nextOf({ phase }: Entry): { next: string; why: string } {
+  switch (phase.state) {
+    case 'INTENT':
+      return { next: `an answer by ${isoOf(phase.atMs + phase.timeoutMs)}`, why: 'called, or about to be' };
+    case 'PARKED':
+      return { next: `tried again at ${isoOf(phase.untilMs)}`, why: maskedText(phase.reason) };
+    case 'DOUBTFUL':
+      return { next: `settled from ${isoOf(phase.settleAtMs)}`, why: maskedText(phase.reason) };
+    case 'QUOTED':
+      return { next: 'its quote is executed', why: 'waits for a call slot' };
+    case 'DONE':
+      return { next: 'nothing', why: 'it has its result' };
+  }
+}
+
+function bornMs({ entry }: ScannedEntry): number {
+  return entry.origin.timestampMs;
+}

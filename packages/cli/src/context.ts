@@ -1,0 +1,61 @@
+/** What every command of the command line begins with: settings from the environment, a Kafka client, an output. */
+import type { Command } from 'commander';
+import type { PaymentApi } from '../../../src/api/payment-api.ts';
+import { readSomeSettings, type Config, type SettingName } from 'payment-processor-contract/config';
+import { createKafka, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { CliFailure } from './exit-codes.ts';
+import { createOutput, type Output, type OutputFormat } from './output.ts';
+
+/** An operator waits: about eight seconds of trying, then the broker's absence is told. */
+export const CLI_RETRY = { initialRetryTime: 50, maxRetryTime: 1_500, retries: 10, factor: 0.2, multiplier: 1.6 };
+
+export function cliKafka(settings: KafkaSettings): ReturnType<typeof createKafka> {
+  return createKafka(settings, 'payment-cli', { retry: CLI_RETRY });
+}
+
+export const API_SETTING_NAMES = ['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SECRET', 'API_TIMEOUT_MS'] as const;
+
+/** The payment service, for looking alone; to be started and closed. */
+export async function cliPaymentApi(settings: Pick<Config, (typeof API_SETTING_NAMES)[number]>): Promise<PaymentApi> {
+  // Loaded by the commands that need it: undici and all of src/api take a tenth of a start.
+  const { createPaymentApi } = await import('../../../src/api/payment-api.ts');
+  return createPaymentApi({
+    baseUrl: settings.API_BASE_URL,
+    credentials: () => ({ tokenId: settings.API_TOKEN_ID, clientSecret: settings.API_CLIENT_SECRET }),
+    timeoutMs: settings.API_TIMEOUT_MS,
+    // One list at a time is read and nothing is changed: limits of changes do not matter here.
+    maxConcurrency: 1,
+    breakerErrorPercent: 100,
+    breakerResetMs: 1_000,
+  });
+}
+
+/**
+ * Reads the settings that a command needs.
+ * @throws CliFailure listing every problem with them
+ */
+export function requireSettings<Name extends SettingName>(names: readonly Name[]): Pick<Config, Name> {
+  const read = readSomeSettings(process.env, names);
+  if (read.ok) return read.config;
+  throw new CliFailure('settings', `wrong settings, all from the environment:\n  ${read.problems.join('\n  ')}`);
+}
+
+/** The output in the format of the command's `--output`. */
+export function outputOf(command: Command): Output {
+  const { output } = command.optsWithGlobals<{ output?: OutputFormat }>();
+  return createOutput(output ?? 'text');
+}
+
+/** Runs until SIGINT or SIGTERM, or until the work ends by itself. */
+export async function untilInterrupted(work: Promise<void>): Promise<void> {
+  const interrupted = Promise.withResolvers<undefined>();
+  const stop = (): void => interrupted.resolve(undefined);
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  try {
+    await Promise.race([work, interrupted.promise]);
+  } finally {
+    process.removeListener('SIGINT', stop);
+    process.removeListener('SIGTERM', stop);
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * The transaction that an operator decides a command by, looked at in the service before the decision is published: whether
+ * it is there, whether it is the payment that the command asked for, as far as both say, and which others may be it as well.
+ */
+import type { PaymentApi } from '../../../src/api/payment-api.ts';
+import { systemClock } from 'payment-processor-contract/clock';
+import { LookUps } from '../../../src/lanes/look-ups.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import type { Entry } from '../../../src/ledger/entry.ts';
+import type { Transaction } from 'payment-processor-contract/types';
+import { currencyAmountText } from './amount-text.ts';
+import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './transaction-comparison.ts';
+
+type Lists = Pick<PaymentApi, 'listTransactions'>;
+
+export type LookedAt =
+  | { kind: 'found'; comparison: Comparison; others: Others }
+  | { kind: 'not-found' }
+  | { kind: 'not-looked-at'; reason: string };
+
+/** Other transactions of the time of the command's calls. */
+export type Others =
+  /** The command names its transaction, or what is there differs: no other was looked for. */
+  | { kind: 'not-wanted' }
+  /** @param fitting those in which nothing differs from the command, and something agrees */
+  | { kind: 'looked-through'; count: number; isCustomers: boolean; fitting: readonly Transaction[] }
+  | { kind: 'not-known'; reason: string };
+
+/** How long after its last call a command's transaction may be created; look-ups go as far. */
+const LATE_MS_MAX = 3_600_000;
+const PAGE_LIMIT = 100;
+/** Pages of other transactions: 10,000 of one customer's, within little more than an hour. */
+const PAGES_MAX = 100;
+const SHOWN_MAX = 10;
+
+/**
+ * Pages through the service's list around the command's first call, and for what may be older through the week before.
+ * @param api started
+ */
+export async function lookAtTransaction(api: Lists, transactionId: string, entry: Entry): Promise<LookedAt> {
+  const query = {
+    transactionId,
+    quoteId: null,
+    attempts: entry.attempts,
+    firstSentMs: sentMsOf(entry),
+    // An operator may have found one that is older than what the processor looks for.
+    mayBeOlder: true,
+  };
+  const { outcome } = await new LookUps(api, systemClock).find(query);
+  switch (outcome.kind) {
+    case 'not-found':
+      return { kind: 'not-found' };
+    case 'failed':
+      return { kind: 'not-looked-at', reason: outcome.reason };
+    case 'found': {
+      const comparison = compared(outcome.transaction, entry);
+      const { agreeing, differing } = comparison;
+      const isNamed = agreeing.includes('id') || agreeing.includes('quote');
+      const isOne = isNamed || differing.length > 0;
+      const others: Others = isOne
+        ? { kind: 'not-wanted' }
+        : await othersBeside(api, outcome.transaction, comparison, entry);
+      return { kind: 'found', comparison, others };
+    }
+  }
+}
+
+/** What the service lists a transaction's customer by: the payer's side of what goes out, the other of what comes in. */
+const CUSTOMERS_SIDE: Partial<Record<CommandType, string>> = {
+  'create-quote': 'source',
+  'transfer-in': 'destination',
+  'simulate-uma-receive': 'customer',
+};
+
+async function othersBeside(
+  api: Lists,
+  { customerId, id }: Transaction,
+  { agreeing }: Comparison,
+  entry: Entry,
+): Promise<Others> {
+  const sentMs = sentMsOf(entry);
+  const isCustomers = customerId !== null && agreeing.includes(CUSTOMERS_SIDE[entry.commandType] ?? 'none');
+  const filter = {
+    startDate: new Date(Math.max(0, sentMs - CLOCK_DIFFERENCE_MS_MAX)).toISOString(),
+    endDate: new Date((entry.lastEndedMs ?? sentMs) + LATE_MS_MAX).toISOString(),
+    ...(isCustomers ? { customerId } : {}),
+    limit: PAGE_LIMIT,
+  };
+  const seen = new Set([id]);
+  const fitting: Transaction[] = [];
+  let cursor: string | null = null;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await api.listTransactions({ ...filter, ...(cursor === null ? {} : { cursor }) });
+    if (page.kind === 'failed') return { kind: 'not-known', reason: page.reason };
+    const others = page.data.filter((other) => !seen.has(other.id));
+    for (const other of others) seen.add(other.id);
+    fitting.push(...others.filter((other) => fits(compared(other, entry))));
+    if (!page.hasMore) return { kind: 'looked-through', count: seen.size - 1, isCustomers, fitting };
+    cursor = page.nextCursor;
+    if (cursor === null) return { kind: 'not-known', reason: 'the service gives no cursor to its next page' };
+  }
+  return { kind: 'not-known', reason: `more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through` };
+}
+
+function fits({ agreeing, differing }: Comparison): boolean {
+  return differing.length === 0 && agreeing.length > 0;
+}
+
+/** The reason not to decide by the transaction, or null; and what the tool compared. */
+export function lookedAtInWords(transactionId: string, looked: LookedAt): { doubt: string | null; notes: string[] } {
+  switch (looked.kind) {
+    case 'not-found': {
+      const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call on`;
+      return { doubt, notes: [] };
+    }
+    case 'not-looked-at': {
+      const doubt = `transaction ${transactionId} could not be looked at in the payment service (${looked.reason})`;
+      return { doubt, notes: [] };
+    }
+    case 'found': {
+      const { agreeing, differing, open } = looked.comparison;
+      const others = othersInWords(looked.others);
+      const doubts = [
+        ...(differing.length === 0
+          ? []
+          : [`transaction ${transactionId} is another payment than was asked for: ${differing.join('; ')}`]),
+        ...(agreeing.length + differing.length > 0
+          ? []
+          : [`nothing of transaction ${transactionId} can be compared with the command`]),
+        ...others.doubts,
+      ];
+      const notes = [
+        `transaction ${transactionId} is there; as the command says it: ${agreeing.join(', ') || 'nothing'}`,
+        ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),
+        ...others.notes,
+      ];
+      return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes };
+    }
+  }
+}
+
+function othersInWords(others: Others): { doubts: string[]; notes: string[] } {
+  switch (others.kind) {
+    case 'not-wanted':
+      return { doubts: [], notes: [] };
+    case 'not-known':
+      return { doubts: [`whether other transactions fit the command is not known (${others.reason})`], notes: [] };
+    case 'looked-through': {
+      const { count, fitting, isCustomers } = others;
+      const whose = isCustomers ? ' of its customer' : '';
+      const notes = [
+        `other transactions${whose} from the time of the command's calls: ${count}; ${fitting.length} of them fit`,
+      ];
+      if (fitting.length === 0) return { doubts: [], notes };
+      const more = fitting.length - SHOWN_MAX;
+      const shown = [...fitting.slice(0, SHOWN_MAX).map(shownTransaction), ...(more > 0 ? [`${more} more`] : [])];
+      return { doubts: [`other transactions fit the command: ${shown.join(', ')}`], notes };
+    }
+  }
+}
+
+function shownTransaction({ createdAt, id, receivedAmount, status }: Transaction): string {
+  const facts = [status, currencyAmountText(receivedAmount), createdAt].filter((fact) => fact !== null);
+  return `${id} (${facts.join(', ')})`;
+}

@@ -1,0 +1,163 @@
+/** Kafka itself, our topics on it, the group of the processors with its lag, and what of the topics waits for people. */
+import type { Config } from 'payment-processor-contract/config';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { checkTopics } from '../../../../src/producers/topic-admin.ts';
+import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
+import { readGroupLag } from '../kafka/group-lag.ts';
+import { topicNames } from 'payment-processor-contract/topics';
+import { cliKafka } from '../context.ts';
+import { readLagWithAge } from '../lag-age.ts';
+import { notChecked, ok, problem, withSettings, type CheckName, type Finding } from './findings.ts';
+import { readGroup, type GroupDescription } from './group-members.ts';
+import { checkDeadLetters, checkHolds, checkUnknownResults } from './people-checks.ts';
+
+type CliKafka = ReturnType<typeof cliKafka>;
+
+/** Commands that wait longer than this wait for a reason. */
+const LAG_AGE_MAX_MS = 60_000;
+
+const HIDDEN_HINT = ' (Kafka hides topics from users without rights on them: `doctor --rights` tells)';
+const BEHIND_KAFKA: readonly CheckName[] = ['topics', 'group', 'lag', 'holds', 'unknown-results', 'dead-letters'];
+const TOPIC_NAMES_NEEDED = [...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS'] as const;
+const GROUP_NAMES_NEEDED = [
+  ...KAFKA_SETTING_NAMES,
+  'KAFKA_GROUP_ID',
+  'TOPIC_PREFIX',
+  'LANES',
+  'SANDBOX_COMMANDS',
+] as const;
+
+/** Checks everything that is asked of Kafka; when no broker answers, that alone is the problem. */
+export async function checkKafka(): Promise<Finding[]> {
+  const cluster = await withSettings('kafka', KAFKA_SETTING_NAMES, async (settings) => {
+    const { brokers, clusterId } = await withAdmin(cliKafka(settings), (admin) => admin.describeCluster());
+    const list = brokers.map(({ host, port }) => `${host}:${port}`).join(', ');
+    return [ok('kafka', `${counted(brokers.length, 'broker')} (${list}), cluster id ${clusterId}`)];
+  });
+  if (cluster.some(({ status }) => status !== 'ok')) {
+    return [...cluster, ...BEHIND_KAFKA.map((check) => notChecked(check, 'Kafka was not reached'))];
+  }
+  let areLanesWrong = false;
+  const topics = await withSettings('topics', TOPIC_NAMES_NEEDED, async (settings) => {
+    const problems = await checkTopics(cliKafka(settings), settings, { sandboxCommands: settings.SANDBOX_COMMANDS });
+    areLanesWrong = problems.some(({ kind }) => kind === 'lanes');
+    if (problems.length > 0)
+      return problems.map(({ kind, message }) =>
+        problem('topics', kind === 'missing' ? message + HIDDEN_HINT : message),
+      );
+    return [ok('topics', `those of ${settings.TOPIC_PREFIX} are as they must be, ${counted(settings.LANES, 'lane')}`)];
+  });
+  const group = withSettings('group', GROUP_NAMES_NEEDED, async (settings) =>
+    areLanesWrong
+      ? [notChecked('group', 'LANES is wrong: it is not known which lanes must have an owner')]
+      : checkGroup(cliKafka(settings), settings),
+  );
+  const people = [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
+  const rest = await Promise.all([
+    group,
+    withSettings('lag', GROUP_NAMES_NEEDED, checkLag),
+    withSettings('holds', people, checkHolds),
+    withSettings('unknown-results', people, checkUnknownResults),
+    withSettings('dead-letters', people, checkDeadLetters),
+  ]);
+  return [...cluster, ...topics, ...rest.flat()];
+}
+
+/** Messages that wait in the sandbox's topic while it is off. */
+async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<Finding[]> {
+  if (settings.SANDBOX_COMMANDS) return [];
+  const topic = topicNames(settings.TOPIC_PREFIX).commands['simulate-uma-receive'];
+  const { lanes } = await readGroupLag(kafka, settings.KAFKA_GROUP_ID, [topic]);
+  const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
+  if (total === 0n) return [];
+  const what = `nobody reads ${total} messages of ${topic}, for SANDBOX_COMMANDS is off`;
+  return [problem('lag', `${what}: set SANDBOX_COMMANDS=true at the processors of a sandbox, or publish them no more`)];
+}
+
+type GroupSettings = Pick<Config, (typeof GROUP_NAMES_NEEDED)[number]>;
+
+async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<Finding[]> {
+  const { KAFKA_GROUP_ID: groupId } = settings;
+  const group = await readGroup(kafka, groupId);
+  switch (group.state) {
+    case 'Stable':
+      return stableFindings(group, settings);
+    case 'PreparingRebalance':
+    case 'CompletingRebalance':
+      return [
+        problem('group', `${groupId} is handing out its lanes anew (${group.state}): run this again in some seconds`),
+      ];
+    default:
+      return [
+        problem(
+          'group',
+          `${groupId} has no member (${group.state}): no processor runs with this KAFKA_GROUP_ID; start one with \`npm start\``,
+        ),
+      ];
+  }
+}
+
+function stableFindings({ members }: GroupDescription, settings: GroupSettings): Finding[] {
+  const { KAFKA_GROUP_ID: groupId, LANES, TOPIC_PREFIX } = settings;
+  const topics = topicNames(TOPIC_PREFIX);
+  const lanesOf = (member: GroupDescription['members'][number], topic: string): readonly number[] =>
+    member.assignment.get(topic) ?? [];
+  const served = members.filter((member) =>
+    Object.values(topics.commands).some((topic) => lanesOf(member, topic).length > 0),
+  );
+  if (served.length === 0) {
+    const reads = [...new Set(members.flatMap(({ assignment }) => [...assignment.keys()]))];
+    return [
+      problem(
+        'group',
+        `no member of ${groupId} reads commands of TOPIC_PREFIX=${TOPIC_PREFIX}, but ${reads.join(', ') || 'nothing'}: its processors have another TOPIC_PREFIX, or KAFKA_GROUP_ID is another group's`,
+      ),
+    ];
+  }
+  const findings: Finding[] = [];
+  for (const [type, topic] of Object.entries(topics.commands)) {
+    const owned = new Set(members.flatMap((member) => lanesOf(member, topic)));
+    const missing = Array.from({ length: LANES }, (_, lane) => lane).filter((lane) => !owned.has(lane));
+    if (missing.length === 0 || (type === 'simulate-uma-receive' && !settings.SANDBOX_COMMANDS)) continue;
+    findings.push(
+      problem(
+        'group',
+        `no member of ${groupId} owns ${missing.length === LANES ? 'any lane' : `lane ${missing.join(', ')}`} of ${topic}: ` +
+          'check that every processor has the same LANES and SANDBOX_COMMANDS, and restart those that differ',
+      ),
+    );
+  }
+  if (findings.length > 0) return findings;
+  const owners = members.map((member) => {
+    const lanes = [...new Set([...member.assignment.values()].flat())].sort((left, right) => left - right);
+    return `${member.clientId} at ${member.clientHost.replace(/^\//, '')}: ${lanes.length === 0 ? 'standby' : `lanes ${lanes.join(', ')}`}`;
+  });
+  return [
+    ok(
+      'group',
+      `${groupId} is stable, every lane has its owner; ${counted(members.length, 'member')} (${owners.join('; ')})`,
+    ),
+  ];
+}
+
+async function checkLag(settings: GroupSettings): Promise<Finding[]> {
+  const unread = await checkUnread(cliKafka(settings), settings);
+  const topics = Object.entries(topicNames(settings.TOPIC_PREFIX).commands)
+    .filter(([type]) => type !== 'simulate-uma-receive' || settings.SANDBOX_COMMANDS)
+    .map(([, topic]) => topic);
+  const { lanes } = await readLagWithAge(cliKafka(settings), settings, topics);
+  if (lanes.length === 0) return [notChecked('lag', 'there are no command topics')];
+  const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
+  const timestamps = lanes.map(({ oldestTimestampMs }) => oldestTimestampMs).filter((ms) => ms !== null);
+  if (timestamps.length === 0) return unread.length > 0 ? unread : [ok('lag', 'every command is admitted')];
+  const ageMs = Math.max(0, Date.now() - Math.min(...timestamps));
+  const text = `${total} not admitted yet, the oldest for ${Math.round(ageMs / 1000)} s`;
+  if (ageMs <= LAG_AGE_MAX_MS) return unread.length > 0 ? unread : [ok('lag', text)];
+  const where = lanes.filter(({ lag }) => lag > 0n).map(({ topic, lane, lag }) => `${topic} lane ${lane}: ${lag}`);
+  return [...unread, problem('lag', `${text} (${where.join(', ')}): see the processors' /health/ready for the reason`)];
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

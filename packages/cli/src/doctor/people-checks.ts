@@ -1,0 +1,89 @@
+/** What waits for people: what operators hold, results that are UNKNOWN, and dead letters that nobody redrove. Read within limits. */
+import type { Config } from 'payment-processor-contract/config';
+import type { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
+import { topicNames } from 'payment-processor-contract/topics';
+import { ageText } from '../age-text.ts';
+import { inForceText, readOrders } from '../hold-audit.ts';
+import { letterName, noteOf } from '../redrive-notes.ts';
+import { within } from '../story/time-box.ts';
+import { readUnknownResults } from '../unknown-results.ts';
+import { beginReading } from '../whole-topics.ts';
+import { notChecked, ok, problem, type Finding } from './findings.ts';
+
+type PeopleSettings = Pick<Config, (typeof KAFKA_SETTING_NAMES)[number] | 'TOPIC_PREFIX'>;
+
+/** A million keys are read in less. */
+const READ_FOR_MS = 30_000;
+/** Of each lane: whoever has more dead letters has one cause, not so many. */
+const LETTERS_NEWEST = 20_000;
+const NEWS_MS = 3_600_000;
+/** The operator who published it was answered, and it is no command: nobody redrives it. */
+const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
+
+export async function checkHolds(settings: PeopleSettings): Promise<Finding[]> {
+  const holds = (await readOrders(settings, Date.now())).filter(({ inForce }) => inForce.length > 0);
+  if (holds.length === 0) return [ok('holds', 'none')];
+  return holds.map((audited) => {
+    const { at, operator, reason, until } = audited;
+    const ends = until === null ? '' : `, until ${until}`;
+    const held = `${operator} holds ${inForceText(audited)} since ${at}${ends} (${reason})`;
+    return problem('holds', `${held}: \`release\` them once the reason is over`);
+  });
+}
+
+export async function checkUnknownResults(settings: PeopleSettings): Promise<Finding[]> {
+  const { cuts, results } = await readUnknownResults(settings, READ_FOR_MS);
+  const [oldest] = results;
+  if (oldest === undefined) {
+    return cuts.length === 0 ? [ok('unknown-results', 'none')] : [notChecked('unknown-results', cuts.join('; '))];
+  }
+  const age = ageText(Math.max(0, Math.round((Date.now() - oldest.completedMs) / 1000)));
+  const wanted = results.length === 1 ? '1 waits for an operator' : `${results.length} wait for an operator`;
+  const more = cuts.map((cut) => ` (${cut})`).join('');
+  return [
+    problem(
+      'unknown-results',
+      `${wanted}, the oldest for ${age}${more}: see \`unknown list\` and docs/runbooks/unknown-results.md`,
+    ),
+  ];
+}
+
+export async function checkDeadLetters(settings: PeopleSettings): Promise<Finding[]> {
+  const letters = new Map<string, { reason: string; timestampMs: number }>();
+  const redriven = new Set<string>();
+  const cuts: string[] = [];
+  const reading = await beginReading(settings, {
+    topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
+    newest: LETTERS_NEWEST,
+    onLeftOut: (_topic, partition, offsets) =>
+      void cuts.push(`lane ${partition}: ${offsets} offsets before the newest ${LETTERS_NEWEST} were not read`),
+    onRecord: (record) => {
+      const note = noteOf(record);
+      if (note !== null) redriven.add(letterName({ partition: note.partition, offset: note.letterOffset }));
+      else {
+        const reason = record.headers['dlq-reason'] ?? 'without a reason';
+        letters.set(letterName(record), { reason, timestampMs: record.timestampMs });
+      }
+    },
+  });
+  const boxed = await within(READ_FOR_MS, 'the dead letters', reading.done);
+  if (boxed.kind === 'cut') cuts.push(boxed.sentence);
+
+  const waiting = [...letters].filter(([name, { reason }]) => !redriven.has(name) && reason !== ANSWERED);
+  const more = cuts.map((cut) => ` (${cut})`).join('');
+  const others = letters.size - waiting.length;
+  const done = others === 0 ? '' : `${others} redriven, acknowledged, or answered to their operator`;
+  if (waiting.length === 0) return [ok('dead-letters', `${done === '' ? 'none' : done}${more}`)];
+  const counts = new Map<string, number>();
+  for (const [, { reason }] of waiting) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const reasons = [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');
+  const recent = waiting.filter(([, { timestampMs }]) => timestampMs >= Date.now() - NEWS_MS).length;
+  return [
+    problem(
+      'dead-letters',
+      `${waiting.length} open (${reasons}), ${recent} of them of the last hour${done === '' ? '' : `; ${done}`}${more}: ` +
+        'see `dead-letters list --open` and docs/runbooks/PaymentsDeadLetters.md',
+    ),
+  ];
+}

@@ -1,0 +1,83 @@
+/** Results and status events, as a JSON document with all digits or as a line for an operator. */
+import type { PaymentEvent } from 'payment-processor-client/internal/events';
+import type { ClientNotice } from 'payment-processor-client/internal/notices';
+import type { CommandResult, Quote, Transaction } from 'payment-processor-contract/types';
+import { amountText, currencyAmountText } from './amount-text.ts';
+import type { Output } from './output.ts';
+
+/** The document of an event: where it lies, its headers and its value. */
+export function eventDocument(event: PaymentEvent): object {
+  const { topic, partition, offset, timestampMs, key, id, headers } = event;
+  const envelope = { kind: event.kind, topic, partition, offset, timestamp: isoOf(timestampMs), key, id, headers };
+  if (event.kind !== 'unreadable') return { ...envelope, value: event.value };
+  return { ...envelope, problem: event.problem, valueBase64: event.bytes?.toString('base64') ?? null };
+}
+
+/** One line; long identifiers as they are, so that they can be copied. */
+export function eventText(event: PaymentEvent): string {
+  const at = isoOf(event.timestampMs);
+  switch (event.kind) {
+    case 'result': {
+      const copy = event.headers['replayed'] === 'true' ? '  a copy' : '';
+      return `${at}  ${resultText(event.value)}${copy}`;
+    }
+    case 'transaction-status':
+    case 'quote-status':
+      return `${at}  ${event.key}  ${statusChangeText(event)}`;
+    case 'unreadable':
+      return `${at}  cannot be read: ${event.topic}, partition ${event.partition}, offset ${event.offset}: ${event.problem}`;
+  }
+}
+
+/** From which status to which, why, and who saw it. */
+export function statusChangeText(
+  event: Extract<PaymentEvent, { kind: 'transaction-status' | 'quote-status' }>,
+): string {
+  const { previousStatus, status } = event.value;
+  const change = `${previousStatus ?? '(new)'} -> ${status}`;
+  if (event.kind === 'quote-status')
+    return `${change}${event.value.derivedFromTransaction ? '  from its transaction' : ''}`;
+  const { failureReason, observedBy } = event.value;
+  return `${change}${failureReason === null ? '' : `  ${failureReason}`}  seen by ${observedBy}`;
+}
+
+/** What a result says, on one line. */
+export function resultText(result: CommandResult): string {
+  const { commandKey, commandType, outcome, revision, settledBy, error, quote, transaction, warnings } = result;
+  return [
+    `${outcome.padEnd(8)}  ${commandType}  ${commandKey}  revision ${revision}, by ${settledBy}`,
+    ...(quote === null ? [] : [quoteText(quote)]),
+    ...(transaction === null ? [] : [transactionText(transaction)]),
+    ...(error === null ? [] : [`${error.code}: ${error.message}`]),
+    ...(warnings.length === 0 ? [] : [`${warnings.length} warnings`]),
+  ].join('  ');
+}
+
+function quoteText({
+  id,
+  receivingCurrency,
+  sendingCurrency,
+  status,
+  totalReceivingAmount,
+  totalSendingAmount,
+}: Quote): string {
+  const sent = amountText(totalSendingAmount, sendingCurrency);
+  const received = amountText(totalReceivingAmount, receivingCurrency);
+  const amounts = [sent, received].filter((text) => text !== null).join(' -> ');
+  return [id, status ?? '', amounts].filter((text) => text !== '').join(' ');
+}
+
+function transactionText({ id, receivedAmount, status }: Transaction): string {
+  return [id, status ?? '', currencyAmountText(receivedAmount) ?? ''].filter((text) => text !== '').join(' ');
+}
+
+/** Tells of a registry that does not answer. */
+export function outageNotes(output: Output): (notice: ClientNotice) => void {
+  return (notice) => {
+    if (notice.kind === 'registry-outage') output.note(`waiting for the schema registry: ${notice.problem}`);
+  };
+}
+
+export function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

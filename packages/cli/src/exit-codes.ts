@@ -1,0 +1,40 @@
+/** The exit codes of the command line: one table, for scripts and for the documentation. */
+import { EXIT_CODE_CONFIG } from 'payment-processor-contract/config';
+
+export const EXIT_CODES = {
+  ok: { code: 0, meaning: 'done; an awaited command was ACCEPTED, a decision carried out' },
+  failed: { code: 1, meaning: 'could not be done: Kafka, the registry or the service did not answer, or refused' },
+  usage: { code: 2, meaning: 'the command line or the command it describes is wrong; nothing was sent' },
+  notFound: { code: 3, meaning: 'what was asked for does not exist' },
+  notAccepted: {
+    code: 4,
+    meaning: 'the awaited command ended otherwise than ACCEPTED; the result is on standard output',
+  },
+  noResult: {
+    code: 5,
+    meaning:
+      'the command, decision or hold was published, and no result or confirmation came in time; one may still come',
+  },
+  problemsFound: { code: 6, meaning: 'a check found problems; each is listed' },
+  refused: { code: 7, meaning: 'the decision or redrive was refused; the reason is on standard error' },
+  declined: { code: 8, meaning: 'not confirmed; nothing was sent' },
+  settings: { code: EXIT_CODE_CONFIG, meaning: 'a setting is missing or wrong; every problem is listed' },
+} as const satisfies Record<string, { code: number; meaning: string }>;
+
+export type ExitReason = keyof typeof EXIT_CODES;
+
+/** A failure that its reader caused or can mend: shown as its message alone, without a stack. */
+export class CliFailure extends Error {
+  readonly reason: ExitReason;
+  constructor(reason: ExitReason, message: string) {
+    super(message);
+    this.name = 'CliFailure';
+    this.reason = reason;
+  }
+}
+
+/** The table as text for the help. */
+export function exitCodeTable(): string {
+  const rows = Object.values(EXIT_CODES).map(({ code, meaning }) => `  ${String(code).padEnd(4)}${meaning}`);
+  return `Exit codes:\n${rows.join('\n')}`;
+}

@@ -1,0 +1,64 @@
+/** Turns what a library threw into a sentence: what failed, where, and what to do. */
+import { PaymentClientError } from 'payment-processor-client/internal/client-error';
+import { failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
+import { PublishError } from 'payment-processor-client/internal/kafka/record-publisher';
+import { RegistryError } from 'payment-processor-contract/registry-failure';
+import { CliFailure } from './exit-codes.ts';
+
+/** Causes that are followed; a chain of errors could in principle be a ring. */
+const CAUSES_MAX = 10;
+
+/**
+ * @returns the failure to show
+ * @throws the error itself where no user caused it: a bug, to be shown with its stack
+ */
+export function failureOf(error: unknown): CliFailure {
+  if (error instanceof PaymentClientError && error.code === 'INVALID_COMMAND') {
+    const lines = error.problems.map(({ path, message }) => `  ${path === '' ? '(the value)' : path}: ${message}`);
+    return new CliFailure('usage', `the command is not valid; nothing was sent:\n${lines.join('\n')}`);
+  }
+  if (error instanceof PaymentClientError && error.code === 'NO_RESULT') {
+    return new CliFailure('noResult', error.message);
+  }
+  if (error instanceof PaymentClientError && error.cause !== undefined) return failureOf(error.cause);
+  if (error instanceof PublishError && kafkaRefusal(error) !== null) {
+    return new CliFailure('failed', `${error.message}; ${kafkaMessage(error, error)}`);
+  }
+  if (error instanceof PublishError || error instanceof RegistryError) return new CliFailure('failed', error.message);
+  const kafkaError = causesOf(error).find((cause) => cause.name.startsWith('KafkaJS'));
+  if (kafkaError !== undefined) return new CliFailure('failed', kafkaMessage(error, kafkaError));
+  if (error instanceof Error && !(error instanceof TypeError) && !(error instanceof ReferenceError)) {
+    return new CliFailure('failed', error.message);
+  }
+  throw error;
+}
+
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  let current: unknown = error;
+  while (current instanceof Error && causes.length < CAUSES_MAX) {
+    causes.push(current);
+    current = current.cause;
+  }
+  return causes;
+}
+
+function kafkaMessage(error: unknown, kafkaError: Error): string {
+  const brokers = (process.env['KAFKA_BROKERS'] ?? '').split(',');
+  const failure = kafkaFailure(error);
+  return failureInWords(failure.kind === 'other' ? { ...failure, detail: messagesOf(kafkaError) } : failure, {
+    KAFKA_BROKERS: brokers,
+  });
+}
+
+/** An error of several topics at once holds one error for each. */
+function messagesOf(error: Error): string {
+  const parts =
+    'errors' in error && Array.isArray(error.errors) ? error.errors.filter((part) => part instanceof Error) : [];
+  if (parts.length === 0) return error.message;
+  return parts
+    .map((part) =>
+      'topic' in part && typeof part.topic === 'string' ? `${part.topic}: ${part.message}` : part.message,
+    )
+    .join('; ');
+}

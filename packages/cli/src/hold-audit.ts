@@ -1,0 +1,76 @@
+/** What operators held and released, from the topic of their orders, which keeps all of them. */
+import { orderOf } from '../../../src/consumers/hold-intake.ts';
+import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import { isInForce, NO_HOLDS, withOrder, type HoldOrder, type HoldsRecord } from '../../../src/ledger/holds.ts';
+import { topicNames } from 'payment-processor-contract/topics';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { cliKafka } from './context.ts';
+import { readTopics } from './whole-topics.ts';
+
+export interface AuditedOrder extends HoldOrder {
+  readonly id: string;
+  /** To which it was written. */
+  readonly lanes: readonly number[];
+  /** Types that it still holds, in some lane at least. */
+  readonly inForce: readonly string[];
+  /** Of those the ones that it does not hold in every lane, with the lanes where it does. */
+  readonly inSomeLanes: Readonly<Record<string, readonly number[]>>;
+}
+
+/** Oldest first, by the operators' clocks. @throws the Kafka client's error */
+export async function readOrders(
+  settings: KafkaSettings & { readonly TOPIC_PREFIX: string },
+  nowMs: number,
+): Promise<AuditedOrder[]> {
+  const topics = [topicNames(settings.TOPIC_PREFIX).operatorHolds];
+  const records: TopicRecord[] = [];
+  await readTopics(settings, { topics, onRecord: (record) => void records.push(record) });
+  const laneCount = (await readBounds(cliKafka(settings), topics)).length;
+  return auditOf(records, laneCount, nowMs);
+}
+
+/** @param records of each lane in their order, which alone says what is in force there */
+export function auditOf(
+  records: readonly Pick<TopicRecord, 'key' | 'offset' | 'partition' | 'value'>[],
+  laneCount: number,
+  nowMs: number,
+): AuditedOrder[] {
+  const orders = new Map<string, { id: string; order: HoldOrder; offsets: Map<number, bigint> }>();
+  const states = new Map<number, HoldsRecord>();
+  for (const { key, offset, partition, value } of records) {
+    const order = orderOf(value);
+    if (order === null) continue;
+    states.set(partition, withOrder(states.get(partition) ?? NO_HOLDS, order, offset));
+    const id = key?.toString() ?? `${partition}/${offset}`;
+    // Another's record may have the same id.
+    const name = JSON.stringify([id, order]);
+    const known = orders.get(name) ?? { id, order, offsets: new Map<number, bigint>() };
+    known.offsets.set(partition, offset);
+    orders.set(name, known);
+  }
+  const audited = [...orders.values()].map(({ id, offsets, order }): AuditedOrder => {
+    const lanes = [...offsets.keys()].sort((left, right) => left - right);
+    const held = Map.groupBy(
+      lanes.flatMap((lane) => {
+        const holds = Object.entries(states.get(lane)?.holds ?? {});
+        const own = holds.filter(([, hold]) => hold.offset === String(offsets.get(lane)) && isInForce(hold, nowMs));
+        return own.map(([type]) => ({ lane, type }));
+      }),
+      ({ type }) => type,
+    );
+    const inLanes = [...held].map(([type, places]) => [type, places.map(({ lane }) => lane)] as const);
+    const inSomeLanes = Object.fromEntries(inLanes.filter(([, where]) => where.length < laneCount));
+    return { id, lanes, ...order, inForce: [...held.keys()], inSomeLanes };
+  });
+  return audited.sort((left, right) => Date.parse(left.at) - Date.parse(right.at));
+}
+
+/** The types that the order still holds, in words; empty: none. */
+export function inForceText({ inForce, inSomeLanes }: AuditedOrder): string {
+  const where = (type: string): string => {
+    const lanes = inSomeLanes[type];
+    return lanes === undefined ? '' : ` (${lanes.length === 1 ? 'lane' : 'lanes'} ${lanes.join(', ')} alone)`;
+  };
+  return inForce.map((type) => `${type}${where(type)}`).join(', ');
+}

@@ -1,0 +1,81 @@
+/** Makes the topics. One that exists is left as it is; whether it fits is checked elsewhere (topic-admin.ts). */
+import type { Kafka } from 'kafkajs';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import {
+  jsonCopyDefinitions,
+  topicConfiguration,
+  topicDefinitions,
+  type TopicSettings,
+} from 'payment-processor-contract/topic-definitions';
+
+export interface TopicCreationOptions {
+  /** Null: three, or as many as there are brokers if fewer. */
+  replicationFactor: number | null;
+  /** Says what would be made and makes nothing. */
+  dryRun: boolean;
+  /** Also those of results and events as JSON. */
+  jsonCopies?: boolean;
+}
+
+export interface TopicCreation {
+  topic: string;
+  action: 'created' | 'exists' | 'would-create';
+  partitions: number;
+  replicationFactor: number;
+  configuration: Record<string, string>;
+}
+
+const REPLICATION_FACTOR_DEFAULT = 3;
+/** Longest that the brokers may take to make the topics. */
+const CREATION_TIMEOUT_MS = 15_000;
+
+/**
+ * Makes the topics that do not exist; existing ones are left as they are.
+ * @returns one entry per topic of the contract, in its order
+ * @throws the broker's error, such as a replication factor beyond the brokers
+ */
+export async function createTopics(
+  kafka: Kafka,
+  settings: TopicSettings,
+  options: TopicCreationOptions,
+): Promise<TopicCreation[]> {
+  const { existing, brokers } = await withAdmin(kafka, async (admin) => ({
+    existing: new Set(await admin.listTopics()),
+    brokers: (await admin.describeCluster()).brokers.length,
+  }));
+  const replicationFactor = options.replicationFactor ?? Math.min(REPLICATION_FACTOR_DEFAULT, brokers);
+  const copies = options.jsonCopies === true ? jsonCopyDefinitions(settings) : [];
+  const plan = [...topicDefinitions(settings), ...copies].map((definition): TopicCreation => {
+    const missing = options.dryRun ? 'would-create' : 'created';
+    return {
+      topic: definition.topic,
+      action: existing.has(definition.topic) ? 'exists' : missing,
+      partitions: definition.partitions,
+      replicationFactor,
+      configuration: topicConfiguration(definition, Math.max(1, replicationFactor - 1)),
+    };
+  });
+  const wanted = plan.filter((creation) => creation.action === 'created');
+  if (wanted.length > 0) await makeTopics(kafka, wanted);
+  return plan;
+}
+
+async function makeTopics(kafka: Kafka, wanted: readonly TopicCreation[]): Promise<void> {
+  await withAdmin(kafka, async (admin) =>
+    admin.createTopics({
+      // kafkajs takes a broker that has not heard of a new topic yet for an error; we wait ourselves.
+      waitForLeaders: false,
+      timeout: CREATION_TIMEOUT_MS,
+      topics: wanted.map((creation) => ({
+        topic: creation.topic,
+        numPartitions: creation.partitions,
+        replicationFactor: creation.replicationFactor,
+        configEntries: Object.entries(creation.configuration).map(([name, value]) => ({ name, value })),
+      })),
+    }),
+  );
+  // Each partition's leader answers for its offsets: the topics can be used.
+  await withAdmin(kafka, async (admin) => {
+    for (const { topic } of wanted) await admin.fetchTopicOffsets(topic);
+  });
+}

@@ -1,0 +1,74 @@
+/** The ledger's entries of one command, read from its lane of the ledger topic. */
+import type { Config } from 'payment-processor-contract/config';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import type { Entry } from '../../../src/ledger/entry.ts';
+import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../../../src/ledger/ledger-records.ts';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { topicNames } from 'payment-processor-contract/topics';
+import { CliFailure } from './exit-codes.ts';
+import { readTopics } from './whole-topics.ts';
+
+type LedgerSettings = KafkaSettings & Pick<Config, 'TOPIC_PREFIX'>;
+
+export interface EntryRecord {
+  lane: number;
+  offset: bigint;
+  timestampMs: number;
+  /** Null: forgotten from here on. */
+  entry: Entry | null;
+}
+
+/**
+ * Reads the whole lane of the key, as far as compaction left it.
+ * @param onEntry told of each record of the key, oldest first
+ * @throws CliFailure for a record of another release
+ */
+export async function readEntryRecords(
+  settings: LedgerSettings,
+  key: string,
+  onEntry: (record: EntryRecord) => void,
+): Promise<void> {
+  await readTopics(settings, {
+    topics: [topicNames(settings.TOPIC_PREFIX).ledger],
+    laneOfKey: key,
+    onRecord: (record) => {
+      if (record.key?.toString() === `${ENTRY_PREFIX}${key}`) onEntry(entryRecordOf(record));
+    },
+  });
+}
+
+/** The present entries of many keys, by key; all lanes are read. None for a key that the ledger does not have. */
+export async function readEntries(settings: LedgerSettings, keys: ReadonlySet<string>): Promise<Map<string, Entry>> {
+  const entries = new Map<string, Entry>();
+  await readTopics(settings, {
+    topics: [topicNames(settings.TOPIC_PREFIX).ledger],
+    onRecord: (record) => {
+      const name = record.key?.toString() ?? '';
+      const key = name.slice(ENTRY_PREFIX.length);
+      if (!name.startsWith(ENTRY_PREFIX) || !keys.has(key)) return;
+      const { entry } = entryRecordOf(record);
+      if (entry === null) entries.delete(key);
+      else entries.set(key, entry);
+    },
+  });
+  return entries;
+}
+
+/** The present entry of a key, or null when the ledger does not have it. */
+export async function readEntry(settings: LedgerSettings, key: string): Promise<Entry | null> {
+  let entry: Entry | null = null;
+  await readEntryRecords(settings, key, (record) => (entry = record.entry));
+  return entry;
+}
+
+/** @throws CliFailure for a record of another release */
+export function entryRecordOf(record: TopicRecord): EntryRecord {
+  const { partition: lane, offset, timestampMs, value } = record;
+  if (value === null) return { lane, offset, timestampMs, entry: null };
+  try {
+    return { lane, offset, timestampMs, entry: decodeEntry(value) };
+  } catch (error) {
+    if (!(error instanceof LedgerFormatError)) throw error;
+    throw new CliFailure('failed', `${error.message} (offset ${offset}): use the tool of the processor's release`);
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Publishes an operator's order to hold or release, to every lane, and waits until each lane's ledger has it.
+ *
+ * Stages: where the ledger ends is known -> the order is written to each partition of its topic -> the ledger is read from
+ * there on, until each lane's owner has committed the order, or the time is up -> the reader is closed.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Config } from 'payment-processor-contract/config';
+import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
+import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
+import { decodeHolds, isCarriedOut, type HoldOrder } from '../../../src/ledger/holds.ts';
+import { HOLD_KEY } from '../../../src/ledger/ledger-records.ts';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { RecordPublisher } from 'payment-processor-client/internal/kafka/record-publisher';
+import { JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
+import { lanesInWords } from 'payment-processor-contract/keys';
+import { messageOf } from 'payment-processor-contract/registry-http';
+import { topicNames } from 'payment-processor-contract/topics';
+import { CLI_RETRY, cliKafka } from './context.ts';
+import { readGroup } from './doctor/group-members.ts';
+import { CliFailure } from './exit-codes.ts';
+
+export type HoldSettings = KafkaSettings & Pick<Config, 'TOPIC_PREFIX' | 'KAFKA_GROUP_ID'>;
+
+interface OrderWait {
+  readonly forMs: number;
+  /** Called with the lanes and members that it waits for, when they change. */
+  readonly onWaiting: (whom: string) => void;
+}
+
+interface OrderReply {
+  readonly id: string;
+  readonly lanes: number;
+  /** Lanes whose ledger does not have it yet. */
+  readonly pending: readonly number[];
+  /** Those, with the members that own them. */
+  readonly whom: string;
+}
+
+const LOOK_MS = 50;
+/** Between questions who has the lanes. */
+const ASK_MS = 1_000;
+
+/** @throws CliFailure where it could not be written to every lane; PublishError, or the Kafka client's error */
+export async function submitOrder(settings: HoldSettings, order: HoldOrder, wait: OrderWait): Promise<OrderReply> {
+  const kafka = cliKafka(settings);
+  const { ledger, operatorHolds } = topicNames(settings.TOPIC_PREFIX);
+  const id = randomUUID();
+  const [bounds, publisher] = await Promise.all([
+    readBounds(kafka, [ledger]),
+    RecordPublisher.connect(kafka, [operatorHolds], CLI_RETRY),
+  ]);
+  const offsets = await written(publisher, operatorHolds, id, order).finally(() => publisher.close());
+  const pending = new Set(offsets.keys());
+  const reader = await openTopicReader(kafka, {
+    topics: [ledger],
+    start: { from: 'ends', bounds },
+    untilEnd: false,
+    groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
+    onRecord: ({ key, partition, value }) => {
+      if (key?.toString() !== HOLD_KEY || value === null) return;
+      const offset = offsets.get(partition);
+      if (offset !== undefined && isCarriedOut(decodeHolds(value), order, offset)) pending.delete(partition);
+    },
+  });
+  const untilMs = performance.now() + wait.forMs;
+  let [whom, askedMs] = ['', -Infinity];
+  try {
+    while (pending.size > 0 && performance.now() < untilMs) {
+      // A reader that cannot go on rejects.
+      await Promise.race([delay(LOOK_MS), reader.ended]);
+      if (pending.size === 0 || performance.now() - askedMs < ASK_MS) continue;
+      askedMs = performance.now();
+      const now = await whoHas(kafka, settings, [...pending]);
+      if (now !== whom) wait.onWaiting(now);
+      whom = now;
+    }
+  } finally {
+    await reader.close();
+  }
+  if (pending.size > 0) whom = await whoHas(kafka, settings, [...pending]);
+  return { id, lanes: offsets.size, pending: [...pending], whom };
+}
+
+/** @returns where the order lies, by lane */
+async function written(
+  publisher: RecordPublisher,
+  topic: string,
+  id: string,
+  order: HoldOrder,
+): Promise<Map<number, bigint>> {
+  const value = Buffer.from(JSON.stringify(order));
+  const lanes = Array.from({ length: publisher.partitionCount(topic) }, (_, lane) => lane);
+  const record = { topic, key: Buffer.from(id), value, headers: { 'content-type': JSON_CONTENT_TYPE } };
+  const sent = await Promise.allSettled(lanes.map((partition) => publisher.publish({ ...record, partition })));
+  const failed = sent.flatMap((one, lane) =>
+    one.status === 'rejected' ? [{ lane, reason: one.reason as unknown }] : [],
+  );
+  const [first] = failed;
+  if (first !== undefined) {
+    throw new CliFailure(
+      'failed',
+      `the order was not written to every lane: not to ${lanesInWords(failed.map(({ lane }) => lane))} of ${lanes.length}` +
+        ` (${messageOf(first.reason)}); what was written is in force. Give it again`,
+    );
+  }
+  return new Map(sent.flatMap((one) => (one.status === 'fulfilled' ? [[one.value.partition, one.value.offset]] : [])));
+}
+
+/** Who has the lanes, in words. */
+async function whoHas(
+  kafka: ReturnType<typeof cliKafka>,
+  { KAFKA_GROUP_ID: groupId, TOPIC_PREFIX }: HoldSettings,
+  lanes: readonly number[],
+): Promise<string> {
+  const { state, members } = await readGroup(kafka, groupId);
+  const named = (given: readonly number[]): string => lanesInWords(given.toSorted((left, right) => left - right));
+  if (state === 'PreparingRebalance' || state === 'CompletingRebalance')
+    return `${named(lanes)}, while the group hands out its lanes anew`;
+  const topics: readonly string[] = Object.values(topicNames(TOPIC_PREFIX).commands);
+  const owned = members.flatMap(({ assignment, clientHost, clientId }) => {
+    const own = new Set([...assignment].flatMap(([topic, given]) => (topics.includes(topic) ? given : [])));
+    const waited = lanes.filter((lane) => own.has(lane));
+    return waited.length === 0
+      ? []
+      : [{ waited, text: `${named(waited)} of ${clientId} at ${clientHost.replace(/^\//, '')}` }];
+  });
+  const unowned = lanes.filter((lane) => !owned.some(({ waited }) => waited.includes(lane)));
+  const nobody = `${named(unowned)}, which no member owns: a member that opens it reads the order before its first call`;
+  return [...owned.map(({ text }) => text), ...(unowned.length > 0 ? [nobody] : [])].join('; ');
+}

@@ -1,0 +1,33 @@
+/** Values of options, read from their text; what is wrong with one is said by commander beside the option's name. */
+import { InvalidArgumentError, Option } from 'commander';
+import { instantMs } from 'payment-processor-contract/instants';
+
+const UNITS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+function durationMs(text: string): number {
+  const match = /^(\d{1,9})(ms|s|m|h)$/.exec(text);
+  const unitMs = UNITS_MS[match?.[2] ?? ''];
+  if (match === null || unitMs === undefined) throw new InvalidArgumentError('It must be like 500ms, 30s, 15m or 1h.');
+  return Number(match[1]) * unitMs;
+}
+
+/** An option whose help shows its default as it is given: `30s`, not a number of milliseconds. */
+export function durationOption(flags: string, description: string, byDefault: string): Option {
+  return new Option(flags, description).argParser(durationMs).default(durationMs(byDefault), byDefault);
+}
+
+export function instant(text: string): Date {
+  const ms = instantMs(text);
+  if (ms === null) throw new InvalidArgumentError('It must be ISO 8601 with a zone, like 2026-01-31T12:00:00Z.');
+  return new Date(ms);
+}
+
+/** A whole number within bounds. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+    if (!(value >= min && value <= max))
+      throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+    return value;
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * Notes of redrives and acknowledgements, on the partition of their dead letter. That of a redrive is written before the
+ * message is published again, so that two people at once redrive it once. Of the notes that nobody had seen the first
+ * counts; the others publish nothing.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import { HANDLED, NOTE_HEADERS, notedOffset } from '../../../src/producers/dead-letter-notes.ts';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { topicNames } from 'payment-processor-contract/topics';
+import { cliKafka } from './context.ts';
+import { isoOf } from './event-output.ts';
+import { CliFailure } from './exit-codes.ts';
+import { readTopics } from './whole-topics.ts';
+
+type NoteSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
+
+/** A lane's open transaction hides what follows it from readers, until it ends or its time of 15 s is up. */
+const OWN_NOTE_TRIES_MAX = 30;
+const OWN_NOTE_PAUSE_MS = 1_000;
+
+export interface RedriveNote {
+  /** Of the dead letter. */
+  readonly partition: number;
+  readonly letterOffset: bigint;
+  /** The dead letter's own key; null: it had none. */
+  readonly letterKey: string | null;
+  /** Under which it was to be published. */
+  readonly key: string;
+  /** Why it was acknowledged; null: it was redriven. */
+  readonly because: string | null;
+  readonly operator: string;
+  readonly timestamp: string;
+  readonly id: string;
+}
+
+/** Null: the record is a dead letter. */
+export function noteOf(record: Pick<TopicRecord, 'headers' | 'key' | 'partition' | 'timestampMs'>): RedriveNote | null {
+  const { headers, partition, timestampMs } = record;
+  const letterOffset = notedOffset((name) => headers[name]);
+  if (letterOffset === null) return null;
+  return {
+    partition,
+    letterOffset,
+    letterKey: record.key?.toString('latin1') ?? null,
+    key: headers[NOTE_HEADERS.key] ?? '',
+    because: headers[NOTE_HEADERS.because] ?? null,
+    operator: headers[NOTE_HEADERS.operator] ?? '',
+    timestamp: isoOf(timestampMs),
+    id: headers[NOTE_HEADERS.id] ?? '',
+  };
+}
+
+/** Every note there is, by the name of its dead letter's place, each oldest first. */
+export async function readNotes(settings: NoteSettings): Promise<Map<string, RedriveNote[]>> {
+  const notes = new Map<string, RedriveNote[]>();
+  await readTopics(settings, {
+    topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
+    onRecord: (record) => {
+      const note = noteOf(record);
+      if (note === null) return;
+      const name = letterName({ partition: note.partition, offset: note.letterOffset });
+      notes.set(name, [...(notes.get(name) ?? []), note]);
+    },
+  });
+  return notes;
+}
+
+export function letterName({ partition, offset }: { partition: number; offset: bigint }): string {
+  return `${partition}/${offset}`;
+}
+
+export function noteText({ because, key, operator, timestamp }: RedriveNote): string {
+  const what = because === null ? `redriven as ${key}` : `acknowledged (${because})`;
+  return `${what} by ${operator} at ${timestamp}`;
+}
+
+/** A dead letter that somebody wants to redrive. */
+export interface RedriveClaim {
+  readonly letter: { topic: string; partition: number; offset: bigint; key: Buffer | null };
+  /** Under which it is to be published. */
+  readonly key: string;
+  readonly knownNotes: readonly RedriveNote[];
+}
+
+/** Null: the claim was first. Else who was. */
+export type ClaimedBy = RedriveNote | null;
+
+/**
+ * Writes a note for each, and finds out which of them are the first after those that are known.
+ * @returns in the order of the claims
+ * @throws CliFailure when the notes cannot be read in time: then nothing may be sent
+ */
+export async function claimRedrives(
+  settings: NoteSettings,
+  operator: string,
+  claims: readonly RedriveClaim[],
+): Promise<ClaimedBy[]> {
+  const ids = claims.map(() => randomUUID());
+  await writeNotes(
+    settings,
+    claims.map(({ key, letter }, index) => noteMessage(letter, operator, ids[index] ?? '', { kind: 'redriven', key })),
+  );
+  for (let tries = 0; tries < OWN_NOTE_TRIES_MAX; tries += 1) {
+    const notes = await readNotes(settings);
+    const found = claims.map((claim, index) => firstAfter(notes, claim, ids[index] ?? ''));
+    if (found.every((first) => first !== 'not-there-yet')) return found;
+    await delay(OWN_NOTE_PAUSE_MS);
+  }
+  throw new CliFailure(
+    'failed',
+    'the note of this redrive was written and cannot be read yet, for a transaction on its partition stays open; nothing was sent. ' +
+      'Try again when it is over, with --again-may-pay-twice if the note of nobody else is shown by `dead-letters show`',
+  );
+}
+
+function firstAfter(
+  notes: ReadonlyMap<string, RedriveNote[]>,
+  { knownNotes, letter }: RedriveClaim,
+  id: string,
+): ClaimedBy | 'not-there-yet' {
+  const ofLetter = notes.get(letterName(letter)) ?? [];
+  if (!ofLetter.some((note) => note.id === id)) return 'not-there-yet';
+  const [first] = ofLetter.filter((note) => !knownNotes.some((known) => known.id === note.id));
+  return first === undefined || first.id === id ? null : first;
+}
+
+/** Handled by a person otherwise: it is open no more. */
+export async function acknowledge(
+  settings: NoteSettings,
+  operator: string,
+  letters: readonly RedriveClaim['letter'][],
+  because: string,
+): Promise<void> {
+  const messages = letters.map((letter) =>
+    noteMessage(letter, operator, randomUUID(), { kind: 'acknowledged', because }),
+  );
+  await writeNotes(settings, messages);
+}
+
+async function writeNotes(settings: NoteSettings, messages: ReturnType<typeof noteMessage>[]): Promise<void> {
+  const producer = cliKafka(settings).producer({
+    idempotent: true,
+    maxInFlightRequests: 1,
+    allowAutoTopicCreation: false,
+  });
+  await producer.connect();
+  try {
+    const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
+    for (const message of messages) await producer.send({ topic, acks: -1, messages: [message] });
+  } finally {
+    await producer.disconnect();
+  }
+}
+
+function noteMessage(
+  letter: RedriveClaim['letter'],
+  operator: string,
+  id: string,
+  what: { kind: 'redriven'; key: string } | { kind: 'acknowledged'; because: string },
+) {
+  const said = what.kind === 'redriven' ? `redriven as ${what.key}` : `acknowledged (${what.because})`;
+  const headers = {
+    'dlq-reason': HANDLED[what.kind],
+    'dlq-message': `${said} by ${operator}`,
+    [NOTE_HEADERS.partition]: String(letter.partition),
+    [NOTE_HEADERS.offset]: letter.offset.toString(),
+    ...(what.kind === 'redriven' ? { [NOTE_HEADERS.key]: what.key } : { [NOTE_HEADERS.because]: what.because }),
+    [NOTE_HEADERS.operator]: operator,
+    [NOTE_HEADERS.id]: id,
+  };
+  return { key: letter.key, value: null, partition: letter.partition, headers };
+}

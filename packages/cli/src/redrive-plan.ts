@@ -1,0 +1,143 @@
+/**
+ * What is to become of dead letters that are to be redriven: where each goes and under which key, or why not. Decides alone;
+ * nothing is sent and nothing marked.
+ */
+import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
+import type { Entry } from '../../../src/ledger/entry.ts';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { topicNames } from 'payment-processor-contract/topics';
+import { cliKafka } from './context.ts';
+import { CliFailure } from './exit-codes.ts';
+import { readEntries } from './ledger-entries.ts';
+import { wholeLetter } from './letter-original.ts';
+import { letterName, noteText, type RedriveNote } from './redrive-notes.ts';
+import { foresight, targetOf, withHeaders, type HeaderChanges, type RedriveTarget } from './redrive.ts';
+
+export interface ReadyRedrive {
+  readonly kind: 'ready';
+  /** With its message whole, and the headers as they will be. */
+  readonly letter: RawRecord;
+  readonly target: RedriveTarget;
+  /** What will happen, in sentences. */
+  readonly notes: readonly string[];
+}
+
+export interface RefusedRedrive {
+  readonly kind: 'refused';
+  readonly letter: RawRecord;
+  readonly failure: CliFailure;
+}
+
+export type PlannedRedrive = ReadyRedrive | RefusedRedrive;
+
+export interface PlanOptions {
+  /** The key of the one letter; null: its own. */
+  readonly key: string | null;
+  /** Put behind each letter's own key; null: nothing. */
+  readonly keySuffix: string | null;
+  readonly headers: HeaderChanges;
+  /** Of all redrives so far. */
+  readonly notes: ReadonlyMap<string, readonly RedriveNote[]>;
+  /** Several at once: each is looked at by nobody, so what may pay twice is left out. */
+  readonly isBulk: boolean;
+}
+
+interface Aimed {
+  readonly letter: RawRecord;
+  readonly target: RedriveTarget;
+  readonly ownKey: string | null;
+}
+
+/** @returns in the order of the letters */
+export async function planRedrives(
+  settings: KafkaSettings & { readonly TOPIC_PREFIX: string },
+  letters: readonly RawRecord[],
+  options: PlanOptions,
+): Promise<PlannedRedrive[]> {
+  const aimed: (Aimed | RefusedRedrive)[] = [];
+  for (const letter of letters) {
+    aimed.push(await refusable(letter, () => aim(settings, letter, options)));
+  }
+  const keys = aimed.flatMap((one) => ('target' in one ? [one.target.key, one.ownKey ?? one.target.key] : []));
+  const entries = keys.length === 0 ? new Map<string, Entry>() : await readEntries(settings, new Set(keys));
+  const taken = new Map<string, string>();
+  const planned: PlannedRedrive[] = [];
+  for (const one of aimed) {
+    planned.push('target' in one ? await refusable(one.letter, () => readyOf(one, entries, taken, options)) : one);
+  }
+  return planned;
+}
+
+async function aim(
+  settings: KafkaSettings & { readonly TOPIC_PREFIX: string },
+  buried: RawRecord,
+  options: PlanOptions,
+): Promise<Aimed> {
+  const whole = await wholeLetter(cliKafka(settings), `${settings.TOPIC_PREFIX}-cli`, buried);
+  const letter = withHeaders(whole, options.headers);
+  const ownKey = whole.key?.toString('latin1') ?? null;
+  const suffixed = options.keySuffix === null || ownKey === null ? null : `${ownKey}${options.keySuffix}`;
+  const target = targetOf(letter, topicNames(settings.TOPIC_PREFIX), options.key ?? suffixed);
+  return { letter, target, ownKey };
+}
+
+function readyOf(
+  { letter, ownKey, target }: Aimed,
+  entries: ReadonlyMap<string, Entry>,
+  taken: Map<string, string>,
+  { isBulk, notes: redrives }: PlanOptions,
+): ReadyRedrive {
+  const entry = entries.get(target.key) ?? null;
+  const isNewKey = target.key !== ownKey;
+  const notes = foresight(letter, target, entry, isNewKey, Date.now());
+  if (isBulk && target.commandType !== null) {
+    refuseWhatMayPayTwice(ownKey, entries);
+    refuseRedrivenKey(ownKey, redrives);
+    const other = taken.get(target.key);
+    if (other !== undefined) {
+      throw new CliFailure(
+        'refused',
+        `dead letter ${other} has the same key ${target.key}: look at both; nothing was sent`,
+      );
+    }
+    taken.set(target.key, letterName(letter));
+  }
+  return { kind: 'ready', letter, target, notes };
+}
+
+/** Only a command that has no answer, or the INVALID one for being unreadable, is certain not to have been paid. */
+function refuseWhatMayPayTwice(ownKey: string | null, entries: ReadonlyMap<string, Entry>): void {
+  const own = ownKey === null ? undefined : entries.get(ownKey);
+  if (own === undefined || (own.phase.state === 'DONE' && own.phase.outcome === 'INVALID')) return;
+  const state = own.phase.state === 'DONE' ? own.phase.outcome : `not finished (${own.phase.state})`;
+  throw new CliFailure(
+    'refused',
+    `the command of its own key ${own.key} is ${state}: it may be the same payment; look with \`show ${own.key}\`, and redrive it by its place if it is not` +
+      `${state === 'FAILED' ? `, or run it again with \`resolve ${own.key} --decision RETRY\`` : ''}; nothing was sent`,
+  );
+}
+
+/** Another letter of the key may have been the same payment, and was sent under a key that nobody can know by this one. */
+function refuseRedrivenKey(ownKey: string | null, redrives: PlanOptions['notes']): void {
+  if (ownKey === null) return;
+  const earlier = [...redrives.values()].flat().find(({ letterKey }) => letterKey === ownKey);
+  if (earlier === undefined) return;
+  const name = letterName({ partition: earlier.partition, offset: earlier.letterOffset });
+  throw new CliFailure(
+    'refused',
+    `another dead letter of the key ${ownKey}, ${name}, was ${noteText(earlier)}: it may be the same payment; look with \`show ${earlier.key}\`; nothing was sent`,
+  );
+}
+
+/** Of many letters one that cannot be sent must not keep the others back. */
+async function refusable<Value>(
+  letter: RawRecord,
+  make: () => Promise<Value> | Value,
+): Promise<Value | RefusedRedrive> {
+  try {
+    return await make();
+  } catch (failure) {
+    if (failure instanceof CliFailure) return { kind: 'refused', letter, failure };
+    throw failure;
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Redrives planned letters: marks some, publishes them, marks the next, and then waits for the results.
+ *
+ * Stages: the results are listened to -> (notes are written and read back -> messages are published), a few at a time ->
+ * each result comes, or its time is up -> publisher and subscription are closed. Letters that are marked and could not be
+ * published are told as such, and no further ones are marked.
+ */
+import { randomUUID } from 'node:crypto';
+import { PaymentClientError } from 'payment-processor-client/internal/client-error';
+import { ResultAwaiter, type AwaitedResult } from 'payment-processor-client/internal/result-awaiter';
+import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import type { RecordRegistry } from 'payment-processor-contract/registry';
+import { CLI_RETRY, cliKafka } from './context.ts';
+import { CliFailure } from './exit-codes.ts';
+import { messageContent } from './message-content.ts';
+import { claimRedrives, letterName, noteText, type RedriveNote } from './redrive-notes.ts';
+import type { ReadyRedrive } from './redrive-plan.ts';
+import { Republisher, withHeaders } from './redrive.ts';
+
+export type AwaitedOutcome =
+  | { readonly kind: 'result'; readonly result: AwaitedResult }
+  | { readonly kind: 'none-in-time'; readonly problem: string }
+  | { readonly kind: 'not-awaited' };
+
+export type RedriveOutcome =
+  | {
+      readonly kind: 'published';
+      readonly partition: number;
+      readonly offset: bigint;
+      readonly awaited: AwaitedOutcome;
+    }
+  /** Somebody else was first: nothing was sent. */
+  | { readonly kind: 'claimed-by-other'; readonly problem: string }
+  /** Marked, and not published or not known to be. */
+  | { readonly kind: 'not-known'; readonly problem: string }
+  /** Neither marked nor published, for an earlier one could not be. */
+  | { readonly kind: 'not-tried' };
+
+export interface RunOptions {
+  readonly operator: string;
+  readonly notes: ReadonlyMap<string, readonly RedriveNote[]>;
+  /** Null: results are not waited for. */
+  readonly awaiting: { readonly settings: ClientSettings; readonly timeoutMs: number } | null;
+}
+
+/** Letters that are marked before the first of them is published: what a crash leaves marked and unsent. */
+const CLAIMED_AT_ONCE = 20;
+
+type RedriveSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
+
+/** @returns in the order of the plans */
+export async function runRedrives(
+  settings: RedriveSettings,
+  plans: readonly ReadyRedrive[],
+  options: RunOptions,
+): Promise<RedriveOutcome[]> {
+  const { awaiting } = options;
+  const results = awaiting === null ? null : await ResultAwaiter.open(awaiting.settings, { retry: CLI_RETRY });
+  const registry = awaiting === null ? null : createRegistry(awaiting.settings);
+  try {
+    const publisher = await Republisher.open(cliKafka(settings));
+    try {
+      const outcomes: Promise<RedriveOutcome>[] = [];
+      let isBroken = false;
+      for (let first = 0; first < plans.length; first += CLAIMED_AT_ONCE) {
+        const part = plans.slice(first, first + CLAIMED_AT_ONCE);
+        const claims = isBroken ? [] : await claimRedrives(settings, options.operator, part.map(claimOf(options)));
+        for (const [index, plan] of part.entries()) {
+          const earlier = claims[index];
+          if (earlier === undefined) outcomes.push(Promise.resolve({ kind: 'not-tried' }));
+          else if (earlier !== null) {
+            const problem = `somebody else was first: it was ${noteText(earlier)}; nothing was sent`;
+            outcomes.push(Promise.resolve({ kind: 'claimed-by-other', problem }));
+          } else if (isBroken) {
+            const problem =
+              'the dead letter is marked as redriven, and its message was not published, for an earlier one could not be: ' +
+              'redrive it by its place with --again-may-pay-twice';
+            outcomes.push(Promise.resolve({ kind: 'not-known', problem }));
+          } else {
+            const fingerprint = registry === null ? null : await fingerprintOf(registry, plan);
+            const published = await publishOne(publisher, results, plan, fingerprint, awaiting?.timeoutMs ?? 0);
+            isBroken = published.isBroken;
+            outcomes.push(published.outcome);
+          }
+        }
+      }
+      return await Promise.all(outcomes);
+    } finally {
+      await publisher.close();
+    }
+  } finally {
+    await results?.close();
+  }
+}
+
+function claimOf({ notes }: RunOptions) {
+  return ({ letter, target }: ReadyRedrive) => ({
+    letter,
+    key: target.key,
+    knownNotes: notes.get(letterName(letter)) ?? [],
+  });
+}
+
+/** Null: it is no command, or cannot be read here. */
+async function fingerprintOf(registry: RecordRegistry, { letter, target }: ReadyRedrive): Promise<string | null> {
+  const { commandType, topic } = target;
+  if (commandType === null) return null;
+  const headers = Object.fromEntries(Object.entries(letter.headers).map(([name, values]) => [name, [...values]]));
+  const content = await messageContent(registry, { topic, headers, value: letter.value }, commandType);
+  return content.kind === 'fields' ? content.fingerprint : null;
+}
+
+/** @param fingerprint of its command; null: its result is known by its id alone */
+async function publishOne(
+  publisher: Republisher,
+  results: ResultAwaiter | null,
+  { letter, target }: ReadyRedrive,
+  fingerprint: string | null,
+  timeoutMs: number,
+): Promise<{ isBroken: boolean; outcome: Promise<RedriveOutcome> }> {
+  const ownId = letter.headers['ce_id']?.[0]?.toString();
+  // By its id the result is known as that of this message.
+  const commandId = ownId ?? randomUUID();
+  const named = ownId === undefined ? withHeaders(letter, new Map([['ce_id', commandId]])) : letter;
+  // A decision's answer is a revision or a dead letter, which its own key's story tells.
+  const asked = { commandId, timeoutMs, ...(fingerprint === null ? {} : { fingerprint }) };
+  const awaited =
+    results === null || target.commandType === null
+      ? null
+      : results.expect(target.key, { ...asked, type: target.commandType });
+  try {
+    const at = await publisher.publish(named, target);
+    return { isBroken: false, outcome: outcomeOf(at, awaited) };
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    return { isBroken: true, outcome: Promise.resolve({ kind: 'not-known', problem: error.message }) };
+  }
+}
+
+async function outcomeOf(
+  at: { partition: number; offset: bigint },
+  awaited: Promise<AwaitedResult> | null,
+): Promise<RedriveOutcome> {
+  if (awaited === null) return { kind: 'published', ...at, awaited: { kind: 'not-awaited' } };
+  try {
+    return { kind: 'published', ...at, awaited: { kind: 'result', result: await awaited } };
+  } catch (error) {
+    if (!(error instanceof PaymentClientError) || error.code !== 'NO_RESULT') throw error;
+    return { kind: 'published', ...at, awaited: { kind: 'none-in-time', problem: error.message } };
+  }
+}

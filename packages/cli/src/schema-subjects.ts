@@ -1,0 +1,229 @@
+/**
+ * The registry's subjects of our schemas, `<topic>-value`: looked up, checked and registered, through the
+ * Confluent-compatible interface. A deployment step: the processor only looks ids up.
+ */
+import type { Config } from 'payment-processor-contract/config';
+import { RegistryError } from 'payment-processor-contract/registry-failure';
+import { askRegistry, numberIn, type RegistryAnswer } from 'payment-processor-contract/registry-http';
+import { loadSchema } from 'payment-processor-contract/schemas';
+import { recordOfTopic, subjectOf, topicNames } from 'payment-processor-contract/topics';
+import { CliFailure } from './exit-codes.ts';
+
+export type RegistrySettings = Pick<
+  Config,
+  'SCHEMA_REGISTRY_URL' | 'SCHEMA_REGISTRY_USERNAME' | 'SCHEMA_REGISTRY_PASSWORD' | 'TOPIC_PREFIX'
+>;
+
+export const REGISTRY_SETTING_NAMES = [
+  'SCHEMA_REGISTRY_URL',
+  'SCHEMA_REGISTRY_USERNAME',
+  'SCHEMA_REGISTRY_PASSWORD',
+  'TOPIC_PREFIX',
+] as const;
+
+/** Old and new publishers and readers understand one another, in both directions, over all versions. */
+export const COMPATIBILITY = 'FULL_TRANSITIVE';
+
+export interface SubjectState {
+  subject: string;
+  record: string;
+  /** Id of our schema, or null if the subject does not have it. */
+  schemaId: number | null;
+  /** Level of the subject itself; null if it has none of its own. */
+  compatibility: string | null;
+  /** The subject's latest version, by which many publishers write, where it is not our schema. */
+  foreignLatest: { version: number; schemaId: number } | null;
+  /** Why our schema cannot be registered beside the subject's versions; empty if it can be, or is. */
+  incompatibilities: string[];
+}
+
+export interface Registration {
+  subject: string;
+  record: string;
+  action: 'registered' | 'exists';
+  schemaId: number;
+}
+
+/** A registry that hangs must not hold a deployment; a healthy one answers in milliseconds. */
+const ANSWER_TIMEOUT_MS = 10_000;
+
+/** What the registry has of each of our subjects. */
+export async function readSubjects(settings: RegistrySettings): Promise<SubjectState[]> {
+  const states: SubjectState[] = [];
+  for (const { subject, record, body } of ourSubjects(settings)) {
+    const schemaId = await lookUp(settings, subject, body);
+    states.push({
+      subject,
+      record,
+      schemaId,
+      compatibility: await readCompatibility(settings, subject),
+      foreignLatest: await readForeignLatest(settings, subject, record),
+      incompatibilities: schemaId === null ? await readIncompatibilities(settings, subject, body) : [],
+    });
+  }
+  return states;
+}
+
+/** What is wrong with a subject and what to do, or null. */
+export function subjectProblem(state: SubjectState): string | null {
+  const { subject, record } = state;
+  if (state.incompatibilities.length > 0) {
+    return `subject ${subject} has versions that ${record} does not fit: ${state.incompatibilities.join('; ')}`;
+  }
+  if (state.schemaId === null) {
+    return `subject ${subject} does not have our schema of ${record}: run \`npm run cli -- schemas register\``;
+  }
+  if (state.foreignLatest !== null) {
+    const { version, schemaId } = state.foreignLatest;
+    return (
+      `subject ${subject} has version ${version} (schema id ${schemaId}) as its latest, which is not our ${record}: publishers that use the latest ` +
+      'version write by it, and a command that says something in a field that we do not know is INVALID. If it is of a ' +
+      `newer release, use that release's tool; else delete it at the registry: DELETE /subjects/${encodeURIComponent(subject)}/versions/${version}`
+    );
+  }
+  if (state.compatibility !== COMPATIBILITY) {
+    return `subject ${subject} has compatibility ${state.compatibility ?? 'of the registry at large'}, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
+  }
+  return null;
+}
+
+/**
+ * Registers each schema that its subject does not have, with the compatibility level on the subject.
+ * @throws CliFailure naming the subject, for the first that the registry refuses
+ */
+export async function registerSubjects(settings: RegistrySettings): Promise<Registration[]> {
+  const registrations: Registration[] = [];
+  for (const { subject, record, body } of ourSubjects(settings)) {
+    const known = await lookUp(settings, subject, body);
+    const schemaId = known ?? (await register(settings, subject, body));
+    if ((await readCompatibility(settings, subject)) !== COMPATIBILITY) await setCompatibility(settings, subject);
+    registrations.push({ subject, record, action: known === null ? 'registered' : 'exists', schemaId });
+  }
+  return registrations;
+}
+
+function ourSubjects(settings: RegistrySettings): { subject: string; record: string; body: object }[] {
+  return [...recordOfTopic(topicNames(settings.TOPIC_PREFIX))].map(([topic, record]) => ({
+    subject: subjectOf(topic),
+    record,
+    body: { schemaType: 'AVRO', schema: JSON.stringify(loadSchema(record)) },
+  }));
+}
+
+async function register(settings: RegistrySettings, subject: string, body: object): Promise<number> {
+  // A registry checks compatibility only by the level that a subject has; we check by ours before.
+  const incompatibilities = await readIncompatibilities(settings, subject, body);
+  if (incompatibilities.length > 0) {
+    throw new CliFailure(
+      'problemsFound',
+      `subject ${subject} has versions that our schema is not ${COMPATIBILITY} with: ${incompatibilities.join('; ')}. ` +
+        'Add a field with a default instead of changing one, or make topics under a new version',
+    );
+  }
+  const answer = await call(settings, 'POST', `/subjects/${encodeURIComponent(subject)}/versions`, body);
+  const schemaId = numberIn(answer.body, 'id');
+  if (answer.status !== 200 || schemaId === null) throw refusal(settings, `registering ${subject}`, answer);
+  return schemaId;
+}
+
+/** The id of exactly this schema under the subject, or null. */
+async function lookUp(settings: RegistrySettings, subject: string, body: object): Promise<number | null> {
+  const answer = await call(settings, 'POST', `/subjects/${encodeURIComponent(subject)}`, body);
+  if (answer.status === 404) return null;
+  const schemaId = numberIn(answer.body, 'id');
+  if (answer.status !== 200 || schemaId === null) throw refusal(settings, `looking up ${subject}`, answer);
+  return schemaId;
+}
+
+/** The latest version, unless it is our schema but for documentation and the order of attributes. */
+async function readForeignLatest(
+  settings: RegistrySettings,
+  subject: string,
+  record: string,
+): Promise<SubjectState['foreignLatest']> {
+  const answer = await call(settings, 'GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
+  if (answer.status === 404) return null;
+  const version = numberIn(answer.body, 'version');
+  const schemaId = numberIn(answer.body, 'id');
+  const schema = answer.body['schema'];
+  if (answer.status !== 200 || version === null || schemaId === null || typeof schema !== 'string') {
+    throw refusal(settings, `reading the latest version of ${subject}`, answer);
+  }
+  return comparable(jsonOf(schema)) === comparable(loadSchema(record)) ? null : { version, schemaId };
+}
+
+/** A schema without what has no meaning for its values. */
+function comparable(schema: unknown): string {
+  return JSON.stringify(schema, (_name, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(
+          Object.entries(part)
+            .filter(([name]) => name !== 'doc')
+            .sort(([left], [right]) => (left < right ? -1 : 1)),
+        )
+      : part,
+  );
+}
+
+/** Text that is no JSON stands for itself. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+async function readCompatibility(settings: RegistrySettings, subject: string): Promise<string | null> {
+  const answer = await call(settings, 'GET', `/config/${encodeURIComponent(subject)}`);
+  if (answer.status === 404) return null;
+  if (answer.status !== 200) throw refusal(settings, `reading the compatibility of ${subject}`, answer);
+  const level = answer.body['compatibilityLevel'];
+  return typeof level === 'string' ? level : null;
+}
+
+async function setCompatibility(settings: RegistrySettings, subject: string): Promise<void> {
+  const answer = await call(settings, 'PUT', `/config/${encodeURIComponent(subject)}`, {
+    compatibility: COMPATIBILITY,
+  });
+  if (answer.status !== 200) throw refusal(settings, `setting the compatibility of ${subject}`, answer);
+}
+
+/** Why the registry would refuse this schema beside all versions of the subject; empty for a new subject. */
+async function readIncompatibilities(settings: RegistrySettings, subject: string, body: object): Promise<string[]> {
+  const path = `/compatibility/subjects/${encodeURIComponent(subject)}/versions?verbose=true`;
+  const answer = await call(settings, 'POST', path, body);
+  if (answer.status === 404) return [];
+  if (answer.status !== 200) throw refusal(settings, `checking ${subject}`, answer);
+  if (answer.body['is_compatible'] === true) return [];
+  const messages = answer.body['messages'];
+  const texts = Array.isArray(messages) ? messages.filter((message) => typeof message === 'string') : [];
+  return texts.length > 0 ? texts : ['the registry does not say why'];
+}
+
+async function call(
+  settings: RegistrySettings,
+  method: 'GET' | 'POST' | 'PUT',
+  path: string,
+  body?: object,
+): Promise<RegistryAnswer> {
+  const { SCHEMA_REGISTRY_URL: url, SCHEMA_REGISTRY_USERNAME: username, SCHEMA_REGISTRY_PASSWORD: password } = settings;
+  try {
+    return await askRegistry({ url, username, password }, method, path, {
+      timeoutMs: ANSWER_TIMEOUT_MS,
+      ...(body === undefined ? {} : { body }),
+    });
+  } catch (error) {
+    if (!(error instanceof RegistryError)) throw error;
+    throw new CliFailure('failed', `${method} ${path}: ${error.message}`);
+  }
+}
+
+function refusal(settings: RegistrySettings, step: string, { body, status }: RegistryAnswer): CliFailure {
+  const told = body['message'];
+  const hint = 'check that SCHEMA_REGISTRY_URL is the base of a Confluent-compatible interface';
+  return new CliFailure(
+    'failed',
+    `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${status}${typeof told === 'string' ? ` (${told})` : ''}: ${hint}`,
+  );
+}

@@ -1,0 +1,103 @@
+/**
+ * The keys of the commands that a payment came from, by the id of its transaction or quote: those that its status changes
+ * name, and those whose result or ledger entry does. Every lane is read, for a lane follows from the key alone.
+ */
+import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import type { Entry } from '../../../../src/ledger/entry.ts';
+import { keptFields } from '../../../../src/ledger/kept-fields.ts';
+import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../../../../src/ledger/ledger-records.ts';
+import { quoteIdAmong } from 'payment-processor-contract/quote-id';
+import { topicNames } from 'payment-processor-contract/topics';
+import type { CommandResult } from 'payment-processor-contract/types';
+import type { StatusEvent } from '../status-history.ts';
+import { readTopics } from '../whole-topics.ts';
+
+/** One payment is made by a command or two; more is somebody who repeats. */
+export const KEYS_MAX = 20;
+
+export interface FoundKeys {
+  readonly keys: readonly string[];
+  /** What was not looked at, in sentences. */
+  readonly cuts: readonly string[];
+}
+
+/**
+ * @param ids of the payment's transaction and quote, as far as they are known
+ * @param changes its status changes
+ * @throws the Kafka client's error; an Error naming the topics that do not exist
+ */
+export async function findKeys(
+  settings: ClientSettings,
+  ids: ReadonlySet<string>,
+  changes: readonly StatusEvent[],
+  newest: number,
+): Promise<FoundKeys> {
+  const { ledger, results } = topicNames(settings.TOPIC_PREFIX);
+  const registry = createRegistry(settings);
+  const keys = new Set(
+    changes.flatMap(({ value }) => ('commandKeys' in value ? value.commandKeys : (value.commandKey ?? []))),
+  );
+  const cuts: string[] = [];
+  const unread = { count: 0 };
+  await readTopics(settings, {
+    topics: [results, ledger],
+    newest,
+    onLeftOut: (topic, partition, offsets) =>
+      void cuts.push(
+        `${topic}, partition ${partition}: ${offsets} offsets before the newest ${newest} were not read (--newest)`,
+      ),
+    onRecord: async (record) => {
+      if (keys.size >= KEYS_MAX || record.key === null || record.value === null) return;
+      const key = record.key.toString();
+      if (record.topic === ledger) {
+        const entry = entryIn(record, unread);
+        if (entry !== null && namesIn(entry).some((id) => ids.has(id))) keys.add(entry.key);
+        return;
+      }
+      const { value } = record;
+      // An Avro string is its UTF-8 bytes: most records need not be decoded.
+      if (keys.has(key) || ![...ids].some((id) => value.includes(id))) return;
+      const decoded = await registry.decode(results, value);
+      if (decoded.kind !== 'record') unread.count += 1;
+      else if (namesOfResult(decoded.value as CommandResult).some((id) => ids.has(id))) keys.add(key);
+    },
+  });
+  if (keys.size >= KEYS_MAX) cuts.push(`no more than ${KEYS_MAX} keys are looked for`);
+  if (unread.count > 0)
+    cuts.push(`${unread.count} records of results and ledger cannot be read by this release or now`);
+  return { keys: [...keys], cuts };
+}
+
+function entryIn({ key, value }: TopicRecord, unread: { count: number }): Entry | null {
+  if (value === null || key?.toString().startsWith(ENTRY_PREFIX) !== true) return null;
+  try {
+    return decodeEntry(value);
+  } catch (error) {
+    if (!(error instanceof LedgerFormatError)) throw error;
+    unread.count += 1;
+    return null;
+  }
+}
+
+function namesIn(entry: Entry): string[] {
+  const { quoted } = entry;
+  const fields = entry.commandType === 'execute-quote' ? keptFields('execute-quote', entry) : null;
+  const rejected = entry.commandType === 'reject-transaction' ? keptFields('reject-transaction', entry) : null;
+  return textsOf(
+    quoted?.quoteId,
+    quoted?.transactionId,
+    fields?.quoteId,
+    fields?.transactionId,
+    rejected?.transactionId,
+  );
+}
+
+function namesOfResult({ quote, transaction }: CommandResult): string[] {
+  const quoteOfTransaction = transaction === null ? null : quoteIdAmong(transaction.otherFieldsJson);
+  return textsOf(quote?.id, quote?.transactionId, transaction?.id, quoteOfTransaction);
+}
+
+function textsOf(...texts: readonly (string | null | undefined)[]): string[] {
+  return texts.filter((text): text is string => typeof text === 'string');
+}

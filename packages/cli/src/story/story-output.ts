@@ -1,0 +1,142 @@
+/** The story of a key as text for an operator and as one JSON document; masked unless asked otherwise. Pure. */
+import type { Entry } from '../../../../src/ledger/entry.ts';
+import { timeLimitInWords } from '../../../../src/ledger/time-limit.ts';
+import { parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
+import { eventDocument, isoOf } from '../event-output.ts';
+import { phaseText } from '../ledger-text.ts';
+import { maskedText, maskedValue } from '../masking.ts';
+import { callsOf, notKept } from './calls.ts';
+import { runbooksOf } from './runbooks.ts';
+import { paymentOf, roleOf, type PublishedMessage, type Story } from './story.ts';
+import { placeText, timelineOf } from './timeline.ts';
+
+const HEADING_WIDTH = 13;
+
+export function storyText(story: Story, isUnmasked: boolean): string[] {
+  const entry = story.entries.at(-1)?.entry ?? null;
+  const command = story.messages.find((message) => roleOf(message, story) === 'command') ?? story.messages[0];
+  const mask = isUnmasked ? (text: string): string => text : maskedText;
+  return [
+    heading('key', story.key),
+    heading('state', mask(stateText(story, entry))),
+    heading('payment', paymentText(story)),
+    ...(command === undefined ? [] : commandLines(command, isUnmasked, mask)),
+    ...(entry === null ? [] : limitLines(entry).map(mask)),
+    heading('history', `messages: ${story.messages.length}, calls of which the ledger tells: ${callsOf(story).length}`),
+    ...timelineOf(story).map((line) => mask(`  ${line}`)),
+    ...notKept(story).map((text) => heading('not kept', text)),
+    ...story.cuts.map((text) => heading('not read', text)),
+    ...runbooksOf(story).map((path) => heading('runbook', path)),
+  ];
+}
+
+export function storyDocument(story: Story, isUnmasked: boolean): object {
+  const { changes, cuts, decisions, entries, key, letters, messages, results } = story;
+  const entry = entries.at(-1)?.entry ?? null;
+  const { kind, status, transactionId } = { status: null, transactionId: null, ...paymentOf(story) };
+  const document = {
+    payment: { kind, status, transactionId },
+    state: entry === null ? null : entry.phase.state,
+    outcome: entry?.phase.state === 'DONE' ? entry.phase.outcome : null,
+    published: messages.map(({ content, timestampMs, ...message }) => ({
+      ...message,
+      timestamp: isoOf(timestampMs),
+      role: roleOf({ content, timestampMs, ...message }, story),
+      ...(content.kind === 'fields'
+        ? { fields: content.fields, problem: null }
+        : { fields: null, ...problemOf(content) }),
+    })),
+    calls: callsOf(story).map(({ beganMs, ...call }) => ({ ...call, began: isoOf(beganMs) })),
+    ledger: entries.map(({ entry: present, lane, offset, timestampMs }) => ({
+      lane,
+      offset,
+      timestamp: isoOf(timestampMs),
+      entry: present === null ? null : entryDocument(present),
+    })),
+    results: results.map(({ content, timestampMs, ...result }) => ({
+      ...result,
+      timestamp: isoOf(timestampMs),
+      ...(content.kind === 'result'
+        ? { value: content.result, problem: null }
+        : { value: null, ...problemOf(content) }),
+    })),
+    decisions: decisions.map(({ content, timestampMs, ...decision }) => ({
+      ...decision,
+      timestamp: isoOf(timestampMs),
+      ...(content.kind === 'decision'
+        ? { value: content.decision, problem: null }
+        : { value: null, ...problemOf(content) }),
+    })),
+    deadLetters: letters.map(({ letter, redriven }) => ({ ...letter, redriven })),
+    statusChanges: changes.map(eventDocument),
+    runbooks: runbooksOf(story),
+    notKept: notKept(story),
+    notRead: cuts,
+  };
+  // The key was asked for, and stands in headers and records as it is.
+  return { key, ...((isUnmasked ? document : maskedValue(document)) as object) };
+}
+
+function stateText({ entries, messages }: Story, entry: Entry | null): string {
+  if (entry !== null) return `${entry.phase.state}, ${phaseText(entry)}; revision ${entry.revision}`;
+  if (entries.length > 0) return 'forgotten by the ledger, since LEDGER_RETENTION';
+  return messages.length > 0 ? 'not in the ledger: not admitted yet (see `lag`), or forgotten' : 'not in the ledger';
+}
+
+function paymentText(story: Story): string {
+  const payment = paymentOf(story);
+  switch (payment.kind) {
+    case 'settled':
+      return `settled: ${payment.status}, ${payment.transactionId}`;
+    case 'open':
+      return `not settled: ${payment.status ?? 'no status known'}, ${payment.transactionId ?? 'no transaction known'}`;
+    case 'not-accepted':
+      return `not accepted: ${payment.result.outcome}`;
+    case 'unknown':
+      return 'unknown: it may have been paid; an operator decides';
+    case 'nothing-known':
+      return 'nothing known: there is no result that can be read';
+  }
+}
+
+function commandLines(message: PublishedMessage, isUnmasked: boolean, mask: (text: string) => string): string[] {
+  const { content, headers } = message;
+  const fields = content.kind === 'fields' ? content.fields : null;
+  const shown = isUnmasked ? fields : maskedValue(fields);
+  return [
+    heading('command', `${message.commandType}, ${message.valueBytes} bytes, published ${isoOf(message.timestampMs)}`),
+    heading('where', placeText(message)),
+    ...Object.entries(headers).map(([name, value]) => heading('header', mask(`${name}: ${value}`))),
+    heading(
+      'fields',
+      content.kind === 'fields' ? stringifyLossless(shown) : mask(`cannot be read: ${content.problem}`),
+    ),
+  ];
+}
+
+function limitLines(entry: Entry): string[] {
+  const { carried, copies, quoted } = entry;
+  const correlation = carried['correlation-id'];
+  return [
+    heading('admitted', `from ${placeText(entry.origin)}`),
+    heading('time limit', `no call starts after it: ${timeLimitInWords(entry)}`),
+    ...(quoted === null ? [] : [heading('quote', `${quoted.quoteId} of ${quoted.transactionId}`)]),
+    ...(correlation === undefined ? [] : [heading('correlation', correlation)]),
+    ...(copies.length === 0 ? [] : [heading('copies', `${copies.length} wait for the result`)]),
+  ];
+}
+
+/** The result's bytes are shown decoded, among the results. */
+function entryDocument({ fieldsJson, phase, ...entry }: Entry): object {
+  const shown =
+    phase.state === 'DONE' ? { state: phase.state, outcome: phase.outcome, completedMs: phase.completedMs } : phase;
+  return { ...entry, fields: fieldsJson === null ? null : parseLossless(fieldsJson), phase: shown };
+}
+
+function problemOf({ problem }: { problem: string }): { problem: string } {
+  return { problem };
+}
+
+function heading(name: string, text: string): string {
+  return `${name.padEnd(HEADING_WIDTH)}${text}`;
+}

@@ -1,0 +1,123 @@
+/** A transaction of the service beside the command that an operator decides on: what agrees, differs, or cannot be compared. Pure. */
+import type { Entry } from '../../../src/ledger/entry.ts';
+import { keptFields } from '../../../src/ledger/kept-fields.ts';
+import { otherField } from 'payment-processor-contract/command-fields/field-shapes';
+import { quoteIdAmong } from 'payment-processor-contract/quote-id';
+import type { Transaction } from 'payment-processor-contract/types';
+
+/** By how much the service's clock may be behind ours. */
+export const CLOCK_DIFFERENCE_MS_MAX = 600_000;
+
+export interface Comparison {
+  /** Names of what both say alike. */
+  readonly agreeing: readonly string[];
+  /** In words. */
+  readonly differing: readonly string[];
+  /** Names of what one of them does not say, and which. */
+  readonly open: readonly string[];
+}
+
+export function compared(transaction: Transaction, entry: Entry): Comparison {
+  const pairs = [...comparableOf(entry, transaction)];
+  const agreeing = pairs.filter(([, asked, found]) => asked !== null && asked === found);
+  const differing = pairs.filter(([, asked, found]) => asked !== null && found !== null && asked !== found);
+  const open = pairs.filter(([, asked, found]) => asked === null || found === null);
+  return {
+    agreeing: agreeing.map(([what]) => what),
+    differing: [
+      ...differing.map(([what, asked, found]) => `its ${what} is ${String(found)}, and ${String(asked)} was asked for`),
+      ...tooEarly(transaction, entry),
+    ],
+    open: open.map(([what, asked]) => `${what} (${asked === null ? 'the command' : 'the service'} does not say it)`),
+  };
+}
+
+export function sentMsOf(entry: Entry): number {
+  return entry.firstSentMs ?? entry.origin.timestampMs;
+}
+
+/** A transaction that the command's own call makes is no older than that call. */
+function tooEarly({ createdAt }: Transaction, entry: Entry): string[] {
+  const isMadeByCall = ['create-quote', 'transfer-in', 'simulate-uma-receive'].includes(entry.commandType);
+  const sentMs = sentMsOf(entry);
+  if (!isMadeByCall || !(Date.parse(createdAt ?? '') < sentMs - CLOCK_DIFFERENCE_MS_MAX)) return [];
+  return [`it was created at ${createdAt ?? ''}, before the command's first call at ${new Date(sentMs).toISOString()}`];
+}
+
+type Said = string | bigint | null;
+/** Its name, as the command or its quote says it, as the transaction says it. */
+type Comparable = readonly [what: string, asked: Said, found: Said];
+
+function comparableOf(entry: Entry, transaction: Transaction): Comparable[] {
+  const { quoted } = entry;
+  const shownQuoteId = quoteIdAmong(transaction.otherFieldsJson);
+  const ofQuote: Comparable[] =
+    quoted === null
+      ? []
+      : [
+          ['id', quoted.transactionId, transaction.id],
+          ['quote', quoted.quoteId, shownQuoteId],
+        ];
+  switch (entry.commandType) {
+    case 'create-quote': {
+      const fields = keptFields(entry.commandType, entry);
+      const isReceiving = fields?.lockedCurrencySide === 'RECEIVING';
+      const amount = isReceiving ? fields.lockedCurrencyAmount : null;
+      return [...ofQuote, ...accountsOf(fields, transaction), receivedAmount(amount, transaction)];
+    }
+    case 'execute-quote': {
+      const fields = keptFields(entry.commandType, entry);
+      return [
+        ['id', fields?.transactionId ?? null, transaction.id],
+        ['quote', fields?.quoteId ?? null, shownQuoteId],
+      ];
+    }
+    case 'transfer-in': {
+      const fields = keptFields(entry.commandType, entry);
+      return [...accountsOf(fields, transaction), receivedAmount(fields?.amount ?? null, transaction)];
+    }
+    case 'reject-transaction': {
+      const fields = keptFields(entry.commandType, entry);
+      return [
+        ['id', fields?.transactionId ?? null, transaction.id],
+        ['status', 'REJECTED', transaction.status],
+      ];
+    }
+    case 'simulate-uma-receive': {
+      const fields = keptFields(entry.commandType, entry);
+      return [
+        ['customer', fields?.customerId ?? null, transaction.customerId],
+        receivedAmount(fields?.receivingCurrencyAmount ?? null, transaction),
+        ['currency', fields?.receivingCurrencyCode ?? null, transaction.receivedAmount?.currency?.code ?? null],
+      ];
+    }
+  }
+}
+
+interface Accounts {
+  readonly source: Party;
+  readonly destination: Party;
+}
+
+interface Party {
+  readonly accountId: string | null;
+  readonly otherFieldsJson?: string | null;
+}
+
+function accountsOf(fields: Accounts | null, transaction: Transaction): Comparable[] {
+  return [
+    ['source', idOf(fields?.source), idOf(transaction.source)],
+    ['destination', idOf(fields?.destination), idOf(transaction.destination)],
+  ];
+}
+
+function idOf(party: Party | null | undefined): string | null {
+  const umaAddress = otherField(party?.otherFieldsJson ?? null, 'umaAddress');
+  return party?.accountId ?? (typeof umaAddress === 'string' ? umaAddress : null);
+}
+
+/** Nothing is paid with 0: an amount that is not known yet. */
+function receivedAmount(asked: bigint | null, { receivedAmount: shown }: Transaction): Comparable {
+  const amount = shown?.amount ?? null;
+  return ['received amount', asked, amount === 0n ? null : amount];
+}

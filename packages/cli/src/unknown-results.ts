@@ -1,0 +1,46 @@
+/** The results UNKNOWN that wait for an operator's decision, by the ledger. */
+import type { Config } from 'payment-processor-contract/config';
+import type { Entry } from '../../../src/ledger/entry.ts';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { scanLedger } from './ledger-scan.ts';
+
+/** Every record of such an entry holds it; most others need not be decoded. */
+const MARK = Buffer.from('"UNKNOWN"');
+
+export interface UnknownResult {
+  readonly lane: number;
+  readonly entry: Entry;
+  /** When the result came, ms. */
+  readonly completedMs: number;
+  /** The result as it lies in the results topic. */
+  readonly value: Buffer;
+}
+
+export interface UnknownResults {
+  /** Oldest first. */
+  readonly results: readonly UnknownResult[];
+  /** What was not read, in sentences. */
+  readonly cuts: readonly string[];
+}
+
+/**
+ * @param readForMs longest time of the reading
+ * @throws as scanLedger does
+ */
+export async function readUnknownResults(
+  settings: KafkaSettings & Pick<Config, 'TOPIC_PREFIX'>,
+  readForMs: number,
+): Promise<UnknownResults> {
+  const { cuts, found } = await scanLedger(
+    settings,
+    readForMs,
+    (_key, value) => value.includes(MARK),
+    ({ phase }) => phase.state === 'DONE' && phase.outcome === 'UNKNOWN',
+  );
+  const results = found.flatMap(({ entry, lane }): UnknownResult[] =>
+    entry.phase.state === 'DONE'
+      ? [{ lane, entry, completedMs: entry.phase.completedMs, value: entry.phase.result.value }]
+      : [],
+  );
+  return { results: results.sort((left, right) => left.completedMs - right.completedMs), cuts };
+}

@@ -1,0 +1,51 @@
+/** Commands of the command line that pages and runbooks name, in sentences too: they exist, with the flags that they are shown with. */
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { createProgram } from '../src/program.ts';
+import { PAGES } from '../../../test/docs/snippets.ts';
+
+/** `cli -- publish transfer-in --key K` up to where the code or the line ends. */
+const NAMED = /npm run (?:--silent )?cli -- ([^`\n]*)/g;
+
+interface Use {
+  page: string;
+  words: string[];
+  flags: string[];
+}
+
+const uses = PAGES.flatMap((page): Use[] =>
+  // A line that goes on is one command.
+  [
+    ...readFileSync(page, 'utf8')
+      .replace(/\\\n\s*/g, '')
+      .matchAll(NAMED),
+  ].map(([, text = '']) => {
+    const own = text.replace(/\s#\s.*$/, '').replace(/'[^']*'/g, 'TEXT');
+    const withoutGlobal = own.replace(/--output \w+ /, '');
+    const words = /^((?:[a-z][a-z-]* ?){0,2})/.exec(withoutGlobal)?.[1]?.trim().split(' ') ?? [];
+    return { page, words: words.filter((word) => word !== ''), flags: own.match(/--[a-z][a-z-]*/g) ?? [] };
+  }),
+);
+const program = createProgram();
+
+function commandNamed(words: readonly string[]): Command | null {
+  return words.reduce<Command | null>(
+    (found, word) => found?.commands.find((command) => command.name() === word) ?? null,
+    program,
+  );
+}
+
+test('they exist, with their flags', () => {
+  expect(uses.length).toBeGreaterThan(40);
+  const problems: string[] = [];
+  for (const { flags, page, words } of uses) {
+    const own = words.slice(0, 1);
+    const [command, sub] = [commandNamed(own), words.length > 1 ? commandNamed(words) : null];
+    if (command === null) problems.push(`no command ${own.join('')}`);
+    const known = [program, command, sub].flatMap((one) => one?.options.map(({ long }) => long) ?? []);
+    const missing = flags.filter((flag) => !['--help', ...known].includes(flag));
+    for (const flag of missing) problems.push(`${page}: ${words.join(' ')} has no ${flag}`);
+  }
+  expect(problems).toEqual([]);
+});

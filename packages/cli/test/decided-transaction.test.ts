@@ -1,0 +1,191 @@
+/** The tool says of a transaction that an operator decides by what it compared, and what else fits. */
+import { describe, expect, test } from 'vitest';
+import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
+import { lookAtTransaction, lookedAtInWords } from '../src/decided-transaction.ts';
+import type { Entry } from '../../../src/ledger/entry.ts';
+import type { Transaction } from 'payment-processor-contract/types';
+import { aTransaction, entryAt, unknown } from '../../../test/ledger/entries.ts';
+
+const SENT_MS = Date.parse('2026-01-31T12:00:00Z');
+const CREATED = '2026-01-31T12:00:01.000Z';
+const account = (accountId: string) => ({ accountId, currency: null, otherFieldsJson: null });
+/** As the transfer-in of `entryAt` asks for it. */
+const WHOLE: Partial<Transaction> = {
+  id: 'Transaction:5',
+  customerId: 'Customer:1',
+  createdAt: CREATED,
+  source: { ...account('ExternalAccount:1'), sourceType: 'ACCOUNT' },
+  destination: { ...account('InternalAccount:1'), destinationType: 'ACCOUNT' },
+  receivedAmount: { amount: 5n, currency: null, otherFieldsJson: null },
+};
+
+interface Service {
+  readonly asked: TransactionFilter[];
+  listTransactions(filter: TransactionFilter): Promise<ListReading>;
+}
+
+/** Pages of two, in the order given; keeps to the filters that are used. */
+function serviceOf(transactions: readonly Transaction[], pageLength = 2): Service {
+  const asked: TransactionFilter[] = [];
+  return {
+    asked,
+    listTransactions: async (filter) => {
+      asked.push(filter);
+      const { customerId, startDate = '', endDate = '9' } = filter;
+      const listed = transactions.filter(({ createdAt, customerId: owner }) => {
+        const created = createdAt ?? CREATED;
+        return created >= startDate && created <= endDate && (customerId === undefined || owner === customerId);
+      });
+      const from = Number(filter.cursor ?? 0);
+      const nextCursor = from + pageLength < listed.length ? String(from + pageLength) : null;
+      const data = listed.slice(from, from + pageLength);
+      return { kind: 'page', data, hasMore: nextCursor !== null, nextCursor, totalCount: null, warnings: [] };
+    },
+  };
+}
+
+function lost(commandType: Parameters<typeof entryAt>[0], changes: Partial<Entry> = {}): Entry {
+  return { ...unknown(entryAt(commandType)), firstSentMs: SENT_MS, lastEndedMs: SENT_MS, ...changes };
+}
+
+async function saidOf(entry: Entry, service: Service, id = 'Transaction:5') {
+  const { doubt, notes } = lookedAtInWords(id, await lookAtTransaction(service, id, entry));
+  return { doubt, notes: notes.join('\n') };
+}
+
+describe('the transaction of a transfer-in', () => {
+  test('alone, as the command says: what was compared is said, and that no other fits', async () => {
+    const others = [
+      aTransaction({ ...WHOLE, id: 'Transaction:6', destination: { ...account('I:2'), destinationType: 'ACCOUNT' } }),
+      aTransaction({ ...WHOLE, id: 'Transaction:7', createdAt: '2026-01-31T11:00:00.000Z' }),
+    ];
+    const { doubt, notes } = await saidOf(lost('transfer-in'), serviceOf([aTransaction(WHOLE), ...others]));
+    expect(doubt).toBeNull();
+    expect(notes).toMatch(/as the command says it: source, destination, received amount$/m);
+    expect(notes).toMatch(/of its customer from the time of the command's calls: 1; 0 of them fit/);
+  });
+
+  test('with another payment of the same accounts and amount is in doubt, and the others are named, from every page', async () => {
+    const twins = [6, 7, 8].map((id) => aTransaction({ ...WHOLE, id: `Transaction:${id}`, status: 'COMPLETED' }));
+    const service = serviceOf([...twins, aTransaction(WHOLE)]);
+    const { doubt } = await saidOf(lost('transfer-in'), service);
+    expect(doubt).toContain(
+      'other transactions fit the command: Transaction:6 (COMPLETED, 5 smallest units, 2026-01-31T12:00:01.000Z)',
+    );
+    expect(doubt).toContain('Transaction:8');
+    expect(doubt).not.toContain('Transaction:5');
+    expect(service.asked.at(-1)).toMatchObject({
+      customerId: 'Customer:1',
+      startDate: '2026-01-31T11:50:00.000Z',
+      endDate: '2026-01-31T13:00:00.000Z',
+      limit: 100,
+    });
+  });
+
+  test('that shows nothing to compare is in doubt, and what fits instead is named', async () => {
+    const bare = aTransaction({ id: 'Transaction:5', createdAt: CREATED });
+    const { doubt, notes } = await saidOf(lost('transfer-in'), serviceOf([bare]));
+    expect(doubt).toBe('nothing of transaction Transaction:5 can be compared with the command');
+    expect(notes).toMatch(/not compared: source \(the service does not say it\), destination .*, received amount/);
+    const instead = await saidOf(
+      lost('transfer-in'),
+      serviceOf([bare, aTransaction({ ...WHOLE, id: 'Transaction:6' })]),
+    );
+    expect(instead.doubt).toMatch(/nothing of.*; other transactions fit the command: Transaction:6/);
+  });
+
+  test('that shows a part only: what could not be compared is said, and for whose want', async () => {
+    const part = aTransaction({
+      ...WHOLE,
+      source: null,
+      receivedAmount: { amount: 0n, currency: null, otherFieldsJson: null },
+    });
+    const fieldsJson = entryAt('transfer-in').fieldsJson?.replace('"amount":5,', '') ?? null;
+    const { doubt, notes } = await saidOf(lost('transfer-in', { fieldsJson }), serviceOf([part]));
+    expect(doubt).toBeNull();
+    expect(notes).toMatch(/as the command says it: destination$/m);
+    expect(notes).toMatch(/source \(the service does not say it\), received amount \(the command does not say it\)/);
+  });
+
+  test('that is another payment is said to be one; others are not looked for', async () => {
+    const other = aTransaction({
+      ...WHOLE,
+      source: { ...account('E:2'), sourceType: 'ACCOUNT' },
+      createdAt: '2026-01-31T11:00:00.000Z',
+    });
+    const service = serviceOf([other]);
+    const { doubt } = await saidOf(lost('transfer-in'), service);
+    expect(doubt).toMatch(/another payment.*source is E:2, and ExternalAccount:1 was.*created at 2026-01-31T11:00/);
+    expect(service.asked.every(({ customerId }) => customerId === undefined)).toBe(true);
+  });
+
+  test('is in doubt where the list of others breaks off, has no cursor, or has no end', async () => {
+    const service = serviceOf([aTransaction(WHOLE)]);
+    const broken = (page: (first: ListReading, asked: number) => ListReading): Service => ({
+      ...service,
+      listTransactions: async (filter) => {
+        const listed = await service.listTransactions(filter);
+        return filter.customerId === undefined ? listed : page(listed, service.asked.length);
+      },
+    });
+    const failed = {
+      cause: 'unreachable',
+      reason: 'HTTP 503',
+      httpStatus: 503,
+      retryAfterMs: null,
+      serviceSays: null,
+    } as const;
+    const cases: [ReturnType<typeof broken>, RegExp][] = [
+      [broken(() => ({ kind: 'failed', ...failed })), /not known \(HTTP 503\)/],
+      [broken((page) => ({ ...page, hasMore: true, nextCursor: null }) as ListReading), /no cursor/],
+      [broken((page, asked) => ({ ...page, hasMore: true, nextCursor: `${asked}` }) as ListReading), /more than 10000/],
+    ];
+    for (const [lists, words] of cases) expect((await saidOf(lost('transfer-in'), lists)).doubt).toMatch(words);
+    expect(service.asked.length).toBeLessThan(120);
+  });
+});
+
+describe('the transaction of another command', () => {
+  test('is known by the id that the command names, among any number that look like it', async () => {
+    const twin = aTransaction({ id: 'Transaction:9' });
+    for (const type of ['execute-quote', 'reject-transaction'] as const) {
+      const service = serviceOf([twin, aTransaction({ id: 'Transaction:1', status: 'REJECTED' })]);
+      const { doubt, notes } = await saidOf(lost(type), service, 'Transaction:1');
+      expect(doubt).toBeNull();
+      expect(notes).toContain('as the command says it: id');
+      expect(notes).not.toContain('other transactions');
+    }
+  });
+
+  test('of a quote that names none is known by its quote, where the service shows that', async () => {
+    const entry = lost('execute-quote', { fieldsJson: '{"quoteId":"Quote:1"}' });
+    const shown = aTransaction({ id: 'Transaction:5', otherFieldsJson: '{"quoteId":"Quote:1"}' });
+    expect((await saidOf(entry, serviceOf([shown]))).doubt).toBeNull();
+    expect((await saidOf(entry, serviceOf([aTransaction({ id: 'Transaction:5' })]))).doubt).toMatch(/nothing of/);
+  });
+
+  test('of a quote to a UMA address is compared by that', async () => {
+    const destination = { destinationType: 'UMA_ADDRESS', otherFieldsJson: '{"umaAddress":"$a@b.c"}' };
+    const fields = { ...(JSON.parse(entryAt('create-quote').fieldsJson ?? '') as object), destination, lookupId: 'L' };
+    const entry = lost('create-quote', { fieldsJson: JSON.stringify(fields) });
+    const paid = (umaAddress: string): Transaction =>
+      aTransaction({
+        ...WHOLE,
+        source: { ...account('InternalAccount:1'), sourceType: 'ACCOUNT' },
+        destination: {
+          ...destination,
+          accountId: null,
+          currency: null,
+          otherFieldsJson: JSON.stringify({ umaAddress }),
+        },
+      });
+    const { notes } = await saidOf(entry, serviceOf([paid('$a@b.c')]));
+    expect(notes).toMatch(/says it: source, destination\nnot compared: received amount \(the command/);
+    expect((await saidOf(entry, serviceOf([paid('$d@e.f')]))).doubt).toMatch(/destination is \$d@e.f/);
+  });
+});
+
+test('one that is not listed, or could not be looked at, is said to be so', () => {
+  expect(lookedAtInWords('T', { kind: 'not-found' }).doubt).toMatch(/does not list a transaction T/);
+  expect(lookedAtInWords('T', { kind: 'not-looked-at', reason: 'held' }).doubt).toMatch(/could not be looked at.*held/);
+});

@@ -1,0 +1,96 @@
+/** `mirror`: results and status events as JSON, read by a client that has no schema registry. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  PaymentClient,
+  readPublisherSettings,
+  subscribe,
+  type PaymentEvent,
+  type PublisherSettings,
+  type Stream,
+} from 'payment-processor-client';
+import { createQuoteOf, transferInOf } from '../../../test/support/commands.ts';
+import { useStack } from '../../../test/support/test-stack.ts';
+import { runCli, startCli, type RunningCli } from './run-cli.ts';
+
+const STREAMS: readonly Stream[] = ['results', 'transaction-status', 'quote-status'];
+const stack = useStack({ name: 'mirror', isRead: false });
+let mirror: RunningCli;
+
+beforeAll(async () => {
+  await stack().startProcessor();
+  const made = await runCli(stack().environment, 'topics', 'create', '--json-copies');
+  expect(made).toMatchObject({ code: 0 });
+  mirror = startCli({ ...stack().environment }, 'mirror');
+  await mirror.seen('copying');
+});
+afterAll(async () => {
+  mirror.interrupt();
+  expect(await mirror.ended).toMatchObject({ code: 0 });
+});
+
+function withoutRegistry(): PublisherSettings {
+  const { KAFKA_BROKERS = '', TOPIC_PREFIX = '' } = stack().environment;
+  const read = readPublisherSettings({ KAFKA_BROKERS, TOPIC_PREFIX });
+  if (!read.ok) throw new Error(read.problems.join());
+  return read.config;
+}
+
+async function eventsIn(format: 'avro' | 'json', settings: PublisherSettings): Promise<PaymentEvent[]> {
+  const events: PaymentEvent[] = [];
+  const start = { from: 'beginning' } as const;
+  const onEvent = (event: PaymentEvent): void => void events.push(event);
+  const subscription = await subscribe(settings, { streams: STREAMS, start, format, untilEnd: true, onEvent });
+  await subscription.ended;
+  return events;
+}
+
+/** What is said, wherever it lies, in the order of each key. */
+function saidBy(events: readonly PaymentEvent[]): unknown[] {
+  const said = events.map((event) => {
+    const headers = Object.entries(event.headers).filter(([name]) => !['content-type', 'unreadable'].includes(name));
+    const what = event.kind === 'unreadable' ? { bytes: event.bytes } : { value: event.value };
+    return { kind: event.kind, key: event.key, id: event.id, headers, ...what };
+  });
+  return said.sort((left, right) => (left.key < right.key ? -1 : left.key > right.key ? 1 : 0));
+}
+
+test('a client without a registry requests and hears the same as one that has it', async () => {
+  const client = await PaymentClient.connect(withoutRegistry(), { format: 'json' });
+  const wait = { timeoutMs: 30_000 };
+  const large = transferInOf('large', 9_007_199_254_740_993n);
+  const answer = await client.request('transfer-in', 'large', large, wait);
+  expect(answer).toMatchObject({
+    result: { value: { outcome: 'ACCEPTED', transaction: { receivedAmount: { amount: 9_007_199_254_740_993n } } } },
+  });
+  expect(await client.request('transfer-in', 'large', large, wait)).toMatchObject({ isReplayed: true });
+  expect(await client.createAndExecute('pay', createQuoteOf('pay'), wait)).toMatchObject({ stage: 'execute' });
+  const producer = stack().kafka.producer();
+  await producer.connect();
+  const headers = { ce_id: randomUUID() };
+  await producer.send({ topic: stack().topics.results, messages: [{ key: 'noise', value: 'not Avro', headers }] });
+  await producer.disconnect();
+
+  // A copy comes after its original: read in this order, as many of both are the same ones, whatever is still published.
+  // Status changes are told after the result.
+  const kinds = [...STREAMS, 'unreadable'].map(kindOf);
+  let copies: PaymentEvent[];
+  let originals: PaymentEvent[];
+  do {
+    copies = await eventsIn('json', withoutRegistry());
+    originals = await eventsIn('avro', stack().settings);
+  } while (copies.length < originals.length || !kinds.every((kind) => originals.some((event) => event.kind === kind)));
+  expect(saidBy(copies)).toEqual(saidBy(originals));
+  await client.close();
+});
+
+const kindOf = (stream: string): string => (stream === 'results' ? 'result' : stream);
+
+test('reading Avro without a registry says what to do', async () => {
+  const refused = subscribe(withoutRegistry(), {
+    streams: ['results'],
+    start: { from: 'now' },
+    onEvent: () => undefined,
+  });
+  await expect(refused).rejects.toThrow(/SCHEMA_REGISTRY_URL: set it, or ask for format 'json'/);
+});

@@ -1,0 +1,284 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startSandbox, type RunningSandbox } from 'payment-processor-sandbox/start';
+import { laneOf } from 'payment-processor-contract/keys';
+import { topicNames } from 'payment-processor-contract/topics';
+import {
+  environmentOf,
+  freshPrefix,
+  kafkaOf,
+  LANES,
+  prepare,
+  resultOf,
+  ResultWriter,
+} from '../../client/test/fixtures.ts';
+import { runCli, startCli, type CliRun } from './run-cli.ts';
+
+const prefix = freshPrefix('reading');
+const names = topicNames(prefix);
+let environment: Record<string, string>;
+let writer: ResultWriter;
+
+async function send(
+  topic: string,
+  messages: { key: Buffer | string | null; value: string | null; headers?: Record<string, string> }[],
+) {
+  const producer = kafkaOf(prefix).producer();
+  await producer.connect();
+  await producer.send({ topic, messages });
+  await producer.disconnect();
+}
+
+beforeAll(async () => {
+  environment = environmentOf(prefix);
+  await prepare(prefix);
+  writer = await ResultWriter.open(prefix);
+  await writer.write(resultOf('one'));
+  await writer.write(resultOf('two', { outcome: 'REFUSED' }));
+  await writer.write(resultOf('never'), {}, 'abort');
+});
+afterAll(async () => writer.close());
+
+describe('results', () => {
+  test('prints the committed results that are there, and ends', async () => {
+    const run = await runCli(environment, '--output', 'json', 'results');
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.documents.map(({ key }) => key).sort()).toEqual(['one', 'two']);
+    expect(run.stdout).toContain('"offset":9007199254740993');
+  });
+
+  test('of one key alone, as a line for an operator', async () => {
+    const run = await runCli(environment, 'results', '--key', 'two');
+    expect(run.stdout).toMatch(/REFUSED {3}transfer-in {2}two/);
+    expect(run.stdout.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('shows no character that a terminal would act on, and no line that a publisher made', async () => {
+    const error = { code: 'INVALID_COMMAND', message: 'no\nACCEPTED  forged\u001b[8m\u202ehidden', details: null };
+    await writer.write(resultOf('forger', { outcome: 'INVALID', error }));
+    const run = await runCli(environment, 'results', '--key', 'forger');
+    expect(run.stdout.trim().split('\n')).toHaveLength(1);
+    expect(run.stdout).toContain('no\\u000aACCEPTED  forged\\u001b[8m\\u202ehidden');
+  });
+
+  test('with --follow prints what comes, until it is interrupted', async () => {
+    const following = startCli(environment, 'results', '--follow');
+    await following.seen('following');
+    await writer.write(resultOf('three'));
+    await following.seen('three');
+    following.interrupt();
+    const run = await following.ended;
+    expect(run.code).toBe(0);
+    expect(run.stdout).not.toContain('one');
+  });
+
+  test('of a key that nothing is known of exits with 3, as status show does of an id', async () => {
+    for (const args of [
+      ['results', '--key', 'none'],
+      ['status', '--key', 'none'],
+      ['status', 'show', 'none'],
+    ]) {
+      expect(await runCli(environment, ...args), args.join(' ')).toMatchObject({ code: 3, stdout: '' });
+    }
+  });
+
+  test('of topics that do not exist says what to do', async () => {
+    const run = await runCli(environmentOf(freshPrefix('none')), 'results');
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('topics create');
+  });
+});
+
+test('status shows what it cannot read as such, and does not stop at it', async () => {
+  await send(names.quoteStatusChanged, [{ key: 'Quote:1', value: 'not Avro' }]);
+  const run = await runCli(environment, '--output', 'json', 'status');
+  expect(run).toMatchObject({ code: 0, documents: [{ kind: 'unreadable', key: 'Quote:1' }] });
+});
+
+test('lag counts what a group has not committed, and commits nothing', async () => {
+  const topic = names.commands['execute-quote'];
+  await send(topic, [
+    { key: 'a', value: '{}' },
+    { key: 'a', value: '{}' },
+    { key: 'a', value: '{}' },
+  ]);
+  const group = `${prefix}-group`;
+  const admin = kafkaOf(prefix).admin();
+  await admin.connect();
+  await admin.setOffsets({ groupId: group, topic, partitions: [{ partition: laneOf('a', LANES), offset: '1' }] });
+  const run = await runCli({ ...environment, KAFKA_GROUP_ID: group }, '--output', 'json', 'lag');
+  expect(run.code).toBe(0);
+  const lanes = run.documents.filter((document) => document.topic === topic);
+  expect(JSON.stringify(lanes.map(({ lag }) => lag))).toBe(
+    JSON.stringify(Array.from({ length: LANES }, (_, lane) => (lane === laneOf('a', LANES) ? 2 : 0))),
+  );
+  const waiting = lanes.find(({ lane }) => JSON.stringify(lane) === String(laneOf('a', LANES)));
+  expect(waiting?.oldestTimestamp).toMatch(/^\d{4}-.*Z$/);
+  expect(Number(JSON.stringify(waiting?.oldestSeconds))).toBeLessThan(60);
+  expect(lanes.filter(({ oldestSeconds }) => oldestSeconds === null)).toHaveLength(LANES - 1);
+  const committed = await admin.fetchOffsets({ groupId: group, topics: [topic] });
+  await admin.disconnect();
+  expect(committed[0]?.partitions.filter(({ offset }) => offset !== '-1')).toMatchObject([{ offset: '1' }]);
+  const text = await runCli({ ...environment, KAFKA_GROUP_ID: group }, 'lag');
+  expect(text.stdout).toMatch(/lane 0.*oldest[^]*\d+ s/);
+});
+
+test('dead-letters list names the reason and the place, and shows no value', async () => {
+  const headers = {
+    'dlq-reason': 'UNREADABLE',
+    'dlq-message': 'no wire format',
+    'dlq-topic': names.commands['transfer-in'],
+    'dlq-partition': '1',
+    'dlq-offset': '7',
+    'dlq-timestamp': '2026-01-01T00:00:00.000Z',
+  };
+  await send(names.deadLetters, [
+    { key: 'dead-1', value: 'secret account 123', headers },
+    { key: null, value: null, headers: { ...headers, 'dlq-reason': 'NO_KEY' } },
+    { key: Buffer.from([0, 255]), value: 'x', headers: { ...headers, 'dlq-reason': 'INVALID_KEY' } },
+  ]);
+  const run = await runCli(environment, '--output', 'json', 'dead-letters', 'list');
+  expect(run.code).toBe(0);
+  expect(run.stdout).not.toContain('secret');
+  expect(run.documents.find(({ reason }) => reason === 'UNREADABLE')).toMatchObject({
+    key: 'dead-1',
+    message: 'no wire format',
+    source: { topic: names.commands['transfer-in'], partition: '1', offset: '7' },
+  });
+  expect(run.documents.find(({ reason }) => reason === 'INVALID_KEY')).toMatchObject({ key: null, keyBase64: 'AP8=' });
+  const one = await runCli(environment, 'dead-letters', 'list', '--reason', 'NO_KEY');
+  expect(one.stdout.trim().split('\n')).toHaveLength(1);
+  expect(one.stdout).toContain('(no key)');
+});
+
+describe('transactions list', () => {
+  let sandbox: RunningSandbox;
+  let credentials: Record<string, string>;
+
+  beforeAll(async () => {
+    sandbox = await startSandbox({ tokenId: 'id', clientSecret: 'secret' });
+    credentials = { API_BASE_URL: sandbox.baseUrl, API_TOKEN_ID: 'id', API_CLIENT_SECRET: 'secret' };
+    for (let index = 0; index < 5; index += 1) {
+      await fetch(`${sandbox.baseUrl}/transfer-in`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa('id:secret')}`, 'content-type': 'application/json' },
+        body: `{"source":{"accountId":"ExternalAccount:${index}"},"destination":{"accountId":"InternalAccount:9"},"amount":9007199254740993}`,
+      });
+    }
+  });
+  afterAll(async () => sandbox.stop());
+
+  test('prints a page and where to go on, or all of them with --all', async () => {
+    const page = await runCli(credentials, '--output', 'json', 'transactions', 'list', '--limit', '2');
+    expect(page).toMatchObject({ code: 0, documents: [{ hasMore: true }] });
+    expect(page.stderr).toContain('--cursor');
+    const all = await runCli(credentials, '--output', 'json', 'transactions', 'list', '--limit', '2', '--all');
+    expect(all.documents.map(({ data }) => (data as unknown[]).length)).toEqual([2, 2, 1]);
+    expect(all.stdout).toContain('"amount":9007199254740993');
+  });
+
+  test('shows amounts in the unit of their currency', async () => {
+    const page = await runCli(credentials, 'transactions', 'list', '--limit', '1');
+    expect(page.stdout).toContain('90071992547409.93 USD');
+  });
+
+  test('ends with --all at a cursor that comes again, and shows what the service says of a refusal', async () => {
+    const transactions = '[{"id":"Transaction:1","status":"PENDING"}]';
+    const service = createServer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '/', 'http://service');
+      const isRefused = searchParams.get('status') === 'NO_SUCH';
+      response.writeHead(isRefused ? 400 : 200, { 'content-type': 'application/json' });
+      const page = `{"data":${transactions},"hasMore":true,"nextCursor":"again"}`;
+      response.end(isRefused ? '{"code":"INVALID_INPUT","message":"status is not one that there is"}' : page);
+    });
+    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+    const { port } = service.address() as AddressInfo;
+    const list = (...args: string[]): Promise<CliRun> =>
+      runCli({ ...credentials, API_BASE_URL: `http://127.0.0.1:${port}/2025-10-13` }, 'transactions', 'list', ...args);
+    try {
+      const endless = await list('--all');
+      expect(endless.code).toBe(1);
+      expect(endless.stderr).toContain('the service gave the cursor again a second time');
+      expect(endless.stdout.match(/Transaction:1/g)).toHaveLength(2);
+      const refused = await list('--status', 'NO_SUCH');
+      expect(refused.code).toBe(1);
+      expect(refused.stderr).toContain('HTTP 400, INVALID_INPUT: status is not one that there is');
+    } finally {
+      service.closeAllConnections();
+      service.close();
+    }
+  });
+
+  test('sends each filter', async () => {
+    const count = async (...filter: string[]): Promise<number> => {
+      const run = await runCli(credentials, '--output', 'json', 'transactions', 'list', ...filter);
+      expect(run).toMatchObject({ code: 0 });
+      return (run.documents[0]?.data as unknown[]).length;
+    };
+    const filters: [number, ...string[]][] = [
+      [5, '--type', 'INCOMING', '--sort-order', 'asc'],
+      [0, '--type', 'OUTGOING'],
+      [1, '--sender-account-identifier', 'ExternalAccount:3'],
+      [5, '--receiver-account-identifier', 'InternalAccount:9'],
+      [0, '--customer-id', 'Customer:none'],
+      [0, '--platform-customer-id', 'none'],
+      [0, '--reference', 'none'],
+      [0, '--status', 'REFUNDED'],
+      [0, '--start-date', '2100-01-01T00:00:00Z'],
+      [0, '--end-date', '2000-01-01T00:00:00Z'],
+    ];
+    const counts = await Promise.all(filters.map(([, ...filter]) => count(...filter)));
+    expect(counts).toEqual(filters.map(([expected]) => expected));
+  });
+
+  test('tells wrong credentials, a wrong version and a service that does not answer apart', async () => {
+    const list = (changed: Record<string, string>) => runCli({ ...credentials, ...changed }, 'transactions', 'list');
+    const wrongSecret = await list({ API_CLIENT_SECRET: 'wrong-secret-value' });
+    expect(wrongSecret.code).toBe(1);
+    expect(wrongSecret.stderr).toMatch(/API_CLIENT_SECRET/);
+    expect(wrongSecret.stderr).not.toContain('wrong-secret-value');
+    const wrongVersion = await list({ API_BASE_URL: sandbox.url });
+    expect(wrongVersion.stderr).toMatch(/version segment/);
+    const nobody = await list({ API_BASE_URL: 'http://127.0.0.1:1/2025-10-13' });
+    expect(nobody).toMatchObject({ code: 1 });
+    expect(nobody.stderr).toContain('ECONNREFUSED');
+  });
+});
+
+describe('the command line', () => {
+  test.each([
+    'topics create',
+    'topics check',
+    'schemas register',
+    'schemas check',
+    'publish',
+    'show',
+    'results',
+    'status',
+    'transactions list',
+    'lag',
+    'ledger show',
+    'unknown list',
+    'dead-letters list',
+    'dead-letters show',
+    'dead-letters redrive',
+    'resolve',
+    'doctor',
+  ])('shows examples of %s', async (command) => {
+    const run = await runCli({}, ...command.split(' '), '--help');
+    expect(run.code).toBe(0);
+    expect(run.stdout).toContain('Examples:');
+  });
+
+  test('shows the defaults of durations as they are given', async () => {
+    expect((await runCli({}, 'publish', '--help')).stdout).toMatch(/--await-for[^]*default: 60s\)/);
+    expect((await runCli({}, 'resolve', '--help')).stdout).toMatch(/--wait-for[^]*default: 60s\)/);
+  });
+
+  test('lists its exit codes, and exits with 2 for a command that it does not know', async () => {
+    expect((await runCli({}, '--help')).stdout).toMatch(/Exit codes:[^]*78/);
+    expect(await runCli({}, 'no-such-command')).toMatchObject({ code: 2 });
+    expect(await runCli({}, 'results', '--no-such-option')).toMatchObject({ code: 2 });
+  });
+});

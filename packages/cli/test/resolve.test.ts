@@ -1,0 +1,164 @@
+import { userInfo } from 'node:os';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { transferInOf } from '../../../test/support/commands.ts';
+import { useStack } from '../../../test/support/test-stack.ts';
+import { runCli, type CliRun } from './run-cli.ts';
+
+// The service does not honour the key of a transfer-in: without a clear answer only an operator can tell.
+const stack = useStack({
+  name: 'resolve',
+  sandbox: { honourKeys: [] },
+  settings: { API_IDEMPOTENT_OPERATIONS: '' },
+});
+
+beforeAll(async () => {
+  await stack().startProcessor();
+});
+
+const resolve = (...args: string[]): Promise<CliRun> =>
+  runCli({ ...stack().environment }, '--output', 'json', 'resolve', ...args);
+
+async function unknownTransfer(key: string): Promise<void> {
+  await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
+  await stack().publisher.publish('transfer-in', key, transferInOf(key));
+  expect((await stack().journal.result(key)).value.outcome).toBe('UNKNOWN');
+}
+
+/** The transaction that the service made of the key's call. */
+async function transactionOf(key: string): Promise<string> {
+  const { operations } = await stack().service.effects();
+  return operations['transfer-in'][key]?.transactionIds[0] ?? '';
+}
+
+describe('resolve', () => {
+  test('shows the present result, publishes the decision and prints what it came to', async () => {
+    await unknownTransfer('executed');
+    const id = await transactionOf('executed');
+    const args = ['--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', id];
+    const run = await resolve('executed', ...args);
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.stderr).toContain(`${id} is there; as the command says it: source, destination, received amount`);
+    expect(run.stderr).toMatch(/other transactions of its customer .*: \d+; 0 of them fit/);
+    expect(run.stderr).toMatch(/present: UNKNOWN {3}transfer-in {2}executed {2}revision 1/);
+    expect(run.documents).toMatchObject([
+      { kind: 'result', key: 'executed', value: { outcome: 'ACCEPTED', transaction: { id } } },
+    ]);
+    expect(run.stdout).toContain(`"EXECUTED on revision 1 by ${userInfo().username}: in the list"`);
+  });
+
+  test('looks at the transaction first: one that is not there, is another payment or cannot be seen needs a flag', async () => {
+    await unknownTransfer('looked-at');
+    await unknownTransfer('looked-at-other');
+    const decide = (environment: Record<string, string>, id: string, ...more: string[]): Promise<CliRun> => {
+      const args = ['--decision', 'EXECUTED', '--reason', 'x', '--transaction-id', id, ...more];
+      return runCli({ ...stack().environment, ...environment }, '--output', 'json', 'resolve', 'looked-at', ...args);
+    };
+    const absent = await decide({}, 'Transaction:5');
+    expect(absent).toMatchObject({ code: 7, documents: [] });
+    expect(absent.stderr).toMatch(/does not list a transaction Transaction:5.*--unverified; nothing was sent/);
+    const another = await decide({}, await transactionOf('looked-at-other'));
+    expect(another).toMatchObject({ code: 7, documents: [] });
+    expect(another.stderr).toMatch(
+      /another payment.*destination is InternalAccount:looked-at-other-x, and InternalAccount:looked-at-x/,
+    );
+    const id = await transactionOf('looked-at');
+    for (const environment of [{ API_BASE_URL: '' }, { API_BASE_URL: 'http://127.0.0.1:1/2025-10-13' }]) {
+      const unseen = await decide(environment, id);
+      expect(unseen).toMatchObject({ code: 7, documents: [] });
+      expect(unseen.stderr).toMatch(/could not be looked at.*--unverified/);
+    }
+    expect(stack().journal.results('looked-at')).toHaveLength(1);
+    const decided = await decide({}, 'Transaction:5', '--unverified');
+    expect(decided).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED' } }] });
+    expect(decided.stderr).toMatch(/warning: .*Transaction:5.*all the same/);
+  });
+
+  test('carries out NOT_EXECUTED with exit code 0, and RETRY by how the command ends', async () => {
+    await unknownTransfer('absent');
+    const absent = await resolve('absent', '--decision', 'NOT_EXECUTED', '--reason', 'not there', '--operator', 'ada');
+    expect(absent).toMatchObject({ code: 0, documents: [{ value: { outcome: 'EXPIRED' } }] });
+    expect(absent.stdout).toContain('by ada: not there');
+    const retried = await resolve('absent', '--decision', 'RETRY', '--reason', 'now');
+    expect(retried).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED', settledBy: 'ANSWER' } }] });
+
+    await unknownTransfer('lost-again');
+    const lost = await resolve('lost-again', '--decision', 'RETRY', '--reason', 'try');
+    expect(lost).toMatchObject({ code: 4, documents: [{ value: { outcome: 'UNKNOWN' } }] });
+    expect(lost.stderr).toContain('UNKNOWN');
+  });
+
+  test('tells a refusal with its reason and exit code 7', async () => {
+    await unknownTransfer('stale');
+    const stale = await resolve('stale', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '7');
+    expect(stale).toMatchObject({ code: 7, documents: [] });
+    expect(stale.stderr).toMatch(/REFUSED_DECISION.*revision 7.*revision 1/);
+    await stack().publisher.publish('transfer-in', 'good', transferInOf('good'));
+    await stack().journal.result('good');
+    const good = await resolve('good', '--decision', 'NOT_EXECUTED', '--reason', 'x');
+    expect(good).toMatchObject({ code: 7, documents: [] });
+    expect(good.stderr).toContain('ACCEPTED');
+  });
+
+  test('of two who decide at once under one name and reason, tells one that it was carried out and the other that not', async () => {
+    await unknownTransfer('twice');
+    const outcomes = { EXECUTED: 'ACCEPTED', NOT_EXECUTED: 'EXPIRED' };
+    const runs = await Promise.all(
+      Object.entries(outcomes).map(async ([decision, outcome]) => {
+        const args = ['--decision', decision, '--reason', 'looked up', '--operator', 'ada'];
+        return { ...(await resolve('twice', ...args)), outcome };
+      }),
+    );
+    const [carriedOut, refused] = runs.sort((left, right) => (left.code ?? 0) - (right.code ?? 0));
+    expect(carriedOut).toMatchObject({ code: 0, documents: [{ value: { outcome: carriedOut?.outcome } }] });
+    expect(refused).toMatchObject({ code: 7, documents: [] });
+    expect(refused?.stderr).toMatch(/the decision was refused.*it changed nothing of twice/);
+  });
+
+  test('of a key that is not known, or not finished, publishes nothing', async () => {
+    const before = stack().journal.deadLetters().length;
+    const none = await resolve('nobody', '--decision', 'RETRY', '--reason', 'x');
+    expect(none).toMatchObject({ code: 3, documents: [] });
+    await stack().service.addFaults({
+      kind: 'status',
+      httpStatus: 429,
+      retryAfter: '600',
+      operation: 'transfer-in',
+      key: 'parked',
+    });
+    await stack().publisher.publish('transfer-in', 'parked', transferInOf('parked'));
+    await expect
+      .poll(async () => (await resolve('parked', '--decision', 'RETRY', '--reason', 'x')).stderr, { timeout: 30_000 })
+      .toMatch(/parked is not finished.*PARKED/);
+    expect(stack().journal.deadLetters()).toHaveLength(before);
+  });
+
+  test.each([
+    ['no decision', ['key', '--reason', 'x'], /--decision/],
+    ['another decision', ['key', '--decision', 'MAYBE', '--reason', 'x'], /EXECUTED/],
+    ['no reason', ['key', '--decision', 'RETRY'], /--reason/],
+    ['an empty reason', ['key', '--decision', 'RETRY', '--reason', ' '], /--reason/],
+    ['a transaction for a retry', ['key', '--decision', 'RETRY', '--reason', 'x', '--transaction-id', 'T'], /EXECUTED/],
+    [
+      'a flag that has nothing to be about',
+      ['key', '--decision', 'EXECUTED', '--reason', 'x', '--unverified'],
+      /--transaction-id/,
+    ],
+    ['a key with a blank', ['a key', '--decision', 'RETRY', '--reason', 'x'], /key/],
+    ['revision 0', ['key', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '0'], /whole number/],
+  ])('refuses %s with exit code 2', async (_what, args, message) => {
+    const run = await resolve(...args);
+    expect(run.code).toBe(2);
+    expect(run.stderr).toMatch(message);
+  });
+
+  test('says when no processor answered, with exit code 5; the next one carries it out', async () => {
+    await unknownTransfer('unheard');
+    await stack().endProcessors();
+    const run = await resolve('unheard', '--decision', 'EXECUTED', '--reason', 'x', '--wait-for', '500ms');
+    expect(run).toMatchObject({ code: 5, documents: [] });
+    expect(run.stderr).toMatch(/stays in force.*doctor/);
+    await stack().startProcessor();
+    const results = await stack().journal.resultsOf('unheard', 2);
+    expect(results[1]?.value).toMatchObject({ outcome: 'ACCEPTED', revision: 2 });
+  });
+});

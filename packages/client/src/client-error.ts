@@ -1,0 +1,126 @@
+/** The one error of the client: each has a code, which docs/client.md lists. */
+import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
+import { TopicsMissingError } from './kafka/topic-bounds.ts';
+import { PublishError } from './kafka/record-publisher.ts';
+import type { FieldProblem } from 'payment-processor-contract/command-fields';
+import { RegistryError } from 'payment-processor-contract/registry-failure';
+import { messageOf } from 'payment-processor-contract/registry-http';
+
+/** By code, whether the same call, made again, may succeed. It is safe: the same key and fields pay once. */
+const IS_RETRYABLE = {
+  INVALID_COMMAND: false,
+  INVALID_OPTION: false,
+  NO_REGISTRY: false,
+  SCHEMA_MISSING: false,
+  REGISTRY_REFUSED: false,
+  REGISTRY_UNAVAILABLE: true,
+  TOPIC_MISSING: false,
+  KAFKA_REFUSED: false,
+  KAFKA_UNAVAILABLE: true,
+  KAFKA_FAILED: true,
+  KAFKAJS_UNPATCHED: false,
+  NOT_WRITTEN: false,
+  NOT_CONFIRMED: true,
+  TOO_MANY: true,
+  CLOSED: false,
+  NO_RESULT: true,
+  RESULT_UNREADABLE: false,
+  HANDLER_FAILED: false,
+  HANDLER_TIMEOUT: false,
+  UNEXPECTED: false,
+} as const satisfies Record<string, boolean>;
+
+export type ClientErrorCode = keyof typeof IS_RETRYABLE;
+export const CLIENT_ERROR_CODES = Object.keys(IS_RETRYABLE) as ClientErrorCode[];
+
+export class PaymentClientError extends Error {
+  readonly code: ClientErrorCode;
+  /** The option, or the dotted path of the command's field, that is wrong; `key` and `type` of a command. Null: none is. */
+  readonly field: string | null;
+  /** Of INVALID_COMMAND every problem by its path. */
+  readonly problems: readonly FieldProblem[];
+  readonly retryable: boolean;
+  /** One of the publication's tries may have written the command. */
+  readonly mayBeWritten: boolean;
+
+  constructor(
+    code: ClientErrorCode,
+    message: string,
+    { cause, field, problems = [] }: { field?: string; problems?: readonly FieldProblem[]; cause?: unknown } = {},
+  ) {
+    super(message, { cause });
+    this.name = 'PaymentClientError';
+    this.code = code;
+    this.field = field ?? null;
+    this.problems = problems;
+    this.retryable = IS_RETRYABLE[code];
+    this.mayBeWritten = code === 'NOT_CONFIRMED';
+  }
+}
+
+/** What was thrown below the client, as its error; the cause is kept. */
+export function clientError(error: unknown): PaymentClientError {
+  if (error instanceof PaymentClientError) return error;
+  return new PaymentClientError(codeOf(error), messageOf(error), { cause: error });
+}
+
+/** Runs what may throw anything. @throws PaymentClientError */
+export async function withClientErrors<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    throw clientError(error);
+  }
+}
+
+function codeOf(error: unknown): ClientErrorCode {
+  if (error instanceof RegistryError) {
+    if (error.failure === null) return 'NO_REGISTRY';
+    if (error.missing) return 'SCHEMA_MISSING';
+    return error.refused ? 'REGISTRY_REFUSED' : 'REGISTRY_UNAVAILABLE';
+  }
+  if (error instanceof TopicsMissingError) return 'TOPIC_MISSING';
+  const { kind } = kafkaFailure(error);
+  if (error instanceof PublishError && (error.reason !== 'NOT_WRITTEN' || kind === 'other')) return error.reason;
+  if (kind === 'unreachable') return 'KAFKA_UNAVAILABLE';
+  if (kind !== 'other') return 'KAFKA_REFUSED';
+  return error instanceof Error && error.name.startsWith('KafkaJS') ? 'KAFKA_FAILED' : 'UNEXPECTED';
+}
+
+/** @throws PaymentClientError naming the option that is no number to work with */
+export function requireWhole(field: string, value: unknown, min: number, max: number): void {
+  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return;
+  throw invalidOption(field, value, `a whole number from ${min} to ${Math.floor(max)}`);
+}
+
+export function requireDate(field: string, value: unknown): void {
+  if (value === undefined || (value instanceof Date && !Number.isNaN(value.getTime()))) return;
+  throw invalidOption(field, value, 'a valid Date');
+}
+
+export function requireSignal(field: string, value: unknown): void {
+  if (value === undefined || value instanceof AbortSignal) return;
+  throw invalidOption(field, value, 'an AbortSignal');
+}
+
+export function requireOneOf(field: string, value: unknown, allowed: readonly string[]): void {
+  if (typeof value === 'string' && allowed.includes(value)) return;
+  throw invalidOption(field, value, `one of ${allowed.join(', ')}`);
+}
+
+export function requireText(field: string, value: unknown): void {
+  if (value === undefined || (typeof value === 'string' && value !== '')) return;
+  throw invalidOption(field, value, 'a text that is not empty');
+}
+
+export function requireFunction(field: string, value: unknown): void {
+  if (typeof value === 'function') return;
+  throw invalidOption(field, value, 'a function');
+}
+
+function invalidOption(field: string, value: unknown, wanted: string): PaymentClientError {
+  return new PaymentClientError('INVALID_OPTION', `${field} is ${String(value)}; it must be ${wanted}`, { field });
+}
+
+/** Beyond this a timer of the platform fires at once. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;

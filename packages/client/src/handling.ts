@@ -1,0 +1,125 @@
+/**
+ * Runs a subscriber's handler for one event: tried again with pauses that double, within one time limit, and then given up.
+ *
+ * Stages: attempt -> pause -> attempt ... -> handled, or given up: then `onGiveUp` says whether to pass the event or to
+ * end, which is what happens without it. While the subscription closes there are no further attempts.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from 'payment-processor-contract/registry-http';
+import { PaymentClientError, requireFunction, requireWhole, TIMER_MS_MAX } from './client-error.ts';
+import type { PaymentEvent } from './events.ts';
+import { notice, type Noticing } from './notices.ts';
+
+export interface HandlerOptions extends Noticing {
+  /** Awaited before the next event (of its key, with `concurrency`). What it throws is tried again, see `handlerRetry`. */
+  onEvent: (event: PaymentEvent) => Promise<void> | void;
+  /** How often a failing handler is called for one event, and how long the pauses are; each is twice the one before. */
+  handlerRetry?: Partial<HandlerRetry>;
+  /**
+   * Longest time for one event, all attempts and pauses together; 300,000 if not given. Then it is given up, though the
+   * handler may still run. A rebalance of the group waits as long.
+   */
+  handlingTimeoutMs?: number;
+  /**
+   * Asked when an event is given up, before anything else is done: `skip` passes it for good (put it aside first), `end`
+   * ends the subscription, and the event is the first of the next subscriber. Without it, and when it throws or takes
+   * more than 10 seconds: `end`.
+   */
+  onGiveUp?: (failure: { event: PaymentEvent; error: unknown }) => Promise<'skip' | 'end'> | 'skip' | 'end';
+}
+
+export interface HandlerRetry {
+  /** Calls for one event, the first included; 5 if not given. */
+  attempts: number;
+  /** 250 if not given. */
+  firstDelayMs: number;
+  /** 30,000 if not given. */
+  delayMsMax: number;
+}
+
+export const HANDLING_TIMEOUT_DEFAULT_MS = 300_000;
+/** For `onGiveUp`: to put an event aside somewhere. What takes longer ends the subscription. */
+export const GIVE_UP_TIMEOUT_MS = 10_000;
+const RETRY_DEFAULT: HandlerRetry = { attempts: 5, firstDelayMs: 250, delayMsMax: 30_000 };
+
+/**
+ * @returns once the event is handled, or to be passed
+ * @throws PaymentClientError, HANDLER_FAILED with what the handler threw last or HANDLER_TIMEOUT: the subscription is to end
+ */
+export async function handleEvent(event: PaymentEvent, options: HandlerOptions, closing: AbortSignal): Promise<void> {
+  const timeoutMs = options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS;
+  const timedOut = new AbortController();
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    timedOut.abort();
+    const problem = `the event at ${placeOf(event)} was not handled within ${timeoutMs} ms (handlingTimeoutMs); the handler may still run`;
+    timeout.reject(new PaymentClientError('HANDLER_TIMEOUT', problem));
+  }, timeoutMs);
+  const stop = AbortSignal.any([closing, timedOut.signal]);
+  try {
+    await Promise.race([attempts(event, options, stop), timeout.promise]);
+  } catch (error) {
+    if (!closing.aborted) {
+      const decision = await askWhetherToSkip(event, error, options);
+      notice(options, { kind: 'given-up', event, error, decision });
+      if (decision === 'skip') return;
+    }
+    if (error instanceof PaymentClientError) throw error;
+    throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function askWhetherToSkip(
+  event: PaymentEvent,
+  error: unknown,
+  { onGiveUp }: HandlerOptions,
+): Promise<'skip' | 'end'> {
+  if (onGiveUp === undefined) return 'end';
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<'end'>((resolve) => {
+    timer = setTimeout(() => resolve('end'), GIVE_UP_TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([onGiveUp({ event, error }), silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function attempts(event: PaymentEvent, options: HandlerOptions, stop: AbortSignal): Promise<void> {
+  const retry = { ...RETRY_DEFAULT, ...options.handlerRetry };
+  const startMs = performance.now();
+  let delayMs = retry.firstDelayMs;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await options.onEvent(event);
+      notice(options, { kind: 'handled', event, attempts: attempt, ms: performance.now() - startMs });
+      return;
+    } catch (error) {
+      notice(options, { kind: 'handler-failed', event, attempt, error });
+      if (attempt >= retry.attempts || stop.aborted) throw error;
+      await delay(Math.min(delayMs, retry.delayMsMax), undefined, { signal: stop }).catch(() => {
+        throw error;
+      });
+      delayMs *= 2;
+    }
+  }
+}
+
+/** @throws PaymentClientError naming the option that is no number to work with */
+export function checkHandlerOptions(options: HandlerOptions): void {
+  for (const name of ['onNotice', 'onGiveUp'] as const) {
+    if (options[name] !== undefined) requireFunction(name, options[name]);
+  }
+  const { attempts: calls, firstDelayMs, delayMsMax } = { ...RETRY_DEFAULT, ...options.handlerRetry };
+  requireWhole('handlerRetry.attempts', calls, 1, 1_000_000);
+  requireWhole('handlerRetry.firstDelayMs', firstDelayMs, 0, TIMER_MS_MAX);
+  requireWhole('handlerRetry.delayMsMax', delayMsMax, 0, TIMER_MS_MAX);
+  requireWhole('handlingTimeoutMs', options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS, 1, TIMER_MS_MAX / 2);
+}
+
+function placeOf({ topic, partition, offset }: PaymentEvent): string {
+  return `${topic}, partition ${partition}, offset ${offset}`;
+}

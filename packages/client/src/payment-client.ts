@@ -1,0 +1,266 @@
+/**
+ * Requests: a command is published and its result awaited, in one call that can be made again.
+ *
+ * Stages of a request: what would be wrong with it is found before anything is sent -> it is awaited -> it is published,
+ * again where it is not known whether it was written -> the answer, or the time is up and nothing is known.
+ *
+ * The message's id follows from key, type and fields. So an answer to an earlier message of the same command, by whichever
+ * process, is recognized as its answer, and a CONFLICT as that of other fields.
+ *
+ * Publisher and subscription belong to this object, until it is closed.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventId } from 'payment-processor-contract/cloud-events';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { messageOf } from 'payment-processor-contract/registry-http';
+import {
+  isOfKey,
+  readResult,
+  type Answer,
+  type CommandAnswer,
+  type CreateAndExecuteAnswer,
+  type StandingResult,
+} from './answers.ts';
+import {
+  PaymentClientError,
+  requireDate,
+  requireSignal,
+  requireText,
+  requireWhole,
+  TIMER_MS_MAX,
+  withClientErrors,
+} from './client-error.ts';
+import type { CommandInput } from './command-input.ts';
+import type { Quote } from './events.ts';
+import { LiveEvents } from './live-events.ts';
+import {
+  checkCommand,
+  checkPublishOptions,
+  fingerprintOf,
+  PaymentCommandPublisher,
+  type PublishOptions,
+} from './publisher.ts';
+import { laneReader, type LaneReader } from './lane-reader.ts';
+import { notice, type Noticing } from './notices.ts';
+import { ResultAwaiter, type AwaitedResult } from './result-awaiter.ts';
+import type { PublisherSettings } from './settings.ts';
+import { followPayment, type Settlement, type SettlementOptions } from './settlement.ts';
+import type { ConnectionOptions } from './subscription.ts';
+
+export interface RequestOptions extends Omit<PublishOptions, 'commandId'> {
+  /** How long the answer is awaited, publishing included; of `createAndExecute` for each of its commands. */
+  timeoutMs: number;
+}
+
+export interface CreateAndExecuteOptions extends RequestOptions {
+  /** The keys of the two commands; `<key>:create` and `<key>:execute` if not given. */
+  keys?: { create: string; execute: string };
+  /** Asked between the two whether the quote is to be executed; it is, if not given. What it throws is the `cause` of HANDLER_FAILED. */
+  approve?: (quote: Quote) => Promise<boolean> | boolean;
+}
+
+/** For reading the result that stands, after a CONFLICT: a lane of results can be long. */
+const STANDING_TIMEOUT_MS = 30_000;
+/** Before a command is published again, then twice as long each time; the publisher has retries of its own. */
+const PUBLISH_PAUSE_MS = 250;
+const PUBLISH_PAUSE_MS_MAX = 4_000;
+
+/** What a client works with; it belongs to the client until that is closed. */
+export interface ClientParts {
+  publisher: Pick<PaymentCommandPublisher, 'publishUntyped' | 'close'>;
+  results: ResultAwaiter;
+  /** Changes of transactions as they come; opened when a payment is first followed to its end. */
+  openChanges: () => Promise<LiveEvents>;
+  read: LaneReader;
+  noticing: Noticing;
+}
+
+export class PaymentClient {
+  readonly #parts: ClientParts;
+  #changes: Promise<LiveEvents> | null = null;
+
+  /** For `connect`, and for a client without Kafka. */
+  constructor(parts: ClientParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws PaymentClientError */
+  static async connect(settings: PublisherSettings, options: ConnectionOptions = {}): Promise<PaymentClient> {
+    const publisher = await PaymentCommandPublisher.connect(settings, options);
+    try {
+      return new PaymentClient({
+        publisher,
+        results: await ResultAwaiter.open(settings, options),
+        openChanges: () => LiveEvents.open(settings, 'transaction-status', options),
+        read: laneReader(settings, options),
+        noticing: options,
+      });
+    } catch (error) {
+      await publisher.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Publishes a command and awaits what becomes of it. Made again with the same key and fields, it does nothing twice, as
+   * long as the key is remembered (LEDGER_RETENTION of the processor, 7 days after the result).
+   * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
+   * @throws PaymentClientError: this call sent nothing
+   */
+  async request<Type extends CommandType>(
+    type: Type,
+    key: string,
+    fields: CommandInput<Type>,
+    options: RequestOptions,
+  ): Promise<Answer> {
+    return withClientErrors(async () => {
+      const fingerprint = fingerprintOf(type, key, fields);
+      checkPublishOptions(options);
+      requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
+      // Copies of one command have one id, wherever they are published from.
+      const commandId = eventId(`command\n${type}\n${key}\n${fingerprint}`);
+      const refusal = this.#parts.results.live.refusal();
+      if (refusal !== null) throw refusal;
+      const deadlineMs = performance.now() + options.timeoutMs;
+      const awaited = this.#parts.results
+        .expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs })
+        .then(
+          (result) => ({ kind: 'came' as const, result }),
+          (error: unknown) => ({ kind: 'did-not-come' as const, error }),
+        );
+      const published = this.#publish(type, key, fields, { ...options, commandId }, deadlineMs);
+      const end = await Promise.race([awaited, published.then(() => awaited)]);
+      const ms = performance.now() - (deadlineMs - options.timeoutMs);
+      const outcome = end.kind === 'came' ? end.result.value.outcome : 'unanswered';
+      notice(this.#parts.noticing, { kind: 'answered', type, key, outcome, ms });
+      if (end.kind === 'came') return this.#answerOf(end.result);
+      return unanswered(key, commandId, end.error, options.timeoutMs);
+    });
+  }
+
+  /**
+   * Creates a quote and executes it, as two commands. Made again with the same key and fields it pays once: the quote is the
+   * first one, and its execution, too, as long as the keys are remembered. A quote that ran out meanwhile is not bought
+   * anew: for that, take another key.
+   * @throws as request; then what was requested before stands, and making the same call again is safe
+   */
+  async createAndExecute(
+    key: string,
+    fields: Omit<CommandInput<'create-quote'>, 'immediatelyExecute'>,
+    options: CreateAndExecuteOptions,
+  ): Promise<CreateAndExecuteAnswer> {
+    return withClientErrors(async () => {
+      const { keys, approve, ...requested } = options;
+      const { create: createKey, execute: executeKey } = keys ?? { create: `${key}:create`, execute: `${key}:execute` };
+      // A key that is refused must be found before the quote is made.
+      checkCommand('execute-quote', executeKey, { quoteId: 'Quote:0' });
+      const create = await this.request('create-quote', createKey, { ...fields, immediatelyExecute: false }, requested);
+      if (create.kind !== 'result' || create.result.value.outcome !== 'ACCEPTED') return { stage: 'create', create };
+      const { quote } = create.result.value;
+      if (quote === null) return { stage: 'no-quote', create };
+      if (approve !== undefined && !(await asked(approve, quote))) return { stage: 'declined', create, quote };
+      const { id: quoteId, transactionId } = quote;
+      const execute = await this.request('execute-quote', executeKey, { quoteId, transactionId }, requested);
+      return { stage: 'execute', create, quote, execute };
+    });
+  }
+
+  /**
+   * What the results topic has of a key, without publishing anything: its lane is read from the beginning.
+   * @throws as subscribe
+   */
+  async readResult(key: string, options: { timeoutMs: number }): Promise<StandingResult> {
+    return withClientErrors(async () => {
+      requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
+      return readResult(this.#parts.read, key, options.timeoutMs);
+    });
+  }
+
+  /**
+   * Follows a payment until it is settled, also one that another process requested: it is found by its command's key alone.
+   * @param of the command's key; or its result, which also says since when to read
+   * @returns what is known when the payment is settled, or when the time is up
+   */
+  async awaitSettled(of: string | CommandAnswer, options: SettlementOptions): Promise<Settlement> {
+    return withClientErrors(async () => {
+      requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
+      requireDate('since', options.since);
+      requireSignal('signal', options.signal);
+      requireText('fingerprint', options.fingerprint);
+      requireText('key', typeof of === 'string' ? of : of.key);
+      const { read, results } = this.#parts;
+      return followPayment(of, { results: results.live, changes: () => this.#openChanges(), read }, options);
+    });
+  }
+
+  /** What is still awaited is answered `unanswered`. */
+  async close(): Promise<void> {
+    const changes = await this.#changes?.catch(() => null);
+    await Promise.all([this.#parts.results.close(), changes?.close(), this.#parts.publisher.close()]);
+  }
+
+  /** One subscription for all that is followed; another where it ended. */
+  async #openChanges(): Promise<LiveEvents> {
+    const before = this.#changes;
+    const open = await before?.catch(() => null);
+    if (open?.isOpen === true) return open;
+    // The first caller opens it for all.
+    if (this.#changes === before) {
+      this.#changes = this.#parts.openChanges();
+    }
+    return this.#changes ?? this.#openChanges();
+  }
+
+  /**
+   * Until the command is certainly written, or the time is up; a copy does no harm.
+   * @throws what ended a try, as long as no try may have written the command: a later refusal takes none of them back
+   */
+  async #publish(
+    type: CommandType,
+    key: string,
+    fields: unknown,
+    options: PublishOptions,
+    deadlineMs: number,
+  ): Promise<void> {
+    let mayBeWritten = false;
+    let pauseMs = PUBLISH_PAUSE_MS;
+    while (performance.now() < deadlineMs) {
+      try {
+        await this.#parts.publisher.publishUntyped(type, key, fields, options);
+        return;
+      } catch (error) {
+        mayBeWritten ||= error instanceof PaymentClientError && error.mayBeWritten;
+        if (!mayBeWritten) throw error;
+        await delay(pauseMs);
+        pauseMs = Math.min(2 * pauseMs, PUBLISH_PAUSE_MS_MAX);
+      }
+    }
+  }
+
+  async #answerOf(result: AwaitedResult): Promise<Answer> {
+    if (isOfKey(result)) return { kind: 'result', result, isReplayed: result.isReplayed };
+    const standing = await this.readResult(result.key, { timeoutMs: STANDING_TIMEOUT_MS }).catch(
+      (error: unknown): StandingResult => ({ kind: 'not-read', problem: messageOf(error) }),
+    );
+    return { kind: 'conflict', conflict: result, standing };
+  }
+}
+
+async function asked(approve: NonNullable<CreateAndExecuteOptions['approve']>, quote: Quote): Promise<boolean> {
+  try {
+    return await approve(quote);
+  } catch (error) {
+    throw new PaymentClientError('HANDLER_FAILED', `approve: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function unanswered(key: string, commandId: string, error: unknown, timeoutMs: number): Answer {
+  const isLate = error instanceof PaymentClientError && error.code === 'NO_RESULT';
+  const reason = isLate ? `no result came within ${timeoutMs} ms` : messageOf(error);
+  return {
+    kind: 'unanswered',
+    key,
+    commandId,
+    problem: `${reason}: nothing is known; to ask again, make the same request`,
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * What results and status events let one say of a payment, by its command's key. Pure: events may come in any order, and
+ * more than once. The highest revision of the key's last command counts, and of each transaction the last status in its partition.
+ */
+import { FINGERPRINT_HEADER } from 'payment-processor-contract/cloud-events';
+import { isFinalStatus, type FinalStatus } from 'payment-processor-contract/statuses';
+import type { CommandResult as ResultRecord, TransactionStatusChanged } from 'payment-processor-contract/types';
+import type { CommandResult, PaymentEvent } from './events.ts';
+
+export type PaymentState<Result extends ResultRecord = CommandResult> =
+  /** Where a payment usually stays; COMPLETED may still become REFUNDED, FAILED or REJECTED. */
+  | {
+      kind: 'settled';
+      status: FinalStatus;
+      transactionId: string;
+      failureReason: string | null;
+      result: Result;
+    }
+  /** Accepted, and under way. Null: no status, or no transaction, is known. */
+  | { kind: 'open'; status: string | null; transactionId: string | null; result: Result }
+  /** REFUSED, INVALID, EXPIRED or FAILED. */
+  | { kind: 'not-accepted'; result: Result }
+  /** UNKNOWN: it may have been paid. An operator decides, and a later revision says what. */
+  | { kind: 'unknown'; result: Result }
+  /** No result, or one that cannot be read. */
+  | { kind: 'nothing-known' };
+
+const NOT_ACCEPTED = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
+
+/**
+ * @param result the one of the key that counts
+ * @param changes by transaction the last change of those that the command may be about; null: it cannot be read
+ */
+export function paymentState<Result extends ResultRecord>(
+  result: Result | null,
+  changes: ReadonlyMap<string, TransactionStatusChanged | null>,
+): PaymentState<Result> {
+  if (result === null) return { kind: 'nothing-known' };
+  if (NOT_ACCEPTED.includes(result.outcome)) return { kind: 'not-accepted', result };
+  if (result.outcome !== 'ACCEPTED') return { kind: 'unknown', result };
+  const [onlyId = null, ...others] = changes.keys();
+  const transactionId = transactionOf(result) ?? (others.length === 0 ? onlyId : null);
+  if (transactionId === null) return { kind: 'open', status: null, transactionId, result };
+  // Without an event the answer itself is what was seen last.
+  const change = changes.get(transactionId);
+  const { failureReason = null, status = null } = (change === undefined ? result.transaction : change) ?? {};
+  if (!isFinalStatus(status)) return { kind: 'open', status, transactionId, result };
+  return { kind: 'settled', status, transactionId, failureReason, result };
+}
+
+/** A result of a key as its lane has it. Without a value it cannot be read, and may say anything. */
+export interface FoundResult {
+  readonly offset: bigint;
+  readonly value: ResultRecord | null;
+}
+
+/**
+ * Of two results of a key the one that counts: the highest revision of its last command, for a key that was forgotten may
+ * name a new one. A CONFLICT is about a message, and says nothing of its key.
+ */
+export function countingResult<Found extends FoundResult>(one: Found | null, other: Found): Found | null {
+  if (other.value?.outcome === 'CONFLICT') return one;
+  if (one === null) return other;
+  return orderOf(one, other) < 0n ? other : one;
+}
+
+function orderOf(one: FoundResult, other: FoundResult): bigint {
+  const places = one.offset - other.offset;
+  if (one.value === null || other.value === null) return places;
+  const [left, right] = [one.value.source, other.value.source];
+  const isSame = left.topic === right.topic && left.partition === right.partition && left.offset === right.offset;
+  const values = isSame ? one.value.revision - other.value.revision : one.value.completedAt - other.value.completedAt;
+  return values === 0 || values === 0n ? places : BigInt(values);
+}
+
+/** The transaction that counts, of several that may name the key. */
+export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote' | 'transaction'>): string | null {
+  return transaction?.id ?? quote?.transactionId ?? null;
+}
+
+type FoundEvent =
+  Extract<PaymentEvent, { kind: 'result' }> | (Extract<PaymentEvent, { kind: 'unreadable' }> & { value: null });
+
+/** @param event of the results of the key */
+export function laterResult(found: FoundEvent | null, event: PaymentEvent): FoundEvent | null {
+  if (event.kind === 'unreadable') return countingResult<FoundEvent>(found, { ...event, value: null });
+  return event.kind === 'result' ? countingResult<FoundEvent>(found, event) : found;
+}
+
+export function problemOf(event: Extract<PaymentEvent, { kind: 'unreadable' }>): string {
+  return `${event.topic}/${event.partition}/${event.offset}: ${event.problem}`;
+}
+
+/** What was read of one key so far. */
+export class KnownPayment {
+  readonly #key: string;
+  /** Null: of whatever fields the key's command has. */
+  readonly #fingerprint: string | null;
+  #found: FoundEvent | null = null;
+  readonly #changes = new Map<string, PaymentEvent>();
+
+  constructor(key: string, fingerprint: string | null) {
+    this.#key = key;
+    this.#fingerprint = fingerprint;
+  }
+
+  /** Null, too, where it cannot be read. */
+  get result(): CommandResult | null {
+    return this.#found?.value ?? null;
+  }
+
+  /** Of the result or of the status that counts: why it cannot be read. */
+  get problem(): string | null {
+    const change = this.#changes.get(this.result === null ? '' : (transactionOf(this.result) ?? ''));
+    for (const event of [this.#found, change]) if (event?.kind === 'unreadable') return problemOf(event);
+    return null;
+  }
+
+  takeResult(event: PaymentEvent): void {
+    if (event.key !== this.#key) return;
+    // Releases before the header wrote none.
+    const carried = event.headers[FINGERPRINT_HEADER] ?? null;
+    if (this.#fingerprint !== null && carried !== null && carried !== this.#fingerprint) return;
+    // Its fields, and so its fingerprint, are not known.
+    const isOfUnread = event.kind === 'result' && event.value.error?.code === 'UNREADABLE_COMMAND';
+    if (this.#fingerprint !== null && isOfUnread) return;
+    this.#found = laterResult(this.#found, event);
+  }
+
+  takeChange(event: PaymentEvent): void {
+    const isNamed = event.kind === 'transaction-status' && event.value.commandKeys.includes(this.#key);
+    const isOfResult = this.result !== null && transactionOf(this.result) === event.key;
+    if (!isNamed && !isOfResult) return;
+    if (event.offset >= (this.#changes.get(event.key)?.offset ?? 0n)) this.#changes.set(event.key, event);
+  }
+
+  hasChange(transactionId: string | null): boolean {
+    return transactionId === null ? this.#changes.size > 0 : this.#changes.has(transactionId);
+  }
+
+  state(): PaymentState {
+    const changes = [...this.#changes].map(
+      ([id, event]) => [id, event.kind === 'transaction-status' ? event.value : null] as const,
+    );
+    return paymentState(this.result, new Map(changes));
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * Publishes payment commands: checks key and fields, writes them as Avro or JSON with CloudEvents headers.
+ *
+ * Publishing the same command with the same key again is safe: one key is one command, and a copy gets the first one's
+ * result. So whoever does not know whether a publication arrived publishes it again.
+ */
+import { randomUUID } from 'node:crypto';
+import { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
+import { RecordPublisher } from './kafka/record-publisher.ts';
+import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
+import {
+  canonicalJson,
+  commandFingerprint,
+  readCommandFields,
+  type FieldProblem,
+} from 'payment-processor-contract/command-fields';
+import {
+  COMMAND_RECORDS,
+  COMMAND_TYPES,
+  COMMAND_VALUE_BYTES_MAX,
+  isCommandType,
+  type CommandType,
+} from 'payment-processor-contract/commands';
+import { keyProblem } from 'payment-processor-contract/keys';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import type { RecordRegistry } from 'payment-processor-contract/registry';
+import { RegistryError } from 'payment-processor-contract/registry-failure';
+import { RECORD_NAMESPACE } from 'payment-processor-contract/schemas';
+import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
+import { withBigints } from './amounts.ts';
+import {
+  clientError,
+  PaymentClientError,
+  requireDate,
+  requireOneOf,
+  requireText,
+  withClientErrors,
+} from './client-error.ts';
+import type { CommandInput } from './command-input.ts';
+import { clientKafka } from './connection.ts';
+import { notice, type Noticing } from './notices.ts';
+import { registryOf, type PublisherSettings } from './settings.ts';
+
+export interface PublishOptions {
+  /** `avro` (the default where the settings have a registry) needs the schemas to be registered; `json` needs no registry. */
+  contentType?: 'avro' | 'json';
+  /** The instant after which no call may start. */
+  expiresAt?: Date;
+  /** Carried to the results and events of the command. */
+  correlationId?: string;
+  /** W3C trace context, carried to the results and events of the command. */
+  traceparent?: string;
+  tracestate?: string;
+  /** `ce_source`: who publishes, a URI reference. */
+  source?: string;
+  /** `ce_id`; a new UUID if not given. A publisher that tries again may give the same one. */
+  commandId?: string;
+}
+
+export interface PublishedCommand {
+  key: string;
+  /** The command's `ce_id`; its result names it in `in-reply-to`. */
+  commandId: string;
+  topic: string;
+  partition: number;
+  offset: bigint;
+}
+
+function invalidCommand(type: string, problems: readonly FieldProblem[]): PaymentClientError {
+  const list = problems.map(({ path, message }) => `${path === '' ? 'the value' : path} ${message}`);
+  const message = `this ${type} command is not valid and was not sent: ${list.join('; ')}`;
+  return new PaymentClientError('INVALID_COMMAND', message, { field: problems[0]?.path ?? '', problems });
+}
+
+const CONTENT_TYPES = { avro: AVRO_CONTENT_TYPE, json: JSON_CONTENT_TYPE } as const;
+const TEXT_OPTIONS = ['correlationId', 'traceparent', 'tracestate', 'source', 'commandId'] as const;
+const DEFAULT_SOURCE = 'payment-commands-client';
+
+export interface PublisherOptions extends Noticing {
+  /** How patient the connection is; half a minute if not given. */
+  retry?: typeof PATIENT_RETRY;
+}
+
+export class PaymentCommandPublisher {
+  readonly #topics: TopicNames;
+  /** Null: none is set, and JSON is published. */
+  readonly #registry: RecordRegistry | null;
+  readonly #records: RecordPublisher;
+  readonly #noticing: Noticing;
+
+  private constructor(
+    topics: TopicNames,
+    registry: RecordRegistry | null,
+    records: RecordPublisher,
+    noticing: Noticing,
+  ) {
+    this.#noticing = noticing;
+    this.#topics = topics;
+    this.#registry = registry;
+    this.#records = records;
+  }
+
+  /** @throws PaymentClientError */
+  static async connect(settings: PublisherSettings, options: PublisherOptions = {}): Promise<PaymentCommandPublisher> {
+    const retry = options.retry ?? PATIENT_RETRY;
+    return withClientErrors(async () => {
+      const topics = topicNames(settings.TOPIC_PREFIX);
+      const kafka = clientKafka(settings, 'payment-command-publisher', retry);
+      const records = await RecordPublisher.connect(kafka, Object.values(topics.commands), retry);
+      return new PaymentCommandPublisher(topics, registryOf(settings), records, options);
+    });
+  }
+
+  /**
+   * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
+   * @returns once every in-sync replica has the command
+   * @throws PaymentClientError; `mayBeWritten` tells whether the command may have arrived all the same
+   */
+  async publish<Type extends CommandType>(
+    type: Type,
+    key: string,
+    fields: CommandInput<Type>,
+    options: PublishOptions = {},
+  ): Promise<PublishedCommand> {
+    return this.publishUntyped(type, key, fields, options);
+  }
+
+  /** Like publish, for fields of which no type is known, such as JSON read by parseLossless. */
+  async publishUntyped(
+    type: CommandType,
+    key: string,
+    fields: unknown,
+    options: PublishOptions = {},
+  ): Promise<PublishedCommand> {
+    const startMs = performance.now();
+    const about = { type, key };
+    try {
+      const published = await this.#publish(type, key, fields, options);
+      const { offset, partition, topic } = published;
+      notice(this.#noticing, {
+        kind: 'published',
+        ...about,
+        topic,
+        partition,
+        offset,
+        ms: performance.now() - startMs,
+      });
+      return published;
+    } catch (error) {
+      const failed = clientError(error);
+      notice(this.#noticing, { kind: 'publish-failed', ...about, error: failed, ms: performance.now() - startMs });
+      throw failed;
+    }
+  }
+
+  async #publish(type: CommandType, key: string, fields: unknown, options: PublishOptions): Promise<PublishedCommand> {
+    const checked = checkCommand(type, key, fields);
+    checkPublishOptions(options);
+    const topic = this.#topics.commands[type];
+    const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
+    const commandId = options.commandId ?? randomUUID();
+    const headers = headersOf(type, key, commandId, { ...options, contentType }, new Date());
+    const value = contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#encode(topic, checked);
+    if (value.length > COMMAND_VALUE_BYTES_MAX) {
+      const message = `takes ${value.length} bytes; a command may take ${COMMAND_VALUE_BYTES_MAX}`;
+      throw invalidCommand(type, [{ path: '', message }]);
+    }
+    const at = await this.#records.publish({ topic, key: Buffer.from(key), value, headers });
+    return { key, commandId, topic, ...at };
+  }
+
+  async #encode(topic: string, fields: object): Promise<Buffer> {
+    if (this.#registry !== null) return this.#registry.encode(topic, fields);
+    throw new RegistryError('Avro needs SCHEMA_REGISTRY_URL, which is not set: set it, or publish JSON', {
+      failure: null,
+    });
+  }
+
+  /** Sends what waits and disconnects. */
+  async close(): Promise<void> {
+    await this.#records.close();
+  }
+}
+
+/**
+ * The fields of a command with defaults applied, amounts as bigint.
+ * @throws PaymentClientError
+ */
+export function checkCommand(type: CommandType, key: string, fields: unknown): object {
+  if (!isCommandType(type)) {
+    throw invalidCommand(String(type), [{ path: 'type', message: `is none of ${COMMAND_TYPES.join(', ')}` }]);
+  }
+  const wrongKey = typeof key === 'string' ? keyProblem(key) : 'it is no text';
+  const given = withBigints(fields);
+  const read = given.ok ? readCommandFields(type, given.fields) : given;
+  const problems = [
+    ...(wrongKey === null ? [] : [{ path: 'key', message: `is refused: ${wrongKey}` }]),
+    ...(read.ok ? [] : read.problems),
+  ];
+  if (problems.length > 0 || !read.ok) throw invalidCommand(type, problems);
+  return read.value;
+}
+
+/** @throws PaymentClientError naming the option */
+export function checkPublishOptions(options: PublishOptions): void {
+  requireDate('expiresAt', options.expiresAt);
+  if (options.contentType !== undefined) requireOneOf('contentType', options.contentType, Object.keys(CONTENT_TYPES));
+  for (const name of TEXT_OPTIONS) requireText(name, options[name]);
+}
+
+/**
+ * Equal for equal commands: of one type, with the same fields. Results carry it as `command-fingerprint`.
+ * @throws PaymentClientError
+ */
+export function fingerprintOf(type: CommandType, key: string, fields: unknown): string {
+  return commandFingerprint(type, canonicalJson(checkCommand(type, key, fields)));
+}
+
+function headersOf(
+  type: CommandType,
+  key: string,
+  commandId: string,
+  options: PublishOptions & { contentType: 'avro' | 'json' },
+  now: Date,
+): Record<string, string> {
+  return {
+    ce_specversion: '1.0',
+    ce_id: commandId,
+    ce_type: `${RECORD_NAMESPACE}.${COMMAND_RECORDS[type]}`,
+    ce_source: options.source ?? DEFAULT_SOURCE,
+    ce_time: now.toISOString(),
+    ce_subject: key,
+    'content-type': CONTENT_TYPES[options.contentType],
+    ...(options.expiresAt === undefined ? {} : { 'expires-at': options.expiresAt.toISOString() }),
+    ...(options.correlationId === undefined ? {} : { 'correlation-id': options.correlationId }),
+    ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),
+    ...(options.tracestate === undefined ? {} : { tracestate: options.tracestate }),
+  };
+}

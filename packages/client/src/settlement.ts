@@ -1,0 +1,156 @@
+/**
+ * Follows one payment by its command's key until it is where it usually stays.
+ *
+ * Stages: what comes from now on is listened for -> the key's lane of results is read to its end -> once ACCEPTED, the
+ * transaction's lane of status events -> then each event that comes is judged, until the payment is settled or the time is up.
+ * Nothing is concluded before a lane is read to its end: a later revision, or a refund, may be there.
+ */
+import { messageOf } from 'payment-processor-contract/registry-http';
+import type { CommandAnswer } from './answers.ts';
+import type { PaymentEvent } from './events.ts';
+import type { LaneReader } from './lane-reader.ts';
+import type { LiveEvents } from './live-events.ts';
+import { KnownPayment, transactionOf, type PaymentState } from './payment-state.ts';
+
+export interface SettlementOptions {
+  /** How long the payment is followed. */
+  timeoutMs: number;
+  /** Ends the following early: the answer says what is known by then. */
+  signal?: AbortSignal;
+  /** Of `fingerprintOf`: the payment of this command alone. With the key alone it is that of whichever command has the key. */
+  fingerprint?: string;
+  /** When the command was published, or earlier: results are read from there. Else all that the topic keeps of the lane is. */
+  since?: Date;
+}
+
+/** What is known of the payment. Without `endedBy` nothing further is expected. */
+export type Settlement =
+  | (Extract<PaymentState, { kind: 'settled' | 'not-accepted' }> & { key: string })
+  | (Extract<PaymentState, { kind: 'open' | 'unknown' | 'nothing-known' }> & {
+      key: string;
+      endedBy: 'timeout' | 'signal' | 'reading';
+      /** Why no more is known, as a sentence. */
+      problem: string;
+    });
+
+type LiveListening = Pick<LiveEvents, 'listen' | 'refusal'>;
+
+/** Where a payment's events are read. */
+export interface PaymentTopics {
+  results: LiveListening;
+  /** Opened when it is first needed. */
+  changes: () => Promise<LiveListening>;
+  read: LaneReader;
+}
+
+/** Clocks of the processor, of the brokers and of the caller may differ by this. */
+const CLOCKS_APART_MS = 600_000;
+
+/** @param of the key; or a result, which says since when to read */
+export async function followPayment(
+  of: string | CommandAnswer,
+  topics: PaymentTopics,
+  { fingerprint, signal, since, timeoutMs }: SettlementOptions,
+): Promise<Settlement> {
+  const key = typeof of === 'string' ? of : of.key;
+  const known = new KnownPayment(key, fingerprint ?? null);
+  if (typeof of !== 'string') known.takeResult(of);
+  const sinceMs = since?.getTime() ?? (typeof of === 'string' ? null : of.timestampMs);
+  const done = new AbortController();
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const stop = AbortSignal.any([timeout, done.signal, ...(signal === undefined ? [] : [signal])]);
+  const stopped = Promise.withResolvers<undefined>();
+  stop.addEventListener('abort', () => stopped.resolve(undefined), { once: true });
+  if (stop.aborted) stopped.resolve(undefined);
+  try {
+    const following = follow(known, { key, sinceMs }, topics, stop);
+    following.catch(() => undefined);
+    const settled = await Promise.race([following, stopped.promise]);
+    if (settled !== undefined) return settled;
+  } catch (error) {
+    return stateAtEnd(known, key, { endedBy: 'reading', reason: messageOf(error) });
+  } finally {
+    done.abort();
+  }
+  if (timeout.aborted) return stateAtEnd(known, key, { endedBy: 'timeout', reason: `${timeoutMs} ms are over` });
+  return stateAtEnd(known, key, { endedBy: 'signal', reason: 'the caller ended the following' });
+}
+
+async function follow(
+  known: KnownPayment,
+  { key, sinceMs }: { key: string; sinceMs: number | null },
+  topics: PaymentTopics,
+  stop: AbortSignal,
+): Promise<Settlement | undefined> {
+  let news = Promise.withResolvers<undefined>();
+  const failures: Error[] = [];
+  const wake = (): void => news.resolve(undefined);
+  stop.addEventListener('abort', wake, { once: true });
+  const listen = (live: LiveListening, name: string, take: (event: PaymentEvent) => void): void => {
+    const refusal = live.refusal();
+    if (refusal !== null) throw refusal;
+    const onEvent = (event: PaymentEvent): void => {
+      take(event);
+      wake();
+    };
+    const onEnd = (error: Error): void => {
+      failures.push(error);
+      wake();
+    };
+    stops.push(live.listen(name, { onEvent, onEnd }));
+  };
+  const takeChange = (event: PaymentEvent): void => known.takeChange(event);
+  const stops: (() => void)[] = [];
+  const read = new Set<string | null>();
+  try {
+    listen(topics.results, key, (event) => known.takeResult(event));
+    const results = { stream: 'results', key, sinceMs: earlier(sinceMs) } as const;
+    if (!(await topics.read(results, (event) => known.takeResult(event), stop))) return undefined;
+    while (!stop.aborted) {
+      const [failure] = failures;
+      if (failure !== undefined) throw failure;
+      news = Promise.withResolvers();
+      const { result } = known;
+      const transactionId = result === null ? null : transactionOf(result);
+      if (result?.outcome === 'ACCEPTED' && !read.has(transactionId)) {
+        listen(await topics.changes(), transactionId ?? key, takeChange);
+        // The payment may have ended before this command, which only showed that: then nothing came after it.
+        for (const fromMs of [earlier(Number(result.commandTimestamp)), null]) {
+          const lane = { stream: 'transaction-status', key: transactionId, sinceMs: fromMs } as const;
+          if (!(await topics.read(lane, takeChange, stop))) return undefined;
+          if (known.hasChange(transactionId)) break;
+        }
+        read.add(transactionId);
+        continue;
+      }
+      const state = known.state();
+      if (state.kind === 'settled' || state.kind === 'not-accepted') return { ...state, key };
+      await news.promise;
+    }
+    return undefined;
+  } finally {
+    stop.removeEventListener('abort', wake);
+    for (const end of stops) end();
+  }
+}
+
+function stateAtEnd(
+  known: KnownPayment,
+  key: string,
+  { endedBy, reason }: { endedBy: 'timeout' | 'signal' | 'reading'; reason: string },
+): Settlement {
+  const state = known.state();
+  // Not all was read that was there: a later revision or status may contradict.
+  const open: Extract<PaymentState, { kind: 'open' | 'unknown' | 'nothing-known' }> =
+    state.kind === 'settled'
+      ? { kind: 'open', status: state.status, transactionId: state.transactionId, result: state.result }
+      : state.kind === 'not-accepted'
+        ? { kind: 'nothing-known' }
+        : state;
+  const unread = known.problem === null ? '' : `; not readable: ${known.problem}`;
+  return { ...open, key, endedBy, problem: `${reason}${unread}` };
+}
+
+function earlier(ms: number | null): number | null {
+  return ms === null ? null : Math.max(0, ms - CLOCKS_APART_MS);
+}

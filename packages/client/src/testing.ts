@@ -1,0 +1,228 @@
+/**
+ * A PaymentClient without Kafka, for the tests of its users: the client itself, over topics in memory. Commands are answered by
+ * what the test sets; keys, copies, conflicts and refused fields are as they are with the processor.
+ */
+import './require-node.ts';
+import { eventId, FINGERPRINT_HEADER, REPLY_HEADER } from 'payment-processor-contract/cloud-events';
+import { COMMAND_ANSWERS, type CommandType } from 'payment-processor-contract/commands';
+import { loadSchema } from 'payment-processor-contract/schemas';
+import type {
+  CommandError,
+  CommandResult,
+  Envelope,
+  PaymentEvent,
+  Quote,
+  Stream,
+  Transaction,
+  TransactionStatusChanged,
+} from './events.ts';
+import type { TransactionStatus } from 'payment-processor-contract/statuses';
+import { LiveEvents } from './live-events.ts';
+import { PaymentClient } from './payment-client.ts';
+import {
+  checkCommand,
+  checkPublishOptions,
+  fingerprintOf,
+  type PublishedCommand,
+  type PublishOptions,
+} from './publisher.ts';
+import { ResultAwaiter } from './result-awaiter.ts';
+import { transactionOf } from './payment-state.ts';
+
+/** What becomes of a command. */
+export interface TestAnswer {
+  /** `silent`: no result comes, until the command is published again and answered otherwise. */
+  outcome: Exclude<CommandResult['outcome'], 'CONFLICT'> | 'silent';
+  error?: CommandError;
+  httpStatus?: number;
+  quote?: Partial<Quote>;
+  transaction?: Partial<Transaction>;
+  /** Statuses that the transaction of an ACCEPTED command then has, in this order. */
+  statuses?: readonly TransactionStatus[];
+}
+
+export interface TestCommand {
+  type: CommandType;
+  key: string;
+  /** As they were checked: amounts as bigint, nulls for what was left out. */
+  fields: Readonly<Record<string, unknown>>;
+}
+
+type Answering = TestAnswer | ((command: TestCommand) => TestAnswer);
+
+interface Answered {
+  fingerprint: string;
+  result: CommandResult;
+  id: string;
+}
+
+export class TestPayments {
+  readonly client: PaymentClient;
+  readonly #answers = new Map<CommandType, Answering>();
+  readonly #answered = new Map<string, Answered>();
+  readonly #topics: Record<Stream, { kept: PaymentEvent[]; live: LiveEvents }>;
+  /** Commands that were executed, first to last; copies and conflicts are not among them. */
+  readonly executed: TestCommand[] = [];
+
+  constructor() {
+    const topic = () => ({ kept: [], live: new LiveEvents() });
+    this.#topics = { results: topic(), 'transaction-status': topic(), 'quote-status': topic() };
+    this.client = new PaymentClient({
+      publisher: {
+        publishUntyped: async (type, key, fields, options) => this.#take(type, key, fields, options ?? {}),
+        close: async () => undefined,
+      },
+      results: new ResultAwaiter(this.#topics.results.live),
+      openChanges: async () => this.#topics['transaction-status'].live,
+      read: async ({ key, stream }, onEvent) => {
+        for (const event of this.#topics[stream].kept) if (key === null || event.key === key) onEvent(event);
+        return true;
+      },
+      noticing: {},
+    });
+  }
+
+  /** What commands of this type are answered with from now on. */
+  answer(type: CommandType, answering: Answering): void {
+    this.#answers.set(type, answering);
+  }
+
+  /** A transaction gets a status, as the poller would see it. */
+  setStatus(transactionId: string, status: TransactionStatus): void {
+    const { kept } = this.#topics['transaction-status'];
+    const before = kept.findLast((event) => event.key === transactionId);
+    const value = before?.kind === 'transaction-status' ? before.value : null;
+    const keys = [...this.#answered].flatMap(([key, { result }]) =>
+      result.outcome === 'ACCEPTED' && transactionOf(result) === transactionId ? [key] : [],
+    );
+    const changed: TransactionStatusChanged = {
+      ...(blank('TransactionStatusChanged') as TransactionStatusChanged),
+      transactionId,
+      previousStatus: value?.status ?? null,
+      status,
+      commandKey: keys.at(-1) ?? null,
+      commandKeys: keys,
+      observedAt: BigInt(Date.now()),
+      observedBy: 'POLL',
+    };
+    const id = eventId(`test-change\n${transactionId}\n${kept.length}`);
+    this.#put('transaction-status', transactionId, id, {}, { kind: 'transaction-status', value: changed });
+  }
+
+  #take(type: CommandType, key: string, given: unknown, options: PublishOptions): PublishedCommand {
+    const fields = checkCommand(type, key, given) as Record<string, unknown>;
+    checkPublishOptions(options);
+    const fingerprint = fingerprintOf(type, key, given);
+    const commandId = options.commandId ?? eventId(`test\n${key}\n${fingerprint}`);
+    // A result comes later than the confirmation, as with Kafka.
+    setImmediate(() => this.#execute({ type, key, fields }, fingerprint, commandId));
+    return { key, commandId, topic: type, partition: 0, offset: BigInt(this.executed.length) };
+  }
+
+  #execute(command: TestCommand, fingerprint: string, commandId: string): void {
+    const { key, type } = command;
+    const headers = { [REPLY_HEADER]: commandId, [FINGERPRINT_HEADER]: fingerprint };
+    const known = this.#answered.get(key);
+    if (known !== undefined && known.fingerprint !== fingerprint) {
+      const message = 'this command was ignored: its key belongs to another command, whose own result stands';
+      const error = { code: 'KEY_REUSED', message, details: null };
+      this.#putResult(resultOf(command, commandId, { outcome: 'CONFLICT', revision: 0, error }), commandId, headers);
+      return;
+    }
+    if (known !== undefined) {
+      this.#putResult(known.result, known.id, { ...headers, replayed: 'true' });
+      return;
+    }
+    const answering = this.#answers.get(type) ?? { outcome: 'silent' };
+    const answer = typeof answering === 'function' ? answering(command) : answering;
+    const { outcome, statuses = [] } = answer;
+    if (outcome === 'silent') return;
+    this.executed.push(command);
+    const number = this.executed.length;
+    const result = resultOf(command, commandId, {
+      outcome,
+      error: answer.error ?? null,
+      httpStatus: answer.httpStatus ?? null,
+      ...(outcome === 'ACCEPTED' ? moneyOf(command, answer, number) : {}),
+    });
+    const id = eventId(`test-result\n${key}`);
+    this.#answered.set(key, { fingerprint, result, id });
+    this.#putResult(result, id, headers);
+    const transactionId = transactionOf(result);
+    if (transactionId !== null) for (const status of statuses) this.setStatus(transactionId, status);
+  }
+
+  #putResult(value: CommandResult, id: string, headers: Record<string, string>): void {
+    const isReplayed = headers['replayed'] === 'true';
+    this.#put('results', value.commandKey, id, headers, { kind: 'result', value, isReplayed });
+  }
+
+  #put(
+    stream: Stream,
+    key: string,
+    id: string,
+    headers: Record<string, string>,
+    event:
+      | { kind: 'result'; value: CommandResult; isReplayed: boolean }
+      | { kind: 'transaction-status'; value: TransactionStatusChanged },
+  ): void {
+    const { kept, live } = this.#topics[stream];
+    const envelope: Envelope = {
+      topic: stream,
+      partition: 0,
+      offset: BigInt(kept.length),
+      timestampMs: Date.now(),
+      key,
+      id,
+      uniqueId: id,
+      headers: { ce_id: id, ...headers },
+    };
+    const put = { ...envelope, ...event } as PaymentEvent;
+    kept.push(put);
+    live.take(put);
+  }
+}
+
+/** A record of which nothing is known: the defaults of its schema. */
+function blank(record: string): object {
+  return Object.fromEntries(loadSchema(record).fields.map(({ default: fallback = null, name }) => [name, fallback]));
+}
+
+/** What the service answers an ACCEPTED command with. */
+function moneyOf(
+  { fields, type }: TestCommand,
+  { quote, transaction }: TestAnswer,
+  number: number,
+): Pick<CommandResult, 'quote' | 'transaction'> {
+  const idOf = (name: string, fallback: string): string => {
+    const given = fields[name];
+    return typeof given === 'string' ? given : fallback;
+  };
+  const transactionId = idOf('transactionId', `Transaction:test-${number}`);
+  if (COMMAND_ANSWERS[type] === 'transaction') {
+    return {
+      quote: null,
+      transaction: { ...(blank('Transaction') as Transaction), id: transactionId, status: 'PENDING', ...transaction },
+    };
+  }
+  const id = idOf('quoteId', `Quote:test-${number}`);
+  return { quote: { ...(blank('Quote') as Quote), id, transactionId, status: 'PENDING', ...quote }, transaction: null };
+}
+
+function resultOf(command: TestCommand, commandId: string, given: Partial<CommandResult>): CommandResult {
+  const now = BigInt(Date.now());
+  return {
+    ...(blank('CommandResult') as CommandResult),
+    commandKey: command.key,
+    commandType: command.type,
+    commandId,
+    revision: 1,
+    settledBy: 'ANSWER',
+    warnings: [],
+    attempts: 1,
+    source: { topic: command.type, partition: 0, offset: 0n },
+    commandTimestamp: now,
+    completedAt: now,
+    ...given,
+  };
+}

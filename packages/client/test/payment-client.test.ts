@@ -1,0 +1,53 @@
+/** What a request says of a command that it may have written, whatever comes of its later tries. */
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { PaymentClient, PaymentClientError, type Answer } from '../src/index.ts';
+import { PaymentCommandPublisher } from '../src/publisher.ts';
+import { ResultAwaiter } from '../src/result-awaiter.ts';
+import type { PublisherSettings } from '../src/settings.ts';
+import { transferInOf } from '../../../test/support/commands.ts';
+
+const TIMEOUT_MS = 400;
+const LOST = new PaymentClientError('NOT_CONFIRMED', 'no answer came');
+const FORBIDDEN = new PaymentClientError('KAFKA_REFUSED', 'not authorized');
+const QUEUE_FULL = new PaymentClientError('TOO_MANY', '10000 records are waiting already');
+const NO_REGISTRY = new PaymentClientError('REGISTRY_UNAVAILABLE', 'the registry does not answer');
+
+afterEach(() => vi.restoreAllMocks());
+
+/** A request whose tries end so, and to which no result comes. */
+async function requestOf(...tries: readonly Error[]): Promise<{ answer: Promise<Answer>; tries: () => number }> {
+  const publishUntyped = vi.fn<() => Promise<never>>();
+  for (const error of tries) publishUntyped.mockRejectedValueOnce(error);
+  publishUntyped.mockRejectedValue(tries.at(-1));
+  const publisher = { publishUntyped, close: async () => undefined };
+  vi.spyOn(PaymentCommandPublisher, 'connect').mockResolvedValue(publisher as unknown as PaymentCommandPublisher);
+  const expectResult: ResultAwaiter['expect'] = async (key, { timeoutMs }) => {
+    await new Promise((resolve) => setTimeout(resolve, timeoutMs));
+    throw new PaymentClientError('NO_RESULT', `no result of ${key} came`);
+  };
+  const results = { live: { refusal: () => null }, expect: expectResult, close: async () => undefined };
+  vi.spyOn(ResultAwaiter, 'open').mockResolvedValue(results as unknown as ResultAwaiter);
+  const client = await PaymentClient.connect({} as PublisherSettings);
+  const answer = client.request('transfer-in', 'invoice', transferInOf('invoice'), { timeoutMs: TIMEOUT_MS });
+  return { answer, tries: () => publishUntyped.mock.calls.length };
+}
+
+describe('a request whose first try may have written the command', () => {
+  test.each([
+    ['is refused for want of a right', FORBIDDEN],
+    ['finds the queue full', QUEUE_FULL],
+    ['finds no registry', NO_REGISTRY],
+  ])('does not say that nothing was sent when a later try %s', async (_what, later) => {
+    const { answer, tries } = await requestOf(LOST, later);
+    expect(await answer).toMatchObject({ kind: 'unanswered', problem: /nothing is known/ });
+    expect(tries()).toBeGreaterThan(1);
+  });
+});
+
+describe('a request whose first try certainly wrote nothing', () => {
+  test.each([FORBIDDEN, QUEUE_FULL, NO_REGISTRY])('throws: $message', async (error) => {
+    const { answer, tries } = await requestOf(error);
+    await expect(answer).rejects.toBe(error);
+    expect(tries()).toBe(1);
+  });
+});

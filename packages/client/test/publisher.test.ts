@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PaymentClientError } from '../src/client-error.ts';
+import { PaymentCommandPublisher } from '../src/publisher.ts';
+import { createRegistry } from '../src/settings.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import { topicNames } from 'payment-processor-contract/topics';
+import { freshPrefix, LANES, prepare, readAll, settingsOf } from './fixtures.ts';
+
+const prefix = freshPrefix('publisher');
+const topics = topicNames(prefix);
+const transferIn = { source: { accountId: 'ExternalAccount:1' }, destination: { accountId: 'InternalAccount:1' } };
+
+describe('a command publisher', () => {
+  let publisher: PaymentCommandPublisher;
+
+  beforeAll(async () => {
+    await prepare(prefix);
+    publisher = await PaymentCommandPublisher.connect(settingsOf(prefix));
+  });
+  afterAll(async () => publisher.close());
+
+  test('writes Avro with every digit, CloudEvents headers and what is to be carried on', async () => {
+    const published = await publisher.publish(
+      'transfer-in',
+      'order-1',
+      { ...transferIn, amount: 9_007_199_254_740_993n },
+      {
+        expiresAt: new Date('2030-01-01T00:00:00Z'),
+        correlationId: 'case-7',
+        traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+        source: '/shop',
+      },
+    );
+    const records = await readAll(prefix, topics.commands['transfer-in']);
+    const record = records.find(({ key }) => key?.toString() === 'order-1');
+    expect(record).toMatchObject({ partition: laneOf('order-1', LANES), offset: published.offset });
+    expect(record?.headers).toMatchObject({
+      ce_specversion: '1.0',
+      ce_id: published.commandId,
+      ce_type: 'payments.v1.TransferIn',
+      ce_source: '/shop',
+      ce_subject: 'order-1',
+      'content-type': 'application/avro',
+      'expires-at': '2030-01-01T00:00:00.000Z',
+      'correlation-id': 'case-7',
+      traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    });
+    const registry = createRegistry(settingsOf(prefix));
+    const decoded = await registry.decode(topics.commands['transfer-in'], record!.value!);
+    expect(decoded).toMatchObject({ kind: 'record', value: { ...transferIn, amount: 9_007_199_254_740_993n } });
+  });
+
+  test('writes JSON with every digit', async () => {
+    await publisher.publish(
+      'simulate-uma-receive',
+      'uma-1',
+      {
+        senderUmaAddress: '$a@b.example',
+        receivingCurrencyCode: 'USD',
+        receivingCurrencyAmount: 9_007_199_254_740_993n,
+        customerId: 'Customer:1',
+      },
+      { contentType: 'json' },
+    );
+    const [record] = await readAll(prefix, topics.commands['simulate-uma-receive']);
+    expect(record?.headers['content-type']).toBe('application/json');
+    expect(record?.value?.toString()).toContain('"receivingCurrencyAmount":9007199254740993');
+  });
+
+  test('leaves out what may be left out', async () => {
+    await publisher.publish('create-quote', 'quote-1', {
+      source: { sourceType: 'ACCOUNT', accountId: 'InternalAccount:1' },
+      destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:1' },
+      lockedCurrencySide: 'SENDING',
+      lockedCurrencyAmount: 100n,
+    });
+    const [record] = await readAll(prefix, topics.commands['create-quote']);
+    const registry = createRegistry(settingsOf(prefix));
+    const decoded = await registry.decode(topics.commands['create-quote'], record!.value!);
+    expect(decoded).toMatchObject({ value: { immediatelyExecute: false, lookupId: null, description: null } });
+  });
+
+  test.each([
+    ['', /0 bytes/],
+    ['with blank', /without blanks/],
+    ['pay.execute', /\.execute/],
+    ['x'.repeat(201), /201/],
+    ['ключ', /ASCII/],
+  ])('refuses the key %j before anything is sent', async (key, message) => {
+    const refused = publisher.publish('reject-transaction', key, { transactionId: 'Transaction:1' });
+    await expect(refused).rejects.toMatchObject({ code: 'INVALID_COMMAND', field: 'key' });
+    await expect(refused).rejects.toThrow(message);
+    expect(await readAll(prefix, topics.commands['reject-transaction'])).toEqual([]);
+  });
+
+  test('names every wrong field by its path', async () => {
+    const wrong = { source: { accountId: 5 }, destination: { accountId: 'a', more: 1 }, amount: 1n };
+    const error: unknown = await publisher
+      .publishUntyped('transfer-in', 'wrong-1', wrong)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(PaymentClientError);
+    expect((error as PaymentClientError).problems.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['source.accountId', 'destination.more']),
+    );
+  });
+
+  test('publishes many at once, each one time and on its own lane', async () => {
+    const keys = Array.from({ length: 2_000 }, (_, index) => `many-${index}`);
+    const published = await Promise.all(
+      keys.map((key) => publisher.publish('execute-quote', key, { quoteId: 'Quote:1' }, { contentType: 'json' })),
+    );
+    const records = await readAll(prefix, topics.commands['execute-quote']);
+    expect(records.map(({ key }) => key?.toString()).sort()).toEqual([...keys].sort());
+    const places = new Map(records.map(({ key, partition, offset }) => [key?.toString(), { partition, offset }]));
+    for (const { key, partition, offset } of published) {
+      expect(places.get(key)).toEqual({ partition, offset });
+      expect(partition).toBe(laneOf(key, LANES));
+    }
+  });
+
+  test('says what to do when the topics are missing', async () => {
+    const other = await PaymentCommandPublisher.connect(settingsOf(freshPrefix('none')));
+    const refused = other.publish('execute-quote', 'a', { quoteId: 'Quote:1' }, { contentType: 'json' });
+    await expect(refused).rejects.toThrow(/does not exist: run `npm run cli -- topics create`/);
+    await other.close();
+  });
+});

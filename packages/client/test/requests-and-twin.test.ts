@@ -1,0 +1,160 @@
+/** What requests promise, of a real processor and of the twin in memory that stands in for it in users' tests. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { PaymentClient, type Answer, type CommandType } from '../src/index.ts';
+import { TestPayments } from '../src/testing.ts';
+import { createQuoteOf, transferInOf } from '../../../test/support/commands.ts';
+import { useStack } from '../../../test/support/test-stack.ts';
+
+const WAIT = { timeoutMs: 30_000 };
+const stack = useStack({
+  name: 'requests',
+  sandbox: { settleMs: 1_000 },
+  settings: { API_IDEMPOTENT_OPERATIONS: '', POLL_INTERVAL_MS: '500', POLL_MAX_CALLS_PER_MINUTE: '6000' },
+});
+
+interface Side {
+  client: PaymentClient;
+  /** The service refuses this command. */
+  refuse: (type: 'transfer-in' | 'create-quote', key: string) => Promise<void>;
+  /** No answer to this command comes in time. */
+  keepSilent: (key: string) => Promise<void>;
+  /** How often the service was asked for it. */
+  calls: (type: 'transfer-in' | 'create-quote' | 'execute-quote', key: string) => Promise<number>;
+  close: () => Promise<void>;
+}
+
+async function real(): Promise<Side> {
+  await stack().startProcessor();
+  const client = await PaymentClient.connect(stack().settings);
+  const { service } = stack();
+  return {
+    client,
+    refuse: (operation, key) => service.addFaults({ kind: 'status', operation, key, httpStatus: 400 }),
+    keepSilent: (key) => service.addFaults({ kind: 'delay', operation: 'transfer-in', key, delayMs: 1_200 }),
+    calls: async (type, key) => (await service.effects()).operations[type][key]?.calls ?? 0,
+    close: () => client.close(),
+  };
+}
+
+async function twin(): Promise<Side> {
+  const payments = new TestPayments();
+  const refused = new Set<string>();
+  const silent = new Set<string>();
+  for (const type of ['transfer-in', 'create-quote', 'execute-quote'] satisfies CommandType[]) {
+    payments.answer(type, ({ key }) => {
+      if (silent.delete(key)) return { outcome: 'silent' };
+      const error = { code: 'INSUFFICIENT_BALANCE', message: 'too little', details: null };
+      if (refused.has(key)) return { outcome: 'REFUSED', error, httpStatus: 400 };
+      return { outcome: 'ACCEPTED', statuses: type === 'create-quote' ? [] : ['PROCESSING', 'COMPLETED'] };
+    });
+  }
+  return {
+    client: payments.client,
+    refuse: async (_type, key) => void refused.add(key),
+    keepSilent: async (key) => void silent.add(key),
+    calls: async (type, key) => payments.executed.filter((done) => done.type === type && done.key === key).length,
+    close: () => payments.client.close(),
+  };
+}
+
+function resultOf(answer: Answer): { outcome: string; eventId: string | null; isReplayed: boolean } {
+  if (answer.kind !== 'result') throw new Error(`answered ${answer.kind}`);
+  expect(answer.result.isReplayed).toBe(answer.isReplayed);
+  return { outcome: answer.result.value.outcome, eventId: answer.result.id, isReplayed: answer.isReplayed };
+}
+
+describe.each([
+  ['a real processor', real],
+  ['the twin in memory', twin],
+])('with %s', (_name, open) => {
+  let side: Side;
+  let client: PaymentClient;
+
+  beforeAll(async () => {
+    side = await open();
+    ({ client } = side);
+  });
+  afterEach(async () => stack().service.clearFaults());
+  afterAll(async () => side.close());
+
+  test('a request made again is answered by the same event, and nothing is called twice', async () => {
+    const first = resultOf(await client.request('transfer-in', 'again', transferInOf('again'), WAIT));
+    expect(first).toMatchObject({ outcome: 'ACCEPTED', isReplayed: false });
+    // An amount as a number is the same amount.
+    const again = await client.request('transfer-in', 'again', { ...transferInOf('again'), amount: 100 }, WAIT);
+    expect(resultOf(again)).toEqual({ ...first, isReplayed: true });
+    expect(await side.calls('transfer-in', 'again')).toBe(1);
+  });
+
+  test('a request that is refused says so, with the code of the service', async () => {
+    await side.refuse('transfer-in', 'refused');
+    const answer = await client.request('transfer-in', 'refused', transferInOf('refused'), WAIT);
+    const error = { code: expect.any(String) as string };
+    expect(answer).toMatchObject({ kind: 'result', result: { value: { outcome: 'REFUSED', httpStatus: 400, error } } });
+    expect(await client.awaitSettled('refused', WAIT)).toMatchObject({ kind: 'not-accepted' });
+  });
+
+  test('a request with the key of other fields is a conflict, with the result that stands', async () => {
+    const standing = resultOf(await client.request('transfer-in', 'taken', transferInOf('taken', 100n), WAIT));
+    const answer = await client.request('transfer-in', 'taken', transferInOf('taken', 200n), WAIT);
+    expect(answer).toMatchObject({
+      kind: 'conflict',
+      conflict: { value: { outcome: 'CONFLICT', error: { code: 'KEY_REUSED' } } },
+      standing: { kind: 'result', result: { id: standing.eventId, value: { outcome: 'ACCEPTED' } } },
+    });
+  });
+
+  test('a request that runs out of time says that nothing is known, and made again gets the result', async () => {
+    await side.keepSilent('late');
+    const fields = transferInOf('late');
+    const answer = await client.request('transfer-in', 'late', fields, { timeoutMs: 400 });
+    expect(answer).toMatchObject({ kind: 'unanswered', key: 'late', problem: /nothing is known.*ask again/ });
+    expect(resultOf(await client.request('transfer-in', 'late', fields, WAIT)).outcome).toBe('ACCEPTED');
+    expect(await side.calls('transfer-in', 'late')).toBe(1);
+  });
+
+  test('a request with a number that is no safe integer is refused before anything is sent', async () => {
+    for (const amount of [2 ** 53, 12.5]) {
+      const refused = client.request('transfer-in', 'inexact', { ...transferInOf('inexact'), amount }, WAIT);
+      const message = expect.stringMatching(/amount is the number .*: give a bigint/) as string;
+      await expect(refused).rejects.toMatchObject({ code: 'INVALID_COMMAND', field: 'amount', message });
+    }
+    expect(await client.readResult('inexact', WAIT)).toEqual({ kind: 'none' });
+  });
+
+  test('a quote that is created and executed pays once, however often it is asked for, and settles', async () => {
+    const first = await client.createAndExecute('pay', createQuoteOf('pay'), WAIT);
+    expect(first).toMatchObject({ stage: 'execute', execute: { result: { value: { outcome: 'ACCEPTED' } } } });
+    const again = await client.createAndExecute('pay', createQuoteOf('pay'), WAIT);
+    expect(again).toMatchObject({ stage: 'execute', create: { isReplayed: true }, execute: { isReplayed: true } });
+    expect([await side.calls('create-quote', 'pay:create'), await side.calls('execute-quote', 'pay:execute')]).toEqual([
+      1, 1,
+    ]);
+    expect(await client.readResult('pay:execute', WAIT)).toMatchObject({ kind: 'result' });
+    const transactionId = first.stage === 'execute' ? first.quote.transactionId : null;
+    const settled = { kind: 'settled', status: 'COMPLETED', transactionId };
+    expect(await client.awaitSettled('pay:execute', WAIT)).toMatchObject(settled);
+  });
+
+  test('a quote that is not approved executes nothing', async () => {
+    const answer = await client.createAndExecute('dear', createQuoteOf('dear'), { ...WAIT, approve: () => false });
+    expect(answer.stage).toBe('declined');
+    expect(await side.calls('execute-quote', 'dear:execute')).toBe(0);
+    const failing = client.createAndExecute('dear', createQuoteOf('dear'), {
+      ...WAIT,
+      approve: () => {
+        throw new Error('no limit is known');
+      },
+    });
+    await expect(failing).rejects.toMatchObject({ code: 'HANDLER_FAILED', message: 'approve: no limit is known' });
+  });
+
+  test('a quote that is refused is the end, under the keys that were given', async () => {
+    await side.refuse('create-quote', 'q-1');
+    const keys = { create: 'q-1', execute: 'x-1' };
+    const answer = await client.createAndExecute('ignored', createQuoteOf('given'), { ...WAIT, keys });
+    const value = { outcome: 'REFUSED', commandKey: 'q-1' };
+    expect(answer).toMatchObject({ stage: 'create', create: { result: { value } } });
+    expect(await side.calls('execute-quote', 'x-1')).toBe(0);
+  });
+});

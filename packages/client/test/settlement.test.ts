@@ -1,0 +1,268 @@
+/** What is said of a payment that is followed by its command's key, whatever was read of it by then. */
+import { readResult } from '../src/answers.ts';
+import type { LaneReader } from '../src/lane-reader.ts';
+import { describe, expect, test } from 'vitest';
+import type { PaymentEvent, Stream } from '../src/events.ts';
+import type { Listener } from '../src/live-events.ts';
+import { followPayment, type Settlement, type SettlementOptions } from '../src/settlement.ts';
+import type { Outcome } from 'payment-processor-contract/commands';
+import type { Transaction } from 'payment-processor-contract/types';
+import { resultOf } from './result-of.ts';
+
+const KEY = 'invoice';
+const ID = 'Transaction:1';
+const CONFLICT = result('CONFLICT', { offset: 0n, revision: 0 });
+
+interface Given {
+  offset?: bigint;
+  revision?: number;
+  id?: string | null;
+  status?: string;
+}
+
+function envelope(topic: string, key: string, offset: bigint) {
+  const id = `${topic}-${offset}`;
+  return { topic, partition: 0, offset, timestampMs: 1_700_000_000_000, key, id, uniqueId: id, headers: {} };
+}
+
+function result(
+  outcome: Outcome,
+  { id = ID, offset = 1n, revision = 1, status = 'PENDING' }: Given = {},
+): PaymentEvent {
+  const transaction = id === null ? null : ({ id, status, failureReason: null } as Transaction);
+  const value = resultOf(KEY, { outcome, revision, transaction: outcome === 'ACCEPTED' ? transaction : null });
+  return { ...envelope('results', KEY, offset), kind: 'result', value } as PaymentEvent;
+}
+
+function change(status: string, { id = ID, offset = 1n }: Given = {}, commandKeys = [KEY]): PaymentEvent {
+  const value = { transactionId: id, status, failureReason: null, commandKeys };
+  return { ...envelope('changes', id ?? '', offset), kind: 'transaction-status', value } as unknown as PaymentEvent;
+}
+
+function unreadable(topic: string, key: string, offset: bigint): PaymentEvent {
+  return { ...envelope(topic, key, offset), kind: 'unreadable', problem: 'a later release', bytes: null };
+}
+
+/** Topics that hold some events, and get others while the payment is followed. */
+class Topics {
+  readonly reads: string[] = [];
+  readonly #kept: Record<Stream, readonly PaymentEvent[]>;
+  readonly #listeners = new Map<Stream, Set<Listener>>();
+  /** What comes at the end of the next reading, and then of the one after it. */
+  readonly #coming: [Stream, PaymentEvent | Error][];
+
+  constructor(results: PaymentEvent[], changes: PaymentEvent[] = [], coming: [Stream, PaymentEvent | Error][] = []) {
+    this.#kept = { results, 'transaction-status': changes, 'quote-status': [] };
+    this.#coming = coming;
+  }
+
+  follow(options: Partial<SettlementOptions> = {}): Promise<Settlement> {
+    const live = (stream: Stream) => ({
+      refusal: () => null,
+      listen: (_name: string, listener: Listener) => {
+        const listeners = this.#listeners.get(stream) ?? new Set();
+        this.#listeners.set(stream, listeners.add(listener));
+        return () => void listeners.delete(listener);
+      },
+    });
+    return followPayment(
+      KEY,
+      {
+        results: live('results'),
+        changes: async () => live('transaction-status'),
+        read: async ({ key, sinceMs, stream }, onEvent) => {
+          this.reads.push(`${stream} ${key ?? 'all'} ${sinceMs === null ? 'whole' : 'since'}`);
+          for (const event of this.#kept[stream]) if (key === null || event.key === key) onEvent(event);
+          setTimeout(() => this.#next(), 5);
+          return true;
+        },
+      },
+      { timeoutMs: 300, ...options },
+    );
+  }
+
+  get listening(): number {
+    return [...this.#listeners.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  #next(): void {
+    const [stream, event] = this.#coming.shift() ?? [];
+    if (stream === undefined || event === undefined) return;
+    for (const listener of this.#listeners.get(stream) ?? []) {
+      if (event instanceof Error) listener.onEnd(event);
+      else listener.onEvent(event);
+    }
+    setTimeout(() => this.#next(), 5);
+  }
+}
+
+test('a key that was forgotten and used again is its later command, whatever revision the earlier one had', async () => {
+  const source = { topic: 'commands', partition: 0, offset: 7n };
+  const later = result('ACCEPTED', { offset: 3n });
+  Object.assign(later.kind === 'result' ? later.value : {}, { source, completedAt: 1_700_700_000_000n });
+  const earlier = [result('UNKNOWN', { offset: 1n }), result('EXPIRED', { offset: 2n, revision: 2 })];
+  for (const results of [
+    [...earlier, later],
+    [later, ...earlier],
+  ]) {
+    const topics = new Topics(results, [change('COMPLETED')]);
+    expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED' });
+  }
+});
+
+test('a message that could not be read is not the command of a fingerprint', async () => {
+  const unread = result('INVALID', { offset: 2n });
+  const error = { code: 'UNREADABLE_COMMAND', message: '', details: null };
+  Object.assign(unread.kind === 'result' ? unread.value : {}, { error });
+  const topics = new Topics([result('ACCEPTED'), unread], [change('COMPLETED')]);
+  expect(await topics.follow({ fingerprint: 'mine' })).toMatchObject({ kind: 'settled', status: 'COMPLETED' });
+});
+
+describe('a payment that is followed is settled', () => {
+  test.each(['COMPLETED', 'FAILED', 'REJECTED', 'REFUNDED', 'EXPIRED'])(
+    'once its transaction is %s',
+    async (status) => {
+      const topics = new Topics(
+        [CONFLICT, result('ACCEPTED')],
+        [change('PENDING', { offset: 1n })],
+        [
+          ['transaction-status', change('PROCESSING', { offset: 2n })],
+          ['transaction-status', change(status, { offset: 3n })],
+        ],
+      );
+      expect(await topics.follow()).toMatchObject({ kind: 'settled', key: KEY, status, transactionId: ID });
+      expect(topics.listening).toBe(0);
+    },
+  );
+
+  test('by what the topics hold, and the last of it counts, in whatever order it is seen', async () => {
+    const topics = new Topics(
+      [result('ACCEPTED')],
+      [change('REFUNDED', { offset: 9n }), change('COMPLETED', { offset: 8n })],
+    );
+    expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'REFUNDED' });
+    expect(topics.reads).toEqual(['results invoice whole', 'transaction-status Transaction:1 since']);
+  });
+
+  test('by an event that names no command, for its result names the transaction', async () => {
+    const topics = new Topics([result('ACCEPTED')], [change('COMPLETED', {}, [])]);
+    expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED' });
+  });
+
+  test('by the transaction that counts, not by one whose quote ran out', async () => {
+    const topics = new Topics(
+      [result('ACCEPTED')],
+      [change('EXPIRED', { id: 'Transaction:0', offset: 7n }), change('SENT', { offset: 2n })],
+      [['transaction-status', change('COMPLETED', { offset: 3n })]],
+    );
+    expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED', transactionId: ID });
+  });
+
+  test('by the only transaction that names it, where the result names none', async () => {
+    const topics = new Topics([result('ACCEPTED', { id: null })], [change('COMPLETED')]);
+    expect(await topics.follow()).toMatchObject({ kind: 'settled', transactionId: ID });
+    expect(topics.reads).toContain('transaction-status all since');
+  });
+
+  test('by the answer itself, where it is the last that was seen, once the whole lane is read', async () => {
+    const topics = new Topics([result('ACCEPTED', { status: 'REJECTED' })]);
+    expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'REJECTED' });
+    expect(topics.reads.at(-1)).toBe('transaction-status Transaction:1 whole');
+  });
+
+  test('by what follows on an operator decision', async () => {
+    const topics = new Topics(
+      [result('UNKNOWN')],
+      [change('COMPLETED')],
+      [['results', result('ACCEPTED', { offset: 2n, revision: 2 })]],
+    );
+    expect(await topics.follow()).toMatchObject({ kind: 'settled', result: { revision: 2 } });
+  });
+});
+
+test('a payment of other fields under the same key is not taken for this one, where the fingerprint is given', async () => {
+  const other = result('ACCEPTED');
+  other.headers['command-fingerprint'] = 'other-fields';
+  const topics = (): Topics => new Topics([other], [change('COMPLETED')]);
+  expect(await topics().follow({ fingerprint: 'my-fields' })).toMatchObject({ kind: 'nothing-known' });
+  expect(await topics().follow({ fingerprint: 'other-fields' })).toMatchObject({ kind: 'settled' });
+  expect(await topics().follow()).toMatchObject({ kind: 'settled' });
+});
+
+describe('a payment that was not accepted is known not to be', () => {
+  test.each(['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'] as const)('when the result is %s', async (outcome) => {
+    expect(await new Topics([result(outcome)]).follow()).toMatchObject({ kind: 'not-accepted', result: { outcome } });
+  });
+
+  test('unless a later revision in the lane says otherwise', async () => {
+    const lane = [result('EXPIRED'), result('ACCEPTED', { offset: 2n, revision: 2 })];
+    expect(await new Topics(lane, [change('COMPLETED')]).follow()).toMatchObject({ kind: 'settled' });
+  });
+
+  test('unless a later result cannot be read', async () => {
+    const topics = new Topics([result('EXPIRED'), unreadable('results', KEY, 2n)]);
+    expect(await topics.follow()).toMatchObject({ kind: 'nothing-known', problem: /results\/0\/2: a later release/ });
+  });
+});
+
+describe('when the time is up', () => {
+  test('the last status is given, and that nothing is certain', async () => {
+    const open = await new Topics([result('ACCEPTED')], [change('SENT')]).follow();
+    expect(open).toMatchObject({ kind: 'open', status: 'SENT', transactionId: ID, endedBy: 'timeout' });
+  });
+
+  test.each([
+    ['nothing-known', [CONFLICT]],
+    ['unknown', [result('UNKNOWN')]],
+  ])('%s is said', async (kind, lane) => {
+    expect(await new Topics(lane).follow()).toMatchObject({ kind, endedBy: 'timeout' });
+  });
+
+  test('a status that cannot be read is none', async () => {
+    const topics = new Topics([result('ACCEPTED')], [change('COMPLETED'), unreadable('changes', ID, 2n)]);
+    expect(await topics.follow()).toMatchObject({ kind: 'open', status: null, problem: /changes\/0\/2/ });
+  });
+});
+
+describe('a following that is ended early', () => {
+  test('by its signal, also by one that was given already, says what is known', async () => {
+    const topics = new Topics([result('ACCEPTED')], [change('PENDING')]);
+    const answer = topics.follow({ timeoutMs: 60_000, signal: AbortSignal.timeout(50) });
+    expect(await answer).toMatchObject({ kind: 'open', status: 'PENDING', endedBy: 'signal' });
+    expect(topics.listening).toBe(0);
+    const aborted = new Topics([result('REFUSED')]).follow({ timeoutMs: 60_000, signal: AbortSignal.abort() });
+    expect(await aborted).toMatchObject({ kind: 'nothing-known', endedBy: 'signal' });
+  });
+
+  test('by the end of its subscription says what is known', async () => {
+    const topics = new Topics(
+      [result('ACCEPTED')],
+      [change('PENDING')],
+      [
+        ['results', CONFLICT],
+        ['transaction-status', new Error('the brokers are gone')],
+      ],
+    );
+    const answer = topics.follow({ timeoutMs: 60_000 });
+    expect(await answer).toMatchObject({ kind: 'open', endedBy: 'reading', problem: 'the brokers are gone' });
+  });
+});
+
+test.each([
+  ['a later result cannot be read', [result('ACCEPTED'), unreadable('results', KEY, 2n)], 'not-read'],
+  ['an earlier one cannot be read', [unreadable('results', KEY, 1n), result('ACCEPTED', { offset: 2n })], 'result'],
+  [
+    'a copy of an earlier one is read late',
+    [result('ACCEPTED', { offset: 3n, revision: 2 }), result('UNKNOWN')],
+    'result',
+  ],
+])('readResult, where %s, says so or what counts', async (_where, events, kind) => {
+  const read: LaneReader = async (_lane, onEvent) => {
+    for (const event of events) onEvent(event);
+    return true;
+  };
+  const standing = await readResult(read, KEY, 1_000);
+  expect(standing.kind).toBe(kind);
+  if (standing.kind === 'result') expect(standing.result.value.outcome).toBe('ACCEPTED');
+  if (standing.kind === 'not-read') expect(standing.problem).toBe('results/0/2: a later release');
+});

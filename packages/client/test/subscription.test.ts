@@ -1,0 +1,285 @@
+import { text as textOf } from 'node:stream/consumers';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PaymentEvent } from '../src/events.ts';
+import { PaymentCommandPublisher } from '../src/publisher.ts';
+import { ResultAwaiter } from '../src/result-awaiter.ts';
+import { SqliteSeenEvents } from '../src/sqlite-seen-events.ts';
+import { subscribe, type SubscriptionOptions } from '../src/subscription.ts';
+import { topicNames } from 'payment-processor-contract/topics';
+import { freshPrefix, kafkaOf, prepare, resultOf, ResultWriter, settingsOf, startAnswering } from './fixtures.ts';
+
+const transferIn = { source: { accountId: 'ExternalAccount:1' }, destination: { accountId: 'InternalAccount:1' } };
+
+/** Reads until the number of events is there, or with null until the end of what is there. */
+async function collect(
+  prefix: string,
+  count: number | null,
+  options: Partial<SubscriptionOptions> = {},
+): Promise<PaymentEvent[]> {
+  const events: PaymentEvent[] = [];
+  const enough = Promise.withResolvers<undefined>();
+  const subscription = await subscribe(settingsOf(prefix), {
+    streams: ['results'],
+    start: { from: 'beginning' },
+    untilEnd: count === null,
+    ...options,
+    onEvent: (event) => {
+      events.push(event);
+      if (events.length === count) enough.resolve(undefined);
+    },
+  });
+  await Promise.race([subscription.ended, enough.promise]);
+  await subscription.close();
+  return events;
+}
+
+const keysOf = (events: PaymentEvent[]): string[] => events.map(({ key }) => key).sort();
+
+describe('a subscription', () => {
+  const prefix = freshPrefix('subscription');
+  let writer: ResultWriter;
+
+  beforeAll(async () => {
+    await prepare(prefix);
+    writer = await ResultWriter.open(prefix);
+    await writer.write(resultOf('first'), { ce_id: 'one' });
+    await writer.write(resultOf('first'), { ce_id: 'one', replayed: 'true' });
+    await writer.write(resultOf('second'), { ce_id: 'two' });
+    await writer.write(resultOf('aborted'), {}, 'abort');
+  });
+  afterAll(async () => writer.close());
+
+  test('ends after what was there, though the last record of each partition is a marker', async () => {
+    const events = await collect(prefix, null);
+    expect(keysOf(events)).toEqual(['first', 'first', 'second']);
+    expect(events.find(({ key }) => key === 'second')).toMatchObject({
+      kind: 'result',
+      id: 'two',
+      value: { outcome: 'ACCEPTED', source: { offset: 9_007_199_254_740_993n } },
+    });
+  });
+
+  test('leaves out copies when asked to', async () => {
+    expect(keysOf(await collect(prefix, null, { deduplicate: true }))).toEqual(['first', 'second']);
+  });
+
+  test('does not take the result of a key that was forgotten and used again for a copy', async () => {
+    const again = freshPrefix('used-again');
+    await prepare(again);
+    const later = await ResultWriter.open(again);
+    const [first, eightDaysLater] = ['2026-01-01T00:00:00.000Z', '2026-01-09T00:00:00.000Z'];
+    await later.write(resultOf('rent'), { ce_id: 'rent', ce_time: first });
+    await later.write(resultOf('rent'), { ce_id: 'rent', ce_time: first, replayed: 'true' });
+    await later.write(resultOf('rent', { outcome: 'REFUSED' }), { ce_id: 'rent', ce_time: eightDaysLater });
+    await later.close();
+    const seen = await SqliteSeenEvents.open(':memory:');
+    const paid: string[] = [];
+    const onEvent = (event: PaymentEvent): void => {
+      seen.once(event, () => event.kind === 'result' && paid.push(event.value.outcome));
+    };
+    await (
+      await subscribe(settingsOf(again), {
+        streams: ['results'],
+        start: { from: 'beginning' },
+        untilEnd: true,
+        onEvent,
+      })
+    ).ended;
+    expect(paid).toEqual(['ACCEPTED', 'REFUSED']);
+    expect(await collect(again, null, { deduplicate: seen })).toEqual([]);
+    expect(await collect(again, null, { deduplicate: true })).toHaveLength(2);
+    seen.close();
+  });
+
+  test('of one key alone reads that key and nothing else', async () => {
+    expect(keysOf(await collect(prefix, null, { key: 'first' }))).toEqual(['first', 'first']);
+    expect(await collect(prefix, null, { key: 'unknown' })).toEqual([]);
+  });
+
+  test('shows nothing of a transaction that is open, and still ends', async () => {
+    const open = await ResultWriter.open(prefix);
+    const end = await open.begin(resultOf('open'));
+    expect(keysOf(await collect(prefix, null))).toEqual(['first', 'first', 'second']);
+    await end('abort');
+    await open.close();
+  });
+
+  test('goes on where its group left off', async () => {
+    const group = { start: { from: 'group' as const, groupId: `${prefix}-group` } };
+    expect(keysOf(await collect(prefix, 3, group))).toEqual(['first', 'first', 'second']);
+    await writer.write(resultOf('third'));
+    expect(keysOf(await collect(prefix, 1, group))).toEqual(['third']);
+  });
+
+  test('from now on, sees what is published right after it was opened and nothing before', async () => {
+    const events: PaymentEvent[] = [];
+    const seen = Promise.withResolvers<undefined>();
+    const subscription = await subscribe(settingsOf(prefix), {
+      streams: ['results'],
+      start: { from: 'now' },
+      onEvent: (event) => {
+        events.push(event);
+        seen.resolve(undefined);
+      },
+    });
+    await writer.write(resultOf('later'));
+    await seen.promise;
+    await subscription.close();
+    expect(keysOf(events)).toEqual(['later']);
+  });
+
+  test('hands over a record that cannot be read as such', async () => {
+    const producer = kafkaOf(prefix).producer();
+    await producer.connect();
+    await producer.send({
+      topic: topicNames(prefix).quoteStatusChanged,
+      messages: [{ key: 'Quote:1', value: 'not Avro' }],
+    });
+    await producer.disconnect();
+    const [event] = await collect(prefix, null, { streams: ['quote-status'] });
+    expect(event).toMatchObject({ kind: 'unreadable', key: 'Quote:1', bytes: Buffer.from('not Avro') });
+  });
+
+  test('ends with the error of its handler', async () => {
+    const subscription = await subscribe(settingsOf(prefix), {
+      streams: ['results'],
+      start: { from: 'beginning' },
+      onEvent: () => {
+        throw new TypeError('a bug of the subscriber');
+      },
+    });
+    await expect(subscription.ended).rejects.toMatchObject({
+      code: 'HANDLER_FAILED',
+      message: 'a bug of the subscriber',
+      cause: expect.any(TypeError) as TypeError,
+    });
+    await subscription.close();
+  });
+
+  test('waits while the registry is out, and then goes on with the same record', async () => {
+    let outage = true;
+    const registry = createServer((request, response) => {
+      if (outage) {
+        response.writeHead(503).end();
+        return;
+      }
+      void textOf(request).then(async (body) => {
+        const answer = await fetch(`${settingsOf(prefix).SCHEMA_REGISTRY_URL}${request.url ?? ''}`, {
+          method: request.method ?? 'GET',
+          headers: { 'content-type': request.headers['content-type'] ?? 'application/json' },
+          ...(request.method === 'GET' ? {} : { body }),
+        });
+        response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+      });
+    });
+    const url = await listen(registry);
+    const outages: string[] = [];
+    const events: PaymentEvent[] = [];
+    const subscription = await subscribe(
+      { ...settingsOf(prefix), SCHEMA_REGISTRY_URL: url },
+      {
+        streams: ['results'],
+        start: { from: 'beginning' },
+        untilEnd: true,
+        onEvent: (event) => void events.push(event),
+        onNotice: (notice) => {
+          if (notice.kind !== 'registry-outage') return;
+          outages.push(notice.problem);
+          outage = false;
+        },
+      },
+    );
+    await subscription.ended;
+    await subscription.close();
+    registry.close();
+    expect(outages).not.toEqual([]);
+    expect(keysOf(events)).toEqual(expect.arrayContaining(['first', 'second']));
+    expect(events.every(({ kind }) => kind === 'result')).toBe(true);
+  });
+
+  test('says what to do when the topics are missing', async () => {
+    const none = subscribe(settingsOf(freshPrefix('none')), {
+      streams: ['results'],
+      start: { from: 'now' },
+      onEvent: () => undefined,
+    });
+    await expect(none).rejects.toThrow(/results\.v1 missing: run `npm run cli -- topics create`/);
+  });
+});
+
+describe('an awaited result', () => {
+  const prefix = freshPrefix('awaiter');
+  let processor: { close(): Promise<void> };
+  let publisher: PaymentCommandPublisher;
+  let results: ResultAwaiter;
+
+  beforeAll(async () => {
+    await prepare(prefix);
+    processor = await startAnswering(prefix, transferIn);
+    publisher = await PaymentCommandPublisher.connect(settingsOf(prefix));
+    results = await ResultAwaiter.open(settingsOf(prefix));
+  });
+  afterAll(async () => {
+    await Promise.all([processor.close(), publisher.close(), results.close()]);
+  });
+
+  async function publishAndAwait(key: string, commandId: string, timeoutMs = 20_000): Promise<string> {
+    const awaited = results.expect(key, { commandId, timeoutMs });
+    await publisher.publish('transfer-in', key, transferIn, { commandId });
+    return (await awaited).value.outcome;
+  }
+
+  test('is that of the own message, not the conflict of another one with the same key', async () => {
+    expect(await publishAndAwait('accepted-1', 'id-1')).toBe('ACCEPTED');
+    expect(await publishAndAwait('refused-1', 'id-2')).toBe('REFUSED');
+    expect(await publishAndAwait('conflict-1', 'id-3')).toBe('CONFLICT');
+  });
+
+  test('without an id is the first of the key that is not a conflict', async () => {
+    const awaited = results.expect('accepted-2', { timeoutMs: 20_000 });
+    await publisher.publish('transfer-in', 'accepted-2', transferIn);
+    expect((await awaited).value.outcome).toBe('ACCEPTED');
+  });
+
+  test('comes for each of many that are awaited at once', async () => {
+    const keys = Array.from({ length: 50 }, (_, index) => `accepted-many-${index}`);
+    const outcomes = await Promise.all(keys.map((key) => publishAndAwait(key, `id-${key}`)));
+    expect(outcomes).toEqual(keys.map(() => 'ACCEPTED'));
+  });
+
+  test('that does not come is an error that says so', async () => {
+    await expect(publishAndAwait('silent-1', 'id-4', 300)).rejects.toMatchObject({
+      code: 'NO_RESULT',
+      retryable: true,
+    });
+  });
+
+  test('that comes and cannot be read is an error that says so', async () => {
+    await expect(publishAndAwait('postponed-1', 'id-5')).rejects.toThrow(/postponed-1 came, and cannot be read/);
+  });
+
+  test('that nobody looks at does not end the process', async () => {
+    const other = await ResultAwaiter.open(settingsOf(prefix));
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    void other.expect('silent-3', { timeoutMs: 60_000 });
+    await other.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+  });
+
+  test('is rejected when the awaiter is closed', async () => {
+    const other = await ResultAwaiter.open(settingsOf(prefix));
+    const awaited = other.expect('silent-2', { timeoutMs: 60_000 });
+    await Promise.all([expect(awaited).rejects.toThrow(/closed/), other.close()]);
+  });
+});
+
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

@@ -1,0 +1,30 @@
+/** What the twin in memory hands out are records as the processor writes them. */
+import { expect, test } from 'vitest';
+import { TestPayments } from '../src/testing.ts';
+import { loadType } from 'payment-processor-contract/schemas';
+import { createQuoteOf, transferInOf } from '../../../test/support/commands.ts';
+
+const WAIT = { timeoutMs: 1_000 };
+
+test('results fit their schema, and take what the test says of quotes and transactions', async () => {
+  const payments = new TestPayments();
+  payments.answer('create-quote', { outcome: 'ACCEPTED', quote: { totalSendingAmount: 7n } });
+  payments.answer('transfer-in', ({ fields }) => ({
+    outcome: fields['amount'] === 5n ? 'UNKNOWN' : 'ACCEPTED',
+    transaction: { id: 'Transaction:mine' },
+  }));
+  const quoted = await payments.client.request('create-quote', 'q', createQuoteOf('q'), WAIT);
+  const moved = await payments.client.request('transfer-in', 't', transferInOf('t'), WAIT);
+  const unknown = await payments.client.request('transfer-in', 'u', { ...transferInOf('u'), amount: 5 }, WAIT);
+  const values = [quoted, moved, unknown].map((answer) => (answer.kind === 'result' ? answer.result.value : null));
+  expect(values.map((value) => loadType('CommandResult').isValid(value))).toEqual([true, true, true]);
+  expect(values).toMatchObject([
+    { quote: { totalSendingAmount: 7n } },
+    { transaction: { id: 'Transaction:mine' } },
+    { outcome: 'UNKNOWN', transaction: null },
+  ]);
+  const following = payments.client.awaitSettled('t', WAIT);
+  payments.setStatus('Transaction:mine', 'REFUNDED');
+  expect(await following).toMatchObject({ kind: 'settled', status: 'REFUNDED' });
+  expect(await payments.client.awaitSettled('u', { timeoutMs: 20 })).toMatchObject({ kind: 'unknown' });
+});

@@ -1,0 +1,129 @@
+/**
+ * What an error of the Kafka client means: whether Kafka is away, or is there and refuses us, and by what. Pure.
+ *
+ * Refusals (log-in, certificate, rights) are mended by an operator alone; that Kafka is away passes by itself.
+ */
+import { certificateRemedy, isCertificateFault, isTlsFault } from '../tls-failure.ts';
+import type { KafkaSettings } from './kafka-client.ts';
+
+export type KafkaFailure =
+  /** Who we say that we are was not believed, or cannot be said in this way. */
+  | { readonly kind: 'authentication'; readonly detail: string }
+  /** The broker's certificate was not believed by us. */
+  | { readonly kind: 'broker-certificate'; readonly code: string; readonly detail: string }
+  /** Ours was not believed by the broker, or was missing. */
+  | { readonly kind: 'client-certificate'; readonly code: string; readonly detail: string }
+  /** We speak TLS, and what listens there does not, or not with us. */
+  | { readonly kind: 'tls'; readonly code: string; readonly detail: string }
+  /** We are known, and may not. The name is null where the broker's answer does not tell it. */
+  | {
+      readonly kind: 'authorization';
+      readonly resource: 'topic' | 'group' | 'transactional id' | 'cluster';
+      readonly name: string | null;
+      readonly detail: string;
+    }
+  /** No broker answers. */
+  | { readonly kind: 'unreachable'; readonly detail: string }
+  | { readonly kind: 'other'; readonly detail: string };
+
+/** What no retry mends. */
+export type KafkaRefusal = Exclude<KafkaFailure, { kind: 'unreachable' | 'other' }>;
+
+/** Errors within errors that are followed; a chain could in principle be a ring. */
+const CAUSES_MAX = 10;
+
+const AUTHENTICATION: readonly unknown[] = [
+  'SASL_AUTHENTICATION_FAILED',
+  'ILLEGAL_SASL_STATE',
+  'UNSUPPORTED_SASL_MECHANISM',
+];
+const AUTHORIZATION = {
+  TOPIC_AUTHORIZATION_FAILED: 'topic',
+  GROUP_AUTHORIZATION_FAILED: 'group',
+  TRANSACTIONAL_ID_AUTHORIZATION_FAILED: 'transactional id',
+  CLUSTER_AUTHORIZATION_FAILED: 'cluster',
+} as const;
+/** Alerts by which a broker ends the handshake over our certificate. */
+const CLIENT_CERTIFICATE =
+  /^ERR_SSL_.*ALERT_(CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNKNOWN_CA|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/;
+const CERTIFICATE_REMEDIES = {
+  expired: 'the brokers need one that is valid now; check the clocks, too',
+  name: 'KAFKA_BROKERS and the advertised listeners must use names that stand in it',
+  authority: 'set KAFKA_SSL_CA_FILE to the certificate authority that signed it',
+};
+const UNREACHABLE = /^KafkaJS(Connection|BrokerNotFound|NoBrokerAvailable|RequestTimeout|LockTimeout|Timeout)/;
+
+/** The first of an error and its causes that tells; an error of several parts is told by its parts. */
+export function kafkaFailure(error: unknown): KafkaFailure {
+  let away: KafkaFailure | null = null;
+  for (const cause of causesOf(error)) {
+    const told = toldBy(cause);
+    if (told === null) continue;
+    if (told.kind !== 'unreachable') return told;
+    away ??= told;
+  }
+  return away ?? { kind: 'other', detail: textOf(error) };
+}
+
+/** The refusal, or null where waiting may mend it. */
+export function kafkaRefusal(error: unknown): KafkaRefusal | null {
+  const failure = kafkaFailure(error);
+  return failure.kind === 'unreachable' || failure.kind === 'other' ? null : failure;
+}
+
+/** A sentence with what to do: a setting to mend, or a right to grant. */
+export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettings, 'KAFKA_BROKERS'>): string {
+  const where = `Kafka at ${settings.KAFKA_BROKERS.join(',')}`;
+  switch (failure.kind) {
+    case 'authentication':
+      return `${where} refused the log-in (${failure.detail}): check KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD`;
+    case 'broker-certificate':
+      return `the certificate of ${where} is not trusted (${failure.code}: ${failure.detail}): ${certificateRemedy(failure.code, CERTIFICATE_REMEDIES)}`;
+    case 'client-certificate':
+      return `${where} does not accept our certificate (${failure.code}): set KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE to one that its certificate authority has signed and that has not expired`;
+    case 'tls':
+      return `${where} does not speak TLS with us (${failure.code}): check the port, and KAFKA_SSL`;
+    case 'authorization': {
+      const named = failure.name === null ? `a ${failure.resource}` : `${failure.resource} ${failure.name}`;
+      return `${where} does not allow us what we asked of ${failure.resource === 'cluster' ? 'the cluster' : named} (${failure.detail}): grant the right; \`doctor --rights\` names it`;
+    }
+    case 'unreachable':
+      return `no broker of KAFKA_BROKERS=${settings.KAFKA_BROKERS.join(',')} answers (${failure.detail}): check the addresses, KAFKA_SSL and KAFKA_SASL_MECHANISM against what listens there, and that Kafka is running`;
+    case 'other':
+      return `${where} refused (${failure.detail})`;
+  }
+}
+
+function toldBy(error: Error): KafkaFailure | null {
+  const { code, type } = error as { code?: unknown; type?: unknown };
+  const detail = error.message;
+  if (typeof type === 'string' && type in AUTHORIZATION) {
+    const { resourceName, topic } = error as { resourceName?: unknown; topic?: unknown };
+    const name = resourceName ?? topic;
+    const resource = AUTHORIZATION[type as keyof typeof AUTHORIZATION];
+    return { kind: 'authorization', resource, name: typeof name === 'string' ? name : null, detail: type };
+  }
+  if (AUTHENTICATION.includes(type) || error.name === 'KafkaJSSASLAuthenticationError')
+    return { kind: 'authentication', detail };
+  if (typeof code === 'string') {
+    if (isCertificateFault(code)) return { kind: 'broker-certificate', code, detail };
+    if (CLIENT_CERTIFICATE.test(code)) return { kind: 'client-certificate', code, detail };
+    if (isTlsFault(code)) return { kind: 'tls', code, detail };
+  }
+  return UNREACHABLE.test(error.name) ? { kind: 'unreachable', detail } : null;
+}
+
+function* causesOf(error: unknown): Generator<Error> {
+  const waiting: unknown[] = [error];
+  for (let seen = 0; seen < CAUSES_MAX && waiting.length > 0; seen += 1) {
+    const current = waiting.shift();
+    if (!(current instanceof Error)) continue;
+    yield current;
+    const { errors } = current as { errors?: unknown };
+    waiting.push(current.cause, ...(Array.isArray(errors) ? (errors as unknown[]) : []));
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,210 @@
+/**
+ * The schema that a value was written by, looked up in the registry by its id: one of the topic's own subject, with the
+ * schemas that it refers to.
+ *
+ * An outage is never a bad message: each question has a deadline, and what could not be asked is `unavailable`. Nor is a server
+ * that lags behind another: an id that is not known is looked up again after a second, and is the subject's, too, where the
+ * subject's latest version has it.
+ */
+import { systemClock, type Clock } from './clock.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from './lossless-json.ts';
+import { failureOfStatus, RegistryError, registryError, type RegistryFailure } from './registry-failure.ts';
+import { askRegistry, numberIn, type RegistryAccess, type RegistryAnswer } from './registry-http.ts';
+import {
+  SCHEMA_LENGTH_MAX,
+  writerSchema,
+  WriterSchemaError,
+  type ReaderRecord,
+  type WriterSchema,
+} from './writer-schema.ts';
+
+/** A registry that hangs must not hold a lane; a healthy one answers in milliseconds. */
+export const LOOK_UP_DEADLINE_MS = 5_000;
+/** Look-ups of schemas that one refers to, one by another. */
+const REFERENCES_MAX = 20;
+
+/** From one look-up of an id that is not known to the next. */
+const UNKNOWN_AGAIN_MS = 1_000;
+/** How long one look-up is enough for an id that was unknown twice: commands behind many of one id must not wait for each. */
+const UNKNOWN_KEPT_MS = 30_000;
+/** Ids of which that is known at once. While there are as many, one look-up is enough for any other: it is a flood. */
+const UNKNOWN_MAX = 10;
+
+/** Handed in by tests. */
+export interface LookUpTime extends Pick<Clock, 'monotonicMs'> {
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+const REAL_TIME: LookUpTime = {
+  monotonicMs: () => systemClock.monotonicMs(),
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+};
+
+/** Why there is no schema to read by, or a value cannot be read. */
+export type NoWriter =
+  | { kind: 'unreadable'; problem: string }
+  | { kind: 'unknown-schema'; problem: string }
+  | { kind: 'unavailable'; problem: string; failure: RegistryFailure };
+
+export type Writer = { kind: 'writer'; schema: WriterSchema } | NoWriter;
+
+export class WriterLookUp {
+  readonly #access: RegistryAccess;
+  readonly #time: LookUpTime;
+  /** Subjects and ids, and when they were unknown for the second time. */
+  readonly #unknown = new Map<string, number>();
+
+  constructor(access: RegistryAccess, time = REAL_TIME) {
+    this.#access = access;
+    this.#time = time;
+  }
+
+  async writerOf(subject: string, reader: ReaderRecord, schemaId: number): Promise<Writer> {
+    const writer = await this.#lookUp(subject, reader, schemaId);
+    if (writer.kind !== 'unknown-schema' || this.#isBelieved(subject, schemaId)) return writer;
+    await this.#time.sleep(UNKNOWN_AGAIN_MS);
+    const again = await this.#lookUp(subject, reader, schemaId);
+    if (again.kind === 'unknown-schema') this.#unknown.set(`${subject} ${schemaId}`, this.#time.monotonicMs());
+    return again;
+  }
+
+  #isBelieved(subject: string, schemaId: number): boolean {
+    for (const [name, sinceMs] of this.#unknown)
+      if (this.#time.monotonicMs() - sinceMs >= UNKNOWN_KEPT_MS) this.#unknown.delete(name);
+    return this.#unknown.has(`${subject} ${schemaId}`) || this.#unknown.size >= UNKNOWN_MAX;
+  }
+
+  async #lookUp(subject: string, reader: ReaderRecord, schemaId: number): Promise<Writer> {
+    try {
+      const found = await this.#ask('GET', `/schemas/ids/${schemaId}`);
+      if (isAbsent(found)) {
+        return await this.#unlessOfLatest(subject, reader, schemaId, {
+          kind: 'unknown-schema',
+          problem: `the schema registry does not know schema id ${schemaId}: register the schema under ${subject} in this registry, and write by its id`,
+        });
+      }
+      const schema = found.isTooLong ? null : schemaOf(found.body);
+      if (schema === null) {
+        if (found.isTooLong) return unreadable(schemaId, `is longer than ${SCHEMA_LENGTH_MAX} characters`);
+        throw this.#notARegistry(found);
+      }
+      const registered = await this.#ask('POST', `/subjects/${encodeURIComponent(subject)}`, schema);
+      if (isAbsent(registered)) {
+        return await this.#unlessOfLatest(subject, reader, schemaId, {
+          kind: 'unknown-schema',
+          problem: `schema id ${schemaId} is none of subject ${subject}: register the schema there, or write by one that is registered there`,
+        });
+      }
+      if (!registered.isTooLong && numberIn(registered.body, 'id') === null) throw this.#notARegistry(registered);
+      return await this.#compiled(reader, schemaId, schema);
+    } catch (error) {
+      if (!(error instanceof RegistryError) || error.failure === null) throw error;
+      return {
+        kind: 'unavailable',
+        problem: `schema id ${schemaId} of subject ${subject} cannot be looked up: ${error.message}`,
+        failure: error.failure,
+      };
+    }
+  }
+
+  async #compiled(reader: ReaderRecord, schemaId: number, schema: RegisteredSchema): Promise<Writer> {
+    if (schema.schemaType !== 'AVRO') return unreadable(schemaId, `is ${schema.schemaType}, not AVRO`);
+    const referred = await this.#referredTo(schema.references);
+    if (referred === null) {
+      return {
+        kind: 'unknown-schema',
+        problem: `schema id ${schemaId} refers to schemas that the registry does not have, or to more than ${REFERENCES_MAX}`,
+      };
+    }
+    try {
+      return { kind: 'writer', schema: writerSchema([...referred, schema.schema], reader) };
+    } catch (error) {
+      if (error instanceof WriterSchemaError) return unreadable(schemaId, error.message);
+      throw error;
+    }
+  }
+
+  /** The texts of schemas that are referred to, each after those that it refers to itself; null: not there, or too many. */
+  async #referredTo(references: readonly Reference[]): Promise<string[] | null> {
+    const texts = new Map<string, string>();
+    const nameOf = ({ subject, version }: Reference): string => `${subject} ${version}`;
+    const waiting = [...references];
+    let asked = 0;
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      if (texts.has(nameOf(next))) continue;
+      asked += 1;
+      if (asked > REFERENCES_MAX) return null;
+      const { subject, version } = next;
+      const found = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/${version}`);
+      if (isAbsent(found) || found.isTooLong) return null;
+      const schema = schemaOf(found.body);
+      if (schema === null) throw this.#notARegistry(found);
+      const unread = schema.references.filter((inner) => !texts.has(nameOf(inner)));
+      if (unread.length === 0) texts.set(nameOf(next), schema.schema);
+      else waiting.unshift(...unread, next);
+    }
+    return [...texts.values()];
+  }
+
+  /** The subject's latest version may have the id. A registry that lost its data knows no id either: then nothing is known. */
+  async #unlessOfLatest(subject: string, reader: ReaderRecord, schemaId: number, verdict: Writer): Promise<Writer> {
+    const latest = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
+    if (latest.status !== 200) throw registryError({ kind: 'subject-missing', subjects: [subject] }, this.#access.url);
+    const schema = schemaOf(latest.body);
+    if (schema === null || numberIn(latest.body, 'id') !== schemaId) return verdict;
+    return this.#compiled(reader, schemaId, schema);
+  }
+
+  /** @throws RegistryError when no registry answers the question */
+  async #ask(method: 'GET' | 'POST', path: string, body?: object): Promise<RegistryAnswer> {
+    return askRegistry(this.#access, method, path, {
+      timeoutMs: LOOK_UP_DEADLINE_MS,
+      ...(body === undefined ? {} : { body }),
+    });
+  }
+
+  #notARegistry({ status }: RegistryAnswer): RegistryError {
+    return registryError(failureOfStatus(status, 'application/json', null), this.#access.url);
+  }
+}
+
+interface Reference {
+  readonly name: string;
+  readonly subject: string;
+  readonly version: number;
+}
+
+interface RegisteredSchema {
+  readonly schema: string;
+  readonly schemaType: string;
+  readonly references: readonly Reference[];
+}
+
+/** Null: the body holds no schema. */
+function schemaOf({ references, schema, schemaType }: JsonObject): RegisteredSchema | null {
+  if (typeof schema !== 'string') return null;
+  const listed = Array.isArray(references) ? references.map(referenceOf) : [];
+  return {
+    schema,
+    schemaType: typeof schemaType === 'string' ? schemaType : 'AVRO',
+    references: listed.filter((reference) => reference !== null),
+  };
+}
+
+function referenceOf(value: JsonValue): Reference | null {
+  const object: JsonObject = isJsonObject(value) ? value : {};
+  const { name, subject } = object;
+  const version = numberIn(object, 'version');
+  return typeof name === 'string' && typeof subject === 'string' && version !== null
+    ? { name, subject, version }
+    : null;
+}
+
+/** It is not there, or not in a form that the registry takes. */
+function isAbsent({ status }: RegistryAnswer): boolean {
+  return status !== 200;
+}
+
+function unreadable(schemaId: number, problem: string): Writer {
+  return { kind: 'unreadable', problem: `schema id ${schemaId} ${problem}` };
+}

@@ -1,0 +1,158 @@
+/**
+ * docs/compatibility.md, of schemas: what an earlier and a later release write is read by this one, and what this one writes by
+ * both, through the real registry at the level that the project uses; and the registry refuses what the policy forbids.
+ */
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { COMPATIBILITY, registerSubjects, type Registration } from 'payment-processor-cli/schema-subjects';
+import { readCommandFields } from '../src/command-fields.ts';
+import { COMMAND_RECORDS, COMMAND_TYPES } from '../src/commands.ts';
+import { RecordRegistry } from '../src/registry.ts';
+import { loadSchema, type RecordSchema } from '../src/schemas.ts';
+import { recordOfTopic, subjectOf, topicNames } from '../src/topics.ts';
+import { freshPrefix } from '../../client/test/fixtures.ts';
+import { ADDED, FORBIDDEN, fullValue, nextVersion, typeOf, versionBefore } from './schema-versions.ts';
+
+const FIRST_RELEASE = JSON.parse(readFileSync('packages/contract/test/fixtures/schemas-0.1.0.json', 'utf8')) as Record<
+  string,
+  RecordSchema
+>;
+const ORDERS: readonly string[] = [...Object.values(COMMAND_RECORDS), 'OperatorDecision'];
+const url = inject('schemaRegistryUrl');
+const prefix = freshPrefix('evolution');
+const RECORDS = [...recordOfTopic(topicNames(prefix))].map(([topic, record]) => ({ topic, record }));
+const registry = new RecordRegistry({
+  url,
+  username: null,
+  password: null,
+  records: recordOfTopic(topicNames(prefix)),
+});
+
+async function post(topic: string, schema: RecordSchema): Promise<{ status: number; id: number }> {
+  const response = await fetch(`${url}/subjects/${subjectOf(topic)}/versions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+    body: JSON.stringify({ schema: JSON.stringify(schema) }),
+  });
+  const { id } = (await response.json()) as { id?: number };
+  return { status: response.status, id: id ?? 0 };
+}
+
+function framed(id: number, avro: Buffer): Buffer {
+  const header = Buffer.alloc(5);
+  header.writeInt32BE(id, 1);
+  return Buffer.concat([header, avro]);
+}
+
+/** Ids of each topic's versions, in the order of releases. */
+const ids = new Map<string, { first: number; before: number; now: number; next: number }>();
+let registrations: Registration[];
+
+beforeAll(async () => {
+  // In the order in which releases would: earlier ones are there when ours is registered, and ours before the next.
+  const earlier = new Map<string, { first: number; before: number }>();
+  for (const { topic, record } of RECORDS) {
+    const before = await post(topic, versionBefore(loadSchema(record)));
+    const first = await post(topic, FIRST_RELEASE[record]!);
+    earlier.set(topic, { first: first.id, before: before.id });
+  }
+  registrations = await registerSubjects({
+    SCHEMA_REGISTRY_URL: url,
+    SCHEMA_REGISTRY_USERNAME: null,
+    SCHEMA_REGISTRY_PASSWORD: null,
+    TOPIC_PREFIX: prefix,
+  });
+  for (const { topic, record } of RECORDS) {
+    const now = registrations.find(({ subject }) => subject === subjectOf(topic))!.schemaId;
+    const next = await post(topic, nextVersion(loadSchema(record)));
+    expect(next.status, `the next version of ${record}`).toBe(200);
+    ids.set(topic, { ...earlier.get(topic)!, now, next: next.id });
+  }
+});
+
+test('all subjects have the level that the policy promises, with an earlier, the present and a later version', async () => {
+  expect(COMPATIBILITY).toBe('FULL_TRANSITIVE');
+  for (const { topic } of RECORDS) {
+    const level = (await (await fetch(`${url}/config/${subjectOf(topic)}`)).json()) as { compatibilityLevel: string };
+    expect(level.compatibilityLevel).toBe(COMPATIBILITY);
+    const versions = (await (await fetch(`${url}/subjects/${subjectOf(topic)}/versions`)).json()) as number[];
+    expect(versions.length).toBeGreaterThanOrEqual(3);
+  }
+});
+
+describe.each(RECORDS)('$record', ({ topic, record }) => {
+  const now = loadSchema(record);
+  const earlier = { before: versionBefore(now), first: FIRST_RELEASE[record]! };
+  const next = nextVersion(now);
+  const value = fullValue(now);
+
+  /** The bytes as a client of another release reads them, by its own schema. */
+  function readBy(reader: RecordSchema, writer: RecordSchema, bytes: Buffer): unknown {
+    const type = typeOf(reader);
+    return type.fromBuffer(bytes, type.createResolver(typeOf(writer)));
+  }
+
+  test('the versions differ, else this file would try nothing', () => {
+    expect(new Set([earlier.before, now, next].map((schema) => JSON.stringify(schema))).size).toBe(3);
+  });
+
+  test.each(['before', 'first'] as const)('what a publisher of an earlier release wrote is read: %s', async (name) => {
+    const written = fullValue(earlier[name]);
+    const decoded = await registry.decode(
+      topic,
+      framed(ids.get(topic)![name], typeOf(earlier[name]).toBuffer(written)),
+    );
+    expect(decoded).toMatchObject({ kind: 'record', value: written });
+  });
+
+  test.each(['before', 'first'] as const)('what we write is read by an earlier release: %s', async (name) => {
+    const bytes = (await registry.encode(topic, value)).subarray(5);
+    expect(readBy(earlier[name], now, bytes)).toEqual(fullValue(earlier[name]));
+  });
+
+  test('what we write is read by a later release, which takes its defaults', async () => {
+    const bytes = (await registry.encode(topic, value)).subarray(5);
+    const read = readBy(next, now, bytes);
+    expect(read).toMatchObject(value);
+    expect(read).toMatchObject(Object.fromEntries(ADDED.map((field) => [field.name, field.default])));
+  });
+
+  test('what a later release wrote is read: its fields are passed over in events, and kept in sight in orders', async () => {
+    const bytes = framed(ids.get(topic)!.next, typeOf(next).toBuffer(fullValue(next)));
+    const decoded = await registry.decode(topic, bytes);
+    expect(decoded).toMatchObject({ kind: 'record', value });
+    const names = decoded.kind === 'record' ? Object.keys(decoded.value as object) : [];
+    const seen = ADDED.map((field) => field.name).filter((name) => names.includes(name));
+    expect(seen).toEqual(ORDERS.includes(record) ? ADDED.map((field) => field.name) : []);
+  });
+
+  test.each(FORBIDDEN)('the registry refuses $name', async ({ of }) => {
+    expect(await post(topic, of(now))).toMatchObject({ status: 409 });
+  });
+});
+
+describe('a command of a later release', () => {
+  const sides = { source: { accountId: 'ExternalAccount:1' }, destination: { accountId: 'InternalAccount:1' } };
+  const schema = loadSchema('TransferIn');
+  const topic = topicNames(prefix).commands['transfer-in'];
+  const [optional] = ADDED;
+  const next: RecordSchema = { ...schema, fields: [...schema.fields, optional!] };
+
+  test.each([
+    { name: 'is executed as long as it says nothing in the new field', addedText: null, ok: true },
+    { name: 'is INVALID where it does: what is not understood is not executed', addedText: 'x', ok: false },
+  ])('$name', async ({ addedText, ok }) => {
+    const { id } = await post(topic, next);
+    const avro = typeOf(next).toBuffer({ ...sides, amount: 2_500n, addedText });
+    const decoded = await registry.decode(topic, framed(id, avro));
+    expect(decoded.kind).toBe('record');
+    const read = readCommandFields('transfer-in', decoded.kind === 'record' ? decoded.value : null);
+    expect(read).toMatchObject(ok ? { ok, value: { amount: 2_500n } } : { ok, problems: [{ path: 'addedText' }] });
+  });
+});
+
+test('a command type is for good: those of the first release are still taken', () => {
+  const commands = Object.keys(FIRST_RELEASE).filter((record) => ORDERS.includes(record));
+  expect(commands).toEqual(expect.arrayContaining(COMMAND_TYPES.map((type) => COMMAND_RECORDS[type])));
+  expect(RECORDS.map(({ record }) => record)).toEqual(expect.arrayContaining(Object.keys(FIRST_RELEASE)));
+});

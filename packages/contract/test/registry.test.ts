@@ -1,0 +1,402 @@
+/** Avro of strangers: what they meant is what is read, or it is refused with a sentence (I6, I8); an outage is neither (I5). */
+import { randomUUID } from 'node:crypto';
+import avsc from 'avsc';
+import { describe, expect, inject, test } from 'vitest';
+import { readCommandFields } from '../src/command-fields.ts';
+import { RecordRegistry } from '../src/registry.ts';
+import { AVRO_OPTIONS, loadSchema, loadType } from '../src/schemas.ts';
+import { recordOfTopic, subjectOf, topicNames } from '../src/topics.ts';
+import { startHostileService } from '../../../test/support/hostile-service.ts';
+
+const url = inject('schemaRegistryUrl');
+const ACCOUNT = { type: 'record', name: 'TransferInAccount', namespace: 'payments.v1', fields: [text('accountId')] };
+
+function text(name: string): object {
+  return { name, type: 'string' };
+}
+
+/** Topics of its own, with nothing registered yet. */
+function freshTopics() {
+  const topics = topicNames(`registry-${randomUUID().slice(0, 8)}`);
+  return { topics, topic: topics.commands['transfer-in'], registry: registryOf(topics) };
+}
+
+function registryOf(topics: ReturnType<typeof topicNames>, base = url): RecordRegistry {
+  const time = { monotonicMs: () => performance.now(), sleep: async () => undefined };
+  return new RecordRegistry({ url: base, username: null, password: null, records: recordOfTopic(topics), time });
+}
+
+async function register(subject: string, schema: unknown, more: object = {}): Promise<number> {
+  const response = await fetch(`${url}/subjects/${subject}/versions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+    body: JSON.stringify({ schema: JSON.stringify(schema), ...more }),
+  });
+  if (!response.ok) throw new Error(await response.text());
+  return ((await response.json()) as { id: number }).id;
+}
+
+function framed(id: number, avro: Uint8Array): Buffer {
+  const header = Buffer.alloc(5);
+  header.writeInt32BE(id, 1);
+  return Buffer.concat([header, avro]);
+}
+
+/** A transfer-in by a publisher's own schema, of the same name, with these fields beside or instead of ours. */
+function transferSchema(...fields: object[]): Record<string, unknown> {
+  return {
+    type: 'record',
+    name: 'TransferIn',
+    namespace: 'payments.v1',
+    // One that no other test has: a registry gives equal schemas one id.
+    doc: randomUUID(),
+    fields: [
+      { name: 'source', type: ACCOUNT },
+      { name: 'destination', type: 'payments.v1.TransferInAccount' },
+      ...fields,
+    ],
+  };
+}
+
+const typeOf = (schema: unknown): avsc.Type => avsc.Type.forSchema(schema as avsc.Schema, { ...AVRO_OPTIONS });
+const SIDES = { source: { accountId: 'ExternalAccount:1' }, destination: { accountId: 'InternalAccount:1' } };
+const AMOUNT = { name: 'amount', type: ['null', 'long'], default: null };
+
+async function published(schema: Record<string, unknown>, value: object) {
+  const { topic, registry } = freshTopics();
+  const id = await register(subjectOf(topic), schema);
+  const decoded = await registry.decode(topic, framed(id, typeOf(schema).toBuffer({ ...SIDES, ...value })));
+  return decoded.kind === 'record' ? readCommandFields('transfer-in', decoded.value) : decoded;
+}
+
+describe('a field that we do not know', () => {
+  test('makes a command INVALID by its path, wherever it is and whatever type it has, unless it is null', async () => {
+    const misspelt = transferSchema({ name: 'amont', type: ['null', 'long'], default: null }, AMOUNT);
+    expect(await published(misspelt, { amount: 1000n, amont: 10_000n })).toMatchObject({
+      ok: false,
+      problems: [{ path: 'amont', message: expect.stringMatching(/not a field.*leave it out/) as string }],
+    });
+    expect(await published(misspelt, { amount: 1000n, amont: null })).toMatchObject({
+      ok: true,
+      value: { amount: 1000n },
+    });
+    const nested = structuredClone(transferSchema(AMOUNT));
+    (nested['fields'] as { type: unknown }[])[0]!.type = { ...ACCOUNT, fields: [text('accountId'), text('iban')] };
+    expect(
+      await published(nested, {
+        source: { accountId: 'a', iban: '' },
+        destination: { accountId: 'b', iban: 'x' },
+        amount: 1n,
+      }),
+    ).toMatchObject({ ok: false, problems: [{ path: 'source.iban' }, { path: 'destination.iban' }] });
+    const odd: [unknown, unknown][] = [
+      [{ type: 'map', values: 'string' }, {}],
+      [{ type: 'array', items: 'null' }, [null]],
+      [{ type: 'fixed', name: 'F', size: 2 }, Buffer.from([1, 2])],
+      [{ type: 'enum', name: 'E', symbols: ['A'] }, 'A'],
+      [{ type: 'bytes', logicalType: 'decimal', precision: 4, scale: 2 }, Buffer.from([1])],
+      ['double', NaN],
+      ['boolean', false],
+      [{ type: 'record', name: 'Empty', fields: [] }, {}],
+    ];
+    for (const [type, value] of odd) {
+      expect(
+        await published(transferSchema(AMOUNT, { name: 'extra', type }), { amount: 1n, extra: value }),
+      ).toMatchObject({ ok: false, problems: [{ path: 'extra' }] });
+    }
+  });
+
+  test('stays in what is kept of the command, so that trying it again does not drop it', async () => {
+    const { topic, registry } = freshTopics();
+    const schema = transferSchema(AMOUNT, text('currency'));
+    const id = await register(subjectOf(topic), schema);
+    const values = ['USD', 'EUR'].map(async (currency) => {
+      const bytes = framed(id, typeOf(schema).toBuffer({ ...SIDES, amount: 1n, currency }));
+      const decoded = await registry.decode(topic, bytes);
+      return decoded.kind === 'record' ? (decoded.value as { currency: string }).currency : '';
+    });
+    const [usd, eur] = await Promise.all(values);
+    expect(usd).not.toBe(eur);
+  });
+
+  test('is no matter in results, which later releases add to', async () => {
+    const { topics, registry } = freshTopics();
+    const topic = topics.quoteStatusChanged;
+    const own = loadSchema('QuoteStatusChanged');
+    const schema = { ...own, fields: [...own.fields, text('addedLater')] };
+    const id = await register(subjectOf(topic), schema);
+    const value = { quoteId: 'q', previousStatus: null, status: 's', transactionId: null, expiresAt: null };
+    const more = { commandKey: null, observedAt: 1n, derivedFromTransaction: true, addedLater: 'x' };
+    const decoded = await registry.decode(topic, framed(id, typeOf(schema).toBuffer({ ...value, ...more })));
+    expect(decoded).toMatchObject({ kind: 'record', value });
+    expect(decoded.kind === 'record' ? Object.keys(decoded.value as object) : []).not.toContain('addedLater');
+  });
+
+  test('makes a decision unreadable as well', async () => {
+    const { topics, registry } = freshTopics();
+    const topic = topics.operatorDecisions;
+    const own = loadSchema('OperatorDecision');
+    const schema = { ...own, fields: [...own.fields, text('transactionID')] };
+    const id = await register(subjectOf(topic), schema);
+    const value = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'o', reason: 'r' };
+    const bytes = framed(id, typeOf(schema).toBuffer({ ...value, transactionID: 'T' }));
+    const decoded = await registry.decode(topic, bytes);
+    expect(decoded.kind === 'record' ? Object.keys(decoded.value as object) : []).toContain('transactionID');
+  });
+});
+
+describe('schema ids', () => {
+  test('of another subject are refused, and of our own taken at once when they are registered', async () => {
+    const { topics, topic, registry } = freshTopics();
+    await register(subjectOf(topic), loadSchema('TransferIn'));
+    const schema = transferSchema(AMOUNT);
+    const id = await register(subjectOf(topics.commands['reject-transaction']), schema);
+    const bytes = framed(id, typeOf(schema).toBuffer({ ...SIDES, amount: 7n }));
+    const foreign = await registry.decode(topic, bytes);
+    expect(foreign).toMatchObject({ kind: 'unknown-schema' });
+    expect(foreign.kind === 'unknown-schema' ? foreign.problem : '').toMatch(
+      new RegExp(`schema id ${id} is none of subject ${subjectOf(topic)}: register`),
+    );
+    expect(await register(subjectOf(topic), schema)).toBe(id);
+    expect(await registry.decode(topic, bytes)).toMatchObject({ kind: 'record', value: { amount: 7n } });
+  });
+
+  test('that nobody registered are refused, and taken at once when they are', async () => {
+    const { topic, registry } = freshTopics();
+    const id = await register(subjectOf(topic), loadSchema('TransferIn'));
+    for (const unknown of [-1, -(2 ** 31), 2 ** 31 - 1, id + 1_000_000]) {
+      expect(await registry.decode(topic, framed(unknown, Buffer.alloc(3)))).toMatchObject({
+        kind: 'unknown-schema',
+        problem: expect.stringMatching(/does not know schema id.*register/) as string,
+      });
+    }
+  });
+
+  test('wait while the registry does not know our subject, or does not answer as one', async () => {
+    const { topic, registry, topics } = freshTopics();
+    expect(await registry.decode(topic, framed(2 ** 31 - 1, Buffer.alloc(3)))).toMatchObject({ kind: 'unavailable' });
+    const schema = transferSchema(AMOUNT);
+    const id = await register(subjectOf(topics.results), schema);
+    expect(await registry.decode(topic, framed(id, Buffer.alloc(3)))).toMatchObject({ kind: 'unavailable' });
+    for (const answer of [
+      { httpStatus: 500, body: '' },
+      { httpStatus: 401, body: '{}' },
+      { httpStatus: 302, body: '' },
+      { httpStatus: 200, body: '<html>' },
+    ]) {
+      const service = await startHostileService(() => answer);
+      const other = registryOf(topics, service.baseUrl);
+      expect(await other.decode(topic, framed(id, Buffer.alloc(3)))).toMatchObject({ kind: 'unavailable' });
+      await service.close();
+    }
+    const none = registryOf(topics, 'http://127.0.0.1:1');
+    expect(await none.decode(topic, framed(id, Buffer.alloc(3)))).toMatchObject({ kind: 'unavailable' });
+  });
+
+  test('are asked for once each, together as well', async () => {
+    const { topics, topic } = freshTopics();
+    const schema = transferSchema(AMOUNT);
+    const id = await register(subjectOf(topic), schema);
+    const proxy = await startHostileService(async ({ method, path, body }) => {
+      const inner = path.slice(path.indexOf('/', 1));
+      const response = await fetch(`${url}${inner}`, {
+        method,
+        headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
+        ...(method === 'GET' ? {} : { body }),
+      });
+      return { httpStatus: response.status, body: await response.text() };
+    });
+    const registry = registryOf(topics, proxy.baseUrl);
+    const bytes = framed(id, typeOf(schema).toBuffer({ ...SIDES, amount: 7n }));
+    const decoded = await Promise.all(Array.from({ length: 20 }, () => registry.decode(topic, bytes)));
+    await registry.decode(topic, bytes);
+    expect(decoded.every(({ kind }) => kind === 'record')).toBe(true);
+    expect(proxy.requests.length).toBe(2);
+    await proxy.close();
+  });
+});
+
+describe('a schema that a stranger registered under our subject', () => {
+  const refused: [string, unknown, RegExp, object?][] = [
+    [
+      'of another record',
+      { ...transferSchema(AMOUNT), name: 'Transfer' },
+      /named payments.v1.Transfer: name it payments.v1.TransferIn/,
+    ],
+    [
+      'of another inner record',
+      {
+        ...transferSchema(AMOUNT),
+        fields: [
+          { name: 'source', type: { ...ACCOUNT, name: 'Account' } },
+          { name: 'destination', type: 'payments.v1.Account' },
+        ],
+      },
+      /no record of ours named payments.v1.Account/,
+    ],
+    ['that is no record', { type: 'map', values: 'string' }, /not a record/],
+    ['without what we need', { ...transferSchema(), fields: [] }, /cannot be read as TransferIn/],
+    [
+      'with an amount that cannot be one',
+      transferSchema({ name: 'amount', type: 'double' }),
+      /cannot be read as TransferIn/,
+    ],
+    [
+      'with a field of a name that objects have',
+      transferSchema(AMOUNT, { name: 'constructor', type: ['null', 'int'], default: null }),
+      /named constructor/,
+    ],
+    ['that is larger than any of ours', { ...transferSchema(AMOUNT), doc: 'x'.repeat(140_000) }, /at most 131072/],
+    [
+      'in JSON Schema',
+      { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object' },
+      /is JSON, not AVRO/,
+      { schemaType: 'JSON' },
+    ],
+  ];
+  test.each(refused.map(([name, schema, problem, more]) => ({ name, schema, problem, more })))(
+    'is refused with a sentence: $name',
+    async ({ schema, problem, more }) => {
+      const { topic, registry } = freshTopics();
+      const id = await register(subjectOf(topic), schema, more);
+      const decoded = await registry.decode(topic, framed(id, Buffer.alloc(10)));
+      expect(decoded).toMatchObject({ kind: 'unreadable' });
+      expect(decoded.kind === 'unreadable' ? decoded.problem : '').toMatch(problem);
+    },
+  );
+
+  test('may refer to others', async () => {
+    const { topics, topic, registry } = freshTopics();
+    const account = subjectOf(`${topics.results}-account`);
+    await register(account, ACCOUNT);
+    const schema = transferSchema(AMOUNT);
+    (schema['fields'] as { type: unknown }[])[0]!.type = 'payments.v1.TransferInAccount';
+    const references = [{ name: 'payments.v1.TransferInAccount', subject: account, version: 1 }];
+    const id = await register(subjectOf(topic), schema, { references });
+    const bytes = loadType('TransferIn').toBuffer({ ...SIDES, amount: 7n });
+    expect(await registry.decode(topic, framed(id, bytes))).toMatchObject({ kind: 'record', value: { amount: 7n } });
+  });
+});
+
+describe('hostile bytes', () => {
+  /** The longest varint of a count. */
+  const HUGE = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+  const nullArrays = transferSchema({ name: 'x', type: { type: 'array', items: 'null' } });
+  const longArrays = transferSchema({ name: 'x', type: { type: 'array', items: 'long' } });
+  const tree = transferSchema({
+    name: 'x',
+    type: ['null', { type: 'record', name: 'Node', fields: [{ name: 'next', type: ['null', 'Node'] }] }],
+  });
+  const doubling = transferSchema({
+    name: 'x',
+    type: Array.from({ length: 25 }).reduce<unknown>(
+      (inner, _, index) => ({
+        type: 'record',
+        name: `D${index}`,
+        fields: [
+          { name: 'a', type: inner },
+          { name: 'b', type: index === 0 ? 'null' : `payments.v1.D${index - 1}` },
+        ],
+      }),
+      'null',
+    ),
+  });
+  const sides = typeOf(transferSchema()).toBuffer(SIDES);
+  const cases: [string, Record<string, unknown>, readonly number[], RegExp][] = [
+    ['a count of items that take no bytes', nullArrays, [...HUGE], /more than 100000 values/],
+    ['a negative count of them', nullArrays, [0xff, ...HUGE.slice(1), 0, 0], /more than 100000 values/],
+    ['a count of items that are not there', longArrays, [...HUGE], /end within the value/],
+    ['a block that lies about its bytes', longArrays, [0x01, 0x7e, 0x02, 0x00], /says that it has 63/],
+    ['nesting without end', tree, Array.from({ length: 30_000 }, () => 2), /nested more than 100 deep/],
+    ['records that double without bytes', doubling, [], /more than 100000 values/],
+    ['a varint without end', longArrays, Array.from({ length: 60_000 }, () => 0xff), /out of range/],
+    ['bytes behind the value', nullArrays, [0, 7], /1 bytes follow/],
+    ['a union branch that is not there', tree, [4], /no branch 2/],
+    ['a negative union branch', tree, [1], /no branch -1/],
+    ['a text of negative length', transferSchema(text('x')), [1], /negative/],
+    ['a text that is not UTF-8', transferSchema(text('x')), [2, 0xff], /x is not UTF-8/],
+    ['half of a surrogate pair', transferSchema(text('x')), [6, 0xed, 0xa0, 0x80], /x is not UTF-8/],
+    ['a boolean of two', transferSchema({ name: 'x', type: 'boolean' }), [2], /neither 0 nor 1/],
+  ];
+  test.each(cases.map(([name, schema, tail, problem]) => ({ name, schema, tail, problem })))(
+    'are unreadable, quickly: $name',
+    async ({ schema, tail, problem }) => {
+      const { topic, registry } = freshTopics();
+      const id = await register(subjectOf(topic), schema);
+      const decoded = await registry.decode(topic, framed(id, Buffer.concat([sides, Buffer.from(tail)])));
+      expect(decoded).toMatchObject({ kind: 'unreadable' });
+      expect(decoded.kind === 'unreadable' ? decoded.problem : '').toMatch(problem);
+    },
+  );
+
+  test('never lose an entry of a map, and never count one twice', async () => {
+    const { topics, registry } = freshTopics();
+    const topic = topics.commands['create-quote'];
+    const schema = loadSchema('CreateQuote');
+    const id = await register(subjectOf(topic), schema);
+    const quote = {
+      source: { sourceType: 'ACCOUNT', accountId: 'a', otherFieldsJson: null },
+      destination: { destinationType: 'UMA_ADDRESS', accountId: 'b', otherFieldsJson: null },
+      ...{ lockedCurrencySide: 'SENDING', lockedCurrencyAmount: 1n, lookupId: 'c', immediatelyExecute: false },
+      ...{ description: null, purposeOfPayment: null },
+    };
+    const decode = async (entries: [string, string][]) => {
+      const bytes = typeOf(schema).toBuffer({ ...quote, senderCustomerInfo: Object.fromEntries(entries) });
+      const decoded = await registry.decode(topic, framed(id, bytes));
+      return decoded.kind === 'record' ? readCommandFields('create-quote', decoded.value) : decoded;
+    };
+    expect(await decode([['constructor', 'c']])).toMatchObject({ value: { senderCustomerInfo: { constructor: 'c' } } });
+    expect(await decode([['__proto__', 'c']])).toMatchObject({
+      ok: false,
+      problems: [{ path: 'senderCustomerInfo.__proto__' }],
+    });
+    const twice = typeOf(schema).toBuffer({ ...quote, senderCustomerInfo: { ab: '1', ac: '2' } });
+    twice[twice.indexOf('ac') + 1] = 'b'.charCodeAt(0);
+    expect(await registry.decode(topic, framed(id, twice))).toMatchObject({
+      problem: expect.stringMatching(/senderCustomerInfo.ab is there twice/) as string,
+    });
+  });
+
+  test('of any kind end in a record or a sentence', async () => {
+    const { topic, registry } = freshTopics();
+    const schema = transferSchema(AMOUNT, {
+      name: 'x',
+      type: ['null', { type: 'map', values: { type: 'array', items: ['null', 'long', 'bytes'] } }],
+      default: null,
+    });
+    const id = await register(subjectOf(topic), schema);
+    const good = typeOf(schema).toBuffer({ ...SIDES, amount: 7n, x: { a: [null, 3n] } });
+    let seed = 1;
+    const random = (below: number): number => {
+      seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+      return (seed >>> 8) % below;
+    };
+    const kinds = new Map<string, number>();
+    for (let round = 0; round < 20_000; round += 1) {
+      const bytes = Buffer.from(good);
+      for (let change = random(4); change >= 0; change -= 1) bytes[random(bytes.length)] = random(256);
+      const decoded = await registry.decode(topic, framed(id, bytes.subarray(0, bytes.length - random(3))));
+      if (decoded.kind === 'record') readCommandFields('transfer-in', decoded.value);
+      kinds.set(decoded.kind, (kinds.get(decoded.kind) ?? 0) + 1);
+    }
+    expect([...kinds.keys()].sort()).toEqual(['record', 'unreadable']);
+  });
+
+  test('without the wire format are told how to be written', async () => {
+    const { topic, registry } = freshTopics();
+    expect(await registry.decode(topic, Buffer.from('{"amount":1}'))).toMatchObject({
+      problem: expect.stringMatching(/wire format.*serializer.*content-type: application\/json/) as string,
+    });
+  });
+});
+
+test('halves of surrogate pairs are written as what every reader reads', async () => {
+  const { topics, registry } = freshTopics();
+  const topic = topics.quoteStatusChanged;
+  await register(subjectOf(topic), loadSchema('QuoteStatusChanged'));
+  const value = { quoteId: 'q\ud800', previousStatus: null, status: '\udfff', transactionId: null, expiresAt: null };
+  const more = { commandKey: null, observedAt: 1n, derivedFromTransaction: true };
+  const bytes = await registry.encode(topic, { ...value, ...more });
+  expect(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(6))).not.toThrow();
+  expect(await registry.decode(topic, bytes)).toMatchObject({ value: { quoteId: 'q\ufffd', status: '\ufffd' } });
+});

@@ -1,0 +1,99 @@
+/** `npm run local`: Kafka, the schema registry and the payment service's sandbox on this machine, until Ctrl-C. */
+import { parseArgs } from 'node:util';
+import { EXIT_CODE_FAILED, readWords, stopSignal } from './command-line.ts';
+import { startSandbox } from 'payment-processor-sandbox/start';
+import { EngineError } from './errors.ts';
+import { PORT_MAX, requireFree } from './ports.ts';
+import { BROKERS_MAX, startEngine } from './start.ts';
+
+/** Ending takes well under a second; whatever holds it up must not hold up the terminal. */
+const STOP_MS_MAX = 30_000;
+
+const USAGE = `Usage: npm run local -- [options]
+
+Runs Kafka, a schema registry and the sandbox of the payment service on this machine until Ctrl-C.
+Nothing is kept: every start begins with empty topics, schemas and accounts.
+
+  --brokers N         Kafka brokers, 1 (default) to ${BROKERS_MAX}; with 3: replication factor 3, min.insync.replicas 2
+  --kafka-port P      port of the first broker, the others take the following ones (default: free ones)
+  --registry-port P   port of the schema registry (default: a free one)
+  --sandbox-port P    port of the sandbox (default: a free one)
+  --help              this text
+`;
+
+interface LocalOptions {
+  readonly brokers?: number;
+  readonly kafkaPort?: number;
+  readonly registryPort?: number;
+  readonly sandboxPort?: number;
+}
+
+/** Null where help is asked for. */
+function parseWords(args: string[]): LocalOptions | null {
+  const options = {
+    brokers: { type: 'string' },
+    'kafka-port': { type: 'string' },
+    'registry-port': { type: 'string' },
+    'sandbox-port': { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  } as const;
+  const { values } = parseArgs({ args, options });
+  if (values.help === true) return null;
+  return {
+    ...wholeNumber('brokers', '--brokers', values.brokers, BROKERS_MAX),
+    ...wholeNumber('kafkaPort', '--kafka-port', values['kafka-port'], PORT_MAX),
+    ...wholeNumber('registryPort', '--registry-port', values['registry-port'], PORT_MAX),
+    ...wholeNumber('sandboxPort', '--sandbox-port', values['sandbox-port'], PORT_MAX),
+  };
+}
+
+function wholeNumber<Name extends string>(
+  name: Name,
+  flag: string,
+  text: string | undefined,
+  max: number,
+): Partial<Record<Name, number>> {
+  if (text === undefined) return {};
+  const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (value < 1 || value > max)
+    throw new RangeError(`${flag} must be a whole number from 1 to ${max}, not ${JSON.stringify(text)}.`);
+  return { [name]: value } as Partial<Record<Name, number>>;
+}
+
+async function runLocal({ sandboxPort, ...engineOptions }: LocalOptions): Promise<void> {
+  const say = (line: string): void => console.log(line);
+  if (sandboxPort !== undefined) await requireFree(sandboxPort, 'the sandbox');
+  const sandbox = await startSandbox(sandboxPort === undefined ? {} : { port: sandboxPort });
+  const engine = await startEngine({ ...engineOptions, onProgress: say });
+  say(`
+Kafka, the schema registry and the sandbox are running. Settings to use in another terminal:
+
+export KAFKA_BROKERS=${engine.brokers.join(',')}
+export SCHEMA_REGISTRY_URL=${engine.registryUrl}
+export API_BASE_URL=${sandbox.baseUrl}
+export API_TOKEN_ID=local
+export API_CLIENT_SECRET=local
+export SANDBOX_COMMANDS=true
+
+Then make the topics and register the schemas, once:
+
+npm run cli -- topics create
+npm run cli -- schemas register
+
+and start the processor with: npm start
+
+Ctrl-C ends all of it.`);
+  await stopSignal();
+  setTimeout(() => process.exit(EXIT_CODE_FAILED), STOP_MS_MAX).unref();
+  await Promise.all([engine.stop(), sandbox.stop()]);
+  say('Stopped.');
+}
+
+const options = readWords(USAGE, parseWords);
+try {
+  await runLocal(options);
+} catch (error) {
+  if (!(error instanceof EngineError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(EXIT_CODE_FAILED);
+}

@@ -1,0 +1,81 @@
+/** The schema registry: Apicurio by its Confluent-compatible interface, or franz-go's srfake, which has that alone. */
+import { execFile } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { installed } from './cache.ts';
+import { EngineError } from './errors.ts';
+import { QUICK_START_FLAGS } from './jvm.ts';
+import { registryPin, type ApicurioPin } from './pins.ts';
+import { LOOPBACK } from './ports.ts';
+import { startProcess, type SupervisedProcess } from './supervised-process.ts';
+
+const SRFAKE_SOURCE = fileURLToPath(new URL('../srfake', import.meta.url));
+/** With Go's own packages not compiled yet, on a busy machine. */
+const BUILD_MS_MAX = 300_000;
+
+export interface RegistryProgram {
+  /** @returns the base URL that clients are given, without a trailing slash */
+  url(port: number): string;
+  /** Starts it; it is not ready yet. It owns `registry/` and `logs/registry.log` in the engine's directory. */
+  start(directory: string, port: number): Promise<SupervisedProcess>;
+}
+
+/** @throws {EngineError} INVALID_OPTIONS, MAVEN_MISSING, DOWNLOAD_FAILED */
+export async function installRegistry(java: string, onProgress: (line: string) => void): Promise<RegistryProgram> {
+  const pin = registryPin();
+  return pin === null ? srfake() : apicurio(java, pin, await installed(pin, onProgress));
+}
+
+/** Its database is a file, so that schema ids outlive a restart as the messages that carry them do. */
+function apicurio(java: string, pin: ApicurioPin, folder: string): RegistryProgram {
+  return {
+    url: (port) => `http://${LOOPBACK}:${port}/apis/ccompat/v7`,
+    start: (directory, port) =>
+      startIn(directory, java, (home) => [
+        '-Xmx256m',
+        '-XX:+ExitOnOutOfMemoryError',
+        ...QUICK_START_FLAGS,
+        `-Dquarkus.http.host=${LOOPBACK}`,
+        `-Dquarkus.http.port=${port}`,
+        `-D${pin.databaseSetting}=jdbc:h2:file:${join(home, 'database')}`,
+        '-jar',
+        join(folder, pin.jar),
+      ]),
+  };
+}
+
+/** In memory: started again, it knows nothing any more. */
+function srfake(): RegistryProgram {
+  return {
+    url: (port) => `http://${LOOPBACK}:${port}`,
+    async start(directory, port) {
+      const program = join(directory, 'srfake');
+      // Each time: what was compiled once comes from Go's cache.
+      await promisify(execFile)('go', ['build', '-buildvcs=false', '-o', program, '.'], {
+        cwd: SRFAKE_SOURCE,
+        timeout: BUILD_MS_MAX,
+      }).catch((cause: unknown) => {
+        throw new EngineError('DOWNLOAD_FAILED', 'srfake could not be built with `go` (1.24 or later).', { cause });
+      });
+      return startIn(directory, program, () => [`${LOOPBACK}:${port}`]);
+    },
+  };
+}
+
+async function startIn(
+  directory: string,
+  program: string,
+  parameters: (home: string) => readonly string[],
+): Promise<SupervisedProcess> {
+  const home = join(directory, 'registry');
+  await mkdir(home, { recursive: true });
+  return startProcess({
+    title: 'Schema registry',
+    program,
+    arguments: parameters(home),
+    logFile: join(directory, 'logs', 'registry.log'),
+    workingDirectory: home,
+  });
+}

@@ -1,0 +1,72 @@
+/** Long runs: each part is judged by its end and by its limit, and what it started is gone before the next begins. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { chosenParts, readBatchWords, runParts, tableOf, type Part } from '../../../dev/batch.ts';
+import { gone, isAlive } from './processes.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'batch-test-'));
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+function part(name: string, script: string): Part {
+  return { name, title: `part ${name}`, command: ['sh', '-c', script], limitMinutes: 5 };
+}
+
+test('each part ends by itself, and one that fails does not keep the next from running', async () => {
+  const said: string[] = [];
+  const parts = [part('good', 'echo out'), part('bad', 'echo why; exit 3'), part('last', 'node --version')];
+  const ends = await runParts(parts, folder, null, (line) => said.push(line));
+  expect(ends.map(({ name, reason, verdict }) => [name, verdict, reason])).toEqual([
+    ['good', 'held', null],
+    ['bad', 'fell', 'exit code 3'],
+    ['last', 'held', null],
+  ]);
+  expect(said.join('\n')).toMatch(/bad: FELL \(exit code 3\) after \d+ s\n {2}why/);
+  // This Node, whatever is first on the PATH.
+  expect(await readFile(ends[2]?.log ?? '', 'utf8')).toBe(`${process.version}\n`);
+});
+
+test('a part that is longer than its limit fell, and all that it started is gone', async () => {
+  const [end] = await runParts([part('long', 'sleep 600 & echo $!; wait')], folder, 0.02, () => undefined);
+  expect(end).toMatchObject({ verdict: 'fell', reason: 'longer than 0.02 min' });
+  const started = Number(await readFile(end?.log ?? '', 'utf8'));
+  expect(started).toBeGreaterThan(0);
+  await gone([started]);
+  expect(isAlive(started)).toBe(false);
+});
+
+test('words choose parts, limits and output, and those that are wrong are named', () => {
+  expect(readBatchWords(['--help'], [])).toBeNull();
+  expect(
+    readBatchWords(['--only', 'a,b', '--limit-minutes', '5', '--output', 'json', '--seed', '7'], ['seed']),
+  ).toEqual({
+    only: ['a', 'b'],
+    limitMinutes: 5,
+    output: 'json',
+    logs: null,
+    numbers: { seed: 7 },
+  });
+  expect(() => readBatchWords(['--output', 'xml'], [])).toThrow('--output must be table or json, not xml');
+  expect(() => readBatchWords(['--limit-minutes', '0'], [])).toThrow('--limit-minutes must be a whole number above 0');
+  expect(() => readBatchWords(['--minuts', '5'], ['minutes'])).toThrow('--minuts');
+  expect(chosenParts([{ name: 'a' }, { name: 'b' }], ['b'])).toEqual([{ name: 'b' }]);
+  expect(() => chosenParts([{ name: 'a' }], ['a', 'c'])).toThrow('--only c: not among a.');
+});
+
+test('the table is as wide as what is in it', () => {
+  expect(
+    tableOf(
+      ['proof', 'seconds'],
+      [
+        ['take-over', '7'],
+        ['x', '1234'],
+      ],
+    ),
+  ).toBe('proof      seconds\ntake-over  7\nx          1234');
+});

@@ -1,0 +1,64 @@
+/** Answers of the service as data; the server writes them. */
+import {
+  int64Of,
+  isJsonObject,
+  parseLossless,
+  stringifyLossless,
+  type JsonValue,
+} from 'payment-processor-contract/lossless-json';
+
+export interface Reply {
+  status: number;
+  /** JSON, as it is sent; text, so that a stored answer is replayed byte by byte and costs little to keep. */
+  bodyText: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** What an operation answers; `effect` names the transaction that was made or changed, null if nothing was. */
+export interface Outcome {
+  reply: Reply;
+  effect: { transactionId: string } | null;
+}
+
+export interface Problem {
+  /** The field or parameter, dotted; empty for the whole. */
+  path: string;
+  message: string;
+}
+
+/** Problems listed in one answer. */
+const PROBLEMS_MAX = 20;
+
+export function jsonReply(status: number, body: object): Reply {
+  return { status, bodyText: stringifyLossless(body) };
+}
+
+export function errorReply(status: number, code: string, message: string, details?: object): Reply {
+  return jsonReply(status, { status, code, message, ...(details === undefined ? {} : { details }) });
+}
+
+export function invalidInput(...problems: Problem[]): Reply {
+  const [first] = problems;
+  const message =
+    first === undefined ? 'the request is not valid' : `${first.path}${first.path === '' ? '' : ': '}${first.message}`;
+  return errorReply(400, 'INVALID_INPUT', message, { problems: problems.slice(0, PROBLEMS_MAX) });
+}
+
+/** An answer that changed nothing. */
+export function unchanged(reply: Reply): Outcome {
+  return { reply, effect: null };
+}
+
+/** The same answer with its integers written as `1000.0`. */
+export function withPointZero(reply: Reply): Reply {
+  return { ...reply, bodyText: stringifyLossless(pointZero(parseLossless(reply.bodyText))) };
+}
+
+function pointZero(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(pointZero);
+  if (isJsonObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, pointZero(member)]));
+  }
+  const integer = int64Of(value);
+  return integer === null ? value : parseLossless(`${integer}.0`);
+}

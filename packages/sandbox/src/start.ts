@@ -1,0 +1,99 @@
+/** Starts the payment service's sandbox in this process. */
+import type { AddressInfo } from 'node:net';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { systemClock, type Clock } from './clock.ts';
+import { VERSION_SEGMENT } from './operations.ts';
+import { Sandbox } from './sandbox.ts';
+import { createSandboxServer } from './server.ts';
+import { DEFAULT_SETTINGS } from './settings.ts';
+import type { AccountSeed } from './state.ts';
+
+export interface SandboxStartOptions {
+  /** 0, the default: any free one. */
+  port?: number;
+  /** Without it, any that is not empty. */
+  tokenId?: string;
+  clientSecret?: string;
+  /** Operations whose Idempotency-Key is honoured; transfer-in alone by default. */
+  honourKeys?: readonly CommandType[];
+  /** A known key with another request is answered 409; by default as the first request was. */
+  refuseReusedKeys?: boolean;
+  /** Integers of answers are written as `1000.0`. */
+  writePointZero?: boolean;
+  quoteLifetimeMs?: number;
+  settleMs?: number;
+  approvalMs?: number;
+  rateLimitPerSecond?: number;
+  idempotencyRetentionMs?: number;
+  /** Accounts that exist from the start; others come into being when first named. */
+  accounts?: readonly AccountSeed[];
+  /** Seed of the draws of fault rules with a share; 1 by default. */
+  randomSeed?: number;
+  /** The system's clock by default; tests hand in one that they move. */
+  clock?: Clock;
+  /** Gets a line per answer; none by default. */
+  log?: (line: string) => void;
+}
+
+export interface RunningSandbox {
+  /** `http://127.0.0.1:<port>`, the base of the control endpoints. */
+  url: string;
+  /** The same with the version segment: the base URL of the payment service. */
+  baseUrl: string;
+  port: number;
+  /** What the control endpoints show and change, for those in this process. */
+  service: Sandbox;
+  /** Closes every connection and drops what was still to happen. May be called twice. */
+  stop(): Promise<void>;
+}
+
+const HOST = '127.0.0.1';
+
+/** The service itself, without a server. @throws if an account of the options is not valid. */
+export function makeSandbox(options: Omit<SandboxStartOptions, 'port' | 'log'>): Sandbox {
+  return new Sandbox({
+    settings: {
+      honourKeys: [...(options.honourKeys ?? DEFAULT_SETTINGS.honourKeys)],
+      refuseReusedKeys: options.refuseReusedKeys ?? DEFAULT_SETTINGS.refuseReusedKeys,
+      writePointZero: options.writePointZero ?? DEFAULT_SETTINGS.writePointZero,
+      quoteLifetimeMs: options.quoteLifetimeMs ?? DEFAULT_SETTINGS.quoteLifetimeMs,
+      settleMs: options.settleMs ?? DEFAULT_SETTINGS.settleMs,
+      approvalMs: options.approvalMs ?? DEFAULT_SETTINGS.approvalMs,
+      rateLimitPerSecond: options.rateLimitPerSecond ?? DEFAULT_SETTINGS.rateLimitPerSecond,
+      idempotencyRetentionMs: options.idempotencyRetentionMs ?? DEFAULT_SETTINGS.idempotencyRetentionMs,
+    },
+    credentials: { tokenId: options.tokenId ?? null, clientSecret: options.clientSecret ?? null },
+    clock: options.clock ?? systemClock(),
+    accounts: options.accounts ?? [],
+    randomSeed: options.randomSeed ?? 1,
+  });
+}
+
+/** @throws if the port is taken, or an account of the options is not valid. */
+export async function startSandbox(options: SandboxStartOptions = {}): Promise<RunningSandbox> {
+  const sandbox = makeSandbox(options);
+  const server = createSandboxServer(sandbox, options.log ?? null);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, HOST, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const url = `http://${HOST}:${port}`;
+  let stopped: Promise<void> | null = null;
+  return {
+    url,
+    baseUrl: `${url}/${VERSION_SEGMENT}`,
+    port,
+    service: sandbox,
+    stop() {
+      stopped ??= new Promise((resolve) => {
+        sandbox.stop();
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      });
+      return stopped;
+    },
+  };
+}
