@@ -141,7 +141,7 @@ function drawType(types: readonly ChaosType[], random: () => number): ChaosType 
   return types[0] ?? 'transfer-in';
 }
 
-function isBroken({ allowed }: ChaosCommand): boolean {
+export function isBroken({ allowed }: ChaosCommand): boolean {
   return allowed.includes('INVALID');
 }
 

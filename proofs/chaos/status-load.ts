@@ -1,17 +1,13 @@
 /** Makes the payments of a status run at their times: by commands, and at the service as others would. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandType } from 'payment-processor-contract/commands';
+import { correlationIdOf } from '../../test/support/commands.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import type { PlannedPayment } from './status-payments.ts';
 
 const AMOUNT = 1_000n;
 const UMA_SENDER = '$sender@example.com';
-
-/** Of every command of the run, so that its events can be told to be its own. */
-export function correlationIdOf(key: string): string {
-  return `order of ${key}`;
-}
 
 export class StatusLoad {
   /** Keys of the commands published. */

@@ -21,7 +21,8 @@ import { withRig, type Place, type Rig } from './rig.ts';
 import { ListCalls } from './list-calls.ts';
 import { actsOf, type NamedEvidence } from './named-commands.ts';
 import type { StatusEvidence } from './status-history.ts';
-import { correlationIdOf, StatusLoad } from './status-load.ts';
+import { correlationIdOf } from '../../test/support/commands.ts';
+import { StatusLoad } from './status-load.ts';
 import { planPayments, type PaymentKind } from './status-payments.ts';
 
 export interface StatusRunOptions {

@@ -4,7 +4,7 @@ import { laneOf } from 'payment-processor-contract/keys';
 import type { Engine } from 'payment-processor-local-kafka/start';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import type { CommandEncoder } from '../chaos/unseen-schema.ts';
-import { createQuoteOf, transferInOf } from '../../test/support/commands.ts';
+import { createQuoteOf, keysOfLane, transferInOf } from '../../test/support/commands.ts';
 import { deleteRecords } from './deleted-records.ts';
 import { faultyFor, LANES, type Stack } from '../../test/support/stack.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
@@ -170,13 +170,3 @@ export const LAG_TRIALS: readonly LagTrial[] = [
     },
   },
 ];
-
-/** @returns keys of the lane, as many as wanted */
-export function keysOfLane(name: string, lane: number, count: number): string[] {
-  const keys: string[] = [];
-  for (let index = 1; keys.length < count; index += 1) {
-    const key = `${name}-${index}`;
-    if (laneOf(key, LANES) === lane) keys.push(key);
-  }
-  return keys;
-}

@@ -17,12 +17,12 @@ import { startEngine, type Engine } from 'payment-processor-local-kafka/start';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { unseenSchemaEncoder } from '../chaos/unseen-schema.ts';
-import { createQuoteOf, transferInOf } from '../../test/support/commands.ts';
+import { createQuoteOf, keysOfLane, transferInOf } from '../../test/support/commands.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
 import { LANES, Stack } from '../../test/support/stack.ts';
 import { Endings } from './endings.ts';
 import { describeGroup, type DescribedPartition } from './consumer-groups.ts';
-import { keysOfLane, LAG_TRIALS, type LagScene, type LagTrial } from './lag-causes.ts';
+import { LAG_TRIALS, type LagScene, type LagTrial } from './lag-causes.ts';
 
 interface LagRow {
   readonly cause: string;

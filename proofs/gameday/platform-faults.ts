@@ -1,8 +1,7 @@
 /** What Kafka, the registry and the processes themselves do. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { laneOf } from 'payment-processor-contract/keys';
 import { unseenSchemaEncoder } from '../chaos/unseen-schema.ts';
-import { transferInOf } from '../../test/support/commands.ts';
+import { keysOfLane, transferInOf } from '../../test/support/commands.ts';
 import { LANES } from '../../test/support/stack.ts';
 import { deleteRecords } from './deleted-records.ts';
 import type { Fault } from './fault.ts';
@@ -20,16 +19,6 @@ const DELETED_COMMANDS = 5;
 const TRANSACTIONS = `kafka-transactions.sh ${KAFKA_TOOL_OPTIONS}`;
 /** Of the new prefix and its group. */
 const NEW_PREFIX_ENDING = '-moved';
-
-/** @returns keys of the lane, as many as wanted */
-function keysOfLane(name: string, lane: number, count: number): string[] {
-  const keys: string[] = [];
-  for (let index = 1; keys.length < count; index += 1) {
-    const key = `${name}-${index}`;
-    if (laneOf(key, LANES) === lane) keys.push(key);
-  }
-  return keys;
-}
 
 function placeOfTransaction({ stack }: Scene): { TOPIC: string; LANE: string } {
   return { TOPIC: stack.topics.commands['create-quote'], LANE: String(POLLING_LANE) };

@@ -8,12 +8,13 @@ import {
   type ChaosMessage,
   type Plan,
   type PlanOptions,
+  isBroken,
 } from '../chaos/chaos-commands.ts';
 import type { Draws } from './draws.ts';
 import type { Scenario } from './scenario.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import { headerText, type StoredHeaders } from './simulated-log.ts';
-import { createQuoteOf } from '../../test/support/commands.ts';
+import { correlationIdOf, createQuoteOf } from '../../test/support/commands.ts';
 import { SETTLING_TIME_MS } from './simulated-process.ts';
 import type { ServiceState } from './service-state.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -238,11 +239,6 @@ function withMoreExpiries({ commands, messages }: Plan, drawExpiry: () => number
   };
 }
 
-/** Of every message of the command. */
-export function correlationIdOf(key: string): string {
-  return `order of ${key}`;
-}
-
 /** Where a message is published, and where its key belongs. */
 export function lanesOf(
   { command, isMisrouted }: Pick<ChaosMessage, 'command' | 'isMisrouted'>,
@@ -257,8 +253,4 @@ export function jsonHeaders(texts: Readonly<Record<string, string>>): StoredHead
     name,
     Buffer.from(text),
   ]);
-}
-
-export function isBroken({ allowed }: ChaosCommand): boolean {
-  return allowed.includes('INVALID');
 }

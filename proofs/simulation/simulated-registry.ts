@@ -7,6 +7,7 @@ import {
   type ReaderRecord,
   type WriterSchema,
 } from 'payment-processor-contract/writer-schema';
+import { framed } from '../../test/support/registry-frame.ts';
 
 const WIRE_HEADER_BYTES = 5;
 /** A value on which our code fails. */
@@ -33,11 +34,7 @@ function typesOf(name: string): RecordTypes {
 export function simulatedRegistry(records: ReadonlyMap<string, string>): RecordRegistry {
   const of = (topic: string): RecordTypes => typesOf(records.get(topic) ?? '');
   const registry: Pick<RecordRegistry, 'encode' | 'decode'> = {
-    encode: async (topic, value) => {
-      const header = Buffer.alloc(WIRE_HEADER_BYTES);
-      header.writeInt32BE([...records.keys()].indexOf(topic) + 1, 1);
-      return Buffer.concat([header, of(topic).own.type.toBuffer(value)]);
-    },
+    encode: async (topic, value) => framed([...records.keys()].indexOf(topic) + 1, of(topic).own.type.toBuffer(value)),
     decode: async (topic, bytes) => {
       if (bytes.toString() === BUG) throw new TypeError(BUG);
       try {

@@ -4,6 +4,7 @@
  */
 import type { EntryState, Entry } from '../ledger/entry.ts';
 import { proofOf } from '../ledger/entry.ts';
+import { instantInWords } from '../ledger/time-limit.ts';
 import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 import { keyProblem } from 'payment-processor-contract/keys';
 import type { CommandView } from '../store/command-view.ts';
@@ -91,11 +92,11 @@ function stateOf({ entry, lane, owner }: Extract<CommandView, { kind: 'known' }>
     step: entry.step,
     detail: detailOf(entry),
     outcome: isDone ? phase.outcome : null,
-    completed: isDone ? isoOf(phase.completedMs) : null,
+    completed: isDone ? instantInWords(phase.completedMs) : null,
     revision: entry.revision,
     attempts: entry.attempts,
-    published: isoOf(entry.origin.timestampMs),
-    deadline: isoOf(entry.deadlineMs),
+    published: instantInWords(entry.origin.timestampMs),
+    deadline: instantInWords(entry.deadlineMs),
     quoteId: quoted?.quoteId ?? null,
     transactionId: quoted?.transactionId ?? null,
     copiesWaiting: entry.copies.length,
@@ -107,11 +108,11 @@ function stateOf({ entry, lane, owner }: Extract<CommandView, { kind: 'known' }>
 function detailOf({ phase }: Entry): string | null {
   switch (phase.state) {
     case 'INTENT':
-      return `a call may be under way since ${isoOf(phase.atMs)}, for ${phase.timeoutMs} ms at most`;
+      return `a call may be under way since ${instantInWords(phase.atMs)}, for ${phase.timeoutMs} ms at most`;
     case 'PARKED':
-      return `to be tried at ${isoOf(phase.untilMs)}: ${maskText(phase.reason)}`;
+      return `to be tried at ${instantInWords(phase.untilMs)}: ${maskText(phase.reason)}`;
     case 'DOUBTFUL':
-      return `to be settled from ${isoOf(phase.settleAtMs)}: ${maskText(phase.reason)}`;
+      return `to be settled from ${instantInWords(phase.settleAtMs)}: ${maskText(phase.reason)}`;
     case 'QUOTED':
       return 'the quote is recorded, its execution follows';
     case 'DONE':
@@ -122,15 +123,9 @@ function detailOf({ phase }: Entry): string | null {
 function doubtOf(entry: Entry): CommandDoubt | null {
   if (entry.firstSentMs === null) return null;
   return {
-    since: isoOf(entry.firstSentMs),
-    lastCallOver: entry.lastEndedMs === null ? null : isoOf(entry.lastEndedMs),
+    since: instantInWords(entry.firstSentMs),
+    lastCallOver: entry.lastEndedMs === null ? null : instantInWords(entry.lastEndedMs),
     isSettled: entry.phase.state === 'DONE' && entry.phase.outcome !== 'UNKNOWN',
     ruledOutBy: proofOf(entry)?.by ?? null,
   };
-}
-
-/** A publisher's clock may be beyond what a date can say. */
-function isoOf(ms: number): string {
-  const date = new Date(ms);
-  return Number.isNaN(date.getTime()) ? `${ms} ms since 1970` : date.toISOString();
 }

@@ -19,18 +19,21 @@ import {
   RegistryDoor,
   type Manner,
 } from './registry-door.ts';
+import { framed } from '../support/registry-frame.ts';
 
 const topics = topicNames(`registry-faults-${randomUUID().slice(0, 8)}`);
 const COMMANDS = topics.commands['transfer-in'];
 const WRITTEN = [topics.results, topics.quoteStatusChanged];
 let door: RegistryDoor;
 /** Of the commands' subject. */
+/** Zeros, which are a record of every schema. */
+const NO_VALUE = Buffer.alloc(7);
 let known: Buffer;
 
 beforeAll(async () => {
   door = await RegistryDoor.open(inject('schemaRegistryUrl'));
   for (const topic of WRITTEN) await register(topic, recordOfTopic(topics).get(topic) ?? '');
-  known = framed(await register(COMMANDS, 'TransferIn'));
+  known = framed(await register(COMMANDS, 'TransferIn'), NO_VALUE);
 });
 afterAll(() => door.close());
 
@@ -41,12 +44,6 @@ async function register(topic: string, record: string): Promise<number> {
     body: JSON.stringify({ schema: JSON.stringify(loadSchema(record)) }),
   });
   return ((await response.json()) as { id: number }).id;
-}
-
-function framed(id: number): Buffer {
-  const bytes = Buffer.alloc(12);
-  bytes.writeInt32BE(id, 1);
-  return bytes;
 }
 
 function registry(change: { url?: string; password?: string } = {}): RecordRegistry {
@@ -116,7 +113,7 @@ test('a page in place of one answer alone is no verdict: the message waits', asy
     for (const question of [/^GET \/schemas\/ids\//, /^POST \/subjects\//, /\/versions\/latest$/]) {
       door.manner = behind(page, question);
       // An id that nobody has is asked about further.
-      const id = question.test('GET /versions/latest') ? framed(2 ** 31 - 1) : known;
+      const id = question.test('GET /versions/latest') ? framed(2 ** 31 - 1, NO_VALUE) : known;
       expect(await registry().decode(COMMANDS, id)).toMatchObject({
         kind: 'unavailable',
         failure: { kind: 'not-a-registry' },
@@ -124,5 +121,5 @@ test('a page in place of one answer alone is no verdict: the message waits', asy
     }
   }
   door.manner = OPEN;
-  expect(await registry().decode(COMMANDS, framed(2 ** 31 - 1))).toMatchObject({ kind: 'unknown-schema' });
+  expect(await registry().decode(COMMANDS, framed(2 ** 31 - 1, NO_VALUE))).toMatchObject({ kind: 'unknown-schema' });
 });

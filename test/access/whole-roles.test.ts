@@ -14,6 +14,7 @@ import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { LANES, Stack } from '../support/stack.ts';
 import { AskedRights } from './asked-rights.ts';
 import { SecuredKafka } from './secured-kafka.ts';
+import { unknownTransfer } from '../support/lost-answer.ts';
 
 /** Of anything but JSON in this shape nothing is read here. */
 const AS_JSON = { 'content-type': 'application/json' };
@@ -78,12 +79,6 @@ function bury(type: CommandType): Promise<void> {
   return stack.publishRaw(type, { key: `buried-${type}`, value: '{}', headers: { ce_id: `buried-${type}` } });
 }
 
-async function unknownTransfer(key: string): Promise<void> {
-  await stack.service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
-  await stack.publisher.publish('transfer-in', key, transferInOf(key));
-  expect((await stack.journal.result(key)).value.outcome).toBe('UNKNOWN');
-}
-
 test('a processor', async () => {
   await asked.forget();
   // Another start: its rights are asked for, and its topics compared.
@@ -111,7 +106,7 @@ test('a processor', async () => {
 });
 
 test('an operator, with every command of the runbooks', async () => {
-  await unknownTransfer('decided');
+  await unknownTransfer(stack, 'decided');
   await stack.journal.until(() => stack.journal.deadLetters().length >= COMMAND_TYPES.length, 'the dead letters');
   const letter = stack.journal.deadLetters()[0];
   const transactionId = (await stack.journal.result('known')).value.transaction?.id ?? '';

@@ -6,6 +6,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Journal } from '../support/journal.ts';
 import type { RunningProcessor } from '../support/processor.ts';
+import { correlationIdOf } from '../support/commands.ts';
 import { useStack } from '../support/test-stack.ts';
 
 const SETTLE_MS = 2_000;
@@ -131,10 +132,6 @@ function statusesOf(journal: Journal, { transactionId }: Payment): string[] {
 function expectOnPath(name: string, told: readonly string[], path: readonly string[]): void {
   expect([name, ...told]).toEqual([name, ...path.filter((status) => told.includes(status))]);
   expect([name, told.at(-1)]).toEqual([name, path.at(-1)]);
-}
-
-function correlationIdOf(key: string): string {
-  return `order of ${key}`;
 }
 
 /** Every event of the payment and of its quote names the command that asked for it, whoever saw the change. */

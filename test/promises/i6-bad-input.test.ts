@@ -11,6 +11,7 @@ import { useStack } from '../support/test-stack.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import { AVRO_OPTIONS, loadSchema } from 'payment-processor-contract/schemas';
 import { subjectOf } from 'payment-processor-contract/topics';
+import { framed } from '../support/registry-frame.ts';
 
 const stack = useStack({ name: 'bad-input' });
 const JSON_HEADERS = { 'content-type': 'application/json' };
@@ -161,11 +162,6 @@ describe('an Avro command by a schema of its publisher', () => {
     const { id } = (await response.json()) as { id: number };
     return { id, type: avsc.Type.forSchema(schema as unknown as avsc.Schema, { ...AVRO_OPTIONS }) };
   }
-  const header = (id: number): Buffer => {
-    const bytes = Buffer.alloc(5);
-    bytes.writeInt32BE(id, 1);
-    return bytes;
-  };
   const misspelt = { name: 'amont', type: ['null', 'long'], default: null };
 
   test('is INVALID where it says more than we know, and moves nothing', async () => {
@@ -174,7 +170,7 @@ describe('an Avro command by a schema of its publisher', () => {
       ['avro-more', 1000n],
       ['avro-null', null],
     ] as const) {
-      const value = Buffer.concat([header(id), type.toBuffer({ ...transferInOf(key, 10_000n), amont })]);
+      const value = framed(id, type.toBuffer({ ...transferInOf(key, 10_000n), amont }));
       await stack().publishRaw('transfer-in', { key, value });
     }
     const { value } = await stack().journal.result('avro-more');
@@ -194,7 +190,7 @@ describe('an Avro command by a schema of its publisher', () => {
     const fields = transferInOf('avro-foreign', 100n);
     await stack().publishRaw('transfer-in', {
       key: 'avro-foreign',
-      value: Buffer.concat([header(foreign.id), foreign.type.toBuffer({ ...fields, amont: null })]),
+      value: framed(foreign.id, foreign.type.toBuffer({ ...fields, amont: null })),
     });
     const { value } = await stack().journal.result('avro-foreign');
     expect(value).toMatchObject({ outcome: 'INVALID', error: { code: 'UNREADABLE_COMMAND' } });
@@ -203,7 +199,7 @@ describe('an Avro command by a schema of its publisher', () => {
     const { id, type } = await withField(stack().topics.commands['transfer-in'], nulls);
     const endless = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
     const bytes = type.toBuffer({ ...transferInOf('avro-endless', 100n), x: [] }).subarray(0, -1);
-    const poison = Buffer.concat([header(id), bytes, Buffer.from(endless)]);
+    const poison = framed(id, Buffer.concat([bytes, Buffer.from(endless)]));
     await stack().publishRaw('transfer-in', { key: 'avro-endless', value: poison });
     expect((await stack().journal.result('avro-endless')).value.error?.message).toMatch(/more than 100000 values/);
     await expectLaneGoesOn(laneOf('avro-endless', LANES));

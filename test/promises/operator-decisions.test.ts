@@ -7,6 +7,7 @@ import { createQuoteOf, executionOf, transferInOf } from '../support/commands.ts
 import type { ResultEvent } from '../support/journal.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';
+import { unknownTransfer } from '../support/lost-answer.ts';
 
 // The service does not honour the key of a transfer-in: without a clear answer only an operator can tell.
 const { stack, test } = stackTests({
@@ -45,15 +46,6 @@ async function expectRefused(key: string, decision: Partial<OperatorDecision>, w
   expect(stack().journal.results(key)).toHaveLength(before);
 }
 
-/** A transfer-in that took effect and whose answer was lost. */
-async function unknownTransfer(key: string): Promise<ResultEvent> {
-  await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
-  await stack().publisher.publish('transfer-in', key, transferInOf(key));
-  const result = await stack().journal.result(key);
-  expect(result.value).toMatchObject({ outcome: 'UNKNOWN', revision: 1, settledBy: 'PROCESSOR' });
-  return result;
-}
-
 async function revision(key: string, number: number): Promise<ResultEvent> {
   const find = (): ResultEvent | undefined =>
     stack()
@@ -90,7 +82,7 @@ async function answerToCopy(key: string): Promise<ResultEvent> {
 test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and who decided; copies get it from then on', async () => {
   const { journal, publisher, service } = stack();
   await stack().startProcessor();
-  const unknown = await unknownTransfer('found');
+  const unknown = await unknownTransfer(stack(), 'found');
   const { id: transactionId } = await service.simulateUmaReceive('Customer:found-x');
   const mark = await decide('found', { decision: 'EXECUTED', transactionId });
   const decided = await revision('found', 2);
@@ -141,7 +133,7 @@ test('NOT_EXECUTED makes UNKNOWN EXPIRED, and RETRY runs what is EXPIRED', async
 
 test('RETRY of an UNKNOWN that nothing can settle makes no call; after NOT_EXECUTED it calls anew', async () => {
   await stack().startProcessor();
-  await unknownTransfer('again');
+  await unknownTransfer(stack(), 'again');
   await decide('again', { decision: 'RETRY' });
   const unsettled = await revision('again', 2);
   expect(unsettled.value).toMatchObject({ outcome: 'UNKNOWN', settledBy: 'PROCESSOR', attempts: 1 });
@@ -233,7 +225,7 @@ test('RETRY of what is still INVALID, or could not be read, is INVALID again', a
 
 test('a decision on another revision than the present one is refused', async () => {
   await stack().startProcessor();
-  await unknownTransfer('stale');
+  await unknownTransfer(stack(), 'stale');
   await expectRefused('stale', { decision: 'NOT_EXECUTED', expectedRevision: 2 }, /revision 2.*revision 1/);
   await decide('stale', { decision: 'NOT_EXECUTED' });
   await revision('stale', 2);
@@ -243,7 +235,7 @@ test('a decision on another revision than the present one is refused', async () 
 
 test('of two decisions on one revision the first counts, and the second is refused', async () => {
   await stack().startProcessor();
-  await unknownTransfer('both');
+  await unknownTransfer(stack(), 'both');
   const marks = await Promise.all([
     decide('both', { decision: 'EXECUTED' }),
     decide('both', { decision: 'RETRY', operator: 'grace' }),
@@ -285,8 +277,8 @@ test('EXECUTED and NOT_EXECUTED are for UNKNOWN alone', async () => {
 
 test('a decision stands across a kill, and one that came while no process ran is carried out by the next', async () => {
   const first = await stack().startProcessor();
-  await unknownTransfer('killed-after');
-  await unknownTransfer('killed-before');
+  await unknownTransfer(stack(), 'killed-after');
+  await unknownTransfer(stack(), 'killed-before');
   await decide('killed-after', { decision: 'EXECUTED', transactionId: 'Transaction:18' });
   const decided = await revision('killed-after', 2);
   await first.kill9();
@@ -305,7 +297,7 @@ test('a decision stands across a kill, and one that came while no process ran is
 
 test('a process that is killed during a retried call leaves it to be settled, and does not run it a third time', async () => {
   const first = await stack().startProcessor();
-  await unknownTransfer('killed-within');
+  await unknownTransfer(stack(), 'killed-within');
   await notExecuted('killed-within', 1);
   await stack().service.addFaults({
     kind: 'delay',

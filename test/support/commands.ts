@@ -1,5 +1,7 @@
 /** Commands as tests publish them, each moving the money of accounts of its own. */
 import type { CommandInput } from 'payment-processor-client';
+import { laneOf } from 'payment-processor-contract/keys';
+import { LANES } from './stack-options.ts';
 import type { Stack } from './stack.ts';
 
 /** What an internal account of the sandbox begins with; smallest unit. */
@@ -21,6 +23,21 @@ export function createQuoteOf(key: string, amount = 1000n): CommandInput<'create
     lockedCurrencySide: 'SENDING',
     lockedCurrencyAmount: amount,
   };
+}
+
+/** Of every message of a command, so that its events can be told to be its own. */
+export function correlationIdOf(key: string): string {
+  return `order of ${key}`;
+}
+
+/** @returns keys of the lane, as many as wanted */
+export function keysOfLane(name: string, lane: number, count: number, laneCount = LANES): string[] {
+  const keys: string[] = [];
+  for (let index = 1; keys.length < count; index += 1) {
+    const key = `${name}-${index}`;
+    if (laneOf(key, laneCount) === lane) keys.push(key);
+  }
+  return keys;
 }
 
 /** A quote made beside the processor, and the command that executes it. */

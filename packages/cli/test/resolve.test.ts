@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
+import { unknownTransfer } from '../../../test/support/lost-answer.ts';
 
 // The service does not honour the key of a transfer-in: without a clear answer only an operator can tell.
 const stack = useStack({
@@ -18,12 +19,6 @@ beforeAll(async () => {
 const resolve = (...args: string[]): Promise<CliRun> =>
   runCli({ ...stack().environment }, '--output', 'json', 'resolve', ...args);
 
-async function unknownTransfer(key: string): Promise<void> {
-  await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
-  await stack().publisher.publish('transfer-in', key, transferInOf(key));
-  expect((await stack().journal.result(key)).value.outcome).toBe('UNKNOWN');
-}
-
 /** The transaction that the service made of the key's call. */
 async function transactionOf(key: string): Promise<string> {
   const { operations } = await stack().service.effects();
@@ -32,7 +27,7 @@ async function transactionOf(key: string): Promise<string> {
 
 describe('resolve', () => {
   test('shows the present result, publishes the decision and prints what it came to', async () => {
-    await unknownTransfer('executed');
+    await unknownTransfer(stack(), 'executed');
     const id = await transactionOf('executed');
     const args = ['--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', id];
     const run = await resolve('executed', ...args);
@@ -47,8 +42,8 @@ describe('resolve', () => {
   });
 
   test('looks at the transaction first: one that is not there, is another payment or cannot be seen needs a flag', async () => {
-    await unknownTransfer('looked-at');
-    await unknownTransfer('looked-at-other');
+    await unknownTransfer(stack(), 'looked-at');
+    await unknownTransfer(stack(), 'looked-at-other');
     const decide = (environment: Record<string, string>, id: string, ...more: string[]): Promise<CliRun> => {
       const args = ['--decision', 'EXECUTED', '--reason', 'x', '--transaction-id', id, ...more];
       return runCli({ ...stack().environment, ...environment }, '--output', 'json', 'resolve', 'looked-at', ...args);
@@ -74,21 +69,21 @@ describe('resolve', () => {
   });
 
   test('carries out NOT_EXECUTED with exit code 0, and RETRY by how the command ends', async () => {
-    await unknownTransfer('absent');
+    await unknownTransfer(stack(), 'absent');
     const absent = await resolve('absent', '--decision', 'NOT_EXECUTED', '--reason', 'not there', '--operator', 'ada');
     expect(absent).toMatchObject({ code: 0, documents: [{ value: { outcome: 'EXPIRED' } }] });
     expect(absent.stdout).toContain('by ada: not there');
     const retried = await resolve('absent', '--decision', 'RETRY', '--reason', 'now');
     expect(retried).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED', settledBy: 'ANSWER' } }] });
 
-    await unknownTransfer('lost-again');
+    await unknownTransfer(stack(), 'lost-again');
     const lost = await resolve('lost-again', '--decision', 'RETRY', '--reason', 'try');
     expect(lost).toMatchObject({ code: 4, documents: [{ value: { outcome: 'UNKNOWN' } }] });
     expect(lost.stderr).toContain('UNKNOWN');
   });
 
   test('tells a refusal with its reason and exit code 7', async () => {
-    await unknownTransfer('stale');
+    await unknownTransfer(stack(), 'stale');
     const stale = await resolve('stale', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '7');
     expect(stale).toMatchObject({ code: 7, documents: [] });
     expect(stale.stderr).toMatch(/REFUSED_DECISION.*revision 7.*revision 1/);
@@ -100,7 +95,7 @@ describe('resolve', () => {
   });
 
   test('of two who decide at once under one name and reason, tells one that it was carried out and the other that not', async () => {
-    await unknownTransfer('twice');
+    await unknownTransfer(stack(), 'twice');
     const outcomes = { EXECUTED: 'ACCEPTED', NOT_EXECUTED: 'EXPIRED' };
     const runs = await Promise.all(
       Object.entries(outcomes).map(async ([decision, outcome]) => {
@@ -152,7 +147,7 @@ describe('resolve', () => {
   });
 
   test('says when no processor answered, with exit code 5; the next one carries it out', async () => {
-    await unknownTransfer('unheard');
+    await unknownTransfer(stack(), 'unheard');
     await stack().endProcessors();
     const run = await resolve('unheard', '--decision', 'EXECUTED', '--reason', 'x', '--wait-for', '500ms');
     expect(run).toMatchObject({ code: 5, documents: [] });

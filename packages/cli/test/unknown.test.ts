@@ -3,6 +3,7 @@ import { ageText } from '../src/age-text.ts';
 import { executionOf, transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
+import { unknownTransfer } from '../../../test/support/lost-answer.ts';
 
 // The service honours no key: a lost transfer-in is settled by nobody.
 const stack = useStack({ name: 'unknown', sandbox: { honourKeys: [] }, settings: { API_IDEMPOTENT_OPERATIONS: '' } });
@@ -12,12 +13,6 @@ const QUOTED_KEY = "order'$(reboot)";
 const list = (...args: string[]): Promise<CliRun> => runCli({ ...stack().environment }, 'unknown', 'list', ...args);
 const listJson = (...args: string[]): Promise<CliRun> =>
   runCli({ ...stack().environment }, '--output', 'json', 'unknown', 'list', ...args);
-
-async function lose(key: string): Promise<void> {
-  await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
-  await stack().publisher.publish('transfer-in', key, transferInOf(key));
-  expect((await stack().journal.result(key)).value.outcome).toBe('UNKNOWN');
-}
 
 beforeAll(async () => {
   await stack().startProcessor();
@@ -33,9 +28,9 @@ describe('unknown list', () => {
   });
 
   test('lists what nobody decided, oldest first, with what to do; what was decided is gone', async () => {
-    await lose('first');
-    await lose('decided');
-    await lose(QUOTED_KEY);
+    await unknownTransfer(stack(), 'first');
+    await unknownTransfer(stack(), 'decided');
+    await unknownTransfer(stack(), QUOTED_KEY);
     const execution = await executionOf(stack(), 'executed');
     await stack().service.addFaults({ kind: 'drop-after', operation: 'execute-quote', key: 'executed', count: 1 });
     await stack().publisher.publish('execute-quote', 'executed', execution);

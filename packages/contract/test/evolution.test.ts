@@ -12,6 +12,7 @@ import { loadSchema, type RecordSchema } from '../src/schemas.ts';
 import { recordOfTopic, subjectOf, topicNames } from '../src/topics.ts';
 import { freshPrefix } from '../../client/test/fixtures.ts';
 import { ADDED, FORBIDDEN, fullValue, nextVersion, typeOf, versionBefore } from './schema-versions.ts';
+import { framed } from '../../../test/support/registry-frame.ts';
 
 const FIRST_RELEASE = JSON.parse(readFileSync('packages/contract/test/fixtures/schemas-0.1.0.json', 'utf8')) as Record<
   string,
@@ -36,12 +37,6 @@ async function post(topic: string, schema: RecordSchema): Promise<{ status: numb
   });
   const { id } = (await response.json()) as { id?: number };
   return { status: response.status, id: id ?? 0 };
-}
-
-function framed(id: number, avro: Buffer): Buffer {
-  const header = Buffer.alloc(5);
-  header.writeInt32BE(id, 1);
-  return Buffer.concat([header, avro]);
 }
 
 /** Ids of each topic's versions, in the order of releases. */

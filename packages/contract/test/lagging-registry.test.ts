@@ -4,6 +4,7 @@ import avsc from 'avsc';
 import { RecordRegistry, type DecodeResult } from '../src/registry.ts';
 import { loadSchema } from '../src/schemas.ts';
 import { recordOfTopic, subjectOf, topicNames } from '../src/topics.ts';
+import { framed } from '../../../test/support/registry-frame.ts';
 
 const topics = topicNames('lagging');
 const topic = topics.commands['transfer-in'];
@@ -48,9 +49,7 @@ class Registry {
   }
 
   decode(id = ID): Promise<DecodeResult> {
-    const header = Buffer.alloc(5);
-    header.writeInt32BE(id, 1);
-    return this.records.decode(topic, Buffer.concat([header, bytes]));
+    return this.records.decode(topic, framed(id, bytes));
   }
 }
 

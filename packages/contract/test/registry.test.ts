@@ -7,6 +7,7 @@ import { RecordRegistry } from '../src/registry.ts';
 import { AVRO_OPTIONS, loadSchema, loadType } from '../src/schemas.ts';
 import { recordOfTopic, subjectOf, topicNames } from '../src/topics.ts';
 import { startHostileService } from '../../../test/support/hostile-service.ts';
+import { framed } from '../../../test/support/registry-frame.ts';
 
 const url = inject('schemaRegistryUrl');
 const ACCOUNT = { type: 'record', name: 'TransferInAccount', namespace: 'payments.v1', fields: [text('accountId')] };
@@ -34,12 +35,6 @@ async function register(subject: string, schema: unknown, more: object = {}): Pr
   });
   if (!response.ok) throw new Error(await response.text());
   return ((await response.json()) as { id: number }).id;
-}
-
-function framed(id: number, avro: Uint8Array): Buffer {
-  const header = Buffer.alloc(5);
-  header.writeInt32BE(id, 1);
-  return Buffer.concat([header, avro]);
 }
 
 /** A transfer-in by a publisher's own schema, of the same name, with these fields beside or instead of ours. */

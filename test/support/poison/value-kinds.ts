@@ -10,6 +10,7 @@ import {
   type PoisonFamilies,
   type PoisonKind,
 } from './kinds.ts';
+import { framed } from '../registry-frame.ts';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
@@ -369,9 +370,8 @@ function avro(): PoisonKind[] {
         burials: ['UNREADABLE', 'UNKNOWN_SCHEMA'],
       },
       ({ foreignSchemaId }) => {
-        const head = Buffer.alloc(HEAD_BYTES);
-        head.writeInt32BE(foreignSchemaId, 1);
-        return { value: Buffer.concat([head, zigzag(1_000_000_000n), zigzag(0n)]), headers: [] };
+        const avro = Buffer.concat([zigzag(1_000_000_000n), zigzag(0n)]);
+        return { value: framed(foreignSchemaId, avro), headers: [] };
       },
     ),
     messageKind(
