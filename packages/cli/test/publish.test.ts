@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import { topicNames } from 'payment-processor-contract/topics';
 import { environmentOf, freshPrefix, prepare, readAll, startAnswering } from '../../client/test/fixtures.ts';
-import { runCli } from './run-cli.ts';
+import { runCli, type CliRun } from './run-cli.ts';
 
 const prefix = freshPrefix('publish');
 const topic = topicNames(prefix).commands['transfer-in'];
@@ -28,18 +28,11 @@ describe('publish', () => {
     await rm(directory, { recursive: true });
   });
 
+  const published = (...args: string[]): Promise<CliRun> =>
+    runCli(environment, '--output', 'json', 'publish', 'transfer-in', ...args);
+
   test('sends the command and says where it lies', async () => {
-    const run = await runCli(
-      environment,
-      '--output',
-      'json',
-      'publish',
-      'transfer-in',
-      '--key',
-      'silent-1',
-      '--value',
-      value,
-    );
+    const run = await published('--key', 'silent-1', '--value', value);
     expect(run).toMatchObject({ code: 0 });
     const record = (await readAll(prefix, topic)).find(({ key }) => key?.toString() === 'silent-1');
     expect(run.documents).toMatchObject([{ topic, key: 'silent-1', commandId: record?.headers['ce_id'] }]);
@@ -48,15 +41,8 @@ describe('publish', () => {
   test('takes the fields from a file, and writes JSON with every digit', async () => {
     const file = join(directory, 'value.json');
     await writeFile(file, value);
-    const args = ['publish', 'transfer-in', '--key', 'silent-2', '--value-file', file, '--format', 'json'];
-    const run = await runCli(
-      environment,
-      ...args,
-      '--expires-at',
-      '2030-01-01T00:00:00Z',
-      '--correlation-id',
-      'case-1',
-    );
+    const limits = ['--expires-at', '2030-01-01T00:00:00Z', '--correlation-id', 'case-1'];
+    const run = await published('--key', 'silent-2', '--value-file', file, '--format', 'json', ...limits);
     expect(run).toMatchObject({ code: 0 });
     const record = (await readAll(prefix, topic)).find(({ key }) => key?.toString() === 'silent-2');
     expect(record?.value?.toString()).toContain('9007199254740993');
@@ -88,7 +74,7 @@ describe('publish', () => {
       /destination.accountId: is not Unicode/,
     ],
   ])('refuses %s with exit code 2 and sends nothing', async (_what, args, message) => {
-    const run = await runCli(environment, 'publish', 'transfer-in', ...args);
+    const run = await published(...args);
     expect(run.code).toBe(2);
     expect(run.stderr).toMatch(message);
     expect(run.stderr).not.toMatch(/\n\s+at /);
@@ -100,26 +86,14 @@ describe('publish', () => {
     ['refused-1', 4, 'REFUSED'],
     ['conflict-1', 4, 'CONFLICT'],
   ])('with --await prints the result of %s and exits with %i', async (key, code, outcome) => {
-    const run = await runCli(
-      environment,
-      '--output',
-      'json',
-      'publish',
-      'transfer-in',
-      '--key',
-      key,
-      '--value',
-      value,
-      '--await',
-    );
+    const run = await published('--key', key, '--value', value, '--await');
     expect(run.code).toBe(code);
     expect(run.documents).toMatchObject([{ kind: 'result', key, value: { outcome } }]);
     expect(run.stdout).toContain('"offset":9007199254740993');
   });
 
   test('with --await exits with 5 when no result comes in time', async () => {
-    const args = ['publish', 'transfer-in', '--key', 'silent-3', '--value', value, '--await', '--await-for', '300ms'];
-    const run = await runCli(environment, ...args);
+    const run = await published('--key', 'silent-3', '--value', value, '--await', '--await-for', '300ms');
     expect(run.code).toBe(5);
     expect(run.stderr).toContain('silent-3');
   });
