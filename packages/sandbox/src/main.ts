@@ -1,4 +1,4 @@
-/** The command line of the sandbox: `node packages/sandbox/src/main.ts --port 8790`. */
+/** The command line of the sandbox: `npm run sandbox -- --port 8790`. */
 import { parseArgs } from 'node:util';
 import { COMMAND_TYPES, isCommandType, type CommandType } from 'payment-processor-contract/commands';
 import { startSandbox, type SandboxStartOptions } from './start.ts';
