@@ -29,6 +29,8 @@ export const HOLD_KEY = '!hold';
 const FORMAT_VERSION = 1;
 /** Of a phase alone: within a text the quotation marks are escaped. */
 const DONE_MARK = Buffer.from('"state":"DONE"');
+/** Of that outcome, and of texts that are the word. */
+const UNKNOWN_MARK = Buffer.from('"UNKNOWN"');
 
 /** Whoever has taken a lane, and may write to it until it is fenced or has released the lane. */
 export interface Claimant {
@@ -99,6 +101,11 @@ export function decodeEntry(value: Buffer): Entry {
 /** Before it is decoded: false of an entry that has its result, and of no other. */
 export function mayBeUnfinished(value: Buffer): boolean {
   return !value.includes(DONE_MARK);
+}
+
+/** Before it is decoded: true of an entry whose result is UNKNOWN, and of few others. */
+export function mayBeUnknown(value: Buffer): boolean {
+  return value.includes(UNKNOWN_MARK);
 }
 
 export function encodeOwner(owner: OwnerRecord): Buffer {

@@ -8,6 +8,7 @@ import {
   encodeEntry,
   LedgerFormatError,
   mayBeUnfinished,
+  mayBeUnknown,
 } from '../../src/ledger/ledger-records.ts';
 import { doneWith, doubtful, entryAt } from './entries.ts';
 
@@ -37,6 +38,11 @@ describe('an entry', () => {
     const named = { key: 'DONE', commandId: 'DONE', carried: { 'correlation-id': 'DONE', tracestate: done } };
     expect(mayBeUnfinished(encodeEntry({ ...entryAt('transfer-in'), ...named }))).toBe(true);
     expect(mayBeUnfinished(encodeEntry({ ...doneWith(entryAt('transfer-in'), 'UNKNOWN'), ...named }))).toBe(false);
+  });
+
+  test('may be UNKNOWN where its result is', () => {
+    expect(mayBeUnknown(encodeEntry(doneWith(entryAt('transfer-in'), 'UNKNOWN')))).toBe(true);
+    expect(mayBeUnknown(encodeEntry(doneWith(entryAt('transfer-in'), 'ACCEPTED')))).toBe(false);
   });
 
   test('of a newer release is read without the fields that it added, at any depth', () => {

@@ -1,11 +1,9 @@
 /** The results UNKNOWN that wait for an operator's decision, by the ledger. */
 import type { Config } from 'payment-processor-contract/config';
 import type { Entry } from '../../../src/ledger/entry.ts';
+import { mayBeUnknown } from '../../../src/ledger/ledger-records.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { scanLedger } from './ledger-scan.ts';
-
-/** Every record of such an entry holds it; most others need not be decoded. */
-const MARK = Buffer.from('"UNKNOWN"');
 
 export interface UnknownResult {
   readonly lane: number;
@@ -34,7 +32,7 @@ export async function readUnknownResults(
   const { cuts, found } = await scanLedger(
     settings,
     readForMs,
-    (_key, value) => value.includes(MARK),
+    (_key, value) => mayBeUnknown(value),
     ({ phase }) => phase.state === 'DONE' && phase.outcome === 'UNKNOWN',
   );
   const results = found.flatMap(({ entry, lane }): UnknownResult[] =>
