@@ -1,11 +1,15 @@
-/** Who decides or redrives, where the command line does not say. In a pod the system's user is nobody's name. */
+/** Who decides, holds or redrives. In a pod the system's user is nobody's name. */
 import { userInfo } from 'node:os';
 import { CliFailure } from './exit-codes.ts';
 
-/** @throws CliFailure where the system has no name of its user */
-export function systemUser(): string {
-  const given = process.env['PAYMENTS_OPERATOR'] ?? '';
-  if (given !== '') return given;
+/**
+ * @param flag what `--operator` says
+ * @throws CliFailure where nothing says it, and the system has no name of its user
+ */
+export function operatorName(flag: string | undefined): string {
+  if (flag !== undefined) return flag;
+  const fromEnvironment = process.env['PAYMENTS_OPERATOR'] ?? '';
+  if (fromEnvironment !== '') return fromEnvironment;
   try {
     return userInfo().username;
   } catch {

@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { outputOf, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { systemUser } from '../operator-name.ts';
+import { operatorName } from '../operator-name.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { acknowledge, letterName, noteText, readNotes } from '../redrive-notes.ts';
 
@@ -25,7 +25,7 @@ Examples:
     )
     .action(async (places: string[], flags: { because: string; operator?: string }, command: Command) => {
       const output = outputOf(command);
-      const operator = flags.operator ?? systemUser();
+      const operator = operatorName(flags.operator);
       if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say what was done');
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const notes = await readNotes(settings);

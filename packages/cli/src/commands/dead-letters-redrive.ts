@@ -5,7 +5,7 @@ import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-clie
 import { confirm } from '../confirm.ts';
 import { outputOf, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { systemUser } from '../operator-name.ts';
+import { operatorName } from '../operator-name.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { PLACE_HELP, readLetter, readLettersOf } from '../read-letter.ts';
@@ -93,7 +93,7 @@ Examples:
     .action(async (place: string | undefined, flags: RedriveFlags, command: Command) => {
       const output = outputOf(command);
       checkFlags(place, flags);
-      const operator = flags.operator ?? systemUser();
+      const operator = operatorName(flags.operator);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const awaiting = flags.await
         ? { settings: requireSettings(CLIENT_SETTING_NAMES), timeoutMs: flags.awaitFor }

@@ -6,7 +6,7 @@ import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { outputOf, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { submitOrder } from '../operator-hold.ts';
-import { systemUser } from '../operator-name.ts';
+import { operatorName } from '../operator-name.ts';
 import { durationOption, instant } from '../option-values.ts';
 
 const WAIT_DEFAULT = '60s';
@@ -91,7 +91,7 @@ function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: 
 }
 
 function orderOf(action: HoldOrder['action'], types: readonly string[], flags: OrderFlags): HoldOrder {
-  const operator = flags.operator ?? systemUser();
+  const operator = operatorName(flags.operator);
   for (const [name, text] of Object.entries({ reason: flags.reason, operator })) {
     if (text.trim() === '' || text.length > ORDER_TEXT_MAX) {
       throw new CliFailure('usage', `--${name} must have 1 to ${ORDER_TEXT_MAX} characters; nothing was sent`);

@@ -16,7 +16,7 @@ import { CliFailure } from '../exit-codes.ts';
 import { readEntry } from '../ledger-entries.ts';
 import { phaseText } from '../ledger-text.ts';
 import { submitDecision } from '../operator-decision.ts';
-import { systemUser } from '../operator-name.ts';
+import { operatorName } from '../operator-name.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
 
@@ -120,7 +120,7 @@ function checkFlags(key: string, flags: ResolveFlags): string {
   if (flags.unverified && flags.transactionId === undefined) {
     throw new CliFailure('usage', '--unverified goes with --transaction-id alone; nothing was sent');
   }
-  const operator = flags.operator ?? systemUser();
+  const operator = operatorName(flags.operator);
   const texts = { reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' };
   for (const [name, text] of Object.entries(texts)) {
     if (text.trim() === '' || text.length > TEXT_MAX) {
