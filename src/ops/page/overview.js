@@ -133,6 +133,7 @@ function figuresOf(state, samples) {
   const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
   const oldest = oldestUnanswered(state);
   const stale = staleLag(state);
+  const asOf = stale === null ? null : `as of ${stale} ago`;
   const inDoubt = state.unfinished.filter((group) => group.state === 'DOUBTFUL');
   const doubtful = inDoubt.reduce((sum, group) => sum + group.count, 0);
   const oldestDoubt = Math.max(0, ...inDoubt.map((group) => group.oldestSeconds));
@@ -144,19 +145,14 @@ function figuresOf(state, samples) {
     {
       name: 'Oldest without a result',
       value: oldestInWords(oldest, isKnown && state.untoldLanes.length === 0),
-      note: stale === null ? 'in Kafka or admitted' : `as of ${stale} ago`,
-      ...marked(stale !== null || (oldest !== null && oldest >= 60), 'warning'),
+      note: asOf ?? 'in Kafka or admitted',
+      ...marked(asOf !== null || (oldest !== null && oldest >= 60), 'warning'),
     },
     {
       name: 'Waiting in Kafka',
       value: isKnown ? count(waiting) : waiting === 0 ? 'not known' : `${count(waiting)} or more`,
-      note:
-        stale !== null
-          ? `as of ${stale} ago`
-          : shares[0] === undefined
-            ? lagNote(state, isKnown)
-            : causeInWords(shares[0].cause),
-      ...marked(stale !== null, 'warning'),
+      note: asOf ?? (shares[0] === undefined ? lagNote(state, isKnown) : causeInWords(shares[0].cause)),
+      ...marked(asOf !== null, 'warning'),
     },
     {
       name: 'Admitted, unfinished',

@@ -34,6 +34,11 @@ export function showTables(state) {
   showResults(state);
 }
 
+/** @param {number | null} oldest seconds that a command without a result has waited */
+function noLag(oldest) {
+  return oldest === null ? 'no lag' : 'admitted: see below';
+}
+
 /** @param {GroupState} state */
 function showCommands(state) {
   const rows = servedOperations(state).map(({ allowance, breaker, callsUnderWay, closedAt, operation }) => {
@@ -56,14 +61,7 @@ function showCommands(state) {
         ...marked((oldest ?? 0) >= 60, 'warning'),
       },
       {
-        text:
-          shares.length > 0
-            ? causesInWords(shares)
-            : isKnown
-              ? oldest === null
-                ? 'no lag'
-                : 'admitted: see below'
-              : '',
+        text: shares.length > 0 ? causesInWords(shares) : isKnown ? noLag(oldest) : '',
         ...marked(shares.length === 0, 'quiet'),
       },
       { text: count(unfinished.reduce((sum, group) => sum + group.count, 0)), isNumber: true },
