@@ -1,11 +1,7 @@
 /** What Kafka's own `kafka-consumer-groups --describe` says of a group. */
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { installed } from 'payment-processor-local-kafka/cache';
-import { QUICK_START_FLAGS } from 'payment-processor-local-kafka/jvm';
-import { KAFKA_TOOLS_PIN } from 'payment-processor-local-kafka/pins';
-import { findJava } from 'payment-processor-local-kafka/tools';
+import { kafkaToolsJava } from 'payment-processor-local-kafka/kafka-tools';
 
 /** A JVM that starts on a busy machine, and a broker that answers. */
 const RUN_MS_MAX = 60_000;
@@ -26,13 +22,11 @@ export async function describeGroup(
   groupId: string,
   onProgress: (line: string) => void,
 ): Promise<DescribedPartition[]> {
-  const [java, jars] = [await findJava(), await installed(KAFKA_TOOLS_PIN, onProgress)];
+  const { flags, java } = await kafkaToolsJava(onProgress);
   const { stdout } = await promisify(execFile)(
     java,
     [
-      ...QUICK_START_FLAGS,
-      '-cp',
-      join(jars, '*'),
+      ...flags,
       'org.apache.kafka.tools.consumer.group.ConsumerGroupCommand',
       ...['--bootstrap-server', brokers.join(','), '--describe', '--group', groupId],
     ],

@@ -11,8 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { installed } from 'payment-processor-local-kafka/cache';
-import { KAFKA_TOOLS_PIN } from 'payment-processor-local-kafka/pins';
+import { kafkaToolsJava } from 'payment-processor-local-kafka/kafka-tools';
 import { startEngine, type Engine } from 'payment-processor-local-kafka/start';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
@@ -71,7 +70,7 @@ const directory = await mkdtemp(join(tmpdir(), 'payment-lag-'));
 const endings = new Endings(onProgress);
 let hasFailed = true;
 try {
-  await installed(KAFKA_TOOLS_PIN, onProgress);
+  await kafkaToolsJava(onProgress);
   const engine = await startEngine({ directory: join(directory, 'engine'), onProgress });
   endings.add(() => engine.stop());
   const stack = await Stack.open({
