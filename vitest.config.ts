@@ -21,7 +21,8 @@ export default defineConfig({
     expect: { poll: { timeout: 30_000 } },
     projects: [
       { extends: true, test: { name: 'pure', include: files.pure } },
-      { extends: true, test: { name: 'processes', include: files.processes } },
+      // The process itself is in question: it is the file's own.
+      { extends: true, test: { name: 'processes', include: files.processes, isolate: true } },
       { extends: true, test: { name: 'kafka', include: files.kafka, globalSetup: ['test/support/engine.ts'] } },
       {
         extends: true,

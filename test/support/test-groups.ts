@@ -1,6 +1,7 @@
 /**
- * Test files by what has to run for them: nothing, processes of their own, the shared Kafka and registry, or beside those the
- * shared Kafka that asks for log-ins and rights. A file and its imports say so, so that nobody has to keep a list.
+ * Test files by what has to run for them: nothing, processes of their own (or what this one holds is counted), the shared Kafka
+ * and registry, or beside those the shared Kafka that asks for log-ins and rights. A file and its imports say so, so that
+ * nobody has to keep a list.
  */
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -38,7 +39,7 @@ function groupOf(file: string): TestGroup {
   const hasText = (pattern: RegExp): boolean => [...sources.values()].some((text) => pattern.test(text));
   if (sources.has(SECURED_KAFKA)) return 'secured';
   if (hasText(/\binject\(/)) return 'kafka';
-  return hasText(/'node:child_process'|\bstartEngine\(/) ? 'processes' : 'pure';
+  return hasText(/'node:child_process'|\bstartEngine\(|\bgetActiveResourcesInfo\(/) ? 'processes' : 'pure';
 }
 
 /** The file and what it imports of tests and proofs, with their texts. */
