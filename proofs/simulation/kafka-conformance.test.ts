@@ -1,6 +1,6 @@
 /** The simulated Kafka is worth as much as it is like the real one: both pass the same tests. */
 import { describe, inject } from 'vitest';
-import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { Draws } from './draws.ts';
 import { testKafka } from './kafka-conformance.ts';
@@ -58,7 +58,7 @@ const REAL: KafkaInTest = {
     const kafka = createKafka(REAL.settings, topic, { retry: PATIENT_RETRY });
     const configEntries = Object.entries(configuration).map(([name, value]) => ({ name, value }));
     const topics = [{ topic, numPartitions: partitions, replicationFactor: 1, configEntries }];
-    await withAdmin(kafka, (admin) => admin.createTopics({ waitForLeaders: true, topics }));
+    await makeUsableTopics(kafka, topics);
   },
   compact: () => undefined,
   run: (body) => body(),

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import kafkajs, { type Kafka, type KafkaMessage } from 'kafkajs';
 import { inject } from 'vitest';
+import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 
 /** A broker on the same machine delivers within some milliseconds; joining a group takes up to a few seconds. */
 const READ_MS_MAX = 20_000;
@@ -22,13 +23,7 @@ export async function createTopic(
   configEntries: { name: string; value: string }[] = [],
 ): Promise<string> {
   const topic = `mends-${randomUUID()}`;
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
-    await admin.createTopics({ topics: [{ topic, numPartitions: 1, configEntries }], waitForLeaders: true });
-  } finally {
-    await admin.disconnect();
-  }
+  await makeUsableTopics(kafka, [{ topic, numPartitions: 1, configEntries }]);
   return topic;
 }
 

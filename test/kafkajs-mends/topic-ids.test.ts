@@ -1,6 +1,7 @@
 /** A topic that is deleted and made again under its name is another topic: its id tells. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Admin } from 'kafkajs';
+import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { connectKafka, createTopic } from './local-kafka.ts';
 
 const kafka = connectKafka();
@@ -22,7 +23,7 @@ test('ids of topics are told as Kafka prints them, until a topic is made again; 
 
   await admin.deleteTopics({ topics: [topic] });
   await expect.poll(() => idOf(topic), { timeout: 10_000 }).toBeUndefined();
-  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
+  await makeUsableTopics(kafka, [{ topic, numPartitions: 1 }]);
   await expect.poll(() => idOf(topic), { timeout: 10_000 }).toMatch(/^[\w-]{22}$/);
   expect(await idOf(topic)).not.toBe(first);
   expect(await idOf(other)).toBe(otherId);

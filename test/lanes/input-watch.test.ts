@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
 import { type InputBounds, TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { InputWatch } from '../../src/lanes/input-watch.ts';
-import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
 
@@ -99,9 +99,7 @@ test('what readers are held against is asked anew: an answer of a moment ago wou
   const settings = plainKafkaSettings(inject('kafkaBrokers'));
   const topic = `test-watch-${randomUUID()}`;
   const kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
-  await withAdmin(kafka, (admin) =>
-    admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }),
-  );
+  await makeUsableTopics(kafka, [{ topic, numPartitions: 1 }]);
   const clock = { ...systemClock, monotonicMs: () => 0 };
   const offsets = new TopicOffsets(settings, { groupId: topic, clientId: topic, clock, log: () => undefined });
   const producer = kafka.producer();
@@ -117,9 +115,7 @@ test('a transaction that is not ended yet hides no end: behind it stands whoever
   const settings = plainKafkaSettings(inject('kafkaBrokers'));
   const topic = `test-watch-${randomUUID()}`;
   const kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
-  await withAdmin(kafka, (admin) =>
-    admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }),
-  );
+  await makeUsableTopics(kafka, [{ topic, numPartitions: 1 }]);
   const producer = kafka.producer({ transactionalId: topic, maxInFlightRequests: 1, idempotent: true });
   await producer.connect();
   const transaction = await producer.transaction();

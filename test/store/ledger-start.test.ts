@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { openLedgerStore } from '../../src/store/ledger-start.ts';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
+import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { LmdbLedgerIndex } from '../../src/store/lmdb-ledger-index.ts';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
@@ -38,9 +39,7 @@ const kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
 async function topicOf(partitions: number, timesMs: readonly number[]): Promise<string> {
   const topic = `test-start-${randomUUID()}`;
   const configEntries = [{ name: 'delete.retention.ms', value: String(DELETIONS_KEPT_MS) }];
-  await withAdmin(kafka, (admin) =>
-    admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }], waitForLeaders: true }),
-  );
+  await makeUsableTopics(kafka, [{ topic, numPartitions: partitions, configEntries }]);
   const producer = kafka.producer();
   await producer.connect();
   for (let partition = 0; partition < partitions; partition += 1) {
@@ -125,9 +124,7 @@ test('a store of a topic that was made again is thrown away, whatever its offset
   const isGone = async (): Promise<boolean> =>
     withAdmin(kafka, async (admin) => !(await admin.listTopics()).includes(topic));
   await expect.poll(isGone, { timeout: 20_000 }).toBe(true);
-  await withAdmin(kafka, (admin) =>
-    admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }),
-  );
+  await makeUsableTopics(kafka, [{ topic, numPartitions: 1 }]);
   const second = await start(topic, 1, nowMs);
   expect(second.logged.map(({ event }) => event)).toEqual(['ledger-store-rebuilt']);
   expect(second.logged[0]?.reason).toContain('another ledger');

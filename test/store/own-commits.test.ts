@@ -9,7 +9,7 @@ import { systemClock } from 'payment-processor-contract/clock';
 import { TopicTail } from '../../src/consumers/topic-tail.ts';
 import { Committer } from '../../src/lanes/committer.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
-import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
@@ -37,9 +37,7 @@ beforeEach(async () => {
   topic = `test-own-commits-${randomUUID()}`;
   [applied, fatal] = [[], []];
   const configEntries = [{ name: 'message.timestamp.type', value: 'LogAppendTime' }];
-  await withAdmin(kafka, (admin) =>
-    admin.createTopics({ topics: [{ topic, numPartitions: 1, configEntries }], waitForLeaders: true }),
-  );
+  await makeUsableTopics(kafka, [{ topic, numPartitions: 1, configEntries }]);
   reader = await startReader(applied);
 });
 afterEach(async () => {

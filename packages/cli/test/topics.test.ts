@@ -1,5 +1,6 @@
 import kafkajs from 'kafkajs';
 import { describe, expect, test } from 'vitest';
+import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { topicNames } from 'payment-processor-contract/topics';
 import { environmentOf, freshPrefix, kafkaOf, LANES } from '../../client/test/fixtures.ts';
 import { runCli } from './run-cli.ts';
@@ -77,31 +78,25 @@ describe('topics check', () => {
   test('names each mismatch and what to do', async () => {
     const prefix = freshPrefix('mismatch');
     const names = topicNames(prefix);
-    const admin = kafkaOf(prefix).admin();
-    await admin.connect();
     const configured = (topic: string, entries: Record<string, string>, numPartitions = LANES) => ({
       topic,
       numPartitions,
       replicationFactor: 1,
       configEntries: Object.entries(entries).map(([name, value]) => ({ name, value })),
     });
-    await admin.createTopics({
-      waitForLeaders: true,
-      topics: [
-        configured(names.commands['transfer-in'], { 'retention.ms': '3600000' }, LANES + 1),
-        configured(names.commands['execute-quote'], {
-          'message.timestamp.type': 'LogAppendTime',
-          'retention.ms': '-1',
-        }),
-        configured(names.commands['create-quote'], {
-          'message.timestamp.type': 'LogAppendTime',
-          'retention.ms': '604800000',
-          'retention.bytes': '1000000',
-        }),
-        configured(names.ledger, { 'cleanup.policy': 'compact,delete', 'max.message.bytes': '1048588' }),
-      ],
-    });
-    await admin.disconnect();
+    await makeUsableTopics(kafkaOf(prefix), [
+      configured(names.commands['transfer-in'], { 'retention.ms': '3600000' }, LANES + 1),
+      configured(names.commands['execute-quote'], {
+        'message.timestamp.type': 'LogAppendTime',
+        'retention.ms': '-1',
+      }),
+      configured(names.commands['create-quote'], {
+        'message.timestamp.type': 'LogAppendTime',
+        'retention.ms': '604800000',
+        'retention.bytes': '1000000',
+      }),
+      configured(names.ledger, { 'cleanup.policy': 'compact,delete', 'max.message.bytes': '1048588' }),
+    ]);
 
     const run = await runCli(environmentOf(prefix), '--output', 'json', 'topics', 'check');
     expect(run.code).toBe(6);

@@ -1,5 +1,6 @@
 /** Topics of an engine, as any client of Kafka uses them. */
 import { Kafka, logLevel } from 'kafkajs';
+import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import type { Engine } from '../src/start.ts';
 
 const ALL_REPLICAS = -1;
@@ -28,8 +29,5 @@ export async function highOffset(kafka: Kafka, topic: string): Promise<string | 
 }
 
 export async function makeTopic(kafka: Kafka, topic: string): Promise<void> {
-  const admin = kafka.admin();
-  await admin.connect();
-  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true });
-  await admin.disconnect();
+  await makeUsableTopics(kafka, [{ topic, numPartitions: 1 }]);
 }

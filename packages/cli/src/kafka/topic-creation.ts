@@ -1,6 +1,7 @@
 /** Makes the topics. One that exists is left as it is; whether it fits is checked elsewhere (topic-admin.ts). */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import {
   jsonCopyDefinitions,
   topicConfiguration,
@@ -26,8 +27,6 @@ export interface TopicCreation {
 }
 
 const REPLICATION_FACTOR_DEFAULT = 3;
-/** Longest that the brokers may take to make the topics. */
-const CREATION_TIMEOUT_MS = 15_000;
 
 /**
  * Makes the topics that do not exist; existing ones are left as they are.
@@ -56,26 +55,14 @@ export async function createTopics(
     };
   });
   const wanted = plan.filter((creation) => creation.action === 'created');
-  if (wanted.length > 0) await makeTopics(kafka, wanted);
+  if (wanted.length > 0) {
+    const topics = wanted.map(({ configuration, partitions, topic }) => ({
+      topic,
+      numPartitions: partitions,
+      replicationFactor,
+      configEntries: Object.entries(configuration).map(([name, value]) => ({ name, value })),
+    }));
+    await makeUsableTopics(kafka, topics);
+  }
   return plan;
-}
-
-async function makeTopics(kafka: Kafka, wanted: readonly TopicCreation[]): Promise<void> {
-  await withAdmin(kafka, async (admin) =>
-    admin.createTopics({
-      // kafkajs takes a broker that has not heard of a new topic yet for an error; we wait ourselves.
-      waitForLeaders: false,
-      timeout: CREATION_TIMEOUT_MS,
-      topics: wanted.map((creation) => ({
-        topic: creation.topic,
-        numPartitions: creation.partitions,
-        replicationFactor: creation.replicationFactor,
-        configEntries: Object.entries(creation.configuration).map(([name, value]) => ({ name, value })),
-      })),
-    }),
-  );
-  // Each partition's leader answers for its offsets: the topics can be used.
-  await withAdmin(kafka, async (admin) => {
-    for (const { topic } of wanted) await admin.fetchTopicOffsets(topic);
-  });
 }
