@@ -121,6 +121,23 @@ describe('doctor', () => {
     expect(messages(await doctor(off), 'lag')).toMatch(/nobody reads 1 messages of .*, for SANDBOX_COMMANDS is off/);
   });
 
+  test('counts what lies behind a publisher’s open transaction, and show names it where a key is known nowhere', async () => {
+    const { environment, kafka, topics } = stack();
+    const producer = kafka.producer({ transactionalId: `${environment['TOPIC_PREFIX'] ?? ''}-publisher` });
+    await producer.connect();
+    const transaction = await producer.transaction();
+    await transaction.send({
+      topic: topics.commands['transfer-in'],
+      messages: [{ key: 'held', value: '{}', partition: 1 }],
+    });
+    const held = /1 message of \S+\.transfer-in\.v1, lane 1, behind a publisher's open transaction/;
+    expect(messages(await doctor(), 'lag')).toMatch(held);
+    expect((await runCli({ ...environment }, 'show', 'held')).stderr).toMatch(held);
+    await transaction.abort();
+    await producer.disconnect();
+    expect(messages(await doctor(), 'lag')).not.toMatch(held);
+  });
+
   test('lists every setting that is missing, and checks nothing that needs it', async () => {
     const run = await runCli({}, '--output', 'json', 'doctor');
     expect(run.code).toBe(6);

@@ -3,9 +3,11 @@ import type { Command } from 'commander';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { keyHash } from 'payment-processor-contract/key-hash';
 import { keyProblem } from 'payment-processor-contract/keys';
-import { outputOf, requireSettings } from '../context.ts';
+import { topicNames } from 'payment-processor-contract/topics';
+import { cliKafka, outputOf, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
+import { heldText, readHeldBack } from '../held-back.ts';
 import { maskedText, maskedValue } from '../masking.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
@@ -111,10 +113,11 @@ interface ShowOptions {
 async function showKey(settings: ClientSettings, key: string, options: ShowOptions, output: Output): Promise<void> {
   const story = await readStory(settings, key, options, output);
   if (isUnknown(story)) {
+    const held = await readHeldBack(cliKafka(settings), Object.values(topicNames(settings.TOPIC_PREFIX).commands));
     throw new CliFailure(
       'notFound',
       `${key} is known nowhere under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: neither published, nor in the ledger, nor among results, decisions and dead letters` +
-        story.cuts.map((cut) => `\n  not read: ${cut}`).join(''),
+        [...story.cuts, ...held.map(heldText)].map((cut) => `\n  not read: ${cut}`).join(''),
     );
   }
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));

@@ -7,6 +7,7 @@ import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definition
 import { readGroupLag } from '../kafka/group-lag.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka } from '../context.ts';
+import { heldText, readHeldBack } from '../held-back.ts';
 import { readLagWithAge } from '../lag-age.ts';
 import { notChecked, ok, problem, withSettings, type CheckName, type Finding } from './findings.ts';
 import { readGroup, type GroupDescription } from './group-members.ts';
@@ -142,10 +143,14 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
 }
 
 async function checkLag(settings: GroupSettings): Promise<Finding[]> {
-  const unread = await checkUnread(cliKafka(settings), settings);
   const topics = Object.entries(topicNames(settings.TOPIC_PREFIX).commands)
     .filter(([type]) => type !== 'simulate-uma-receive' || settings.SANDBOX_COMMANDS)
     .map(([, topic]) => topic);
+  const [sandbox, held] = await Promise.all([
+    checkUnread(cliKafka(settings), settings),
+    readHeldBack(cliKafka(settings), topics),
+  ]);
+  const unread = [...sandbox, ...held.map((partition) => problem('lag', heldText(partition)))];
   const { lanes } = await readLagWithAge(cliKafka(settings), settings, topics);
   if (lanes.length === 0) return [notChecked('lag', 'there are no command topics')];
   const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
