@@ -175,7 +175,7 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   if (!transactionalId.startsWith(idPrefixOf(groupId)))
     log.error({ event: 'lane-of-another-group', ...named }, 'a process of another group owned the lane: it is fenced');
   else if (processId !== parts.processId)
-    log.warn({ event: 'owner-fenced', ...named }, 'the previous owner did not release its lane: it is fenced');
+    log.warn({ event: 'owner-fenced', ...named }, 'no release of the previous owner was read: it is fenced');
   await committer.fence(transactionalId);
 }
 
