@@ -29,6 +29,7 @@ const LATE_MS = 5_000;
 const LOOKS = 5;
 /** A taker that has not ended by then never will. */
 const LOOKS_MAX = 100;
+const SHORT_LOOK_MS = 100;
 /** Longer than any patience. */
 const FROZEN_MS = 600_000;
 const silence = (): void => undefined;
@@ -69,6 +70,8 @@ interface Scene {
   readonly isWanted?: (looks: number) => boolean;
   readonly isConfirmed?: (looks: number) => boolean;
   readonly monotonicMs?: (looks: number) => number;
+  /** Of the ledger, behind what has been read. */
+  readonly unreadEnd?: bigint;
   /** Called while our record is being written, with what fences an id. */
   readonly onOwned?: (fence: (id: string) => void) => void;
 }
@@ -79,7 +82,7 @@ interface Scene {
  */
 async function taken(
   index: MemoryIndex,
-  { between = [], isConfirmed, isMember, isWanted, monotonicMs, onOwned = silence }: Scene = {},
+  { between = [], isConfirmed, isMember, isWanted, monotonicMs, onOwned = silence, unreadEnd = 0n }: Scene = {},
 ): Promise<{ happened: string[]; withdrawals: string[]; fencedCallUntilMs: number }> {
   const happened: string[] = [];
   let fencedCallUntilMs = 0;
@@ -93,6 +96,8 @@ async function taken(
     processId: 'own',
     policy: { apiTimeoutMs: 0 },
     sessionTimeoutMs: SESSION_MS,
+    topics: { ledger: 'ledger' },
+    offsets: { highWatermarks: async () => new Map([[0, unreadEnd]]) },
     index,
     reader: { seen: async () => between[takings] ?? [], position: () => 0n },
     clock: {
@@ -290,6 +295,28 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
         monotonicMs: (looks) => (looks > 1 ? FROZEN_MS : 0) + looks * NOW_MS,
       });
       return happened.join() === 'claimed';
+    },
+  },
+  {
+    wrong: 'a member that left in order is fenced before its release is read',
+    holds: async () => {
+      const releasedAt = async (look: number, unreadEnd: bigint): Promise<string> => {
+        const index = indexWith(ownerOf('last'), [ownerOf('last')]);
+        const isMember = (looks: number): boolean => {
+          if (looks >= look) withdrawClaim(index, ownerOf('last'));
+          return false;
+        };
+        const monotonicMs = (looks: number): number => looks * SHORT_LOOK_MS;
+        return (await taken(index, { unreadEnd, isMember, monotonicMs })).happened.join();
+      };
+      return [await releasedAt(LOOKS, 1n), await releasedAt(1, 0n)].join(' ') === 'claimed claimed';
+    },
+  },
+  {
+    wrong: 'a member that was killed is not fenced as long as its transaction holds readers up',
+    holds: async () => {
+      const index = indexWith(ownerOf('last'), [ownerOf('last')]);
+      return (await taken(index, { unreadEnd: 1n })).happened.join() === 'group-process-other,claimed';
     },
   },
   {

@@ -35,6 +35,11 @@ const RESTORE_DEADLINE_MS = 600_000;
 const SUPERSEDED_AFTER_MS = 1_000;
 /** The brokers are asked who is in the group; the client alone would ask a coordinator that is gone for half a minute. */
 const ASKED_MS_MAX = 2_000;
+/**
+ * For the release of a member that has left: it lies before the ledger's end, and is read within milliseconds. An open
+ * transaction of one that was killed holds readers up for longer, and fencing ends it.
+ */
+const RELEASE_READ_MS_MAX = 1_000;
 /** Counted of the time between two looks. */
 const LOOK_MS_MAX = ASKED_MS_MAX + 500;
 /** Takings in a row at which other owners turned up. */
@@ -79,6 +84,8 @@ export class Looks {
   lastMs = -Infinity;
   /** By the token of their claims. */
   readonly waitedMs = new Map<string, number>();
+  /** Since it is known that they left: the ledger's end then, and how long they had been waited for. */
+  readonly left = new Map<string, { readonly ledgerEnd: bigint; readonly waitedMs: number }>();
 }
 
 /** A step: one that is not to be waited for is fenced, or time passes. */
@@ -90,11 +97,13 @@ async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWan
   const asked = mayWrite(parts, writer).map(async (claimant) => {
     const waitedMs = (looks.waitedMs.get(claimant.token) ?? -passedMs) + passedMs;
     looks.waitedMs.set(claimant.token, waitedMs);
-    const mayRelease = claimant.processId !== processId && (await mayBeMember(parts, claimant));
+    const mayRelease =
+      claimant.processId !== processId &&
+      ((await mayBeMember(parts, claimant)) || (await mayHaveReleased(parts, claimant, looks)));
     return { claimant, isWaitedFor: mayRelease && waitedMs < patienceMs(parts) };
   });
   for (const { claimant, isWaitedFor } of await Promise.all(asked)) {
-    if (isWaitedFor) continue;
+    if (isWaitedFor || !mayWrite(parts, writer).some(({ token }) => token === claimant.token)) continue;
     // Asked here, for the answer may have been long on its way.
     if (!isWanted() || !isConfirmed()) break;
     await fence(parts, claimant);
@@ -112,6 +121,23 @@ async function mayBeMember({ isMember }: LaneParts, { processId }: Claimant): Pr
   );
   await settledWithin(answered, ASKED_MS_MAX);
   return !isGone;
+}
+
+/** Of a member that has left. One that leaves in order releases its lanes first, and we may not have read that yet. */
+async function mayHaveReleased(parts: LaneParts, { token }: Claimant, looks: Looks): Promise<boolean> {
+  const { lane, offsets, reader, topics } = parts;
+  const waitedMs = looks.waitedMs.get(token) ?? 0;
+  if (!looks.left.has(token)) {
+    let ledgerEnd = 0n;
+    const answered = offsets.highWatermarks(topics.ledger).then(
+      (ends) => (ledgerEnd = ends.get(lane) ?? 0n),
+      () => undefined,
+    );
+    await settledWithin(answered, ASKED_MS_MAX);
+    looks.left.set(token, { ledgerEnd, waitedMs });
+  }
+  const left = looks.left.get(token);
+  return left !== undefined && reader.position(lane) < left.ledgerEnd && waitedMs - left.waitedMs < RELEASE_READ_MS_MAX;
 }
 
 /** For a live member: it may hear of its release later than we do, and its last commit has a deadline of its own. */

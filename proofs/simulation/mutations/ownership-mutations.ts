@@ -66,6 +66,18 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'a member that left in order is fenced before its release is read',
+    find: ' || (await mayHaveReleased(parts, claimant, looks))',
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'an owner whose release is read while it is asked for is fenced',
+    find: ' || !mayWrite(parts, writer).some(({ token }) => token === claimant.token)',
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
     name: 'the time of a frozen process counts as waited for a release',
     find: 'Math.min(clock.monotonicMs() - looks.lastMs, LOOK_MS_MAX)',
     replace: 'clock.monotonicMs() - looks.lastMs',
