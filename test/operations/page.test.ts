@@ -108,6 +108,20 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('healthy-dark');
   });
 
+  it('SANDBOX_COMMANDS is off: says that nobody reads the commands of the sandbox', async () => {
+    processor = healthy();
+    for (const lane of processor.lanes.lanes.keys()) {
+      const { inputs } = processor.lane();
+      const served = inputs.filter(({ name }) => name !== 'simulate-uma-receive');
+      processor.setLane(lane, processor.lane({}, { inputs: served }));
+    }
+    await processor.live(12);
+    const opened = await shown();
+    const rows = opened.page.locator('#commands tbody tr', { hasText: 'simulate-uma-receive' });
+    expect(await rows.allInnerTexts()).toEqual([expect.stringContaining('nobody reads it: SANDBOX_COMMANDS is off')]);
+    await expectClean(opened);
+  });
+
   it('behind: how far, since when, why, and whether it grows', async () => {
     processor = healthy();
     await processor.live(60, (index) => {

@@ -224,7 +224,11 @@ export const SETTINGS = {
   ),
   POLL_TERMINAL_FOR: setting('72h', 'How long a terminal transaction is still watched.', parseDurationMs),
   POLL_MAX_CALLS_PER_MINUTE: setting('120', "The poller's call budget, whole group.", integer(1, 100_000)),
-  SANDBOX_COMMANDS: setting('false', 'Serve simulate-uma-receive commands.', boolean),
+  SANDBOX_COMMANDS: setting(
+    'false',
+    'Serve simulate-uma-receive commands; while it is off, nobody reads them.',
+    boolean,
+  ),
   HTTP_HOST: setting('127.0.0.1', 'Address of the HTTP endpoints.', text),
   HTTP_PORT: setting('8080', 'Port of the HTTP endpoints; 0 takes a free one.', integer(0, 65_535)),
   HTTP_ADVERTISED_ADDRESS: setting(

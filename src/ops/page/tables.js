@@ -73,8 +73,23 @@ function showCommands(state) {
     ];
     return cells;
   });
+  const served = new Set(servedOperations(state).map(({ operation }) => operation));
+  const unread = state.operations.filter(({ operation }) => !served.has(operation));
+  rows.push(
+    ...unread.map(({ operation }) =>
+      [operation, '', '', 'nobody reads it: SANDBOX_COMMANDS is off', '', '', ''].map(quietCell),
+    ),
+  );
   const headings = ['Command', 'In Kafka', 'Oldest', 'Why it waits', 'Unfinished', 'Breaker', 'Calls'];
   fillTable('commands', headings, rows, 'No command is served.');
+}
+
+/**
+ * @param {string} text
+ * @returns {Cell}
+ */
+function quietCell(text) {
+  return { text, kind: 'quiet' };
 }
 
 /**
