@@ -8,6 +8,8 @@ export interface HeldPartition {
   readonly topic: string;
   readonly partition: number;
   readonly messages: bigint;
+  /** Of the first of them. */
+  readonly stableOffset: bigint;
 }
 
 /** Transactions that publish are over in milliseconds; one that is as open at a second look is not. */
@@ -20,8 +22,8 @@ export async function readHeldBack(
 ): Promise<HeldPartition[]> {
   return withAdmin(kafka, async (admin) => {
     const listed = new Set(await admin.listTopics());
-    const look = async (): Promise<(HeldPartition & { stableOffset: bigint })[]> => {
-      const held = [];
+    const look = async (): Promise<HeldPartition[]> => {
+      const held: HeldPartition[] = [];
       for (const topic of topics.filter((name) => listed.has(name))) {
         // Asked first, so that none of what comes meanwhile counts.
         const written = await writtenOffsets(admin, topic);
@@ -35,7 +37,7 @@ export async function readHeldBack(
     const first = await look();
     if (first.length === 0) return [];
     await delay(LOOK_AGAIN_MS);
-    const isAsBefore = ({ partition, stableOffset, topic }: (typeof first)[number]): boolean =>
+    const isAsBefore = ({ partition, stableOffset, topic }: HeldPartition): boolean =>
       first.some((one) => one.topic === topic && one.partition === partition && one.stableOffset === stableOffset);
     return (await look()).filter(isAsBefore);
   });

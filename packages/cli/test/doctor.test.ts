@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { environmentOf, freshPrefix } from '../../client/test/fixtures.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
@@ -121,7 +122,7 @@ describe('doctor', () => {
     expect(messages(await doctor(off), 'lag')).toMatch(/nobody reads 1 messages of .*, for SANDBOX_COMMANDS is off/);
   });
 
-  test('counts what lies behind a publisher’s open transaction, and show names it where a key is known nowhere', async () => {
+  test('what lies behind a publisher’s open transaction is said by doctor, lag, and whoever misses a key or a result', async () => {
     const { environment, kafka, topics } = stack();
     const producer = kafka.producer({ transactionalId: `${environment['TOPIC_PREFIX'] ?? ''}-publisher` });
     await producer.connect();
@@ -133,6 +134,11 @@ describe('doctor', () => {
     const held = /1 message of \S+\.transfer-in\.v1, lane 1, behind a publisher's open transaction/;
     expect(messages(await doctor(), 'lag')).toMatch(held);
     expect((await runCli({ ...environment }, 'show', 'held')).stderr).toMatch(held);
+    expect((await runCli({ ...environment }, 'lag')).stderr).toMatch(held);
+    const words = ['--key', 'held-1', '--value', stringifyLossless(transferInOf('held-1')), '--await-for', '1s'];
+    const published = await runCli({ ...environment }, 'publish', 'transfer-in', ...words, '--await');
+    expect(published.code).toBe(5);
+    expect(published.stderr).toMatch(/no result.*\n.*lane 1, behind a publisher's open transaction/);
     await transaction.abort();
     await producer.disconnect();
     expect(messages(await doctor(), 'lag')).not.toMatch(held);

@@ -96,5 +96,6 @@ describe('publish', () => {
     const run = await published('--key', 'silent-3', '--value', value, '--await', '--await-for', '300ms');
     expect(run.code).toBe(5);
     expect(run.stderr).toContain('silent-3');
+    expect(run.stderr).not.toContain('transaction');
   });
 });

@@ -6,6 +6,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, outputOf, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
+import { heldText, readHeldBack } from '../held-back.ts';
 import { readLagWithAge, type AgedLag } from '../lag-age.ts';
 import { textTable } from '../output.ts';
 
@@ -18,8 +19,7 @@ export function addLagCommand(program: Command): void {
       `
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX. Commands that are admitted and unfinished are not lag:
 the processor's own page and metrics count them by state. The last column is the age of the oldest command that waits.
-Lag counts up to the last committed record: a publisher's transaction that was left open hides all that lies behind it
-in its partition until it ends or times out, here as well as from the processor.
+Lag counts up to the last committed record: what a publisher's open transaction hides is in no lag, and said apart.
 
 Examples:
   $ npm run cli -- lag
@@ -29,7 +29,11 @@ Examples:
       const output = outputOf(command);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'KAFKA_GROUP_ID', 'TOPIC_PREFIX']);
       const topics = Object.values(topicNames(settings.TOPIC_PREFIX).commands);
-      const { lanes, missing } = await readLagWithAge(cliKafka(settings), settings, topics);
+      const kafka = cliKafka(settings);
+      const [{ lanes, missing }, held] = await Promise.all([
+        readLagWithAge(kafka, settings, topics),
+        readHeldBack(kafka, topics),
+      ]);
       if (lanes.length === 0) {
         throw new CliFailure(
           'notFound',
@@ -37,6 +41,7 @@ Examples:
         );
       }
       for (const topic of missing) output.note(`topic ${topic} does not exist`);
+      for (const partition of held) output.note(heldText(partition));
       if (output.format === 'json') lanes.forEach((lane) => output.document(documentOf(lane, Date.now()), ''));
       else output.document({}, lagTable(lanes, Date.now()));
     });

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Argument, Option, type Command } from 'commander';
+import { PaymentClientError } from 'payment-processor-client/internal/client-error';
 import {
   fingerprintOf,
   PaymentCommandPublisher,
@@ -9,12 +10,13 @@ import {
   type PublishOptions,
 } from 'payment-processor-client/internal/publisher';
 import { ResultAwaiter } from 'payment-processor-client/internal/result-awaiter';
-import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
+import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { JsonMeaningError, parseUnambiguous, type JsonValue } from 'payment-processor-contract/lossless-json';
-import { CLI_RETRY, outputOf, requireSettings } from '../context.ts';
+import { CLI_RETRY, cliKafka, outputOf, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
+import { heldText, readHeldBack } from '../held-back.ts';
 import { durationOption, instant } from '../option-values.ts';
 import { shownLine } from '../output.ts';
 
@@ -77,7 +79,9 @@ Examples:
           return;
         }
         output.note(publishedText(type, published));
-        const result = await awaited;
+        const result = await awaited.catch(async (error: unknown) => {
+          throw await withWhatHidesIt(settings, published, error);
+        });
         output.document(eventDocument(result), eventText(result));
         const { outcome, error } = result.value;
         if (outcome !== 'ACCEPTED') {
@@ -90,6 +94,18 @@ Examples:
         await Promise.all([publisher.close(), results?.close()]);
       }
     });
+}
+
+/** @returns what ended the wait; where no result came, with the transaction that hides the command */
+async function withWhatHidesIt(
+  settings: ClientSettings,
+  { offset, partition, topic }: PublishedCommand,
+  error: unknown,
+): Promise<unknown> {
+  if (!(error instanceof PaymentClientError) || error.code !== 'NO_RESULT') return error;
+  const held = await readHeldBack(cliKafka(settings), [topic]).catch(() => []);
+  const hiding = held.filter((one) => one.partition === partition && one.stableOffset <= offset);
+  return new CliFailure('noResult', [error.message, ...hiding.map(heldText)].join('\n  '));
 }
 
 async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue> {
