@@ -61,8 +61,8 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a live member gets no time to release its lane',
-    find: 'if (isWaitedFor) continue;',
-    replace: '',
+    find: 'if (isWaitedFor ||',
+    replace: 'if (',
     isToldDirectly: true,
   },
   {
