@@ -138,12 +138,15 @@ async function simulate(mutation: string | null): Promise<void> {
 }
 
 async function tryMutations(): Promise<void> {
-  const waiting = MUTATIONS.filter(({ name }) => values.mutation === undefined || name === values.mutation);
+  // All are found before the first is tried: one whose code moved is known at once.
+  const waiting = MUTATIONS.filter(({ name }) => values.mutation === undefined || name === values.mutation).map(
+    (mutation) => ({ ...mutation, change: changeOf(mutation.name) }),
+  );
   const toldBySeed = JSON.parse(readFileSync(TOLD_BY_SEED, 'utf8')) as Partial<Record<string, number>>;
   const rows: { mutation: string; toldBySeed: number | null; histories: number; seconds: number; wrong: string }[] = [];
   const tryNext = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const { among, isToldDirectly = false, name } = next;
+      const { among, change, isToldDirectly = false, name } = next;
       const triedMs = performance.now();
       const { failed, histories } = await runApart(
         {
@@ -155,7 +158,7 @@ async function tryMutations(): Promise<void> {
           untilBroken: true,
           checksDirectly: isToldDirectly,
           choice: among === undefined || isChosen ? choice : { kind: 'fixed', disturbances: among },
-          mutation: changeOf(name),
+          mutation: change,
         },
         () => undefined,
       );
