@@ -40,8 +40,12 @@ describe('unfinished list', () => {
       ['--lane', String(other)],
       ['--phase', 'DOUBTFUL'],
     ]) {
-      expect(await cli('unfinished', 'list', ...filter)).toMatchObject({ code: 0, documents: [] });
+      const run = await cli('unfinished', 'list', ...filter);
+      expect(run).toMatchObject({ code: 0, documents: [] });
+      expect(run.stderr).toContain('none of this lane and phase');
+      expect(run.stderr).not.toContain('every');
     }
+    expect(await cli('unfinished', 'list', '--phase', 'doubtful')).toMatchObject({ code: 2 });
   });
 });
 

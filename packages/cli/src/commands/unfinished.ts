@@ -1,5 +1,5 @@
 /** `unfinished list`: what is admitted and has no result yet, with what comes next and why. Reads alone. */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { mayBeUnfinished } from '../../../../src/ledger/ledger-records.ts';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
@@ -29,7 +29,7 @@ export function addUnfinishedCommand(program: Command): void {
     .command('list')
     .description('list them by lane, oldest first: key, phase, since when, what comes next, why')
     .option('--lane <number>', 'of this lane alone', wholeNumber(0, LANE_MAX))
-    .option('--phase <phase>', 'INTENT, PARKED, DOUBTFUL or QUOTED alone')
+    .addOption(new Option('--phase <phase>', 'in this phase alone').choices(['INTENT', 'PARKED', 'DOUBTFUL', 'QUOTED']))
     .option('--limit <number>', 'how many are shown', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
     .addOption(durationOption('--read-for <duration>', 'longest time of the reading', READ_FOR_DEFAULT))
     .addHelpText(
@@ -60,7 +60,11 @@ Examples:
       const causes = Map.groupBy(found, ({ entry }) => `${entry.phase.state}, ${nextOf(entry).why}`);
       for (const [cause, group] of causes) output.note(`${group.length} ${cause}`);
       for (const cut of scan.cuts) output.note(`not read: ${cut}`);
-      if (found.length === 0 && scan.cuts.length === 0) output.note('every admitted command has its result');
+      if (found.length > 0 || scan.cuts.length > 0) return;
+      const isOfAll = lane === undefined && phase === undefined;
+      output.note(
+        isOfAll ? 'every admitted command has its result' : 'none of this lane and phase: others may be there',
+      );
     });
 }
 
