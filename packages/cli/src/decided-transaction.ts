@@ -4,6 +4,7 @@
  */
 import type { PaymentApi } from '../../../src/api/payment-api.ts';
 import { systemClock } from 'payment-processor-contract/clock';
+import type { LookUpAnswer } from '../../../src/lanes/look-up-questions.ts';
 import { LookUps } from '../../../src/lanes/look-ups.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Entry } from '../../../src/ledger/entry.ts';
@@ -34,19 +35,12 @@ const PAGES_MAX = 100;
 const SHOWN_MAX = 10;
 
 /**
- * Pages through the service's list around the command's first call, and for what may be older through the week before.
+ * Pages through the service's list around the command's calls, from the first to the last, and for what may be older through
+ * the week before.
  * @param api started
  */
 export async function lookAtTransaction(api: Lists, transactionId: string, entry: Entry): Promise<LookedAt> {
-  const query = {
-    transactionId,
-    quoteId: null,
-    attempts: entry.attempts,
-    firstSentMs: sentMsOf(entry),
-    // An operator may have found one that is older than what the processor looks for.
-    mayBeOlder: true,
-  };
-  const { outcome } = await new LookUps(api, systemClock).find(query);
+  const { outcome } = await lookedUp(api, transactionId, entry);
   switch (outcome.kind) {
     case 'not-found':
       return { kind: 'not-found' };
@@ -62,6 +56,23 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
         : await othersBeside(api, outcome.transaction, comparison, entry);
       return { kind: 'found', comparison, others };
     }
+  }
+}
+
+/** A look-up ends an hour after the call that it is about, and any of them may have made the transaction. */
+async function lookedUp(api: Lists, transactionId: string, entry: Entry): Promise<LookUpAnswer> {
+  const lookUps = new LookUps(api, systemClock);
+  const firstMs = sentMsOf(entry);
+  for (let aboutMs = firstMs; ; aboutMs += 2 * LATE_MS_MAX) {
+    const answer = await lookUps.find({
+      transactionId,
+      quoteId: null,
+      attempts: entry.attempts,
+      firstSentMs: aboutMs,
+      // An operator may have found one that is older than what the processor looks for.
+      mayBeOlder: aboutMs === firstMs,
+    });
+    if (answer.outcome.kind !== 'not-found' || aboutMs >= (entry.lastEndedMs ?? firstMs)) return answer;
   }
 }
 
@@ -110,7 +121,7 @@ function fits({ agreeing, differing }: Comparison): boolean {
 export function lookedAtInWords(transactionId: string, looked: LookedAt): { doubt: string | null; notes: string[] } {
   switch (looked.kind) {
     case 'not-found': {
-      const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call on`;
+      const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call until an hour after its last`;
       return { doubt, notes: [] };
     }
     case 'not-looked-at': {

@@ -119,6 +119,17 @@ describe('the transaction of a transfer-in', () => {
     expect(service.asked.every(({ customerId }) => customerId === undefined)).toBe(true);
   });
 
+  test.each(['2026-01-31T14:30:00.000Z', '2026-01-31T17:00:01.000Z', '2026-01-31T17:59:00.000Z'])(
+    'made by a later call, at %s, is found, and not after an hour from the last',
+    async (createdAt) => {
+      const repeated = lost('transfer-in', { attempts: 9, lastEndedMs: Date.parse('2026-01-31T17:00:00Z') });
+      const service = serviceOf([aTransaction({ ...WHOLE, createdAt })]);
+      expect((await saidOf(repeated, service)).doubt).toBeNull();
+      const days = serviceOf([aTransaction({ ...WHOLE, createdAt: '2026-02-03T12:00:00.000Z' })]);
+      expect((await saidOf(repeated, days)).doubt).toMatch(/does not list .*until an hour after its last/);
+    },
+  );
+
   test('is in doubt where the list of others breaks off, has no cursor, or has no end', async () => {
     const service = serviceOf([aTransaction(WHOLE)]);
     const broken = (page: (first: ListReading, asked: number) => ListReading): Service => ({
