@@ -78,17 +78,21 @@ export function withOrder({ holds }: HoldsRecord, order: HoldOrder, orderOffset:
   return { offset: String(orderOffset), holds: Object.fromEntries([...others, ...begun]) };
 }
 
-/** Whether the lane has the order that lies there in force, or a later one that does the same. */
+/** Whether the lane has the order that lies there in force, or a later one that does as much. */
 export function isCarriedOut({ holds, offset: last }: HoldsRecord, order: HoldOrder, orderOffset: bigint): boolean {
   const isThere = (offset: string | null | undefined): boolean => BigInt(offset ?? -1) >= orderOffset;
   return order.action === 'RELEASE'
     ? isThere(last) && !Object.keys(holds).some((type) => isOn(order, type))
-    : typesOf(order).every((type) => isThere(holds[type]?.offset));
+    : typesOf(order).every((type) => isThere(holds[type]?.offset) && endMs(holds[type]) >= endMs(order));
+}
+
+function endMs(hold: Pick<Hold, 'until'> | undefined): number {
+  return instantMs(hold?.until ?? '') ?? Infinity;
 }
 
 /** Whether it has not ended by itself. */
 export function isInForce({ until }: Pick<Hold, 'until'>, nowMs: number): boolean {
-  return until === null || nowMs < (instantMs(until) ?? Infinity);
+  return nowMs < endMs({ until });
 }
 
 /** A hold of any of these holds the entry: its type, its next operation, and the execution that a quote leads to. */

@@ -50,3 +50,14 @@ test('a release is confirmed by what is released, not by a later hold; a hold by
   expect(isCarriedOut(after(hold, release, order('HOLD', 'create-quote')), release, 1n)).toBe(true);
   expect(isCarriedOut(after(hold, release), hold, 0n)).toBe(false);
 });
+
+test('a hold is not confirmed by a later one that ends before it', () => {
+  const until = (instant: string | null): HoldOrder => ({ ...order('HOLD', 'transfer-in'), until: instant });
+  const [forGood, day, hour] = [until(null), until('2026-01-02T00:00:00Z'), until('2026-01-01T03:00:00+02:00')];
+  const isConfirmedBy = (own: HoldOrder, later: HoldOrder): boolean => isCarriedOut(after(own, later), own, 0n);
+  expect(isConfirmedBy(forGood, hour)).toBe(false);
+  expect(isConfirmedBy(day, hour)).toBe(false);
+  expect(isConfirmedBy(day, day)).toBe(true);
+  expect(isConfirmedBy(hour, day)).toBe(true);
+  expect(isConfirmedBy(hour, forGood)).toBe(true);
+});
