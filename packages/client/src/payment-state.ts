@@ -97,7 +97,8 @@ export class KnownPayment {
   /** Null: of whatever fields the key's command has. */
   readonly #fingerprint: string | null;
   #found: FoundEvent | null = null;
-  readonly #changes = new Map<string, PaymentEvent>();
+  /** By transaction, each at its first place: of JSON copies one may come again after those that followed it. */
+  readonly #changes = new Map<string, Map<string, PaymentEvent>>();
 
   constructor(key: string, fingerprint: string | null) {
     this.#key = key;
@@ -111,7 +112,7 @@ export class KnownPayment {
 
   /** Of the result or of the status that counts: why it cannot be read. */
   get problem(): string | null {
-    const change = this.#changes.get(this.result === null ? '' : (transactionOf(this.result) ?? ''));
+    const change = this.#lastChanges().get(this.result === null ? '' : (transactionOf(this.result) ?? ''));
     for (const event of [this.#found, change]) if (event?.kind === 'unreadable') return problemOf(event);
     return null;
   }
@@ -131,7 +132,10 @@ export class KnownPayment {
     const isNamed = event.kind === 'transaction-status' && event.value.commandKeys.includes(this.#key);
     const isOfResult = this.result !== null && transactionOf(this.result) === event.key;
     if (!isNamed && !isOfResult) return;
-    if (event.offset >= (this.#changes.get(event.key)?.offset ?? 0n)) this.#changes.set(event.key, event);
+    const known = this.#changes.get(event.key) ?? new Map<string, PaymentEvent>();
+    const name = event.uniqueId ?? String(event.offset);
+    if (event.offset < (known.get(name)?.offset ?? Infinity)) known.set(name, event);
+    this.#changes.set(event.key, known);
   }
 
   hasChange(transactionId: string | null): boolean {
@@ -139,9 +143,15 @@ export class KnownPayment {
   }
 
   state(): PaymentState {
-    const changes = [...this.#changes].map(
+    const changes = [...this.#lastChanges()].map(
       ([id, event]) => [id, event.kind === 'transaction-status' ? event.value : null] as const,
     );
     return paymentState(this.result, new Map(changes));
+  }
+
+  #lastChanges(): Map<string, PaymentEvent> {
+    const last = (events: ReadonlyMap<string, PaymentEvent>): PaymentEvent =>
+      [...events.values()].reduce((one, other) => (other.offset > one.offset ? other : one));
+    return new Map([...this.#changes].map(([id, events]) => [id, last(events)]));
   }
 }

@@ -144,6 +144,15 @@ describe('a payment that is followed is settled', () => {
     expect(topics.reads).toEqual(['results invoice whole', 'transaction-status Transaction:1 since']);
   });
 
+  test('by the last change, not by a copy of an earlier one, which a mirror makes after a crash', async () => {
+    const completed = change('COMPLETED', { offset: 1n });
+    const changes = [completed, change('REFUNDED', { offset: 2n }), { ...completed, offset: 3n }];
+    for (const seen of [changes, changes.toReversed()]) {
+      const topics = new Topics([result('ACCEPTED')], seen);
+      expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'REFUNDED' });
+    }
+  });
+
   test('by an event that names no command, for its result names the transaction', async () => {
     const topics = new Topics([result('ACCEPTED')], [change('COMPLETED', {}, [])]);
     expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED' });
