@@ -25,8 +25,17 @@ export function eventText(event: PaymentEvent): string {
     case 'quote-status':
       return `${at}  ${event.key}  ${statusChangeText(event)}`;
     case 'unreadable':
-      return `${at}  cannot be read: ${event.topic}, partition ${event.partition}, offset ${event.offset}: ${event.problem}`;
+      return `${at}  ${unreadableText(event)}`;
   }
+}
+
+export function unreadableText({
+  offset,
+  partition,
+  problem,
+  topic,
+}: Extract<PaymentEvent, { kind: 'unreadable' }>): string {
+  return `cannot be read: ${problem}  (${topic}, partition ${partition}, offset ${offset})`;
 }
 
 /** From which status to which, why, and who saw it. */

@@ -2,11 +2,12 @@
 import type { PaymentEvent, Stream } from 'payment-processor-client/internal/events';
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { subscribe } from 'payment-processor-client/internal/subscription';
-import { CLI_RETRY, untilInterrupted } from './context.ts';
+import { CLI_RETRY } from './context.ts';
 import { outageNotes } from './event-output.ts';
 import type { Output } from './output.ts';
 
-export type StatusEvent = Extract<PaymentEvent, { kind: 'transaction-status' | 'quote-status' }>;
+/** Of a transaction or of a quote; or one that cannot be read. */
+export type StatusEvent = Exclude<PaymentEvent, { kind: 'result' }>;
 
 /**
  * @param id of a transaction or of a quote
@@ -16,19 +17,18 @@ export type StatusEvent = Extract<PaymentEvent, { kind: 'transaction-status' | '
 export async function readStatusHistory(settings: ClientSettings, id: string, output: Output): Promise<StatusEvent[]> {
   const own = await read(settings, ['transaction-status', 'quote-status'], id, () => true, output);
   const transactions = own.filter((event) => event.kind === 'transaction-status');
-  const quotes = own.filter((event) => event.kind === 'quote-status');
-  const [first] = quotes;
+  const quote = own.find((event) => event.kind === 'quote-status');
+  const others: StatusEvent[] = [];
   if (transactions.length > 0) {
     const quoteId = transactions.findLast(({ value }) => value.quoteId !== null)?.value.quoteId ?? null;
     // A service that does not name the quote on a transaction: the quote names the transaction.
     const isItsQuote = (event: StatusEvent): boolean =>
       event.kind === 'quote-status' && event.value.transactionId === id;
-    quotes.push(...((await read(settings, ['quote-status'], quoteId, isItsQuote, output)) as typeof quotes));
-  } else if (first?.value.transactionId != null) {
-    const others = await read(settings, ['transaction-status'], first.value.transactionId, () => true, output);
-    transactions.push(...(others as typeof transactions));
+    others.push(...(await read(settings, ['quote-status'], quoteId, isItsQuote, output)));
+  } else if (quote?.value.transactionId != null) {
+    others.push(...(await read(settings, ['transaction-status'], quote.value.transactionId, () => true, output)));
   }
-  return [...transactions, ...quotes].sort((left, right) => observedMs(left) - observedMs(right));
+  return [...own, ...others].sort((left, right) => observedMs(left) - observedMs(right));
 }
 
 /** @param key null: events of all keys */
@@ -49,18 +49,19 @@ async function read(
     onNotice: outageNotes(output),
     ...(key === null ? {} : { key }),
     onEvent: (event) => {
-      if ((event.kind === 'transaction-status' || event.kind === 'quote-status') && isWanted(event)) events.push(event);
+      if (event.kind !== 'result' && isWanted(event)) events.push(event);
     },
   });
   try {
-    await untilInterrupted(subscription.ended);
+    // No signal ends it early: a part must not be taken for the whole.
+    await subscription.ended;
   } finally {
     await subscription.close();
   }
   return events;
 }
 
-/** When a change was observed, ms since 1970. */
-export function observedMs({ value }: StatusEvent): number {
-  return Number(value.observedAt);
+/** When a change was observed, ms since 1970; when one was written that cannot be read. */
+export function observedMs(event: StatusEvent): number {
+  return event.kind === 'unreadable' ? event.timestampMs : Number(event.value.observedAt);
 }

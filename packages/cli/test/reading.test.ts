@@ -90,10 +90,28 @@ describe('results', () => {
   });
 });
 
-test('status shows what it cannot read as such, and does not stop at it', async () => {
+test('status and status show have what they cannot read as such, and do not stop at it', async () => {
   await send(names.quoteStatusChanged, [{ key: 'Quote:1', value: 'not Avro' }]);
   const run = await runCli(environment, '--output', 'json', 'status');
   expect(run).toMatchObject({ code: 0, documents: [{ kind: 'unreadable', key: 'Quote:1' }] });
+  const history = await runCli(environment, 'status', 'show', 'Quote:1');
+  expect(history).toMatchObject({ code: 0, stdout: expect.stringContaining('cannot be read') as string });
+});
+
+test.each([
+  ['results', ['results', '--key', 'one']],
+  ['status', ['status', '--key', 'Transaction:known']],
+  ['status show', ['status', 'show', 'Transaction:known']],
+])('%s, interrupted before it has read all, does not say that nothing is there', async (_what, args) => {
+  const without = { ...environment, SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' };
+  await send(names.transactionStatusChanged, [{ key: 'Transaction:known', value: '\0\0\0\0\u0001...' }]);
+  const reading = startCli(without, ...args);
+  await reading.seen('waiting for the schema registry');
+  reading.interrupt();
+  expect(await reading.ended).toMatchObject({
+    code: null,
+    stderr: expect.not.stringContaining('is there') as string,
+  });
 });
 
 test('lag counts what a group has not committed, and commits nothing', async () => {

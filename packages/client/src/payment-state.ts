@@ -25,6 +25,23 @@ export type PaymentState<Result extends ResultRecord = CommandResult> =
   /** No result, or one that cannot be read. */
   | { kind: 'nothing-known' };
 
+type UnsettledState<Result extends ResultRecord> = Extract<
+  PaymentState<Result>,
+  { kind: 'open' | 'unknown' | 'nothing-known' }
+>;
+
+/** Of what was not read to its end: a later revision or status may contradict. */
+export function withoutEnd<Result extends ResultRecord>(state: PaymentState<Result>): UnsettledState<Result> {
+  switch (state.kind) {
+    case 'settled':
+      return { kind: 'open', status: state.status, transactionId: state.transactionId, result: state.result };
+    case 'not-accepted':
+      return { kind: 'nothing-known' };
+    default:
+      return state;
+  }
+}
+
 const NOT_ACCEPTED = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
 
 /**

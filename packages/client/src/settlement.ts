@@ -10,7 +10,7 @@ import type { CommandAnswer } from './answers.ts';
 import type { PaymentEvent } from './events.ts';
 import type { LaneReader } from './lane-reader.ts';
 import type { LiveEvents } from './live-events.ts';
-import { KnownPayment, transactionOf, type PaymentState } from './payment-state.ts';
+import { KnownPayment, transactionOf, withoutEnd, type PaymentState } from './payment-state.ts';
 
 export interface SettlementOptions {
   /** How long the payment is followed. */
@@ -139,16 +139,8 @@ function stateAtEnd(
   key: string,
   { endedBy, reason }: { endedBy: 'timeout' | 'signal' | 'reading'; reason: string },
 ): Settlement {
-  const state = known.state();
-  // Not all was read that was there: a later revision or status may contradict.
-  const open: Extract<PaymentState, { kind: 'open' | 'unknown' | 'nothing-known' }> =
-    state.kind === 'settled'
-      ? { kind: 'open', status: state.status, transactionId: state.transactionId, result: state.result }
-      : state.kind === 'not-accepted'
-        ? { kind: 'nothing-known' }
-        : state;
   const unread = known.problem === null ? '' : `; not readable: ${known.problem}`;
-  return { ...open, key, endedBy, problem: `${reason}${unread}` };
+  return { ...withoutEnd(known.state()), key, endedBy, problem: `${reason}${unread}` };
 }
 
 function earlier(ms: number | null): number | null {

@@ -1,13 +1,13 @@
 /** `dead-letters list` and `show`: messages that could not be processed. */
 import { Option, type Command } from 'commander';
-import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
+import { outputOf, requireSettings } from '../context.ts';
 import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { letterName, noteOf, readNotes, type RedriveNote } from '../redrive-notes.ts';
+import { readTopics } from '../whole-topics.ts';
 import { addDeadLettersAcknowledgeCommand } from './dead-letters-acknowledge.ts';
 import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
 
@@ -51,11 +51,8 @@ Examples:
       const output = outputOf(command);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const notes = await readNotes(settings);
-      const reader = await openTopicReader(cliKafka(settings), {
+      await readTopics(settings, {
         topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
-        start: { from: 'beginning' },
-        untilEnd: true,
-        groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
         onRecord: (record) => {
           const letter = summaryOf(record);
           if (noteOf(record) !== null || (options.reason ?? letter.reason) !== letter.reason) return;
@@ -64,11 +61,6 @@ Examples:
           output.document({ ...letter, redriven: redriven.map(noteDocument) }, summaryText(letter, redriven));
         },
       });
-      try {
-        await untilInterrupted(reader.ended);
-      } finally {
-        await reader.close();
-      }
     });
 }
 

@@ -70,12 +70,16 @@ Examples:${texts.examples}`,
       });
       if (flags.follow) output.note('following; Ctrl-C ends');
       try {
-        await untilInterrupted(subscription.ended);
+        // A signal that ended the reading early would let a part pass for the whole.
+        await (flags.follow ? untilInterrupted(subscription.ended) : subscription.ended);
       } finally {
         await subscription.close();
       }
       if (flags.key !== undefined && !flags.follow && found === 0) {
-        throw new CliFailure('notFound', `nothing was published about ${flags.key}: see \`show ${flags.key}\``);
+        throw new CliFailure(
+          'notFound',
+          `nothing about ${flags.key} is there, or is kept any more: see \`show ${flags.key}\``,
+        );
       }
     });
 }

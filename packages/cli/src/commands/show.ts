@@ -116,7 +116,7 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
     const held = await readHeldBack(cliKafka(settings), Object.values(topicNames(settings.TOPIC_PREFIX).commands));
     throw new CliFailure(
       'notFound',
-      `${key} is known nowhere under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: neither published, nor in the ledger, nor among results, decisions and dead letters` +
+      `${key} is known nowhere under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: no message, ledger entry, result, decision or dead letter of it is there, or is kept any more` +
         [...story.cuts, ...held.map(heldText)].map((cut) => `\n  not read: ${cut}`).join(''),
     );
   }
@@ -156,6 +156,8 @@ async function inTime<Value>(forMs: number, what: string, reading: Promise<Value
 
 /** The transaction and the quote of one payment. */
 function idsOf(id: string, changes: readonly StatusEvent[]): ReadonlySet<string> {
-  const named = changes.flatMap(({ value }) => [value.transactionId, value.quoteId]);
+  const named = changes.flatMap((change) =>
+    change.kind === 'unreadable' ? [] : [change.value.transactionId, change.value.quoteId],
+  );
   return new Set([id, ...named.filter((name) => name !== null)]);
 }

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { outputOf, requireSettings } from '../context.ts';
-import { eventDocument, isoOf } from '../event-output.ts';
+import { eventDocument, isoOf, unreadableText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { observedMs, readStatusHistory, type StatusEvent } from '../status-history.ts';
 
@@ -27,7 +27,8 @@ Examples:
       const output = outputOf(command);
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const events = await readStatusHistory(settings, id, output);
-      if (events.length === 0) throw new CliFailure('notFound', `no status change of ${id} was published`);
+      if (events.length === 0)
+        throw new CliFailure('notFound', `no status change of ${id} is there, or is kept any more`);
       events.forEach((event, index) => {
         const previous = events[index - 1];
         const sincePreviousMs = previous === undefined ? null : observedMs(event) - observedMs(previous);
@@ -48,8 +49,10 @@ function seenAfter(event: StatusEvent): number | null {
 }
 
 function lineOf(event: StatusEvent, sincePreviousMs: number | null, seenAfterMs: number | null): string {
-  const { previousStatus, status, commandKey } = event.value;
   const since = sincePreviousMs === null ? '' : `+${secondsOf(sincePreviousMs)}`;
+  const start = `${isoOf(observedMs(event))}  ${since.padStart(10)}`;
+  if (event.kind === 'unreadable') return `${start}  ${unreadableText(event)}`;
+  const { previousStatus, status, commandKey } = event.value;
   const what = event.kind === 'transaction-status' ? 'transaction' : 'quote';
   const notes = [
     ...(event.kind === 'transaction-status' && event.value.failureReason !== null ? [event.value.failureReason] : []),
@@ -58,7 +61,7 @@ function lineOf(event: StatusEvent, sincePreviousMs: number | null, seenAfterMs:
     ...(commandKey === null ? [] : [`command ${commandKey}`]),
     ...(seenAfterMs === null ? [] : [`seen after ${secondsOf(seenAfterMs)}`]),
   ];
-  return `${isoOf(observedMs(event))}  ${since.padStart(10)}  ${what.padEnd(11)}  ${previousStatus ?? '(new)'} -> ${status}  ${notes.join(', ')}`;
+  return `${start}  ${what.padEnd(11)}  ${previousStatus ?? '(new)'} -> ${status}  ${notes.join(', ')}`;
 }
 
 function secondsOf(ms: number): string {

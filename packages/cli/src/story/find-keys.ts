@@ -36,7 +36,10 @@ export async function findKeys(
   const { ledger, results } = topicNames(settings.TOPIC_PREFIX);
   const registry = createRegistry(settings);
   const keys = new Set(
-    changes.flatMap(({ value }) => ('commandKeys' in value ? value.commandKeys : (value.commandKey ?? []))),
+    changes.flatMap((change) => {
+      if (change.kind === 'unreadable') return [];
+      return change.kind === 'transaction-status' ? change.value.commandKeys : (change.value.commandKey ?? []);
+    }),
   );
   const cuts: string[] = [];
   const unread = { count: 0 };

@@ -82,6 +82,7 @@ export async function readStory(
       ...boxed.flatMap((box) => (box.kind === 'cut' ? [box.sentence] : [])),
       ...leftOutText(leftOut + found.leftOut),
     ],
+    isCutShort: boxed.some(({ kind }) => kind === 'cut'),
   };
 }
 

@@ -2,6 +2,7 @@
 import {
   countingResult,
   paymentState,
+  withoutEnd,
   type FoundResult,
   type PaymentState,
 } from 'payment-processor-client/internal/payment-state';
@@ -66,6 +67,8 @@ export interface Story {
   readonly changes: readonly StatusEvent[];
   /** What was not read, for a limit came first: in sentences. */
   readonly cuts: readonly string[];
+  /** The time was up before the end of a topic: what came last may be missing. */
+  readonly isCutShort: boolean;
 }
 
 /** Nothing of the key was found; with `cuts`, nothing in what was read. */
@@ -75,15 +78,17 @@ export function isUnknown(story: Story): boolean {
 }
 
 /** Where the payment is, as far as results and status changes were read: as the client's `awaitSettled` says it. */
-export function paymentOf({ changes, results }: Story): PaymentState<CommandResult> {
+export function paymentOf({ changes, isCutShort, results }: Story): PaymentState<CommandResult> {
   const found = results.map(({ content, offset }) => ({
     offset,
     value: content.kind === 'unread' ? null : content.result,
   }));
   const counting = found.reduce<FoundResult | null>(countingResult, null);
-  const moves = changes.flatMap((change) => (change.kind === 'transaction-status' ? [change] : []));
+  const moves = changes.filter(({ kind }) => kind !== 'quote-status');
   moves.sort((left, right) => Number(left.offset - right.offset));
-  return paymentState(counting?.value ?? null, new Map(moves.map(({ key, value }) => [key, value])));
+  const last = new Map(moves.map((move) => [move.key, move.kind === 'transaction-status' ? move.value : null]));
+  const state = paymentState(counting?.value ?? null, last);
+  return isCutShort ? withoutEnd(state) : state;
 }
 
 export type MessageRole =

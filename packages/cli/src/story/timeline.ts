@@ -1,6 +1,6 @@
 /** The story of a key as lines in the order of time. Pure; texts of others are as they were, unless masked by the caller. */
 import type { EntryRecord } from '../ledger-entries.ts';
-import { isoOf, resultText, statusChangeText } from '../event-output.ts';
+import { isoOf, resultText, statusChangeText, unreadableText } from '../event-output.ts';
 import { noteText } from '../redrive-notes.ts';
 import { observedMs } from '../status-history.ts';
 import { phaseText } from '../ledger-text.ts';
@@ -49,7 +49,7 @@ export function timelineOf(story: Story): string[] {
     ...story.changes.map((event) => ({
       atMs: observedMs(event),
       what: event.kind === 'quote-status' ? 'quote' : 'transaction',
-      text: statusChangeText(event),
+      text: event.kind === 'unreadable' ? unreadableText(event) : statusChangeText(event),
     })),
   ];
   return lines

@@ -1,0 +1,61 @@
+/** What `show` says of a payment, by what was read of its results and status changes. */
+import { expect, test } from 'vitest';
+import type { StatusEvent } from '../src/status-history.ts';
+import { storyDocument, storyText } from '../src/story/story-output.ts';
+import type { Story } from '../src/story/story.ts';
+import type { Outcome } from 'payment-processor-contract/commands';
+import type { Transaction } from 'payment-processor-contract/types';
+import { resultOf } from '../../client/test/result-of.ts';
+
+const ID = 'Transaction:1';
+
+function at(topic: string, key: string, offset: bigint) {
+  const id = `${topic}-${offset}`;
+  return { topic, partition: 0, offset, timestampMs: 1_700_000_000_000, key, id, uniqueId: id, headers: {} };
+}
+
+function change(status: string, offset: bigint): StatusEvent {
+  const value = {
+    transactionId: ID,
+    status,
+    previousStatus: null,
+    failureReason: null,
+    commandKeys: [],
+    observedAt: 1n,
+  };
+  return { ...at('changes', ID, offset), kind: 'transaction-status', value } as unknown as StatusEvent;
+}
+
+function unreadable(offset: bigint): StatusEvent {
+  return { ...at('changes', ID, offset), kind: 'unreadable', problem: 'a later release', bytes: null };
+}
+
+function story(outcome: Outcome, changes: readonly StatusEvent[], isCutShort = false): Story {
+  const transaction =
+    outcome === 'ACCEPTED' ? ({ id: ID, status: 'PENDING', receivedAmount: null } as Transaction) : null;
+  const result = resultOf('invoice', { outcome, transaction });
+  const results = [{ ...at('results', 'invoice', 1n), content: { kind: 'result', result } }] as const;
+  const rest = { messages: [], entries: [], decisions: [], letters: [], cuts: [] };
+  return { key: 'invoice', ...rest, results, changes, isCutShort };
+}
+
+function paymentIn(told: Story): string {
+  const line = storyText(told, false).find((text) => text.startsWith('payment')) ?? '';
+  expect(storyDocument(told, false)).toMatchObject({ payment: { kind: expect.any(String) as string } });
+  return line.replace(/^payment +/, '');
+}
+
+test('the last status settles it, and one that cannot be read does not let an earlier one stand', () => {
+  expect(paymentIn(story('ACCEPTED', [change('COMPLETED', 1n)]))).toBe('settled: COMPLETED, Transaction:1');
+  const later = story('ACCEPTED', [change('COMPLETED', 1n), unreadable(2n)]);
+  expect(paymentIn(later)).toBe('not settled: no status known, Transaction:1');
+  expect(storyText(later, false).join('\n')).toMatch(
+    /cannot be read: a later release .*changes, partition 0, offset 2/,
+  );
+});
+
+test('of a reading that was cut short nothing is concluded that what follows may contradict', () => {
+  expect(paymentIn(story('EXPIRED', []))).toBe('not accepted: EXPIRED');
+  expect(paymentIn(story('EXPIRED', [], true))).toMatch(/^nothing known/);
+  expect(paymentIn(story('ACCEPTED', [change('COMPLETED', 1n)], true))).toBe('not settled: COMPLETED, Transaction:1');
+});
