@@ -135,6 +135,11 @@ test('lag counts what a group has not committed, and commits nothing', async () 
   expect(waiting?.oldestTimestamp).toMatch(/^\d{4}-.*Z$/);
   expect(Number(JSON.stringify(waiting?.oldestSeconds))).toBeLessThan(60);
   expect(lanes.filter(({ oldestSeconds }) => oldestSeconds === null)).toHaveLength(LANES - 1);
+  // As a topic that was made anew leaves them.
+  const beyond = `${prefix}-beyond`;
+  await admin.setOffsets({ groupId: beyond, topic, partitions: [{ partition: laneOf('a', LANES), offset: '99' }] });
+  const anew = await runCli({ ...environment, KAFKA_GROUP_ID: beyond }, '--output', 'json', 'lag');
+  expect(JSON.stringify(anew.documents.filter((document) => document.topic === topic))).toContain('"lag":3');
   const committed = await admin.fetchOffsets({ groupId: group, topics: [topic] });
   await admin.disconnect();
   expect(committed[0]?.partitions.filter(({ offset }) => offset !== '-1')).toMatchObject([{ offset: '1' }]);

@@ -45,8 +45,9 @@ export async function readGroupLag(
       for (const [lane, { low, high }] of byLane) {
         const committed = groupOffsets.get(`${topic}/${lane}`) ?? -1n;
         const groupOffset = committed < 0n ? null : committed;
-        const from = groupOffset === null || groupOffset < low ? low : groupOffset;
-        lanes.push({ topic, lane, endOffset: high, groupOffset, lag: high > from ? high - from : 0n });
+        // Beyond the end it is of the topic that was there before this one.
+        const from = groupOffset === null || groupOffset < low || groupOffset > high ? low : groupOffset;
+        lanes.push({ topic, lane, endOffset: high, groupOffset, lag: high - from });
       }
     }
     return { lanes, missing };
