@@ -1,6 +1,4 @@
-/** A processor before a Kafka that asks who it is and what it may, and before a registry that does: what it says. */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+/** A processor before a Kafka that asks who it is and what it may: what it says. The registry has a file of its own. */
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { readConfig } from 'payment-processor-contract/config';
 import { rightInWords, rightsOf, type Right } from 'payment-processor-contract/rights';
@@ -82,13 +80,8 @@ describe('a start that no retry can mend ends with code 78 and one sentence', ()
     expect(said).toMatch(/does not accept our certificate.*KAFKA_SSL_CERT_FILE/);
   });
 
-  test.each([
-    'Write on topic',
-    'DescribeConfigs on topic',
-    'Read on group',
-    'Read on the groups',
-    'Write on the transactional ids',
-  ])('for a missing %s, which it names', async (words) => {
+  // Each right is taken in rights.test.ts; one of each kind of resource shows the start.
+  test.each(['Write on topic', 'Read on the groups'])('for a missing %s, which it names', async (words) => {
     const right = named(words);
     await secured.revoke(right);
     try {
@@ -96,19 +89,6 @@ describe('a start that no retry can mend ends with code 78 and one sentence', ()
       expect(said.split('\n').slice(1)).toEqual([`  Kafka does not allow us ${rightInWords(right)}: grant it`]);
     } finally {
       await secured.grant([right]);
-    }
-  });
-
-  test.each([
-    [401, /registry.*refused the log-in.*SCHEMA_REGISTRY_PASSWORD/],
-    [403, /registry.*does not allow us.*POST \/subjects/],
-  ])('for a registry that answers %i', async (status, sentence) => {
-    const registry = await answering(status);
-    try {
-      const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
-      expect(await refusedStart({ ...secured.environment('plain'), SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
-    } finally {
-      registry.close();
     }
   });
 });
@@ -155,10 +135,3 @@ test('a right that is taken while it runs is named in readiness and metrics, and
   expect((await stack.journal.result('given-back')).value.outcome).toBe('ACCEPTED');
   await processor.stop();
 });
-
-function answering(status: number): Promise<Server> {
-  const server = createServer((_request, response) => {
-    response.writeHead(status, { 'content-type': 'application/json' }).end('{"error_code":40101,"message":"no"}');
-  });
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
-}

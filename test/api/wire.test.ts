@@ -3,128 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import { loadSchema, type RecordSchema } from 'payment-processor-contract/schemas';
 import { readQuote, readTransaction } from '../../src/api/wire.ts';
+import { WHOLE_QUOTE } from '../contract/whole-answers.ts';
 
 const quote = (text: string) => readQuote(parseLossless(text));
 const transaction = (text: string) => readTransaction(parseLossless(text));
 
-const WHOLE_QUOTE = `{
-  "id": "Quote:q1", "status": "PENDING", "createdAt": "2026-03-01T12:00:00Z", "expiresAt": "2026-03-01T12:05:00Z",
-  "source": {"sourceType": "ACCOUNT", "accountId": "InternalAccount:i1", "customerId": "Customer:c1"},
-  "destination": {"destinationType": "ACCOUNT", "accountId": "ExternalAccount:e1"},
-  "sendingCurrency": {"code": "USD", "name": "US dollar", "symbol": "$", "decimals": 2},
-  "receivingCurrency": {"code": "BTC", "name": "Bitcoin", "symbol": "₿", "decimals": 8},
-  "totalSendingAmount": 9007199254740993, "totalReceivingAmount": -1, "exchangeRate": 0.000012340, "feesIncluded": 0,
-  "transactionId": "Transaction:t1",
-  "paymentInstructions": [
-    {"accountType": "US_ACCOUNT", "accountNumber": "1", "routingNumber": "2", "bankName": "B", "referenceCode": "R"},
-    {"accountType": "SPARK_WALLET", "address": "a", "invoice": "i"}
-  ],
-  "rateDetails": {"counterpartyMultiplier": 1.0, "counterpartyFixedFee": 2, "serviceApiMultiplier": 1e-3,
-    "serviceApiFixedFee": 0, "serviceApiVariableFeeRate": 0.10, "serviceApiVariableFeeAmount": 30}
-}`;
-
-test('every field of a quote is read', () => {
-  expect(quote(WHOLE_QUOTE)).toEqual({
-    warnings: [],
-    value: {
-      id: 'Quote:q1',
-      status: 'PENDING',
-      createdAt: '2026-03-01T12:00:00Z',
-      expiresAt: '2026-03-01T12:05:00Z',
-      source: {
-        sourceType: 'ACCOUNT',
-        accountId: 'InternalAccount:i1',
-        customerId: 'Customer:c1',
-        otherFieldsJson: null,
-      },
-      destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:e1', otherFieldsJson: null },
-      sendingCurrency: { code: 'USD', name: 'US dollar', symbol: '$', decimals: 2, otherFieldsJson: null },
-      receivingCurrency: { code: 'BTC', name: 'Bitcoin', symbol: '₿', decimals: 8, otherFieldsJson: null },
-      totalSendingAmount: 9007199254740993n,
-      totalReceivingAmount: -1n,
-      exchangeRate: '0.000012340',
-      feesIncluded: 0n,
-      transactionId: 'Transaction:t1',
-      paymentInstructions: [
-        instruction({
-          accountType: 'US_ACCOUNT',
-          accountNumber: '1',
-          routingNumber: '2',
-          bankName: 'B',
-          referenceCode: 'R',
-        }),
-        instruction({ accountType: 'SPARK_WALLET', address: 'a', invoice: 'i' }),
-      ],
-      rateDetails: {
-        counterpartyMultiplier: '1.0',
-        counterpartyFixedFee: '2',
-        serviceApiMultiplier: '1e-3',
-        serviceApiFixedFee: '0',
-        serviceApiVariableFeeRate: '0.10',
-        serviceApiVariableFeeAmount: '30',
-        otherFieldsJson: null,
-      },
-      otherFieldsJson: null,
-    },
-  });
-});
-
-test('every field of a transaction is read', () => {
-  const text = `{
-    "id": "Transaction:t1", "status": "FAILED", "type": "INCOMING",
-    "destination": {"destinationType": "ACCOUNT", "accountId": "InternalAccount:i1", "currency": "USD"},
-    "customerId": "Customer:c1", "platformCustomerId": "p1",
-    "receivedAmount": {"amount": 9223372036854775807, "currency": {"code": "USD", "name": "n", "symbol": "s", "decimals": 2}},
-    "settledAt": "s", "createdAt": "c", "updatedAt": "u", "description": "memo",
-    "counterpartyInformation": {"FULL_NAME": "A", "BIRTH_DATE": "B", "NATIONALITY": "C"},
-    "source": {"sourceType": "ACCOUNT", "accountId": "ExternalAccount:e1", "currency": "EUR"},
-    "reconciliationInstructions": {"reference": "r"},
-    "rateDetails": {"serviceApiMultiplier": 1},
-    "failureReason": "QUOTE_EXPIRED"
-  }`;
-  expect(transaction(text)).toEqual({
-    warnings: [],
-    value: {
-      id: 'Transaction:t1',
-      status: 'FAILED',
-      type: 'INCOMING',
-      destination: {
-        destinationType: 'ACCOUNT',
-        accountId: 'InternalAccount:i1',
-        currency: 'USD',
-        otherFieldsJson: null,
-      },
-      customerId: 'Customer:c1',
-      platformCustomerId: 'p1',
-      receivedAmount: {
-        amount: 9223372036854775807n,
-        currency: { code: 'USD', name: 'n', symbol: 's', decimals: 2, otherFieldsJson: null },
-        otherFieldsJson: null,
-      },
-      settledAt: 's',
-      createdAt: 'c',
-      updatedAt: 'u',
-      description: 'memo',
-      counterpartyInformation: { FULL_NAME: 'A', BIRTH_DATE: 'B', NATIONALITY: 'C' },
-      source: { sourceType: 'ACCOUNT', accountId: 'ExternalAccount:e1', currency: 'EUR', otherFieldsJson: null },
-      reconciliationInstructions: { reference: 'r', otherFieldsJson: null },
-      rateDetails: {
-        counterpartyMultiplier: null,
-        counterpartyFixedFee: null,
-        serviceApiMultiplier: '1',
-        serviceApiFixedFee: null,
-        serviceApiVariableFeeRate: null,
-        serviceApiVariableFeeAmount: null,
-        otherFieldsJson: null,
-      },
-      failureReason: 'QUOTE_EXPIRED',
-      otherFieldsJson: null,
-    },
-  });
-});
-
 test('what is read has the very fields of the schemas, in every record', () => {
-  expectFieldsOf(loadSchema('Quote'), quote(WHOLE_QUOTE)?.value);
+  expectFieldsOf(loadSchema('Quote'), quote(JSON.stringify(WHOLE_QUOTE))?.value);
   expectFieldsOf(
     loadSchema('Transaction'),
     transaction(

@@ -55,11 +55,6 @@ test('a process that ends serves its lanes until the group has given them to oth
   expect(stays.log().filter(({ event }) => event === 'owner-fenced')).toEqual([]);
 });
 
-test('a process that is the last of its group ends all the same', async () => {
-  const alone = await stack.startProcessor();
-  expect(await alone.stop()).toEqual({ code: 0, signal: null });
-});
-
 test('a process that starts joins once it has read the ledger, while another serves the lanes', async () => {
   await writeLedger(stack, { keys: KEYS, lanes: LANES }, () => undefined);
   const serves = await stack.startProcessor();

@@ -22,60 +22,8 @@ async function untilCalls(sandbox: TestSandbox, calls: number): Promise<void> {
   }
 }
 
+// What each fault does to a payment is tried in test/promises/i10-honest.test.ts.
 describe('a fault', () => {
-  test('drop-before cuts the connection without effect', async () => {
-    const sandbox = await sandboxForTest();
-    await addFault(sandbox, { kind: 'drop-before', count: 1 });
-    expect(await transfer(sandbox)).toBe('cut');
-    expect(await effectsOf(sandbox)).toMatchObject({ calls: 1, effects: 0 });
-    expect(await transfer(sandbox)).toMatchObject({ status: 201 });
-  });
-
-  test('drop-after takes effect and cuts the connection; the key then gets the stored answer', async () => {
-    const sandbox = await sandboxForTest();
-    await addFault(sandbox, { kind: 'drop-after', count: 1 });
-    expect(await transfer(sandbox)).toBe('cut');
-    const { calls, effects, transactionIds } = await effectsOf(sandbox);
-    expect({ calls, effects }).toEqual({ calls: 1, effects: 1 });
-    expect(await transfer(sandbox)).toMatchObject({ status: 201, body: { id: transactionIds[0] } });
-    expect(await effectsOf(sandbox)).toMatchObject({ calls: 2, effects: 1 });
-  });
-
-  test('cut-body takes effect and sends the head and half of the body', async () => {
-    const sandbox = await sandboxForTest();
-    await addFault(sandbox, { kind: 'cut-body', count: 1 });
-    const response = await fetch(`${sandbox.running.baseUrl}/transfer-in`, {
-      method: 'POST',
-      headers: { authorization: 'Basic dDpz', 'content-type': 'application/json', 'idempotency-key': 'k' },
-      body: JSON.stringify({
-        source: { accountId: 'ExternalAccount:a' },
-        destination: { accountId: 'InternalAccount:b' },
-      }),
-    });
-    expect(response.status).toBe(201);
-    await expect(response.text()).rejects.toThrow();
-    expect(await effectsOf(sandbox)).toMatchObject({ calls: 1, effects: 1 });
-  });
-
-  test('apply-late cuts the connection at once and takes effect later', async () => {
-    const sandbox = await sandboxForTest();
-    await addFault(sandbox, { kind: 'apply-late', delayMs: 3000, count: 1 });
-    expect(await transfer(sandbox)).toBe('cut');
-    sandbox.clock.advance(2999);
-    expect(await effectsOf(sandbox)).toMatchObject({ effects: 0 });
-    sandbox.clock.advance(1);
-    expect(await effectsOf(sandbox)).toMatchObject({ effects: 1 });
-  });
-
-  test('apply-late takes no second effect where the key was used meanwhile', async () => {
-    const sandbox = await sandboxForTest();
-    await addFault(sandbox, { kind: 'apply-late', delayMs: 3000, count: 1 });
-    await transfer(sandbox);
-    expect(await transfer(sandbox)).toMatchObject({ status: 201 });
-    sandbox.clock.advance(3000);
-    expect(await effectsOf(sandbox)).toMatchObject({ calls: 2, effects: 1 });
-  });
-
   test('apply-late that holds lets the client wait until it gives up', async () => {
     const sandbox = await sandboxForTest();
     await addFault(sandbox, { kind: 'apply-late', delayMs: 1000, hold: true });
@@ -86,21 +34,6 @@ describe('a fault', () => {
     expect(await Promise.race([waiting, Promise.resolve('still waiting')])).toBe('still waiting');
     sandbox.clock.advance(600_000);
     expect(await waiting).toBe('cut');
-  });
-
-  test.each([
-    ['before', 0],
-    ['after', 1],
-  ])('delay waits %s the effect', async (at, effectsMeanwhile) => {
-    const sandbox = await sandboxForTest();
-    await addFault(sandbox, { kind: 'delay', delayMs: 1000, at });
-    const waiting = transfer(sandbox);
-    await untilCalls(sandbox, 1);
-    sandbox.clock.advance(999);
-    expect(await effectsOf(sandbox)).toMatchObject({ effects: effectsMeanwhile });
-    sandbox.clock.advance(1);
-    expect(await waiting).toMatchObject({ status: 201 });
-    expect(await effectsOf(sandbox)).toMatchObject({ effects: 1 });
   });
 
   test('status answers as told, without effect', async () => {
