@@ -4,6 +4,7 @@
  * Stages of a broker: storage formatted (once per directory) -> started -> ready (it and all before it answer) -> ended.
  */
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EngineError } from './errors.ts';
@@ -176,8 +177,12 @@ export async function prepareBroker(
   );
 }
 
-/** Starts a prepared broker; it is not ready yet. */
-export async function startBroker(places: KafkaPlaces, node: BrokerNode): Promise<SupervisedProcess> {
+/** Starts a prepared broker; it is not ready yet. @param flags further ones for its JVM */
+export async function startBroker(
+  places: KafkaPlaces,
+  node: BrokerNode,
+  flags: readonly string[] = [],
+): Promise<SupervisedProcess> {
   const home = brokerHome(places, node);
   return startProcess({
     title: `Kafka broker ${node.nodeId}`,
@@ -185,6 +190,7 @@ export async function startBroker(places: KafkaPlaces, node: BrokerNode): Promis
     arguments: [
       '-Xmx512m',
       '-XX:+ExitOnOutOfMemoryError',
+      ...flags,
       ...javaArguments(places, home),
       'kafka.Kafka',
       join(home, 'server.properties'),
@@ -202,9 +208,16 @@ function logFile(places: KafkaPlaces, node: BrokerNode): string {
   return join(places.directory, 'logs', `broker-${node.nodeId}.log`);
 }
 
+/** Beside the folder of the jars: see class-archive.ts. */
+export function archiveOf(jars: string): string {
+  return `${jars}.jsa`;
+}
+
 function javaArguments(places: KafkaPlaces, home: string): string[] {
+  const archive = archiveOf(places.jars);
   return [
     ...QUICK_START_FLAGS,
+    ...(existsSync(archive) ? [`-XX:SharedArchiveFile=${archive}`] : []),
     `-Dlog4j2.configurationFile=${join(home, 'log4j2.properties')}`,
     '-cp',
     join(places.jars, '*'),

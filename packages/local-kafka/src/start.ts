@@ -10,6 +10,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installed } from './cache.ts';
+import { makeClassArchive } from './class-archive.ts';
 import { EngineError } from './errors.ts';
 import { newClusterId, prepareBroker, startBroker, type BrokerNode, type KafkaPlaces } from './kafka.ts';
 import { kafkaPin } from './pins.ts';
@@ -63,6 +64,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const java = await findJava();
   // One after the other: both use Maven's local repository.
   const jars = await installed(kafkaPin(), onProgress);
+  await makeClassArchive({ java, jars }, onProgress);
   const registryProgram = await installRegistry(java, onProgress);
   const nodes = await chooseNodes(brokerCount, options.kafkaPort);
   const registryPort =

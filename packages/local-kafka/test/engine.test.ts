@@ -1,7 +1,10 @@
-import { access } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { installed } from '../src/cache.ts';
+import { archiveOf } from '../src/kafka.ts';
+import { kafkaPin } from '../src/pins.ts';
 import { freePort } from '../src/ports.ts';
 import { startEngine, type Engine } from '../src/start.ts';
 import { isAlive, logContains } from './processes.ts';
@@ -40,6 +43,11 @@ describe('an engine of one broker', () => {
     expect(engine.brokers).toEqual([`127.0.0.1:${ports.kafkaPort}`]);
     expect(engine.registryUrl).toBe(`http://127.0.0.1:${ports.registryPort}/apis/ccompat/v7`);
     expect(lines.at(-1)).toMatch(/ready/);
+  });
+
+  test('leaves an archive of classes for the starts to come', async () => {
+    const jars = await installed(kafkaPin(), () => undefined);
+    expect((await stat(archiveOf(jars))).size).toBeGreaterThan(1_000_000);
   });
 
   test('keeps the log of each server', async () => {

@@ -26,25 +26,26 @@ async function isListening(port: number): Promise<boolean> {
   return listening;
 }
 
-test(
-  'prints the settings to use, serves on the given ports, and ends all of it on Ctrl-C, twice delivered as npm does',
-  async () => {
-    const [kafkaPort, registryPort, sandboxPort] = [await freePort(), await freePort(), await freePort()];
-    const ports = [kafkaPort, registryPort, sandboxPort];
-    const flags = [
-      '--kafka-port',
-      `${kafkaPort}`,
-      '--registry-port',
-      `${registryPort}`,
-      '--sandbox-port',
-      `${sandboxPort}`,
-    ];
-    const script = runLocal(['--', ...flags]);
+/** Another process may take a port between the choice and the start: others are chosen then. */
+async function startedOnFreePorts(): Promise<{ script: Script; lines: string[]; ports: number[] }> {
+  const names = ['--kafka-port', '--registry-port', '--sandbox-port'];
+  for (;;) {
+    const ports = [await freePort(), await freePort(), await freePort()];
+    const script = runLocal(['--', ...names.flatMap((name, index) => [name, `${ports[index]}`])]);
     const lines: string[] = [];
     for await (const line of script.lines) {
       lines.push(line);
-      if (line.startsWith('Ctrl-C')) break;
+      if (line.startsWith('Ctrl-C')) return { script, lines, ports };
     }
+    if (!/is taken|address already in use|EADDRINUSE/i.test(script.errorText())) throw new Error(script.errorText());
+  }
+}
+
+test(
+  'prints the settings to use, serves on the given ports, and ends all of it on Ctrl-C, twice delivered as npm does',
+  async () => {
+    const { lines, ports, script } = await startedOnFreePorts();
+    const [kafkaPort, registryPort, sandboxPort] = ports;
     const text = lines.join('\n');
     expect(text).toContain(`export KAFKA_BROKERS=127.0.0.1:${kafkaPort}\n`);
     expect(text).toContain(`export SCHEMA_REGISTRY_URL=http://127.0.0.1:${registryPort}/apis/ccompat/v7\n`);
