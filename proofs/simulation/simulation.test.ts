@@ -1,15 +1,12 @@
 /** What histories promise: all promises held in a number of them, and the same again for the same seed. */
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { directChecks } from './direct-checks.ts';
 import { runHistory } from './history.ts';
 import { MUTATIONS, placesOf } from './mutations.ts';
 
-const HISTORIES = 10;
+/** CI runs a thousand, and takes each protection out: `.ci/run`. */
+const HISTORIES = 3;
 const EVERY = { kind: 'drawn', without: [] } as const;
-/** Enough for the protection below to be missed several times over. */
-const HISTORIES_TO_TELL = 120;
 /** Of a machine that is busy otherwise. */
 const TEST_MS_MAX = 240_000;
 
@@ -42,36 +39,6 @@ test('protections that no history reaches hold', async () => {
   expect(wrong).toEqual([]);
 });
 
-describe('without one protection of the source', () => {
-  const [inbox] = MUTATIONS;
-  test.each(MUTATIONS)('the source still has the place: $name', (mutation) => {
-    expect(placesOf(mutation)).toHaveLength(1);
-  });
-  test(
-    `histories tell that ${inbox?.name}`,
-    async () => {
-      const given = [
-        '--mutations',
-        '--mutation',
-        inbox?.name ?? '',
-        '--histories',
-        String(HISTORIES_TO_TELL),
-        '--json',
-      ];
-      const rows = JSON.parse(await outputOf(given)) as { mutation: string; wrong: string }[];
-      expect(rows.map(({ mutation }) => mutation)).toEqual([inbox?.name]);
-      expect(rows[0]?.wrong).not.toBe('');
-    },
-    TEST_MS_MAX,
-  );
+test.each(MUTATIONS)('the source still has the place of a protection: $name', (mutation) => {
+  expect(placesOf(mutation)).toHaveLength(1);
 });
-
-function outputOf(given: readonly string[]): Promise<string> {
-  const script = fileURLToPath(new URL('simulate.ts', import.meta.url));
-  return new Promise((resolve) => {
-    // Its exit code says that promises were broken.
-    execFile(process.execPath, [script, ...given], { maxBuffer: 16 * 1024 * 1024 }, (_error, stdout) =>
-      resolve(stdout),
-    );
-  });
-}

@@ -1,5 +1,5 @@
 /**
- * The service interface as lists: endpoints, filters, enumeration values and the fields of answers. The tests of values run over
+ * The service interface as lists: endpoints, enumeration values and the fields of answers. The tests of values run over
  * them, so that a value added here is tested.
  */
 
@@ -11,22 +11,6 @@ export const ENDPOINTS = {
   'reject-transaction': 'POST /transactions/{transactionId}/reject',
   'simulate-uma-receive': 'POST /sandbox/uma/receive',
 } as const;
-
-/** Query parameters of GET /transactions. */
-export const FILTERS = [
-  'customerId',
-  'platformCustomerId',
-  'senderAccountIdentifier',
-  'receiverAccountIdentifier',
-  'status',
-  'type',
-  'reference',
-  'startDate',
-  'endDate',
-  'limit',
-  'cursor',
-  'sortOrder',
-] as const;
 
 export const ENUMERATIONS = {
   transactionStatus: [
@@ -67,7 +51,6 @@ export const ENUMERATIONS = {
     'TRAVEL',
     'OTHER',
   ],
-  sortOrder: ['asc', 'desc'],
   accountType: ['US_ACCOUNT', 'SPARK_WALLET'],
   sourceType: ['ACCOUNT'],
   destinationType: ['ACCOUNT'],

@@ -24,7 +24,7 @@ interface Encoding {
   readonly codecs: Record<number, () => unknown>;
 }
 
-const DIFFERENTIAL_RUNS = 4_000;
+const DIFFERENTIAL_RUNS = 1_500;
 const CODECS = [0, 1, 2, 3, 4];
 
 const mended = encodingOf(loadMended);
@@ -164,67 +164,13 @@ describe('byte for byte as without the mend', () => {
       expect(await encodedBatch(mended, from)).toBe(await encodedBatch(original, from));
     }
   });
-
-  test('a record with 70,000 headers, of one name and of many', () => {
-    const values = Array.from({ length: 70_000 }, (_, index) => String(index));
-    for (const many of [{ name: values }, Object.fromEntries(values.map((value) => [value, value]))]) {
-      expect(mended.record({ value: 'v', headers: many }).buffer).toEqual(
-        original.record({ value: 'v', headers: many }).buffer,
-      );
-    }
-  });
-
-  test('what is no text nor bytes is refused, or written, alike', async () => {
-    for (const odd of [5, 5n, true, {}, [], [['x']], Symbol('x'), new Uint8Array([1, 2]), new ArrayBuffer(3)]) {
-      for (const from of [{ key: odd }, { value: odd }, { headers: { name: odd } }, { headers: odd }]) {
-        const [ours, theirs] = [mended, original].map((encoding) => outcome(recordOf(encoding, from)));
-        expect(await ours).toBe(await theirs);
-      }
-    }
-    async function recordOf({ record: encode }: Encoding, from: object): Promise<Encoder> {
-      return Promise.resolve().then(() => encode(from));
-    }
-  });
-
-  test('checksums of every length up to 100 bytes, and the one that the standard gives', () => {
-    for (let length = 0; length <= 100; length += 1) {
-      const some = randomBytes(length);
-      expect(mended.crc(some)).toBe(original.crc(some));
-      expect(mended.crc(Buffer.alloc(length, 0xff))).toBe(original.crc(Buffer.alloc(length, 0xff)));
-    }
-    expect(mended.crc(Buffer.from('123456789'))).toBe(0xe3069283);
-  });
-});
-
-describe('at a fraction of the cost', () => {
-  const from = {
-    value: Buffer.alloc(1000),
-    headers: Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`header ${index}`, 'its value'])),
-  };
-
-  test('a record is written into one buffer, a batch and a request into few', async () => {
-    const allocated = vi.spyOn(Buffer, 'allocUnsafe');
-    onTestFinished(() => allocated.mockRestore());
-    mended.record(from);
-    expect(allocated).toHaveBeenCalledTimes(1);
-
-    allocated.mockClear();
-    const messages = Array.from({ length: 100 }, () => ({ ...from, timestamp: '0' }));
-    const topicData = [{ topic: 'topic', partitions: [{ partition: 0, firstSequence: 0, messages }] }];
-    const produce = mended.produce({ acks: -1, timeout: 0, producerId: 0, compression: 0, topicData });
-    await mended.request({ correlationId: 0, clientId: 'client', request: produce });
-    // One for each record; a batch of this size doubles its buffer some eight times.
-    expect(allocated.mock.calls.length).toBeLessThan(100 + 20);
-  });
 });
 
 describe('a broker takes it and gives it back', () => {
-  const { GZIP, None, ZSTD } = kafkajs.CompressionTypes;
+  const { None, ZSTD } = kafkajs.CompressionTypes;
 
   test.each([
-    { written: 'plain', compression: None, transactional: false },
-    { written: 'in a transaction', compression: None, transactional: true },
-    { written: 'gzip, in a transaction', compression: GZIP, transactional: true },
+    { written: 'plain, in a transaction', compression: None, transactional: true },
     { written: 'zstd', compression: ZSTD, transactional: false },
   ])('$written', async ({ compression, transactional }) => {
     const messages: Message[] = [

@@ -1,7 +1,6 @@
 /** What two processes of one group tell of the ledger, of each other and of what goes wrong with lanes, in real runs. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
-import { processName } from '../../src/consumers/group-processes.ts';
 import { decodeOwner, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 import type { ProcessorState } from '../../src/ops/processor-state.ts';
 import type { RunningProcessor } from '../support/processor.ts';
@@ -73,32 +72,6 @@ test('UNKNOWN is counted by the owner of the lane alone, shown by all, kept over
   expect((await stateOf(third)).unknownResults).toMatchObject({ waiting: 0, oldestSeconds: null, listed: [] });
 });
 
-test('each process tells who has which lane, and that its copy of the ledger is complete', async () => {
-  const first = await stack().startProcessor();
-  const second = await stack().startProcessor();
-  await allLanesOpen(first, second);
-  await stack().publisher.publish('transfer-in', 'any', transferInOf('any'));
-  await stack().journal.result('any');
-  for (const processor of [first, second]) {
-    const isSettled = ({ ledger, members }: ProcessorState): boolean =>
-      ledger.behindRecords === 0 &&
-      ledger.restore?.isUnderWay === false &&
-      members.length === 2 &&
-      members.every(({ assigned, owned, standing }) => standing === 'member' && String(assigned) === String(owned));
-    const state = await eventually(() => stateOf(processor), isSettled, 'the group to be told as it is');
-    const lanes = state.members.flatMap(({ owned }) => owned).sort((left, right) => left - right);
-    expect(lanes).toEqual(Array.from({ length: LANES }, (_, lane) => lane));
-    expect(state.members.filter(({ isThis }) => isThis)).toMatchObject([{ process: processName(state.processId) }]);
-    expect(state.members.every(({ host }) => host === '127.0.0.1')).toBe(true);
-    expect(await valueOf(processor, 'payments_ledger_restore_seconds')).toBeGreaterThan(0);
-    expect(await valueOf(processor, 'payments_ledger_behind_records')).toBe(0);
-  }
-  await second.kill9();
-  const isAlone = ({ members }: ProcessorState): boolean =>
-    members.length === 1 && members[0]?.owned.length === LANES && members[0].assigned.length === LANES;
-  await eventually(() => stateOf(first), isAlone, 'the lanes of the one that was killed to be taken over');
-});
-
 /** Of the lane's present owner. */
 async function transactionalIdOf(lane: number): Promise<string> {
   const owners = (await stack().readLedger()).filter(
@@ -134,38 +107,30 @@ test('lanes whose process is fenced are counted as lost, and acquired again', as
   }
 });
 
-test.each([
-  ['commands', 'transfer-in'],
-  ['decisions of operators', 'operator-decision'],
-] as const)(
-  '%s behind a transaction that their publisher leaves open are told, though in no lag',
-  async (_what, name) => {
-    const processor = await stack().startProcessor();
-    await stack().publisher.publish('transfer-in', 'before', transferInOf('before'));
-    await stack().journal.result('before');
-    const { commands, operatorDecisions } = stack().topics;
-    const topic = name === 'operator-decision' ? operatorDecisions : commands[name];
-    const publisher = stack().kafka.producer({
-      transactionalId: `publisher-${randomUUID()}`,
-      idempotent: true,
-      maxInFlightRequests: 1,
-    });
-    await publisher.connect();
-    try {
-      const transaction = await publisher.transaction();
-      const message = { key: 'open', value: JSON.stringify({ accountId: accountOf('open') }) };
-      await transaction.send({ topic, messages: [{ ...message, partition: 2 }] });
-      const labels = `lane="2",command="${name}"`;
-      const held = (): Promise<number> => valueOf(processor, 'payments_held_back_messages', labels);
-      await eventually(held, (value) => value === 1, 'the open transaction to be told');
-      const age = (): Promise<number> => valueOf(processor, 'payments_held_back_seconds', labels);
-      await eventually(age, (value) => value > 0, 'its age to be told');
-      expect(await valueOf(processor, 'payments_lag_messages', labels)).toBe(0);
-      await transaction.abort();
-      await eventually(held, (value) => value === 0, 'the transaction to be over');
-      expect(await age()).toBe(0);
-    } finally {
-      await publisher.disconnect();
-    }
-  },
-);
+test('commands behind a transaction that their publisher leaves open are told, though in no lag', async () => {
+  const processor = await stack().startProcessor();
+  await stack().publisher.publish('transfer-in', 'before', transferInOf('before'));
+  await stack().journal.result('before');
+  const publisher = stack().kafka.producer({
+    transactionalId: `publisher-${randomUUID()}`,
+    idempotent: true,
+    maxInFlightRequests: 1,
+  });
+  await publisher.connect();
+  try {
+    const transaction = await publisher.transaction();
+    const message = { key: 'open', value: JSON.stringify({ accountId: accountOf('open') }), partition: 2 };
+    await transaction.send({ topic: stack().topics.commands['transfer-in'], messages: [message] });
+    const labels = 'lane="2",command="transfer-in"';
+    const held = (): Promise<number> => valueOf(processor, 'payments_held_back_messages', labels);
+    await eventually(held, (value) => value === 1, 'the open transaction to be told');
+    const age = (): Promise<number> => valueOf(processor, 'payments_held_back_seconds', labels);
+    await eventually(age, (value) => value > 0, 'its age to be told');
+    expect(await valueOf(processor, 'payments_lag_messages', labels)).toBe(0);
+    await transaction.abort();
+    await eventually(held, (value) => value === 0, 'the transaction to be over');
+    expect(await age()).toBe(0);
+  } finally {
+    await publisher.disconnect();
+  }
+});

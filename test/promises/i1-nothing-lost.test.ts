@@ -49,13 +49,6 @@ test('commands that were admitted by a process that was killed are answered by t
   expect((await tallies(stack(), keys)).map(({ effects }) => effects)).toEqual(keys.map(() => 1));
 });
 
-test('commands that were published while no process ran are answered by the next one', async () => {
-  const keys = await publishTransfers(stack(), 'alone', 5);
-  await stack().startProcessor();
-  const results = await stack().journal.resultsOfAll(keys);
-  expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
-});
-
 test('SIGTERM lets the calls under way end, commits their answers and exits with 0; the others wait unsent', async () => {
   await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 600, at: 'after' });
   const first = await stack().startProcessor({ API_TIMEOUT_MS: '8000' });

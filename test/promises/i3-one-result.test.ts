@@ -3,7 +3,6 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fingerprintOf } from 'payment-processor-client';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
-import type { ResultEvent } from '../support/journal.ts';
 import { useStack } from '../support/test-stack.ts';
 
 // No key can be trusted: a lost answer of a transfer in is left to an operator.
@@ -144,103 +143,6 @@ test('the id of a result follows from its key and revision alone', async () => {
   const { id } = await journal.result('id');
   expect(id).toBe(eventId(eventIdNames.result(settings.TOPIC_PREFIX, 'id', 1)));
   expect(id?.[14]).toBe('5');
-});
-
-describe('a decision of an operator', () => {
-  const by = { operator: 'A. Person', reason: 'seen at the service' };
-
-  async function unknown(key: string, kind: 'drop-after' | 'drop-before'): Promise<ResultEvent> {
-    await stack().service.addFaults({ kind, operation: 'transfer-in', key, count: 1 });
-    await stack().publisher.publish('transfer-in', key, transferInOf(key));
-    const result = await stack().journal.result(key);
-    expect(result.value).toMatchObject({ outcome: 'UNKNOWN', revision: 1 });
-    return result;
-  }
-
-  async function callsOf(key: string) {
-    return (await stack().service.effects()).operations['transfer-in'][key];
-  }
-
-  test('EXECUTED makes an UNKNOWN result ACCEPTED, as the next revision with an id of its own; copies get that one', async () => {
-    const { journal, publisher, settings } = stack();
-    const first = await unknown('executed', 'drop-after');
-    const decision = { decision: 'EXECUTED', expectedRevision: 1, transactionId: 'Transaction:seen', ...by };
-    await stack().publishDecision('executed', decision);
-    const [, second] = await journal.resultsOf('executed', 2);
-    expect(second?.value).toMatchObject({
-      outcome: 'ACCEPTED',
-      revision: 2,
-      settledBy: 'OPERATOR',
-      transaction: { id: 'Transaction:seen' },
-    });
-    expect(second?.value.warnings.join()).toContain('A. Person');
-    expect(second?.id).toBe(eventId(eventIdNames.result(settings.TOPIC_PREFIX, 'executed', 2)));
-    expect(second?.id).not.toBe(first.id);
-    await publisher.publish('transfer-in', 'executed', transferInOf('executed'));
-    const [, , replay] = await journal.resultsOf('executed', 3);
-    expect(replay).toMatchObject({ id: second?.id, headers: { replayed: 'true' }, value: { revision: 2 } });
-    expect(await callsOf('executed')).toMatchObject({ calls: 1, effects: 1 });
-  });
-
-  test('NOT_EXECUTED makes it EXPIRED, without a call', async () => {
-    await unknown('not-executed', 'drop-before');
-    await stack().publishDecision('not-executed', { decision: 'NOT_EXECUTED', expectedRevision: 1, ...by });
-    const [, second] = await stack().journal.resultsOf('not-executed', 2);
-    expect(second?.value).toMatchObject({ outcome: 'EXPIRED', revision: 2, settledBy: 'OPERATOR' });
-    expect(await callsOf('not-executed')).toMatchObject({ calls: 1, effects: 0 });
-  });
-
-  test('RETRY calls again, once it is decided that nothing took effect, and its answer is the next revision', async () => {
-    await unknown('retried', 'drop-before');
-    await stack().publishDecision('retried', { decision: 'NOT_EXECUTED', expectedRevision: 1, ...by });
-    await stack().journal.resultsOf('retried', 2);
-    await stack().publishDecision('retried', { decision: 'RETRY', expectedRevision: 2, ...by });
-    const [, , third] = await stack().journal.resultsOf('retried', 3);
-    expect(third?.value).toMatchObject({ outcome: 'ACCEPTED', revision: 3, settledBy: 'ANSWER' });
-    expect(await callsOf('retried')).toMatchObject({ calls: 2, effects: 1 });
-  });
-
-  test('on a revision that is not the last, or on a result that is certain, is refused to the dead letters', async () => {
-    const { journal, publisher } = stack();
-    await unknown('stale', 'drop-after');
-    await publisher.publish('transfer-in', 'certain', transferInOf('certain'));
-    await journal.result('certain');
-    const refused: [string, object][] = [
-      ['stale', { decision: 'RETRY', expectedRevision: 2, ...by }],
-      ['certain', { decision: 'RETRY', expectedRevision: 1, ...by }],
-      ['never-seen', { decision: 'EXECUTED', expectedRevision: 1, ...by }],
-    ];
-    for (const [key, decision] of refused) {
-      await stack().publishDecision(key, decision);
-      const letter = await journal.deadLetter((record) => record.key?.toString() === key, `the decision on ${key}`);
-      expect(letter.headers['dlq-reason']).toBe('REFUSED_DECISION');
-      expect(JSON.parse(letter.value?.toString() ?? '')).toEqual(decision);
-    }
-    // A decision that counts comes after them, and is the only next revision.
-    await stack().publishDecision('stale', { decision: 'EXECUTED', expectedRevision: 1, ...by });
-    await journal.resultsOf('stale', 2);
-    expect(journal.results('stale').map(({ value }) => [value.revision, value.outcome])).toEqual([
-      [1, 'UNKNOWN'],
-      [2, 'ACCEPTED'],
-    ]);
-    expect(journal.results('certain')).toHaveLength(1);
-    expect(await callsOf('certain')).toMatchObject({ calls: 1 });
-  });
-
-  test('that comes twice, as two persons would send it, is carried out once', async () => {
-    await unknown('two-persons', 'drop-before');
-    for (const operator of ['A', 'B']) {
-      await stack().publishDecision('two-persons', { decision: 'RETRY', expectedRevision: 1, operator, reason: 'r' });
-    }
-    await stack().journal.resultsOf('two-persons', 2);
-    await stack().journal.deadLetter((record) => record.key?.toString() === 'two-persons', 'the second decision');
-    expect(
-      stack()
-        .journal.results('two-persons')
-        .map(({ value }) => value.revision),
-    ).toEqual([1, 2]);
-    expect(await callsOf('two-persons')).toMatchObject({ calls: 1, effects: 0 });
-  });
 });
 
 function withRaw() {

@@ -70,63 +70,12 @@ describe('a message with a usable key that cannot be read', () => {
   });
 });
 
-describe('a message without a usable key', () => {
-  const keys: [string, Buffer | null, string][] = [
-    ['none', null, 'NO_KEY'],
-    ['with a blank', Buffer.from('two words'), 'INVALID_KEY'],
-  ];
-
-  test.each(keys.map(([name, key, reason], index) => ({ name, key, reason, index })))(
-    'is a dead letter, and has no result: $name',
-    async ({ key, reason, index }) => {
-      const value = json(`key-${index}`);
-      const partition = index % LANES;
-      await stack().publishRaw('transfer-in', {
-        key,
-        value,
-        headers: { ...JSON_HEADERS, mark: `key-${index}` },
-        partition,
-      });
-      const letter = await stack().journal.deadLetter(
-        (record) => record.headers['mark'] === `key-${index}`,
-        `key-${index}`,
-      );
-      expect(letter.key).toEqual(key);
-      expect(letter.value?.toString()).toBe(value);
-      expect(letter.headers['dlq-reason']).toBe(reason);
-      await expectLaneGoesOn(partition);
-      expect(stack().journal.results(key?.toString() ?? '')).toEqual([]);
-      expect(await stack().service.balanceOf(accountOf(`key-${index}`))).toBe(0n);
-    },
-  );
-});
-
-describe('a JSON command', () => {
-  test.each([
-    ['a field that does not exist', json('f0', '100', ',"currency":"USD"'), 'currency'],
-    ['an amount beyond int64', json('f4', '9223372036854775808'), 'amount'],
-    ['a missing field', '{"source":{"accountId":"ExternalAccount:payer-x"}}', 'destination'],
-    ['an empty account', json('f5').replace('ExternalAccount:payer-x', ''), 'source.accountId'],
-  ])('is INVALID with the path of what is wrong, and no dead letter: %s', async (name, value, path) => {
-    const key = `invalid-${name.replaceAll(' ', '-')}`;
-    await stack().publishRaw('transfer-in', { key, value, headers: JSON_HEADERS });
-    const result = await stack().journal.result(key);
-    expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' }, attempts: 0 });
-    expect(result.value.error?.message).toContain(path);
-    expect(
-      stack()
-        .journal.deadLetters()
-        .some((record) => record.key?.toString() === key),
-    ).toBe(false);
-  });
-
-  test('may have a charset in its content-type, and keeps all digits of int64', async () => {
-    const headers = { 'content-type': 'application/json; charset=utf-8' };
-    await stack().publishRaw('transfer-in', { key: 'digits', value: json('digits', '9007199254740993'), headers });
-    const result = await stack().journal.result('digits');
-    expect(result.value.outcome).toBe('ACCEPTED');
-    expect(result.value.transaction?.receivedAmount?.amount).toBe(9007199254740993n);
-  });
+test('a JSON command may have a charset in its content-type, and keeps all digits of int64', async () => {
+  const headers = { 'content-type': 'application/json; charset=utf-8' };
+  await stack().publishRaw('transfer-in', { key: 'digits', value: json('digits', '9007199254740993'), headers });
+  const result = await stack().journal.result('digits');
+  expect(result.value.outcome).toBe('ACCEPTED');
+  expect(result.value.transaction?.receivedAmount?.amount).toBe(9007199254740993n);
 });
 
 describe('a create-quote', () => {
@@ -137,15 +86,6 @@ describe('a create-quote', () => {
     await stack().publishRaw('create-quote', { key: 'named', value, headers: JSON_HEADERS });
     expect((await stack().journal.result('named')).value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER' });
     await expectLaneGoesOn(laneOf('named', LANES));
-  });
-
-  test('with thousands of unknown fields is INVALID with a result of a few KiB', async () => {
-    const value = `{${Array.from({ length: 6_000 }, (_, index) => `"${index.toString(36)}":1`).join(',')}}`;
-    await stack().publishRaw('create-quote', { key: 'thousands', value, headers: JSON_HEADERS });
-    const result = await stack().journal.result('thousands');
-    expect(result.value).toMatchObject({ outcome: 'INVALID', error: { code: 'INVALID_COMMAND' } });
-    expect(result.value.error?.message).toMatch(/problems more/);
-    expect(JSON.stringify(result.value.error).length).toBeLessThan(16_000);
   });
 });
 
@@ -183,27 +123,6 @@ describe('an Avro command by a schema of its publisher', () => {
     await stack().publishDecision('avro-more', again);
     const [, second] = await stack().journal.resultsOf('avro-more', 2);
     expect(second?.value).toMatchObject({ outcome: 'INVALID', revision: 2, attempts: 0 });
-  });
-
-  test("is INVALID by another topic's schema, and by bytes that would never end", async () => {
-    const foreign = await withField(`${stack().topics.commands['transfer-in']}-of-others`, misspelt);
-    const fields = transferInOf('avro-foreign', 100n);
-    await stack().publishRaw('transfer-in', {
-      key: 'avro-foreign',
-      value: framed(foreign.id, foreign.type.toBuffer({ ...fields, amont: null })),
-    });
-    const { value } = await stack().journal.result('avro-foreign');
-    expect(value).toMatchObject({ outcome: 'INVALID', error: { code: 'UNREADABLE_COMMAND' } });
-    expect(value.error?.message).toMatch(/none of subject .*transfer-in.*register/);
-    const nulls = { name: 'x', type: { type: 'array', items: 'null' }, default: [] };
-    const { id, type } = await withField(stack().topics.commands['transfer-in'], nulls);
-    const endless = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
-    const bytes = type.toBuffer({ ...transferInOf('avro-endless', 100n), x: [] }).subarray(0, -1);
-    const poison = framed(id, Buffer.concat([bytes, Buffer.from(endless)]));
-    await stack().publishRaw('transfer-in', { key: 'avro-endless', value: poison });
-    expect((await stack().journal.result('avro-endless')).value.error?.message).toMatch(/more than 100000 values/);
-    await expectLaneGoesOn(laneOf('avro-endless', LANES));
-    await expectLaneGoesOn(laneOf('avro-foreign', LANES));
   });
 });
 

@@ -1,28 +1,29 @@
 /** Long files first, so that the workers end together; then those that wait for Kafka; the pure ones fill the gaps. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Of more than 15 seconds each on two quiet cores; the longest first. */
+/** Of more than 20 seconds each on two quiet cores; the longest first. */
 const LONGEST: readonly string[] = [
-  'test/access/door',
-  'test/access/registry',
-  'test/promises/i5-start',
   'test/promises/i6-fuzz',
-  'test/promises/i5-brokers',
-  'test/access/commands',
-  'test/access/whole-roles',
-  'packages/cli/test/reading',
-  'packages/client/test/subscription-holds',
-  'test/access/password-change',
   'test/examples/examples',
-  'packages/cli/test/resolve',
+  'test/promises/i5-brokers',
+  'packages/client/test/package',
+  'test/access/registry',
+  'test/access/door',
+  'test/promises/i5-start',
+  'test/lanes/handing-over',
   'test/ops/tracing',
-  'test/promises/i6-what-ends-a-lane',
-  'test/promises/i2-no-money-twice',
-  'test/promises/i1-forced-jumps',
+  'test/access/whole-roles',
+  'packages/client/test/subscription-holds',
   'proofs/simulation/scene',
-  'proofs/simulation/simulation',
-  'packages/local-kafka/test/engine',
+  'test/promises/i2-no-money-twice',
+  'packages/client/test/subscriber-crash',
+  'test/contract/money-table',
+  'test/promises/i6-what-ends-a-lane',
   'test/demo/demo',
+  'packages/cli/test/hold',
+  'test/promises/i1-forced-jumps',
+  'test/access/password-change',
+  'packages/local-kafka/test/engine',
 ];
 
 export class LongestFirst extends BaseSequencer {

@@ -217,7 +217,7 @@ describe('close', () => {
       onEvent: async (event) => {
         if (event.key !== key) return;
         begun.resolve(undefined);
-        await delay(handlerMs);
+        await (handlerMs === Infinity ? new Promise(() => undefined) : delay(handlerMs));
         done = true;
       },
     });
@@ -234,10 +234,8 @@ describe('close', () => {
   });
 
   test('does not wait for longer than it was told', async () => {
-    const { subscription, isDone } = await openAndBegin('endless', 20_000, 300);
-    const startMs = performance.now();
+    const { subscription, isDone } = await openAndBegin('endless', Infinity, 300);
     await subscription.close();
-    expect(performance.now() - startMs).toBeLessThan(10_000);
     expect(isDone()).toBe(false);
   });
 });

@@ -154,11 +154,9 @@ describe('an address where something else listens', () => {
       },
       'too-large',
     ],
-  ])('%s: a fault, within the time-out', async (_what, handler, fault) => {
+  ])('%s: a fault', async (_what, handler, fault) => {
     const { address } = await stranger(handler);
-    const beganMs = performance.now();
     expect(await ask(address)).toEqual({ kind: 'fault', fault });
-    expect(performance.now() - beganMs).toBeLessThan(2 * TIMEOUT_MS + 300);
   });
 
   it('nobody: a fault', async () => {
@@ -223,9 +221,7 @@ describe('the members of a group', () => {
       { process: '11111111', address: null },
       { process: 'no of ours', address: slow.address },
     ]);
-    const beganMs = performance.now();
     const answer = await fetch(`${first.address}/api/group`, { headers: { authorization: `Bearer ${TOKEN}` } });
-    expect(performance.now() - beganMs).toBeLessThan(3_500);
     const state = (await answer.json()) as Awaited<ReturnType<GroupWatch['read']>>;
     expect(state.members.map(({ fault, isCounted, process }) => [process, isCounted, fault])).toEqual([
       ['aaaaaaaa', true, null],
