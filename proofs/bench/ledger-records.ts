@@ -2,13 +2,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { UNTOUCHED, type Entry, type Phase } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
-import {
-  encodeEntry,
-  encodePosition,
-  ENTRY_PREFIX,
-  POSITION_KEY,
-  TRANSACTION_PREFIX,
-} from '../../src/ledger/ledger-records.ts';
+import { encodeEntry } from '../../src/ledger/entry-record.ts';
+import { encodePosition, ENTRY_PREFIX, POSITION_KEY, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { encodeTransactionState, unseenState } from '../../src/status/transaction-state.ts';
 
 /** An accepted transfer-in as the processor wrote it; ids, times and digests are made anew for each key. */
@@ -78,7 +73,7 @@ export function intentPhase(atMs: number): Phase {
 }
 
 export function entryRecord(entry: Entry, offset: bigint, timestampMs: number): LedgerRecord {
-  return { key: ENTRY_PREFIX + entry.key, value: encodeEntry(entry), state: entry.phase.state, offset, timestampMs };
+  return { key: ENTRY_PREFIX + entry.key, value: encodeEntry(entry), offset, timestampMs };
 }
 
 export function transactionRecord(id: string, atMs: number, offset: bigint): LedgerRecord {
@@ -98,7 +93,6 @@ export function transactionRecord(id: string, atMs: number, offset: bigint): Led
   return {
     key: TRANSACTION_PREFIX + id,
     value: encodeTransactionState(state),
-    state: null,
     offset,
     timestampMs: atMs,
   };
@@ -114,7 +108,6 @@ export function positionRecord(token: string, commit: number, offset: bigint, ti
   return {
     key: POSITION_KEY,
     value: encodePosition({ token, commit, next, topicIds: {} }),
-    state: null,
     offset,
     timestampMs,
   };

@@ -50,13 +50,12 @@ export async function writeLedger(
 }
 
 async function send(producer: Producer, topic: string, lanes: number, records: readonly LedgerRecord[]): Promise<void> {
-  const messages: Message[] = records.map(({ key, state, timestampMs, value }) => ({
+  const messages: Message[] = records.map(({ key, timestampMs, value }) => ({
     key,
     value,
     // Behind the prefix: lanes are those of commands' keys and of transactions' ids.
     partition: laneOf(key.slice(key.indexOf(':') + 1), lanes),
     timestamp: String(timestampMs),
-    ...(state === null ? {} : { headers: { state } }),
   }));
   await producer.send({ topic, messages });
 }

@@ -1,6 +1,7 @@
 /** What the ledger says of calls whose process went away from them. */
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
-import { decodeEntry, decodeOwner, ENTRY_PREFIX, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
+import { decodeEntry } from '../../src/ledger/entry-record.ts';
+import { decodeOwner, ENTRY_PREFIX, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 
 /** Intents that a new owner found in its lane: their process was killed or counted out between intent and outcome. */
 export function underWayAtKills(ledger: readonly TopicRecord[]): Set<string> {

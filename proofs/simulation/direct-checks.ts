@@ -13,6 +13,7 @@ import { HOLD_CHECKS } from './direct-hold-checks.ts';
 import { INPUT_CHECKS } from './direct-input-checks.ts';
 import { MEMBER_CHECKS } from './direct-member-checks.ts';
 import { OWNERSHIP_CHECKS } from './direct-ownership-checks.ts';
+import { STORE_CHECKS } from './direct-store-checks.ts';
 
 export interface DirectCheck {
   /** What is so where it does not hold. */
@@ -22,7 +23,8 @@ export interface DirectCheck {
 
 /** Yields what does not hold, in words; the check that takes longest is the last one. */
 export async function* directChecks(): AsyncGenerator<string> {
-  for (const check of [...ENTRY_CHECKS, ...INPUT_CHECKS, ...HOLD_CHECKS, ...OWNERSHIP_CHECKS, ...MEMBER_CHECKS]) {
+  const checks = [ENTRY_CHECKS, INPUT_CHECKS, HOLD_CHECKS, OWNERSHIP_CHECKS, STORE_CHECKS, MEMBER_CHECKS].flat();
+  for (const check of checks) {
     try {
       if (!(await check.holds())) yield check.wrong;
     } catch (error) {

@@ -12,6 +12,7 @@ import {
   type Claimant,
   type OwnerRecord,
 } from '../../src/ledger/ledger-records.ts';
+import { schemaRecords } from '../../src/ledger/ledger-value.ts';
 import {
   TransactionFailedError,
   type OutgoingRecord,
@@ -55,7 +56,7 @@ function indexWith(owner: OwnerRecord, claimants: readonly Claimant[] = [], isFe
 }
 
 function put(index: MemoryIndex, key: string, value: Buffer | null): void {
-  index.applyBatch(0, [{ key, value, offset: 0n, state: null, timestampMs: 0 }], 1n);
+  index.applyBatch(0, [{ key, value, offset: 0n, timestampMs: 0 }], 1n);
 }
 
 function withdrawClaim(index: MemoryIndex, { transactionalId }: Claimant): void {
@@ -78,14 +79,21 @@ interface Scene {
 
 /**
  * Takes a lane; each look at its other claimants takes a second.
- * @returns what happened, in order: an id that was fenced, our record, its withdrawal; and which claims it took away; until when one that was fenced may call
+ * @returns what happened, in order: an id that was fenced, our record, its withdrawal; and which claims it took away; until when one
+ *   that was fenced may call; which schemas went before our record
  */
 async function taken(
   index: MemoryIndex,
   { between = [], isConfirmed, isMember, isWanted, monotonicMs, onOwned = silence, unreadEnd = 0n }: Scene = {},
-): Promise<{ happened: string[]; withdrawals: string[]; fencedCallUntilMs: number }> {
+): Promise<{
+  happened: string[];
+  withdrawals: string[];
+  fencedCallUntilMs: number;
+  schemas: ReadonlyMap<string, Buffer>;
+}> {
   const happened: string[] = [];
   let fencedCallUntilMs = 0;
+  let written: ReadonlyMap<string, Buffer> = new Map();
   const withdrawals: string[] = [];
   const fenced = new Set<string>();
   let takings = 0;
@@ -123,8 +131,9 @@ async function taken(
   };
   const writer = {
     transactionalId: 'group-process-own',
-    own: async (owner: OwnerRecord, withdrawn: readonly string[]) => {
+    own: async (owner: OwnerRecord, schemas: ReadonlyMap<string, Buffer>, withdrawn: readonly string[]) => {
       ({ fencedCallUntilMs } = owner);
+      written = schemas;
       takings += 1;
       happened.push('claimed');
       withdrawals.push(...withdrawn);
@@ -134,7 +143,7 @@ async function taken(
   };
   const isStillWanted = (): boolean => isWanted?.(looks) ?? true;
   await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, isStillWanted, new Looks());
-  return { happened, withdrawals, fencedCallUntilMs };
+  return { happened, withdrawals, fencedCallUntilMs, schemas: written };
 }
 
 /** What a taker that is called off writes to the lane. @param isUnderWay its claim is being committed by then */
@@ -151,7 +160,9 @@ async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
   };
   const committer = { writer: () => processWriter } as unknown as Committer;
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
-  void writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, []).catch(silence);
+  void writer
+    .own({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, new Map(), [])
+    .catch(silence);
   written.length = 0;
   void writer.end();
   return written;
@@ -187,7 +198,7 @@ async function happenedOnBreak(): Promise<string[]> {
   const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
   const committer = new Committer({ groupId: 'group', clock, makeProducer });
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
-  await writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, []);
+  await writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, new Map(), []);
   await writer.end();
   await settledWithin(promise, NOW_MS);
   return happened;
@@ -221,6 +232,16 @@ export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [
       const holds = await promise;
       clearTimeout(timer);
       return holds;
+    },
+  },
+  {
+    wrong: 'an owner writes by schemas that its ledger does not have',
+    holds: async () => {
+      const index = indexWith(ownerOf('last'), []);
+      const { schemas } = await taken(index);
+      for (const [key, value] of schemas) put(index, key, value);
+      const again = await taken(index);
+      return [...schemaRecords().keys()].every((key) => schemas.has(key)) && again.schemas.size === 0;
     },
   },
   {

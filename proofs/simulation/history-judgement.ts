@@ -3,14 +3,8 @@
  * (proofs/chaos/chaos-judgement.ts), and those that only the whole of the ledger shows.
  */
 import type { CommandType } from 'payment-processor-contract/commands';
-import {
-  decodeEntry,
-  decodeOwner,
-  decodePosition,
-  ENTRY_PREFIX,
-  OWNER_KEY,
-  POSITION_KEY,
-} from '../../src/ledger/ledger-records.ts';
+import { decodeEntry } from '../../src/ledger/entry-record.ts';
+import { decodeOwner, decodePosition, ENTRY_PREFIX, OWNER_KEY, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import { recordOfTopic, type TopicNames } from 'payment-processor-contract/topics';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';

@@ -9,10 +9,10 @@ import type {
 } from '../../src/store/ledger-index.ts';
 import { youngerMs } from '../../src/store/lane-store.ts';
 import type { LmdbLedgerIndex, OpenedStore } from '../../src/store/lmdb-ledger-index.ts';
+import { decodeEntry } from '../../src/ledger/entry-record.ts';
 import {
   CLAIM_PREFIX,
   decodeClaim,
-  decodeEntry,
   decodeOwner,
   decodePosition,
   ENTRY_PREFIX,
@@ -23,14 +23,12 @@ import {
   type OwnerRecord,
   type PositionRecord,
 } from '../../src/ledger/ledger-records.ts';
-import { restingSinceMs } from '../../src/status/transaction-state.ts';
-import { decodeTransactionState } from '../../src/status/transaction-state.ts';
+import { headOf, learnSchema, VALUE_CLASS } from '../../src/ledger/ledger-value.ts';
 
 interface Lane {
   readonly values: Map<string, Buffer>;
   /** When brokers wrote them. */
   readonly writtenMs: Map<string, number>;
-  readonly unfinished: Set<string>;
   checkpoint: Checkpoint;
 }
 
@@ -43,7 +41,6 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
     this.#lanes = Array.from({ length: laneCount }, () => ({
       values: new Map<string, Buffer>(),
       writtenMs: new Map<string, number>(),
-      unfinished: new Set<string>(),
       checkpoint: EMPTY,
     }));
   }
@@ -63,21 +60,19 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
   forgetLane(lane: number): void {
     this.#lane(lane).values.clear();
     this.#lane(lane).writtenMs.clear();
-    this.#lane(lane).unfinished.clear();
     this.#lane(lane).checkpoint = EMPTY;
   }
 
   applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
-    const { values, unfinished, writtenMs } = this.#lane(lane);
+    const { values, writtenMs } = this.#lane(lane);
     let { timestampMs } = this.#lane(lane).checkpoint;
     for (const record of records) {
       timestampMs = Math.max(timestampMs, record.timestampMs);
-      unfinished.delete(record.key);
       if (record.value === null) values.delete(record.key);
       else values.set(record.key, record.value);
+      if (record.value !== null) headOf(record.value);
+      learnSchema(record.value);
       writtenMs.set(record.key, record.timestampMs);
-      if (record.value !== null && record.key.startsWith(ENTRY_PREFIX) && record.state !== 'DONE')
-        unfinished.add(record.key);
     }
     this.#lane(lane).checkpoint = { nextOffset, timestampMs, appliedMs: Date.now() };
   }
@@ -96,8 +91,8 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
   }
 
   unfinished(lane: number): Entry[] {
-    const { unfinished, values } = this.#lane(lane);
-    return [...unfinished].map((key) => decodeEntry(values.get(key) ?? Buffer.alloc(0)));
+    const values = [...this.#lane(lane).values.values()];
+    return values.filter((value) => headOf(value).valueClass === VALUE_CLASS.unfinished).map(decodeEntry);
   }
 
   *transactions(lane: number): Iterable<Buffer[]> {
@@ -125,7 +120,7 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
     const { values, writtenMs } = this.#lane(lane);
     for (const [key, value] of values) {
       if (expired.length >= limit) break;
-      if (isExpired(key, value, writtenMs.get(key) ?? 0, before)) expired.push(key);
+      if (isExpired(value, writtenMs.get(key) ?? 0, before)) expired.push(key);
     }
     return expired;
   }
@@ -133,11 +128,10 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
   /** What a disk that was away from now on will bring back. */
   copy(): MemoryIndex {
     const copy = new MemoryIndex(this.#lanes.length);
-    this.#lanes.forEach(({ checkpoint, unfinished, values, writtenMs }, number) => {
+    this.#lanes.forEach(({ checkpoint, values, writtenMs }, number) => {
       const lane = copy.#lane(number);
       for (const [key, value] of values) lane.values.set(key, value);
       for (const [key, atMs] of writtenMs) lane.writtenMs.set(key, atMs);
-      for (const key of unfinished) lane.unfinished.add(key);
       lane.checkpoint = checkpoint;
     });
     return copy;
@@ -166,14 +160,8 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
   }
 }
 
-function isExpired(key: string, value: Buffer, writtenMs: number, before: LedgerTimes): boolean {
-  if (key.startsWith(ENTRY_PREFIX)) {
-    const { phase } = decodeEntry(value);
-    return (
-      phase.state === 'DONE' && phase.outcome !== 'UNKNOWN' && youngerMs(phase.completedMs, writtenMs) < before.doneMs
-    );
-  }
-  if (!key.startsWith(TRANSACTION_PREFIX)) return false;
-  const restingMs = restingSinceMs(decodeTransactionState(value));
-  return restingMs !== null && youngerMs(restingMs, writtenMs) < before.transactionMs;
+function isExpired(value: Buffer, writtenMs: number, before: LedgerTimes): boolean {
+  const { timeMs, valueClass } = headOf(value);
+  if (valueClass === VALUE_CLASS.done) return youngerMs(timeMs, writtenMs) < before.doneMs;
+  return valueClass === VALUE_CLASS.transaction && youngerMs(timeMs, writtenMs) < before.transactionMs;
 }

@@ -12,6 +12,7 @@ import { INTAKE_MUTATIONS } from './mutations/intake-mutations.ts';
 import { INPUT_MUTATIONS } from './mutations/input-mutations.ts';
 import { MEMBER_MUTATIONS } from './mutations/member-mutations.ts';
 import { STATUS_MUTATIONS } from './mutations/status-mutations.ts';
+import { STORE_MUTATIONS } from './mutations/store-mutations.ts';
 import { OWNERSHIP_MUTATIONS } from './mutations/ownership-mutations.ts';
 
 export interface Mutation {
@@ -35,6 +36,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...MEMBER_MUTATIONS,
   ...STATUS_MUTATIONS,
   ...OWNERSHIP_MUTATIONS,
+  ...STORE_MUTATIONS,
 ];
 
 interface Place {

@@ -2,7 +2,6 @@
  * Tolerant reading of JSON objects into records: what fits goes into the record's fields, all else into its
  * `otherFieldsJson`, as received.
  */
-import { z } from 'zod';
 import {
   int64ValueOf,
   isJsonObject,
@@ -10,7 +9,6 @@ import {
   stringifyLossless,
   type JsonObject,
   type JsonValue,
-  type RawNumber,
 } from 'payment-processor-contract/lossless-json';
 
 /** A reader for each field of the generated record type: the compiler asks for those that are missing, or of another type. */
@@ -31,24 +29,23 @@ export type Field<Value> = (value: JsonValue, path: string, warnings: string[]) 
 /** More warnings than this say nothing new. */
 const WARNINGS_MAX = 20;
 
-const number = z.custom<RawNumber>(isRawNumber);
+const INT32_MIN = -(2 ** 31);
+const INT32_MAX = 2 ** 31 - 1;
+const DECIMAL_TEXT = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 
-export const text: Field<string> = scalar(z.string(), 'text');
+export const text: Field<string> = scalar((value) => (typeof value === 'string' ? value : null), 'text');
 /** bigint; a service may write integers as `1000.0`. */
-export const int64: Field<bigint> = scalar(
-  number.transform(int64ValueOf).refine((value) => value !== null),
-  'a 64-bit integer',
-);
+export const int64: Field<bigint> = scalar(int64ValueOf, 'a 64-bit integer');
 /** A double that is a 32-bit integer. */
-export const int32: Field<number> = scalar(
-  number.transform((value) => Number(value.rawJSON)).pipe(z.int32()),
-  'a 32-bit integer',
-);
+export const int32: Field<number> = scalar((value) => {
+  const double = isRawNumber(value) ? Number(value.rawJSON) : NaN;
+  return Number.isInteger(double) && double >= INT32_MIN && double <= INT32_MAX ? double : null;
+}, 'a 32-bit integer');
 /** The digits as received; a decimal that the service writes as text keeps its text. */
-export const decimal: Field<string> = scalar(
-  z.union([number.transform((value) => value.rawJSON), z.string().regex(/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/)]),
-  'a number',
-);
+export const decimal: Field<string> = scalar((value) => {
+  if (isRawNumber(value)) return value.rawJSON;
+  return typeof value === 'string' && DECIMAL_TEXT.test(value) ? value : null;
+}, 'a number');
 
 /** Readers of Avro maps leave a member of this name out without a word. */
 const LOST_NAME = '__proto__';
@@ -129,15 +126,13 @@ function readFields(
 ): { record: Record<string, unknown>; rest: Map<string, JsonValue> } {
   const record: Record<string, unknown> = {};
   const rest = new Map<string, JsonValue>();
-  for (const [name, field] of Object.entries(fields)) {
+  for (const name in fields) {
     const value = Object.hasOwn(object, name) ? (object[name] ?? null) : null;
-    const reading = value === null ? { value: null } : field(value, pathPrefix + name, warnings);
-    record[name] = reading.value;
-    if (reading.rest !== undefined) rest.set(name, reading.rest);
+    const reading = value === null ? undefined : fields[name]?.(value, pathPrefix + name, warnings);
+    record[name] = reading?.value ?? null;
+    if (reading?.rest !== undefined) rest.set(name, reading.rest);
   }
-  for (const [name, value] of Object.entries(object)) {
-    if (!Object.hasOwn(fields, name)) rest.set(name, value);
-  }
+  for (const name of Object.keys(object)) if (!Object.hasOwn(fields, name)) rest.set(name, object[name] ?? null);
   return { record, rest };
 }
 
@@ -152,10 +147,11 @@ function otherFieldsJson(rest: Map<string, JsonValue>, pathPrefix: string, warni
   }
 }
 
-function scalar<Value>(schema: z.ZodType<Value>, expected: string): Field<Value> {
+/** @param read null: it is not what is expected */
+function scalar<Value>(read: (value: JsonValue) => Value | null, expected: string): Field<Value> {
   return (value, path, warnings) => {
-    const parsed = schema.safeParse(value);
-    return parsed.success ? { value: parsed.data } : misfit(value, path, expected, warnings);
+    const known = read(value);
+    return known === null ? misfit(value, path, expected, warnings) : { value: known };
   };
 }
 

@@ -112,11 +112,14 @@ function kept(
   value: Buffer | null,
   headers: readonly Header[],
 ): Pick<InputMessage, 'key' | 'value' | 'headers' | 'headerCount' | 'headerBytes'> {
-  const values = Map.groupBy(headers, ({ name }) => name);
-  const named = [...values].map(([name, group]) => {
-    const own = group.map((header) => (Buffer.isBuffer(header.value) ? ownBytes(header.value) : header.value));
-    return [name, own.length === 1 ? (own[0] ?? null) : own] as const;
-  });
+  const named = new Map<string, Header['value'] | Header['value'][]>();
+  for (const { name, value } of headers) {
+    const own = Buffer.isBuffer(value) ? ownBytes(value) : value;
+    const before = named.get(name);
+    if (before === undefined) named.set(name, own);
+    else if (Array.isArray(before)) before.push(own);
+    else named.set(name, [before, own]);
+  }
   return {
     key: key === null ? null : ownBytes(key),
     value: value === null ? null : ownBytes(value),

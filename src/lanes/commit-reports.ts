@@ -19,6 +19,11 @@ export class CommitReports {
     this.#handedOver = { token, commit, reports };
   }
 
+  /** Whether it is to be known of a commit if it is in the ledger. */
+  isWaiting(): boolean {
+    return this.#handedOver !== null;
+  }
+
   /** An owner's commit is in the ledger. It may be said twice, and is said in the ledger's order. */
   committed(token: string, commit: number): void {
     const handedOver = this.#handedOver;

@@ -7,16 +7,15 @@ import { readHold, type HoldIntake } from '../consumers/hold-intake.ts';
 import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
 import { Inbox, type ReadResult } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
-import { letterAside, originalMessage, type Aside, type Place } from '../consumers/message-origin.ts';
+import { letterAside, type Aside, type Place } from '../consumers/message-origin.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
 import type { PositionRecord } from '../ledger/ledger-records.ts';
-import { decodeObservation, ID_LENGTH_MAX } from '../status/observation.ts';
 import type { AdmissionCause, CommandItem } from './admission.ts';
 import type { CarefulReading } from './careful-reading.ts';
 import type { DecisionItem } from './decisions.ts';
 import type { HoldStop } from './holds.ts';
 import { lastingJump, startPositions } from './input-positions.ts';
-import type { ObservationItem } from './observations.ts';
+import { ObservationReader, type ObservationItem } from './observations.ts';
 import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
 import { LateWake } from './late-wake.ts';
 import type { LaneParts } from './parts.ts';
@@ -117,9 +116,10 @@ export class Inputs {
       (message, aside) => ({ kind: 'dead-letter', letter: letterAside(holds, message, aside) }),
     );
     const observations = { topic: topics.observations, lane };
+    const observationReader = new ObservationReader(parts);
     this.#observations = inputOf<ObservationItem, Place>(
       observations,
-      async (message) => ({ kind: 'item', item: readObservation(observations, parts.laneCount, message) }),
+      async (message) => observationReader.read(observations, message),
       (message, aside) => ({ kind: 'dead-letter', letter: letterAside(observations, message, aside) }),
       () => this.#observationsWait.begin(),
     );
@@ -301,15 +301,4 @@ export class Inputs {
       { topic: this.#observations.place.topic, name: 'observation', inbox: this.#observations.inbox },
     ];
   }
-}
-
-function readObservation(place: Place, laneCount: number, message: InputMessage): ObservationItem {
-  const observation = message.cut === null ? decodeObservation(message.value) : null;
-  const { key } = message;
-  if (observation !== null && key !== null && key.length > 0 && key.length <= ID_LENGTH_MAX)
-    return { kind: 'observation', id: key.toString(), observation };
-  const reason = message.unreadableBatch === null ? 'UNREADABLE' : 'UNREADABLE_BATCH';
-  const problem =
-    message.unreadableBatch?.problem ?? 'not an observation of the processor, and nobody else writes here';
-  return { kind: 'dead-letter', letter: { ...originalMessage(place, laneCount, message), reason, message: problem } };
 }

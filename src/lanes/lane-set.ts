@@ -108,7 +108,7 @@ export class LaneSet {
         ...consumer,
         clientId: `${clientId}-ledger`,
         isOpen: (lane) => this.#lanes[lane]?.stage() === 'open',
-        onCommitApplied: (lane, token, commit) => this.#lanes[lane]?.commitApplied(token, commit),
+        onCommitApplied: (lane, position) => this.#lanes[lane]?.commitApplied(position),
         onTransactionState: (value) => this.#poller.stateChanged(() => decodeTransactionState(value)),
         onFatal,
       },

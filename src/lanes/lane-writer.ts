@@ -46,17 +46,24 @@ export class LaneWriter {
   }
 
   /**
+   * @param schemas that the lane's ledger does not have yet, by its keys
    * @param fenced transactional ids whose claims on the lane are void
    * @throws as `commit` does
    */
-  async own(owner: Omit<OwnerRecord, 'transactionalId'>, fenced: readonly string[]): Promise<void> {
+  async own(
+    owner: Omit<OwnerRecord, 'transactionalId'>,
+    schemas: ReadonlyMap<string, Buffer>,
+    fenced: readonly string[],
+  ): Promise<void> {
     const { transactionalId } = this;
     const record = { ...owner, transactionalId };
+    // The first: what is written by them comes behind.
+    const written = Array.from(schemas, ([key, schema]) => this.#record(key, schema));
     const withdrawn = fenced.map((id) => this.#record(CLAIM_PREFIX + id, null));
     const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim({ ...record, isFenced: false }));
     // The last: whoever has read it has read the others.
     this.#claim = record;
-    this.#claiming = this.#commitOf([...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]);
+    this.#claiming = this.#commitOf([...written, ...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]);
     await this.commit(this.#claiming);
   }
 

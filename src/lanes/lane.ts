@@ -16,7 +16,8 @@
 import type { BatchReply, FetchedBatch, GroupOffset } from '../consumers/group-member.ts';
 import { errorText } from '../consumers/message-failures.ts';
 import { sleep } from '../consumers/signal.ts';
-import { decodeSuspect, LedgerFormatError, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
+import { decodePosition, decodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
+import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { CommitReports } from './commit-reports.ts';
 import { Inputs } from './inputs.ts';
@@ -152,10 +153,14 @@ export class Lane {
     this.#inputs.passFiltered(topic, firstOffset, lastOffset);
   }
 
-  /** The index shows the lane's ledger up to this commit of the owner with the token. */
-  commitApplied(token: string, commit: number): void {
+  /** The index shows the lane's ledger up to the commit that ends with this position. */
+  commitApplied(position: Buffer): void {
+    const openLane = this.#openLane();
+    // Of all that other members commit nothing is to be known.
+    if (openLane === null && !this.#commitReports.isWaiting()) return;
+    const { commit, token } = decodePosition(position);
     this.#commitReports.committed(token, commit);
-    this.#openLane()?.commitApplied(token, commit);
+    openLane?.commitApplied(token, commit);
   }
 
   stage(): LaneStage {

@@ -158,7 +158,7 @@ export class OpenLane {
         return toCommit();
       });
       if (this.#isOver()) return;
-      if (own !== null) this.#parts.reader.ownCommitted(this.#parts.lane, own, transaction.entries());
+      if (own !== null) this.#parts.reader.ownCommitted(this.#parts.lane, own);
       this.#committed(transaction, next);
     }
   }

@@ -19,6 +19,7 @@
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../consumers/signal.ts';
 import type { Claim, Claimant, OwnerRecord } from '../ledger/ledger-records.ts';
+import { schemaRecords } from '../ledger/ledger-value.ts';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import { COMMIT_DEADLINE_MS } from '../producers/transactional-producer.ts';
 import { idPrefixOf } from './committer.ts';
@@ -158,8 +159,10 @@ async function take(
   const fenced = new Set(committer.fenced());
   const over = index.claims(lane).filter(({ isFenced, transactionalId }) => isFenced || fenced.has(transactionalId));
   const owner = { token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) };
+  const schemas = [...schemaRecords()].filter(([key]) => index.value(lane, key) === undefined);
   await writer.own(
     { ...owner, fencedCallUntilMs: fencedCallUntilMs(parts, over) },
+    new Map(schemas),
     over.map(({ transactionalId }) => transactionalId),
   );
   return { token, between: await seenUnlessSuperseded(parts, seen), fenced };

@@ -6,7 +6,8 @@ import type { Config } from 'payment-processor-contract/config';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import { possibleEffectOf, type PossibleEffect } from '../ledger/effect.ts';
 import type { Entry } from '../ledger/entry.ts';
-import { LedgerFormatError, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
+import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
+import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { TopicNames } from 'payment-processor-contract/topics';
@@ -30,7 +31,7 @@ export interface LanePollerOptions {
   readonly laneSettings: Pick<LaneSettings, 'laneCount' | 'policy' | 'retention' | 'sessionTimeoutMs' | 'topics'>;
   readonly processId: string;
   readonly index: LedgerIndex;
-  readonly reader: Pick<LedgerReader, 'applied'>;
+  readonly reader: Pick<LedgerReader, 'position'>;
   readonly offsets: Pick<TopicOffsets, 'highWatermarks'>;
   readonly api: Pick<PaymentApi, 'listTransactions'>;
   readonly clock: Clock;
@@ -89,9 +90,15 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
         yield* index.transactions(lane, restingSinceMs);
       }
     },
-    ledgerEnds: () => offsets.highWatermarks(topics.ledger),
+    ledgerEnds: async () => {
+      const ends = await offsets.highWatermarks(topics.ledger);
+      // For seconds after its start a broker may say that a partition ends earlier than it does.
+      for (const [lane, end] of ends)
+        if (end < reader.position(lane)) throw new Error(`lane ${lane} of the ledger was read beyond its end, ${end}`);
+      return ends;
+    },
     // The mark of the last commit may not be read; whatever else is missing are two records at least.
-    hasApplied: (ends) => [...ends].every(([lane, end]) => reader.applied(lane) + 1n >= end),
+    hasApplied: (ends) => [...ends].every(([lane, end]) => reader.position(lane) + 1n >= end),
     possibleEffects: () =>
       Array.from({ length: laneCount }, (_, lane) => unfinished(index, lane))
         .flat()

@@ -7,8 +7,8 @@
  * is made, so that no batch exceeds what its topic takes.
  */
 import type { Entry } from '../ledger/entry.ts';
+import { encodeEntry } from '../ledger/entry-record.ts';
 import {
-  encodeEntry,
   encodePosition,
   ENTRY_PREFIX,
   POSITION_KEY,
@@ -119,13 +119,13 @@ export class LaneTransaction {
 
   /** @throws what keeps the entry from being written; then nothing has changed */
   putEntry(entry: Entry): void {
-    const record = this.#ledger(ENTRY_PREFIX + entry.key, encodeEntry(entry), { state: entry.phase.state });
+    const record = this.#ledger(ENTRY_PREFIX + entry.key, encodeEntry(entry));
     this.#entries.set(entry.key, { value: entry, record });
     this.#count(record);
   }
 
   putTransaction(state: TransactionState): void {
-    const record = this.#ledger(TRANSACTION_PREFIX + state.id, encodeTransactionState(state), {});
+    const record = this.#ledger(TRANSACTION_PREFIX + state.id, encodeTransactionState(state));
     this.#transactions.set(state.id, record);
     this.#count(record);
   }
@@ -136,7 +136,7 @@ export class LaneTransaction {
    */
   forget(ledgerKey: string): void {
     this.#isFull = true;
-    const record = this.#ledger(ledgerKey, null, {});
+    const record = this.#ledger(ledgerKey, null);
     this.#tombstones.set(ledgerKey, record);
     this.#count(record);
   }
@@ -169,7 +169,7 @@ export class LaneTransaction {
       ...[...this.#entries.values()].map(({ record }) => record),
       ...this.#transactions.values(),
       ...this.#tombstones.values(),
-      this.#ledger(POSITION_KEY, position, {}),
+      this.#ledger(POSITION_KEY, position),
     ];
     return { lane, records, shares: this.#shares, bytes: this.#bytes };
   }
@@ -191,8 +191,8 @@ export class LaneTransaction {
     if (share >= FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;
   }
 
-  #ledger(key: string, value: Buffer | null, headers: Record<string, string>): OutgoingRecord {
-    return { topic: this.#options.ledgerTopic, partition: this.#options.lane, key, value, headers };
+  #ledger(key: string, value: Buffer | null): OutgoingRecord {
+    return { topic: this.#options.ledgerTopic, partition: this.#options.lane, key, value, headers: {} };
   }
 }
 
@@ -203,7 +203,8 @@ function recordBytes({ headers, key, value }: OutgoingRecord): number {
 
 function headerBytes(headers: MessageHeaders): number {
   let bytes = 0;
-  for (const [name, given] of Object.entries(headers)) {
+  for (const name in headers) {
+    const given = headers[name];
     const values = Array.isArray(given) ? (given as readonly (string | Buffer | null)[]) : [given as string | Buffer];
     for (const value of values) bytes += HEADER_OVERHEAD_BYTES + Buffer.byteLength(name) + lengthOf(value);
   }

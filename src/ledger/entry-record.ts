@@ -1,98 +1,67 @@
-/**
- * An entry as it is written: a table of its fields. Fields that the table does not have are a newer release's, and are passed
- * over.
- */
-import { z } from 'zod';
+/** An entry as it is written: the record LedgerEntry of schemas/internal/. */
 import { COMMAND_TYPES, OUTCOME_NAMES } from 'payment-processor-contract/commands';
-import type { Carried, Entry } from './entry.ts';
+import type { Entry, Phase, Step, Unexecuted } from './entry.ts';
+import { InternalRecord, LedgerFormatError, VALUE_CLASS, type ValueClass } from './ledger-value.ts';
 
-const text = z.string();
-const nullableText = text.nullable();
-/** By nobody's clock exact to the millisecond, and not always whole. */
-const instantMs = z.number();
-const nullableMs = instantMs.nullable();
-const count = z.int().min(0);
-const int64Text = text.regex(/^-?\d{1,19}$/);
-
-const headers = z.record(text, text);
-export const carriedRecord: z.ZodType<Carried> = z.object({
-  traceparent: text.exactOptional(),
-  tracestate: text.exactOptional(),
-  'correlation-id': text.exactOptional(),
-});
-const refusal = z.object({
-  httpStatus: z.int(),
-  error: z.object({ code: nullableText, message: text, details: nullableText }),
-  rawResponse: text,
-});
-
-const phase = z.discriminatedUnion('state', [
-  z.object({
-    state: z.literal('INTENT'),
-    attemptId: text,
-    processId: text,
-    atMs: instantMs,
-    timeoutMs: z.number().min(0),
-  }),
-  z.object({ state: z.literal('PARKED'), untilMs: instantMs, reason: text }),
-  z.object({ state: z.literal('DOUBTFUL'), settleAtMs: instantMs, reason: text, refusal: refusal.nullable() }),
-  z.object({ state: z.literal('QUOTED') }),
-  z.object({
-    state: z.literal('DONE'),
-    outcome: z.enum(OUTCOME_NAMES),
-    completedMs: instantMs,
-    result: z.object({ value: text.transform((base64) => Buffer.from(base64, 'base64')), headers }),
-  }),
-]);
-
-const quoted = z.object({
-  quoteId: text,
-  transactionId: text,
-  customerId: nullableText,
-  expiresAtMs: nullableMs,
-  receivedMs: instantMs,
-  sourceAccountId: nullableText,
-  destinationAccountId: nullableText,
-  receivingAmount: int64Text.nullable(),
-  receivingCurrencyCode: nullableText,
-});
-
-const unexecuted = z.discriminatedUnion('by', [
-  z.object({ by: z.literal('LOOK_UP'), attempts: count }),
-  z.object({ by: z.literal('OPERATOR'), attempts: count, revision: count }),
-]);
-
-/**
- * A row for each field. One that a release adds has a default: nothing may follow from its absence that is not certain.
- */
-const FIELDS: { readonly [Name in keyof Entry]: z.ZodType<Entry[Name]> } = {
-  key: text,
-  commandType: z.enum(COMMAND_TYPES),
-  revision: count,
-  fingerprint: text,
-  fieldsJson: nullableText,
-  commandId: nullableText,
-  origin: z.object({ topic: text, partition: count, offset: int64Text.transform(BigInt), timestampMs: instantMs }),
-  carried: carriedRecord,
-  deadlineMs: instantMs,
-  expiresAtMs: nullableMs,
-  isExpiryUnreadable: z.boolean(),
-  step: z.enum(['SINGLE', 'CREATE', 'EXECUTE']),
-  immediate: z.boolean(),
-  waits: count,
-  attempts: count,
-  turnedAway: count,
-  firstSentMs: nullableMs,
-  lastEndedMs: nullableMs,
-  unexecuted: unexecuted.nullable(),
-  quoted: quoted.nullable(),
-  quotesRunOut: count,
-  copies: z.array(z.object({ commandId: nullableText })),
-  drops: count,
-  audit: z.array(text),
-  decisionId: nullableText,
-  phase,
+/** Of the phases one is there; what a release adds is another one. */
+type EntryRecord = Omit<Entry, 'phase' | 'unexecuted'> & {
+  readonly unexecuted: { readonly by: string; readonly attempts: number; readonly revision?: number | null } | null;
+  readonly intent?: PhaseIn<'INTENT'> | null;
+  readonly parked?: PhaseIn<'PARKED'> | null;
+  readonly doubtful?: PhaseIn<'DOUBTFUL'> | null;
+  readonly executable?: PhaseIn<'QUOTED'> | null;
+  readonly done?: PhaseIn<'DONE'> | null;
 };
+type PhaseIn<State> = Extract<Phase, { state: State }>;
 
-/** Which JSON is an entry: a record, without its format version. */
-export const entryRecord: z.ZodType<Entry> = z.object(FIELDS);
+const FIELD_OF_STATE = {
+  INTENT: 'intent',
+  PARKED: 'parked',
+  DOUBTFUL: 'doubtful',
+  QUOTED: 'executable',
+  DONE: 'done',
+} as const satisfies Record<Phase['state'], keyof EntryRecord>;
+
+const STEPS: readonly string[] = ['SINGLE', 'CREATE', 'EXECUTE'] satisfies Step[];
+const TYPES: readonly string[] = COMMAND_TYPES;
+const OUTCOMES: ReadonlySet<string> = new Set(OUTCOME_NAMES);
+
+const ledgerEntry = new InternalRecord<EntryRecord>('LedgerEntry');
+
+export function encodeEntry(entry: Entry): Buffer {
+  const { phase } = entry;
+  const timeMs = phase.state === 'DONE' ? phase.completedMs : 0;
+  return ledgerEntry.encode(classOf(entry), timeMs, { ...entry, [FIELD_OF_STATE[phase.state]]: phase });
+}
+
+function classOf({ commandType, phase }: Entry): ValueClass {
+  if (phase.state !== 'DONE') return VALUE_CLASS.unfinished;
+  return phase.outcome === 'UNKNOWN' ? VALUE_CLASS.unknown[commandType] : VALUE_CLASS.done;
+}
+
+/** @throws LedgerFormatError for a record of another release, and for what is no entry */
+export function decodeEntry(value: Buffer): Entry {
+  const { doubtful, done, executable, intent, parked, unexecuted, ...entry } = ledgerEntry.decode(value);
+  const phase = intent ?? done ?? parked ?? doubtful ?? executable ?? null;
+  const { commandType, key, step } = entry;
+  if (phase === null) throw unreadable(key, 'phase');
+  if (!TYPES.includes(commandType)) throw unreadable(key, 'commandType');
+  if (!STEPS.includes(step)) throw unreadable(key, 'step');
+  if (phase.state === 'DONE' && !OUTCOMES.has(phase.outcome)) throw unreadable(key, 'outcome');
+  return { ...entry, unexecuted: unexecutedOf(key, unexecuted), phase };
+}
+
+function unexecutedOf(key: string, unexecuted: EntryRecord['unexecuted']): Unexecuted | null {
+  if (unexecuted === null) return null;
+  const { attempts, by, revision } = unexecuted;
+  if (by === 'LOOK_UP') return { by, attempts };
+  if (by === 'OPERATOR' && typeof revision === 'number') return { by, attempts, revision };
+  throw unreadable(key, 'unexecuted');
+}
+
+/** The field alone: what stands there may be an account. */
+function unreadable(key: string, field: string): LedgerFormatError {
+  return new LedgerFormatError(
+    `the ledger record of ${key} is not an entry that this release knows: ${field}. Run the release that wrote it`,
+  );
+}

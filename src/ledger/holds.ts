@@ -9,7 +9,7 @@ import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/comm
 import { instantMs } from 'payment-processor-contract/instants';
 import { operationOf } from './settlement.ts';
 import type { Entry } from './entry.ts';
-import { decode, encode, HOLD_KEY, LedgerFormatError } from './ledger-records.ts';
+import { InternalRecord, VALUE_CLASS } from './ledger-value.ts';
 
 export interface HoldOrder {
   readonly action: 'HOLD' | 'RELEASE';
@@ -54,11 +54,7 @@ export const holdOrder: z.ZodType<HoldOrder> = z.discriminatedUnion('action', [
   z.object({ action: z.literal('RELEASE'), commandTypes: z.array(text).max(TYPES_MAX), ...what }),
 ]);
 
-const offset = z.string().regex(/^\d{1,19}$/);
-const holdsRecord: z.ZodType<HoldsRecord> = z.object({
-  offset: offset.nullable(),
-  holds: z.record(text, z.object({ offset, ...what })),
-});
+const records = new InternalRecord<HoldsRecord>('LaneHolds');
 
 export function typesOf({ commandTypes }: Pick<HoldOrder, 'commandTypes'>): readonly string[] {
   return commandTypes.length === 0 ? COMMAND_TYPES : commandTypes;
@@ -105,13 +101,10 @@ export function isHeld({ holds }: HoldsRecord, entry: Parameters<typeof heldBy>[
 }
 
 export function encodeHolds(record: HoldsRecord): Buffer {
-  return encode(record);
+  return records.encode(VALUE_CLASS.kept, 0, record);
 }
 
 /** @throws LedgerFormatError for what is no such record */
 export function decodeHolds(value: Buffer | undefined): HoldsRecord {
-  if (value === undefined) return NO_HOLDS;
-  const read = holdsRecord.safeParse(decode(value));
-  if (read.success) return read.data;
-  throw new LedgerFormatError(`the ledger record ${HOLD_KEY} cannot be read`);
+  return value === undefined ? NO_HOLDS : records.decode(value);
 }

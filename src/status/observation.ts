@@ -2,13 +2,10 @@
  * Observations: what an answer or a poll showed of a transaction or quote, on the observations topic, keyed by the
  * transaction's id (or the quote's, where no transaction is known), so that one lane sees all of a transaction.
  */
-import { z } from 'zod';
 import type { Effect } from '../ledger/effect.ts';
-import { carriedRecord } from '../ledger/entry-record.ts';
 import { CARRIED_LENGTH_MAX, type Carried } from '../ledger/entry.ts';
+import { InternalRecord, LedgerFormatError, UnknownSchemaError, VALUE_CLASS } from '../ledger/ledger-value.ts';
 import { keyProblem } from 'payment-processor-contract/keys';
-import { decodePlain, encodePlain } from 'payment-processor-contract/plain-json';
-import { loadType } from 'payment-processor-contract/schemas';
 import type { Quote, Transaction } from 'payment-processor-contract/types';
 
 export interface Observation {
@@ -49,11 +46,13 @@ export function observationKey(
 const OBSERVATION_BYTES_MAX = 1024 * 1024;
 const REDUCED_TEXT_LENGTH_MAX = 1024;
 
+const records = new InternalRecord<Observation>('Observation');
+
 export function encodeObservation(observation: Observation): Buffer {
-  const encoded = encodePlain(observation);
+  const encoded = records.encode(VALUE_CLASS.kept, 0, observation);
   if (encoded.length <= OBSERVATION_BYTES_MAX) return encoded;
   const { quote, transaction } = observation;
-  return encodePlain({
+  return records.encode(VALUE_CLASS.kept, 0, {
     ...observation,
     transaction: transaction === null ? null : shortTexts(transaction),
     quote: quote === null ? null : shortTexts(quote),
@@ -70,37 +69,31 @@ function shortTexts<Resource extends { id: string }>(resource: Resource): Resour
   return { ...(Object.fromEntries(members) as Resource), id: resource.id };
 }
 
-const quoteType = loadType('Quote');
-const transactionType = loadType('Transaction');
-
-/** Fields that are not there get their defaults; what the schema does not take throws. */
-function asRecord<Value>(type: typeof quoteType): z.ZodType<Value | null> {
-  return z.unknown().transform((value) => (value == null ? null : (type.fromBuffer(type.toBuffer(value)) as Value)));
-}
-
-const observationRecord: z.ZodType<Observation> = z.object({
-  transaction: asRecord<Transaction>(transactionType),
-  quote: asRecord<Quote>(quoteType),
-  requestBeganMs: z.number(),
-  requestEndedMs: z.number(),
-  observedBy: z.enum(['COMMAND', 'POLL']),
-  observer: z.string(),
-  // Both are kept with the transaction: what no command can have must not make that grow.
-  commandKey: z
-    .string()
-    .refine((key) => keyProblem(key) === null)
-    .nullable(),
-  carried: carriedRecord.refine((headers) =>
-    Object.values(headers).every((text: string) => text.length <= CARRIED_LENGTH_MAX),
-  ),
-});
-
-/** @returns null for bytes that are not an observation of ours */
-export function decodeObservation(bytes: Buffer | null): Observation | null {
-  if (bytes === null) return null;
+/**
+ * @returns null for bytes that are not an observation of ours
+ * @throws UnknownSchemaError for one by a schema that this process has not read yet: its observer wrote that into its lane's ledger
+ */
+export function decodeObservation(value: Buffer | null): Observation | null {
+  if (value === null) return null;
   try {
-    return observationRecord.parse(decodePlain(bytes));
-  } catch {
+    const observation = records.decode(value);
+    return isPossible(observation) ? observation : null;
+  } catch (error) {
+    if (!(error instanceof LedgerFormatError) || error instanceof UnknownSchemaError) throw error;
     return null;
   }
+}
+
+const OBSERVERS: readonly string[] = ['COMMAND', 'POLL'] satisfies Observation['observedBy'][];
+const CARRIED_NAMES: readonly string[] = ['traceparent', 'tracestate', 'correlation-id'] satisfies (keyof Carried)[];
+
+/** Key and headers are kept with the transaction: what no command can have must not make that grow. */
+function isPossible({ carried, commandKey, observedBy }: Observation): boolean {
+  return (
+    OBSERVERS.includes(observedBy) &&
+    (commandKey === null || keyProblem(commandKey) === null) &&
+    Object.entries(carried).every(
+      ([name, text]: [string, string]) => CARRIED_NAMES.includes(name) && text.length <= CARRIED_LENGTH_MAX,
+    )
+  );
 }

@@ -1,9 +1,6 @@
 /** What is known of one transaction and its quote: a record of the lane's ledger, the last state of the reducer's fold. */
-import { z } from 'zod';
-import { carriedRecord } from '../ledger/entry-record.ts';
 import type { Carried } from '../ledger/entry.ts';
-import { LedgerFormatError } from '../ledger/ledger-records.ts';
-import { decodePlain, encodePlain } from 'payment-processor-contract/plain-json';
+import { InternalRecord, LedgerFormatError, VALUE_CLASS } from '../ledger/ledger-value.ts';
 import { isFinalStatus } from 'payment-processor-contract/statuses';
 
 export interface TransactionState {
@@ -72,42 +69,25 @@ export function withCommand(state: TransactionState, key: string, carried: Carri
   return { ...state, commandKeys, carried };
 }
 
-export function encodeTransactionState(state: TransactionState): Buffer {
-  return encodePlain(state);
-}
+const records = new InternalRecord<TransactionState>('TransactionState');
 
-const text = z.string().nullable();
-const instantMs = z.number();
-/** A field that a release adds has a default: the value of a transaction that was never seen. */
-const stateRecord: z.ZodType<TransactionState> = z.object({
-  id: z.string(),
-  status: text,
-  updatedAt: text,
-  effectStatus: text,
-  createdAt: text,
-  terminalSinceMs: instantMs.nullable(),
-  unclearSinceMs: instantMs.nullable(),
-  seenBeganMs: instantMs,
-  seenEndedMs: instantMs,
-  seenBy: text,
-  changes: z.number(),
-  quoteId: text,
-  quoteStatus: text,
-  quoteIsDerived: z.boolean(),
-  quoteSeenEndedMs: instantMs,
-  quoteExpiresAt: text,
-  quoteChanges: z.number(),
-  commandKeys: z.array(z.string()),
-  carried: carriedRecord,
-});
+export function encodeTransactionState(state: TransactionState): Buffer {
+  const restingMs = restingSinceMs(state);
+  return records.encode(restingMs === null ? VALUE_CLASS.kept : VALUE_CLASS.transaction, restingMs ?? 0, state);
+}
 
 /** @throws LedgerFormatError for what is no state of a transaction */
 export function decodeTransactionState(value: Buffer): TransactionState {
+  return records.decode(value);
+}
+
+/** Of a record of the ledger; null, too, for one that cannot be read. */
+export function recordEffectStatus(value: Buffer): string | null {
   try {
-    return stateRecord.parse(decodePlain(value));
+    return decodeTransactionState(value).effectStatus;
   } catch (error) {
-    if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
-    throw new LedgerFormatError('a ledger record of a transaction cannot be read');
+    if (error instanceof LedgerFormatError) return null;
+    throw error;
   }
 }
 
@@ -125,26 +105,6 @@ export function showsEffect(status: string): boolean {
 export function restingSinceMs(state: TransactionState): number | null {
   const isOpen = state.status !== null && !isFinalStatus(state.status);
   return isOpen || state.unclearSinceMs !== null ? null : Math.max(state.seenEndedMs, state.quoteSeenEndedMs);
-}
-
-/** The same of a record of the ledger; null, too, for one that cannot be read: it is kept, and whoever asks for it learns so. */
-export function recordRestingSinceMs(value: Buffer): number | null {
-  const state = readableState(value);
-  return state === null ? null : restingSinceMs(state);
-}
-
-/** Of a record of the ledger; null, too, for one that cannot be read. */
-export function recordEffectStatus(value: Buffer): string | null {
-  return readableState(value)?.effectStatus ?? null;
-}
-
-function readableState(value: Buffer): TransactionState | null {
-  try {
-    return decodeTransactionState(value);
-  } catch (error) {
-    if (error instanceof LedgerFormatError) return null;
-    throw error;
-  }
 }
 
 /** Milliseconds since 1970 of a timestamp of the service; null for none, or one that is not understood. */

@@ -2,20 +2,13 @@
  * Whose claims on a lane the ledger reader meets from now on until it meets an owner record of our own. Fed with every record
  * of the lane, in order.
  */
-import {
-  CLAIM_PREFIX,
-  decodeClaim,
-  decodeOwner,
-  OWNER_KEY,
-  type Claim,
-  type Claimant,
-} from '../ledger/ledger-records.ts';
+import { CLAIM_PREFIX, decodeClaim, isOwnerRecordOf, OWNER_KEY, type Claimant } from '../ledger/ledger-records.ts';
 
 export class ClaimWatch {
   readonly #token: string;
   readonly #onSeen: (claimants: readonly Claimant[]) => void;
-  /** By token. */
-  readonly #claimants = new Map<string, Claimant>();
+  /** Their records, by key. Decoded at the end: the schema of another release's may lie behind it, for the last copy stays. */
+  readonly #claims = new Map<string, Buffer>();
 
   /**
    * @param token of our owner record
@@ -28,21 +21,12 @@ export class ClaimWatch {
 
   apply(key: string, value: Buffer | null): void {
     if (key.startsWith(CLAIM_PREFIX)) {
-      if (value === null) this.#withdrawn(key.slice(CLAIM_PREFIX.length));
-      else this.#claimed(decodeClaim(key, value));
-    } else if (key === OWNER_KEY && value !== null && decodeOwner(value).token === this.#token) {
-      this.#onSeen([...this.#claimants.values()]);
+      // Null: its owner released the lane, or it was fenced.
+      if (value === null) this.#claims.delete(key);
+      else this.#claims.set(key, value);
+    } else if (key === OWNER_KEY && value !== null && isOwnerRecordOf(value, this.#token)) {
+      const claims = [...this.#claims].map(([name, claim]) => decodeClaim(name, claim));
+      this.#onSeen(claims.filter(({ isFenced, token }) => !isFenced && token !== this.#token));
     }
-  }
-
-  #claimed(claim: Claim): void {
-    if (claim.isFenced) this.#claimants.delete(claim.token);
-    else if (claim.token !== this.#token) this.#claimants.set(claim.token, claim);
-  }
-
-  /** Its owner released the lane, or it was fenced. */
-  #withdrawn(transactionalId: string): void {
-    for (const [token, claimant] of this.#claimants)
-      if (claimant.transactionalId === transactionalId) this.#claimants.delete(token);
   }
 }

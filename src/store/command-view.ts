@@ -1,6 +1,7 @@
 /** What the ledger says of one command, as far as this process has read it, whoever owns its lane. One row is read. */
 import type { Entry } from '../ledger/entry.ts';
-import { LedgerFormatError, type OwnerRecord } from '../ledger/ledger-records.ts';
+import { type OwnerRecord } from '../ledger/ledger-records.ts';
+import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { LedgerReader } from './ledger-reader.ts';
 import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';

@@ -1,52 +1,46 @@
 /**
- * One lane of the local store: its tables in LMDB and what of them is also in memory.
+ * One lane of the local store. Values are kept as they lie in the ledger, and what is to be known of them stands in their heads.
  *
- *   unfinished  ledger key -> row: entries that are not done; in memory, too, bounded by MAX_UNFINISHED_PER_LANE
- *   rows        place -> row: every other record, in the order in which it may be forgotten (stored-row.ts)
- *   places      hash of the ledger key -> place
- *   head        the offset up to which the ledger has been applied, owner, claims, position; in a table of all lanes
+ *   applied  in memory, where reads see it; of each key the last alone
+ *   written  with what other lanes have, in one transaction of the store, and then no longer in memory
  *
- * Everything is written inside a transaction of the caller. When one fails, memory is ahead of the tables: the store
- * must not be used any more.
+ *   rows     place -> row, in the order in which they may be forgotten (stored-row.ts)
+ *   places   hash of the ledger key -> place
+ *   head     the offset up to which the ledger has been written; in a table of all lanes
+ *
+ * When a transaction fails, memory is ahead of the tables: the store must not be used any more.
  */
 import { hash } from 'node:crypto';
 import type { Database } from 'lmdb';
+import { decodeEntry } from '../ledger/entry-record.ts';
 import type { Entry } from '../ledger/entry.ts';
+import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import {
-  CLAIM_PREFIX,
-  decodeEntry,
-  ENTRY_PREFIX,
-  LedgerFormatError,
-  OWNER_KEY,
-  POSITION_KEY,
-  TRANSACTION_PREFIX,
-} from '../ledger/ledger-records.ts';
+  headOf,
+  isEntryClass,
+  learnSchema,
+  unknownCommandOf,
+  VALUE_CLASS,
+  type ValueClass,
+} from '../ledger/ledger-value.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import type { LedgerRecord, LedgerTimes, UnknownResult, UnknownResults } from './ledger-index.ts';
-import {
-  doneRow,
-  entryOf,
-  placeOf,
-  plainRow,
-  readRow,
-  ROW_CLASS,
-  timeOfPlace,
-  unknownCommandAt,
-  type Row,
-  type RowClass,
-} from './stored-row.ts';
+import { classOfPlace, placeOf, readRow, rowOf, timeOfPlace, type Row } from './stored-row.ts';
 
 export type Table = Database<Buffer, Buffer>;
 
 export interface LaneTables {
   readonly rows: Table;
   readonly places: Table;
-  readonly unfinished: Table;
   readonly heads: Table;
 }
 
-/** Since when a transaction's state is at rest, by its value; null: it must be kept. */
-export type RestingSince = (value: Buffer) => number | null;
+/** The last record of a key that is not written yet. */
+interface Pending {
+  /** Null: a tombstone. */
+  readonly value: Buffer | null;
+  readonly place: Buffer | null;
+}
 
 interface Head {
   /** Everything below has been applied. */
@@ -58,25 +52,10 @@ interface Head {
   /** Entries remembered. */
   readonly commands: number;
   /** Results UNKNOWN among them; a command without any is left out. */
-  readonly unknown: UnknownCounts;
-  readonly owner: string | null;
-  /** Records by their keys. */
-  readonly claims: readonly (readonly [key: string, value: string])[];
-  readonly position: string | null;
+  readonly unknown: Readonly<Partial<Record<CommandType, number>>>;
 }
 
-type UnknownCounts = Readonly<Partial<Record<CommandType, number>>>;
-
-const EMPTY_HEAD: Head = {
-  next: 0n,
-  timestampMs: 0,
-  appliedMs: 0,
-  commands: 0,
-  unknown: {},
-  owner: null,
-  claims: [],
-  position: null,
-};
+const EMPTY_HEAD: Head = { next: 0n, timestampMs: 0, appliedMs: 0, commands: 0, unknown: {} };
 /** Half of a SHA-256: two keys of one lane never meet. */
 const KEY_HASH_BYTES = 16;
 /** States of transactions taken at a time: a few milliseconds. */
@@ -87,87 +66,148 @@ const NOWHERE = Buffer.alloc(0);
 export class LaneStore {
   readonly #tables: LaneTables;
   readonly #headKey: Buffer;
-  readonly #restingSince: RestingSince;
-  /** Decoded when they are asked for, once each: those of lanes that are open here come decoded. */
-  readonly #unfinished = new Map<string, Entry | Buffer>();
+  readonly #pending = new Map<string, Pending>();
+  /** Of pending values. */
+  #pendingBytes = 0;
+  /** Records by their keys. */
+  readonly #claims = new Map<string, Buffer>();
+  /** By place: an entry that changes gets another. */
+  #unfinished = new Map<string, Entry>();
   #head: Head;
-  /** Those of the head, while records are applied. */
-  #unknown = new Map<CommandType, number>();
+  #isWritten = true;
   /** Of all rows: what comes after it is appended, so that pages become full. */
   #lastPlace: Buffer;
 
   /** @throws RowDamagedError */
-  constructor(tables: LaneTables, lane: number, restingSince: RestingSince) {
+  constructor(tables: LaneTables, lane: number) {
     this.#tables = tables;
     this.#headKey = Buffer.from(`lane-${lane}`);
-    this.#restingSince = restingSince;
     this.#head = decodeHead(tables.heads.get(this.#headKey));
     this.#lastPlace = lastOf(tables.rows);
-    for (const { value } of tables.unfinished.getRange({})) {
-      const row = readRow(value);
-      this.#unfinished.set(row.ledgerKey, Buffer.from(row.payload));
-    }
+    for (const { value } of this.#rows(VALUE_CLASS.schema)) learnSchema(value);
+    for (const { ledgerKey, value } of this.#rows(VALUE_CLASS.claim)) this.#claims.set(ledgerKey, Buffer.from(value));
   }
 
   head(): Head {
     return this.#head;
   }
 
-  /** Applies records in the order of the ledger; only the last of each key counts. */
-  apply(records: readonly LedgerRecord[], nextOffset: bigint, appliedMs: number): void {
-    let { claims, owner, position, timestampMs, commands } = this.#head;
-    const last = new Map<string, LedgerRecord>();
-    for (const record of records) {
-      timestampMs = Math.max(timestampMs, record.timestampMs);
-      if (record.key === OWNER_KEY) owner = record.value?.toString() ?? null;
-      else if (record.key === POSITION_KEY) position = record.value?.toString() ?? null;
-      else if (record.key.startsWith(CLAIM_PREFIX)) claims = claimsAfter(claims, record);
-      else last.set(record.key, record);
-    }
-    this.#unknown = new Map(Object.entries(this.#head.unknown) as [CommandType, number][]);
-    for (const record of last.values()) commands += this.#put(record);
-    const unknown: UnknownCounts = Object.fromEntries([...this.#unknown].filter(([, count]) => count > 0));
-    this.#head = { next: nextOffset, timestampMs, appliedMs, commands, unknown, owner, claims, position };
-    this.#tables.heads.putSync(this.#headKey, encodeHead(this.#head));
+  isWritten(): boolean {
+    return this.#isWritten;
   }
 
+  /** Of what is applied and not written. */
+  pending(): { records: number; bytes: number } {
+    return { records: this.#pending.size, bytes: this.#pendingBytes };
+  }
+
+  /**
+   * Takes records in the order of the ledger.
+   * @throws LedgerFormatError for a ledger that is not of this format; nothing may be applied then
+   */
+  apply(records: readonly LedgerRecord[], nextOffset: bigint, appliedMs: number): void {
+    let { timestampMs } = this.#head;
+    for (const { key, offset, timestampMs: writtenMs, value } of records) {
+      timestampMs = Math.max(timestampMs, writtenMs);
+      const head = value === null ? null : headOf(value);
+      learnSchema(value);
+      if (value !== null && head?.valueClass === VALUE_CLASS.claim) this.#claims.set(key, value);
+      else this.#claims.delete(key);
+      const place = head === null ? null : placeOf(head.valueClass, filedMs(head, writtenMs), offset);
+      this.#pendingBytes += (value?.length ?? 0) - (this.#pending.get(key)?.value?.length ?? 0);
+      this.#pending.set(key, { value, place });
+    }
+    this.#head = { ...this.#head, next: nextOffset, timestampMs, appliedMs };
+    this.#isWritten = false;
+  }
+
+  /** Into the tables, in a transaction of the caller, who says when it is `written`. */
+  write(): void {
+    const { heads, places, rows } = this.#tables;
+    const unknown: Partial<Record<CommandType, number>> = { ...this.#head.unknown };
+    let { commands } = this.#head;
+    const count = (place: Buffer, change: 1 | -1): void => {
+      const valueClass = classOfPlace(place);
+      if (isEntryClass(valueClass)) commands += change;
+      const command = unknownCommandOf(valueClass);
+      if (command !== null) unknown[command] = (unknown[command] ?? 0) + change;
+    };
+    for (const [ledgerKey, { place, value }] of this.#pending) {
+      const keyHash = hashOf(ledgerKey);
+      const before = places.get(keyHash);
+      if (before !== undefined) {
+        count(before, -1);
+        rows.removeSync(before);
+      }
+      if (value !== null && place !== null) {
+        count(place, 1);
+        const append = place.compare(this.#lastPlace) > 0;
+        if (append) this.#lastPlace = place;
+        rows.putSync(place, rowOf(ledgerKey, value), { append });
+        places.putSync(keyHash, place);
+      } else if (before !== undefined) places.removeSync(keyHash);
+    }
+    const some = Object.fromEntries(Object.entries(unknown).filter(([, each]) => each > 0)) as Head['unknown'];
+    this.#head = { ...this.#head, commands, unknown: some };
+    heads.putSync(this.#headKey, encodeHead(this.#head));
+  }
+
+  /** The transaction was committed: reads find it in the tables. */
+  written(): void {
+    this.#pending.clear();
+    this.#pendingBytes = 0;
+    this.#isWritten = true;
+  }
+
+  /** In a transaction of the caller. */
   forget(): void {
-    this.#tables.unfinished.clearSync();
     this.#tables.rows.clearSync();
     this.#tables.places.clearSync();
     this.#tables.heads.removeSync(this.#headKey);
+    this.#claims.clear();
     this.#unfinished.clear();
     this.#lastPlace = NOWHERE;
     this.#head = EMPTY_HEAD;
+    this.written();
   }
 
   entry(key: string): Entry | undefined {
-    const ledgerKey = ENTRY_PREFIX + key;
-    if (this.#unfinished.has(ledgerKey)) return this.#unfinishedEntry(ledgerKey);
-    const row = this.#row(ledgerKey);
-    return row === undefined ? undefined : entryOf(row);
+    const value = this.value(ENTRY_PREFIX + key);
+    return value === undefined ? undefined : decodeEntry(value);
   }
 
+  /** The last that was applied, written or not. */
   value(ledgerKey: string): Buffer | undefined {
-    return this.#row(ledgerKey)?.payload;
+    const pending = this.#pending.get(ledgerKey);
+    if (pending !== undefined) return pending.value ?? undefined;
+    const place = this.#tables.places.get(hashOf(ledgerKey));
+    return place === undefined ? undefined : this.#rowAt(place).value;
   }
 
+  claims(): ReadonlyMap<string, Buffer> {
+    return this.#claims;
+  }
+
+  // What follows looks at the tables alone: the caller has what is pending written before.
+
+  /** The same object for an entry that has not changed since it was asked for last. */
   unfinished(): Entry[] {
-    return [...this.#unfinished.keys()].flatMap((ledgerKey) => this.#unfinishedEntry(ledgerKey) ?? []);
-  }
-
-  #unfinishedEntry(ledgerKey: string): Entry | undefined {
-    const known = this.#unfinished.get(ledgerKey);
-    if (!Buffer.isBuffer(known)) return known;
-    const entry = decodeEntry(known);
-    this.#unfinished.set(ledgerKey, entry);
-    return entry;
+    const known = this.#unfinished;
+    this.#unfinished = new Map();
+    for (const { key, value } of this.#tables.rows.getRange(rangeOf(VALUE_CLASS.unfinished))) {
+      const place = key.toString('latin1');
+      this.#unfinished.set(place, known.get(place) ?? decodeEntry(readRow(value).value));
+    }
+    return [...this.#unfinished.values()];
   }
 
   /** A group at a time; what is written between two groups may be missed. */
   *transactions(restingSinceMs: number): Generator<Buffer[], undefined> {
-    const resting = { ...rangeOf(ROW_CLASS.transaction), start: placeOf(ROW_CLASS.transaction, restingSinceMs, 0n) };
-    for (const { start, end } of [rangeOf(ROW_CLASS.kept), resting]) {
+    const resting = {
+      ...rangeOf(VALUE_CLASS.transaction),
+      start: placeOf(VALUE_CLASS.transaction, restingSinceMs, 0n),
+    };
+    for (const { start, end } of [rangeOf(VALUE_CLASS.kept), resting]) {
       let from = start;
       for (;;) {
         const rows = [...this.#tables.rows.getRange({ start: from, end, limit: GROUP_ROWS })];
@@ -176,7 +216,7 @@ export class LaneStore {
         // The next place that there can be: a range of its own for each group, so that none holds the store's pages.
         from = Buffer.concat([last.key, Buffer.of(0)]);
         const states = rows.map(({ value }) => readRow(value));
-        yield states.filter(({ ledgerKey }) => ledgerKey.startsWith(TRANSACTION_PREFIX)).map(({ payload }) => payload);
+        yield states.filter(({ ledgerKey }) => ledgerKey.startsWith(TRANSACTION_PREFIX)).map(({ value }) => value);
       }
     }
     return undefined;
@@ -204,80 +244,23 @@ export class LaneStore {
 
   /** Keys of rows whose time is before the given ones, oldest first of each class. */
   expired(before: LedgerTimes, limit: number): string[] {
-    const keysOf = (rowClass: RowClass, beforeMs: number, count: number): string[] =>
-      [...this.#tables.rows.getRange({ ...rangeOf(rowClass), end: placeOf(rowClass, beforeMs, 0n), limit: count })].map(
-        ({ value }) => readRow(value).ledgerKey,
+    const keysOf = (valueClass: ValueClass, beforeMs: number, count: number): string[] =>
+      this.#rows(valueClass, { end: placeOf(valueClass, beforeMs, 0n), limit: count }).map(
+        ({ ledgerKey }) => ledgerKey,
       );
-    const done = keysOf(ROW_CLASS.done, before.doneMs, limit);
+    const done = keysOf(VALUE_CLASS.done, before.doneMs, limit);
     if (done.length === limit) return done;
-    return [...done, ...keysOf(ROW_CLASS.transaction, before.transactionMs, limit - done.length)];
-  }
-
-  /** @returns how many entries more are remembered */
-  #put(record: LedgerRecord): number {
-    const { key, value, state } = record;
-    const keyHash = hashOf(key);
-    const wasKnown = this.#remove(key, keyHash);
-    if (value === null) return wasKnown && isEntry(key) ? -1 : 0;
-    if (isEntry(key) && state !== 'DONE') {
-      this.#tables.unfinished.putSync(Buffer.from(key), plainRow(key, value));
-      // A copy: the bytes are a part of all that was fetched with them.
-      this.#unfinished.set(key, record.entry ?? Buffer.from(value));
-    } else {
-      this.#insert(record, value, keyHash);
-    }
-    return !wasKnown && isEntry(key) ? 1 : 0;
-  }
-
-  #remove(ledgerKey: string, keyHash: Buffer): boolean {
-    const { places, rows, unfinished } = this.#tables;
-    if (this.#unfinished.delete(ledgerKey)) return unfinished.removeSync(Buffer.from(ledgerKey));
-    const place = places.get(keyHash);
-    if (place === undefined) return false;
-    this.#countUnknown(place, -1);
-    rows.removeSync(place);
-    return places.removeSync(keyHash);
-  }
-
-  #insert(record: LedgerRecord, value: Buffer, keyHash: Buffer): void {
-    const { places, rows } = this.#tables;
-    const { rowClass, timeMs, row } = this.#rowOf(record, value);
-    const place = placeOf(rowClass, timeMs, record.offset);
-    const append = place.compare(this.#lastPlace) > 0;
-    if (append) this.#lastPlace = place;
-    this.#countUnknown(place, 1);
-    rows.putSync(place, row, { append });
-    places.putSync(keyHash, place);
-  }
-
-  #countUnknown(place: Buffer, change: 1 | -1): void {
-    const command = unknownCommandAt(place);
-    if (command !== null) this.#unknown.set(command, (this.#unknown.get(command) ?? 0) + change);
+    return [...done, ...keysOf(VALUE_CLASS.transaction, before.transactionMs, limit - done.length)];
   }
 
   #unknownPlaces(command: CommandType, limit: number): Buffer[] {
-    const places = this.#tables.rows.getKeys({ ...rangeOf(ROW_CLASS.unknown[command]), limit });
+    const places = this.#tables.rows.getKeys({ ...rangeOf(VALUE_CLASS.unknown[command]), limit });
     return Array.from(places, (place) => Buffer.from(place));
   }
 
-  #rowOf(record: LedgerRecord, value: Buffer): { rowClass: RowClass; timeMs: number; row: Buffer } {
-    const { key, timestampMs: writtenMs } = record;
-    if (key.startsWith(TRANSACTION_PREFIX)) {
-      const restingMs = this.#restingSince(value);
-      if (restingMs === null) return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
-      return { rowClass: ROW_CLASS.transaction, timeMs: youngerMs(restingMs, writtenMs), row: plainRow(key, value) };
-    }
-    const entry = isEntry(key) ? (record.entry ?? readableEntry(value)) : null;
-    if (entry?.phase.state !== 'DONE') return { rowClass: ROW_CLASS.kept, timeMs: 0, row: plainRow(key, value) };
-    const { completedMs, outcome } = entry.phase;
-    const row = doneRow(key, entry);
-    if (outcome === 'UNKNOWN') return { rowClass: ROW_CLASS.unknown[entry.commandType], timeMs: completedMs, row };
-    return { rowClass: ROW_CLASS.done, timeMs: youngerMs(completedMs, writtenMs), row };
-  }
-
-  #row(ledgerKey: string): Row | undefined {
-    const place = this.#tables.places.get(hashOf(ledgerKey));
-    return place === undefined ? undefined : this.#rowAt(place);
+  #rows(valueClass: ValueClass, bounds: { end?: Buffer; limit?: number } = {}): Row[] {
+    const found = this.#tables.rows.getRange({ ...rangeOf(valueClass), ...bounds });
+    return Array.from(found, ({ value }) => readRow(value));
   }
 
   #rowAt(place: Buffer): Row {
@@ -287,8 +270,17 @@ export class LaneStore {
   }
 }
 
-function isEntry(ledgerKey: string): boolean {
-  return ledgerKey.startsWith(ENTRY_PREFIX);
+/**
+ * When it is filed. What may be forgotten is as young as the younger of two clocks says, the process's and the broker's: either
+ * may be slow.
+ */
+function filedMs({ timeMs, valueClass }: { timeMs: number; valueClass: ValueClass }, writtenMs: number): number {
+  const mayBeForgotten = valueClass === VALUE_CLASS.done || valueClass === VALUE_CLASS.transaction;
+  return mayBeForgotten ? youngerMs(timeMs, writtenMs) : timeMs;
+}
+
+export function youngerMs(ownMs: number, writtenMs: number): number {
+  return Math.max(ownMs, writtenMs);
 }
 
 function lastOf(table: Table): Buffer {
@@ -300,23 +292,8 @@ function hashOf(ledgerKey: string): Buffer {
   return hash('sha256', ledgerKey, 'buffer').subarray(0, KEY_HASH_BYTES);
 }
 
-function rangeOf(rowClass: RowClass): { start: Buffer; end: Buffer } {
-  return { start: Buffer.of(rowClass), end: Buffer.of(rowClass + 1) };
-}
-
-function claimsAfter(claims: Head['claims'], { key, value }: LedgerRecord): Head['claims'] {
-  const others = claims.filter(([known]) => known !== key);
-  return value === null ? others : [...others, [key, value.toString()]];
-}
-
-/** Null for an entry of another release: whoever asks for it learns so. */
-function readableEntry(value: Buffer): Entry | null {
-  try {
-    return decodeEntry(value);
-  } catch (error) {
-    if (error instanceof LedgerFormatError) return null;
-    throw error;
-  }
+function rangeOf(valueClass: ValueClass): { start: Buffer; end: Buffer } {
+  return { start: Buffer.of(valueClass), end: Buffer.of(valueClass + 1) };
 }
 
 function encodeHead(head: Head): Buffer {
@@ -327,9 +304,4 @@ function decodeHead(value: Buffer | undefined): Head {
   if (value === undefined) return EMPTY_HEAD;
   const plain = JSON.parse(value.toString()) as Omit<Head, 'next'> & { next: string };
   return { ...plain, next: BigInt(plain.next) };
-}
-
-/** What may be forgotten is as young as the younger of two clocks says, the process's and the broker's: either may be slow. */
-export function youngerMs(ownMs: number, writtenMs: number): number {
-  return Math.max(ownMs, writtenMs);
 }

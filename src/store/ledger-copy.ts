@@ -7,7 +7,6 @@ import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
 import { deletionsKeptMs } from 'payment-processor-contract/topic-definitions';
 import type { TopicNames } from 'payment-processor-contract/topics';
-import { recordRestingSinceMs } from '../status/transaction-state.ts';
 import { commandView, type CommandView } from './command-view.ts';
 import { LedgerReader, type LedgerReaderOptions } from './ledger-reader.ts';
 import { LedgerRestore } from './ledger-restore.ts';
@@ -42,7 +41,6 @@ export class LedgerCopy {
       new LmdbLedgerIndex({
         stateDirectory: config.STATE_DIR,
         laneCount: reader.laneCount,
-        restingSince: recordRestingSinceMs,
         nowMs: () => clock.nowMs(),
         onFatal: reader.onFatal,
       });

@@ -11,13 +11,9 @@ export interface LedgerRecord {
   readonly key: string;
   /** Null: a tombstone. */
   readonly value: Buffer | null;
-  /** The record's `state` header, if any. */
-  readonly state: string | null;
   readonly offset: bigint;
   /** When the broker wrote it, by its clock; 0: not known, for it was written under a clock of ours. */
   readonly timestampMs: number;
-  /** What the value encodes, where that is an entry of an open lane here: it need not be decoded. */
-  readonly entry?: Entry | undefined;
 }
 
 /** How far a lane's part of the ledger has been applied. */

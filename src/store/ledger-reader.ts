@@ -3,19 +3,17 @@
  *
  * It begins where the index's checkpoints are: what a former process applied is not read again.
  *
- *   read, or told by a lane that is open here -> gathered, for such a lane -> applied
+ *   read, or told by a lane that is open here -> applied
  *
- * An open lane knows its own commits: its records wait for those that follow soon and replace them, so that the store
- * takes one of a key. Those of all other lanes are applied as they are read, for takers of a lane look into the index.
- * While a lane tells of its commits, its part is not fetched; once it has not for a while, is lost or to be taken, it is.
+ * An open lane knows its own commits. While it tells of them, its part is not fetched; once it has not for a while, is lost or to
+ * be taken, it is.
  *
  * The end of a restore is seen by a record of one's own: `seen` resolves when the owner record with the token has been
  * applied, and everything before it.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { TopicTail, type TailedRecord } from '../consumers/topic-tail.ts';
-import type { Entry } from '../ledger/entry.ts';
-import { decodePosition, POSITION_KEY, TRANSACTION_PREFIX, type Claimant } from '../ledger/ledger-records.ts';
+import { POSITION_KEY, TRANSACTION_PREFIX, type Claimant } from '../ledger/ledger-records.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 import { ClaimWatch } from './claim-watch.ts';
@@ -34,8 +32,8 @@ export interface LedgerReaderOptions {
   readonly log: KafkaLog;
   /** The lane is open in this process. */
   readonly isOpen: (lane: number) => boolean;
-  /** A commit of an owner has been applied, up to and with its number. */
-  readonly onCommitApplied: (lane: number, token: string, commit: number) => void;
+  /** The commit of an owner that ends with this position has been applied. */
+  readonly onCommitApplied: (lane: number, position: Buffer) => void;
   /** A new state of a transaction has been applied. */
   readonly onTransactionState: (value: Buffer) => void;
   /** Everything of the lane below the offset has been read, or was not for readers. */
@@ -45,15 +43,6 @@ export interface LedgerReaderOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-interface Gathered {
-  readonly records: LedgerRecord[];
-  nextOffset: bigint;
-}
-
-/** Longer than most calls and their two commits take. */
-const GATHER_MS = 250;
-/** Records of a lane; bounds memory. */
-const GATHERED_MAX = 2_000;
 /** A lane that has not committed for so long is read from Kafka again. */
 const SILENT_MS = 2_000;
 
@@ -66,9 +55,6 @@ export class LedgerReader {
   readonly #passed: bigint[];
   /** Acquisitions that wait for their owner record, by lane. */
   readonly #waiting = new Map<number, ClaimWatch>();
-  /** Read, and not applied yet, by lane. */
-  readonly #gathered = new Map<number, Gathered>();
-  #applying: NodeJS.Timeout | null = null;
   /** Lanes that are not fetched: when they told of a commit last, on the monotonic clock. */
   readonly #telling = new Map<number, number>();
   #listening: NodeJS.Timeout | null = null;
@@ -134,9 +120,8 @@ export class LedgerReader {
   /**
    * What an open lane here has committed. Where something lies before it that was not read, it is read from Kafka.
    * In the order of the lane's commits.
-   * @param entries all that it writes
    */
-  ownCommitted(lane: number, commit: OwnCommit, entries: readonly Entry[]): void {
+  ownCommitted(lane: number, commit: OwnCommit): void {
     const next = this.#next[lane] ?? 0n;
     if (this.#isStopping) return;
     if (next < neededOffset(commit)) {
@@ -144,26 +129,20 @@ export class LedgerReader {
       return;
     }
     if (this.#options.isOpen(lane)) this.#told(lane);
-    this.#read(lane, ledgerRecords(commit, entries), endOffset(commit));
+    this.#read(lane, ledgerRecords(commit), endOffset(commit));
   }
 
   recordsApplied(): number {
     return this.#recordsApplied;
   }
 
-  /** Everything of the lane below has been read, or was not for readers. */
+  /** Everything of the lane below is in the index, or was not for readers. */
   position(lane: number): bigint {
     return this.#passed[lane] ?? 0n;
   }
 
-  /** Everything of the lane below is in the index, or was not for readers. */
-  applied(lane: number): bigint {
-    return this.#gathered.get(lane)?.records[0]?.offset ?? this.position(lane);
-  }
-
-  /** What was read is applied, and nothing from here on. */
+  /** Nothing is applied from here on. */
   async stop(): Promise<void> {
-    this.#applyAll();
     this.#isStopping = true;
     if (this.#listening !== null) clearTimeout(this.#listening);
     await this.#tail.stop();
@@ -173,34 +152,12 @@ export class LedgerReader {
     const next = this.#next[lane] ?? 0n;
     // After a join and before its seek, records may come that have been read.
     if (nextOffset <= next || this.#isStopping) return;
-    const gathered = this.#gathered.get(lane) ?? { records: [], nextOffset };
-    for (const record of records) if (record.offset >= next) gathered.records.push(record);
-    gathered.nextOffset = nextOffset;
-    this.#gathered.set(lane, gathered);
+    const unread = records.filter(({ offset }) => offset >= next);
+    this.#options.index.applyBatch(lane, unread, nextOffset);
     this.#next[lane] = nextOffset;
-    if (!this.#options.isOpen(lane) || gathered.records.length >= GATHERED_MAX) this.#apply(lane);
-    else this.#applying ??= setTimeout(() => this.#applyAll(), GATHER_MS);
+    this.#recordsApplied += unread.length;
+    this.#tell(lane, unread);
     this.#pass(lane, nextOffset);
-  }
-
-  #applyAll(): void {
-    if (this.#applying !== null) clearTimeout(this.#applying);
-    this.#applying = null;
-    try {
-      for (const lane of [...this.#gathered.keys()]) this.#apply(lane);
-    } catch (error) {
-      this.#options.onFatal(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-
-  #apply(lane: number): void {
-    const gathered = this.#gathered.get(lane);
-    if (gathered === undefined || this.#isStopping) return;
-    this.#gathered.delete(lane);
-    const { nextOffset, records } = gathered;
-    this.#options.index.applyBatch(lane, records, nextOffset);
-    this.#recordsApplied += records.length;
-    this.#tell(lane, records);
   }
 
   /** Read from Kafka from here on. */
@@ -245,24 +202,21 @@ export class LedgerReader {
     this.#options.onPosition(lane, nextOffset);
   }
 
-  /** Of an owner's commits, and of each state, the last alone: those before it are no news. */
+  /** Of each state the last alone: those before it are no news. */
   #tell(lane: number, records: readonly LedgerRecord[]): void {
-    const commits = new Map<string, number>();
+    const wait = this.#waiting.get(lane);
     const states = new Map<string, Buffer>();
     for (const { key, value } of records) {
-      this.#waiting.get(lane)?.apply(key, value);
+      wait?.apply(key, value);
       if (value === null) continue;
-      if (key === POSITION_KEY) {
-        const { commit, token } = decodePosition(value);
-        commits.set(token, commit);
-      } else if (key.startsWith(TRANSACTION_PREFIX)) states.set(key, value);
+      if (key === POSITION_KEY) this.#options.onCommitApplied(lane, value);
+      else if (key.startsWith(TRANSACTION_PREFIX)) states.set(key, value);
     }
-    for (const [token, commit] of commits) this.#options.onCommitApplied(lane, token, commit);
     for (const value of states.values()) this.#options.onTransactionState(value);
   }
 }
 
-function recordOf({ headers, key, offset, timestampMs, value }: TailedRecord): LedgerRecord {
-  const { state } = headers;
-  return { key, value, state: Buffer.isBuffer(state) ? state.toString() : null, offset, timestampMs };
+/** With a copy of the value: the bytes are a part of all that was fetched with them. */
+function recordOf({ key, offset, timestampMs, value }: TailedRecord): LedgerRecord {
+  return { key, value: value === null ? null : Buffer.from(value), offset, timestampMs };
 }

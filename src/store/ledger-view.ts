@@ -3,7 +3,8 @@
  * lanes as of its own. Asked by the operations side alone; each answer is bounded in cost, however large the ledger is.
  */
 import { decodeHolds, NO_HOLDS, type HoldsRecord } from '../ledger/holds.ts';
-import { HOLD_KEY, LedgerFormatError, type OwnerRecord } from '../ledger/ledger-records.ts';
+import { HOLD_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
+import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import type { UnknownResult, UnknownResults } from './ledger-index.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 import type { LedgerRestore, RestoreStatus } from './ledger-restore.ts';

@@ -3,7 +3,8 @@
  *
  *   made -> opened (a folder claimed; sound and of the same ledger, or built anew) -> batches applied, read -> closed
  *
- * One LMDB transaction for each batch, which holds the batch's end, too: after the death of the process the ledger is
+ * What is applied is in memory, and read from there, until so much or so long has gathered: most records are replaced by
+ * others soon. One LMDB transaction has it all, and where each lane's part ends: after the death of the process the ledger is
  * read on from there. Nothing waits for the disk, for the ledger topic has it all; what may be torn is noticed and built
  * again (store-soundness.ts). A store that fails while in use, be it damage or a full disk, cannot be gone around: the
  * process ends, and its lanes go to members whose stores work.
@@ -16,12 +17,14 @@ import {
   decodeClaim,
   decodeOwner,
   decodePosition,
-  LedgerFormatError,
+  OWNER_KEY,
+  POSITION_KEY,
   type Claim,
   type OwnerRecord,
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
-import { LaneStore, type RestingSince, type Table } from './lane-store.ts';
+import { LedgerFormatError } from '../ledger/ledger-value.ts';
+import { LaneStore, type Table } from './lane-store.ts';
 import type {
   Checkpoint,
   LedgerIndex,
@@ -59,7 +62,6 @@ export interface DiskUse {
 export interface LmdbLedgerIndexOptions {
   readonly stateDirectory: string;
   readonly laneCount: number;
-  readonly restingSince: RestingSince;
   /** Wall clock, milliseconds since 1970. */
   readonly nowMs: () => number;
   /** The store failed while in use: the process must end, for what it would read is wrong. */
@@ -67,7 +69,7 @@ export interface LmdbLedgerIndexOptions {
 }
 
 /** Goes up with every change of tables, rows or dictionary. */
-export const STORE_FORMAT = 8;
+export const STORE_FORMAT = 9;
 /**
  * Address space for the file, about 60 million keys; it takes neither memory nor disk. Where the map has to grow, LMDB's
  * binding keeps the smaller ones as well, and each shows the same pages as resident again.
@@ -80,16 +82,25 @@ const DATA_FILE = 'data.mdb';
 /** POSIX counts what a file occupies in these, whatever the file system's own blocks are. */
 const STAT_BLOCK_BYTES = 512;
 const IDENTITY_KEY = Buffer.from('identity');
-/** Shorter rows do not become smaller. */
-const COMPRESSION_BYTES_MIN = 128;
+/**
+ * Less than nearly every finished entry has, and more than a transaction's state: those would take as long to compress, 6 us, and become
+ * smaller by a tenth of the store.
+ */
+const COMPRESSION_BYTES_MIN = 400;
 /** That of the heads. */
 const SHARED_TABLES = 1;
-const TABLES_OF_LANE = 3;
+const TABLES_OF_LANE = 2;
+/** Longer than most calls and their two commits take. */
+const GATHER_MS = 250;
+/** Of all lanes: bound memory, and the time of one transaction. */
+const PENDING_RECORDS_MAX = 2_000;
+const PENDING_BYTES_MAX = 8 * 1024 * 1024;
 const BINARY = { encoding: 'binary', keyEncoding: 'binary' } as const;
 
 export class LmdbLedgerIndex implements LedgerIndex {
   readonly #options: LmdbLedgerIndexOptions;
   #opened: { folder: StateFolder; database: RootDatabase<Buffer, Buffer>; lanes: readonly LaneStore[] } | null = null;
+  #writing: NodeJS.Timeout | null = null;
 
   constructor(options: LmdbLedgerIndexOptions) {
     this.#options = options;
@@ -118,16 +129,59 @@ export class LmdbLedgerIndex implements LedgerIndex {
   async close(): Promise<void> {
     if (this.#opened === null) return;
     const { database, folder } = this.#opened;
+    this.#writeInTime();
     this.#opened = null;
     await database.close();
     markClosed(folder.path);
     folder.release();
   }
 
+  /** @param records whose values are theirs alone: they are kept */
   applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
-    this.#guarded(lane, (store, database) =>
-      database.transactionSync(() => store.apply(records, nextOffset, this.#options.nowMs())),
-    );
+    this.#guarded(lane, (store) => {
+      store.apply(records, nextOffset, this.#options.nowMs());
+      if (this.#isMuchPending()) this.#write();
+      else this.#writing ??= setTimeout(() => this.#writeInTime(), GATHER_MS);
+    });
+  }
+
+  #isMuchPending(): boolean {
+    let [records, bytes] = [0, 0];
+    for (const lane of this.#opened?.lanes ?? []) {
+      const pending = lane.pending();
+      records += pending.records;
+      bytes += pending.bytes;
+    }
+    return records >= PENDING_RECORDS_MAX || bytes >= PENDING_BYTES_MAX;
+  }
+
+  #writeInTime(): void {
+    try {
+      this.#guarded(0, () => this.#write());
+    } catch {
+      // Its end is under way: `onFatal` was told.
+    }
+  }
+
+  /** What is pending of all lanes. */
+  #write(): void {
+    if (this.#writing !== null) clearTimeout(this.#writing);
+    this.#writing = null;
+    if (this.#opened === null) return;
+    const lanes = this.#opened.lanes.filter((lane) => !lane.isWritten());
+    if (lanes.length === 0) return;
+    this.#opened.database.transactionSync(() => {
+      for (const lane of lanes) lane.write();
+    });
+    for (const lane of lanes) lane.written();
+  }
+
+  /** For what looks at the tables alone. */
+  #tables<Value>(lane: number, use: (store: LaneStore) => Value): Value {
+    return this.#guarded(lane, (store) => {
+      this.#write();
+      return use(store);
+    });
   }
 
   /** Throws away what is known of the lane: it is to be read from the beginning. */
@@ -151,11 +205,11 @@ export class LmdbLedgerIndex implements LedgerIndex {
   }
 
   unfinished(lane: number): Entry[] {
-    return this.#guarded(lane, (store) => store.unfinished());
+    return this.#tables(lane, (store) => store.unfinished());
   }
 
   *transactions(lane: number, restingSinceMs: number): Iterable<Buffer[]> {
-    const groups: Iterator<Buffer[], undefined> = this.#guarded(lane, (store) => store.transactions(restingSinceMs));
+    const groups: Iterator<Buffer[], undefined> = this.#tables(lane, (store) => store.transactions(restingSinceMs));
     for (;;) {
       const next = this.#guarded(lane, () => groups.next());
       if (next.done === true) return;
@@ -164,32 +218,32 @@ export class LmdbLedgerIndex implements LedgerIndex {
   }
 
   expired(lane: number, before: LedgerTimes, limit: number): string[] {
-    return this.#guarded(lane, (store) => store.expired(before, limit));
+    return this.#tables(lane, (store) => store.expired(before, limit));
   }
 
   /** Results UNKNOWN of the lane, of each command that has any. Cheap, however many there are. */
   unknown(lane: number): UnknownResults[] {
-    return this.#guarded(lane, (store) => store.unknown());
+    return this.#tables(lane, (store) => store.unknown());
   }
 
   /** The oldest of the lane, at most `limit`, oldest first. */
   oldestUnknown(lane: number, limit: number): UnknownResult[] {
-    return this.#guarded(lane, (store) => store.oldestUnknown(limit));
+    return this.#tables(lane, (store) => store.oldestUnknown(limit));
   }
 
   owner(lane: number): OwnerRecord | undefined {
-    const { owner } = this.#guarded(lane, (store) => store.head());
-    return owner === null ? undefined : decodeOwner(Buffer.from(owner));
+    const value = this.value(lane, OWNER_KEY);
+    return value === undefined ? undefined : decodeOwner(value);
   }
 
   claims(lane: number): Claim[] {
-    const { claims } = this.#guarded(lane, (store) => store.head());
-    return claims.map(([key, value]) => decodeClaim(key, Buffer.from(value)));
+    const claims = this.#guarded(lane, (store) => store.claims());
+    return Array.from(claims, ([key, value]) => decodeClaim(key, value));
   }
 
   position(lane: number): PositionRecord | undefined {
-    const { position } = this.#guarded(lane, (store) => store.head());
-    return position === null ? undefined : decodePosition(Buffer.from(position));
+    const value = this.value(lane, POSITION_KEY);
+    return value === undefined ? undefined : decodePosition(value);
   }
 
   /** Before that, and once it is closed, nothing can be asked but the size. */
@@ -199,6 +253,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
 
   /** None before the store is open. */
   size(): number {
+    if (this.#opened !== null) this.#tables(0, () => undefined);
     return (this.#opened?.lanes ?? []).reduce((sum, store) => sum + store.head().commands, 0);
   }
 
@@ -213,7 +268,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
 
   /** @returns why what is there cannot be used; nothing is open then */
   async #openIn(folder: StateFolder, identity: StoreIdentity): Promise<string | null> {
-    const { laneCount, restingSince } = this.#options;
+    const { laneCount } = this.#options;
     markStage(folder.path, 'opening');
     const database = open<Buffer, Buffer>({
       path: folder.path,
@@ -236,8 +291,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
       const lanes = Array.from({ length: laneCount }, (_, lane) => {
         const rows: Table = database.openDB({ name: `rows-${lane}`, compression, ...BINARY });
         const places: Table = database.openDB({ name: `places-${lane}`, ...BINARY });
-        const unfinished: Table = database.openDB({ name: `unfinished-${lane}`, ...BINARY });
-        return new LaneStore({ rows, places, unfinished, heads }, lane, restingSince);
+        return new LaneStore({ rows, places, heads }, lane);
       });
       markStage(folder.path, 'open');
       this.#opened = { folder, database, lanes };

@@ -5,8 +5,6 @@
  * control record of the one before is the next: brokers write a transaction's control record before its producer's next
  * transaction, so in one offset between the two nothing else can be.
  */
-import type { Entry } from '../ledger/entry.ts';
-import { ENTRY_PREFIX } from '../ledger/ledger-records.ts';
 import type { OutgoingRecord, WrittenAt } from '../producers/transactional-producer.ts';
 import type { LedgerRecord } from './ledger-index.ts';
 
@@ -27,21 +25,11 @@ export function endOffset({ firstOffset, records }: OwnCommit): bigint {
   return firstOffset + BigInt(records.length);
 }
 
-/** @param entries all that the commit writes */
-export function ledgerRecords(
-  { firstOffset, records, timestampMs }: OwnCommit,
-  entries: readonly Entry[],
-): LedgerRecord[] {
-  const byKey = new Map(entries.map((entry) => [ENTRY_PREFIX + entry.key, entry]));
-  return records.map(({ headers, key, value }, index) => {
-    const { state } = headers;
-    return {
-      key: String(key),
-      value,
-      state: typeof state === 'string' ? state : null,
-      offset: firstOffset + BigInt(index),
-      timestampMs,
-      entry: byKey.get(String(key)),
-    };
-  });
+export function ledgerRecords({ firstOffset, records, timestampMs }: OwnCommit): LedgerRecord[] {
+  return records.map(({ key, value }, index) => ({
+    key: String(key),
+    value,
+    offset: firstOffset + BigInt(index),
+    timestampMs,
+  }));
 }

@@ -40,7 +40,7 @@ function done(key: string, completedMs: number, outcome: Outcome = 'ACCEPTED'): 
 
 function state(id: string, parts: Partial<TransactionState>): LedgerRecord {
   const value = encodeTransactionState({ ...unseenState(id), ...parts });
-  return { key: TRANSACTION_PREFIX + id, value, state: null, offset: 0n, timestampMs: 0 };
+  return { key: TRANSACTION_PREFIX + id, value, offset: 0n, timestampMs: 0 };
 }
 
 function apply(...records: LedgerRecord[]): void {
@@ -152,7 +152,7 @@ test('many are forgotten in bounded numbers, one transaction after the other, un
   for (let look = 0; look < 10; look += 1) {
     const keys = tombstonesOf(retention);
     expect(keys.length).toBeLessThanOrEqual(500);
-    apply(...keys.map((key) => ({ key, value: null, state: null, offset: 0n, timestampMs: 0 })));
+    apply(...keys.map((key) => ({ key, value: null, offset: 0n, timestampMs: 0 })));
     for (const key of keys) forgotten.add(key.slice(ENTRY_PREFIX.length));
     clockMs += 1_000;
   }

@@ -1,84 +1,160 @@
 /** Records of the ledger: what a newer release added is passed over, and what is no entry is said to be none. */
 import { describe, expect, test } from 'vitest';
-import type { Entry } from '../../src/ledger/entry.ts';
+import { decodeEntry, encodeEntry } from '../../src/ledger/entry-record.ts';
+import { decodeHolds, encodeHolds } from '../../src/ledger/holds.ts';
 import {
-  decodeEntry,
+  decodeClaim,
   decodeOwner,
   decodePosition,
-  encodeEntry,
+  decodeSuspect,
+  encodeClaim,
+  encodeOwner,
+  encodePosition,
+  encodeSuspect,
+  isOwnerRecordOf,
+} from '../../src/ledger/ledger-records.ts';
+import {
+  headOf,
   LedgerFormatError,
+  learnSchema,
   mayBeUnfinished,
   mayBeUnknown,
-} from '../../src/ledger/ledger-records.ts';
+  UnknownSchemaError,
+  VALUE_CLASS,
+} from '../../src/ledger/ledger-value.ts';
 import { doneWith, doubtful, entryAt } from './entries.ts';
+import { otherRelease } from './other-release.ts';
 
-/** As another release wrote it. */
-function written(entry: Entry, changes: object = {}): Buffer {
-  const plain = JSON.parse(encodeEntry(entry).toString()) as object;
-  return Buffer.from(JSON.stringify({ ...plain, ...changes }));
+const entry = entryAt('transfer-in');
+const done = doneWith(entry, 'ACCEPTED');
+
+/** As a release writes it that has more classes. */
+function ofLaterClass(value: Buffer): Buffer {
+  const later = Buffer.from(value);
+  later.writeUInt8(7, 1);
+  return later;
 }
 
 describe('an entry', () => {
   test.each([
-    ['on its way', entryAt('transfer-in')],
+    ['on its way', entry],
     ['in doubt', doubtful({ ...entryAt('execute-quote'), unexecuted: { by: 'LOOK_UP', attempts: 0 } })],
-    [
-      'done',
-      doneWith(
-        { ...entryAt('create-quote'), audit: ['NOT_EXECUTED'], decisionId: 'event-1', copies: [{ commandId: 'a' }] },
-        'EXPIRED',
-      ),
-    ],
-  ])('that is %s is read as it was written', (_name, entry) => {
-    expect(decodeEntry(encodeEntry(entry))).toEqual(entry);
+    ['in doubt by an operator', doubtful({ ...entry, unexecuted: { by: 'OPERATOR', attempts: 1, revision: 2 } })],
+    ['parked', { ...entry, phase: { state: 'PARKED', untilMs: 1.5, reason: 'told to wait' } as const }],
+    ['quoted', { ...entry, carried: { tracestate: 'a=1' }, phase: { state: 'QUOTED' } as const }],
+    ['done', { ...done, audit: ['NOT_EXECUTED'], decisionId: 'event-1', copies: [{ commandId: 'a' }] }],
+  ])('that is %s is read as it was written', (_name, written) => {
+    expect(decodeEntry(encodeEntry(written))).toEqual(written);
   });
 
-  test('is unfinished until it has a result, whatever its publisher calls it', () => {
-    const done = '"state":"DONE"';
-    const named = { key: 'DONE', commandId: 'DONE', carried: { 'correlation-id': 'DONE', tracestate: done } };
-    expect(mayBeUnfinished(encodeEntry({ ...entryAt('transfer-in'), ...named }))).toBe(true);
-    expect(mayBeUnfinished(encodeEntry({ ...doneWith(entryAt('transfer-in'), 'UNKNOWN'), ...named }))).toBe(false);
+  test('says without being decoded whether it is finished, since when, and whether it may be forgotten', () => {
+    const named = { key: 'DONE', commandId: 'DONE', carried: { tracestate: '"state":"DONE"' } };
+    expect(headOf(encodeEntry({ ...entry, ...named }))).toEqual({ valueClass: VALUE_CLASS.unfinished, timeMs: 0 });
+    const { completedMs } = done.phase as { completedMs: number };
+    expect(headOf(encodeEntry(done))).toEqual({ valueClass: VALUE_CLASS.done, timeMs: completedMs });
+    const unknown = encodeEntry({ ...doneWith(entry, 'UNKNOWN'), ...named });
+    expect(headOf(unknown).valueClass).toBe(VALUE_CLASS.unknown['transfer-in']);
+    const values = [encodeEntry(entry), encodeEntry(done), unknown, ofLaterClass(unknown)];
+    expect(values.map(mayBeUnfinished)).toEqual([true, false, false, true]);
+    expect(values.map(mayBeUnknown)).toEqual([false, false, true, true]);
   });
 
-  test('may be UNKNOWN where its result is', () => {
-    expect(mayBeUnknown(encodeEntry(doneWith(entryAt('transfer-in'), 'UNKNOWN')))).toBe(true);
-    expect(mayBeUnknown(encodeEntry(doneWith(entryAt('transfer-in'), 'ACCEPTED')))).toBe(false);
+  test('of a newer release is read without the field that it added', () => {
+    const newer = otherRelease('LedgerEntry', ({ fields }) => {
+      fields.splice(3, 0, { name: 'addedLater', type: ['null', 'string'] });
+    });
+    const value = newer.written(encodeEntry(done), { addedLater: 'since 2' });
+    expect(() => decodeEntry(value)).toThrow(UnknownSchemaError);
+    learnSchema(newer.schema.value);
+    expect(decodeEntry(value)).toEqual(done);
   });
 
-  test('of a newer release is read without the fields that it added, at any depth', () => {
-    const entry = doubtful(entryAt('execute-quote'));
-    const addedLater = { since: 2 };
-    const more = { addedLater, phase: { ...entry.phase, addedLater }, copies: [{ commandId: 'a', addedLater }] };
-    expect(decodeEntry(written(entry, more))).toEqual({ ...entry, copies: [{ commandId: 'a' }] });
+  test('of an earlier release gets the default of what that did not have', () => {
+    const earlier = otherRelease('LedgerEntry', (schema) => {
+      schema.fields = schema.fields.filter(({ name }) => name !== 'decisionId');
+    });
+    learnSchema(earlier.schema.value);
+    expect(decodeEntry(earlier.written(encodeEntry(done)))).toEqual({ ...done, decisionId: null });
   });
 
+  test('by a schema that does not fit ours says which release to run', () => {
+    const foreign = otherRelease('LedgerEntry', (schema) => {
+      schema.fields = schema.fields.filter(({ name }) => name !== 'attempts');
+    });
+    learnSchema(foreign.schema.value);
+    expect(() => decodeEntry(foreign.written(encodeEntry(done)))).toThrow(
+      /does not fit.*run the release that wrote it/,
+    );
+  });
+
+  const changed = (change: (value: Buffer) => void): Buffer => {
+    const value = encodeEntry(entry);
+    change(value);
+    return value;
+  };
   test.each([
-    ['cut off', Buffer.from('{"v":1,"key":"a')],
-    ['null', Buffer.from('null')],
-    ['of another format', written(entryAt('transfer-in'), { v: 2 })],
-    ['without a phase', written(entryAt('transfer-in'), { phase: undefined })],
-    ['with an offset of words', written(entryAt('transfer-in'), { origin: { offset: 'seven' } })],
-    ['with fewer than no attempts', written(entryAt('transfer-in'), { attempts: -1 })],
-    ['with an outcome that there is not', written(doneWith(entryAt('transfer-in'), 'MAYBE' as 'UNKNOWN'))],
-  ])('that is %s is a clear error', (_name, bytes) => {
-    expect(() => decodeEntry(bytes)).toThrow(LedgerFormatError);
+    ['nothing', Buffer.alloc(0)],
+    ['cut off', encodeEntry(entry).subarray(0, 40)],
+    ['longer than it is', Buffer.concat([encodeEntry(entry), Buffer.of(0)])],
+    ['of another format', changed((value) => value.writeUInt8(3, 0))],
+    ['of another schema', changed((value) => value.writeUInt8(value.readUInt8(8) ^ 1, 8))],
+    ['with an outcome that there is not', encodeEntry(doneWith(entry, 'MAYBE' as 'UNKNOWN'))],
+    ['of a command that there is not', encodeEntry({ ...entry, commandType: 'refund' as 'transfer-in' })],
+    ['at a step that there is not', encodeEntry({ ...entry, step: 'LAST' as 'SINGLE' })],
+  ])('that is %s is a clear error, and the store keeps it', (_name, value) => {
+    expect(() => decodeEntry(value)).toThrow(LedgerFormatError);
+    expect(() => headOf(value)).not.toThrow();
   });
 
-  test('is named in the error, and nothing of what it holds', () => {
-    const bytes = written(entryAt('transfer-in'), { deadlineMs: 'ExternalAccount:of-jane' });
-    expect(() => decodeEntry(bytes)).toThrow(/^the ledger record of key-1 is not an entry: deadlineMs$/);
+  test('in a phase that this release does not know is a clear error, which says nothing of what the entry holds', () => {
+    const later = otherRelease('LedgerEntry', ({ fields }) => {
+      fields.push({ name: 'paused', type: ['null', 'string'] });
+    });
+    learnSchema(later.schema.value);
+    const value = later.written(encodeEntry(entry), { intent: null, paused: 'ExternalAccount:of-jane' });
+    expect(() => decodeEntry(value)).toThrow(/^the ledger record of key-1 is not an entry .*: phase\. Run the release/);
+  });
+});
+
+describe('a ledger of JSON', () => {
+  const json = Buffer.from('{"v":1,"token":"t"}');
+
+  test('is refused, and the message says what to do', () => {
+    for (const read of [headOf, decodeEntry, decodeOwner])
+      expect(() => read(json)).toThrow(/JSON format of builds before 1\.0\.0.*topics create/);
+    expect([mayBeUnfinished(json), mayBeUnknown(json)]).toEqual([true, true]);
   });
 });
 
 test('a record of another format says which release to run', () => {
-  expect(() => decodeOwner(Buffer.from('{"v":2,"token":"t"}'))).toThrow(
-    'the ledger has a record of format 2, and this release reads format 1: run the release that wrote it',
+  expect(() => decodeOwner(Buffer.concat([Buffer.of(3), Buffer.alloc(30)]))).toThrow(
+    'the ledger has a record of format 3, and this release reads format 2: run the release that wrote it',
   );
 });
 
-test.each([
-  ['an owner without a token', () => decodeOwner(Buffer.from('{"v":1,"processId":"p","atMs":1}')), '!owner'],
-  ['a position at no offset', () => decodePosition(Buffer.from('{"v":1,"token":"t","commit":1,"next":{"a":-1}}')), 'a'],
-])('%s is a clear error', (_name, read, place) => {
-  expect(read).toThrow(place);
+test('the records of a lane are read as they were written', () => {
+  const owner = {
+    token: 'token-1',
+    processId: 'process-1',
+    transactionalId: 'id-1',
+    atMs: 1.5,
+    barren: 1,
+    fencedCallUntilMs: 7,
+  };
+  expect(decodeOwner(encodeOwner(owner))).toEqual(owner);
+  expect(isOwnerRecordOf(encodeOwner(owner), 'token-1')).toBe(true);
+  expect(isOwnerRecordOf(encodeOwner(owner), 'token-2')).toBe(false);
+  expect(isOwnerRecordOf(Buffer.from('of another release'), 'token-1')).toBe(false);
+  const { processId, token, transactionalId } = owner;
+  const claim = { token, processId, transactionalId, isFenced: true };
+  expect(decodeClaim('!claim:id-1', encodeClaim(claim))).toEqual(claim);
+  expect(headOf(encodeClaim(claim)).valueClass).toBe(VALUE_CLASS.claim);
+  const position = { token, commit: 2 ** 40, next: { a: 2n ** 60n, b: 0n }, topicIds: { a: 'id' } };
+  expect(decodePosition(encodePosition(position))).toEqual(position);
+  expect(decodeSuspect(encodeSuspect(null))).toBeNull();
+  const suspect = { topic: 'a', offset: 2n ** 60n, tries: 2 };
+  expect(decodeSuspect(encodeSuspect(suspect))).toEqual(suspect);
+  const hold = { offset: '7', operator: 'jane', reason: 'audit', until: null, at: '2026-01-01T00:00:00Z' };
+  const holds = { offset: '7', holds: { 'transfer-in': hold } };
+  expect(decodeHolds(encodeHolds(holds))).toEqual(holds);
 });

@@ -1,16 +1,24 @@
 /** Records of the status part, as they are read back: whole, or passed over, or a clear error. */
 import { describe, expect, test } from 'vitest';
-import { LedgerFormatError } from '../../src/ledger/ledger-records.ts';
+import {
+  headOf,
+  learnSchema,
+  LedgerFormatError,
+  UnknownSchemaError,
+  VALUE_CLASS,
+} from '../../src/ledger/ledger-value.ts';
 import { decodeObservation, encodeObservation, type Observation } from '../../src/status/observation.ts';
 import { decodePollRecord, encodePollRecord } from '../../src/status/poller/record.ts';
 import {
   decodeTransactionState,
   encodeTransactionState,
-  recordRestingSinceMs,
+  recordEffectStatus,
   unseenState,
 } from '../../src/status/transaction-state.ts';
 import { readTransaction } from '../../src/api/wire.ts';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
+import type { Transaction } from 'payment-processor-contract/types';
+import { otherRelease } from '../ledger/other-release.ts';
 
 const shown = '{"id":"Transaction:1","receivedAmount":{"amount":9007199254740993},"newField":[1.50]}';
 const observation: Observation = {
@@ -24,43 +32,67 @@ const observation: Observation = {
   carried: { traceparent: '00-1-2-03' },
 };
 
-const altered = (changes: object): Buffer =>
-  Buffer.from(JSON.stringify({ ...(JSON.parse(encodeObservation(observation).toString()) as object), ...changes }));
-
 describe('an observation', () => {
   test('is read as it was written, every digit of it', () => {
     expect(decodeObservation(encodeObservation(observation))).toEqual(observation);
   });
 
+  const carried = (name: string): Observation => ({ ...observation, carried: { [name]: 'a' } });
   test.each([
-    ['no JSON', Buffer.from('{')],
+    ['empty', Buffer.alloc(0)],
+    ['JSON', Buffer.from('{"transaction":null}')],
     ['nothing', null],
-    ['without its times', altered({ requestEndedMs: undefined })],
-    ['with times of words', altered({ requestBeganMs: 'soon' })],
-    ['of a transaction without an id', altered({ transaction: { status: 'SENT' } })],
-    ['of a transaction whose status is a number', altered({ transaction: { id: 'Transaction:1', status: 7 } })],
-    ['with an amount that is none', altered({ transaction: { id: 'a', receivedAmount: { amount: { $int64: 'x' } } } })],
-    ['with headers that are none', altered({ carried: { traceparent: 7 } })],
+    ['cut off', encodeObservation(observation).subarray(0, 40)],
+    ['by nobody that there is', encodeObservation({ ...observation, observedBy: 'GUESS' as 'POLL' })],
+    ['of a key that no command has', encodeObservation({ ...observation, commandKey: 'a b' })],
+    ['with a header that is not carried', encodeObservation(carried('cookie'))],
   ])('that is %s is passed over', (_name, bytes) => {
     expect(decodeObservation(bytes)).toBeNull();
+  });
+
+  test('of a release whose ledger was not read yet is no error of its', () => {
+    const newer = otherRelease('Observation', ({ fields }) => {
+      fields.push({ name: 'addedLater', type: ['null', 'string'] });
+    });
+    const value = newer.written(encodeObservation(observation), { addedLater: 'x' });
+    expect(() => decodeObservation(value)).toThrow(UnknownSchemaError);
+    learnSchema(newer.schema.value);
+    expect(decodeObservation(value)).toEqual(observation);
+  });
+
+  test('has U+FFFD in the place of half a surrogate pair', () => {
+    const half = {
+      ...observation,
+      transaction: { ...(observation.transaction as Transaction), failureReason: '\ud800' },
+    };
+    expect(decodeObservation(encodeObservation(half))?.transaction?.failureReason).toBe('\ufffd');
   });
 });
 
 describe("a transaction's state", () => {
+  const state = { ...unseenState('Transaction:1'), status: 'SENT', effectStatus: 'SENT', changes: 2 };
+
   test('is read as it was written', () => {
-    const state = { ...unseenState('Transaction:1'), status: 'SENT', effectStatus: 'SENT', changes: 2 };
     expect(decodeTransactionState(encodeTransactionState(state))).toEqual(state);
   });
 
-  test.each(['{', 'null', '{}', '{"id":7}', '{"id":"a","changes":"many"}'])('that is %s is a clear error', (text) => {
-    expect(() => decodeTransactionState(Buffer.from(text))).toThrow(LedgerFormatError);
-    // It is kept, and the store goes on.
-    expect(recordRestingSinceMs(Buffer.from(text))).toBeNull();
+  test('says without being decoded since when it is at rest', () => {
+    expect(headOf(encodeTransactionState(state))).toEqual({ valueClass: VALUE_CLASS.kept, timeMs: 0 });
+    const rests = encodeTransactionState({ ...state, status: 'COMPLETED', seenEndedMs: 7 });
+    expect(headOf(rests)).toEqual({ valueClass: VALUE_CLASS.transaction, timeMs: 7 });
   });
+
+  test.each([Buffer.from('{'), Buffer.alloc(0), encodeTransactionState(state).subarray(0, 30)])(
+    'that cannot be read is a clear error, and no effect follows from it',
+    (bytes) => {
+      expect(() => decodeTransactionState(bytes)).toThrow(LedgerFormatError);
+      expect(recordEffectStatus(bytes)).toBeNull();
+    },
+  );
 });
 
 test("the poller's record is read as it was written, or is a clear error", () => {
   const record = { startMs: 1, discoveredToMs: 2, catchUp: { fromMs: 3, toMs: 4 }, sweep: null, sweptAtMs: null };
   expect(decodePollRecord(encodePollRecord(record))).toEqual(record);
-  expect(() => decodePollRecord(Buffer.from('{"v":1,"startMs":"now"}'))).toThrow(LedgerFormatError);
+  expect(() => decodePollRecord(encodeTransactionState(unseenState('a')))).toThrow(LedgerFormatError);
 });

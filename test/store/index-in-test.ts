@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LmdbLedgerIndex, type OpenedStore, type StoreIdentity } from '../../src/store/lmdb-ledger-index.ts';
-import { recordRestingSinceMs } from '../../src/status/transaction-state.ts';
 
 export const LANES = 2;
 export const IDENTITY: StoreIdentity = {
@@ -32,7 +31,6 @@ export async function openIndex(stateDirectory: string, identity: Partial<StoreI
   const index = new LmdbLedgerIndex({
     stateDirectory,
     laneCount: identity.laneCount ?? LANES,
-    restingSince: recordRestingSinceMs,
     nowMs: () => Date.now(),
     onFatal: (error) => fatal.push(error),
   });

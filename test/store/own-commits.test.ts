@@ -94,8 +94,8 @@ async function commit(own: LaneWriter, ...keys: readonly string[]): Promise<OwnC
     topic,
     partition: LANE,
     key,
-    value: Buffer.from(`{"v":1,"is":"${key}"}`),
-    headers: { state: 'DONE' },
+    value: Buffer.from(`value of ${key}`),
+    headers: {},
   }));
   const committed = await own.commit({ lane: LANE, records, shares: new Map(), bytes: 0 });
   if (committed === null) throw new Error('the broker does not say where it wrote');
@@ -103,12 +103,11 @@ async function commit(own: LaneWriter, ...keys: readonly string[]): Promise<OwnC
 }
 
 const keys = (): string[] => applied.map(({ key }) => key);
-const placeOf = ({ key, offset, timestampMs, value, state }: LedgerRecord): unknown[] => [
+const placeOf = ({ key, offset, timestampMs, value }: LedgerRecord): unknown[] => [
   key,
   offset,
   timestampMs,
   value?.toString(),
-  state,
 ];
 
 /** All that Kafka has, as a reader gets it that is told nothing. */
@@ -130,7 +129,7 @@ async function openLane(): Promise<LaneWriter> {
 test('what follows directly is applied as it lies in Kafka, and is not fetched', async () => {
   const own = await openLane();
   const before = vi.spyOn(TopicTail.prototype, 'pause');
-  for (const key of ['c:a', 'c:b', 'c:c']) reader.ownCommitted(LANE, await commit(own, key, `${key}-too`), []);
+  for (const key of ['c:a', 'c:b', 'c:c']) reader.ownCommitted(LANE, await commit(own, key, `${key}-too`));
   expect(before).toHaveBeenCalledTimes(1);
   const wanted = ['c:first', 'c:a', 'c:a-too', 'c:b', 'c:b-too', 'c:c', 'c:c-too'];
   await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
@@ -140,7 +139,7 @@ test('what follows directly is applied as it lies in Kafka, and is not fetched',
 
 test('once it is silent, what others write is read again, each record once', async () => {
   const own = await openLane();
-  reader.ownCommitted(LANE, await commit(own, 'c:a'), []);
+  reader.ownCommitted(LANE, await commit(own, 'c:a'));
   await commit(writer(), 'c:other');
   const wanted = ['c:first', 'c:a', 'c:other'];
   await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
@@ -149,12 +148,12 @@ test('once it is silent, what others write is read again, each record once', asy
 
 test('a commit behind something of others waits until that has been read from Kafka', async () => {
   const own = await openLane();
-  reader.ownCommitted(LANE, await commit(own, 'c:a'), []);
+  reader.ownCommitted(LANE, await commit(own, 'c:a'));
   await commit(writer(), 'c:other');
   const behind = await commit(own, 'c:b');
   expect(behind.isNext).toBe(false);
-  reader.ownCommitted(LANE, behind, []);
-  reader.ownCommitted(LANE, await commit(own, 'c:c'), []);
+  reader.ownCommitted(LANE, behind);
+  reader.ownCommitted(LANE, await commit(own, 'c:c'));
   const wanted = ['c:first', 'c:a', 'c:other', 'c:b', 'c:c'];
   await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
   expect(applied.map(placeOf)).toEqual(await allOfKafka(wanted.length));
@@ -164,8 +163,8 @@ test('a commit that was read from Kafka first is not applied again', async () =>
   const own = await openLane();
   const read = await commit(own, 'c:a');
   await vi.waitFor(() => expect(keys()).toEqual(['c:first', 'c:a']), LATER);
-  reader.ownCommitted(LANE, read, []);
-  reader.ownCommitted(LANE, await commit(own, 'c:b'), []);
+  reader.ownCommitted(LANE, read);
+  reader.ownCommitted(LANE, await commit(own, 'c:b'));
   await vi.waitFor(() => expect(keys()).toEqual(['c:first', 'c:a', 'c:b']), LATER);
 });
 
@@ -175,7 +174,7 @@ test('what a lane tells while the client starts is kept for its join', async () 
   const read: LedgerRecord[] = [];
   const starting = readerInto(read);
   const started = starting.start(Infinity);
-  starting.ownCommitted(LANE, first, []);
+  starting.ownCommitted(LANE, first);
   await started;
   const other = writer();
   await commit(other, 'c:other');
@@ -184,7 +183,7 @@ test('what a lane tells while the client starts is kept for its join', async () 
 
 test('a lane that is fetched again at once goes on where it told last', async () => {
   const own = await openLane();
-  reader.ownCommitted(LANE, await commit(own, 'c:a'), []);
+  reader.ownCommitted(LANE, await commit(own, 'c:a'));
   reader.fetchAgain(LANE);
   await commit(own, 'c:b');
   await vi.waitFor(() => expect(keys()).toEqual(['c:first', 'c:a', 'c:b']), LATER);

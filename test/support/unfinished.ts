@@ -1,5 +1,6 @@
 /** What of a ledger is not finished. */
-import { decodeEntry, ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
+import { decodeEntry } from '../../src/ledger/entry-record.ts';
+import { ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { LANES } from './stack-options.ts';
 import type { Stack } from './stack.ts';
 

@@ -2,7 +2,9 @@
 import type { Config } from 'payment-processor-contract/config';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { Entry } from '../../../src/ledger/entry.ts';
-import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../../../src/ledger/ledger-records.ts';
+import { decodeEntry } from '../../../src/ledger/entry-record.ts';
+import { ENTRY_PREFIX } from '../../../src/ledger/ledger-records.ts';
+import { learnSchema, LedgerFormatError } from '../../../src/ledger/ledger-value.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CliFailure } from './exit-codes.ts';
@@ -32,6 +34,7 @@ export async function readEntryRecords(
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
     laneOfKey: key,
     onRecord: (record) => {
+      learnSchema(record.value);
       if (record.key?.toString() === `${ENTRY_PREFIX}${key}`) onEntry(entryRecordOf(record));
     },
   });
@@ -43,6 +46,7 @@ export async function readEntries(settings: LedgerSettings, keys: ReadonlySet<st
   await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
     onRecord: (record) => {
+      learnSchema(record.value);
       const name = record.key?.toString() ?? '';
       const key = name.slice(ENTRY_PREFIX.length);
       if (!name.startsWith(ENTRY_PREFIX) || !keys.has(key)) return;

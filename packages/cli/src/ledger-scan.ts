@@ -3,6 +3,7 @@ import type { Config } from 'payment-processor-contract/config';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { ENTRY_PREFIX } from '../../../src/ledger/ledger-records.ts';
+import { learnSchema } from '../../../src/ledger/ledger-value.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
 import { entryRecordOf } from './ledger-entries.ts';
@@ -37,6 +38,7 @@ export async function scanLedger(
   const found = new Map<string, ScannedEntry>();
   const cuts = new Set<string>();
   const onRecord = (record: TopicRecord): void => {
+    learnSchema(record.value);
     const name = record.key?.toString() ?? '';
     if (!name.startsWith(ENTRY_PREFIX)) return;
     const key = name.slice(ENTRY_PREFIX.length);

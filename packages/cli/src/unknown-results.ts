@@ -1,7 +1,7 @@
 /** The results UNKNOWN that wait for an operator's decision, by the ledger. */
 import type { Config } from 'payment-processor-contract/config';
 import type { Entry } from '../../../src/ledger/entry.ts';
-import { mayBeUnknown } from '../../../src/ledger/ledger-records.ts';
+import { mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { scanLedger } from './ledger-scan.ts';
 

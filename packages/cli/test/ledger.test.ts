@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { UNTOUCHED, type Entry, type Phase } from '../../../src/ledger/entry.ts';
-import { encodeEntry, ENTRY_PREFIX } from '../../../src/ledger/ledger-records.ts';
+import { encodeEntry } from '../../../src/ledger/entry-record.ts';
+import { ENTRY_PREFIX } from '../../../src/ledger/ledger-records.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import { environmentOf, freshPrefix, kafkaOf, LANES, prepare } from '../../client/test/fixtures.ts';

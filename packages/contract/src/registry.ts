@@ -1,14 +1,16 @@
 /**
  * Avro in the Confluent wire format, through the schema registry.
  *
- * Writing is the registry client's: the id of each of our schemas is looked up once by its subject (registering is a
- * deployment step, not ours).
- * Reading is ours, for what others registered and wrote has to be bounded: the writer's schema comes from the registry
+ * Writing: the id of each of our schemas is looked up once by its subject, and the registry's client fetches the schema of that id
+ * (registering is a deployment step, not ours). Values are written by our own types, in one pass.
+ * Reading: what others registered and wrote has to be bounded: the writer's schema comes from the registry
  * (writer-look-up.ts) and is resolved into our own record, so that older and newer publishers are both understood. What was
  * found is kept, for ids never change; that an id is not known, or not the subject's, is asked again each time, for it may
  * be registered since.
  */
 import { SchemaRegistry } from '@kafkajs/confluent-schema-registry';
+import type avsc from 'avsc';
+import { avroBytes } from './avro-bytes.ts';
 import { COMMAND_RECORDS } from './commands.ts';
 import {
   failureOfRequest,
@@ -18,7 +20,7 @@ import {
   type RegistryFailure,
 } from './registry-failure.ts';
 import { askRegistry, messageOf, numberIn, type RegistryAccess } from './registry-http.ts';
-import { AVRO_OPTIONS, loadSchema } from './schemas.ts';
+import { AVRO_OPTIONS, loadSchema, loadType } from './schemas.ts';
 import { subjectOf } from './topics.ts';
 import { wellFormed } from './well-formed.ts';
 import { LOOK_UP_DEADLINE_MS, WriterLookUp, type LookUpTime, type NoWriter, type Writer } from './writer-look-up.ts';
@@ -48,6 +50,11 @@ export interface RegistryFault {
 /** The record of a command or decision has what its writer said in fields that we do not know, as base64 of the bytes. */
 export type DecodeResult = { kind: 'record'; value: unknown } | NoWriter;
 
+interface OwnSchema {
+  readonly id: number;
+  readonly type: avsc.Type;
+}
+
 export class RecordRegistry {
   readonly #client: SchemaRegistry;
   readonly #access: RegistryAccess;
@@ -57,7 +64,8 @@ export class RecordRegistry {
   /** By topic and id: an id may be of several subjects. */
   readonly #writers = new Map<string, Writer>();
   readonly #lookUps = new Map<string, Promise<Writer>>();
-  readonly #ownIds = new Map<string, number>();
+  /** By topic. */
+  readonly #own = new Map<string, OwnSchema>();
   /** Of the last question that failed since `fault` was asked; null: none did, or one was answered since. */
   #noted: RegistryFault | null = null;
 
@@ -65,7 +73,6 @@ export class RecordRegistry {
   constructor(options: RegistryOptions) {
     const { url, username } = options;
     this.#access = options;
-    this.#writerLookUp = new WriterLookUp(options, options.time);
     const login = {
       username: username ?? '',
       get password() {
@@ -77,6 +84,7 @@ export class RecordRegistry {
       { host: url, retry: { retries: 0 }, ...auth },
       { forSchemaOptions: AVRO_OPTIONS },
     );
+    this.#writerLookUp = new WriterLookUp(options, options.time);
     this.#records = options.records;
   }
 
@@ -88,7 +96,7 @@ export class RecordRegistry {
     const missing: string[] = [];
     for (const topic of topics) {
       try {
-        await this.#ownId(topic);
+        await this.#ownSchema(topic);
       } catch (error) {
         if (!(error instanceof RegistryError) || !error.missing) throw error;
         missing.push(subjectOf(topic));
@@ -105,7 +113,7 @@ export class RecordRegistry {
   async fault(): Promise<RegistryFault | null> {
     const noted = this.#noted;
     this.#noted = null;
-    const [topic] = this.#ownIds.keys();
+    const [topic] = this.#own.keys();
     if (noted !== null || topic === undefined) return noted;
     try {
       await this.#lookUpId(topic);
@@ -120,7 +128,11 @@ export class RecordRegistry {
    * @throws RegistryError when the schema's id is not known yet and cannot be looked up
    */
   async encode(topic: string, value: object): Promise<Buffer> {
-    return this.#client.encode(await this.#ownId(topic), wellFormed(value));
+    const { id, type } = this.#own.get(topic) ?? (await this.#ownSchema(topic));
+    const bytes = avroBytes(type, wellFormed(value), WIRE_HEADER_BYTES);
+    bytes.writeUInt8(0, 0);
+    bytes.writeInt32BE(id, 1);
+    return bytes;
   }
 
   /** Reads a value of the topic into our own record of it. Never throws for what the bytes or the schema say. */
@@ -181,15 +193,14 @@ export class RecordRegistry {
     return reader;
   }
 
-  async #ownId(topic: string): Promise<number> {
-    const known = this.#ownIds.get(topic);
-    if (known !== undefined) return known;
+  async #ownSchema(topic: string): Promise<OwnSchema> {
     try {
       const id = await this.#lookUpId(topic);
-      await this.#loadSchema(id);
+      await this.#fetchSchema(id);
+      const own = { id, type: loadType(this.#recordName(topic)) };
       this.#noted = null;
-      this.#ownIds.set(topic, id);
-      return id;
+      this.#own.set(topic, own);
+      return own;
     } catch (error) {
       if (error instanceof RegistryError) this.#noted = faultOf(error);
       throw error;
@@ -215,8 +226,8 @@ export class RecordRegistry {
     }
   }
 
-  /** Into the client, which writes by it. @throws RegistryError */
-  async #loadSchema(id: number): Promise<void> {
+  /** Readers need the schema of the id that we write. @throws RegistryError */
+  async #fetchSchema(id: number): Promise<void> {
     try {
       await withDeadline(this.#client.getSchema(id));
     } catch (error) {

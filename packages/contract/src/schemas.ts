@@ -33,17 +33,60 @@ const bigintLong = avsc.types.LongType.__with({
   compare: (left: bigint, right: bigint) => (left === right ? 0 : left < right ? -1 : 1),
 });
 
-/** Options for every avsc type that this project makes, the registry client's included. */
+/** What avsc hands a type to read and write by; its own types leave it out. */
+interface Tap {
+  pos: number;
+  readLong(): number;
+  writeLong(value: number): void;
+}
+interface TapMethods {
+  _read(tap: Tap): unknown;
+  _write(tap: Tap, value: unknown): void;
+}
+
+/** Below it, twice a long is a double as well, which avsc's own arithmetic needs. */
+const DOUBLED_MAX = 2 ** 52;
+/** Nearly every long is that small: avsc's way for the others, by buffers of eight bytes, costs several times as much. */
+const anyLong = bigintLong as unknown as TapMethods;
+const fastLong = Object.create(bigintLong, {
+  _read: {
+    value: (tap: Tap): unknown => {
+      const { pos } = tap;
+      const double = tap.readLong();
+      if (Math.abs(double) < DOUBLED_MAX) return BigInt(double);
+      tap.pos = pos;
+      return anyLong._read(tap);
+    },
+  },
+  _write: {
+    value: (tap: Tap, value: unknown): void => {
+      const double = typeof value === 'bigint' ? Number(value) : NaN;
+      if (Math.abs(double) < DOUBLED_MAX) tap.writeLong(double);
+      else anyLong._write(tap, value);
+    },
+  },
+}) as avsc.Type;
+
+/** Half of a surrogate pair has no UTF-8, and readers would each make of it what they like. */
+const plainString = avsc.Type.forSchema('string') as unknown as TapMethods;
+const wellFormedString = Object.create(plainString, {
+  _write: {
+    value: (tap: Tap, value: unknown): void =>
+      plainString._write(tap, typeof value === 'string' && !value.isWellFormed() ? value.toWellFormed() : value),
+  },
+}) as avsc.Type;
+
+/** Options for every avsc type that this project makes. */
 export const AVRO_OPTIONS: avsc.ForSchemaOptions = {
   // Records are plain data: methods on them would look like fields that a command does not have.
   omitRecordMethods: true,
   typeHook: (schema) => {
     const name = typeof schema === 'object' && 'type' in schema ? (schema as { type: unknown }).type : schema;
-    return name === 'long' ? bigintLong : undefined;
+    return name === 'long' ? fastLong : name === 'string' ? wellFormedString : undefined;
   },
 } as Partial<avsc.ForSchemaOptions> as avsc.ForSchemaOptions;
 
-/** Reads one record's file as it is, references unresolved. */
+/** Reads one record's file as it is, references unresolved. @param recordName one of the private records as `internal/<name>` */
 export function readSchemaFile(recordName: string): RecordSchema {
   return JSON.parse(readFileSync(`${SCHEMAS_DIRECTORY}${recordName}.avsc`, 'utf8')) as RecordSchema;
 }

@@ -1,6 +1,5 @@
 /** What of the poller outlives its process: a record of lane 0's ledger. */
-import { z } from 'zod';
-import { decode, encode, LedgerFormatError } from '../../ledger/ledger-records.ts';
+import { InternalRecord, VALUE_CLASS } from '../../ledger/ledger-value.ts';
 
 export const POLL_KEY = '!poll';
 
@@ -22,24 +21,15 @@ export interface PollRecord {
   readonly sweptAtMs: number | null;
 }
 
-export function encodePollRecord(record: PollRecord): Buffer {
-  return encode(record);
-}
+const records = new InternalRecord<PollRecord>('PollPosition');
 
-const timeRange = z.object({ fromMs: z.number(), toMs: z.number() }).nullable();
-const pollRecord: z.ZodType<PollRecord> = z.object({
-  startMs: z.number(),
-  discoveredToMs: z.number(),
-  catchUp: timeRange,
-  sweep: timeRange,
-  sweptAtMs: z.number().nullable(),
-});
+export function encodePollRecord(record: PollRecord): Buffer {
+  return records.encode(VALUE_CLASS.kept, 0, record);
+}
 
 /** @throws LedgerFormatError for a record of another format */
 export function decodePollRecord(value: Buffer): PollRecord {
-  const read = pollRecord.safeParse(decode(value));
-  if (!read.success) throw new LedgerFormatError('the ledger record of the poller cannot be read');
-  return read.data;
+  return records.decode(value);
 }
 
 /** The smallest range that holds both. */

@@ -1,7 +1,7 @@
 /** `unfinished list`: what is admitted and has no result yet, with what comes next and why. Reads alone. */
 import { Option, type Command } from 'commander';
 import type { Entry } from '../../../../src/ledger/entry.ts';
-import { mayBeUnfinished } from '../../../../src/ledger/ledger-records.ts';
+import { mayBeUnfinished } from '../../../../src/ledger/ledger-value.ts';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { ageText } from '../age-text.ts';
 import { outputOf, requireSettings } from '../context.ts';

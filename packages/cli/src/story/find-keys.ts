@@ -6,7 +6,9 @@ import { createRegistry, type ClientSettings } from 'payment-processor-client/in
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { keptFields } from '../../../../src/ledger/kept-fields.ts';
-import { decodeEntry, ENTRY_PREFIX, LedgerFormatError } from '../../../../src/ledger/ledger-records.ts';
+import { decodeEntry } from '../../../../src/ledger/entry-record.ts';
+import { ENTRY_PREFIX } from '../../../../src/ledger/ledger-records.ts';
+import { learnSchema, LedgerFormatError } from '../../../../src/ledger/ledger-value.ts';
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
@@ -54,6 +56,7 @@ export async function findKeys(
       if (keys.size >= KEYS_MAX || record.key === null || record.value === null) return;
       const key = record.key.toString();
       if (record.topic === ledger) {
+        learnSchema(record.value);
         const entry = entryIn(record, unread);
         if (entry !== null && namesIn(entry).some((id) => ids.has(id))) keys.add(entry.key);
         return;

@@ -1,0 +1,29 @@
+/** Of the local store and of what the ledger is read by. */
+import type { Mutation } from '../mutations.ts';
+
+export const STORE_MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'reads do not see what was applied and is not written yet',
+    find: 'if (pending !== undefined) return pending.value ?? undefined;',
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'reads see through what was forgotten and is not written yet',
+    find: 'if (pending !== undefined) return pending.value ?? undefined;',
+    replace: 'if (pending?.value) return pending.value;',
+    isToldDirectly: true,
+  },
+  {
+    name: 'what is pending is let go without being written',
+    find: 'places.putSync(keyHash, place);',
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a new owner does not say by which schemas it writes',
+    find: 'const schemas = [...schemaRecords()].filter(',
+    replace: 'const schemas = [...schemaRecords()].slice(0, 0).filter(',
+    isToldDirectly: true,
+  },
+];

@@ -1,0 +1,223 @@
+/**
+ * The value of a record of the ledger: the same bytes in Kafka, in the local store, and back.
+ *
+ *   1 byte    format
+ *   1 byte    class: by which rule it may be forgotten, so that nothing need be decoded to keep it
+ *   6 bytes   time, ms since 1970, since which it is what its class says; 0: its class has none
+ *   8 bytes   fingerprint of the schema that the body was written by
+ *   the rest  body, Avro by a schema of schemas/internal/
+ *
+ * Avro is read by the schema that it was written by. So before its first value of a schema an owner writes the record
+ * `!schema:<fingerprint>`, and a release reads what an earlier or later one wrote: a field that a release adds has a default.
+ *
+ * A value of another format stops the lane: guessing about money is worse than waiting for the right release.
+ */
+import * as crypto from 'node:crypto';
+import avsc from 'avsc';
+import { avroBytes } from 'payment-processor-contract/avro-bytes';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { AVRO_OPTIONS, loadType } from 'payment-processor-contract/schemas';
+
+/** A ledger value that this release cannot read; the message says which. */
+export class LedgerFormatError extends Error {}
+
+/** It is of a schema that this process has not met in any ledger. */
+export class UnknownSchemaError extends LedgerFormatError {}
+
+/**
+ * Results UNKNOWN, never forgotten: a class for each command, so that how many there are and how old the oldest is
+ * follows from places alone. The numbers are written: they stay, whatever becomes of the list of commands.
+ */
+const UNKNOWN_CLASS = {
+  'create-quote': 2,
+  'execute-quote': 3,
+  'transfer-in': 4,
+  'reject-transaction': 5,
+  'simulate-uma-receive': 6,
+} as const satisfies Record<CommandType, number>;
+
+/** Values of one class are forgotten by one rule. */
+export const VALUE_CLASS = {
+  /** Never forgotten: transactions that are not at rest, what the owner keeps of its lane, and what this release does not know. */
+  kept: 1,
+  unknown: UNKNOWN_CLASS,
+  claim: 8,
+  schema: 9,
+  /** Entries without a result. */
+  unfinished: 16,
+  /** Transactions at rest. */
+  transaction: 64,
+  /** Entries with a result that is certain. Last, for most are of this class. */
+  done: 65,
+} as const;
+export type ValueClass =
+  (typeof UNKNOWN_CLASS)[CommandType] | (typeof VALUE_CLASS)[Exclude<keyof typeof VALUE_CLASS, 'unknown'>];
+
+const CLASSES: ReadonlySet<number> = new Set(
+  Object.values(VALUE_CLASS).flatMap((one) => (typeof one === 'number' ? [one] : Object.values(one))),
+);
+/** Asked for every row that comes and goes. */
+const UNKNOWN_COMMANDS: ReadonlyMap<number, CommandType> = new Map(
+  COMMAND_TYPES.map((command) => [UNKNOWN_CLASS[command], command]),
+);
+
+/** The command of a result UNKNOWN; null: the class is another. */
+export function unknownCommandOf(valueClass: number): CommandType | null {
+  return UNKNOWN_COMMANDS.get(valueClass) ?? null;
+}
+
+/** Whether it is an entry's. */
+export function isEntryClass(valueClass: number): boolean {
+  return valueClass === VALUE_CLASS.done || valueClass === VALUE_CLASS.unfinished || UNKNOWN_COMMANDS.has(valueClass);
+}
+
+const FORMAT = 2;
+/** `{`: the ledger was JSON once. */
+const FORMAT_OF_JSON = 0x7b;
+const AT = { class: 1, time: 2, fingerprint: 8, body: 16 } as const;
+const TIME_BYTES = 6;
+const FINGERPRINT_BYTES = AT.body - AT.fingerprint;
+const TIME_MAX = 2 ** (8 * TIME_BYTES) - 1;
+
+/**
+ * What a value says of itself without being decoded.
+ * @throws LedgerFormatError for one of a ledger that was JSON
+ */
+export function headOf(value: Buffer): { valueClass: ValueClass; timeMs: number } {
+  if (value[0] === FORMAT_OF_JSON) throw new LedgerFormatError(OF_JSON);
+  const valueClass = classOf(value);
+  return { valueClass, timeMs: valueClass === VALUE_CLASS.kept ? 0 : value.readUIntBE(AT.time, TIME_BYTES) };
+}
+
+/** Without a result yet; also true of what cannot be read. */
+export function mayBeUnfinished(value: Buffer): boolean {
+  const valueClass = classOf(value);
+  return valueClass === VALUE_CLASS.unfinished || valueClass === VALUE_CLASS.kept;
+}
+
+/** With the result UNKNOWN; also true of what cannot be read. */
+export function mayBeUnknown(value: Buffer): boolean {
+  const valueClass = classOf(value);
+  return unknownCommandOf(valueClass) !== null || valueClass === VALUE_CLASS.kept;
+}
+
+/** What this release cannot read is kept, and whoever asks for it learns so. */
+function classOf(value: Buffer): ValueClass {
+  const valueClass = value[0] === FORMAT && value.length >= AT.body ? value.readUInt8(AT.class) : VALUE_CLASS.kept;
+  return isValueClass(valueClass) ? valueClass : VALUE_CLASS.kept;
+}
+
+function isValueClass(number: number): number is ValueClass {
+  return CLASSES.has(number);
+}
+
+const OF_JSON =
+  'the ledger is in the JSON format of builds before 1.0.0, which this release does not read: let the build that wrote it finish ' +
+  'what it has admitted, then delete the ledger topic and create it again (`npm run cli -- topics create`), or use another TOPIC_PREFIX';
+
+/** Of the records of schemas: behind it the fingerprint, in hexadecimal. */
+export const SCHEMA_PREFIX = '!schema:';
+
+/** Texts by fingerprint. They are what the fingerprint is of: so all lanes share them, and none is ever out of date. */
+const schemas = new Map<string, string>();
+const own = new Map<string, Buffer>();
+
+/** One of the records of schemas/internal/. */
+export class InternalRecord<Value extends object> {
+  readonly #name: string;
+  readonly #type: avsc.Type;
+  readonly #fingerprint: Buffer;
+  readonly #readers = new Map<string, (value: Buffer) => Value>();
+
+  constructor(name: string) {
+    this.#name = name;
+    this.#type = loadType(`internal/${name}`);
+    const text = JSON.stringify(this.#type.schema());
+    this.#fingerprint = fingerprintOf(text);
+    const hex = this.#fingerprint.toString('hex');
+    own.set(SCHEMA_PREFIX + hex, valueOf(Buffer.from(`${' '.repeat(AT.body)}${text}`), VALUE_CLASS.schema, 0));
+    this.#readers.set(hex, (value) => this.#read(value));
+  }
+
+  /** @throws Error where a field is of another type, or missing without a default */
+  encode(valueClass: ValueClass, timeMs: number, record: Value): Buffer {
+    const value = valueOf(avroBytes(this.#type, record, AT.body), valueClass, timeMs);
+    this.#fingerprint.copy(value, AT.fingerprint);
+    return value;
+  }
+
+  /** Whether this very release's schema wrote it. */
+  isOwn(value: Buffer): boolean {
+    return value[0] === FORMAT && value.compare(this.#fingerprint, 0, FINGERPRINT_BYTES, AT.fingerprint, AT.body) === 0;
+  }
+
+  /** @throws LedgerFormatError; the message has nothing of what the value holds */
+  decode(value: Buffer): Value {
+    if (this.isOwn(value)) return this.#read(value);
+    if (value[0] === FORMAT_OF_JSON) throw new LedgerFormatError(OF_JSON);
+    if (value[0] !== FORMAT)
+      throw new LedgerFormatError(
+        `the ledger has a record of format ${value[0] ?? 'none'}, and this release reads format ${FORMAT}: run the release that wrote it`,
+      );
+    const hex = value.toString('hex', AT.fingerprint, AT.body);
+    let reader = this.#readers.get(hex);
+    if (reader === undefined) this.#readers.set(hex, (reader = this.#readerOf(hex)));
+    return reader(value);
+  }
+
+  #readerOf(hex: string): (value: Buffer) => Value {
+    const text = schemas.get(hex);
+    if (text === undefined)
+      throw new UnknownSchemaError(
+        `a ${this.#name} is of a schema, ${hex}, that the ledger does not have: run the release that wrote it`,
+      );
+    try {
+      const writer = avsc.Type.forSchema(JSON.parse(text) as avsc.Schema, { ...AVRO_OPTIONS });
+      const resolver = this.#type.createResolver(writer);
+      return (value) => this.#read(value, resolver);
+    } catch (error) {
+      throw new LedgerFormatError(
+        `a ${this.#name} is of a schema, ${hex}, that does not fit this release's (${String(error)}): run the release that wrote it`,
+      );
+    }
+  }
+
+  #read(value: Buffer, resolver?: avsc.Resolver): Value {
+    try {
+      const read = this.#type.decode(value, AT.body, resolver);
+      if (read.offset === value.length) return read.value as Value;
+    } catch (error) {
+      // What avsc says may quote the value.
+      if (!(error instanceof Error)) throw error;
+    }
+    throw new LedgerFormatError(`a ${this.#name} cannot be read: its bytes do not fit its schema`);
+  }
+}
+
+/** Records of the schemas that this release writes by: for the owner of a lane, where its ledger does not have them. */
+export function schemaRecords(): ReadonlyMap<string, Buffer> {
+  return own;
+}
+
+/**
+ * Takes up a schema that the ledger has, so that values of it can be read.
+ * @param value of any record of the ledger: the others are passed over
+ */
+export function learnSchema(value: Buffer | null): void {
+  if (value?.[0] !== FORMAT || value[AT.class] !== VALUE_CLASS.schema) return;
+  const text = value.toString('utf8', AT.body);
+  schemas.set(fingerprintOf(text).toString('hex'), text);
+}
+
+function fingerprintOf(text: string): Buffer {
+  return Buffer.from(crypto.hash('sha256', text, 'buffer').subarray(0, FINGERPRINT_BYTES));
+}
+
+/** @param bytes with room for the head; the fingerprint is the caller's */
+function valueOf(bytes: Buffer, valueClass: ValueClass, timeMs: number): Buffer {
+  bytes.writeUInt8(FORMAT, 0);
+  bytes.writeUInt8(valueClass, AT.class);
+  bytes.writeUIntBE(Math.min(Math.max(0, Math.trunc(timeMs)), TIME_MAX), AT.time, TIME_BYTES);
+  bytes.fill(0, AT.fingerprint, AT.body);
+  return bytes;
+}
