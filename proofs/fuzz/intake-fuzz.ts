@@ -9,7 +9,7 @@ import { deadLetterRecord } from '../../src/producers/dead-letters.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { laneOf } from 'payment-processor-contract/keys';
 import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
-import { decodeObservation } from '../../src/status/observation.ts';
+import { ObservationReader } from '../../src/lanes/observations.ts';
 import { Draws } from '../simulation/draws.ts';
 import { simulatedRegistry } from '../simulation/simulated-registry.ts';
 import type { PoisonInput } from '../../test/support/poison/kinds.ts';
@@ -29,6 +29,7 @@ const STACK_LINES = 4;
 const NOW_MS = Date.parse('2026-01-01T12:00:00Z');
 const HOUR_MS = 3_600_000;
 const TOPICS = topicNames('fuzz');
+const CLOCK = { nowMs: () => NOW_MS, monotonicMs: () => 0 };
 
 /** @param first number of the first input; each input depends on the seed and its number alone */
 export async function fuzzIntake(options: { seed: number; first: number; inputs: number }): Promise<IntakeReport> {
@@ -76,8 +77,13 @@ async function read(
   const received = { key, value, timestamp: String(NOW_MS), attributes: 0, offset: '17', headers: asReceived(headers) };
   const message = inputMessage(received as Parameters<typeof inputMessage>[0]);
   switch (input) {
-    case 'observation':
-      return `observation: ${decodeObservation(value) === null ? 'passed over' : 'read'}`;
+    case 'observation': {
+      const reader = new ObservationReader({ laneCount: LANES, clock: CLOCK });
+      const outcome = reader.read({ topic: TOPICS.observations, lane }, message);
+      if (outcome.kind === 'unavailable') return 'observation: of an unknown schema';
+      if (outcome.item.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.item.letter);
+      return `observation: ${outcome.item.kind}`;
+    }
     case 'decision': {
       const outcome = await readDecision(intake, { topic: TOPICS.operatorDecisions, lane }, message);
       if (outcome.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.letter);

@@ -16,7 +16,7 @@ import { registerForeignSchema } from '../../test/support/poison/foreign-schema.
 import type { ResultEvent } from '../../test/support/journal.ts';
 import { decisionJson } from '../../test/support/poison/decision-kinds.ts';
 import { goodRecord, JSON_HEADER, quoteJson, type PoisonInput } from '../../test/support/poison/kinds.ts';
-import { observationJson } from '../../test/support/poison/observation-kinds.ts';
+import { observationBytes } from '../../test/support/poison/observation-kinds.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
 import { RawProducer, type Produced } from '../../test/support/raw-produce.ts';
 import { batchOf, type BatchRecord } from '../../test/support/record-batch.ts';
@@ -202,7 +202,7 @@ export class PoisonBench {
 
   async #putObservation(partition: number): Promise<Behind> {
     const id = this.keyOf(partition);
-    await this.#putGood(this.stack.topics.observations, partition, { key: id, value: observationJson(id) });
+    await this.#putGood(this.stack.topics.observations, partition, { key: id, value: observationBytes(id) });
     return {
       what: `the observation in partition ${partition}`,
       isHandled: () => this.stack.journal.hasTransactionEvent(id),

@@ -6,7 +6,7 @@ import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/comm
 import type { Draws } from '../simulation/draws.ts';
 import { decisionJson } from '../../test/support/poison/decision-kinds.ts';
 import { JSON_HEADER, quoteJson, transferJson, type PoisonInput } from '../../test/support/poison/kinds.ts';
-import { observationJson } from '../../test/support/poison/observation-kinds.ts';
+import { observationBytes } from '../../test/support/poison/observation-kinds.ts';
 import type { HeaderList } from '../../test/support/record-batch.ts';
 
 export interface RandomMessage {
@@ -130,8 +130,8 @@ export function randomMessage(
 ): RandomMessage {
   const input = draws.pick<PoisonInput>(['command', 'command', 'command', 'command', 'decision', 'observation']);
   const commandType = draws.pick(COMMAND_TYPES);
-  const encoded = draws.chance(0.3) ? avro(input, commandType) : null;
-  let value: Buffer | null = encoded ?? Buffer.from(goodJson(input, commandType, key));
+  const encoded = draws.chance(0.3) && input !== 'observation' ? avro(input, commandType) : null;
+  let value: Buffer | null = encoded ?? goodValue(input, commandType, key);
   let headers: HeaderList = encoded === null && input !== 'observation' ? [JSON_HEADER] : [];
   let messageKey: Buffer | null = Buffer.from(key);
   const changes = draws.below(CHANGES_MAX + 1);
@@ -144,9 +144,13 @@ export function randomMessage(
   return { input, commandType, key: messageKey, value, headers };
 }
 
-export function goodJson(input: PoisonInput, type: CommandType, key: string): string {
-  if (input === 'decision') return decisionJson();
-  if (input === 'observation') return observationJson(key);
+/** JSON, but for observations. */
+function goodValue(input: PoisonInput, type: CommandType, key: string): Buffer {
+  if (input === 'observation') return observationBytes(key);
+  return Buffer.from(input === 'decision' ? decisionJson() : commandJson(type, key));
+}
+
+function commandJson(type: CommandType, key: string): string {
   switch (type) {
     case 'transfer-in':
       return transferJson(key);

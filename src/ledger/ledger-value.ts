@@ -16,7 +16,8 @@ import * as crypto from 'node:crypto';
 import avsc from 'avsc';
 import { avroBytes } from 'payment-processor-contract/avro-bytes';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
-import { AVRO_OPTIONS, loadType } from 'payment-processor-contract/schemas';
+import { AVRO_OPTIONS } from 'payment-processor-contract/schemas';
+import { readerRecord, writerSchema, type ReaderRecord } from 'payment-processor-contract/writer-schema';
 
 /** A ledger value that this release cannot read; the message says which. */
 export class LedgerFormatError extends Error {}
@@ -103,8 +104,12 @@ export function mayBeUnknown(value: Buffer): boolean {
 
 /** What this release cannot read is kept, and whoever asks for it learns so. */
 function classOf(value: Buffer): ValueClass {
-  const valueClass = value[0] === FORMAT && value.length >= AT.body ? value.readUInt8(AT.class) : VALUE_CLASS.kept;
+  const valueClass = hasHead(value) ? value.readUInt8(AT.class) : VALUE_CLASS.kept;
   return isValueClass(valueClass) ? valueClass : VALUE_CLASS.kept;
+}
+
+function hasHead(value: Buffer): boolean {
+  return value[0] === FORMAT && value.length >= AT.body;
 }
 
 function isValueClass(number: number): number is ValueClass {
@@ -122,75 +127,84 @@ export const SCHEMA_PREFIX = '!schema:';
 const schemas = new Map<string, string>();
 const own = new Map<string, Buffer>();
 
+/** @throws Error for bytes that do not fit the schema */
+type Reader = (value: Buffer) => unknown;
+
 /** One of the records of schemas/internal/. */
 export class InternalRecord<Value extends object> {
-  readonly #name: string;
-  readonly #type: avsc.Type;
+  readonly #record: ReaderRecord;
+  readonly #isSurveyed: boolean;
   readonly #fingerprint: Buffer;
-  readonly #readers = new Map<string, (value: Buffer) => Value>();
+  readonly #readOwn: Reader;
+  readonly #readers = new Map<string, Reader>();
 
-  constructor(name: string) {
-    this.#name = name;
-    this.#type = loadType(`internal/${name}`);
-    const text = JSON.stringify(this.#type.schema());
+  /** @param isSurveyed others than owners of lanes may write it: its bytes are bounded before they are decoded */
+  constructor(name: string, { isSurveyed = false } = {}) {
+    this.#record = readerRecord(`internal/${name}`, false);
+    this.#isSurveyed = isSurveyed;
+    const text = JSON.stringify(this.#record.type.schema());
     this.#fingerprint = fingerprintOf(text);
-    const hex = this.#fingerprint.toString('hex');
-    own.set(SCHEMA_PREFIX + hex, valueOf(Buffer.from(`${' '.repeat(AT.body)}${text}`), VALUE_CLASS.schema, 0));
-    this.#readers.set(hex, (value) => this.#read(value));
+    const value = valueOf(Buffer.from(`${' '.repeat(AT.body)}${text}`), VALUE_CLASS.schema, 0);
+    own.set(SCHEMA_PREFIX + this.#fingerprint.toString('hex'), value);
+    this.#readOwn = this.#readerBy(text);
   }
 
   /** @throws Error where a field is of another type, or missing without a default */
   encode(valueClass: ValueClass, timeMs: number, record: Value): Buffer {
-    const value = valueOf(avroBytes(this.#type, record, AT.body), valueClass, timeMs);
+    const value = valueOf(avroBytes(this.#record.type, record, AT.body), valueClass, timeMs);
     this.#fingerprint.copy(value, AT.fingerprint);
     return value;
   }
 
   /** Whether this very release's schema wrote it. */
   isOwn(value: Buffer): boolean {
-    return value[0] === FORMAT && value.compare(this.#fingerprint, 0, FINGERPRINT_BYTES, AT.fingerprint, AT.body) === 0;
+    return hasHead(value) && value.compare(this.#fingerprint, 0, FINGERPRINT_BYTES, AT.fingerprint, AT.body) === 0;
   }
 
   /** @throws LedgerFormatError; the message has nothing of what the value holds */
   decode(value: Buffer): Value {
-    if (this.isOwn(value)) return this.#read(value);
+    const read = this.isOwn(value) ? this.#readOwn : this.#readerOf(value);
+    try {
+      return read(value) as Value;
+    } catch {
+      // What avsc says may quote the value.
+      throw new LedgerFormatError(`a record ${this.#record.name} cannot be read: its bytes do not fit its schema`);
+    }
+  }
+
+  #readerOf(value: Buffer): Reader {
     if (value[0] === FORMAT_OF_JSON) throw new LedgerFormatError(OF_JSON);
-    if (value[0] !== FORMAT)
+    if (!hasHead(value))
       throw new LedgerFormatError(
         `the ledger has a record of format ${value[0] ?? 'none'}, and this release reads format ${FORMAT}: run the release that wrote it`,
       );
     const hex = value.toString('hex', AT.fingerprint, AT.body);
-    let reader = this.#readers.get(hex);
-    if (reader === undefined) this.#readers.set(hex, (reader = this.#readerOf(hex)));
-    return reader(value);
-  }
-
-  #readerOf(hex: string): (value: Buffer) => Value {
+    const known = this.#readers.get(hex);
+    if (known !== undefined) return known;
     const text = schemas.get(hex);
+    const what = `a record ${this.#record.name} is of a schema, ${hex}, that`;
     if (text === undefined)
-      throw new UnknownSchemaError(
-        `a ${this.#name} is of a schema, ${hex}, that the ledger does not have: run the release that wrote it`,
-      );
+      throw new UnknownSchemaError(`${what} the ledger does not have: run the release that wrote it`);
     try {
-      const writer = avsc.Type.forSchema(JSON.parse(text) as avsc.Schema, { ...AVRO_OPTIONS });
-      const resolver = this.#type.createResolver(writer);
-      return (value) => this.#read(value, resolver);
+      const reader = this.#readerBy(text);
+      this.#readers.set(hex, reader);
+      return reader;
     } catch (error) {
       throw new LedgerFormatError(
-        `a ${this.#name} is of a schema, ${hex}, that does not fit this release's (${String(error)}): run the release that wrote it`,
+        `${what} does not fit this release's (${String(error)}): run the release that wrote it`,
       );
     }
   }
 
-  #read(value: Buffer, resolver?: avsc.Resolver): Value {
-    try {
-      const read = this.#type.decode(value, AT.body, resolver);
-      if (read.offset === value.length) return read.value as Value;
-    } catch (error) {
-      // What avsc says may quote the value.
-      if (!(error instanceof Error)) throw error;
+  /** @throws Error where what is written by the schema cannot be read as this record */
+  #readerBy(text: string): Reader {
+    const { type } = this.#record;
+    if (this.#isSurveyed) {
+      const schema = writerSchema([text], this.#record);
+      return (value) => schema.read(value.subarray(AT.body));
     }
-    throw new LedgerFormatError(`a ${this.#name} cannot be read: its bytes do not fit its schema`);
+    const resolver = type.createResolver(avsc.Type.forSchema(JSON.parse(text) as avsc.Schema, { ...AVRO_OPTIONS }));
+    return (value) => type.fromBuffer(value.subarray(AT.body), resolver);
   }
 }
 

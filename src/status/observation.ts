@@ -46,7 +46,7 @@ export function observationKey(
 const OBSERVATION_BYTES_MAX = 1024 * 1024;
 const REDUCED_TEXT_LENGTH_MAX = 1024;
 
-const records = new InternalRecord<Observation>('Observation');
+const records = new InternalRecord<Observation>('Observation', { isSurveyed: true });
 
 export function encodeObservation(observation: Observation): Buffer {
   const encoded = records.encode(VALUE_CLASS.kept, 0, observation);
@@ -87,10 +87,12 @@ export function decodeObservation(value: Buffer | null): Observation | null {
 const OBSERVERS: readonly string[] = ['COMMAND', 'POLL'] satisfies Observation['observedBy'][];
 const CARRIED_NAMES: readonly string[] = ['traceparent', 'tracestate', 'correlation-id'] satisfies (keyof Carried)[];
 
-/** Key and headers are kept with the transaction: what no command can have must not make that grow. */
-function isPossible({ carried, commandKey, observedBy }: Observation): boolean {
+/** Times, key and headers are kept with the transaction: what no request and no command can have must not stay with it. */
+function isPossible({ carried, commandKey, observedBy, requestBeganMs, requestEndedMs }: Observation): boolean {
   return (
     OBSERVERS.includes(observedBy) &&
+    Number.isFinite(requestBeganMs) &&
+    Number.isFinite(requestEndedMs) &&
     (commandKey === null || keyProblem(commandKey) === null) &&
     Object.entries(carried).every(
       ([name, text]: [string, string]) => CARRIED_NAMES.includes(name) && text.length <= CARRIED_LENGTH_MAX,

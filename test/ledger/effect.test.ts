@@ -1,22 +1,16 @@
 /** What a command acted on by its result, and what a call of it may have brought about while that is not known. */
 import { describe, expect, test } from 'vitest';
 import type { Reading } from '../../src/api/types.ts';
-import { readQuote } from '../../src/api/wire.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import { effectOf, possibleEffectOf } from '../../src/ledger/effect.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decideByOperator } from '../../src/ledger/operator.ts';
-import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { Quote, Transaction } from 'payment-processor-contract/types';
-import { aPolicy, aTransaction, doneWith, doubtful, entryAt, unknown } from './entries.ts';
+import { aPolicy, aQuote, aTransaction, doneWith, doubtful, entryAt, unknown } from './entries.ts';
 
 const policy = aPolicy();
 const creating: Entry = { ...entryAt('create-quote'), immediate: true, step: 'CREATE' };
-
-function aQuote(fields: object): Quote {
-  return readQuote(parseLossless(JSON.stringify({ id: 'Quote:1', ...fields })))!.value;
-}
 
 function accepted(entry: Entry, shown: { quote?: Quote; transaction?: Transaction }): Decision {
   const { quote = null, transaction = null } = shown;

@@ -1,7 +1,9 @@
 /** Entries and a policy for tests of the ledger's decisions. Times are small numbers, milliseconds. */
 import { canonicalJson } from 'payment-processor-contract/command-fields';
 import type { CommandType, Outcome } from 'payment-processor-contract/commands';
-import type { Transaction } from 'payment-processor-contract/types';
+import { parseLossless } from 'payment-processor-contract/lossless-json';
+import type { Quote, Transaction } from 'payment-processor-contract/types';
+import { readQuote } from '../../src/api/wire.ts';
 import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
 import type { LedgerPolicy } from '../../src/ledger/settlement.ts';
 
@@ -112,4 +114,8 @@ export function aTransaction(changes: Partial<Transaction> = {}): Transaction {
     otherFieldsJson: null,
     ...changes,
   };
+}
+
+export function aQuote(fields: object): Quote {
+  return readQuote(parseLossless(JSON.stringify({ id: 'Quote:1', ...fields })))!.value;
 }

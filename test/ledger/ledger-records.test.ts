@@ -94,6 +94,8 @@ describe('an entry', () => {
   };
   test.each([
     ['nothing', Buffer.alloc(0)],
+    ['cut off within its head', encodeEntry(entry).subarray(0, 9)],
+    ['a head alone', encodeEntry(entry).subarray(0, 16)],
     ['cut off', encodeEntry(entry).subarray(0, 40)],
     ['longer than it is', Buffer.concat([encodeEntry(entry), Buffer.of(0)])],
     ['of another format', changed((value) => value.writeUInt8(3, 0))],

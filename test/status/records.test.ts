@@ -32,6 +32,9 @@ const observation: Observation = {
   carried: { traceparent: '00-1-2-03' },
 };
 
+/** How many there are in a block of a map: zigzag, seven bits a byte. */
+const HEADERS_2_52 = Buffer.from('8080808080808010', 'hex');
+
 describe('an observation', () => {
   test('is read as it was written, every digit of it', () => {
     expect(decodeObservation(encodeObservation(observation))).toEqual(observation);
@@ -43,8 +46,14 @@ describe('an observation', () => {
     ['JSON', Buffer.from('{"transaction":null}')],
     ['nothing', null],
     ['cut off', encodeObservation(observation).subarray(0, 40)],
+    [
+      'of more headers than it has bytes',
+      Buffer.concat([encodeObservation(observation).subarray(0, -1), HEADERS_2_52]),
+    ],
     ['by nobody that there is', encodeObservation({ ...observation, observedBy: 'GUESS' as 'POLL' })],
     ['of a key that no command has', encodeObservation({ ...observation, commandKey: 'a b' })],
+    ['begun at no time', encodeObservation({ ...observation, requestBeganMs: NaN })],
+    ['ended at no time', encodeObservation({ ...observation, requestEndedMs: Infinity })],
     ['with a header that is not carried', encodeObservation(carried('cookie'))],
   ])('that is %s is passed over', (_name, bytes) => {
     expect(decodeObservation(bytes)).toBeNull();

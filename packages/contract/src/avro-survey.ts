@@ -14,8 +14,8 @@ const VALUES_MAX = 100_000;
 /** An entry of this name is no entry of a JavaScript object. */
 const LOST_NAME = '__proto__';
 const LONG_BYTES_MAX = 10;
-const INT_MAX = 2n ** 31n - 1n;
-const LONG_MAX = 2n ** 63n - 1n;
+const INT_MAX = 2 ** 31 - 1;
+const CUT = 'they end within the value';
 
 /** A value that the reader would not see, and that is not null. */
 export interface LostValue {
@@ -69,13 +69,13 @@ class Walk {
       case 'union':
         return this.value(this.#oneOf(schema.branches, 'branch'), reader, path);
       case 'boolean':
-        if ((this.#taken(1)[0] ?? 0) > 1) throw new AvroBytesError(`${placeOf(path)} is neither 0 nor 1`);
+        if (this.#byte() > 1) throw new AvroBytesError(`${placeOf(path)} is neither 0 nor 1`);
         return false;
       case 'int':
         this.#integer(INT_MAX);
         return false;
       case 'long':
-        this.#integer(LONG_MAX);
+        this.#integer();
         return false;
       case 'float':
         this.#taken(4);
@@ -91,7 +91,7 @@ class Walk {
         return false;
       case 'bytes':
         if (matching(schema, reader)?.kind === 'string') this.#text(path);
-        else this.#taken(this.#integer(LONG_MAX));
+        else this.#taken(this.#integer());
         return false;
       case 'string':
         this.#text(path);
@@ -148,49 +148,59 @@ class Walk {
   /** Blocks of items; one with a negative count tells its bytes as well, which a decoder that skips it believes. */
   #eachOfBlocks(item: () => void): void {
     for (;;) {
-      const count = this.#integer(LONG_MAX);
-      if (count === 0n) return;
-      const toldBytes = count < 0n ? this.#integer(LONG_MAX) : null;
+      const count = this.#integer();
+      if (count === 0) return;
+      const toldBytes = count < 0 ? this.#integer() : null;
       const start = this.#at;
-      for (let left = count < 0n ? -count : count; left > 0n; left -= 1n) item();
-      if (toldBytes !== null && toldBytes !== BigInt(this.#at - start)) {
+      for (let left = Math.abs(count); left > 0; left -= 1) item();
+      if (toldBytes !== null && toldBytes !== this.#at - start) {
         throw new AvroBytesError(`a block of ${this.#at - start} bytes says that it has ${toldBytes}`);
       }
     }
   }
 
   #oneOf<Choice>(choices: readonly Choice[], what: string): Choice {
-    const index = Number(this.#integer(INT_MAX));
+    const index = this.#integer(INT_MAX);
     const choice = choices[index];
     if (choice === undefined) throw new AvroBytesError(`there is no ${what} ${index}`);
     return choice;
   }
 
   #text(path: Path): string {
-    const taken = this.#taken(this.#integer(LONG_MAX));
+    const taken = this.#taken(this.#integer());
     if (!isUtf8(taken)) throw new AvroBytesError(`the text of ${placeOf(path)} is not UTF-8`);
     return taken.toString();
   }
 
-  /** Zigzag varint of up to 64 bits. */
-  #integer(max: bigint): bigint {
-    let bits = 0n;
+  /** Zigzag varint of up to 64 bits. Beyond what a double holds it is not exact, but no length and no count of what is there either. */
+  #integer(max = Infinity): number {
+    let bits = 0;
+    let unit = 1;
     for (let index = 0; index < LONG_BYTES_MAX; index += 1) {
-      const byte = this.#taken(1)[0] ?? 0;
-      bits |= BigInt(byte & 0x7f) << BigInt(index * 7);
+      const byte = this.#byte();
+      bits += (byte & 0x7f) * unit;
+      unit *= 0x80;
       if (byte >= 0x80) continue;
-      const value = (bits >> 1n) ^ -(bits & 1n);
-      if (value > max || value < -max - 1n) break;
+      const value = bits % 2 === 0 ? bits / 2 : -(bits + 1) / 2;
+      const isLong = index < LONG_BYTES_MAX - 1 || byte <= 1;
+      if (!isLong || value > max || value < -max - 1) break;
       return value;
     }
     throw new AvroBytesError('an integer is out of range');
   }
 
-  #taken(length: number | bigint): Buffer {
+  #byte(): number {
+    const byte = this.#bytes[this.#at];
+    if (byte === undefined) throw new AvroBytesError(CUT);
+    this.#at += 1;
+    return byte;
+  }
+
+  #taken(length: number): Buffer {
     if (length < 0) throw new AvroBytesError('a length is negative');
-    if (length > this.#bytes.length - this.#at) throw new AvroBytesError('they end within the value');
+    if (length > this.#bytes.length - this.#at) throw new AvroBytesError(CUT);
     const start = this.#at;
-    this.#at += Number(length);
+    this.#at += length;
     return this.#bytes.subarray(start, this.#at);
   }
 }

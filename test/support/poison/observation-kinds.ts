@@ -1,5 +1,11 @@
 /** Poison on the topic of observations, which is private; whoever may write there may still be wrong. */
-import { aTransaction } from '../../ledger/entries.ts';
+import avsc from 'avsc';
+import { AVRO_OPTIONS } from 'payment-processor-contract/schemas';
+import { encodeEntry } from '../../../src/ledger/entry-record.ts';
+import { encodeClaim } from '../../../src/ledger/ledger-records.ts';
+import { InternalRecord, VALUE_CLASS } from '../../../src/ledger/ledger-value.ts';
+import type { Observation } from '../../../src/status/observation.ts';
+import { aQuote, aTransaction, entryAt } from '../../ledger/entries.ts';
 import { CODECS, type HeaderList } from '../record-batch.ts';
 import {
   batchKind,
@@ -13,6 +19,14 @@ import { BATCH_FAMILIES } from './batch-kinds.ts';
 
 const MIB = 1024 * 1024;
 const INPUT = { input: 'observation' } as const;
+const RECORDS = new InternalRecord<Observation>('Observation');
+/** Before the Avro of each value. */
+const HEAD_BYTES = 16;
+const LONG = avsc.Type.forSchema('long', { ...AVRO_OPTIONS });
+/** An entry of a map: an empty name, and an empty text. */
+const NO_HEADER = Buffer.of(0, 0);
+/** A block of one such. */
+const ONE_HEADER = Buffer.of(2, 0, 0);
 /** Passed over or set aside: nobody waits for an answer. */
 const any: Expected = {
   broker: 'takes',
@@ -22,11 +36,12 @@ const any: Expected = {
   companions: 'buried',
 };
 
-export function observationJson(id: string, fields: object = {}, transaction: object = {}): string {
-  return JSON.stringify({ ...observationOf(id, transaction), ...fields });
+/** As the processor writes it, but however large it is. */
+export function observationBytes(id: string, fields: object = {}, transaction: object = {}): Buffer {
+  return RECORDS.encode(VALUE_CLASS.kept, 0, { ...observationOf(id, transaction), ...fields });
 }
 
-function observationOf(id: string, transaction: object): object {
+function observationOf(id: string, transaction: object): Observation {
   const nowMs = Date.now();
   return {
     transaction: { ...aTransaction({ id, type: 'INCOMING' }), ...transaction },
@@ -44,7 +59,7 @@ function observation(name: string, make: (key: string) => PoisonMessage): Poison
   return messageKind(
     `an observation ${name}`,
     any,
-    ({ key }) => ({ value: observationJson(key), headers: [], ...make(key) }),
+    ({ key }) => ({ value: observationBytes(key), headers: [], ...make(key) }),
     INPUT,
   );
 }
@@ -56,87 +71,95 @@ export const OBSERVATION_FAMILIES: PoisonFamilies = {
 };
 
 function bodies(): PoisonKind[] {
-  const texts: [string, string | Buffer | null][] = [
+  const values: [string, string | Buffer | null][] = [
     ['with no value', null],
     ['with an empty value', ''],
     ['of garbage', Buffer.alloc(300, 0xee)],
-    ['that is a number', '5'],
-    ['that is null', 'null'],
-    ['that is an array', '[]'],
-    ['that has a time alone', '{"requestBeganMs":1}'],
-    ['of 300,000 arrays', '['.repeat(300_000) + ']'.repeat(300_000)],
+    ['of JSON', '{"requestBeganMs":1}'],
+    ['that is the record of a claim', encodeClaim({ token: 'x', processId: 'x', isFenced: false })],
+    ['that is the record of an entry', encodeEntry(entryAt('transfer-in'))],
+  ];
+  /** Of a good one; its last byte is the end of the headers that it carries. */
+  const changes: [string, (good: Buffer) => Buffer][] = [
+    ['that is its format alone', (good) => good.subarray(0, 1)],
+    ['cut off within its head', (good) => good.subarray(0, HEAD_BYTES - 1)],
+    ['that is a head alone', (good) => good.subarray(0, HEAD_BYTES)],
+    ['cut off within a text', (good) => good.subarray(0, HEAD_BYTES + 10)],
+    ['without its last byte', (good) => good.subarray(0, -1)],
+    ['with a byte more', (good) => Buffer.concat([good, Buffer.of(0)])],
+    ['of another format', (good) => put(good, 0, Buffer.of(3))],
+    ['of a class that there is not', (good) => put(good, 1, Buffer.of(200))],
+    ['of a schema that no ledger has', (good) => put(good, 8, Buffer.alloc(8, 0xab))],
+    ['with a branch that there is not', (good) => put(good, HEAD_BYTES, Buffer.of(0x0e))],
+    ['with an id of fewer than no characters', (good) => put(good, HEAD_BYTES + 1, varint(-5n))],
+    ['with an id that is longer than all', (good) => put(good, HEAD_BYTES + 1, varint(2n ** 40n))],
+    ['with an id that is not UTF-8', (good) => put(good, HEAD_BYTES + 2, Buffer.of(0xff, 0xfe))],
+    ['with a number that does not end', (good) => put(good, HEAD_BYTES, Buffer.alloc(30, 0xff))],
+    ['that carries 2^52 headers', (good) => ending(good, varint(2n ** 52n))],
+    ['that carries 2^30 headers', (good) => ending(good, varint(2n ** 30n))],
+    ['that carries fewer headers than none', (good) => ending(good, varint(-(2n ** 52n)), varint(5n))],
+    ['that carries a header twice', (good) => ending(good, varint(2n), NO_HEADER, NO_HEADER, Buffer.of(0))],
     [
-      'with 5,000 arrays in a field',
-      observationJson('x').replace('"carried":{}', `"carried":${'['.repeat(5_000)}${']'.repeat(5_000)}`),
+      'that carries 50,000 empty headers',
+      (good) => ending(good, ...Array<Buffer>(50_000).fill(ONE_HEADER), Buffer.of(0)),
     ],
   ];
   const fields: [string, object][] = [
-    ['whose transaction is a number', { transaction: 5 }],
-    ['whose transaction is a text', { transaction: 'x' }],
-    ['whose transaction is an array', { transaction: [] }],
-    ['whose transaction is empty', { transaction: {} }],
-    ['whose transaction has a status alone', { transaction: { status: 'PENDING' } }],
-    ['whose quote is a number', { quote: 5 }],
-    ['whose quote is empty', { quote: {} }],
-    ['whose quote has a status alone', { quote: { status: 'PENDING' } }],
-    ['whose quote has wrong types', { quote: { id: 5, status: [], transactionId: {}, expiresAt: 7 } }],
+    ['whose quote is empty', { quote: { ...aQuote({}), id: '' } }],
+    ['whose quote has a status alone', { quote: aQuote({ status: 'PENDING' }) }],
     ['with nothing seen', { transaction: null, quote: null }],
-    ['without times', { requestBeganMs: null, requestEndedMs: null }],
-    ['whose times are texts', { requestBeganMs: 'x', requestEndedMs: 'y' }],
+    ['whose times are no numbers', { requestBeganMs: NaN, requestEndedMs: NaN }],
+    ['whose times are without end', { requestBeganMs: -Infinity, requestEndedMs: Infinity }],
     ['whose times are 1.5', { requestBeganMs: 1.5, requestEndedMs: 1.5 }],
     ['whose times are 1e308', { requestBeganMs: 1e308, requestEndedMs: 1e308 }],
     ['whose times are beyond int64', { requestBeganMs: 0, requestEndedMs: 1e19 }],
-    ['whose times are objects', { requestBeganMs: {}, requestEndedMs: [] }],
-    ['whose times are bigints', { requestBeganMs: { $int64: '1' }, requestEndedMs: { $int64: '2' } }],
-    ['whose bigint is no number', { requestBeganMs: { $int64: 'x' } }],
-    ['whose bigint is an object', { requestBeganMs: { $int64: {} } }],
-    ['whose bigint has 100,000 digits', { requestEndedMs: { $int64: '9'.repeat(100_000) } }],
-    ['that carries null', { carried: null }],
-    ['that carries a number', { carried: { traceparent: 5 } }],
-    ['that carries null in a header', { carried: { traceparent: null } }],
-    ['that carries an object', { carried: { traceparent: { x: 1 } } }],
     ['that carries a header named constructor', { carried: { constructor: 'x' } }],
     ['that carries 900 KB', { carried: { traceparent: 'x'.repeat(900_000) } }],
     ['that carries an id of its own', { carried: { ce_id: 'x', 'content-type': 'x' } }],
-    ['by nobody that we know', { observedBy: 5, observer: {} }],
-    ['of a command whose key is an object', { commandKey: {} }],
+    ['by nobody that we know', { observedBy: 'x', observer: '' }],
+    ['of a command whose key is empty', { commandKey: '' }],
+    ['of a command whose key has blanks', { commandKey: 'a b' }],
   ];
   const transactions: [string, object][] = [
-    ['whose id is a number', { id: 5 }],
+    ['whose id is empty', { id: '' }],
     ['whose id is another', { id: 'Transaction:another' }],
     ['whose id has 900 KB', { id: 'x'.repeat(900_000) }],
-    ['whose status is an object', { status: {} }],
     ['whose status has 900 KB', { status: 'x'.repeat(900_000) }],
-    ['whose type is missing', { type: undefined }],
+    ['whose type is missing', { type: null }],
     [
-      'whose amounts are beyond int64',
-      {
-        receivedAmount: {
-          amount: { $int64: '9'.repeat(30) },
-          currency: { code: 'USD', name: null, symbol: null, decimals: 2 },
-        },
-      },
+      'whose amount is the least int64',
+      { receivedAmount: { amount: -(2n ** 63n), currency: { code: 'USD', name: null, symbol: null, decimals: 2 } } },
     ],
-    ['whose amounts are texts', { receivedAmount: { amount: 'x', currency: 'USD' } }],
-    ['whose amounts are numbers', { receivedAmount: { amount: 5, currency: { code: 'USD' } } }],
-    ['whose times are numbers', { createdAt: 5, updatedAt: 7 }],
     ['with fields of 3 MiB', { otherFieldsJson: 'x'.repeat(3 * MIB) }],
     ['with a reason of 1.5 MiB', { failureReason: 'x'.repeat(1.5 * MIB) }],
-    ['with a field that is a number', { otherFieldsJson: 5 }],
+    ['with other fields that are no JSON', { otherFieldsJson: '[' }],
   ];
   return [
-    ...texts.map(([name, value]) => observation(name, () => ({ value }))),
-    ...fields.map(([name, more]) => observation(name, (key) => ({ value: observationJson(key, more) }))),
-    ...transactions.map(([name, more]) => observation(name, (key) => ({ value: observationJson(key, {}, more) }))),
+    ...values.map(([name, value]) => observation(name, () => ({ value }))),
+    ...changes.map(([name, change]) => observation(name, (key) => ({ value: change(observationBytes(key)) }))),
+    ...fields.map(([name, more]) => observation(name, (key) => ({ value: observationBytes(key, more) }))),
+    ...transactions.map(([name, more]) => observation(name, (key) => ({ value: observationBytes(key, {}, more) }))),
     observation('with fields of 6 MiB in a small batch', (key) => ({
-      value: observationJson(key, {}, { otherFieldsJson: 'x'.repeat(6 * MIB) }),
+      value: observationBytes(key, {}, { otherFieldsJson: 'x'.repeat(6 * MIB) }),
       codec: CODECS.gzip,
     })),
     observation('with fields of 20 MiB in a small batch', (key) => ({
-      value: observationJson(key, {}, { otherFieldsJson: 'x'.repeat(20 * MIB) }),
+      value: observationBytes(key, {}, { otherFieldsJson: 'x'.repeat(20 * MIB) }),
       codec: CODECS.zstd,
     })),
   ];
+}
+
+function put(value: Buffer, at: number, bytes: Buffer): Buffer {
+  return Buffer.concat([value.subarray(0, at), bytes, value.subarray(at + bytes.length)]);
+}
+
+function ending(value: Buffer, ...end: readonly Buffer[]): Buffer {
+  return Buffer.concat([value.subarray(0, -1), ...end]);
+}
+
+function varint(long: bigint): Buffer {
+  return LONG.toBuffer(long);
 }
 
 function keysAndHeaders(): PoisonKind[] {
@@ -156,7 +179,7 @@ function keysAndHeaders(): PoisonKind[] {
   return [
     ...keys.map(([name, key]) => observation(name, () => ({ key }))),
     ...['__proto__', 'constructor', '!position', '!poll', 't:x'].map((key) =>
-      messageKind(`an observation of ${key}`, any, () => ({ value: observationJson(key), headers: [] }), {
+      messageKind(`an observation of ${key}`, any, () => ({ value: observationBytes(key), headers: [] }), {
         ...INPUT,
         fixedKey: key,
       }),
