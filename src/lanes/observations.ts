@@ -17,49 +17,47 @@ export type ObservationItem =
   /** Nobody but the processor writes to the topic: what is none of ours is somebody's error, and kept. */
   | { readonly kind: 'dead-letter'; readonly letter: DeadLetter };
 
-/** Whoever observed has written the schema into its lane's ledger before: by then every member has read so far. */
-const SCHEMA_MISSING_MS_MAX = 60_000;
+/**
+ * Its observer wrote the schema into the ledger of its lane before, and every member reads all lanes: it is there within a second, but
+ * for members that restore their store. Those behind it wait no longer than this, for as many as come in `SCHEMA_AGAIN_MS`.
+ */
+const SCHEMA_WAIT_MS = 5_000;
+const SCHEMA_AGAIN_MS = 60_000;
 
 /** Reads the observations of a lane, one after the other. */
 export class ObservationReader {
   readonly #parts: Pick<LaneParts, 'clock' | 'laneCount'>;
-  /** Of the message that is read again and again, on the monotonic clock. */
-  #schemaMissingSinceMs: number | null = null;
+  /** Since when, by the monotonic clock, schemas are waited for. */
+  #waitingSinceMs = -Infinity;
 
   constructor(parts: Pick<LaneParts, 'clock' | 'laneCount'>) {
     this.#parts = parts;
   }
 
   read(place: Place, message: InputMessage): ReadResult<ObservationItem> {
-    const { clock, laneCount } = this.#parts;
-    let observation: Observation | null = null;
+    const { key } = message;
+    let problem = 'not an observation of the processor, and nobody else writes here';
     try {
-      observation = message.cut === null ? decodeObservation(message.value) : null;
+      const observation = message.cut === null ? decodeObservation(message.value) : null;
+      if (observation !== null && key !== null && key.length > 0 && key.length <= ID_LENGTH_MAX)
+        return { kind: 'item', item: { kind: 'observation', id: key.toString(), observation } };
     } catch (error) {
       if (!(error instanceof UnknownSchemaError)) throw error;
-      const nowMs = clock.monotonicMs();
-      this.#schemaMissingSinceMs ??= nowMs;
-      if (nowMs - this.#schemaMissingSinceMs < SCHEMA_MISSING_MS_MAX)
-        return { kind: 'unavailable', problem: error.message };
+      problem = error.message;
+      if (this.#mayWait()) return { kind: 'unavailable', problem };
     }
-    this.#schemaMissingSinceMs = null;
-    return { kind: 'item', item: itemOf(place, laneCount, message, observation) };
+    const { unreadableBatch } = message;
+    const reason = unreadableBatch === null ? 'UNREADABLE' : 'UNREADABLE_BATCH';
+    const original = originalMessage(place, this.#parts.laneCount, message);
+    const letter = { ...original, reason, message: unreadableBatch?.problem ?? problem } as const;
+    return { kind: 'item', item: { kind: 'dead-letter', letter } };
   }
-}
 
-function itemOf(
-  place: Place,
-  laneCount: number,
-  message: InputMessage,
-  observation: Observation | null,
-): ObservationItem {
-  const { key } = message;
-  if (observation !== null && key !== null && key.length > 0 && key.length <= ID_LENGTH_MAX)
-    return { kind: 'observation', id: key.toString(), observation };
-  const reason = message.unreadableBatch === null ? 'UNREADABLE' : 'UNREADABLE_BATCH';
-  const problem =
-    message.unreadableBatch?.problem ?? 'not an observation of the processor, and nobody else writes here';
-  return { kind: 'dead-letter', letter: { ...originalMessage(place, laneCount, message), reason, message: problem } };
+  #mayWait(): boolean {
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (nowMs - this.#waitingSinceMs >= SCHEMA_AGAIN_MS) this.#waitingSinceMs = nowMs;
+    return nowMs - this.#waitingSinceMs < SCHEMA_WAIT_MS;
+  }
 }
 
 export class Observations implements InputHandler<ObservationItem, never> {

@@ -12,6 +12,7 @@ import type { OutgoingRecord } from '../producers/transactional-producer.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { TopicNames } from 'payment-processor-contract/topics';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
+import type { LedgerEnds } from '../status/poller/outbox.ts';
 import { StatusPoller, type PollerReports } from '../status/poller/poller.ts';
 import { decodePollRecord, encodePollRecord, POLL_KEY } from '../status/poller/record.ts';
 import type { PollPort } from '../status/poller/session.ts';
@@ -90,13 +91,7 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
         yield* index.transactions(lane, restingSinceMs);
       }
     },
-    ledgerEnds: async () => {
-      const ends = await offsets.highWatermarks(topics.ledger);
-      // For seconds after its start a broker may say that a partition ends earlier than it does.
-      for (const [lane, end] of ends)
-        if (end < reader.position(lane)) throw new Error(`lane ${lane} of the ledger was read beyond its end, ${end}`);
-      return ends;
-    },
+    ledgerEnds: () => ledgerEnds({ laneCount, offsets, reader, topic: topics.ledger }),
     // The mark of the last commit may not be read; whatever else is missing are two records at least.
     hasApplied: (ends) => [...ends].every(([lane, end]) => reader.position(lane) + 1n >= end),
     possibleEffects: () =>
@@ -128,6 +123,23 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
       if (records.length > 0) await submit(records);
     },
   };
+}
+
+export interface LedgerEndsParts extends Pick<LanePollerOptions, 'offsets' | 'reader'> {
+  readonly topic: string;
+  readonly laneCount: number;
+}
+
+/** @throws Error where an end cannot be believed, or brokers do not say: it is asked again */
+export async function ledgerEnds({ laneCount, offsets, reader, topic }: LedgerEndsParts): Promise<LedgerEnds> {
+  // Before: what is written while they answer may be read by then.
+  const positions = Array.from({ length: laneCount }, (_, lane) => reader.position(lane));
+  const ends = await offsets.highWatermarks(topic);
+  // For seconds after its start a broker may say that a partition ends earlier than it does.
+  for (const [lane, position] of positions.entries())
+    if ((ends.get(lane) ?? -1n) < position)
+      throw new Error(`lane ${lane} of the ledger was read to ${position}, and ends at ${ends.get(lane)}`);
+  return ends;
 }
 
 /** None of a lane whose entries this release cannot read: it is stopped, and says so. */

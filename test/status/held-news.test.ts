@@ -152,8 +152,8 @@ describe('the poller', () => {
   const service = new SimulatedService([payment], PLAIN_MANNER);
   const made: PossibleEffect = { ...TRANSFER, sourceAccountId: null, destinationAccountId: null };
 
-  function worldWith(effect: PossibleEffect | null, isLedgerRead = true): PollerWorld {
-    const list = (...asked: Parameters<SimulatedService['list']>) => service.list(...asked);
+  function worldWith(effect: PossibleEffect | null, isLedgerRead = true, listed = service): PollerWorld {
+    const list = (...asked: Parameters<SimulatedService['list']>) => listed.list(...asked);
     const world = new PollerWorld({ settings: { ...SETTINGS, startMs: START_MS }, startMs: START_MS, list });
     world.isLedgerRead = isLedgerRead;
     if (effect !== null) world.possibleEffects.push(effect);
@@ -202,6 +202,26 @@ describe('the poller', () => {
     await world.time.runUntil(CREATED_MS + 30_000);
     world.end();
     expect(world.transactionEvents.map(({ commandKey }) => commandKey)).toEqual(['in', 'in']);
+  });
+
+  test('tells of it after a minute where brokers do not say where the ledger ends, and at once when they do again', async () => {
+    const next: Payment = {
+      id: 'Transaction:2',
+      changes: [{ atMs: CREATED_MS + 80_000, status: 'PENDING', failureReason: null }],
+    };
+    const world = worldWith(null, true, new SimulatedService([payment, next], PLAIN_MANNER));
+    world.hasLedgerEnds = false;
+    await world.time.runUntil(CREATED_MS + 50_000);
+    expect(world.transactionEvents).toEqual([]);
+    const calls = world.callTimes.length;
+    await world.time.runUntil(CREATED_MS + 80_000);
+    expect(world.transactionEvents).toHaveLength(1);
+    expect(world.callTimes.length).toBeGreaterThan(calls);
+    world.hasLedgerEnds = true;
+    await world.time.runUntil(CREATED_MS + 95_000);
+    world.end();
+    expect(world.transactionEvents.map(({ transactionId }) => transactionId)).toContain(next.id);
+    expect(world.deaths).toBe(0);
   });
 
   test('tells of it without its command after a minute, and names that once it is known', async () => {

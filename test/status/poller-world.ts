@@ -48,6 +48,8 @@ export class PollerWorld {
   sweeps = 0;
   /** As the poller's process knows the ledger. */
   isLedgerRead = true;
+  /** None: brokers do not say where it ends, or not so that it can be believed. */
+  hasLedgerEnds = true;
   possibleEffects: PossibleEffect[] = [];
   readonly #options: WorldOptions;
   readonly #states = new Map<string, TransactionState>();
@@ -121,7 +123,10 @@ export class PollerWorld {
             return reading;
           },
           state: (id) => this.#index.get(id),
-          ledgerEnds: async () => new Map(),
+          ledgerEnds: async () => {
+            if (!this.hasLedgerEnds) throw new Error('no ends');
+            return new Map();
+          },
           hasApplied: () => this.isLedgerRead,
           possibleEffects: () => [...this.possibleEffects],
           states: () => [[...this.#index.values()].map(encodeTransactionState)],

@@ -1,0 +1,87 @@
+/** Observations that a lane reads: by a schema that no ledger has yet, and what becomes of what is none. */
+import { expect, test } from 'vitest';
+import { inputMessage, type InputMessage } from '../../src/consumers/input-message.ts';
+import { ObservationReader } from '../../src/lanes/observations.ts';
+import { learnSchema } from '../../src/ledger/ledger-value.ts';
+import { encodeObservation } from '../../src/status/observation.ts';
+import { aTransaction } from '../ledger/entries.ts';
+import { otherRelease } from '../ledger/other-release.ts';
+
+const PLACE = { topic: 'test.internal.observations', lane: 0 };
+const OURS = encodeObservation({
+  transaction: aTransaction(),
+  quote: null,
+  requestBeganMs: 1,
+  requestEndedMs: 2,
+  observedBy: 'POLL',
+  observer: 'process-1',
+  commandKey: null,
+  carried: {},
+});
+
+const release = (name: string): ReturnType<typeof otherRelease> =>
+  otherRelease('Observation', ({ fields }) => {
+    fields.push({ name, type: ['null', 'string'] });
+  });
+
+function messageOf(value: Buffer): InputMessage {
+  const received = {
+    key: Buffer.from('Transaction:1'),
+    value,
+    timestamp: '0',
+    attributes: 0,
+    offset: '7',
+    headers: {},
+  };
+  return inputMessage(received as Parameters<typeof inputMessage>[0]);
+}
+
+/** Reads at the given seconds. @returns the kinds of what came of it */
+function readingAt(): (second: number, value: Buffer) => string {
+  let nowMs = 0;
+  const reader = new ObservationReader({ laneCount: 1, clock: { monotonicMs: () => nowMs, nowMs: () => 0 } });
+  return (second, value) => {
+    nowMs = second * 1_000;
+    const read = reader.read(PLACE, messageOf(value));
+    return read.kind === 'item' ? read.item.kind : read.kind;
+  };
+}
+
+test('an observation by a schema that the ledger is yet to tell is read once it has', () => {
+  const { schema, written } = release('told');
+  const read = readingAt();
+  expect(read(0, written(OURS, { told: 'x' }))).toBe('unavailable');
+  learnSchema(schema.value);
+  expect(read(1, written(OURS, { told: 'x' }))).toBe('observation');
+});
+
+test('one by a schema that no ledger has is set aside, and those behind it wait for five seconds of a minute at most', () => {
+  const unknown = ['a', 'b', 'c'].map((name) => release(name).written(OURS, { [name]: null }));
+  const read = readingAt();
+  let waitedSeconds = 0;
+  let index = 0;
+  for (let second = 0; second < 60; second += 1) {
+    const value = unknown[index % unknown.length] ?? OURS;
+    if (read(second, value) === 'unavailable') waitedSeconds += 1;
+    else index += 1;
+    if (waitedSeconds === 2 && index === 0) expect(read(second, OURS)).toBe('observation');
+  }
+  expect(waitedSeconds).toBe(5);
+  expect(index).toBe(55);
+  expect(read(60, unknown[0] ?? OURS)).toBe('unavailable');
+});
+
+test('what is set aside says why, and has its bytes', () => {
+  const bytes = release('d').written(OURS, { d: null });
+  const reader = new ObservationReader({ laneCount: 1, clock: { monotonicMs: () => nowMs, nowMs: () => 0 } });
+  let nowMs = 0;
+  reader.read(PLACE, messageOf(bytes));
+  nowMs = 6_000;
+  expect(reader.read(PLACE, messageOf(bytes))).toMatchObject({
+    kind: 'item',
+    item: {
+      kind: 'dead-letter',
+      letter: { reason: 'UNREADABLE', message: expect.stringContaining('run the release that wrote it'), value: bytes },
+    },
+  });
+});
