@@ -18,6 +18,7 @@ import { carriedOut, judgeAnswered, judgeDecided, unsettled } from './decided-ju
 import type { ConfirmedHold } from './holders.ts';
 import type { GivenDecision } from './operators.ts';
 import { correlationIdOf } from '../../test/support/commands.ts';
+import type { MemoryIndex } from './memory-index.ts';
 import { lanesOf } from './publishers.ts';
 import { POISON_PREFIX, type Poison } from './poison.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
@@ -25,6 +26,7 @@ import type { StoredRecord } from './simulated-log.ts';
 import { resultName } from './simulated-fleet.ts';
 import { eventValue } from './simulated-registry.ts';
 import type { Sending, SimulatedService } from './simulated-service.ts';
+import { judgeStores } from './store-judgement.ts';
 
 export interface ReadHistory {
   readonly results: readonly ResultEvent[];
@@ -59,6 +61,8 @@ export interface JudgedHistory {
   readonly counted: ReadonlyMap<string, number>;
   /** What processes said of themselves. */
   readonly failures: readonly string[];
+  /** What each slot's process knows of the ledger. */
+  readonly stores: readonly MemoryIndex[];
 }
 
 /** A member that was counted out may begin calls until its last heartbeat is older than the session time-out. */
@@ -142,6 +146,7 @@ export function judgeHistory(history: JudgedHistory): {
       // Poison may make our own code fail: the message is set aside.
       ...(poison.length > 0 ? [] : failures),
       ...judgeLedger(read.ledger),
+      ...judgeStores(history.stores, history.read.ledger),
       ...judgeCalls(history),
       ...judgeHeld(history),
       ...judgeNames(history),

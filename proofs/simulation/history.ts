@@ -188,6 +188,7 @@ class World {
       jumpedLanes: this.#upkeep.jumped,
       counted: this.#fleet.counted,
       failures: this.#fleet.failures,
+      stores: this.#fleet.stores(),
     });
     return {
       seed: this.#options.seed,

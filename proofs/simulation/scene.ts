@@ -180,6 +180,7 @@ class SceneWorld {
       jumpedLanes: new Set(),
       counted: this.#fleet.counted,
       failures: this.#fleet.failures,
+      stores: this.#fleet.stores(),
     });
     const sentMs = this.#service.sendings.map(({ atMs }) => atMs);
     return {

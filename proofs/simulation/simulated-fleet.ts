@@ -11,6 +11,7 @@ import { callTrouble, isLeftOut, pageDelayMs, pageTrouble, troubleAt, type Scena
 import type { Disturber, Trouble } from './simulated-network.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import type { CallTrouble, SimulatedService } from './simulated-service.ts';
+import type { MemoryIndex } from './memory-index.ts';
 import { Stores } from './stores.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
@@ -68,6 +69,10 @@ export class SimulatedFleet implements Disturber {
     this.#disturbLater(service);
     const { disturbed } = this.#options.scenario;
     if (disturbed.has('old-stores') || disturbed.has('absence')) this.#stores.copyWhile(() => this.#isTroubled);
+  }
+
+  stores(): readonly MemoryIndex[] {
+    return this.#stores.all();
   }
 
   isTroubled(): boolean {

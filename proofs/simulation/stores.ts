@@ -46,6 +46,11 @@ export class Stores {
     for (const slot of this.#kept.keys()) this.#kept[slot] = new MemoryIndex(this.#options.scenario.laneCount);
   }
 
+  /** By slot. */
+  all(): readonly MemoryIndex[] {
+    return this.#kept;
+  }
+
   /** The store that the slot's next process finds. */
   next(slot: number): { index: MemoryIndex; isOld: boolean } {
     const { draws, scenario } = this.#options;

@@ -21,6 +21,11 @@ export const STORE_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'what an open lane commits is applied over what others wrote before it',
+    find: 'if (next < neededOffset(commit)) {',
+    replace: 'if (next < 0n) {',
+  },
+  {
     name: 'a new owner does not say by which schemas it writes',
     find: 'const schemas = [...schemaRecords()].filter(',
     replace: 'const schemas = [...schemaRecords()].slice(0, 0).filter(',
