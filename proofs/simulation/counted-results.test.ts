@@ -1,4 +1,4 @@
-/** What the metrics count of a lane's transaction is what was committed, also where the answer to its commit was lost. */
+/** What the metrics count of a lane's transaction, and what its store has of it, is what was committed, whatever became of the answer. */
 import { expect, test } from 'vitest';
 import { topicDefinitions } from 'payment-processor-contract/topic-definitions';
 import { laneOf } from 'payment-processor-contract/keys';
@@ -15,18 +15,32 @@ import { SimulatedNetwork, type Trouble } from './simulated-network.ts';
 import { SimulatedProcess, simulatedConfig } from './simulated-process.ts';
 import { simulatedRegistry } from './simulated-registry.ts';
 import type { SimulatedService } from './simulated-service.ts';
+import { judgeStores } from './store-judgement.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 const COMMANDS = 60;
 const LANES = 3;
 const MS_MAX = 60_000;
+/** Longer than the session. */
+const COUNTED_OUT_MS = 7_000;
+/** Before the commit's deadline. */
+const ANSWERED_MS = 9_000;
 const silence = (): void => undefined;
 
-/** @param lostCommit which commit of the process meets the trouble, counted from 1 */
-async function countedAndWritten(
-  lostCommit: number,
-  trouble: Trouble,
-): Promise<{ counted: string[]; written: string[] }> {
+interface Ran {
+  readonly counted: string[];
+  readonly written: string[];
+  /** What the store does not have as the ledger has it: others write to that as well. */
+  readonly unlikeLedger: string[];
+}
+
+/** Of the commits of a process: which it is, counted from 1. */
+type CommitTrouble = (commit: number, process: SimulatedProcess, time: VirtualTime) => Trouble;
+
+const NONE: Trouble = { kind: 'none' };
+
+/** @param otherTrouble at all that is no commit */
+async function ran(commitTrouble: CommitTrouble, otherTrouble: (point: string) => Trouble = () => NONE): Promise<Ran> {
   const time = new VirtualTime();
   const draws = (name: string): Draws => new Draws(1, name);
   const topics = topicNames('simulated');
@@ -39,15 +53,17 @@ async function countedAndWritten(
   for (const definition of topicDefinitions(config)) broker.createTopic(...brokerTopic(definition));
   let commits = 0;
   const network = new SimulatedNetwork(time, draws('network'), {
-    troubleAt: (_owner, point) => {
-      if (point === 'commit') commits += 1;
-      return point === 'commit' && commits === lostCommit ? trouble : { kind: 'none' };
+    troubleAt: (owner, point) => {
+      if (point !== 'commit') return otherTrouble(point);
+      commits += 1;
+      return commitTrouble(commits, owner as SimulatedProcess, time);
     },
     kill: silence,
     freeze: silence,
   });
   const restore = [time.install(draws('ids')), installKafka(broker, network)];
   const counted: string[] = [];
+  const index = new MemoryIndex(LANES);
   try {
     const keys = Array.from({ length: COMMANDS }, (_, index) => `key-${index}`);
     const publish = (key: string): void => {
@@ -59,7 +75,14 @@ async function countedAndWritten(
         timestampMs: time.nowMs,
       });
     };
-    keys.forEach((key, index) => time.after(index * 100, null, () => publish(key)));
+    const writeOther = (number: number): void => {
+      const written = { value: Buffer.of(number), headers: [], timestampMs: time.nowMs };
+      broker.append(topics.ledger, number % LANES, { key: Buffer.from(`of-another-${number}`), ...written });
+    };
+    keys.forEach((key, number) => {
+      time.after(number * 100, null, () => publish(key));
+      time.after(number * 100 + 3, null, () => writeOther(number));
+    });
     new SimulatedProcess({
       name: 'process',
       time,
@@ -68,7 +91,7 @@ async function countedAndWritten(
       service: {
         client: () => ({ call: async () => ({ kind: 'never-sent', reason: 'down' }), close: async () => undefined }),
       } as unknown as SimulatedService,
-      index: new MemoryIndex(LANES),
+      index,
       clockAheadMs: 0,
       random: draws('random').random,
       log: silence,
@@ -81,12 +104,11 @@ async function countedAndWritten(
   } finally {
     for (const back of restore) back();
   }
-  expect(commits).toBeGreaterThan(lostCommit);
+  const { ledger, results } = readHistory(broker, topics);
   return {
     counted: counted.sort(),
-    written: readHistory(broker, topics)
-      .results.map(({ key }) => key)
-      .sort(),
+    written: results.map(({ key }) => key).sort(),
+    unlikeLedger: judgeStores([index], ledger),
   };
 }
 
@@ -95,8 +117,33 @@ test.each([
   ['a commit is lost: what was in it is done again', 'request-lost'],
 ] as const)('%s, and each result is counted once', async (_name, kind) => {
   for (const lostCommit of [2, 3, 5]) {
-    const { counted, written } = await countedAndWritten(lostCommit, { kind });
+    let commits = 0;
+    const { counted, unlikeLedger, written } = await ran((commit) => {
+      commits = commit;
+      return commit === lostCommit ? { kind } : NONE;
+    });
+    expect(commits).toBeGreaterThan(lostCommit);
     expect(written).toHaveLength(COMMANDS);
     expect(counted).toEqual(written);
+    expect(unlikeLedger).toEqual([]);
   }
+});
+
+test('a lane that is counted out between the end of its transaction and the answer: its store is as the ledger is', async () => {
+  let isCutOff = false;
+  let wasLostAtAnswer = false;
+  const { counted, unlikeLedger, written } = await ran(
+    (commit, process, time) => {
+      if (commit !== 5) return NONE;
+      isCutOff = true;
+      time.after(COUNTED_OUT_MS, null, () => (isCutOff = false));
+      time.after(ANSWERED_MS, null, () => (wasLostAtAnswer = process.isTakingLanes()));
+      return { kind: 'slow', thereMs: 0, backMs: ANSWERED_MS };
+    },
+    (point) => (isCutOff && point === 'Heartbeat' ? { kind: 'request-lost' } : NONE),
+  );
+  expect(wasLostAtAnswer).toBe(true);
+  expect(written).toHaveLength(COMMANDS);
+  expect(counted).toEqual(written);
+  expect(unlikeLedger).toEqual([]);
 });

@@ -106,7 +106,6 @@ function claimedIndex(others: readonly string[] = ['other']): MemoryIndex {
   const records = others.map((processId, offset) => ({
     key: `${CLAIM_PREFIX}group-process-${processId}`,
     value: encodeClaim({ token: processId, processId, isFenced: false }),
-    state: null,
     offset: BigInt(offset),
     timestampMs: 0,
   }));
