@@ -72,9 +72,16 @@ describe('an observation', () => {
   test('has U+FFFD in the place of half a surrogate pair', () => {
     const half = {
       ...observation,
-      transaction: { ...(observation.transaction as Transaction), failureReason: '\ud800' },
+      transaction: {
+        ...(observation.transaction as Transaction),
+        failureReason: '\ud800',
+        counterpartyInformation: { '\udfff': 'x' },
+      },
     };
-    expect(decodeObservation(encodeObservation(half))?.transaction?.failureReason).toBe('\ufffd');
+    expect(decodeObservation(encodeObservation(half))?.transaction).toMatchObject({
+      failureReason: '\ufffd',
+      counterpartyInformation: { '\ufffd': 'x' },
+    });
   });
 });
 

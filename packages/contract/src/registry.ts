@@ -1,8 +1,8 @@
 /**
  * Avro in the Confluent wire format, through the schema registry.
  *
- * Writing: the id of each of our schemas is looked up once by its subject, and the registry's client fetches the schema of that id
- * (registering is a deployment step, not ours). Values are written by our own types, in one pass.
+ * Writing: the id of each of our schemas is looked up once by its subject, and the registry's client makes a type of the schema that
+ * has the id (registering is a deployment step, not ours).
  * Reading: what others registered and wrote has to be bounded: the writer's schema comes from the registry
  * (writer-look-up.ts) and is resolved into our own record, so that older and newer publishers are both understood. What was
  * found is kept, for ids never change; that an id is not known, or not the subject's, is asked again each time, for it may
@@ -20,9 +20,8 @@ import {
   type RegistryFailure,
 } from './registry-failure.ts';
 import { askRegistry, messageOf, numberIn, type RegistryAccess } from './registry-http.ts';
-import { AVRO_OPTIONS, loadSchema, loadType } from './schemas.ts';
+import { AVRO_OPTIONS, loadSchema } from './schemas.ts';
 import { subjectOf } from './topics.ts';
-import { wellFormed } from './well-formed.ts';
 import { LOOK_UP_DEADLINE_MS, WriterLookUp, type LookUpTime, type NoWriter, type Writer } from './writer-look-up.ts';
 import { readerRecord, type ReaderRecord } from './writer-schema.ts';
 
@@ -73,6 +72,7 @@ export class RecordRegistry {
   constructor(options: RegistryOptions) {
     const { url, username } = options;
     this.#access = options;
+    this.#writerLookUp = new WriterLookUp(options, options.time);
     const login = {
       username: username ?? '',
       get password() {
@@ -84,7 +84,6 @@ export class RecordRegistry {
       { host: url, retry: { retries: 0 }, ...auth },
       { forSchemaOptions: AVRO_OPTIONS },
     );
-    this.#writerLookUp = new WriterLookUp(options, options.time);
     this.#records = options.records;
   }
 
@@ -129,7 +128,7 @@ export class RecordRegistry {
    */
   async encode(topic: string, value: object): Promise<Buffer> {
     const { id, type } = this.#own.get(topic) ?? (await this.#ownSchema(topic));
-    const bytes = avroBytes(type, wellFormed(value), WIRE_HEADER_BYTES);
+    const bytes = avroBytes(type, value, WIRE_HEADER_BYTES);
     bytes.writeUInt8(0, 0);
     bytes.writeInt32BE(id, 1);
     return bytes;
@@ -196,8 +195,7 @@ export class RecordRegistry {
   async #ownSchema(topic: string): Promise<OwnSchema> {
     try {
       const id = await this.#lookUpId(topic);
-      await this.#fetchSchema(id);
-      const own = { id, type: loadType(this.#recordName(topic)) };
+      const own = { id, type: await this.#fetchType(id) };
       this.#noted = null;
       this.#own.set(topic, own);
       return own;
@@ -226,10 +224,10 @@ export class RecordRegistry {
     }
   }
 
-  /** Readers need the schema of the id that we write. @throws RegistryError */
-  async #fetchSchema(id: number): Promise<void> {
+  /** @throws RegistryError */
+  async #fetchType(id: number): Promise<avsc.Type> {
     try {
-      await withDeadline(this.#client.getSchema(id));
+      return (await withDeadline(this.#client.getSchema(id))) as avsc.Type;
     } catch (error) {
       const status = statusOf(error);
       const failure =

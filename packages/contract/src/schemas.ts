@@ -67,7 +67,7 @@ const fastLong = Object.create(bigintLong, {
   },
 }) as avsc.Type;
 
-/** Half of a surrogate pair has no UTF-8, and readers would each make of it what they like. */
+/** Half of a surrogate pair has no UTF-8, and strict readers would not get past a record that has one: it is written as U+FFFD. */
 const plainString = avsc.Type.forSchema('string') as unknown as TapMethods;
 const wellFormedString = Object.create(plainString, {
   _write: {
@@ -76,12 +76,27 @@ const wellFormedString = Object.create(plainString, {
   },
 }) as avsc.Type;
 
+/** The same in the names of its entries. */
+function wellFormedMap(schema: avsc.Schema, options: avsc.ForSchemaOptions): avsc.Type {
+  const map = new avsc.types.MapType(schema, options) as unknown as TapMethods;
+  return Object.create(map, {
+    _write: { value: (tap: Tap, value: unknown): void => map._write(tap, withWellFormedNames(value)) },
+  }) as avsc.Type;
+}
+
+function withWellFormedNames(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Object.keys(value).every((name) => name.isWellFormed()))
+    return value;
+  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name.toWellFormed(), entry as unknown]));
+}
+
 /** Options for every avsc type that this project makes. */
 export const AVRO_OPTIONS: avsc.ForSchemaOptions = {
   // Records are plain data: methods on them would look like fields that a command does not have.
   omitRecordMethods: true,
-  typeHook: (schema) => {
+  typeHook: (schema, options) => {
     const name = typeof schema === 'object' && 'type' in schema ? (schema as { type: unknown }).type : schema;
+    if (name === 'map') return wellFormedMap(schema, options);
     return name === 'long' ? fastLong : name === 'string' ? wellFormedString : undefined;
   },
 } as Partial<avsc.ForSchemaOptions> as avsc.ForSchemaOptions;
