@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { readConfig } from 'payment-processor-contract/config';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { environmentOf, freshPrefix } from '../../client/test/fixtures.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
+import { checkDeadLetters, checkUnknownResults } from '../src/doctor/people-checks.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 
 // The service honours no key: a lost transfer-in is settled by nobody.
@@ -111,6 +113,13 @@ describe('doctor', () => {
     const after = await doctor();
     expect(statuses(after)).toMatchObject({ 'unknown-results': 'ok' });
     expect(messages(after, 'dead-letters')).toMatch(/2 redriven, acknowledged, or answered to their operator/);
+
+    // What could not be read in time is not in order.
+    const read = readConfig(stack().environment);
+    if (!read.ok) throw new Error(read.problems.join());
+    for (const check of [checkDeadLetters, checkUnknownResults]) {
+      expect(await check(read.config, 0)).toMatchObject([{ status: 'not-checked' }]);
+    }
   });
 
   test('counts sandbox commands that nobody reads, for the setting is off', async () => {

@@ -32,8 +32,8 @@ export async function checkHolds(settings: PeopleSettings): Promise<Finding[]> {
   });
 }
 
-export async function checkUnknownResults(settings: PeopleSettings): Promise<Finding[]> {
-  const { cuts, results } = await readUnknownResults(settings, READ_FOR_MS);
+export async function checkUnknownResults(settings: PeopleSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
+  const { cuts, results } = await readUnknownResults(settings, readForMs);
   const [oldest] = results;
   if (oldest === undefined) {
     return cuts.length === 0 ? [ok('unknown-results', 'none')] : [notChecked('unknown-results', cuts.join('; '))];
@@ -49,7 +49,7 @@ export async function checkUnknownResults(settings: PeopleSettings): Promise<Fin
   ];
 }
 
-export async function checkDeadLetters(settings: PeopleSettings): Promise<Finding[]> {
+export async function checkDeadLetters(settings: PeopleSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
   const letters = new Map<string, { reason: string; timestampMs: number }>();
   const redriven = new Set<string>();
   const cuts: string[] = [];
@@ -67,13 +67,14 @@ export async function checkDeadLetters(settings: PeopleSettings): Promise<Findin
       }
     },
   });
-  const boxed = await within(READ_FOR_MS, 'the dead letters', reading.done);
+  const boxed = await within(readForMs, 'the dead letters', reading.done);
   if (boxed.kind === 'cut') cuts.push(boxed.sentence);
 
   const waiting = [...letters].filter(([name, { reason }]) => !redriven.has(name) && reason !== ANSWERED);
   const more = cuts.map((cut) => ` (${cut})`).join('');
   const others = letters.size - waiting.length;
   const done = others === 0 ? '' : `${others} redriven, acknowledged, or answered to their operator`;
+  if (waiting.length === 0 && boxed.kind === 'cut') return [notChecked('dead-letters', cuts.join('; '))];
   if (waiting.length === 0) return [ok('dead-letters', `${done === '' ? 'none' : done}${more}`)];
   const counts = new Map<string, number>();
   for (const [, { reason }] of waiting) counts.set(reason, (counts.get(reason) ?? 0) + 1);
