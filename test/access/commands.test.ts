@@ -1,4 +1,4 @@
-/** Publisher, subscriber and the runbooks' commands with exactly the rights of their roles, and what they say without one. */
+/** What publisher, subscriber and the runbooks' commands say without one right. With all of them they work: whole-roles.test.ts. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { grantCommand, rightInWords, rightsOf, type Right, type Role } from 'payment-processor-contract/rights';
 import { runCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
@@ -45,44 +45,6 @@ const TRANSFER = (): string =>
   JSON.stringify(transferInOf('awaited'), (_name, value: unknown) =>
     typeof value === 'bigint' ? Number(value) : value,
   );
-
-describe('with exactly the rights of the role', () => {
-  test('an operator runs what the runbooks name', async () => {
-    await having(...rightsOfRoles('operator'));
-    for (const args of [
-      ['show', 'known'],
-      ['ledger', 'show', 'known'],
-      ['results'],
-      ['lag'],
-      ['dead-letters', 'list'],
-      ['topics', 'check'],
-      ['doctor', '--rights', '--role', 'operator'],
-    ]) {
-      const run = await cli(...args);
-      expect({ args, code: run.code, stderr: run.stderr }).toMatchObject({ args, code: 0 });
-    }
-    const doctor = await cli('doctor');
-    expect(doctor.stdout).not.toMatch(/^problem +(kafka|topics|group|lag) /m);
-  });
-
-  test('a publisher publishes, and as a subscriber awaits the result', async () => {
-    await having(...rightsOfRoles('publisher'));
-    expect(await cli('publish', 'transfer-in', '--key', 'unawaited', '--value', TRANSFER())).toMatchObject({ code: 0 });
-    await having(...rightsOfRoles('publisher', 'subscriber'));
-    expect(await cli('publish', 'transfer-in', '--key', 'awaited', '--value', TRANSFER(), '--await')).toMatchObject({
-      code: 0,
-    });
-  });
-
-  test('the one who sets up makes the topics of another prefix', async () => {
-    const TOPIC_PREFIX = `${stack.environment['TOPIC_PREFIX'] ?? ''}-other`;
-    const settings = { TOPIC_PREFIX, KAFKA_GROUP_ID: 'none', SANDBOX_COMMANDS: true };
-    await having(...rightsOf('set-up', settings));
-    const environment = { ...secured.environment('scram'), TOPIC_PREFIX, LANES: '1', SANDBOX_COMMANDS: 'true' };
-    expect(await runCli(environment, 'topics', 'create')).toMatchObject({ code: 0, stderr: '' });
-    expect(await runCli(environment, 'topics', 'check')).toMatchObject({ code: 0 });
-  });
-});
 
 describe('without one right', () => {
   const read =

@@ -1,3 +1,4 @@
+/** The page in a browser. What it says is the matter, of any state: test/ops/page-verdict.test.ts. */
 import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entry, SECRET_KEY } from '../ops/fake-processor.ts';
@@ -235,24 +236,6 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('breaker');
   });
 
-  it('credentials refused: nothing is answered, and which settings to look at', async () => {
-    processor = healthy();
-    const reason = 'wrong credentials: the payment service answers HTTP 401; check API_TOKEN_ID and API_CLIENT_SECRET';
-    processor.api.state = { kind: 'held', reason, setting: 'API_TOKEN_ID', sinceMs: processor.nowMs - 60_000 };
-    for (const operation of Object.values(processor.api.operations)) operation.allowance = 0;
-    processor.setLane(0, processor.lane({ 'transfer-in': { position: 4_900n, cause: 'held' } }));
-    await processor.live(30);
-    const opened = await shown();
-    const text = await opened.text();
-    expect(await opened.page.locator('#headline').innerText()).toMatch(/^Nothing is answered: 100 commands wait/);
-    expect(text).toContain('check API_TOKEN_ID and API_CLIENT_SECRET');
-    expect(text).toContain('the service is held: no calls');
-    await expectClean(opened);
-    await opened.shoot('credentials-light');
-    await opened.page.emulateMedia({ colorScheme: 'dark' });
-    await opened.shoot('credentials-dark');
-  });
-
   it('registry down: that commands wait', async () => {
     processor = healthy();
     const problem = 'connection refused';
@@ -339,33 +322,6 @@ describe('the page tells the state of the processor', () => {
     expect(text).toContain('No lane is with a member that is heard.');
     await expectClean(opened);
     await opened.shoot('starting');
-  });
-
-  it('held by an operator: who, since when, until when, and how to find out why', async () => {
-    const made = healthy();
-    processor = made;
-    const at = new Date(processor.nowMs).toISOString();
-    const hold = { offset: '0', operator: 'ada', reason: 'incident 31', at };
-    const holds = { 'transfer-in': { ...hold, until: null }, 'create-quote': { ...hold, until: null } };
-    const lanes = Array.from({ length: 6 }, (_, lane) => ({
-      lane,
-      owner: null,
-      nextOffset: 5_000n,
-      unknown: [],
-      holds,
-    }));
-    processor.ledger = { ...processor.ledger, lanes };
-    const waiting = { position: 4_980n, cause: 'operator-hold', oldestTimestampMs: processor.nowMs } as const;
-    for (const lane of [0, 1]) processor.setLane(lane, processor.lane({ 'transfer-in': waiting }));
-    await processor.live(13, () => made.result('ACCEPTED', 'reject-transaction'));
-    const opened = await shown();
-    const text = await opened.text();
-    expect(await opened.page.locator('#headline').innerText()).toBe('Held by an operator: transfer-in, create-quote');
-    expect(text).toContain('ada has held transfer-in, create-quote for 1 min 5 s');
-    expect(text).not.toContain('incident 31');
-    expect(text).toContain('npm run cli -- holds');
-    await expectClean(opened);
-    await opened.shoot('hold');
   });
 
   it('Kafka down: that lag is old, that membership is not confirmed, and which lanes wait', async () => {
