@@ -1,4 +1,4 @@
-/** Where the inputs of a lane stand, and which of them a commit moved. */
+/** What observations take of a lane's commits and of its time. Which inputs a commit moved: broken-producer.test.ts tells. */
 import type { KafkaMessage } from 'kafkajs';
 import { afterEach, expect, test, vi } from 'vitest';
 import { LoopTurn } from '../../src/consumers/loop-turn.ts';
@@ -12,18 +12,6 @@ const topics = topicNames('test');
 const transfers = topics.commands['transfer-in'];
 
 afterEach(() => void vi.useRealTimers());
-
-test('a commit tells of the inputs that it moved, and of no others: those that stand still are not told again', () => {
-  const member = { seek: silence, resume: silence };
-  const parts = { lane: 0, topics, commandTypes: ['transfer-in'], member };
-  const inputs = new Inputs(parts as unknown as LaneParts, silence);
-  const all = [transfers, topics.operatorDecisions, topics.operatorHolds, topics.observations];
-  inputs.open(new Map(all.map((topic) => [topic, 0n])), null);
-  expect(inputs.moved(inputs.next(new Map()))).toEqual([]);
-  expect(inputs.moved(inputs.next(new Map([[transfers, 7n]])))).toEqual([[transfers, 7n]]);
-  inputs.passFiltered(topics.observations, 0n, 4n);
-  expect(inputs.moved(inputs.next(new Map()))).toEqual([[topics.observations, 5n]]);
-});
 
 test('observations wait for something else that their lane commits, and not for long', async () => {
   vi.useFakeTimers();
