@@ -76,12 +76,20 @@ export function noteText({ because, key, operator, timestamp }: RedriveNote): st
   return `${what} by ${operator} at ${timestamp}`;
 }
 
-/** A dead letter that somebody wants to redrive. */
-export interface RedriveClaim {
+/** Who knows what became of it. */
+export function whomToAsk({ because, key, operator }: RedriveNote): string {
+  return because === null ? `look with \`show ${key}\`` : `ask ${operator}`;
+}
+
+/** A dead letter that somebody wants to handle. */
+export interface LetterClaim {
   readonly letter: { topic: string; partition: number; offset: bigint; key: Buffer | null };
+  readonly knownNotes: readonly RedriveNote[];
+}
+
+export interface RedriveClaim extends LetterClaim {
   /** Under which it is to be published. */
   readonly key: string;
-  readonly knownNotes: readonly RedriveNote[];
 }
 
 /** Null: the claim was first. Else who was. */
@@ -97,10 +105,32 @@ export async function claimRedrives(
   operator: string,
   claims: readonly RedriveClaim[],
 ): Promise<ClaimedBy[]> {
+  return claimed(settings, claims, ({ key, letter }, id) =>
+    noteMessage(letter, operator, id, { kind: 'redriven', key }),
+  );
+}
+
+/** Handled by a person otherwise: it is open no more. As `claimRedrives`. */
+export async function acknowledge(
+  settings: NoteSettings,
+  operator: string,
+  claims: readonly LetterClaim[],
+  because: string,
+): Promise<ClaimedBy[]> {
+  return claimed(settings, claims, ({ letter }, id) =>
+    noteMessage(letter, operator, id, { kind: 'acknowledged', because }),
+  );
+}
+
+async function claimed<Claim extends LetterClaim>(
+  settings: NoteSettings,
+  claims: readonly Claim[],
+  noteOn: (claim: Claim, id: string) => NoteMessage,
+): Promise<ClaimedBy[]> {
   const ids = claims.map(() => randomUUID());
   await writeNotes(
     settings,
-    claims.map(({ key, letter }, index) => noteMessage(letter, operator, ids[index] ?? '', { kind: 'redriven', key })),
+    claims.map((claim, index) => noteOn(claim, ids[index] ?? '')),
   );
   for (let tries = 0; tries < OWN_NOTE_TRIES_MAX; tries += 1) {
     const notes = await readNotes(settings);
@@ -110,14 +140,14 @@ export async function claimRedrives(
   }
   throw new CliFailure(
     'failed',
-    'the note of this redrive was written and cannot be read yet, for a transaction on its partition stays open; nothing was sent. ' +
+    'the note was written and cannot be read yet, for a transaction on its partition stays open; nothing was sent. ' +
       'Try again when it is over, with --again-may-pay-twice if the note of nobody else is shown by `dead-letters show`',
   );
 }
 
 function firstAfter(
   notes: ReadonlyMap<string, RedriveNote[]>,
-  { knownNotes, letter }: RedriveClaim,
+  { knownNotes, letter }: LetterClaim,
   id: string,
 ): ClaimedBy | 'not-there-yet' {
   const ofLetter = notes.get(letterName(letter)) ?? [];
@@ -126,20 +156,7 @@ function firstAfter(
   return first === undefined || first.id === id ? null : first;
 }
 
-/** Handled by a person otherwise: it is open no more. */
-export async function acknowledge(
-  settings: NoteSettings,
-  operator: string,
-  letters: readonly RedriveClaim['letter'][],
-  because: string,
-): Promise<void> {
-  const messages = letters.map((letter) =>
-    noteMessage(letter, operator, randomUUID(), { kind: 'acknowledged', because }),
-  );
-  await writeNotes(settings, messages);
-}
-
-async function writeNotes(settings: NoteSettings, messages: ReturnType<typeof noteMessage>[]): Promise<void> {
+async function writeNotes(settings: NoteSettings, messages: readonly NoteMessage[]): Promise<void> {
   const producer = cliKafka(settings).producer({
     idempotent: true,
     maxInFlightRequests: 1,
@@ -154,8 +171,10 @@ async function writeNotes(settings: NoteSettings, messages: ReturnType<typeof no
   }
 }
 
+type NoteMessage = ReturnType<typeof noteMessage>;
+
 function noteMessage(
-  letter: RedriveClaim['letter'],
+  letter: LetterClaim['letter'],
   operator: string,
   id: string,
   what: { kind: 'redriven'; key: string } | { kind: 'acknowledged'; because: string },

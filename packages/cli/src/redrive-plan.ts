@@ -10,7 +10,7 @@ import { cliKafka } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { readEntries } from './ledger-entries.ts';
 import { wholeLetter } from './letter-original.ts';
-import { letterName, noteText, type RedriveNote } from './redrive-notes.ts';
+import { letterName, noteText, whomToAsk, type RedriveNote } from './redrive-notes.ts';
 import { foresight, targetOf, withHeaders, type HeaderChanges, type RedriveTarget } from './redrive.ts';
 
 export interface ReadyRedrive {
@@ -125,7 +125,7 @@ function refuseRedrivenKey(ownKey: string | null, redrives: PlanOptions['notes']
   const name = letterName({ partition: earlier.partition, offset: earlier.letterOffset });
   throw new CliFailure(
     'refused',
-    `another dead letter of the key ${ownKey}, ${name}, was ${noteText(earlier)}: it may be the same payment; look with \`show ${earlier.key}\`; nothing was sent`,
+    `another dead letter of the key ${ownKey}, ${name}, was ${noteText(earlier)}: it may be the same payment; ${whomToAsk(earlier)}; nothing was sent`,
   );
 }
 

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { readConfig } from 'payment-processor-contract/config';
 import { isRawNumber, stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { transferInOf } from '../../../test/support/commands.ts';
 import type { RunningProcessor } from '../../../test/support/processor.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { eventually } from '../../../test/support/watch.ts';
+import { readLetter } from '../src/read-letter.ts';
+import { acknowledge } from '../src/redrive-notes.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 
 const stack = useStack({ name: 'letters' });
@@ -81,6 +84,26 @@ describe('dead-letters acknowledge', () => {
       text.includes(`payments_dead_letters_open{reason="NO_KEY"} ${before.length - 2}\n`);
     await eventually(() => processor.metrics(), isCounted, 'the processor to count what is open');
     expect(await letters('acknowledge', '0/999999', '--because', 'none')).toMatchObject({ code: 3 });
+  });
+
+  test('of what somebody redrives at the same time is not told; nor is anybody sent to the key of an acknowledgement', async () => {
+    const place = await bury(null, COMMAND, 'crossed');
+    expect(await letters('redrive', place, '--key', 'crossed-1', '--operator', 'bob', '--yes')).toMatchObject({
+      code: 0,
+    });
+    const read = readConfig(stack().environment);
+    if (!read.ok) throw new Error(read.problems.join());
+    const letter = await readLetter(read.config, place);
+    const [first] = await acknowledge(read.config, 'ada', [{ letter, knownNotes: [] }], 'sent again as x');
+    expect(first).toMatchObject({ operator: 'bob', key: 'crossed-1', because: null });
+
+    const handled = await bury(null, COMMAND, 'handled-otherwise');
+    await letters('acknowledge', handled, '--because', 'sent again as y', '--operator', 'ada');
+    const run = await letters('redrive', handled, '--key', 'crossed-2', '--yes');
+    expect(run.code).toBe(7);
+    expect(run.stderr).toMatch(
+      /acknowledged \(sent again as y\) by ada at [^:]*:[^:]*:[^:]*: ask ada\. Published again/,
+    );
   });
 });
 

@@ -33,13 +33,15 @@ Examples:
       for (const place of places) {
         const letter = await readLetter(settings, place);
         const known = notes.get(letterName(letter))?.at(-1);
-        if (known === undefined) open.push(letter);
+        if (known === undefined) open.push({ letter, knownNotes: [] });
         else output.note(`${letterName(letter)} was ${noteText(known)}`);
       }
-      await acknowledge(settings, operator, open, flags.because);
-      for (const letter of open) {
+      const earlier = await acknowledge(settings, operator, open, flags.because);
+      for (const [index, { letter }] of open.entries()) {
         const name = letterName(letter);
-        output.document({ acknowledged: name, operator, because: flags.because }, [`acknowledged ${name}`]);
+        const first = earlier[index] ?? null;
+        if (first !== null) output.note(`${name} was ${noteText(first)}, before you`);
+        else output.document({ acknowledged: name, operator, because: flags.because }, [`acknowledged ${name}`]);
       }
     });
 }

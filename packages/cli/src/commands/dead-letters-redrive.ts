@@ -9,7 +9,7 @@ import { operatorName } from '../operator-name.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { PLACE_HELP, readLetter, readLettersOf } from '../read-letter.ts';
-import { letterName, noteText, readNotes, type RedriveNote } from '../redrive-notes.ts';
+import { letterName, noteText, readNotes, whomToAsk, type RedriveNote } from '../redrive-notes.ts';
 import { planRedrives, type PlanOptions, type ReadyRedrive } from '../redrive-plan.ts';
 import { outcomeLine, plannedLine, worstOf, type ReportLine } from '../redrive-report.ts';
 import { runRedrives, type RunOptions } from '../redrive-run.ts';
@@ -153,7 +153,7 @@ function refuseSecond(last: RedriveNote | undefined): void {
   if (last === undefined) return;
   throw new CliFailure(
     'refused',
-    `the dead letter was ${noteText(last)}: look with \`show ${last.key}\`. Published again it may be paid twice; ` +
+    `the dead letter was ${noteText(last)}: ${whomToAsk(last)}. Published again it may be paid twice; ` +
       'only with --again-may-pay-twice; nothing was sent',
   );
 }
