@@ -35,7 +35,7 @@ interface Ran {
 }
 
 /** Of the commits of a process: which it is, counted from 1. */
-type CommitTrouble = (commit: number, process: SimulatedProcess, time: VirtualTime) => Trouble;
+type CommitTrouble = (commit: number, isTakingLanes: () => boolean, time: VirtualTime) => Trouble;
 
 const NONE: Trouble = { kind: 'none' };
 
@@ -52,11 +52,12 @@ async function ran(commitTrouble: CommitTrouble, otherTrouble: (point: string) =
   const broker = new SimulatedBroker(time, draws('broker'));
   for (const definition of topicDefinitions(config)) broker.createTopic(...brokerTopic(definition));
   let commits = 0;
+  let process: SimulatedProcess | null = null;
   const network = new SimulatedNetwork(time, draws('network'), {
-    troubleAt: (owner, point) => {
+    troubleAt: (_owner, point) => {
       if (point !== 'commit') return otherTrouble(point);
       commits += 1;
-      return commitTrouble(commits, owner as SimulatedProcess, time);
+      return commitTrouble(commits, () => process?.isTakingLanes() ?? false, time);
     },
     kill: silence,
     freeze: silence,
@@ -83,7 +84,7 @@ async function ran(commitTrouble: CommitTrouble, otherTrouble: (point: string) =
       time.after(number * 100, null, () => publish(key));
       time.after(number * 100 + 3, null, () => writeOther(number));
     });
-    new SimulatedProcess({
+    process = new SimulatedProcess({
       name: 'process',
       time,
       config,
@@ -133,11 +134,11 @@ test('a lane that is counted out between the end of its transaction and the answ
   let isCutOff = false;
   let wasLostAtAnswer = false;
   const { counted, unlikeLedger, written } = await ran(
-    (commit, process, time) => {
+    (commit, isTakingLanes, time) => {
       if (commit !== 5) return NONE;
       isCutOff = true;
       time.after(COUNTED_OUT_MS, null, () => (isCutOff = false));
-      time.after(ANSWERED_MS, null, () => (wasLostAtAnswer = process.isTakingLanes()));
+      time.after(ANSWERED_MS, null, () => (wasLostAtAnswer = isTakingLanes()));
       return { kind: 'slow', thereMs: 0, backMs: ANSWERED_MS };
     },
     (point) => (isCutOff && point === 'Heartbeat' ? { kind: 'request-lost' } : NONE),

@@ -204,7 +204,7 @@ export class InternalRecord<Value extends object> {
       return (value) => schema.read(value.subarray(AT.body));
     }
     const resolver = type.createResolver(avsc.Type.forSchema(JSON.parse(text) as avsc.Schema, { ...AVRO_OPTIONS }));
-    return (value) => type.fromBuffer(value.subarray(AT.body), resolver);
+    return (value): unknown => type.fromBuffer(value.subarray(AT.body), resolver);
   }
 }
 
