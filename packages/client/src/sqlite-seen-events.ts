@@ -12,6 +12,8 @@ export interface SqliteOptions {
 }
 
 const KEEP_MS_DEFAULT = 60 * 24 * 3_600_000;
+/** For a process that was killed and has yet to end, or a reader. */
+const BUSY_MS_MAX = 5_000;
 
 export class SqliteSeenEvents implements SeenEvents {
   /** For tables of one's own, which `once` changes. */
@@ -26,6 +28,7 @@ export class SqliteSeenEvents implements SeenEvents {
     // Node warns that it is experimental when it is loaded: only who uses it is to see that.
     const { DatabaseSync: Database } = await import('node:sqlite');
     const database = new Database(path);
+    database.exec(`PRAGMA busy_timeout = ${BUSY_MS_MAX}`);
     database.exec('PRAGMA synchronous = FULL');
     database.exec('CREATE TABLE IF NOT EXISTS seen_events (id TEXT PRIMARY KEY, seen_ms INTEGER) WITHOUT ROWID');
     database.prepare('DELETE FROM seen_events WHERE seen_ms < ?').run(Date.now() - keepMs);

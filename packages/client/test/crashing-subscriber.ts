@@ -11,8 +11,6 @@ const HANDLING_MS = 5;
 const settings = readClientSettings(process.env);
 if (!settings.ok) throw new Error(settings.problems.join('\n'));
 const seen = await SqliteSeenEvents.open(path);
-// The test looks on.
-seen.database.exec('PRAGMA busy_timeout = 5000');
 const insert = seen.database.prepare('INSERT INTO effects VALUES (?)');
 const subscription = await subscribe(settings.config, {
   streams: ['results'],

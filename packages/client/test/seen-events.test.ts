@@ -2,8 +2,19 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { afterAll, expect, test } from 'vitest';
 import { SqliteSeenEvents } from '../src/index.ts';
+
+/** Another process that has begun to write, and ends soon. */
+const WRITER = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { DatabaseSync } = require('node:sqlite');
+  const database = new DatabaseSync(workerData);
+  database.exec('BEGIN EXCLUSIVE');
+  parentPort.postMessage('writing');
+  setTimeout(() => database.close(), 200);
+`;
 
 const folder = mkdtempSync(join(tmpdir(), 'seen-events-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -40,4 +51,15 @@ test('ids are forgotten once they are old', async () => {
   const later = await SqliteSeenEvents.open(path, { keepMs: -1 });
   expect(later.has('old')).toBe(false);
   later.close();
+});
+
+test('a file that another process still writes to is waited for', async () => {
+  const path = join(folder, 'locked.sqlite');
+  (await SqliteSeenEvents.open(path)).close();
+  const writer = new Worker(WRITER, { eval: true, workerData: path });
+  await new Promise((resolve) => writer.once('message', resolve));
+  const seen = await SqliteSeenEvents.open(path);
+  seen.remember('one');
+  expect(seen.has('one')).toBe(true);
+  seen.close();
 });
