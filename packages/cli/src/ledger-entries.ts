@@ -40,9 +40,12 @@ export async function readEntryRecords(
   });
 }
 
-/** The present entries of many keys, by key; all lanes are read. None for a key that the ledger does not have. */
-export async function readEntries(settings: LedgerSettings, keys: ReadonlySet<string>): Promise<Map<string, Entry>> {
-  const entries = new Map<string, Entry>();
+/** The present entries of many keys, by key; all lanes are read. Null: forgotten. None for a key that the ledger does not have. */
+export async function readEntries(
+  settings: LedgerSettings,
+  keys: ReadonlySet<string>,
+): Promise<Map<string, Entry | null>> {
+  const entries = new Map<string, Entry | null>();
   await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
     onRecord: (record) => {
@@ -50,9 +53,7 @@ export async function readEntries(settings: LedgerSettings, keys: ReadonlySet<st
       const name = record.key?.toString() ?? '';
       const key = name.slice(ENTRY_PREFIX.length);
       if (!name.startsWith(ENTRY_PREFIX) || !keys.has(key)) return;
-      const { entry } = entryRecordOf(record);
-      if (entry === null) entries.delete(key);
-      else entries.set(key, entry);
+      entries.set(key, entryRecordOf(record).entry);
     },
   });
   return entries;

@@ -4,7 +4,9 @@
  */
 import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
 import type { Entry } from '../../../src/ledger/entry.ts';
+import type { Config } from 'payment-processor-contract/config';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -42,7 +44,7 @@ export interface PlanOptions {
   readonly isBulk: boolean;
 }
 
-interface Aimed {
+export interface Aimed {
   readonly letter: RawRecord;
   readonly target: RedriveTarget;
   readonly ownKey: string | null;
@@ -50,7 +52,7 @@ interface Aimed {
 
 /** @returns in the order of the letters */
 export async function planRedrives(
-  settings: KafkaSettings & { readonly TOPIC_PREFIX: string },
+  settings: KafkaSettings & Pick<Config, 'TOPIC_PREFIX' | 'LEDGER_RETENTION'>,
   letters: readonly RawRecord[],
   options: PlanOptions,
 ): Promise<PlannedRedrive[]> {
@@ -59,11 +61,12 @@ export async function planRedrives(
     aimed.push(await refusable(letter, () => aim(settings, letter, options)));
   }
   const keys = aimed.flatMap((one) => ('target' in one ? [one.target.key, one.ownKey ?? one.target.key] : []));
-  const entries = keys.length === 0 ? new Map<string, Entry>() : await readEntries(settings, new Set(keys));
+  const entries = keys.length === 0 ? new Map<string, Entry | null>() : await readEntries(settings, new Set(keys));
+  const ledger = { entries, remembersMs: settings.LEDGER_RETENTION };
   const taken = new Map<string, string>();
   const planned: PlannedRedrive[] = [];
   for (const one of aimed) {
-    planned.push('target' in one ? await refusable(one.letter, () => readyOf(one, entries, taken, options)) : one);
+    planned.push('target' in one ? await refusable(one.letter, () => readyOf(one, ledger, taken, options)) : one);
   }
   return planned;
 }
@@ -81,17 +84,29 @@ async function aim(
   return { letter, target, ownKey };
 }
 
-function readyOf(
+/** What the ledger tells of keys. */
+interface KeyMemory {
+  /** As `readEntries` has them. */
+  readonly entries: ReadonlyMap<string, Entry | null>;
+  /** How long it remembers one after its result. */
+  readonly remembersMs: number;
+}
+
+/** @param taken keys that letters before this one go to, with the letters' names */
+export function readyOf(
   { letter, ownKey, target }: Aimed,
-  entries: ReadonlyMap<string, Entry>,
+  ledger: KeyMemory,
   taken: Map<string, string>,
   { isBulk, notes: redrives }: PlanOptions,
 ): ReadyRedrive {
-  const entry = entries.get(target.key) ?? null;
+  const entry = ledger.entries.get(target.key) ?? null;
   const isNewKey = target.key !== ownKey;
   const notes = foresight(letter, target, entry, isNewKey, Date.now());
-  if (isBulk && target.commandType !== null) {
-    refuseWhatMayPayTwice(ownKey, entries);
+  if (target.commandType === null) return { kind: 'ready', letter, target, notes };
+  const doubt = ownKey === null ? null : whyItMayBePaid(letter, ownKey, ledger);
+  if (isBulk) {
+    if (doubt !== null)
+      throw new CliFailure('refused', `${doubt}, and redrive it by its place if it is not; nothing was sent`);
     refuseRedrivenKey(ownKey, redrives);
     const other = taken.get(target.key);
     if (other !== undefined) {
@@ -102,19 +117,28 @@ function readyOf(
     }
     taken.set(target.key, letterName(letter));
   }
-  return { kind: 'ready', letter, target, notes };
+  // A key that the ledger knows still is not paid again.
+  return { kind: 'ready', letter, target, notes: entry !== null || doubt === null ? notes : [...notes, doubt] };
 }
 
-/** Only a command that has no answer, or the INVALID one for being unreadable, is certain not to have been paid. */
-function refuseWhatMayPayTwice(ownKey: string | null, entries: ReadonlyMap<string, Entry>): void {
-  const own = ownKey === null ? undefined : entries.get(ownKey);
-  if (own === undefined || (own.phase.state === 'DONE' && own.phase.outcome === 'INVALID')) return;
+/**
+ * Only a command that had no answer, or the INVALID one for being unreadable, is certain not to have been paid. Null: it is.
+ * The ledger keeps for as long as it remembers keys that it has forgotten one: beyond that it can tell of none.
+ */
+function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, remembersMs }: KeyMemory): string | null {
+  const own = entries.get(ownKey);
+  const look = `it may be the same payment; look with \`show ${ownKey}\``;
+  if (own === undefined) {
+    const isRemembered = Date.now() - letter.timestampMs < remembersMs || keyProblem(ownKey) !== null;
+    return isRemembered
+      ? null
+      : `the dead letter is older than LEDGER_RETENTION, so that the command of its own key ${ownKey} may be forgotten: ${look}`;
+  }
+  if (own === null) return `the ledger has forgotten the command of its own key ${ownKey}: ${look}`;
+  if (own.phase.state === 'DONE' && own.phase.outcome === 'INVALID') return null;
   const state = own.phase.state === 'DONE' ? own.phase.outcome : `not finished (${own.phase.state})`;
-  throw new CliFailure(
-    'refused',
-    `the command of its own key ${own.key} is ${state}: it may be the same payment; look with \`show ${own.key}\`, and redrive it by its place if it is not` +
-      `${state === 'FAILED' ? `, or run it again with \`resolve ${own.key} --decision RETRY\`` : ''}; nothing was sent`,
-  );
+  const retry = state === 'FAILED' ? `, or run it again with \`resolve ${ownKey} --decision RETRY\`` : '';
+  return `the command of its own key ${ownKey} is ${state}: ${look}${retry}`;
 }
 
 /** Another letter of the key may have been the same payment, and was sent under a key that nobody can know by this one. */

@@ -75,14 +75,14 @@ export function addDeadLettersRedriveCommand(deadLetters: Command): void {
       `
 What will happen is said first. A key that has its INVALID result already keeps it: such a message needs a new key
 (--key, --key-suffix). A command that was set aside (FAILED) is run again by \`resolve KEY --decision RETRY\`.
-With --reason each letter is left out, with its reason, whose own key has any other answer than INVALID, or is that of
-another letter of the run: it may be the same payment. Nothing can tell whether a publisher has sent it again under a key of
+With --reason each letter is left out, with its reason, whose own key has any other answer than INVALID, may have had one that
+the ledger has forgotten since, or is that of another letter of the run: it may be the same payment. Nothing can tell whether a publisher has sent it again under a key of
 its choice meanwhile: ask first.
 Without a terminal and without --yes nothing is sent, and the exit code is 8. The dead letters stay, each with a note
 of who redrove it and as which key; a second time is refused with 7, unless --again-may-pay-twice is given.
 Exits with 0 when all were published (with --await: and ACCEPTED), 4 when one ended otherwise, 5 when no result came in
 time, 7 when one was left out.
-Settings: KAFKA_BROKERS, TOPIC_PREFIX; with --await SCHEMA_REGISTRY_URL as well.
+Settings: KAFKA_BROKERS, TOPIC_PREFIX, LEDGER_RETENTION; with --await SCHEMA_REGISTRY_URL as well.
 
 Examples:
   $ npm run cli -- dead-letters redrive 2/15
@@ -94,7 +94,7 @@ Examples:
       const output = outputOf(command);
       checkFlags(place, flags);
       const operator = operatorName(flags.operator);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX', 'LEDGER_RETENTION']);
       const awaiting = flags.await
         ? { settings: requireSettings(CLIENT_SETTING_NAMES), timeoutMs: flags.awaitFor }
         : null;

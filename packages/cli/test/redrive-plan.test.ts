@@ -1,0 +1,49 @@
+/** What is said of a letter before it is redriven, and what is left out, by what the ledger has of its own key. Pure. */
+import { describe, expect, test } from 'vitest';
+import { entryAt } from '../../../test/ledger/entries.ts';
+import type { Entry } from '../../../src/ledger/entry.ts';
+import { readyOf } from '../src/redrive-plan.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const REMEMBERS_MS = 7 * DAY_MS;
+
+function plan(
+  own: Entry | null | undefined,
+  {
+    days = 1,
+    isBulk = true,
+    key = 'order-1',
+    ownKey = 'order-1',
+  }: { days?: number; isBulk?: boolean; key?: string; ownKey?: string } = {},
+) {
+  const headers = { 'dlq-reason': [Buffer.from('SET_ASIDE')], 'dlq-topic': [Buffer.from('commands')] };
+  const place = { topic: 'letters', partition: 2, offset: 15n, timestampMs: Date.now() - days * DAY_MS };
+  const letter = { ...place, key: Buffer.from(ownKey), value: Buffer.from('{}'), headers };
+  const entries = new Map(own === undefined ? [] : [[ownKey, own]]);
+  const target = { topic: 'commands', key, commandType: 'transfer-in' as const };
+  const options = { key: null, keySuffix: null, headers: new Map(), notes: new Map(), isBulk };
+  return readyOf({ letter, ownKey, target }, { entries, remembersMs: REMEMBERS_MS }, new Map(), options).notes;
+}
+
+describe('a letter whose own key may have been paid', () => {
+  test.each([
+    ['and forgotten since', null, 1, 'the ledger has forgotten the command of its own key order-1'],
+    ['longer ago than the ledger can tell', undefined, 8, 'the dead letter is older than LEDGER_RETENTION'],
+    ['or is being paid', entryAt('transfer-in'), 1, 'the command of its own key order-1 is not finished'],
+  ])('%s is left out of many, and goes by its place under another key with a word of it', (_, own, days, words) => {
+    for (const key of ['order-1', 'order-1-again']) expect(() => plan(own, { days, key })).toThrow(words);
+    const notes = plan(own, { days, isBulk: false, key: 'order-1-again' });
+    expect(notes.at(-1)).toMatch(new RegExp(`^${words}.*it may be the same payment; look with \`show order-1\``));
+  });
+
+  test('is told of under its own key, where the ledger would take it for a new one', () => {
+    expect(plan(null, { isBulk: false }).at(-1)).toMatch(/has forgotten .* may be the same payment/);
+  });
+});
+
+test('a letter whose own key was not known is a command of its own', () => {
+  expect(plan(undefined).at(-1)).toBe('the key order-1 is not known: the message is a command of its own');
+  expect(plan(undefined, { days: 20, ownKey: 'no key', key: 'order-2' }).at(-1)).toMatch(
+    /^the key order-2 is not known/,
+  );
+});
