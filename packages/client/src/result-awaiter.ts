@@ -44,9 +44,14 @@ export class ResultAwaiter {
    */
   expect(key: string, { timeoutMs, ...asked }: ExpectOptions): Promise<AwaitedResult> {
     requireWhole('timeoutMs', timeoutMs, 1, TIMER_MS_MAX);
-    const refusal = this.live.refusal();
-    if (refusal !== null) return Promise.reject(refusal);
     const { promise, resolve, reject } = Promise.withResolvers<AwaitedResult>();
+    // A caller whose publication fails never looks at this one; that must not end its process.
+    promise.catch(() => undefined);
+    const refusal = this.live.refusal();
+    if (refusal !== null) {
+      reject(refusal);
+      return promise;
+    }
     const stop = this.live.listen(key, {
       onEvent: (event) => {
         if (event.kind === 'result' && isAnswerTo(event, asked)) resolve(event);
@@ -70,7 +75,6 @@ export class ResultAwaiter {
       clearTimeout(timer);
       stop();
     });
-    // A caller whose publication fails never looks at this one; that must not end its process.
     awaited.catch(() => undefined);
     return awaited;
   }

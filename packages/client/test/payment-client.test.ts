@@ -1,6 +1,8 @@
-/** What a request says of a command that it may have written, whatever comes of its later tries. */
+/** What a request says of a command that it may have written, whatever comes of its later tries; and what awaits nothing any more. */
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { PaymentClient, PaymentClientError, type Answer } from '../src/index.ts';
+import { LiveEvents } from '../src/live-events.ts';
 import { PaymentCommandPublisher } from '../src/publisher.ts';
 import { ResultAwaiter } from '../src/result-awaiter.ts';
 import type { PublisherSettings } from '../src/settings.ts';
@@ -50,4 +52,12 @@ describe('a request whose first try certainly wrote nothing', () => {
     await expect(answer).rejects.toBe(error);
     expect(tries()).toBe(1);
   });
+});
+
+test('what can be awaited no more does not end the process of a caller that publishes before it looks', async () => {
+  const live = new LiveEvents();
+  await live.close();
+  const awaited = new ResultAwaiter(live).expect('key-1', { timeoutMs: 1 });
+  await turn();
+  await expect(awaited).rejects.toMatchObject({ code: 'CLOSED' });
 });
