@@ -140,8 +140,7 @@ async function claimed<Claim extends LetterClaim>(
   }
   throw new CliFailure(
     'failed',
-    'the note was written and cannot be read yet, for a transaction on its partition stays open; nothing was sent. ' +
-      'Try again when it is over, with --again-may-pay-twice if the note of nobody else is shown by `dead-letters show`',
+    'the note was written and cannot be read yet, for a transaction on its partition stays open: `dead-letters show` has it when that is over',
   );
 }
 

@@ -66,7 +66,7 @@ export function outcomeLine(
         case 'none-in-time':
           return {
             ...failed('published', awaited.problem, 'noResult'),
-            text: `${text}  no result: ${awaited.problem}`,
+            text: `${text}  ${awaited.problem}`,
           };
         case 'result': {
           const { result } = awaited;

@@ -6,15 +6,15 @@
  * published are told as such, and no further ones are marked.
  */
 import { randomUUID } from 'node:crypto';
-import { PaymentClientError } from 'payment-processor-client/internal/client-error';
 import { ResultAwaiter, type AwaitedResult } from 'payment-processor-client/internal/result-awaiter';
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { messageOf } from 'payment-processor-contract/registry-http';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { CLI_RETRY, cliKafka } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { messageContent } from './message-content.ts';
-import { claimRedrives, letterName, noteText, type RedriveNote } from './redrive-notes.ts';
+import { claimRedrives, letterName, noteText, type ClaimedBy, type RedriveNote } from './redrive-notes.ts';
 import type { ReadyRedrive } from './redrive-plan.ts';
 import { Republisher, withHeaders } from './redrive.ts';
 
@@ -49,7 +49,7 @@ const CLAIMED_AT_ONCE = 20;
 
 type RedriveSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
 
-/** @returns in the order of the plans */
+/** @returns in the order of the plans; what fails once the first may be marked is told of each */
 export async function runRedrives(
   settings: RedriveSettings,
   plans: readonly ReadyRedrive[],
@@ -61,37 +61,62 @@ export async function runRedrives(
   try {
     const publisher = await Republisher.open(cliKafka(settings));
     try {
-      const outcomes: Promise<RedriveOutcome>[] = [];
-      let isBroken = false;
-      for (let first = 0; first < plans.length; first += CLAIMED_AT_ONCE) {
-        const part = plans.slice(first, first + CLAIMED_AT_ONCE);
-        const claims = isBroken ? [] : await claimRedrives(settings, options.operator, part.map(claimOf(options)));
-        for (const [index, plan] of part.entries()) {
-          const earlier = claims[index];
-          if (earlier === undefined) outcomes.push(Promise.resolve({ kind: 'not-tried' }));
-          else if (earlier !== null) {
-            const problem = `somebody else was first: it was ${noteText(earlier)}; nothing was sent`;
-            outcomes.push(Promise.resolve({ kind: 'claimed-by-other', problem }));
-          } else if (isBroken) {
-            const problem =
-              'the dead letter is marked as redriven, and its message was not published, for an earlier one could not be: ' +
-              'redrive it by its place with --again-may-pay-twice';
-            outcomes.push(Promise.resolve({ kind: 'not-known', problem }));
-          } else {
-            const fingerprint = registry === null ? null : await fingerprintOf(registry, plan);
-            const published = await publishOne(publisher, results, plan, fingerprint, awaiting?.timeoutMs ?? 0);
-            isBroken = published.isBroken;
-            outcomes.push(published.outcome);
-          }
-        }
-      }
-      return await Promise.all(outcomes);
+      const claim = (part: readonly ReadyRedrive[]): Promise<ClaimedBy[]> =>
+        claimRedrives(settings, options.operator, part.map(claimOf(options)));
+      return await redriveEach(plans, { claim, publisher, results, registry, timeoutMs: awaiting?.timeoutMs ?? 0 });
     } finally {
       await publisher.close();
     }
   } finally {
     await results?.close();
   }
+}
+
+export interface RedriveParts {
+  readonly claim: (plans: readonly ReadyRedrive[]) => Promise<ClaimedBy[]>;
+  readonly publisher: Pick<Republisher, 'publish'>;
+  /** Null: results are not waited for. */
+  readonly results: Pick<ResultAwaiter, 'expect'> | null;
+  readonly registry: RecordRegistry | null;
+  readonly timeoutMs: number;
+}
+
+/** Never rejects once a letter may be marked. */
+export async function redriveEach(plans: readonly ReadyRedrive[], parts: RedriveParts): Promise<RedriveOutcome[]> {
+  const outcomes: Promise<RedriveOutcome>[] = [];
+  let isBroken = false;
+  for (let first = 0; first < plans.length; first += CLAIMED_AT_ONCE) {
+    const part = plans.slice(first, first + CLAIMED_AT_ONCE);
+    let claims: readonly ClaimedBy[] = [];
+    let unclaimed: string | null = null;
+    try {
+      if (!isBroken) claims = await parts.claim(part);
+    } catch (error) {
+      isBroken = true;
+      unclaimed = messageOf(error);
+    }
+    for (const [index, plan] of part.entries()) {
+      const earlier = claims[index];
+      if (unclaimed !== null) {
+        const problem = `its message was not published, and the dead letter may be marked (${unclaimed}): see \`dead-letters show ${letterName(plan.letter)}\`; if it is, redrive it by its place with --again-may-pay-twice`;
+        outcomes.push(Promise.resolve({ kind: 'not-known', problem }));
+      } else if (earlier === undefined) outcomes.push(Promise.resolve({ kind: 'not-tried' }));
+      else if (earlier !== null) {
+        const problem = `somebody else was first: it was ${noteText(earlier)}; nothing was sent`;
+        outcomes.push(Promise.resolve({ kind: 'claimed-by-other', problem }));
+      } else if (isBroken) {
+        const problem =
+          'the dead letter is marked as redriven, and its message was not published, for an earlier one could not be: ' +
+          'redrive it by its place with --again-may-pay-twice';
+        outcomes.push(Promise.resolve({ kind: 'not-known', problem }));
+      } else {
+        const published = await publishOne(plan, parts);
+        isBroken = published.isBroken;
+        outcomes.push(published.outcome);
+      }
+    }
+  }
+  return Promise.all(outcomes);
 }
 
 function claimOf({ notes }: RunOptions) {
@@ -111,14 +136,12 @@ async function fingerprintOf(registry: RecordRegistry, { letter, target }: Ready
   return content.kind === 'fields' ? content.fingerprint : null;
 }
 
-/** @param fingerprint of its command; null: its result is known by its id alone */
 async function publishOne(
-  publisher: Republisher,
-  results: ResultAwaiter | null,
-  { letter, target }: ReadyRedrive,
-  fingerprint: string | null,
-  timeoutMs: number,
+  plan: ReadyRedrive,
+  { publisher, registry, results, timeoutMs }: RedriveParts,
 ): Promise<{ isBroken: boolean; outcome: Promise<RedriveOutcome> }> {
+  const { letter, target } = plan;
+  const fingerprint = registry === null ? null : await fingerprintOf(registry, plan);
   const ownId = letter.headers['ce_id']?.[0]?.toString();
   // By its id the result is known as that of this message.
   const commandId = ownId ?? randomUUID();
@@ -146,7 +169,6 @@ async function outcomeOf(
   try {
     return { kind: 'published', ...at, awaited: { kind: 'result', result: await awaited } };
   } catch (error) {
-    if (!(error instanceof PaymentClientError) || error.code !== 'NO_RESULT') throw error;
-    return { kind: 'published', ...at, awaited: { kind: 'none-in-time', problem: error.message } };
+    return { kind: 'published', ...at, awaited: { kind: 'none-in-time', problem: messageOf(error) } };
   }
 }

@@ -1,0 +1,58 @@
+/** What is told of a run that breaks off: of each letter what became of it, whatever the others came to. Pure. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { PaymentClientError } from 'payment-processor-client/internal/client-error';
+import { LiveEvents } from 'payment-processor-client/internal/live-events';
+import { ResultAwaiter } from 'payment-processor-client/internal/result-awaiter';
+import { redriveEach, type RedriveParts } from '../src/redrive-run.ts';
+
+function planOf(index: number) {
+  const place = { topic: 'letters', partition: 0, offset: BigInt(index), timestampMs: 0 };
+  const letter = { ...place, key: Buffer.from(`key-${index}`), value: Buffer.from('{}'), headers: {} };
+  const target = { topic: 'commands', key: `key-${index}`, commandType: 'transfer-in' as const };
+  return { kind: 'ready' as const, letter, target, notes: [] };
+}
+
+const all = Array.from({ length: 41 }, (_, index) => planOf(index));
+
+function parts(given: Partial<RedriveParts> = {}): RedriveParts & { readonly sent: string[] } {
+  const sent: string[] = [];
+  const publish = async (_letter: unknown, { key }: { key: string }) => {
+    await turn();
+    return { partition: 0, offset: BigInt(sent.push(key)) };
+  };
+  const claim = async (plans: readonly unknown[]): Promise<null[]> => plans.map(() => null);
+  return { ...{ claim, publisher: { publish }, results: null, registry: null, timeoutMs: 1, sent }, ...given };
+}
+
+test('marks that cannot be written take back nothing that was published before', async () => {
+  const claims = [
+    async () => Array.from({ length: 20 }, () => null),
+    async () => Promise.reject(new Error('no broker')),
+  ];
+  const run = parts({ claim: async () => (claims.shift() ?? (async () => []))() });
+  const outcomes = await redriveEach(all, run);
+  expect(run.sent).toHaveLength(20);
+  expect(outcomes.map(({ kind }) => kind)).toEqual([
+    ...Array.from({ length: 20 }, () => 'published'),
+    ...Array.from({ length: 20 }, () => 'not-known'),
+    'not-tried',
+  ]);
+  expect(outcomes[20]).toMatchObject({
+    problem: expect.stringMatching(/not published, and .* may be marked \(no broker\)/) as string,
+  });
+});
+
+test('the end of the subscription takes the others neither their message nor their line', async () => {
+  const live = new LiveEvents();
+  const run = parts({ results: new ResultAwaiter(live), timeoutMs: 60_000 });
+  const running = redriveEach(all, run);
+  while (run.sent.length < 5) await turn();
+  await live.close();
+  const outcomes = await running;
+  expect(run.sent).toHaveLength(all.length);
+  expect(
+    new Set(outcomes.map((outcome) => (outcome.kind === 'published' ? outcome.awaited.kind : outcome.kind))),
+  ).toEqual(new Set(['none-in-time']));
+  await expect(new ResultAwaiter(live).expect('later', { timeoutMs: 1 })).rejects.toBeInstanceOf(PaymentClientError);
+});
