@@ -11,6 +11,17 @@ export interface Output {
   note(text: string): void;
 }
 
+let isAll = false;
+
+/** For a command that prints as it reads: once nobody reads on, nothing is left to be done. */
+export function endWithReader(): void {
+  isAll = true;
+}
+
+export function stdoutIsAll(): boolean {
+  return isAll;
+}
+
 /** What a terminal acts on, and what hides or reorders the text around it. */
 const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 

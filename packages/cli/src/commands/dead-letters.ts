@@ -10,6 +10,7 @@ import { letterName, noteOf, readNotes, type RedriveNote } from '../redrive-note
 import { readTopics } from '../whole-topics.ts';
 import { addDeadLettersAcknowledgeCommand } from './dead-letters-acknowledge.ts';
 import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
+import { endWithReader } from '../output.ts';
 
 const REASONS: readonly DeadLetterReason[] = [
   'UNREADABLE',
@@ -48,6 +49,7 @@ Examples:
   $ npm run --silent cli -- --output json dead-letters list --reason UNREADABLE | jq -r .key`,
     )
     .action(async (options: { open: boolean; reason?: string }, command: Command) => {
+      endWithReader();
       const output = outputOf(command);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const notes = await readNotes(settings);

@@ -9,6 +9,7 @@ import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
 import { phaseText } from '../ledger-text.ts';
+import { endWithReader } from '../output.ts';
 
 export function addLedgerCommand(program: Command): void {
   const ledger = program.command('ledger').description('look into the ledger of commands');
@@ -27,6 +28,7 @@ Examples:
   $ npm run --silent cli -- --output json ledger show order-17 | tail -1 | jq .entry.phase.state`,
     )
     .action(async (key: string, _options: unknown, command: Command) => {
+      endWithReader();
       const output = outputOf(command);
       const problem = keyProblem(key);
       if (problem !== null) throw new CliFailure('usage', problem);

@@ -6,6 +6,7 @@ import { subscribe } from 'payment-processor-client/internal/subscription';
 import { CLI_RETRY, outputOf, requireSettings, untilInterrupted } from '../context.ts';
 import { eventDocument, eventText, outageNotes } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
+import { endWithReader } from '../output.ts';
 
 interface ReadFlags {
   follow: boolean;
@@ -54,6 +55,7 @@ With --key and without --follow it exits with 3 when there is nothing of the key
 Examples:${texts.examples}`,
     )
     .action(async (flags: ReadFlags, command: Command) => {
+      endWithReader();
       const output = outputOf(command);
       let found = 0;
       const subscription = await subscribe(requireSettings(CLIENT_SETTING_NAMES), {

@@ -7,7 +7,7 @@ import { currencyAmountText } from '../amount-text.ts';
 import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { instant, wholeNumber } from '../option-values.ts';
-import { textTable, type Output } from '../output.ts';
+import { endWithReader, type Output, textTable } from '../output.ts';
 
 const LIMIT_MAX = 100;
 /** Pages that `--all` reads at most: a hundred thousand transactions of 100 to a page. */
@@ -43,6 +43,7 @@ Examples:
   $ npm run --silent cli -- --output json transactions list --reference INV-7 | jq '.data[].id'`,
     )
     .action(async (flags: TransactionFilter & { all: boolean }, command: Command) => {
+      endWithReader();
       const output = outputOf(command);
       const settings = requireSettings(API_SETTING_NAMES);
       const api = await cliPaymentApi(settings);
