@@ -74,8 +74,10 @@ test('what an operator holds is the headline, with who, for how long and in whic
     return { lane, owner: null, nextOffset: 0n, unknown: [], holds };
   });
   const state = await group(processor, new FakeProcessor(processor.nowMs));
-  const { findings, headline } = verdictOn(state, []);
+  const { findings, headline, summary } = verdictOn(state, []);
   expect(headline).toBe('Held by an operator: transfer-in');
+  expect(summary).toMatch(/^Lanes that have not confirmed it may still begin calls of these types\. /);
+  expect(verdictOn({ ...state, lanesConfigured: 2 }, []).summary).toMatch(/^No call of these types begins\. /);
   expect(findings[0]).toMatchObject({
     text: 'ada has held transfer-in in 2 of 6 lanes for 2 h',
     runbook: 'PaymentsHoldLasts',

@@ -25,8 +25,10 @@ export function verdictOn(state, samples) {
   }
   if (state.holds.length > 0) {
     const headline = `Held by an operator: ${heldCommands(state)}`;
-    const summary =
-      'No call of these types begins. Commands wait until they are released, and still expire at their own age.';
+    const calls = isHeldEverywhere(state)
+      ? 'No call of these types begins.'
+      : 'Lanes that have not confirmed it may still begin calls of these types.';
+    const summary = `${calls} Commands wait until they are released, and still expire at their own age.`;
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }
   if (isNothingAnswered(state, samples)) {
@@ -62,6 +64,15 @@ function nothingAnswered(state) {
 /** @param {GroupState} state */
 function heldCommands({ holds }) {
   return [...new Set(holds.map(({ command }) => command))].join(', ');
+}
+
+/**
+ * By whichever orders: an order of one lane may be younger than that of another.
+ * @param {GroupState} state
+ */
+function isHeldEverywhere({ holds, lanesConfigured }) {
+  const ofCommands = Map.groupBy(holds, ({ command }) => command).values();
+  return [...ofCommands].every((same) => new Set(same.flatMap(({ lanes }) => lanes)).size === lanesConfigured);
 }
 
 /** @param {GroupState} state */
