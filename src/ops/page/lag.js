@@ -59,6 +59,16 @@ export function isLagKnown(state, command) {
   return isWhole && asked.every((input) => input.lagMessages !== null);
 }
 
+/**
+ * Whether the copy that UNKNOWN results are taken from, that of the member whose is the least behind, was read to its end.
+ * @param {GroupState} state
+ */
+export function isLedgerRead({ members }) {
+  return members.some(
+    ({ figures, isCounted }) => isCounted && figures?.ledgerBehindRecords != null && figures.restoreSeconds === null,
+  );
+}
+
 /** @param {readonly CauseShare[]} shares */
 export function causesInWords(shares) {
   return shares.map(({ cause, messages }) => `${count(messages)}: ${causeInWords(cause)}`).join('; ');

@@ -1,6 +1,14 @@
 /** The upper part of the page: the verdict and key figures. */
 import { byId, element, fillChildren, marked, setText } from './elements.js';
-import { causeInWords, isLagKnown, lastMinute, oldestUnanswered, staleLag, waitingByCause } from './lag.js';
+import {
+  causeInWords,
+  isLagKnown,
+  isLedgerRead,
+  lastMinute,
+  oldestUnanswered,
+  staleLag,
+  waitingByCause,
+} from './lag.js';
 import { verdictOn } from './verdict.js';
 import { closedOperations, isHeldInPart, serviceInWords } from './service.js';
 import { count, counted, duration } from './words.js';
@@ -127,7 +135,7 @@ function showFigures(state, samples) {
  * @param {readonly Sample[]} samples
  * @returns {Figure[]}
  */
-function figuresOf(state, samples) {
+export function figuresOf(state, samples) {
   const shares = waitingByCause(state, null);
   const isKnown = isLagKnown(state, null);
   const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
@@ -150,7 +158,7 @@ function figuresOf(state, samples) {
     },
     {
       name: 'Waiting in Kafka',
-      value: isKnown ? count(waiting) : waiting === 0 ? 'not known' : `${count(waiting)} or more`,
+      value: asFarAsRead(waiting, isKnown),
       note: asOf ?? (shares[0] === undefined ? lagNote(state, isKnown) : causeInWords(shares[0].cause)),
       ...marked(asOf !== null, 'warning'),
     },
@@ -178,13 +186,14 @@ function figuresOf(state, samples) {
     {
       name: 'In doubt',
       value: atLeast(count(doubtful), state),
-      note: doubtful === 0 ? 'nothing to settle' : `oldest ${duration(oldestDoubt)}`,
+      note: doubtful > 0 ? `oldest ${duration(oldestDoubt)}` : doubtNote(state),
       ...marked(doubtful > 0, 'warning'),
     },
     {
       name: 'UNKNOWN, to be decided',
-      value: count(unknownResults.waiting),
-      note: unknownResults.oldestSeconds === null ? 'in any lane' : `oldest ${duration(unknownResults.oldestSeconds)}`,
+      value: asFarAsRead(unknownResults.waiting, isLedgerRead(state)),
+      note:
+        unknownResults.oldestSeconds === null ? unknownNote(state) : `oldest ${duration(unknownResults.oldestSeconds)}`,
       ...marked(unknownResults.waiting > 0, 'bad'),
     },
     { name: 'Dead letters', value: count(letters), note: 'open', ...marked(letters > 0, 'warning') },
@@ -197,7 +206,27 @@ function figuresOf(state, samples) {
  * @param {GroupState} state
  */
 function atLeast(value, { lanes, untoldLanes }) {
-  return lanes.length > 0 && untoldLanes.length > 0 ? `${value} or more` : value;
+  if (lanes.length === 0) return 'not known';
+  return untoldLanes.length > 0 ? `${value} or more` : value;
+}
+
+/** @param {GroupState} state */
+function doubtNote({ untoldLanes }) {
+  return untoldLanes.length > 0 ? `nothing known of ${counted(untoldLanes.length, 'lane')}` : 'nothing to settle';
+}
+
+/** @param {GroupState} state */
+function unknownNote(state) {
+  return isLedgerRead(state) ? 'in any lane' : 'the ledger is being read';
+}
+
+/**
+ * @param {number} number
+ * @param {boolean} isWhole
+ */
+function asFarAsRead(number, isWhole) {
+  if (isWhole) return count(number);
+  return number === 0 ? 'not known' : `${count(number)} or more`;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The lower part of the page: by command and lane, and what waits for an operator. */
 import { byId, fillTable, marked, setText } from './elements.js';
-import { causesInWords, isLagKnown, waitingByCause } from './lag.js';
+import { causesInWords, isLagKnown, isLedgerRead, waitingByCause } from './lag.js';
 import { atWhom, servedOperations } from './service.js';
 import { BREAKERS, count, DEAD_LETTERS, duration, inWords, timeOfDay, UNFINISHED } from './words.js';
 
@@ -162,8 +162,8 @@ function inputCell(input) {
 }
 
 /** @param {GroupState} state */
-function showUnknown({ unknownResults }) {
-  const { listed, waiting } = unknownResults;
+function showUnknown(state) {
+  const { listed, waiting } = state.unknownResults;
   const rows = listed.map(({ ageSeconds, command, keyHash, lane }) => [
     { text: keyHash },
     { text: command },
@@ -176,11 +176,11 @@ function showUnknown({ unknownResults }) {
     'Lane',
     'Age',
   ];
-  fillTable('unknown', headings, rows, 'None waits for an operator.');
+  fillTable('unknown', headings, rows, isLedgerRead(state) ? 'None waits for an operator.' : 'Not known yet.');
 }
 
 /** @param {GroupState} state */
-function showUnfinished({ unfinished }) {
+function showUnfinished({ unfinished, untoldLanes }) {
   const rows = unfinished.map(({ count: number, oldestSeconds, operation, state }) => {
     /** @type {Cell[]} */
     const cells = [
@@ -191,7 +191,12 @@ function showUnfinished({ unfinished }) {
     ];
     return cells;
   });
-  fillTable('unfinished', ['State', 'Operation', 'Number', 'Oldest'], rows, 'None.');
+  fillTable(
+    'unfinished',
+    ['State', 'Operation', 'Number', 'Oldest'],
+    rows,
+    untoldLanes.length > 0 ? 'None in the lanes that are reported.' : 'None.',
+  );
 }
 
 /** @param {GroupState} state */

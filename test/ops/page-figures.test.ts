@@ -1,0 +1,54 @@
+/** What the page says of numbers that are not known: not that there are none. The browser's part is in test/operations. */
+import { expect, test } from 'vitest';
+import { groupState, type GroupState } from '../../src/ops/group/group-state.ts';
+import { FakeProcessor } from './fake-processor.ts';
+import { known, stateOf } from './group/known.ts';
+
+type Figure = { name: string; value: string; note: string };
+const overview: unknown = await import(new URL('../../src/ops/page/overview.js', import.meta.url).href);
+const { figuresOf } = overview as { figuresOf: (state: GroupState, samples: readonly never[]) => Figure[] };
+
+const LANES = [0, 1, 2, 3, 4, 5];
+
+function owner(lanes: readonly number[]): FakeProcessor {
+  const processor = new FakeProcessor();
+  const [status] = processor.lanes.lanes.values();
+  processor.lanes.lanes = new Map();
+  for (const lane of lanes) if (status !== undefined) processor.setLane(lane, status);
+  processor.ledger.lanes = LANES.map((lane) => ({ lane, owner: null, nextOffset: 0n, unknown: [], holds: {} }));
+  return processor;
+}
+
+/** Of a group with this member alone, by name. */
+async function shown(processor: FakeProcessor, names: readonly string[]): Promise<string[]> {
+  const own = await stateOf(processor, 'aaaaaaaa-1');
+  const state = groupState({ nowMs: processor.nowMs, own, members: [known(own, { isThis: true })], timeline: [] });
+  const figures = figuresOf(state, []);
+  return names.map((name) => {
+    const { note, value } = figures.find((figure) => figure.name === name) ?? { note: '', value: 'no figure' };
+    return `${value}: ${note}`;
+  });
+}
+
+test('doubt in lanes of which nobody tells is not 0', async () => {
+  const names = ['Admitted, unfinished', 'In doubt'];
+  expect(await shown(owner(LANES), names)).toEqual(['0: 0 keys remembered', '0: nothing to settle']);
+  expect(await shown(owner([0, 1]), names)).toEqual([
+    '0 or more: 0 keys remembered',
+    '0 or more: nothing known of 4 lanes',
+  ]);
+  expect(await shown(owner([]), names)).toEqual([
+    'not known: 0 keys remembered',
+    'not known: nothing known of 6 lanes',
+  ]);
+});
+
+test('UNKNOWN results in a ledger that is not read yet are not 0', async () => {
+  const processor = owner(LANES);
+  expect(await shown(processor, ['UNKNOWN, to be decided'])).toEqual(['0: in any lane']);
+  processor.ledger.restore = { isUnderWay: true, seconds: 3 };
+  expect(await shown(processor, ['UNKNOWN, to be decided'])).toEqual(['not known: the ledger is being read']);
+  const unopened = owner(LANES);
+  unopened.ledger.lanes = [];
+  expect(await shown(unopened, ['UNKNOWN, to be decided'])).toEqual(['not known: the ledger is being read']);
+});
