@@ -27,19 +27,18 @@ const header = `# Metrics
 
 Generated from src/ops/metrics-table.ts by \`npm run generate\`; edit the table, not this file.
 
-\`GET /metrics\` serves them in the text format of Prometheus; with \`HTTP_AUTH_TOKEN\` set it wants
-\`Authorization: Bearer <token>\`. A label value that is not listed here appears as \`other\`. The process metrics of
-prom-client (\`process_*\`, \`nodejs_*\`, with the delay of the event loop: 50 ms at the least, for it is sampled so often) are served
-as well.
+\`GET /metrics\` serves them in the text format of Prometheus; with \`HTTP_AUTH_TOKEN\` set it requires
+\`Authorization: Bearer <token>\`. A label value that is not listed here appears as \`other\`. The endpoint also serves prom-client's
+process metrics (\`process_*\`, \`nodejs_*\`). Their event loop delay is at least 50 ms, the sampling interval.
 
-Each process tells of the lanes that are assigned to it: sums over all processes are the whole group's.
+Each process reports the lanes that are assigned to it. Sums over all processes are those of the whole group.
 
 `;
 const conventionsHeader = `## OpenTelemetry names
 
-What the semantic conventions for messaging and HTTP clients, and where they have nothing the collector's Kafka receiver,
-have for these metrics. Ours keep their names: their labels are bounded, and their meaning is the processor's. A metric that
-is not listed has no counterpart there.
+The counterparts of these metrics in the semantic conventions for messaging and HTTP clients, or else in the collector's Kafka
+receiver. Ours keep their names, because their labels are bounded and their meaning is the processor's. A metric that is not
+listed has no counterpart.
 
 `;
 

@@ -12,13 +12,13 @@ export const STATUS_METRICS = {
   polling: {
     name: 'payments_polling',
     type: 'gauge',
-    help: '1 while this process polls the statuses of transactions, as the owner of lane 0 does; else 0.',
+    help: '1 while this process polls the statuses of transactions, which the owner of lane 0 does; else 0.',
     labels: {},
   },
   pollCalls: {
     name: 'payments_poll_calls_total',
     type: 'counter',
-    help: 'Pages of GET /transactions that the status poller asked for, by their purpose and by how the answer was read.',
+    help: 'Pages of GET /transactions that the status poller asked for, by purpose and by the class of the answer.',
     labels: { kind: POLL_KINDS, outcome: LIST_OUTCOMES },
   },
   pollObservations: {
@@ -30,19 +30,19 @@ export const STATUS_METRICS = {
   pollBudgetWaitSeconds: {
     name: 'payments_poll_budget_wait_seconds_total',
     type: 'counter',
-    help: 'Time that due pages waited for POLL_MAX_CALLS_PER_MINUTE. Close to one second per second: the budget is used up, and changes are seen later.',
+    help: 'Time that due pages waited for POLL_MAX_CALLS_PER_MINUTE. Close to one second per second, the budget is used up and the poller sees changes later.',
     labels: {},
   },
   pollWatched: {
     name: 'payments_poll_watched',
     type: 'gauge',
-    help: 'Transactions that the status poller looks at one by one: open ones, and terminal ones that took long.',
+    help: 'Transactions that the status poller watches one by one: open ones, and terminal ones that took long to finish.',
     labels: {},
   },
   pollSweptTimestampSeconds: {
     name: 'payments_poll_swept_timestamp_seconds',
     type: 'gauge',
-    help: 'When the last full pass over all watched transactions ended, in seconds since 1970; 0 before the first that this process has seen.',
+    help: 'When the last full pass over all watched transactions ended, in seconds since 1970; 0 until this process has seen one.',
     labels: {},
   },
 } as const satisfies Record<string, MetricDefinition>;
