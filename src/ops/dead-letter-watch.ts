@@ -44,6 +44,10 @@ export class DeadLetterWatch {
   readonly #options: DeadLetterWatchOptions;
   readonly #open = new Map<string, Letter>();
   readonly #next = new Map<number, bigint>();
+  /** The same, and beyond what holds nothing for readers. */
+  readonly #passed = new Map<number, bigint>();
+  /** Where the partitions ended when it began to read; null: it does not read. */
+  #ends: ReadonlyMap<number, PartitionOffsets> | null = null;
   #tail: TopicTail | null = null;
   #again: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -57,7 +61,8 @@ export class DeadLetterWatch {
   }
 
   async #read(): Promise<void> {
-    for (const [partition, { high, low }] of await this.#options.ends()) {
+    const ends = await this.#options.ends();
+    for (const [partition, { high, low }] of ends) {
       const next = this.#next.get(partition) ?? high - READ_MAX;
       this.#next.set(partition, next > low ? next : low);
     }
@@ -67,12 +72,13 @@ export class DeadLetterWatch {
       takesKeyless: true,
       nextOffset: (partition) => this.#next.get(partition) ?? 0n,
       onRecords: (partition, records, nextOffset) => this.seen(partition, records, nextOffset),
-      onFiltered: () => undefined,
+      onFiltered: (partition, _first, last) => void this.#passed.set(partition, last + 1n),
       onFetched: () => undefined,
       onFatal: (error) => void this.#failed(error),
     });
     this.#tail = tail;
     await tail.start();
+    this.#ends = ends;
   }
 
   async stop(): Promise<void> {
@@ -83,6 +89,7 @@ export class DeadLetterWatch {
 
   seen(partition: number, records: readonly TailedRecord[], nextOffset: bigint): void {
     this.#next.set(partition, nextOffset);
+    this.#passed.set(partition, nextOffset);
     for (const { headers, offset, timestampMs } of records) {
       const header = (name: string): string | undefined => (name in headers ? String(headers[name]) : undefined);
       const noted = notedOffset(header);
@@ -95,6 +102,12 @@ export class DeadLetterWatch {
     }
   }
 
+  /** Whether what is open is known: there may be others until all was read, and while nothing can be read. */
+  isRead(): boolean {
+    const ends = this.#ends === null ? null : [...this.#ends];
+    return ends?.every(([partition, { high, low }]) => (this.#passed.get(partition) ?? low) >= high) === true;
+  }
+
   /** @param lowOf first offset of the partition: what retention took is open no more */
   open(lowOf: (partition: number) => bigint): OpenLetters[] {
     for (const [place, { offset, partition }] of this.#open) if (offset < lowOf(partition)) this.#open.delete(place);
@@ -105,6 +118,7 @@ export class DeadLetterWatch {
   }
 
   async #failed(error: unknown): Promise<void> {
+    this.#ends = null;
     this.#options.onProblem(error);
     await this.#tail?.stop();
     clearTimeout(this.#again);

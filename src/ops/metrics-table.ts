@@ -166,7 +166,7 @@ export const METRICS = {
   openDeadLetters: {
     name: 'payments_dead_letters_open',
     type: 'gauge',
-    help: 'Messages on the dead-letter topic that nobody redrove or acknowledged, by reason. Of all processes, but only among the newest 10,000 of each lane.',
+    help: 'Messages on the dead-letter topic that nobody redrove or acknowledged, by reason. Of all processes, but only among the newest 10,000 of each lane. No 0 while the topic is not read.',
     labels: { reason: DEAD_LETTER_REASONS },
   },
   moved: {

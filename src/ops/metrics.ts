@@ -166,7 +166,8 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   set.put('keysRemembered', {}, state.keysRemembered);
   for (const reason of METRICS.openDeadLetters.labels.reason) {
     const open = state.openLetters.find((letters) => letters.reason === reason);
-    set.put('openDeadLetters', { reason }, open?.count ?? 0);
+    // 0 would end the alert while nobody can know.
+    if (open !== undefined || state.areLettersRead) set.put('openDeadLetters', { reason }, open?.count ?? 0);
   }
   set.put('laneUnfinishedLimitEntries', {}, state.unfinishedMax);
   set.put('callSlots', {}, state.callSlots);

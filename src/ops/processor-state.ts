@@ -111,6 +111,8 @@ interface PassedOn {
   readonly holds: readonly HoldState[];
   /** Dead letters that nobody redrove or acknowledged, of all processes, as far as the topic's retention goes. */
   readonly openLetters: readonly OpenLetters[];
+  /** False: not yet, or they cannot be read now, and more may be open. */
+  readonly areLettersRead: boolean;
   /**
    * Commands in Kafka in lanes that are not with this process, where there are any: by the offsets that the group has committed,
    * which follow what is admitted by a second. Null while Kafka has not said.
@@ -206,6 +208,7 @@ export function processorState(inputs: StateInputs): ProcessorState {
     unknownResults: inputs.unknownResults,
     holds: inputs.holds,
     openLetters: inputs.openLetters,
+    areLettersRead: inputs.areLettersRead,
     waitingElsewhere: inputs.waitingElsewhere,
     activity: inputs.activity,
   };

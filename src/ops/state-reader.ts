@@ -44,7 +44,7 @@ export interface StateReaderOptions {
   /** Admitted commands without a result that a lane holds at most. */
   readonly unfinishedMax: number;
   readonly activity: Pick<Activity, 'state'>;
-  readonly letters: Pick<DeadLetterWatch, 'open'>;
+  readonly letters: Pick<DeadLetterWatch, 'isRead' | 'open'>;
   readonly clock: Clock;
 }
 
@@ -127,6 +127,7 @@ export class StateReader {
       holds: operatorHolds(ledger, nowMs),
       unknownResults: unknownResults(ledger, new Set(status.lanes.keys()), nowMs),
       openLetters: letters.open((lane) => known.topics.get(topics.deadLetters)?.ends.get(lane)?.low ?? 0n),
+      areLettersRead: letters.isRead(),
       waitingElsewhere: this.#waitingElsewhere(status, known),
       activity: activity.state(),
     });

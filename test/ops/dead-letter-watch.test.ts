@@ -1,15 +1,19 @@
 /** Which dead letters are open, by what lies on their topic. The brokers' part is in packages/cli/test/dead-letters.test.ts. */
-import { describe, expect, test } from 'vitest';
-import type { TailedRecord } from '../../src/consumers/topic-tail.ts';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { TopicTail, type TailedRecord } from '../../src/consumers/topic-tail.ts';
 import { DeadLetterWatch } from '../../src/ops/dead-letter-watch.ts';
 import { HANDLED, NOTE_HEADERS } from '../../src/producers/dead-letter-notes.ts';
 
 const AT_MS = Date.parse('2026-03-01T12:00:00Z');
 
-function watch(): DeadLetterWatch {
+afterEach(() => vi.restoreAllMocks());
+
+function watch(ends = new Map<number, PartitionOffsets>()): DeadLetterWatch {
   return new DeadLetterWatch({
     ...{ settings: {} as never, groupId: 'g', clientId: 'c', topic: 't', partitionCount: 2, sessionTimeoutMs: 6_000 },
-    ...{ ends: async () => new Map(), log: () => undefined, onProblem: () => undefined },
+    ...{ ends: async () => ends, log: () => undefined, onProblem: () => undefined },
   });
 }
 
@@ -45,5 +49,27 @@ describe('open dead letters', () => {
     const letters = watch();
     letters.seen(0, [letter(1), letter(4), letter(5, 'REFUSED_DECISION')], 6n);
     expect(letters.open(() => 4n)).toMatchObject([{ reason: 'UNREADABLE', count: 1 }]);
+  });
+
+  test('are known once all partitions were read to the end that they had, and no more while they cannot be read', async () => {
+    vi.spyOn(TopicTail.prototype, 'start').mockResolvedValueOnce().mockRejectedValueOnce(new Error('no right to read'));
+    vi.spyOn(TopicTail.prototype, 'stop').mockResolvedValue();
+    const letters = watch(
+      new Map([
+        [0, { low: 0n, high: 2n }],
+        [1, { low: 7n, high: 7n }],
+      ]),
+    );
+    expect(letters.isRead()).toBe(false);
+    letters.start();
+    await turn();
+    letters.seen(0, [letter(0)], 1n);
+    expect(letters.isRead()).toBe(false);
+    letters.seen(0, [letter(1)], 2n);
+    expect(letters.isRead()).toBe(true);
+    letters.start();
+    await turn();
+    expect(letters.isRead()).toBe(false);
+    await letters.stop();
   });
 });

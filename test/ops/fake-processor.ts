@@ -62,6 +62,7 @@ export class FakeProcessor {
   ends: (topic: string) => Promise<Map<number, PartitionOffsets>> = async () => new Map([[0, { low: 0n, high: 0n }]]);
   endsAsked = 0;
   openLetters: OpenLetters[] = [];
+  areLettersRead = true;
 
   readonly activity: Activity;
   readonly clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
@@ -110,7 +111,7 @@ export class FakeProcessor {
         cli: 'npm run cli --',
       },
       activity: this.activity,
-      letters: { open: () => this.openLetters },
+      letters: { open: () => this.openLetters, isRead: () => this.areLettersRead },
       clock: this.clock,
     };
   }

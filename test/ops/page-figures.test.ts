@@ -1,6 +1,7 @@
 /** What the page says of numbers that are not known: not that there are none. The browser's part is in test/operations. */
 import { expect, test } from 'vitest';
 import { groupState, type GroupState } from '../../src/ops/group/group-state.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
 import { FakeProcessor } from './fake-processor.ts';
 import { known, stateOf } from './group/known.ts';
 
@@ -41,6 +42,19 @@ test('doubt in lanes of which nobody tells is not 0', async () => {
     'not known: 0 keys remembered',
     'not known: nothing known of 6 lanes',
   ]);
+});
+
+test('dead letters whose topic is not read are not 0, neither on the page nor for the alert', async () => {
+  const processor = owner(LANES);
+  const series = async (): Promise<string> => createMetrics().text(await stateOf(processor, 'aaaaaaaa-1'));
+  expect(await shown(processor, ['Dead letters'])).toEqual(['0: open']);
+  expect(await series()).toContain('payments_dead_letters_open{reason="NO_KEY"} 0\n');
+  processor.areLettersRead = false;
+  expect(await shown(processor, ['Dead letters'])).toEqual(['not known: their topic is not read']);
+  expect(await series()).not.toContain('payments_dead_letters_open{');
+  processor.openLetters = [{ reason: 'NO_KEY', count: 2, lastAt: new Date(0).toISOString() }];
+  expect(await shown(processor, ['Dead letters'])).toEqual(['2 or more: their topic is not read']);
+  expect(await series()).toContain('payments_dead_letters_open{reason="NO_KEY"} 2\n');
 });
 
 test('UNKNOWN results in a ledger that is not read yet are not 0', async () => {

@@ -63,6 +63,7 @@ export interface GroupState {
   /** By this process's copy of the ledger. */
   readonly holds: ProcessorState['holds'];
   readonly openLetters: ProcessorState['openLetters'];
+  readonly areLettersRead: boolean;
   /** Since the start of each member that is heard. */
   readonly activity: GroupActivity;
   /** Youngest first. */
@@ -107,6 +108,7 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
     unknownResults: upToDate.unknownResults ?? own.unknownResults,
     holds: own.holds,
     openLetters: own.openLetters,
+    areLettersRead: own.areLettersRead,
     activity: activityOf(told),
     timeline,
   };

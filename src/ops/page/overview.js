@@ -196,7 +196,12 @@ export function figuresOf(state, samples) {
         unknownResults.oldestSeconds === null ? unknownNote(state) : `oldest ${duration(unknownResults.oldestSeconds)}`,
       ...marked(unknownResults.waiting > 0, 'bad'),
     },
-    { name: 'Dead letters', value: count(letters), note: 'open', ...marked(letters > 0, 'warning') },
+    {
+      name: 'Dead letters',
+      value: asFarAsRead(letters, state.areLettersRead),
+      note: state.areLettersRead ? 'open' : 'their topic is not read',
+      ...marked(letters > 0 || !state.areLettersRead, 'warning'),
+    },
   ];
 }
 

@@ -200,13 +200,18 @@ function showUnfinished({ unfinished, untoldLanes }) {
 }
 
 /** @param {GroupState} state */
-function showDeadLetters({ openLetters }) {
+function showDeadLetters({ areLettersRead, openLetters }) {
   const rows = openLetters.map(({ count: number, lastAt, reason }) => [
     { text: `${reason}: ${inWords(DEAD_LETTERS, reason)}` },
     { text: count(number), isNumber: true },
     { text: timeOfDay(new Date(lastAt)), isNumber: true },
   ]);
-  fillTable('letters', ['Reason', 'Number', 'Last'], rows, 'None.');
+  fillTable(
+    'letters',
+    ['Reason', 'Number', 'Last'],
+    rows,
+    areLettersRead ? 'None.' : 'Not known: their topic is not read.',
+  );
 }
 
 /** @param {GroupState} state */
