@@ -151,16 +151,26 @@ async function checkLag(settings: GroupSettings): Promise<Finding[]> {
     readHeldBack(cliKafka(settings), topics),
   ]);
   const unread = [...sandbox, ...held.map((partition) => problem('lag', heldText(partition)))];
-  const { lanes } = await readLagWithAge(cliKafka(settings), settings, topics);
+  return lagFindings(await readLagWithAge(cliKafka(settings), settings, topics), unread, Date.now());
+}
+
+/** @param unread what is in no lag */
+export function lagFindings(
+  { lanes, missing }: Awaited<ReturnType<typeof readLagWithAge>>,
+  unread: readonly Finding[],
+  nowMs: number,
+): Finding[] {
   if (lanes.length === 0) return [notChecked('lag', 'there are no command topics')];
   const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
   const timestamps = lanes.map(({ oldestTimestampMs }) => oldestTimestampMs).filter((ms) => ms !== null);
-  if (timestamps.length === 0) return unread.length > 0 ? unread : [ok('lag', 'every command is admitted')];
-  const ageMs = Math.max(0, Date.now() - Math.min(...timestamps));
+  const hidden = missing.map((topic) => notChecked('lag', `${topic} is not there, or is hidden`));
+  const others = [...unread, ...hidden];
+  if (timestamps.length === 0) return others.length > 0 ? others : [ok('lag', 'every command is admitted')];
+  const ageMs = Math.max(0, nowMs - Math.min(...timestamps));
   const text = `${total} not admitted yet, the oldest for ${Math.round(ageMs / 1000)} s`;
-  if (ageMs <= LAG_AGE_MAX_MS) return unread.length > 0 ? unread : [ok('lag', text)];
+  if (ageMs <= LAG_AGE_MAX_MS) return others.length > 0 ? others : [ok('lag', text)];
   const where = lanes.filter(({ lag }) => lag > 0n).map(({ topic, lane, lag }) => `${topic} lane ${lane}: ${lag}`);
-  return [...unread, problem('lag', `${text} (${where.join(', ')}): see the processors' /health/ready for the reason`)];
+  return [...others, problem('lag', `${text} (${where.join(', ')}): see the processors' /health/ready for the reason`)];
 }
 
 function counted(count: number, noun: string): string {
