@@ -59,3 +59,19 @@ test('of a reading that was cut short nothing is concluded that what follows may
   expect(paymentIn(story('EXPIRED', [], true))).toMatch(/^nothing known/);
   expect(paymentIn(story('ACCEPTED', [change('COMPLETED', 1n)], true))).toBe('not settled: COMPLETED, Transaction:1');
 });
+
+test('of a ledger that was not read to its end it is not said that it lacks the key', () => {
+  const message = {
+    ...at('commands', 'invoice', 3n),
+    commandType: 'transfer-in' as const,
+    valueBytes: 2,
+    movedFrom: null,
+  };
+  const content = { kind: 'fields', fields: {}, fingerprint: 'f' } as const;
+  const messages = [{ ...message, content }];
+  const shown = (isCutShort: boolean): string =>
+    storyText({ ...story('ACCEPTED', [], isCutShort), messages }, false).join('\n');
+  expect(shown(false)).toMatch(/state +not in the ledger: .*\n[^]*not admitted yet, or forgotten/);
+  expect(shown(true)).toMatch(/state +as far as it was read: not in the ledger: /);
+  expect(shown(true)).not.toMatch(/transfer-in +not admitted yet/);
+});

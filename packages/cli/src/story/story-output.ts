@@ -18,7 +18,7 @@ export function storyText(story: Story, isUnmasked: boolean): string[] {
   const mask = isUnmasked ? (text: string): string => text : maskedText;
   return [
     heading('key', story.key),
-    heading('state', mask(stateText(story, entry))),
+    heading('state', `${story.isCutShort ? 'as far as it was read: ' : ''}${mask(stateText(story, entry))}`),
     heading('payment', paymentText(story)),
     ...(command === undefined ? [] : commandLines(command, isUnmasked, mask)),
     ...(entry === null ? [] : limitLines(entry).map(mask)),

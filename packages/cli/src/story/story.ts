@@ -100,13 +100,13 @@ export type MessageRole =
   | 'other-content'
   /** The ledger has nothing of the key. */
   | 'not-admitted'
-  /** Its content could not be read here. */
+  /** Its content could not be read here, or the ledger not to its end. */
   | 'unread';
 
 /** What a message is to the ledger's entry of its key. */
 export function roleOf(message: PublishedMessage, story: Story): MessageRole {
   const entry = story.entries.findLast((record) => record.entry !== null)?.entry ?? null;
-  if (entry === null) return 'not-admitted';
+  if (entry === null) return story.isCutShort ? 'unread' : 'not-admitted';
   const partition = message.movedFrom?.partition ?? String(message.partition);
   const offset = message.movedFrom?.offset ?? message.offset.toString();
   const { origin } = entry;
