@@ -51,7 +51,6 @@ export interface TestCommand {
 type Answering = TestAnswer | ((command: TestCommand) => TestAnswer);
 
 interface Answered {
-  fingerprint: string;
   result: CommandResult;
   id: string;
 }
@@ -60,6 +59,8 @@ export class TestPayments {
   readonly client: PaymentClient;
   readonly #answers = new Map<CommandType, Answering>();
   readonly #answered = new Map<string, Answered>();
+  /** Of the command that each key belongs to, from its first message on. */
+  readonly #fingerprints = new Map<string, string>();
   readonly #topics: Record<Stream, { kept: PaymentEvent[]; live: LiveEvents }>;
   /** Commands that were executed, first to last; copies and conflicts are not among them. */
   readonly executed: TestCommand[] = [];
@@ -123,7 +124,9 @@ export class TestPayments {
     const { key, type } = command;
     const headers = { [REPLY_HEADER]: commandId, [FINGERPRINT_HEADER]: fingerprint };
     const known = this.#answered.get(key);
-    if (known !== undefined && known.fingerprint !== fingerprint) {
+    const ownFingerprint = this.#fingerprints.get(key) ?? fingerprint;
+    this.#fingerprints.set(key, ownFingerprint);
+    if (ownFingerprint !== fingerprint) {
       const message = 'this command was ignored: its key belongs to another command, whose own result stands';
       const error = { code: 'KEY_REUSED', message, details: null };
       this.#putResult(resultOf(command, commandId, { outcome: 'CONFLICT', revision: 0, error }), commandId, headers);
@@ -146,7 +149,7 @@ export class TestPayments {
       ...(outcome === 'ACCEPTED' ? moneyOf(command, answer, number) : {}),
     });
     const id = eventId(`test-result\n${key}`);
-    this.#answered.set(key, { fingerprint, result, id });
+    this.#answered.set(key, { result, id });
     this.#putResult(result, id, headers);
     const transactionId = transactionOf(result);
     if (transactionId !== null) for (const status of statuses) this.setStatus(transactionId, status);

@@ -28,3 +28,14 @@ test('results fit their schema, and take what the test says of quotes and transa
   expect(await following).toMatchObject({ kind: 'settled', status: 'REFUNDED' });
   expect(await payments.client.awaitSettled('u', { timeoutMs: 20 })).toMatchObject({ kind: 'unknown' });
 });
+
+test('a key is its command from the first message on, answered or not', async () => {
+  const payments = new TestPayments();
+  payments.answer('transfer-in', { outcome: 'silent' });
+  const first = await payments.client.request('transfer-in', 'k', transferInOf('k'), { timeoutMs: 20 });
+  payments.answer('transfer-in', { outcome: 'ACCEPTED' });
+  const other = await payments.client.request('transfer-in', 'k', { ...transferInOf('k'), amount: 5 }, WAIT);
+  expect([first, other]).toMatchObject([{ kind: 'unanswered' }, { kind: 'conflict', standing: { kind: 'none' } }]);
+  expect(payments.executed).toEqual([]);
+  expect(await payments.client.request('transfer-in', 'k', transferInOf('k'), WAIT)).toMatchObject({ kind: 'result' });
+});
