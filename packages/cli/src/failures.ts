@@ -21,6 +21,7 @@ export function failureOf(error: unknown): CliFailure {
     return new CliFailure('noResult', error.message);
   }
   if (error instanceof PaymentClientError && error.cause !== undefined) return failureOf(error.cause);
+  if (error instanceof PublishError && error.mayBeWritten) return new CliFailure('noResult', error.message);
   if (error instanceof PublishError && kafkaRefusal(error) !== null) {
     return new CliFailure('failed', `${error.message}; ${kafkaMessage(error, error)}`);
   }
@@ -31,6 +32,23 @@ export function failureOf(error: unknown): CliFailure {
     return new CliFailure('failed', error.message);
   }
   throw error;
+}
+
+/**
+ * What fails once something is published takes that back for nobody: it may be carried out.
+ * @param published as a sentence
+ * @throws CliFailure
+ */
+export async function oncePublished<Value>(published: string, awaited: Promise<Value>): Promise<Value> {
+  try {
+    return await awaited;
+  } catch (error) {
+    if (error instanceof CliFailure) throw error;
+    throw new CliFailure(
+      'noResult',
+      `${published}, and what becomes of it cannot be read: ${failureOf(error).message}`,
+    );
+  }
 }
 
 function causesOf(error: unknown): Error[] {

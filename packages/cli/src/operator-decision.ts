@@ -16,6 +16,7 @@ import { RECORD_NAMESPACE } from 'payment-processor-contract/schemas';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { OperatorDecision } from 'payment-processor-contract/types';
 import { CLI_RETRY, cliKafka } from './context.ts';
+import { oncePublished } from './failures.ts';
 import { DecisionReplies, type DecisionReply } from './decision-reply.ts';
 
 export interface SubmitOptions {
@@ -88,7 +89,7 @@ export async function submitDecision(
     options.onPublished({ topic, ...at });
     settle(replies.published(at));
     timer = setTimeout(() => settle(replies.timeUp()), options.timeoutMs);
-    return await reply.promise;
+    return await oncePublished('the decision was published', reply.promise);
   } finally {
     clearTimeout(timer);
     await Promise.all(opened.map(async (part) => (part.status === 'fulfilled' ? part.value.close() : undefined)));

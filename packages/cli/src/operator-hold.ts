@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from 'payment-processor-contract/config';
-import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
+import { readBounds, type Bounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
 import { decodeHolds, isCarriedOut, type HoldOrder } from '../../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../../src/ledger/ledger-records.ts';
@@ -20,6 +20,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_RETRY, cliKafka } from './context.ts';
 import { readGroup } from './doctor/group-members.ts';
 import { CliFailure } from './exit-codes.ts';
+import { oncePublished } from './failures.ts';
 
 export type HoldSettings = KafkaSettings & Pick<Config, 'TOPIC_PREFIX' | 'KAFKA_GROUP_ID'>;
 
@@ -52,9 +53,29 @@ export async function submitOrder(settings: HoldSettings, order: HoldOrder, wait
     RecordPublisher.connect(kafka, [operatorHolds], CLI_RETRY),
   ]);
   const offsets = await written(publisher, operatorHolds, id, order).finally(() => publisher.close());
+  return oncePublished(
+    'the order is written to every lane',
+    confirmedBy(kafka, settings, bounds, { id, order, offsets }, wait),
+  );
+}
+
+interface WrittenOrder {
+  readonly id: string;
+  readonly order: HoldOrder;
+  /** Where it lies, by lane. */
+  readonly offsets: ReadonlyMap<number, bigint>;
+}
+
+async function confirmedBy(
+  kafka: ReturnType<typeof cliKafka>,
+  settings: HoldSettings,
+  bounds: readonly Bounds[],
+  { id, offsets, order }: WrittenOrder,
+  wait: OrderWait,
+): Promise<OrderReply> {
   const pending = new Set(offsets.keys());
   const reader = await openTopicReader(kafka, {
-    topics: [ledger],
+    topics: [topicNames(settings.TOPIC_PREFIX).ledger],
     start: { from: 'ends', bounds },
     untilEnd: false,
     groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
@@ -102,7 +123,7 @@ async function written(
     throw new CliFailure(
       'failed',
       `the order was not written to every lane: not to ${lanesInWords(failed.map(({ lane }) => lane))} of ${lanes.length}` +
-        ` (${messageOf(first.reason)}); what was written is in force. Give it again`,
+        ` (${messageOf(first.reason)}); lanes that have it carry it out. Give it again`,
     );
   }
   return new Map(sent.flatMap((one) => (one.status === 'fulfilled' ? [[one.value.partition, one.value.offset]] : [])));
@@ -114,8 +135,10 @@ async function whoHas(
   { KAFKA_GROUP_ID: groupId, TOPIC_PREFIX }: HoldSettings,
   lanes: readonly number[],
 ): Promise<string> {
-  const { state, members } = await readGroup(kafka, groupId);
   const named = (given: readonly number[]): string => lanesInWords(given.toSorted((left, right) => left - right));
+  const group = await readGroup(kafka, groupId).catch(() => null);
+  if (group === null) return `${named(lanes)}, whose owners Kafka does not tell`;
+  const { state, members } = group;
   if (state === 'PreparingRebalance' || state === 'CompletingRebalance')
     return `${named(lanes)}, while the group hands out its lanes anew`;
   const topics: readonly string[] = Object.values(topicNames(TOPIC_PREFIX).commands);

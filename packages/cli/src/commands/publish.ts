@@ -16,6 +16,7 @@ import { JsonMeaningError, parseUnambiguous, type JsonValue } from 'payment-proc
 import { CLI_RETRY, cliKafka, outputOf, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
+import { oncePublished } from '../failures.ts';
 import { heldText, readHeldBack } from '../held-back.ts';
 import { durationOption, instant } from '../option-values.ts';
 import { shownLine } from '../output.ts';
@@ -79,9 +80,10 @@ Examples:
           return;
         }
         output.note(publishedText(type, published));
-        const result = await awaited.catch(async (error: unknown) => {
+        const answered = awaited.catch(async (error: unknown) => {
           throw await withWhatHidesIt(settings, published, error);
         });
+        const result = await oncePublished('the command was published', answered);
         output.document(eventDocument(result), eventText(result));
         const { outcome, error } = result.value;
         if (outcome !== 'ACCEPTED') {
