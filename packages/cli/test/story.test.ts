@@ -1,6 +1,7 @@
 /** What `show` says of a payment, by what was read of its results and status changes. */
 import { expect, test } from 'vitest';
 import type { StatusEvent } from '../src/status-history.ts';
+import { nobodysText, unreadChanges } from '../src/story/find-keys.ts';
 import { storyDocument, storyText } from '../src/story/story-output.ts';
 import type { Story } from '../src/story/story.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
@@ -74,4 +75,11 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
   expect(shown(false)).toMatch(/state +not in the ledger: .*\n[^]*not admitted yet, or forgotten/);
   expect(shown(true)).toMatch(/state +as far as it was read: not in the ledger: /);
   expect(shown(true)).not.toMatch(/transfer-in +not admitted yet/);
+});
+
+test('that a payment is of no command is not said where its status changes cannot be read', () => {
+  expect(nobodysText(ID, unreadChanges([change('COMPLETED', 1n)]))).toBe(
+    `no command names ${ID}: it was seen by polling alone`,
+  );
+  expect(nobodysText(ID, unreadChanges([unreadable(1n)]))).toBe(`no command names ${ID}, in what was read`);
 });

@@ -12,7 +12,7 @@ import { maskedText, maskedValue } from '../masking.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
-import { findKeys, KEYS_MAX } from '../story/find-keys.ts';
+import { findKeys, KEYS_MAX, nobodysText } from '../story/find-keys.ts';
 import { readStory } from '../story/read-story.ts';
 import { storyDocument, storyText } from '../story/story-output.ts';
 import { scanLedger } from '../ledger-scan.ts';
@@ -136,7 +136,7 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
         `no command, result or status change names ${id}${cuts.length > 0 ? ', in what was read' : ''}`,
       );
     }
-    output.note(`no command names ${id}: it was seen by polling alone`);
+    output.note(nobodysText(id, cuts));
     for (const change of changes) {
       const document = options.unmasked ? eventDocument(change) : (maskedValue(eventDocument(change)) as object);
       output.document(document, options.unmasked ? eventText(change) : maskedText(eventText(change)));

@@ -43,7 +43,7 @@ export async function findKeys(
       return change.kind === 'transaction-status' ? change.value.commandKeys : (change.value.commandKey ?? []);
     }),
   );
-  const cuts: string[] = [];
+  const cuts = unreadChanges(changes);
   const unread = { count: 0 };
   await readTopics(settings, {
     topics: [results, ledger],
@@ -73,6 +73,17 @@ export async function findKeys(
   if (unread.count > 0)
     cuts.push(`${unread.count} records of results and ledger cannot be read by this release or now`);
   return { keys: [...keys], cuts };
+}
+
+/** They may name commands. */
+export function unreadChanges(changes: readonly StatusEvent[]): string[] {
+  const count = changes.filter(({ kind }) => kind === 'unreadable').length;
+  return count === 0 ? [] : [`which commands ${count} status changes name: they cannot be read by this release or now`];
+}
+
+/** Of a payment that status changes tell of. @param cuts what was not looked at */
+export function nobodysText(id: string, cuts: readonly string[]): string {
+  return `no command names ${id}${cuts.length > 0 ? ', in what was read' : ': it was seen by polling alone'}`;
 }
 
 function entryIn({ key, value }: TopicRecord, unread: { count: number }): Entry | null {
