@@ -2,10 +2,13 @@
 import type { Config } from 'payment-processor-contract/config';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { Entry } from '../../../src/ledger/entry.ts';
-import { ENTRY_PREFIX } from '../../../src/ledger/ledger-records.ts';
+import { ENTRY_PREFIX, OWNER_KEY } from '../../../src/ledger/ledger-records.ts';
 import { learnSchema } from '../../../src/ledger/ledger-value.ts';
+import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
+import { lanesInWords } from 'payment-processor-contract/keys';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
+import { cliKafka } from './context.ts';
 import { entryRecordOf } from './ledger-entries.ts';
 import { within } from './story/time-box.ts';
 import { beginReading } from './whole-topics.ts';
@@ -35,11 +38,15 @@ export async function scanLedger(
   mayBe: (key: string, value: Buffer) => boolean,
   isAsked: (entry: Entry) => boolean,
 ): Promise<LedgerScan> {
+  const topic = topicNames(settings.TOPIC_PREFIX).ledger;
+  const lanes = await readBounds(cliKafka(settings), [topic]);
+  const owned = new Set<number>();
   const found = new Map<string, ScannedEntry>();
   const cuts = new Set<string>();
   const onRecord = (record: TopicRecord): void => {
     learnSchema(record.value);
     const name = record.key?.toString() ?? '';
+    if (name === OWNER_KEY) owned.add(record.partition);
     if (!name.startsWith(ENTRY_PREFIX)) return;
     const key = name.slice(ENTRY_PREFIX.length);
     const { entry, lane } =
@@ -50,7 +57,18 @@ export async function scanLedger(
     else if (found.has(key) || found.size < KEPT_MAX) found.set(key, { lane, entry });
     else cuts.add(`there are more than ${KEPT_MAX}: the others are listed when these are over`);
   };
-  const { done } = await beginReading(settings, { topics: [topicNames(settings.TOPIC_PREFIX).ledger], onRecord });
+  const { done } = await beginReading(settings, { topics: [topic], onRecord });
   const boxed = await within(readForMs, 'the ledger', done);
-  return { found: [...found.values()], cuts: [...cuts, ...(boxed.kind === 'cut' ? [boxed.sentence] : [])] };
+  const unread = boxed.kind === 'cut' ? [boxed.sentence] : ownerless(lanes, owned);
+  return { found: [...found.values()], cuts: [...cuts, ...unread] };
+}
+
+/** Whoever opens a lane leaves a record in its ledger, which is kept for good. */
+export function ownerless(lanes: readonly { readonly partition: number }[], owned: ReadonlySet<number>): string[] {
+  const without = lanes.map(({ partition }) => partition).filter((lane) => !owned.has(lane));
+  return without.length === 0
+    ? []
+    : [
+        `the ledger of ${lanesInWords(without.sort((left, right) => left - right))}: no processor has opened it yet, or it was lost`,
+      ];
 }
