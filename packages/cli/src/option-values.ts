@@ -1,5 +1,6 @@
 /** Values of options, read from their text; what is wrong with one is said by commander beside the option's name. */
 import { InvalidArgumentError, Option } from 'commander';
+import { TIMER_MS_MAX } from 'payment-processor-client/internal/client-error';
 import { instantMs } from 'payment-processor-contract/instants';
 
 const UNITS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
@@ -8,7 +9,9 @@ function durationMs(text: string): number {
   const match = /^(\d{1,9})(ms|s|m|h)$/.exec(text);
   const unitMs = UNITS_MS[match?.[2] ?? ''];
   if (match === null || unitMs === undefined) throw new InvalidArgumentError('It must be like 500ms, 30s, 15m or 1h.');
-  return Number(match[1]) * unitMs;
+  const ms = Number(match[1]) * unitMs;
+  if (ms > TIMER_MS_MAX) throw new InvalidArgumentError('It must be at most 24 days.');
+  return ms;
 }
 
 /** An option whose help shows its default as it is given: `30s`, not a number of milliseconds. */
