@@ -209,10 +209,11 @@ function heldBackIn(
 function offsetsOf(answer: TopicAnswer | undefined, lane: number): KnownOffsets {
   const ends = answer?.ends.get(lane);
   if (answer === undefined || ends === undefined) return { endOffset: null, groupOffset: null };
-  return {
-    endOffset: ends.high,
-    groupOffset: answer.committed === null ? null : (answer.committed.get(lane) ?? ends.low),
-  };
+  const { high, low } = ends;
+  if (answer.committed === null) return { endOffset: high, groupOffset: null };
+  const committed = answer.committed.get(lane) ?? low;
+  // Beyond the end it is of the topic that was there before this one.
+  return { endOffset: high, groupOffset: committed < low || committed > high ? low : committed };
 }
 
 function inputName(lane: number, topic: string): string {

@@ -107,13 +107,17 @@ export class TopicEnds {
       [...published, ...others],
       async (topic) => (await source.highWatermarks?.(topic)) ?? null,
     );
+    const groupOffsets = eachOf(
+      [...published, ...internal],
+      async (topic) => (await source.committedOffsets?.(topic)) ?? null,
+    );
     const [members, highs, committed, ends] = await Promise.all([
       // Of use to people alone: lag must not hang on it.
       source.groupMembers?.().catch(() => null) ?? null,
       highWatermarks,
-      eachOf([...published, ...internal], async (topic) => (await source.committedOffsets?.(topic)) ?? null),
-      // One after the other: what comes in between must not look as if readers could not have it.
-      highWatermarks.then(() =>
+      groupOffsets,
+      // Last: what comes in between must not look as if readers could not have it, or as if the topic were another.
+      Promise.all([highWatermarks, groupOffsets]).then(() =>
         eachOf([...published, ...internal, ...others, ...forPeople], (topic) => {
           const answer = source.topicEnds(topic);
           return forPeople.includes(topic) ? answer.catch(() => null) : answer;

@@ -1,0 +1,23 @@
+/** In which order Kafka is asked, so that what comes in between is taken for nothing else. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { TopicEnds, type OffsetSource } from '../../src/ops/topic-ends.ts';
+
+test('ends are asked for last: a group that went on meanwhile is not beyond them', async () => {
+  const committed = Promise.withResolvers<Map<number, bigint>>();
+  const asked: string[] = [];
+  const source: OffsetSource = {
+    topicEnds: async () => {
+      asked.push('ends');
+      return new Map([[0, { low: 0n, high: 5n }]]);
+    },
+    committedOffsets: () => committed.promise,
+  };
+  const clock = { nowMs: () => 0, monotonicMs: () => 0 };
+  const topics = { published: ['commands'], internal: [], others: [], forPeople: [] };
+  const reading = new TopicEnds(source, topics, clock).latest();
+  await turn();
+  expect(asked).toEqual([]);
+  committed.resolve(new Map([[0, 5n]]));
+  expect((await reading).topics.get('commands')).toMatchObject({ committed: new Map([[0, 5n]]) });
+});
