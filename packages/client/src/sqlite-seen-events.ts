@@ -57,6 +57,8 @@ export class SqliteSeenEvents implements SeenEvents {
     this.database.exec('BEGIN IMMEDIATE');
     try {
       const value = uniqueId !== null && this.has(uniqueId) ? undefined : effect(this.database);
+      // What it does later would be in no transaction, and lost if it fails: the event is remembered by then.
+      if (value instanceof Promise) throw new TypeError('the effect of an event must be synchronous');
       if (uniqueId !== null) this.remember(uniqueId);
       this.database.exec('COMMIT');
       return value;

@@ -32,6 +32,8 @@ test('an effect happens once, also over a restart, and not at all where it throw
   };
   expect(() => first.once({ uniqueId: 'two' }, failing)).toThrow('down');
   expect(first.has('two')).toBe(false);
+  expect(() => first.once({ uniqueId: 'two' }, async () => undefined)).toThrow('must be synchronous');
+  expect(first.has('two')).toBe(false);
   first.close();
   const second = await SqliteSeenEvents.open(path);
   expect(pay(second, 'one')).toBeUndefined();
