@@ -142,3 +142,33 @@ describe('the headline follows the effect', () => {
     expect(verdictOn(state, minute(state, 0).slice(-2)).level).toBe('warning');
   });
 });
+
+test('lanes of a member that is gone are not said to wait where another has them that is not heard', async () => {
+  const first = new FakeProcessor();
+  first.nowMs += 120_000;
+  const own = await stateOf(first, 'aaaaaaaa-1');
+  const second = new FakeProcessor(first.nowMs);
+  second.lanes.lanes = new Map([1, 2].map((lane) => [lane, laneStatus()]));
+  const nowMs = Date.parse(own.at);
+  const gone = known(await stateOf(second, 'bbbbbbbb-2'), {
+    standing: 'gone',
+    goneSinceMs: nowMs - 1_000,
+    answeredMs: nowMs - 5_000,
+  });
+  const silent = { ...known(own), process: 'cccccccc', figures: null, answeredMs: null, assigned: [1] };
+  const told = (others: (typeof gone)[]): unknown => {
+    const members = [known(own, { isThis: true }), gone, ...others];
+    const { findings } = verdictOn(groupState({ nowMs, own, members, timeline: [] }), []);
+    return findings.find(({ text }) => text.startsWith('Member bbbbbbbb is gone'));
+  };
+  expect(told([])).toMatchObject({
+    advice: expect.stringMatching(/^Not open anywhere yet: 1 to 2\. Their/) as string,
+    isBad: true,
+  });
+  const advice = /^Not open anywhere yet: 2\. Their commands wait in Kafka\. With members that are not heard: 1\. Last/;
+  expect(told([silent])).toMatchObject({ advice: expect.stringMatching(advice) as string });
+  expect(told([{ ...silent, assigned: [1, 2] }])).toMatchObject({
+    advice: expect.stringMatching(/^With members that are not heard: 1 to 2\. Last heard/) as string,
+    isBad: false,
+  });
+});

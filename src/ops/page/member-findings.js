@@ -34,6 +34,9 @@ function gone(state) {
   const nowMs = Date.parse(state.at);
   const went = state.members.filter((member) => member.standing === 'gone' && !member.isThis);
   const isOpen = new Set(state.lanes.filter(({ stage }) => stage === 'open').map(({ lane }) => lane));
+  const there = new Set(state.members.filter(({ standing }) => standing !== 'gone').map(({ process }) => process));
+  const untold = state.untoldLanes.filter(({ process }) => process !== null && there.has(process));
+  const isUnheard = new Set(untold.map(({ lane }) => lane));
   const told = went.filter((member) => {
     const isWaiting = member.owned.some((lane) => !isOpen.has(lane));
     const isRecent = member.goneSince !== null && nowMs - Date.parse(member.goneSince) < GONE_MS;
@@ -41,14 +44,16 @@ function gone(state) {
   });
   return told.map((member) => {
     const lanes = lastLanes(member);
-    const waiting = lanes.filter((lane) => !isOpen.has(lane));
+    const waiting = lanes.filter((lane) => !isOpen.has(lane) && !isUnheard.has(lane));
+    const unheard = lanes.filter((lane) => isUnheard.has(lane));
     const since = member.goneSince === null ? '' : ` since ${momentAgo(member.goneSince, nowMs)}`;
     const had = lanes.length === 0 ? 'no lanes' : `${counted(lanes.length, 'lane')}: ${ranges(lanes)}`;
     const text = `Member ${member.process} is gone${since}. It owned ${had}.`;
-    const why =
-      waiting.length === 0
-        ? `${lanes.length === 0 ? '' : 'All of them are open with other members. '}${heard(member, nowMs)}`
-        : `Not open anywhere yet: ${ranges(waiting)}. Their commands wait in Kafka. ${heard(member, nowMs)}`;
+    const notOpen = `Not open anywhere yet: ${ranges(waiting)}. Their commands wait in Kafka. `;
+    const notHeard = `With members that are not heard: ${ranges(unheard)}. `;
+    const others = lanes.length === 0 ? '' : 'All of them are open with other members. ';
+    const where = `${waiting.length > 0 ? notOpen : ''}${unheard.length > 0 ? notHeard : ''}`;
+    const why = `${where === '' ? others : where}${heard(member, nowMs)}`;
     return { text, why, isBad: waiting.length > 0, step: STEPS.memberGone };
   });
 }
