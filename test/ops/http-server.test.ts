@@ -81,7 +81,11 @@ describe('one command over HTTP', () => {
     const unknown = await ask(url, { authorization, 'command-key': 'order-1' });
     expect([unknown.status, await unknown.json()]).toEqual([
       200,
-      { found: false, lane: 0, reason: expect.stringMatching(/has no such key: further on in the ledger, .*not admitted yet/) as string },
+      {
+        found: false,
+        lane: 0,
+        reason: expect.stringMatching(/has no such key: further on in the ledger, .*not admitted yet/) as string,
+      },
     ]);
   });
 
