@@ -12,7 +12,7 @@ const stack = useStack({ name: 'start-for-long' });
 
 /** Of a process that has opened its lanes. */
 const CONNECTIONS_MAX = 8;
-const isOfStep = (line: LogLine): boolean => line['step'] === 'the ledger is opened';
+const isOfStep = (line: LogLine): boolean => line['step'] === 'opening the ledger';
 
 test('a minute in which Kafka stands still leaves no connections behind, and few lines', async () => {
   const gate = await KafkaGate.to(inject('kafkaBrokers')[0] ?? '');
@@ -21,7 +21,7 @@ test('a minute in which Kafka stands still leaves no connections behind, and few
   await shut;
   await delay(60_000);
   const { reasons } = await processor.readiness();
-  expect(reasons[0]).toMatch(/the ledger is opened.*\d+ tr(y|ies) failed: no broker of KAFKA_BROKERS=.* answers/);
+  expect(reasons[0]).toMatch(/opening the ledger.*\d+ tr(y|ies) failed: no broker of KAFKA_BROKERS=.* answers/);
   await eventually(
     async () => connectionsHeldTo(gate.port),
     (held) => held <= CONNECTIONS_MAX,

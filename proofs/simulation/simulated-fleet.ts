@@ -36,7 +36,7 @@ const CLOCK_WRONG_MS_MAX = 7 * 86_400_000;
 const CLOCK_WEEK_MS = [7.1 * 86_400_000, 8 * 86_400_000] as const;
 const CLOCK_WRONG_SHARE = 0.5;
 /** What a process says that ends itself, for it remembers another ledger than there is. */
-const LEDGER_LOST = 'the ledger cannot be read on';
+const LEDGER_LOST = 'the ledger cannot be read any further';
 /** With these a store may rightly be found too old. */
 const STORES_OF_OTHER_TIMES: readonly Disturbance[] = ['absence', 'old-stores', 'clocks'];
 /** A process freezes long enough for others to settle the doubt of its calls. */

@@ -101,7 +101,7 @@ export function createPerformer(parts: PerformParts): Performer {
     if (callsUnderWay >= maxConcurrency) return neverSent('all call slots are taken');
     if (!IDEMPOTENCY_KEY.test(options.idempotencyKey)) return neverSent('the idempotency key cannot be a header');
     const requestParts = partsOrNull(request);
-    if (requestParts === null) return neverSent('the request cannot be written from the fields of the command');
+    if (requestParts === null) return neverSent('no request can be built from the fields of the command');
     const startedMs = clock.monotonicMs();
     callsUnderWay += 1;
     try {

@@ -164,7 +164,7 @@ function verdictOf(reading: ListReading, baseUrl: string): Verdict {
     case 'redirected':
       return wrongUrl(`wrong base URL: ${baseUrl} answers ${reason}; check API_BASE_URL`);
     case 'not-understood':
-      return wrongUrl(`what answers at ${baseUrl} is not the payment service (${reason}); check API_BASE_URL`);
+      return wrongUrl(`the server at ${baseUrl} is not the payment service (${reason}); check API_BASE_URL`);
     case 'refused':
       return refusal(reading.httpStatus, baseUrl);
     case 'told-to-wait':

@@ -1,5 +1,5 @@
 /**
- * What the broker did to an input behind a lane's back: the topic was deleted and made again, it ends before where the
+ * What the broker did to an input behind a lane's back: the topic was deleted and recreated, it ends before where the
  * lane stands, or it begins after. Going on would drop commands without a word, for what is below the lane's position is
  * taken for a redelivery. Pure.
  */
@@ -39,8 +39,8 @@ export function forcedJumpOf(place: InputPlace, seen: InputBounds): ForcedJump |
       topic,
       kind: 'made-again',
       reason:
-        `${where}: the topic was deleted and made again (its id was ${boundId}, now it is ${seen.topicId}). What was published to the ` +
-        `former one and not admitted, from offset ${offsetBefore} on, is lost with it. ${RUNBOOK}`,
+        `${where}: the topic was deleted and recreated (its id was ${boundId}, now it is ${seen.topicId}). Messages of the ` +
+        `previous topic that were not admitted, from offset ${offsetBefore} on, are lost. ${RUNBOOK}`,
     };
   }
   if (seen.highOffset < offsetBefore) {
@@ -49,7 +49,7 @@ export function forcedJumpOf(place: InputPlace, seen: InputBounds): ForcedJump |
       kind: 'ends-before',
       reason:
         `${where}: the lane has read up to ${offsetBefore}, but the topic ends at ${seen.highOffset}: it was truncated, or restored ` +
-        `from an older copy. What is published below ${offsetBefore} would be passed over as a redelivery. ${RUNBOOK}`,
+        `from an older copy. The lane would skip messages published below ${offsetBefore} as redeliveries. ${RUNBOOK}`,
     };
   }
   if (seen.lowOffset > offsetAfter) {

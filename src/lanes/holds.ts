@@ -55,7 +55,7 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
     transaction.add({ topic: topics.ledger, partition: lane, key: HOLD_KEY, value, headers: {} });
     const { action, commandTypes, until } = order;
     const said = { event: 'operator-hold', lane, action, commandTypes, until, offset: String(offset) };
-    transaction.reports.push(() => log.warn(said, 'an operator holds commands, or releases them'));
+    transaction.reports.push(() => log.warn(said, 'an operator held or released commands'));
     return null;
   }
 

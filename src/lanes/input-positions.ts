@@ -32,7 +32,7 @@ export function startPositions(
   const [ledgerId, knownLedgerId] = [ledgerTopicId(), known?.topicIds[topics.ledger]];
   if (ledgerId !== null && knownLedgerId !== undefined && knownLedgerId !== ledgerId) {
     throw new LaneStoppedError(
-      `${topics.ledger}, partition ${lane}: the ledger was deleted and made again (its id was ${knownLedgerId}, now it is ${ledgerId}): the memory of keys was lost. See the runbook on a lost internal topic`,
+      `${topics.ledger}, partition ${lane}: the ledger was deleted and recreated (its id was ${knownLedgerId}, now it is ${ledgerId}): the memory of keys was lost. See the runbook on a lost internal topic`,
     );
   }
   // Those of topics that are not read just now stay in the ledger, too.

@@ -185,7 +185,8 @@ export class LaneSet {
       commit: (offsets) => this.#member.commitOffsets(offsets),
     });
     // It remembers another ledger than the one that lanes commit to.
-    const endOfLedger = (reason: string): void => onFatal(new Error(`the ledger cannot be read on: ${reason}`));
+    const endOfLedger = (reason: string): void =>
+      onFatal(new Error(`the ledger cannot be read any further: ${reason}`));
     this.#watch = new InputWatch({
       topics: [...inputTopics, topics.ledger],
       readers: this.#lanes.flatMap((lane, number) => [

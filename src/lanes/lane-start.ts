@@ -54,12 +54,12 @@ export class LaneStart {
    */
   async run(): Promise<boolean> {
     const { ledger, watch } = this.#parts;
-    if (!(await this.#step('the ledger is opened', () => ledger.open()))) return false;
+    if (!(await this.#step('opening the ledger', () => ledger.open()))) return false;
     watch.start();
     this.#isWarmingUp = true;
-    if (!(await this.#step('the ledger is read', () => this.#warmUp(), { mayLast: true }))) return false;
+    if (!(await this.#step('reading the ledger', () => this.#warmUp(), { mayLast: true }))) return false;
     this.#isWarmingUp = false;
-    return this.#step('the consumer group is joined', () => this.#join());
+    return this.#step('joining the consumer group', () => this.#join());
   }
 
   /** @returns whether it was done; else the process was stopped */

@@ -76,7 +76,7 @@ export async function acquireOwnership(
     if (others.length === 0) return token;
     await writer.withdraw();
   }
-  throw new Error('others owned the lane again and again');
+  throw new Error('other processes kept claiming the lane');
 }
 
 /** How long a lane has waited for the others: over all its takings, for one that fails must not begin the wait anew. */
@@ -181,7 +181,7 @@ async function seenUnlessSuperseded(
     if (end === undefined) return seen;
     while (!isOver && reader.position(lane) < end) await sleep(STEP_MS);
     if (isOver) return seen;
-    throw new Error('others have taken the lane since');
+    throw new Error('another process took the lane in the meantime');
   };
   try {
     return await Promise.race([seen, superseded()]);
@@ -202,9 +202,9 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   const { committer, groupId, lane, log } = parts;
   const named = { lane, transactionalId };
   if (!transactionalId.startsWith(idPrefixOf(groupId)))
-    log.error({ event: 'lane-of-another-group', ...named }, 'a process of another group owned the lane: it is fenced');
+    log.error({ event: 'lane-of-another-group', ...named }, 'fencing the previous owner, a process of another group');
   else if (processId !== parts.processId)
-    log.warn({ event: 'owner-fenced', ...named }, 'no release of the previous owner was read: it is fenced');
+    log.warn({ event: 'owner-fenced', ...named }, 'fencing the previous owner: we have read no release from it');
   await committer.fence(transactionalId);
 }
 

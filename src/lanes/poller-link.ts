@@ -138,7 +138,9 @@ export async function ledgerEnds({ laneCount, offsets, reader, topic }: LedgerEn
   // For seconds after its start a broker may say that a partition ends earlier than it does.
   for (const [lane, position] of positions.entries())
     if ((ends.get(lane) ?? -1n) < position)
-      throw new Error(`lane ${lane} of the ledger was read to ${position}, and ends at ${ends.get(lane)}`);
+      throw new Error(
+        `lane ${lane} of the ledger was read to ${position}, but Kafka says that it ends at ${ends.get(lane)}`,
+      );
   return ends;
 }
 

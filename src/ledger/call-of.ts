@@ -12,7 +12,7 @@ export function callOf(entry: Entry): { request: ChangeRequest; idempotencyKey: 
 
 function requestOf(entry: Entry): ChangeRequest {
   if (entry.step === 'EXECUTE') {
-    if (entry.quoted === null) throw new Error(`entry ${entry.key} is to be executed without a quote`);
+    if (entry.quoted === null) throw new Error(`entry ${entry.key} has no quote to execute`);
     return { operation: 'execute-quote', fields: { quoteId: entry.quoted.quoteId } };
   }
   switch (entry.commandType) {

@@ -60,7 +60,7 @@ export interface PositionRecord {
   /** Next offset to be read, by topic. */
   readonly next: Readonly<Record<string, bigint>>;
   /**
-   * Ids of the topics that the offsets are of, and of the ledger itself, by topic: one that is deleted and made again has
+   * Ids of the topics that the offsets are of, and of the ledger itself, by topic: one that is deleted and recreated has
    * another. None where brokers do not know ids.
    */
   readonly topicIds: Readonly<Record<string, string>>;

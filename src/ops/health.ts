@@ -59,8 +59,8 @@ export function readiness(inputs: ReadinessInputs): Readiness {
 
 function startInWords({ failedTries, problem, waitedMs, what, whom }: StartWait): string {
   const tries = failedTries === 0 ? '' : `, ${failedTries} ${failedTries === 1 ? 'try' : 'tries'} failed`;
-  const since = `${Math.round(waitedMs / 1000)} s${tries}`;
-  return `starting: ${what}; ${whom} has been waited for ${since}: ${problem ?? 'no answer yet'}`;
+  const waited = `waited ${Math.round(waitedMs / 1000)} s for ${whom}${tries}`;
+  return `starting: ${what}; ${waited}: ${problem ?? 'no answer yet'}`;
 }
 
 function accessFindings(access: KafkaAccess): Finding[] {
@@ -77,10 +77,12 @@ function accessFindings(access: KafkaAccess): Finding[] {
 
 function groupFindings(status: LaneSetStatus): Finding[] {
   if (status.isWarmingUp)
-    return [blocking('not yet assigned: the ledger is read first, other processes serve its lanes meanwhile')];
+    return [
+      blocking('not yet assigned: the process reads the ledger first; other processes serve its lanes meanwhile'),
+    ];
   if (status.assigned === null) return [blocking('not yet assigned: the consumer group has not handed out lanes')];
   if (status.isGroupConfirmed) return [];
-  return [blocking('group not confirmed: Kafka has answered no heartbeat within the session time-out')];
+  return [blocking('group not confirmed: Kafka has answered no heartbeat within the session timeout')];
 }
 
 function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null): Finding[] {

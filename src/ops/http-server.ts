@@ -112,7 +112,7 @@ async function respond(options: HttpServerOptions, request: IncomingMessage, res
   const route = options.routes.find((candidate) => candidate.path === path);
   if (route === undefined) {
     const paths = options.routes.map((known) => known.path).join(', ');
-    send(request, response, jsonReply(404, { error: `there is nothing here; there is ${paths}` }));
+    send(request, response, jsonReply(404, { error: `not found; the paths are ${paths}` }));
   } else if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('allow', 'GET, HEAD');
     send(request, response, jsonReply(405, { error: 'only GET and HEAD are allowed' }));
@@ -120,7 +120,11 @@ async function respond(options: HttpServerOptions, request: IncomingMessage, res
     send(request, response, jsonReply(413, { error: 'requests must not have a body' }));
   } else if (route.isProtected && !isAuthorized(request, options.authToken, route.otherToken?.() ?? null)) {
     response.setHeader('www-authenticate', 'Bearer');
-    send(request, response, jsonReply(401, { error: 'this wants the header Authorization: Bearer <HTTP_AUTH_TOKEN>' }));
+    send(
+      request,
+      response,
+      jsonReply(401, { error: 'this path requires the header Authorization: Bearer <HTTP_AUTH_TOKEN>' }),
+    );
   } else {
     send(request, response, await answerInTime(route, request.headers, options.onError));
   }
@@ -194,7 +198,7 @@ function listenProblem(error: NodeJS.ErrnoException, host: string, port: number)
     case 'EADDRINUSE':
       return `port ${port} of ${host} is in use by another process; set HTTP_PORT to a free one, or to 0`;
     case 'EACCES':
-      return `port ${port} of ${host} may not be listened on by this user; set HTTP_PORT to one above 1023`;
+      return `this user may not listen on port ${port} of ${host}; set HTTP_PORT to one above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return `${host} is not an address of this machine; set HTTP_HOST to one that is`;

@@ -20,7 +20,7 @@ import type { TopicNames } from 'payment-processor-contract/topics';
 
 const REGISTRY_STEP: StartStep = {
   whom: 'the schema registry',
-  what: 'our schemas are looked up',
+  what: 'looking up our schemas',
   event: 'registry-not-answering',
   inWords: (error) => (error instanceof StartUpProblems ? null : errorText(error)),
 };
@@ -55,7 +55,7 @@ export async function checkSurroundings(
       throw isLasting ? new StartUpProblems([error.message]) : error;
     }
   });
-  const step = kafkaStep(config, 'rights and topics are checked', (error) => error instanceof StartUpProblems);
+  const step = kafkaStep(config, 'checking rights and topics', (error) => error instanceof StartUpProblems);
   await steps.run(step, async () => {
     // Before the topics: those that we may not see look as if they did not exist.
     const access = await processorAccess(config, kafka);

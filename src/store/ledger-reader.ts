@@ -105,7 +105,7 @@ export class LedgerReader {
     const { promise, reject, resolve } = Promise.withResolvers<readonly Claimant[]>();
     const wait = new ClaimWatch(token, resolve);
     const timer = setTimeout(() => {
-      reject(new Error(`the ledger was not read to its end within ${deadlineMs} ms`));
+      reject(new Error(`the reader did not reach the end of the ledger within ${deadlineMs} ms`));
     }, deadlineMs);
     this.#waiting.set(lane, wait);
     this.fetchAgain(lane);
@@ -191,7 +191,7 @@ export class LedgerReader {
     this.#isStopping = true;
     onFatal(
       new Error(
-        `the ledger was not read for ${Math.round(awayMs)} ms: what was deleted meanwhile may have left no trace`,
+        `the ledger was not read for ${Math.round(awayMs)} ms: traces of deletions in that time may already be gone`,
       ),
     );
   }

@@ -99,11 +99,11 @@ async function comparedWithTopic(
     const end = written.get(lane) ?? high;
     const misfit = (reason: string, mayPass = false): void => void misfits.push({ lane, mayPass, reason });
     if (nextOffset === 0n) continue;
-    if (nextOffset < low) misfit(`read up to ${nextOffset}, but it begins at ${low}`);
-    else if (nextOffset > end) misfit(`read up to ${nextOffset}, but it ends at ${end}`, true);
+    if (nextOffset < low) misfit(`read up to ${nextOffset}, but the partition begins at ${low}`);
+    else if (nextOffset > end) misfit(`read up to ${nextOffset}, but the partition ends at ${end}`, true);
     else {
       const later = younger.get(lane) ?? high;
-      if (later < nextOffset && later < high) misfit(`the record at ${later} is younger than all that was read`);
+      if (later < nextOffset && later < high) misfit(`the record at ${later} is newer than every record read before`);
       // At the end nothing was missed; what may lie behind is the marker of the last transaction.
       else if (nextOffset + 1n < high) {
         const awayMs = clock.nowMs() - appliedMs;
@@ -118,5 +118,5 @@ async function comparedWithTopic(
 }
 
 function awayFor(awayMs: number, awayMsMax: number): string {
-  return `not read on for ${Math.round(awayMs)} ms or more: what was deleted since may have left no trace after ${Math.round(awayMsMax)} ms`;
+  return `not read for ${Math.round(awayMs)} ms or more: traces of deletions may be gone after ${Math.round(awayMsMax)} ms`;
 }

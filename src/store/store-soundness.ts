@@ -32,7 +32,7 @@ export function whyUnsound(folder: string): string | null {
     if (mark.stage === 'doomed') return mark.reason ?? 'it was found damaged';
     if (mark.stage === 'opening') return 'the last process died while it opened the store';
     const bootId = currentBootId();
-    if (bootId === null || mark.bootId !== bootId) return 'the machine ended before the store was closed';
+    if (bootId === null || mark.bootId !== bootId) return 'the machine stopped before the store was closed';
   }
   return whyFileUnsound(join(folder, DATA_FILE));
 }
@@ -99,9 +99,9 @@ const PAGE_SIZES = [4096, 8192, 16_384, 32_768, 65_536];
 function whyFileUnsound(file: string): string | null {
   const first = readAt(file, 0);
   const pageSize = first.readUInt32LE(AT.pageSize);
-  if (!isMeta(first) || !PAGE_SIZES.includes(pageSize)) return 'its file is no store of this release';
+  if (!isMeta(first) || !PAGE_SIZES.includes(pageSize)) return 'its file is not a store of this release';
   const second = readAt(file, pageSize);
-  if (!isMeta(second)) return 'its file is no store of this release';
+  if (!isMeta(second)) return 'its file is not a store of this release';
   const last = [first, second].sort(
     (left, right) => Number(right.readBigUInt64LE(AT.transaction)) - Number(left.readBigUInt64LE(AT.transaction)),
   )[0];

@@ -51,7 +51,7 @@ test.each([
   [
     'another topic under its name',
     { topicId: 'second' },
-    /deleted and made again \(its id was first, now it is second\)/,
+    /deleted and recreated \(its id was first, now it is second\)/,
   ],
   ['an end before the lane', { highOffset: 40n }, /read up to 50, but the topic ends at 40/],
 ])('%s stops it once it has lasted, and not while it may pass', async (_what, change, reason) => {

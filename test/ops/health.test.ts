@@ -35,7 +35,7 @@ const ROWS: Row[] = [
     name: 'Kafka does not confirm the group',
     change: (processor) => (processor.lanes.isGroupConfirmed = false),
     ready: false,
-    reasons: ['group not confirmed: Kafka has answered no heartbeat within the session time-out'],
+    reasons: ['group not confirmed: Kafka has answered no heartbeat within the session timeout'],
   },
   {
     name: 'Kafka refuses rights, which is told before what follows from it',
@@ -47,19 +47,19 @@ const ROWS: Row[] = [
     reasons: [
       'refused by Kafka: one right',
       'refused by Kafka: another right',
-      'group not confirmed: Kafka has answered no heartbeat within the session time-out',
+      'group not confirmed: Kafka has answered no heartbeat within the session timeout',
     ],
   },
   {
     name: 'the start waits for somebody who does not answer',
     change: (processor) => {
-      const kafka = { whom: 'Kafka at 127.0.0.1:9092', what: 'the ledger is opened' };
+      const kafka = { whom: 'Kafka at 127.0.0.1:9092', what: 'opening the ledger' };
       processor.starting = { ...kafka, waitedMs: 45_400, failedTries: 1, problem: 'a request timed out' };
       processor.lanes.assigned = null;
     },
     ready: false,
     reasons: [
-      'starting: the ledger is opened; Kafka at 127.0.0.1:9092 has been waited for 45 s, 1 try failed: a request timed out',
+      'starting: opening the ledger; waited 45 s for Kafka at 127.0.0.1:9092, 1 try failed: a request timed out',
       'not yet assigned: the consumer group has not handed out lanes',
     ],
   },
@@ -177,7 +177,7 @@ const ROWS: Row[] = [
     ready: false,
     reasons: [
       'draining: the process is shutting down',
-      'group not confirmed: Kafka has answered no heartbeat within the session time-out',
+      'group not confirmed: Kafka has answered no heartbeat within the session timeout',
       'releasing lane 0',
     ],
   },

@@ -56,7 +56,7 @@ test('a command topic that was made again between two runs stops its lanes, and 
   const processor = await stack.spawnProcessor();
   for (const reason of await stoppedLanes(processor)) {
     expect(reason).toContain(stack.topics.commands['transfer-in']);
-    expect(reason).toContain('deleted and made again');
+    expect(reason).toContain('deleted and recreated');
     expect(reason).toContain('PaymentsLaneStopped');
   }
 });
@@ -68,7 +68,7 @@ test('a topic of observations that was made again between two runs stops the lan
   const processor = await stack.spawnProcessor();
   for (const reason of await stoppedLanes(processor)) {
     expect(reason).toContain(stack.topics.observations);
-    expect(reason).toContain('deleted and made again');
+    expect(reason).toContain('deleted and recreated');
   }
 });
 

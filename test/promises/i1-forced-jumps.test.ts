@@ -26,7 +26,7 @@ test('a command topic that is made again stops its lanes, and is not asked for w
     (told) => told.reasons.filter((reason) => reason.includes('is stopped')).length === 2,
     'two stopped lanes',
   );
-  expect(reasons.filter((reason) => reason.includes('deleted and made again'))).toHaveLength(2);
+  expect(reasons.filter((reason) => reason.includes('deleted and recreated'))).toHaveLength(2);
   const sought = processor.log().filter(({ msg }) => String(msg).includes('Offset out of range'));
   expect(sought.length).toBeGreaterThan(0);
   expect(sought.length).toBeLessThan(200);

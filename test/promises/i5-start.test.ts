@@ -32,29 +32,29 @@ const stack = useStack({ name: 'start', lanes: 6 });
 const isReader = ({ clientId }: GateRequest): boolean => clientId.endsWith('-ledger');
 const STEPS: readonly Step[] = [
   {
-    what: /rights and topics are checked/,
+    what: /checking rights and topics/,
     at: 'the first request',
     isFor: ({ clientId }) => clientId.endsWith('-group-start'),
   },
   {
-    what: /the ledger is opened/,
+    what: /opening the ledger/,
     at: 'the first question about its topic',
     isFor: ({ clientId }) => clientId.endsWith('-ledger-start'),
   },
   {
-    what: /the ledger is opened/,
+    what: /opening the ledger/,
     at: 'the bounds of its topic, the store being open',
     isFor: ({ apiKey, clientId }) => clientId.endsWith('-ledger-start') && apiKey === KAFKA_API.listOffsets,
   },
-  { what: /the ledger is opened/, at: 'the connection of its reader', isFor: isReader },
+  { what: /opening the ledger/, at: 'the connection of its reader', isFor: isReader },
   {
     // Nothing may be there to be read.
-    what: /the ledger is read|the consumer group is joined/,
+    what: /reading the ledger|joining the consumer group/,
     at: 'the first fetch',
     isFor: (request) => isReader(request) && request.apiKey === KAFKA_API.fetch,
   },
   {
-    what: /the consumer group is joined/,
+    what: /joining the consumer group/,
     at: 'the join itself',
     isFor: (request) => !isReader(request) && request.apiKey === KAFKA_API.joinGroup,
   },
@@ -126,7 +126,7 @@ test('at every step, a Kafka that stands still is waited for, and the processors
   const waiting = await startedUpToEach('still');
   await delay(STILL_MS);
   for (const one of waiting) {
-    expect(await saysWhy(one)).toContain(`Kafka at ${one.gate.address} has been waited for`);
+    expect(await saysWhy(one)).toMatch(new RegExp(`waited \\d+ s for Kafka at ${one.gate.address}`));
     expect(one.gate.connections()).not.toEqual([]);
   }
   await allGoOn(waiting, 'still');

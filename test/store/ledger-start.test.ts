@@ -102,8 +102,8 @@ test('lanes whose checkpoint is of another time of the topic are read again, and
   const second = await start(topic, 5, nowMs);
   expect(checkpointsOf(second, 5)).toEqual([RECORDS, 0, 0, 0, 4]);
   expect(second.logged.map(({ lane, reason }) => [lane, reason]).slice(1)).toEqual([
-    [1, 'read up to 3, but it begins at 8'],
-    [2, 'read up to 15, but it ends at 10'],
+    [1, 'read up to 3, but the partition begins at 8'],
+    [2, 'read up to 15, but the partition ends at 10'],
   ]);
   for (const lane of [0, 4]) second.index.forgetLane(lane);
   applyTo(second, 0, RECORDS, nowMs - HOUR_MS);
@@ -150,7 +150,7 @@ test('what was not read on for longer than deletions are kept is read again, unl
   const late = await start(topic, 3, nowMs + DELETIONS_KEPT_MS);
   expect(checkpointsOf(late, 3)).toEqual([0, 3, 2]);
   expect(late.logged.at(-1)).toMatchObject({ event: 'ledger-store-lane-rebuilt', lane: 0 });
-  expect(late.logged.at(-1)?.reason).toContain('not read on for 86400000 ms or more');
+  expect(late.logged.at(-1)?.reason).toContain('not read for 86400000 ms or more');
   await late.index.close();
 });
 

@@ -20,7 +20,7 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an owner waits for its record, though others came later and compaction took it away',
-    find: "throw new Error('others have taken the lane since');",
+    find: "throw new Error('another process took the lane in the meantime');",
     replace: 'return seen;',
     isToldDirectly: true,
   },
