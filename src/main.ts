@@ -3,8 +3,8 @@
  *
  *   Kafka: commands -> lanes, each with its ledger -> the payment API -> lanes -> Kafka: results, status changes
  *
- *   settings -> endpoints -> schemas and topics checked -> payment service checked -> lanes open; who does not answer is waited for
- *   SIGTERM  -> lanes released: calls end, answers are committed, the group is left -> end
+ *   settings -> endpoints -> schemas and topics checked -> payment service checked -> lanes open; each step waits for an answer
+ *   SIGTERM  -> lanes released: calls end, their answers are committed, the process leaves the group -> end
  */
 import { apiSettings } from './api/api-settings.ts';
 import { createPaymentApi } from './api/payment-api.ts';
@@ -52,7 +52,7 @@ const timeline = new Timeline(() => clock.nowMs());
 const steps = new StartSteps({ clock, log });
 const tracing = await openTracing(process.env, { config, topics, clock, log });
 
-/** Longer than a call, its commit and the hand-over may take; a process that hangs at its end is ended all the same. */
+/** Longer than a call, its commit and the handover may take. After that the process exits even if something hangs. */
 const endDeadlineMs = config.API_TIMEOUT_MS + 20_000;
 let isEnding = false;
 const isEndingNow = (): boolean => isEnding;
@@ -101,7 +101,7 @@ const lanes = new LaneSet({
   traces: tracing.traces,
   steps,
   address: () => address,
-  // Started again, it restores what it needs; limping on, it would only hold lanes.
+  // A restarted process restores what it needs; a crippled one would only hold lanes.
   onFatal: (error) => {
     log.fatal({ event: 'fatal', err: error });
     process.exit(1);
@@ -122,7 +122,7 @@ const letters = new DeadLetterWatch({
   ends: () => lanes.topicEnds(topics.deadLetters),
   partitionCount: config.LANES,
   sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
-  // The lanes' clients say what Kafka does.
+  // The lanes' clients already log what Kafka does.
   log: () => undefined,
   onProblem: (error) => log.warn({ event: 'dead-letters-not-read', err: error }),
 });
@@ -164,7 +164,7 @@ const group = new GroupWatch({
   clock,
   onError: (error) => log.error({ event: 'group-read-failed', err: error }),
 });
-/** Of this process's endpoints, for the other members; null until they are there. */
+/** Address of this process's endpoints, for the other members; null until they listen. */
 let address: string | null = null;
 const http = createHttpServer({
   host: config.HTTP_HOST,
@@ -196,16 +196,16 @@ try {
   await checkSurroundings(config, registry, topics, steps);
   if (!isEndingNow()) await api.start();
   if (!isEndingNow()) {
-    // Before the lanes, which may have to wait: a page shows what there is, and says why.
+    // Before the lanes, which may have to wait: the page then shows what is known, and why it waits.
     history.start();
     group.start();
     access.start();
     await lanes.start();
-    // Behind the lanes: a start that waits for Kafka, or reads its ledger, need not read letters as well.
+    // After the lanes: a start that waits for Kafka, or reads its ledger, should not also read dead letters.
     if (!isEndingNow()) letters.start();
   }
 } catch (error) {
-  // Told to end while starting: the end runs beside it, and takes the clients away under the start's feet.
+  // During a shutdown this error is expected: the shutdown closes the clients that the start still uses.
   if (!isEndingNow()) failStart(error);
 }
 

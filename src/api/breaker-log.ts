@@ -1,6 +1,6 @@
 /**
- * What the log says of breakers: a line when one opens, with why, and a line when it has closed again. What lies between, trial
- * by trial, is for those who ask for it: an outage of hours is two lines, not thousands.
+ * The log's lines about breakers: one when a breaker opens, with the reason, and one when it has closed again. The trials in
+ * between are at level debug, so that an outage of hours is two lines, not thousands.
  */
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { BreakerEvidence, BreakerStage } from './breaker.ts';
@@ -11,7 +11,7 @@ export type ApiLog = (
   fields: Record<string, unknown>,
 ) => void;
 
-/** @returns told of each change of each breaker */
+/** @returns a listener for every stage change of every breaker */
 export function breakerLog(
   log: ApiLog,
   monotonicMs: () => number,

@@ -3,37 +3,37 @@
  *
  * Stages: closed -> open -> checking -> trial -> ramp -> closed.
  * - open: no calls, for the reset time (opossum's timer).
- * - checking: no calls; a GET asks whether the service is there at all. It is not: open again.
+ * - checking: no calls; a GET asks whether the service answers at all. If not: open again.
  * - trial: one call. A fault: open again.
  * - ramp: 2 calls at once, doubled by each success. A fault: open again.
- * Where a trial or a ramp has had no call for the reset time, a GET stands in for one: it goes on, or opens again.
+ * If a trial or a ramp gets no call within the reset time, a GET replaces the call: the breaker advances, or opens again.
  *
- * opossum owns the counting window, the reset timer and closed, open and half-open; this file owns checking, ramp and the
- * timer of quiet trials and ramps.
+ * opossum owns the counting window, the reset timer and the stages closed, open and half-open. This file owns checking, ramp
+ * and the timer of trials and ramps without calls.
  */
 import CircuitBreaker from 'opossum';
 
-/** A share of fewer calls than this says nothing. */
+/** Below this many calls the share of faults says nothing. */
 const VOLUME_MIN = 5;
-/** Calls are counted over this time at least; over two time-outs where that is longer, or hanging calls never meet. */
+/** Shortest counting window. It spans two timeouts if that is longer: else hanging calls would never share a window. */
 const WINDOW_MIN_MS = 10_000;
 const RAMP_START = 2;
 
-/** What a call means to the breaker: `unattempted` calls never left for reasons of our own and prove nothing. */
+/** How a call counts for the breaker. We never sent `unattempted` calls, for our own reasons, so they prove nothing. */
 export type Weight = 'fine' | 'fault' | 'unattempted';
 export interface Attempt<Result> {
   result: Result;
   weight: Weight;
-  /** Of a fault: its class in a few words, such as HTTP 503; null where it is none. */
+  /** Class of the fault in a few words, such as HTTP 503; null if the call was no fault. */
   fault: string | null;
 }
 export type BreakerStage = 'closed' | 'open' | 'checking' | 'trial' | 'ramp';
 
-/** What a breaker has seen when its stage changes: for the log. */
+/** What a breaker had seen when its stage changed, for the log. */
 export interface BreakerEvidence {
   /** Calls that ended within the counting window. */
   readonly calls: number;
-  /** Of them infrastructure faults. */
+  /** How many of them were infrastructure faults. */
   readonly faults: number;
   /** Class of the last fault since the start; null before the first. */
   readonly lastFault: string | null;
@@ -41,11 +41,11 @@ export interface BreakerEvidence {
 
 export interface BreakerOptions {
   name: string;
-  /** Share of faults in percent that opens it, when reached. */
+  /** Share of faults, in percent, at which the breaker opens. */
   errorPercent: number;
   resetMs: number;
   timeoutMs: number;
-  /** Allowance at which a ramp is over. */
+  /** Allowance at which a ramp ends. */
   rampEnd: number;
   /** Whether the service answers a GET; must settle. */
   isServiceThere: () => Promise<boolean>;
@@ -59,7 +59,7 @@ export interface Breaker<Result> {
   /** How many calls may be under way at once. */
   allowance(): number;
   underWay(): number;
-  /** Runs a call, or answers null without running it where none is allowed now. */
+  /** Runs a call; null without running it if the breaker allows none now. */
   run(call: () => Promise<Attempt<Result>>): Promise<Result | null>;
   close(): void;
 }
@@ -83,7 +83,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   const circuit = new CircuitBreaker(
     async (call: () => Promise<Attempt<Result>>): Promise<Attempt<Result>> => {
       const attempt = await call();
-      // A trial that was not made must not close the breaker; opening it again is the careful way out.
+      // A trial that was never sent must not close the breaker; opening it again is the careful choice.
       const isFault = attempt.weight === 'fault' || (attempt.weight === 'unattempted' && circuit.halfOpen);
       lastFault = attempt.fault ?? lastFault;
       if (isFault) throw new Fault(attempt.result);
@@ -91,10 +91,10 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     },
     {
       name: options.name,
-      // A call has its own deadline; opossum's would answer while the call goes on.
+      // A call has its own deadline; opossum's would answer while the call still runs.
       timeout: false,
       resetTimeout: options.resetMs,
-      // opossum opens above its threshold; ours opens when it is reached, so that 100 % can be.
+      // opossum opens above its threshold; ours must open at it, so that 100 % is a usable setting.
       errorThresholdPercentage: options.errorPercent - 0.001,
       volumeThreshold: VOLUME_MIN,
       rollingCountTimeout: Math.max(WINDOW_MIN_MS, 2 * options.timeoutMs),
@@ -143,7 +143,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     isChecked = false;
     changed();
     void options.isServiceThere().then((isThere) => {
-      // A call from before the outage may have closed it meanwhile, or opened it again.
+      // A call from before the outage may have closed or reopened the breaker during the check.
       if (!circuit.halfOpen || isChecked) return;
       if (!isThere) {
         circuit.open();

@@ -1,9 +1,9 @@
 /**
  * HTTP calls of the payment service: one connection per call under way, one deadline per call, no retry, no redirect.
  *
- * Stages of a call: dispatched -> (connecting) -> started -> headers -> ended. `started` is the instant at which the
- * request is written to the socket: undici announces it to the handler right before the write and writes nothing if the
- * handler aborts there. Before it a call is `never-sent`; from it on, without an answer, it is `lost`.
+ * Stages of a call: dispatched -> (connecting) -> started -> headers -> ended. At `started` the request is written to the
+ * socket: undici calls the handler right before the write, and writes nothing if the handler aborts there. A call that fails
+ * earlier is `never-sent`; one that fails later, without an answer, is `lost`.
  *
  * The pool owns the sockets; a call owns its timer and clears it when it settles. `close` ends both.
  */
@@ -12,7 +12,7 @@ import type { Answer } from './types.ts';
 
 /** Dialling takes one round trip, or three with TLS; a host that needs longer is down. */
 const CONNECT_TIMEOUT_MAX_MS = 5000;
-/** Connections beyond the calls allowed at once: those that the service is still closing must not hold up a call. */
+/** Connections beyond the concurrency: a connection that the service is still closing must not delay a call. */
 const SPARE_CONNECTIONS = 4;
 /** Calls under way get this long when the client is closed. */
 const CLOSE_GRACE_MS = 2000;
@@ -24,19 +24,19 @@ export interface HttpRequest {
   /** JSON text; null: no body. */
   body: string | null;
   headers: Record<string, string>;
-  /** A longer answer is cut there. */
+  /** The client cuts a longer answer at this length. */
   maxBodyBytes: number;
 }
 
 export interface CallHooks {
-  /** Asked once, right before the request is written: a reason not to write it, or null. */
+  /** Called once, right before the write: a reason not to send the request, or null. */
   beforeSending?: () => string | null;
-  /** The request is being written: from now on it may have reached the service. */
+  /** Called at the write: from now on the request may have reached the service. */
   onSent?: () => void;
 }
 
 export interface HttpClient {
-  /** Makes one call. Never rejects; settles within the time-out. */
+  /** Makes one call. Never rejects; settles within the timeout. */
   call(request: HttpRequest, timeoutMs: number, hooks?: CallHooks): Promise<Answer>;
   /** Lets calls under way end for a short while, then ends them. */
   close(): Promise<void>;
@@ -50,9 +50,9 @@ export interface ApiCredentials {
 export interface HttpClientOptions {
   /** Scheme, host and an optional path; no trailing slash needed. */
   baseUrl: string;
-  /** Asked for each call: they may change meanwhile. */
+  /** Read for each call, because they may be rotated. */
   credentials: () => ApiCredentials;
-  /** Calls that may be under way at once; further ones wait for a connection, within their time-out. */
+  /** Calls that may be under way at once; further ones wait for a connection, within their timeout. */
   concurrency: number;
   connectTimeoutMs: number;
 }
@@ -62,16 +62,16 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const pathPrefix = base.pathname.replace(/\/+$/, '');
   const commonHeaders = {
     accept: 'application/json',
-    // An answer is read as it comes; nothing here unpacks one.
+    // This client does not decompress answers.
     'accept-encoding': 'identity',
     'user-agent': 'payment-processor',
   };
   const pool = new Pool(base.origin, {
     connections: options.concurrency + SPARE_CONNECTIONS,
     pipelining: 1,
-    // HTTP/2 sends requests again that a closing connection left unanswered (invariant I2).
+    // With HTTP/2, undici resends requests that a closing connection left unanswered (invariant I2).
     allowH2: false,
-    // The deadline of the call covers both; undici's own start too late, after queueing.
+    // The call's deadline covers both; undici's timeouts start too late, after queueing.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: Math.min(options.connectTimeoutMs, CONNECT_TIMEOUT_MAX_MS) },
@@ -140,7 +140,7 @@ function callOnce(
       clearTimeout(deadline);
       resolve(answer);
     };
-    /** What is known when no whole answer came: the status line alone decides much, so it is kept. */
+    /** Settles a call without a complete answer. It keeps the status line, because that alone decides much. */
     const settleUnfinished = (reason: string): void => {
       if (head !== null) settle({ kind: 'response', ...head, body: textOf(chunks), cut: true });
       else settle({ kind: controller === null ? 'never-sent' : 'lost', reason });
@@ -155,7 +155,7 @@ function callOnce(
 
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(startedController) {
-        // Nothing is written after an abort here: neither a call that is given up, nor one for the second time.
+        // After an abort here undici writes nothing: no abandoned call, and no call for a second time.
         if (settled || controller !== null) {
           startedController.abort(new Error('given up'));
           return;
@@ -170,7 +170,7 @@ function callOnce(
         hooks.onSent?.();
       },
       onResponseStart(_controller, httpStatus, headers) {
-        // 102 and 103 announce an answer; they are none.
+        // 102 and 103 only announce an answer.
         if (httpStatus < 200) return;
         head = { httpStatus, retryAfter: single(headers['retry-after']), location: single(headers['location']) };
       },
@@ -212,7 +212,7 @@ function single(header: string | string[] | undefined): string | null {
   return (Array.isArray(header) ? header[0] : header) ?? null;
 }
 
-/** A fault in a few words, without addresses or contents: its code, or else its name. */
+/** A fault in a few words, without addresses or contents: its code, else its name. */
 function faultOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown fault';
   const code = (error as NodeJS.ErrnoException).code;

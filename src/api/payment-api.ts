@@ -1,8 +1,8 @@
 /**
- * The payment service as the lanes use it: whether calls may be made, one call, one page of transactions.
+ * The payment service as the lanes use it: may I call, one call, one page of transactions.
  *
- * Owns two pools of connections (changes and reads, so that neither holds up the other), a breaker per operation and the
- * check of the service; `close` ends them all.
+ * Owns two connection pools (changes and reads, so that neither delays the other), a breaker per operation and the check of
+ * the service; `close` ends them all.
  */
 import { systemClock, type Clock } from 'payment-processor-contract/clock';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
@@ -26,25 +26,25 @@ import type {
 
 /** A page of 100 transactions. */
 const LIST_BODY_MAX_BYTES = 8 * 1024 * 1024;
-/** GETs at once: the poller, the scanner of look-ups, the check. */
+/** Concurrent GETs: the poller's, the look-ups' and the check's. */
 const LIST_CONCURRENCY = 4;
-/** A check is a small question; the service is judged by it, so it is not cut as short as some call may be. */
+/** Longest check. A check is a small request, but a stricter limit would hold a service that is only slow. */
 const CHECK_TIMEOUT_MAX_MS = 5000;
 
 export interface CallReport {
   operation: Operation;
-  /** `kind` of the reading; of a failed list its cause. */
+  /** `kind` of the reading, or the cause of a failed list. */
   outcomeKind: string;
-  /** The service said what came of it, be it a refusal; false: it could not be reached, or nobody can tell. */
+  /** True if the service gave a definite answer, even a refusal; false if it was unreachable or the outcome is unclear. */
   isAnswered: boolean;
   httpStatus: number | null;
   durationMs: number;
 }
 
 export interface PaymentApiOptions {
-  /** With the version segment; may have a path prefix. */
+  /** Includes the version segment; may have a path prefix. */
   baseUrl: string;
-  /** Asked for each call: they may change meanwhile. */
+  /** Read for each call, because they may be rotated. */
   credentials: () => ApiCredentials;
   /** Overall deadline of one call. */
   timeoutMs: number;
@@ -55,17 +55,17 @@ export interface PaymentApiOptions {
   clock?: Clock;
   /** 0 to 1, for jitter. */
   random?: () => number;
-  /** Fields never hold bodies, ids of accounts or credentials (invariant I9). */
+  /** Fields never hold bodies, account ids or credentials (invariant I9). */
   log?: ApiLog;
-  /** Told of every call that ended, made or not. */
+  /** Called for every ended call, sent or not. */
   onCall?: (report: CallReport) => void;
-  /** Real connections, unless told otherwise. */
+  /** Makes real connections by default. */
   makeClient?: (options: HttpClientOptions) => HttpClient;
 }
 
 export interface OperationSnapshot {
   breaker: BreakerStage;
-  /** In a few words, such as ECONNREFUSED or HTTP 503; null before the first. */
+  /** In a few words, such as ECONNREFUSED or HTTP 503; null before the first fault. */
   lastFault: string | null;
   callsUnderWay: number;
   /** Null: without limit. */
@@ -79,20 +79,20 @@ export interface PaymentApiSnapshot {
 }
 
 export interface PaymentApi {
-  /** Checks base URL, version segment and credentials; resolves after the first check, whatever it says; goes on while held. */
+  /** Checks base URL, version and credentials. Resolves after the first check, whatever its verdict; repeats it while held. */
   start(): Promise<void>;
   state(): ServiceState;
-  /** Null: the service serves this process, as far as is known. */
+  /** Null if the service serves this process, as far as we know. */
   unserved(): Unserved | null;
-  /** Null when calls of the operation may be made, else why not. */
+  /** Why no call of the operation may be made; null if one may. */
   closure(operation: CommandType): Closure | null;
   /** How many calls of the operation may be under way at once: Infinity when healthy, 0 when closed, else a trial or ramp. */
   allowance(operation: CommandType): number;
-  /** Makes one call and reads its answer. Never rejects; settles within the time-out and a small margin. */
+  /** Makes one call and reads its answer. Never rejects; settles within the timeout and a small margin. */
   perform(request: ChangeRequest, options: PerformOptions): Promise<Reading>;
-  /** Reads one page. Never rejects; settles within the time-out. */
+  /** Reads one page. Never rejects; settles within the timeout. */
   listTransactions(filter: TransactionFilter): Promise<ListReading>;
-  /** Tells when state, closure or allowance of any operation changed. */
+  /** Called when the state, closure or allowance of any operation changes. */
   onChange(listener: () => void): void;
   /** Ends timers and connections; bounded. Calls after it are never sent. */
   close(): Promise<void>;
@@ -222,7 +222,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
         };
       }
       const reading = await list(filter, options.timeoutMs);
-      // What a list meets the check meets as well; its verdict holds the service or does not.
+      // The check will meet the same answer, and only its verdict may hold the service.
       if (reading.kind === 'failed' && reading.cause === 'unauthorized') void service.check();
       return reading;
     },
@@ -252,7 +252,7 @@ function snapshotOf(breaker: Breaker<Reading>, allowance: number): OperationSnap
   };
 }
 
-/** A 404 with the service's own error code is as definite as any refusal, as long as the service as a whole is there. */
+/** A 404 with the service's own error code is as definite as any refusal, as long as the service as a whole answers. */
 function isAnswered(reading: Reading): boolean {
   switch (reading.kind) {
     case 'accepted':

@@ -1,6 +1,6 @@
 /**
- * How an answer is read: every answer to a change falls into one class. Pure and total: whatever the service sends, there
- * is a reading, and what cannot be understood is never taken for a success or a refusal that it is not (invariant I10).
+ * Puts every answer to a change into one class. Pure and total: there is a reading for whatever the service sends. An answer
+ * that we do not understand never counts as a success or a refusal (invariant I10).
  */
 import { COMMAND_ANSWERS, type CommandType } from 'payment-processor-contract/commands';
 import { parseLossless, type JsonValue } from 'payment-processor-contract/lossless-json';
@@ -9,9 +9,9 @@ import { bounded, readServiceError } from './service-error.ts';
 import type { Answer, Reading, ServiceError } from './types.ts';
 import { readQuote, readTransaction } from './wire.ts';
 
-/** Of a body that was not understood or is an error, this much goes into results. */
+/** Results carry this much of a body that was not understood or is an error. */
 export const RAW_RESPONSE_MAX_CHARACTERS = 4096;
-/** A service that asks for longer is asked again after this. */
+/** Longest wait, even if the service asks for more. */
 export const RETRY_AFTER_MAX_MS = 15 * 60_000;
 export const UNAUTHORIZED = 'HTTP 401: the service does not accept our credentials';
 
@@ -56,7 +56,7 @@ function readResponse(operation: CommandType, answer: Response, nowMs: number): 
       return { kind: 'told-to-wait', httpStatus, retryAfterMs, reason: `HTTP ${httpStatus}` };
     }
     case 'not-here':
-      // Whether the service as a whole fails takes a call to find out: the caller's part.
+      // Only another call can show whether the service as a whole fails; that is up to the caller.
       return { kind: 'not-here', httpStatus, serviceFails: false, ...told() };
     case 'conflict':
       return { kind: 'conflict', httpStatus, ...told() };
@@ -77,7 +77,7 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
   const read = quote ?? transaction;
   if (read === null) return doubt(`HTTP ${httpStatus}, answer without an id`);
   if (operation === 'execute-quote' && quote?.value.status === 'EXPIRED') {
-    // The quote as it stands, in place of a 409: it was not executed, by this call at least.
+    // The service shows the quote's state in place of a 409: this call, at least, did not execute it.
     const error = { code: 'QUOTE_EXPIRED', message: 'the answer shows the quote EXPIRED', details: null };
     return { kind: 'conflict', httpStatus, error, rawResponse: bounded(body, RAW_RESPONSE_MAX_CHARACTERS) };
   }
@@ -91,7 +91,7 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
   };
 }
 
-/** Where a redirect points, without what may be secret in it (credentials, query), or that there is none. */
+/** Where a redirect points, without possible secrets (credentials, query), or that it points nowhere. */
 export function redirectReason(answer: Response): string {
   const target = answer.location === null || !URL.canParse(answer.location) ? null : new URL(answer.location);
   const where = target === null ? '' : ` to ${bounded(target.origin, 200)}`;
@@ -99,8 +99,8 @@ export function redirectReason(answer: Response): string {
 }
 
 /**
- * Milliseconds that a Retry-After header asks for, at most RETRY_AFTER_MAX_MS; null where it is absent or no number of
- * seconds nor HTTP date. An instant that has passed is 0.
+ * Milliseconds that a Retry-After header asks for, at most RETRY_AFTER_MAX_MS; 0 for a date that has passed. Null if the
+ * header is absent, or neither a number of seconds nor an HTTP date.
  */
 export function retryAfterMsOf(header: string | null, nowMs: number): number | null {
   const value = header?.trim() ?? '';
@@ -109,7 +109,7 @@ export function retryAfterMsOf(header: string | null, nowMs: number): number | n
   return Number.isNaN(instantMs) ? null : Math.min(Math.max(instantMs - nowMs, 0), RETRY_AFTER_MAX_MS);
 }
 
-/** The body as JSON, or undefined where it is none (or nested beyond what the parser takes). */
+/** The body as JSON; undefined if it is not JSON, or nested deeper than the parser allows. */
 export function parsedOrUndefined(body: string): JsonValue | undefined {
   try {
     return parseLossless(body);

@@ -1,9 +1,9 @@
 /**
- * Whether what answers at the base URL is the payment service, in our version, with our credentials.
+ * Checks that the server at the base URL is the payment service, in our version, and accepts our credentials.
  *
- * Stages: unchecked -> serving or held; serving -> held, when a check or a call says so; held -> serving, by a check of
- * its own. While held, checks go on with growing pauses; this file owns their timer. One check is under way at a time:
- * those who ask meanwhile share the next one, so that a check always began after it was asked for.
+ * Stages: unchecked -> serving or held; serving -> held, when a check or a call says so; held -> serving, when a check of
+ * this file succeeds. While held, checks repeat with growing pauses; this file owns their timer. Only one check is under way
+ * at a time. Callers that ask meanwhile share the next one, so that a check always begins after the request for it.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { isCertificateFault } from 'payment-processor-contract/tls-failure';
@@ -12,7 +12,7 @@ import { UnservedWatch } from './unserved.ts';
 
 const RECHECK_FIRST_MS = 1000;
 const RECHECK_MAX_MS = 15_000;
-/** A service that asks for longer while held is asked again after this. */
+/** Longest pause between checks, even if the service asks for more. */
 const RECHECK_TOLD_MAX_MS = 60_000;
 
 export const WRONG_CREDENTIALS = {
@@ -22,17 +22,17 @@ export const WRONG_CREDENTIALS = {
 
 export type Verdict =
   | { kind: 'serving' }
-  /** Something is set wrongly, here or there: calls are of no use. */
+  /** A setting is wrong, here or at the service: calls would be useless. */
   | { kind: 'wrong'; reason: string; setting: ServiceSetting }
   | { kind: 'unreachable'; reason: string; setting: null }
-  /** It answers, and asks to wait. */
+  /** The service answers, and asks us to wait. */
   | { kind: 'busy'; reason: string; setting: null; retryAfterMs: number | null };
 
 export interface ServiceCheckOptions {
-  /** For reasons: scheme, host and path. */
+  /** Scheme, host and path, for texts. */
   baseUrl: string;
   clock: Clock;
-  /** GET /transactions?limit=1; settles within its time-out. */
+  /** GET /transactions?limit=1; settles within its timeout. */
   listOne: () => Promise<ListReading>;
   onChange: (state: ServiceState) => void;
   /** 0 to 1, for the jitter of pauses. */
@@ -40,16 +40,16 @@ export interface ServiceCheckOptions {
 }
 
 export interface ServiceCheck {
-  /** Makes the first check and resolves with its end, whatever it says. */
+  /** Makes the first check and resolves when it ends, whatever its verdict. */
   start(): Promise<void>;
   state(): ServiceState;
-  /** Null: the service serves this process, as far as is known. */
+  /** Null if the service serves this process, as far as we know. */
   unserved(): Unserved | null;
-  /** A check that begins from now on. A verdict `wrong` holds the service. */
+  /** Runs a check that begins after this call. A verdict `wrong` holds the service. */
   check(): Promise<Verdict>;
-  /** Holds the service for what a call has shown. */
+  /** Holds the service because of a call's answer. */
   hold(cause: HoldCause): void;
-  /** A change was answered by the service itself: pauses start short again. */
+  /** The service itself answered a change: pauses start short again. */
   changeAnswered(): void;
   close(): void;
 }
@@ -81,7 +81,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
   const schedule = (atLeastMs: number): void => {
     const ceilingMs = Math.min(RECHECK_FIRST_MS * 2 ** pauses, RECHECK_MAX_MS);
     pauses = Math.min(pauses + 1, 16);
-    // Half fixed, half random: members that were held together do not come back together.
+    // Half fixed, half random, so that members held together do not come back together.
     const pauseMs = Math.max(ceilingMs * (0.5 + options.random() / 2), atLeastMs);
     timer = setTimeout(() => void recheck(), pauseMs);
   };
@@ -95,7 +95,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
   };
 
   const release = (): void => {
-    // A GET that succeeds says little where a change was answered 401: pauses stay long until a change is answered.
+    // A successful GET says little if a change was answered 401: pauses stay long until the service answers a change.
     if (!heldByCall) pauses = 0;
     heldByCall = false;
     unserved.checkSucceeded();
@@ -104,7 +104,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
 
   const checkOnce = async (): Promise<Verdict> => {
     const verdict = verdictOf(await options.listOne(), options.baseUrl);
-    // A timer that is set means that the service is held already; its own check will say how that goes on.
+    // A set timer means that the service is held already; its own check will decide.
     if (verdict.kind === 'wrong' || verdict.kind === 'unreachable') unserved.checkFailed(verdict);
     else if (state.kind === 'serving') unserved.checkSucceeded();
     if (verdict.kind === 'wrong') hold(verdict);
@@ -120,7 +120,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
     if (running === null) return begin();
     following ??= running.then(() => {
       following = null;
-      // Whatever runs by now began after this one was asked for.
+      // A check that runs by now began after this request.
       return running ?? begin();
     });
     return following;
@@ -154,7 +154,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
   };
 }
 
-/** What a check's answer means, in words for the operator who can put it right. */
+/** The verdict of a check's answer, in words for the operator who can correct it. */
 function verdictOf(reading: ListReading, baseUrl: string): Verdict {
   if (reading.kind === 'page') return { kind: 'serving' };
   const { cause, reason } = reading;

@@ -1,4 +1,4 @@
-/** How an answer to GET /transactions is read: a page, or why there is none. */
+/** Reads an answer to GET /transactions: a page, or why there is none. */
 import { int64ValueOf, isJsonObject } from 'payment-processor-contract/lossless-json';
 import type { Transaction } from 'payment-processor-contract/types';
 import { statusClass } from './http-status.ts';
@@ -7,7 +7,7 @@ import { readServiceError } from './service-error.ts';
 import type { Answer, ListReading } from './types.ts';
 import { readTransaction } from './wire.ts';
 
-/** More warnings of one page than this say nothing new. */
+/** Further warnings about one page would say nothing new. */
 const PAGE_WARNINGS_MAX = 20;
 
 /** @param nowMs wall-clock time at which the answer came */

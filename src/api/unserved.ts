@@ -1,4 +1,4 @@
-/** Whether the service serves this process, by what checks and changes have shown: since when it does not, and why. */
+/** Since when, and why, the service does not serve this process, as checks and changes have shown. */
 import type { HoldCause, Unserved } from './types.ts';
 
 export class UnservedWatch {
@@ -16,7 +16,7 @@ export class UnservedWatch {
   }
 
   checkFailed(cause: HoldCause): void {
-    // Settings that are known to be wrong stay so while the service cannot be asked.
+    // While the service is unreachable, a setting known to be wrong stays the reason.
     if (cause.setting !== null || this.#unserved === null || this.#unserved.setting === null) this.#note(cause, false);
   }
 
