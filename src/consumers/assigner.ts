@@ -1,7 +1,7 @@
 /**
- * Hands whole lanes to the members of the group: partition p of every input topic goes to the owner of lane p, and a
- * lane stays where it was when it can, for each move costs a restore. A member that the payment service does not serve gets
- * none, unless it serves no other; one that is about to leave gets none, unless all are.
+ * Assigns whole lanes to the members of the group: partition p of every input topic goes to the owner of lane p. A lane stays
+ * with its member if it can, because each move costs a restore. A member that the payment service does not serve gets no lane,
+ * unless the service serves no member. A member that is about to leave gets none, unless all are leaving.
  */
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
 import { decodeMemberNote, encodeMemberNote, type MemberNote } from './member-note.ts';
@@ -10,12 +10,12 @@ const { AssignerProtocol } = kafkajs;
 const ASSIGNER_NAME = 'payment-lanes';
 const ASSIGNER_VERSION = 1;
 
-/** Its lanes are those that it has now, as it says itself. */
+/** `lanes` are the ones that the member reports as its own now. */
 export type LaneMember = Pick<MemberNote, 'lanes' | 'isLeaving' | 'isUnserved'> & { readonly memberId: string };
 
 /**
- * Lanes per member: as even as can be, with as few moves as that allows. The same members in any order give the same.
- * @returns member id to its lanes, ascending
+ * Lanes per member: as even as possible, with as few moves as that allows. The order of the members does not matter.
+ * @returns each member's lanes by member id, ascending
  */
 export function assignLanes(members: readonly LaneMember[], laneCount: number): Map<string, number[]> {
   const staying = members.filter(({ isLeaving }) => !isLeaving);
@@ -28,7 +28,7 @@ export function assignLanes(members: readonly LaneMember[], laneCount: number): 
 
 function sharedOut(members: readonly LaneMember[], laneCount: number): Map<string, number[]> {
   const claimed = new Set<number>();
-  // Whoever has most keeps most: members with more lanes get the larger shares.
+  // Members with more lanes get the larger shares, so that fewer lanes move.
   const sorted = members
     .map((member) => ({
       memberId: member.memberId,
@@ -51,7 +51,7 @@ function sharedOut(members: readonly LaneMember[], laneCount: number): Map<strin
   return new Map(sorted.map((member) => [member.memberId, member.kept.sort((left, right) => left - right)]));
 }
 
-/** The kafkajs assigner. `own` is asked at each join. */
+/** The kafkajs assigner. It calls `own` at each join. */
 export function laneAssigner(laneCount: number, own: () => MemberNote): PartitionAssigner {
   return (): Assigner => ({
     name: ASSIGNER_NAME,

@@ -1,14 +1,14 @@
 /**
  * This process as a member of the consumer group: subscription, assignment, heartbeats, batches.
  *
- *   start    connects, joins; from then on assignments and batches are handed over, batches also while the group joins anew;
- *            where it cannot connect, what it opened is closed, and it may be tried again
- *   retire   asks the group to give its lanes to others; until it has, all goes on
- *   stop     leaves the group, also one that is only being joined; bounded
+ *   start    connects and joins; from then on passes assignments and batches to the handlers, batches even during a rebalance;
+ *            if it cannot connect, it closes what it opened, and may be called again
+ *   retire   asks the group to give its lanes to others; until the group has, everything continues
+ *   stop     leaves the group, even during a join; bounded
  *
- * Handlers only hand over, for kafkajs waits for all of a broker's batches and a rebalance for all handlers. No
- * exception leaves a handler: a TypeError would stop kafkajs for good. Positions are never read from the group: every
- * join rewinds to the committed offsets, and the lanes seek to where they really are.
+ * Handlers only pass on, because kafkajs waits for all of a broker's batches, and a rebalance waits for all handlers. No
+ * exception leaves a handler: a TypeError would stop kafkajs for good. We never read positions from the group: every join
+ * rewinds to the committed offsets, and the lanes seek to where they really are.
  */
 import type { Batch, Consumer, KafkaMessage } from 'kafkajs';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -29,32 +29,32 @@ export interface FetchedBatch {
   readonly topic: string;
   readonly lane: number;
   readonly messages: readonly KafkaMessage[];
-  /** The offset that was asked for; the broker had nothing before the first message. */
+  /** The requested offset; the broker had nothing between it and the first message. */
   readonly fetchedOffset: bigint;
   /** Last offset that the batch covers, control records included. */
   readonly lastOffset: bigint;
   readonly highWatermark: bigint;
 }
 
-/** Next offset to be read of a lane's partition. */
+/** Next offset to read in a lane's partition. */
 export interface GroupOffset {
   readonly topic: string;
   readonly lane: number;
   readonly offset: bigint;
 }
 
-/** What the lane did with a batch: taken; not wanted now (the partition pauses); or it sought elsewhere itself. */
+/** What the lane did with a batch: took it, does not want it now (the partition pauses), or sought elsewhere itself. */
 export type BatchReply = 'taken' | 'not-now' | 'sought';
 
 export interface MemberHandlers {
-  /** @param isNewMember the group had counted this process out: its lanes may have been another's since */
+  /** @param isNewMember the group had expelled this process: since then another may have owned its lanes */
   assigned(lanes: readonly number[], isNewMember: boolean): void;
   batch(batch: FetchedBatch): BatchReply;
   /** A fetch with nothing but aborted or control records moved the position past them. */
   filtered(topic: string, lane: number, firstOffset: bigint, lastOffset: bigint): void;
-  /** It begins anew by itself: for whoever says why nothing goes on. */
+  /** kafkajs restarts by itself; reported to explain why nothing proceeds. */
   restarted(error: Error): void;
-  /** kafkajs gave up; the process must end, and be started again. */
+  /** kafkajs gave up: the process must exit and be restarted. */
   crashed(error: Error): void;
 }
 
@@ -64,7 +64,7 @@ export interface MemberOptions {
   readonly clientId: string;
   readonly topics: readonly string[];
   readonly laneCount: number;
-  /** Where its HTTP endpoints are, asked at each join; null: it tells none. */
+  /** Address of this process's HTTP endpoints, read at each join; null: it announces none. */
   readonly address: () => string | null;
   readonly standing: MemberStanding;
   readonly sessionTimeoutMs: number;
@@ -74,44 +74,44 @@ export interface MemberOptions {
   readonly handlers: MemberHandlers;
 }
 
-/** Longest wait of a fetch, which delays the next seek and resume: while something is paused, these are to be expected. */
+/** Longest wait of a fetch while something is paused: a fetch delays the next seek or resume, and we expect one soon. */
 const FETCH_WAIT_MS = 100;
-/** While all is fetched. It delays heartbeats as well, and with them what the group has to say: never by more than one interval. */
+/** The same while nothing is paused. It also delays heartbeats, and so news from the group, but by one interval at most. */
 const CALM_FETCH_WAIT_MS = 1_000;
 /**
- * From one fetch to the next, for each lane here: a fetch costs as much as the partitions that it names, on both sides, and
- * each record that comes ends one. So fetches take the same share of a processor, however many lanes there are.
+ * Pause between two fetches, per lane here. A fetch costs both sides in proportion to its partitions, and each arriving record
+ * ends one. With this pause fetches take the same share of a CPU, however many lanes there are.
  */
 const FETCH_INTERVAL_PER_LANE_MS = 1;
 const FETCH_INTERVAL_MAX_MS = 50;
-/** Bytes of one fetch of a partition: there is no other bound on the messages of a batch. */
+/** Bytes of one partition in a fetch: nothing else bounds the messages of a batch. */
 const FETCH_BYTES_MAX = 256 * 1024;
-/** Bytes of one fetch of all of a broker's partitions: it is taken apart in one turn of the event loop, some 5,000 small commands. */
+/** Bytes of a whole fetch, some 5,000 small commands: kafkajs decodes it in one turn of the event loop. */
 const FETCH_TOTAL_BYTES_MAX = 1024 * 1024;
 /** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
 const REBALANCE_TIMEOUT_MS = 10_000;
-/** The others join anew with their next heartbeats, the assignment follows; as long again for a busy machine. */
+/** The others rejoin at their next heartbeats, then the assignment follows. Doubled for a busy machine. */
 const RETIRE_BEYOND_HEARTBEAT_MS = 2_000;
 const RETIRE_MS_MAX = 5_000;
-/** A join that is under way ends when the other members have noticed it, at their next heartbeats; then it is left. */
+/** A join under way ends once the other members notice it, at their next heartbeats; only then can we leave. */
 const STOP_DEADLINE_MS = 8_000;
 
 export class GroupMember {
   readonly #options: MemberOptions;
-  /** Of the last try to start; null before the first, and after one that failed. */
+  /** From the last attempt to start; null before the first, and after a failed one. */
   #consumer: Consumer | null = null;
   #lanes: readonly number[] = [];
   /** By topic and lane. */
   readonly #paused = new Set<string>();
   #memberId: string | null = null;
-  /** When the request whose answer last confirmed our membership was sent. */
+  /** When we sent the request whose answer last confirmed our membership. */
   #confirmedSentWallMs = -Infinity;
   #confirmedSentMonotonicMs = -Infinity;
   #lastRequestSentWallMs = -Infinity;
   #isStopped = false;
-  /** The join under way, or the last one, has told that this process leaves. */
+  /** The current or the last join announced that this process leaves. */
   #hasToldLeaving = false;
-  /** Resolved by the assignment that follows; null: it is to stay. */
+  /** The next assignment resolves it; null: this process stays. */
   #retired: { readonly resolve: () => void } | null = null;
 
   constructor(options: MemberOptions) {
@@ -131,7 +131,7 @@ export class GroupMember {
       maxBytesPerPartition: FETCH_BYTES_MAX,
       maxBytes: FETCH_TOTAL_BYTES_MAX,
       readUncommitted: false,
-      // A topic that was deleted must not come back empty, as the cluster's defaults would have it.
+      // Else the broker could recreate a deleted topic, empty and with the cluster's defaults.
       allowAutoTopicCreation: false,
       retry: CONSUMER_RETRY,
     });
@@ -143,7 +143,7 @@ export class GroupMember {
     const consumer = this.#makeConsumer();
     this.#consumer = consumer;
     consumer.on(consumer.events.REQUEST, ({ payload }) => {
-      // An answer is stamped when it is read: a frozen process would take a heartbeat of long ago for a fresh one.
+      // kafkajs stamps an answer when it reads it: a process that was frozen would take an old heartbeat for a fresh one.
       if (payload.apiName === 'Heartbeat' || payload.apiName === 'SyncGroup')
         this.#lastRequestSentWallMs = payload.sentAt;
     });
@@ -157,7 +157,7 @@ export class GroupMember {
       consumer.pause(topics.map((topic) => ({ topic, partitions: [...this.#lanes] })));
       this.#paused.clear();
       for (const topic of topics) for (const lane of this.#lanes) this.#paused.add(inputName(topic, lane));
-      // A member that misses a generation comes back under another id.
+      // A member that missed a generation returns under another id.
       const isNewMember = payload.memberId !== this.#memberId;
       this.#memberId = payload.memberId;
       this.#guard('assigned', () => handlers.assigned(this.#lanes, isNewMember));
@@ -165,7 +165,7 @@ export class GroupMember {
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
       if (payload.batchSize > 0) return;
-      // firstOffset is null where compaction took the records that were asked for.
+      // firstOffset is null if compaction removed the requested records.
       const firstOffset = (payload.firstOffset as string | null) ?? payload.lastOffset;
       this.#guard('filtered', () =>
         handlers.filtered(payload.topic, payload.partition, BigInt(firstOffset), BigInt(payload.lastOffset)),
@@ -173,7 +173,7 @@ export class GroupMember {
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       log({
-        // Started again, it needs nobody.
+        // kafkajs restarts by itself: nobody has to act.
         level: payload.restart ? 'warn' : 'error',
         message: 'consumer-crashed',
         fields: { problem: payload.error.message, restarts: payload.restart },
@@ -189,7 +189,7 @@ export class GroupMember {
       await disconnectWithin(consumer, STOP_DEADLINE_MS);
       throw error;
     }
-    // Stopped meanwhile: it would join with nobody left to say that it leaves.
+    // Stopped in the meantime: a member that joined now would never leave.
     if (this.#isStopped) return this.stop();
     await consumer.run({
       autoCommit: false,
@@ -207,7 +207,7 @@ export class GroupMember {
     });
   }
 
-  /** Both clocks must say so: one may be set, the other stands still while a machine sleeps. */
+  /** Both clocks must agree: somebody may set one, and the other stands still while the machine sleeps. */
   isConfirmedWithinMs(limitMs: number): boolean {
     const { clock } = this.#options;
     return (
@@ -232,7 +232,7 @@ export class GroupMember {
     });
   }
 
-  /** @throws where the group does not take them: between two generations, or without a coordinator */
+  /** @throws if the group does not accept them: between two generations, or without a coordinator */
   async commitOffsets(offsets: readonly GroupOffset[]): Promise<void> {
     if (this.#consumer === null) throw new Error('the group is not joined yet');
     await this.#consumer.commitOffsets(
@@ -240,7 +240,7 @@ export class GroupMember {
     );
   }
 
-  /** @returns once the group has given its lanes to others, or left them here for want of any; bounded. Once only */
+  /** Call it once. @returns once the group has given its lanes to others, or left them here because there are no others; bounded */
   async retire(): Promise<void> {
     const consumer = this.#consumer;
     if (consumer === null || this.#memberId === null) return;
@@ -282,7 +282,7 @@ export class GroupMember {
         topic: batch.topic,
         lane: batch.partition,
         messages: batch.messages,
-        // kafkajs has it; its types do not.
+        // kafkajs sets it, but its types lack it.
         fetchedOffset: BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset),
         lastOffset: BigInt(batch.lastOffset()),
         highWatermark: BigInt(batch.highWatermark),

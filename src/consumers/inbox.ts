@@ -1,13 +1,13 @@
 /**
- * What a lane has fetched of one input topic and not yet admitted.
+ * The messages of one input topic that a lane has fetched but not yet admitted.
  *
- *   offer   takes a batch that continues where the last one ended, as far as there is room; any other is refused and
- *           sought again
- *   pump    decodes messages one after the other, in order; waits while the registry cannot be asked. A message that
- *           makes this fail is tried again, then set aside
+ *   offer   takes a batch that continues where the last one ended, as far as there is room; refuses any other batch and
+ *           seeks back
+ *   pump    decodes the messages in order, one at a time; waits while the registry is unavailable. If a message makes our
+ *           code fail, retries it, then sets it aside
  *   peek / take   the decoded messages, oldest first
  *
- * Bounded by pausing the partition: beyond the limits messages stay in Kafka, and consumer lag tells.
+ * At its limits the inbox pauses the partition: further messages stay in Kafka, where consumer lag shows them.
  */
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { inputMessage, sizeOf, type InputMessage } from './input-message.ts';
@@ -16,7 +16,7 @@ import { errorText } from './message-failures.ts';
 import type { Aside } from './message-origin.ts';
 import { sleep } from './signal.ts';
 
-/** A message, decoded into what the lane handles. */
+/** A decoded message, in the form that the lane handles. */
 export interface Ready<Item> {
   readonly message: InputMessage;
   readonly offset: bigint;
@@ -25,43 +25,43 @@ export interface Ready<Item> {
 
 export type ReadResult<Item> = { kind: 'item'; item: Item } | { kind: 'unavailable'; problem: string };
 
-/** What is to be done with a message whose turn it is. */
+/** What to do with the next message. */
 export type ReadingOrder = { kind: 'read' } | { kind: 'set-aside'; problem: string } | { kind: 'not-now' };
 
 export interface InboxOptions<Item> {
   readonly topic: string;
   readonly lane: number;
-  /** What it cannot read is an item that says so; what it throws is a bug that the message brings out. */
+  /** Returns an item even for an unreadable message. If it throws, the message has triggered a bug. */
   readonly read: (message: InputMessage) => Promise<ReadResult<Item>>;
-  /** For a message that `read` failed on too often, or that must not be read at all. Never throws. */
+  /** For a message on which `read` failed too often, or that must not be read at all. Never throws. */
   readonly setAside: (message: InputMessage, aside: Aside) => Item;
-  /** @returns whether the message is to be set aside now; else it is read again */
+  /** @returns whether to set the message aside now; otherwise the inbox reads it again */
   readonly failed: (offset: bigint, error: unknown) => boolean;
-  /** Asked before a message is read, and waited for. Never rejects. */
+  /** Called and awaited before each read. Never rejects. */
   readonly beforeReading: (offset: bigint) => Promise<ReadingOrder>;
   /** Shared by all inboxes of the process. */
   readonly turn: LoopTurn;
   readonly seek: (offset: bigint) => void;
   readonly resume: () => void;
-  /** Messages below the expected offset came again; they are passed over. */
+  /** Messages below the expected offset came again; the inbox skips them. */
   readonly onRedelivered: (messages: number) => void;
   /** There is something to handle. */
   readonly wake: () => void;
 }
 
-/** Messages of one topic in one transaction: bounds the time to its commit. */
+/** Most messages of one topic in one transaction: bounds the time to its commit. */
 export const ITEMS_MAX = 500;
 
-/** Messages held at most, by number: enough for a lane's share of the intents several times over. */
+/** Most messages that an inbox holds: several times a lane's share of the intents. */
 const MESSAGES_MAX = 1_000;
-/** ... and by bytes, whatever their size. */
+/** ... and their bytes. */
 const BYTES_MAX = 2 * 1024 * 1024;
-/** One batch may exceed these by as much as an honest one can hold; of one that expands to more, the rest is fetched again. */
+/** A batch may exceed these limits by as much as an honest batch can hold. The rest of a larger batch is fetched again. */
 const BATCH_MESSAGES_MAX = 5_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
-/** Before a message that made our code fail is read again. */
+/** Pause before the inbox rereads a message that made our code fail. */
 const FAILED_WAIT_MS = 100;
-/** After as many seeks that brought no message nearer, the partition rests: a fetch out of range voids those of others. */
+/** After this many seeks without progress the partition rests: an out-of-range fetch also voids those of other partitions. */
 const FRUITLESS_SEEKS_MAX = 10;
 const SEEK_AGAIN_MS = 5_000;
 /** Wait before the registry is asked again. */
@@ -72,21 +72,21 @@ export class Inbox<Item> {
   readonly #raw: InputMessage[] = [];
   #ready: Ready<Item>[] = [];
   #bytes = 0;
-  /** Offset that the next batch must continue at; null while closed. */
+  /** Offset at which the next batch must continue; null while closed. */
   #expected: bigint | null = null;
   #isPaused = true;
   #isPumping = false;
   #epoch = 0;
   #problem: string | null = null;
   #highWatermark = 0n;
-  /** Since the last batch that was taken. */
+  /** Since the last batch that the inbox took. */
   #seeks = 0;
 
   constructor(options: InboxOptions<Item>) {
     this.#options = options;
   }
 
-  /** Starts at the offset; whatever was held is dropped. */
+  /** Starts at the offset and drops all held messages. */
   open(offset: bigint): void {
     this.close();
     this.#expected = offset;
@@ -148,7 +148,7 @@ export class Inbox<Item> {
     return 'sought';
   }
 
-  /** The client stepped over records that are not for readers; so may we, if we stood within them. */
+  /** The client skipped records that are not for readers; so may we, if our position lies among them. */
   passFiltered(firstOffset: bigint, lastOffset: bigint): void {
     if (this.#expected !== null && firstOffset <= this.#expected && lastOffset >= this.#expected)
       this.#expected = lastOffset + 1n;
@@ -169,12 +169,12 @@ export class Inbox<Item> {
     if (taken !== undefined) this.#bytes -= sizeOf(taken.message);
   }
 
-  /** Offset below which everything has been taken, control records included. */
+  /** Offset below which the lane has taken everything, control records included. */
   position(): bigint | null {
     return this.#ready[0]?.offset ?? this.#raw[0]?.offset ?? this.#expected;
   }
 
-  /** Fetches again once there is room. */
+  /** Resumes fetching once there is room. */
   makeRoom(): void {
     if (this.#expected === null || !this.#isPaused || this.#held() > MESSAGES_MAX / 2 || this.#bytes > BYTES_MAX / 2)
       return;

@@ -1,7 +1,7 @@
 /**
- * Asks the brokers where partitions begin and end, which topics they are of, and where the group stands. Commits nothing.
+ * Asks the brokers where partitions begin and end, for the ids of their topics, and for the group's offsets. Commits nothing.
  *
- * Owns one admin client at a time. Its view of the leaders goes stale when one moves, so after an error it is replaced.
+ * Owns one admin client at a time. The client's view of the leaders goes stale when one moves, so an error replaces the client.
  */
 import kafkajs, { type Admin, type GroupDescription, type Kafka } from 'kafkajs';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -14,21 +14,21 @@ import { Together } from './together.ts';
 
 const { AssignerProtocol } = kafkajs;
 
-/** Where an input's partition begins and ends and which topic it is of, as the broker says. */
+/** Where an input's partition begins and ends, and its topic's id, according to the broker. */
 export interface InputBounds {
   readonly lowOffset: bigint;
-  /** After the last record, those of open transactions included. */
+  /** Offset after the last record, including records of open transactions. */
   readonly highOffset: bigint;
-  /** Another one where a topic was made again; null: the broker does not know ids. */
+  /** It changes when a topic is recreated; null: the broker does not know ids. */
   readonly topicId: string | null;
 }
 
-/** The same, and where the group stands. */
+/** The same, with the group's offset. */
 export interface TopicStart extends InputBounds {
   readonly committedOffset: bigint | null;
 }
 
-/** All that was published before the instant lies before the ends. */
+/** Everything published before `atMs` lies before the ends. */
 export interface WrittenTopic {
   readonly atMs: number;
   /** By partition. */
@@ -41,7 +41,7 @@ export interface MemberDescription {
   readonly host: string;
   /** Ascending. */
   readonly lanes: readonly number[];
-  /** Of its HTTP endpoints; null: it tells none, or the group is between two generations. */
+  /** Address of its HTTP endpoints; null: it announces none, or the group is between two generations. */
   readonly address: string | null;
 }
 
@@ -49,9 +49,9 @@ export interface MemberDescription {
 const READ_COMMITTED = 1;
 const STOP_DEADLINE_MS = 3_000;
 
-/** Lanes ask one after the other for the same topics: one answer serves them all for a while. */
+/** Lanes ask in turn about the same topics: one answer serves them all for this long. */
 const ANSWER_AGE_MAX_MS = 500;
-/** kafkajs reads it anew before each question otherwise. A leader that moved is an error, and so is noticed at once. */
+/** Otherwise kafkajs refreshes metadata before each request. A moved leader is an error, so we notice it at once. */
 const METADATA_AGE_MAX_MS = 10_000;
 
 type OffsetsQuestion = Parameters<Admin['fetchOffsetsOfTopics']>[0];
@@ -79,25 +79,25 @@ export class TopicOffsets {
     this.#kafka = createKafka(settings, options.clientId, { retry: PATIENT_RETRY, log: options.log });
   }
 
-  /** Bounded, though a broker that stands still may let a question wait for minutes. */
+  /** Bounded: otherwise a hanging broker could make a request wait for minutes. */
   async stop(): Promise<void> {
     await settledWithin(this.#drop(), STOP_DEADLINE_MS);
   }
 
-  /** First offset of each partition, and the next one for readers of what is committed. */
+  /** First offset of each partition, and the next one for read_committed readers. */
   ends(topic: string): Promise<Map<number, PartitionOffsets>> {
     return this.#shared(this.#ends, topic, () => this.#askEnds.ask(topic));
   }
 
   /**
-   * Offset after the last record of each partition, those of open transactions included: `ends` stops before the first
-   * of them.
+   * Offset after the last record of each partition, including records of open transactions. `ends` stops before the first
+   * open transaction.
    */
   highWatermarks(topic: string): Promise<Map<number, bigint>> {
     return this.#askWritten.ask(topic);
   }
 
-  /** How far the topic was written at an instant of our clock. */
+  /** How far the topic was written at a given time of our clock. */
   written(topic: string): Promise<WrittenTopic> {
     return this.#shared(this.#written, topic, async () => {
       const atMs = this.#clock.nowMs();
@@ -105,7 +105,7 @@ export class TopicOffsets {
     });
   }
 
-  /** Of the group, those that have yet to join again included. */
+  /** Members of the group, including those that have yet to rejoin. */
   members(): Promise<MemberDescription[]> {
     return this.#shared(this.#members, this.#groupId, async () => {
       const { groups } = await this.#ask((admin) => admin.describeGroups([this.#groupId]));
@@ -125,9 +125,9 @@ export class TopicOffsets {
   }
 
   /**
-   * First and next offset of each partition, and the topic's id. Asked anew: where readers stand is held against it, and
-   * an answer of before they came there would look like a topic that was truncated. So would where readers of what is
-   * committed are held up: whoever committed a transaction stands behind it before the coordinator has marked it.
+   * First and next offset of each partition, and the topic's id. Never from the cache: readers' positions are compared with
+   * it, and an older answer would make the topic look truncated. So would the end for read_committed readers: a committer
+   * stands behind its own transaction before the coordinator has marked it.
    */
   async bounds(topic: string): Promise<Map<number, InputBounds>> {
     const [bounds, topicId] = await Promise.all([this.#askBounds.ask(topic), this.#topicId(topic)]);
@@ -136,7 +136,7 @@ export class TopicOffsets {
     );
   }
 
-  /** Next offset of the group, by partition; none where it has none. */
+  /** The group's next offset, by partition; partitions without one are left out. */
   committed(topic: string): Promise<Map<number, bigint>> {
     return this.#shared(this.#committedAnswers, topic, () => this.#askCommitted.ask(topic));
   }
@@ -229,7 +229,7 @@ function describedMember({
   memberAssignment,
   memberMetadata,
 }: GroupDescription['members'][number]): MemberDescription {
-  // Between two generations there is none.
+  // Between two generations there is no assignment.
   const decoded = memberAssignment.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(memberAssignment);
   const lanes = [...new Set(Object.values(decoded?.assignment ?? {}).flat())].sort((left, right) => left - right);
   return { clientId, host: clientHost.replace(/^\//, ''), lanes, address: decodeMemberNote(memberMetadata).address };

@@ -1,10 +1,10 @@
 /**
- * Reads all partitions of a topic, from given offsets on, for ever. One consumer in a group of its own, since kafkajs
- * cannot read partitions without a group; nothing is committed.
+ * Reads all partitions of a topic, from given offsets on, without end. It uses one consumer in its own group, because
+ * kafkajs cannot read partitions without a group. It commits nothing.
  *
- *   started (may be tried again) -> reading -> stopped, after which nothing is handed over any more
+ *   started (may be retried) -> reading -> stopped, after which no record is handed over
  *
- * A partition may be paused meanwhile; what was fetched of it by then is handed over all the same.
+ * A partition may be paused; records already fetched by then are still handed over.
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, KafkaMessage } from 'kafkajs';
@@ -23,7 +23,7 @@ export interface TailedRecord {
   readonly value: Buffer | null;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly offset: bigint;
-  /** When the broker wrote it, by its clock; 0: not known, for it was written under a clock of ours. */
+  /** When the broker wrote it, by the broker's clock; 0 if unknown, because a client's clock set the timestamp. */
   readonly timestampMs: number;
 }
 
@@ -35,33 +35,33 @@ export interface TailOptions {
   readonly partitionCount: number;
   readonly sessionTimeoutMs: number;
   readonly log: KafkaLog;
-  /** Where a partition is read from next; 0: from its beginning. */
+  /** Offset to read next in a partition; 0: its beginning. */
   readonly nextOffset: (partition: number) => bigint;
-  /** Records without a key are handed over with an empty one; else they are left out. */
+  /** If set, records without a key come with an empty key; otherwise they are left out. */
   readonly takesKeyless?: true;
-  /** Records in their order; some may have been handed over before. */
+  /** Records in order; some may have come before. */
   readonly onRecords: (partition: number, records: readonly TailedRecord[], nextOffset: bigint) => void;
-  /** From the one offset to the other there is nothing for readers. */
+  /** Between these offsets there is nothing for readers. */
   readonly onFiltered: (partition: number, firstOffset: bigint, lastOffset: bigint) => void;
-  /** The brokers answered, before what they sent is handed over. */
+  /** The brokers answered. Called before their records are handed over. */
   readonly onFetched: () => void;
-  /** It cannot go on: `onRecords` threw, a batch cannot be read, or kafkajs gave up. */
+  /** Reading cannot continue: `onRecords` threw, a batch is unreadable, or kafkajs gave up. */
   readonly onFatal: (error: Error) => void;
 }
 
 /** Of Kafka's protocol. */
 const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 250;
-/** While nothing is paused, and so nothing may have to be fetched again at once. */
+/** Longest wait of a fetch while nothing is paused, so that nothing can need a fetch at once. */
 const CALM_FETCH_WAIT_MS = 1_000;
 const FETCH_BYTES_MAX = 1024 * 1024;
-/** There is nobody else in the group whom it would have to tell anything. */
+/** Few: the group has no other member that would need to hear from us. */
 const HEARTBEATS_PER_SESSION = 3;
 const STOP_DEADLINE_MS = 3_000;
 
 export class TopicTail {
   readonly #options: TailOptions;
-  /** Of the last try to start; null before the first, and after one that failed. */
+  /** From the last attempt to start; null before the first, and after a failed one. */
   #consumer: Consumer | null = null;
   readonly #paused = new Set<number>();
   #isStopped = false;
@@ -80,7 +80,7 @@ export class TopicTail {
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
       allowAutoTopicCreation: false,
-      // The group has one member: what a restart waits for is only its own earlier membership.
+      // The group has one member, so a restart waits only for its own earlier membership.
       sessionTimeout: sessionTimeoutMs,
       heartbeatInterval: heartbeatIntervalMs,
       rebalanceTimeout: sessionTimeoutMs,
@@ -88,19 +88,19 @@ export class TopicTail {
     });
   }
 
-  /** Rejects where no broker answers, having closed what it opened: it may be called again. */
+  /** Rejects if no broker answers. It has then closed what it opened, and may be called again. */
   async start(): Promise<void> {
     const { nextOffset, onFatal, onFetched, onFiltered, onRecords, partitionCount, takesKeyless, topic } =
       this.#options;
     const consumer = this.#makeConsumer();
     this.#consumer = consumer;
     consumer.on(consumer.events.GROUP_JOIN, () => {
-      // A join rewinds to the beginning; going over it again would show the past.
+      // A join rewinds to the beginning; reading from there again would replay the past.
       for (let partition = 0; partition < partitionCount; partition += 1) {
         const offset = nextOffset(partition);
         if (offset > 0n) consumer.seek({ topic, partition, offset: offset.toString() });
       }
-      // The client restarts with a new memory.
+      // A restarted client has forgotten its pauses.
       if (this.#paused.size > 0) consumer.pause([{ topic, partitions: [...this.#paused] }]);
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
@@ -177,7 +177,7 @@ export class TopicTail {
 }
 
 function recordOf(topic: string, message: KafkaMessage, takesKeyless: boolean): TailedRecord[] {
-  // What the patched client hands over for a batch that it cannot read: it may be ours, so nothing may be passed over.
+  // The patched client marks a batch that it cannot read. It may be ours, so we must not skip it.
   if ('unreadableBatch' in message) throw new Error(`${topic}: the batch at ${message.offset} cannot be read`);
   const { headers = {}, key, offset, timestamp, value } = message;
   if (key === null && !takesKeyless) return [];
@@ -185,7 +185,7 @@ function recordOf(topic: string, message: KafkaMessage, takesKeyless: boolean): 
   return [{ key: key?.toString() ?? '', value, headers, offset: BigInt(offset), timestampMs }];
 }
 
-/** Of a batch under LogAppendTime; kafkajs has it, its types do not. */
+/** True for a batch under LogAppendTime; kafkajs sets the field, but its types lack it. */
 function isBrokersTime(message: KafkaMessage): boolean {
   const { batchContext } = message as { batchContext?: { timestampType?: number } };
   return batchContext?.timestampType === LOG_APPEND_TIME;
