@@ -1,6 +1,6 @@
 /**
- * Observations: what an answer or a poll showed of a transaction or quote, on the observations topic, keyed by the
- * transaction's id (or the quote's, where no transaction is known), so that one lane sees all of a transaction.
+ * Observations on the observations topic: what an answer or a poll showed about a transaction or quote. Their key is the
+ * transaction's id (or the quote's, if no transaction is known), so that one lane sees everything about a transaction.
  */
 import type { Effect } from '../ledger/effect.ts';
 import { CARRIED_LENGTH_MAX, type Carried } from '../ledger/entry.ts';
@@ -13,25 +13,25 @@ export interface Observation {
   readonly quote: Quote | null;
   /**
    * When the service may have been in the state shown, on the observer's wall clock. For a change that was sent more than
-   * once it begins with the first sending: a service that knows the key gives its first answer again, which may be old.
+   * once it begins with the first sending: a service that knows the key repeats its first answer, which may be old.
    */
   readonly requestBeganMs: number;
   readonly requestEndedMs: number;
   readonly observedBy: 'COMMAND' | 'POLL';
-  /** Process that made the request: times of one observer can be compared exactly, those of two with a margin. */
+  /** Process that made the request: times of one observer compare exactly, times of two only with a margin. */
   readonly observer: string;
   /** The command that had this effect; null: polled, or a look-up found that its command had none. */
   readonly commandKey: string | null;
-  /** Of that command. */
+  /** Headers carried over from that command. */
   readonly carried: Carried;
 }
 
-/** Of a transaction or quote: longer ones are none, and could not be keys of the ledger. */
+/** Longest id of a transaction or quote: a longer one is not an id, and could not be a key of the ledger. */
 export const ID_LENGTH_MAX = 1024;
 
 /**
  * Key of the observation, its transaction's id; null when there is nothing to observe. A quote that does not name its
- * transaction is told of with that one: known by two names, its changes would be counted twice.
+ * transaction is reported under the transaction all the same: under two keys, its changes would count twice.
  * @param effect of the command, which may know the transaction that its answer does not show
  */
 export function observationKey(
@@ -42,7 +42,7 @@ export function observationKey(
   return id === null || id === '' || id.length > ID_LENGTH_MAX ? null : id;
 }
 
-/** An observation that is larger is reduced to what the status of transaction and quote follows from. */
+/** A larger observation is reduced to the fields that determine the status of transaction and quote. */
 const OBSERVATION_BYTES_MAX = 1024 * 1024;
 const REDUCED_TEXT_LENGTH_MAX = 1024;
 
@@ -59,7 +59,7 @@ export function encodeObservation(observation: Observation): Buffer {
   });
 }
 
-/** The id and the texts that are short; null in the place of all else. */
+/** The id and the short texts; null in place of everything else. */
 function shortTexts<Resource extends { id: string }>(resource: Resource): Resource {
   const isShort = (value: unknown): boolean => typeof value === 'string' && value.length <= REDUCED_TEXT_LENGTH_MAX;
   const members = Object.entries(resource).map(([name, value]: [string, unknown]) => [
@@ -71,7 +71,7 @@ function shortTexts<Resource extends { id: string }>(resource: Resource): Resour
 
 /**
  * @returns null for bytes that are not an observation of ours
- * @throws UnknownSchemaError for one by a schema that this process has not read yet: its observer wrote that into its lane's ledger
+ * @throws UnknownSchemaError if this process has not read its schema yet: the observer wrote that into its own lane's ledger
  */
 export function decodeObservation(value: Buffer | null): Observation | null {
   if (value === null) return null;
@@ -87,7 +87,7 @@ export function decodeObservation(value: Buffer | null): Observation | null {
 const OBSERVERS: readonly string[] = ['COMMAND', 'POLL'] satisfies Observation['observedBy'][];
 const CARRIED_NAMES: readonly string[] = ['traceparent', 'tracestate', 'correlation-id'] satisfies (keyof Carried)[];
 
-/** Times, key and headers are kept with the transaction: what no request and no command can have must not stay with it. */
+/** Times, key and headers are stored with the transaction: values that no request or command can have must not be. */
 function isPossible({ carried, commandKey, observedBy, requestBeganMs, requestEndedMs }: Observation): boolean {
   return (
     OBSERVERS.includes(observedBy) &&

@@ -2,8 +2,8 @@
  * The status of one transaction and its quote, as a pure fold over observations (invariant I4): every change once, in
  * order. Stale and repeated observations change nothing.
  *
- * Which of two observations is newer: the service's updatedAt first; else the requests' times, when one ended before
- * the other began; else it cannot be told, and nothing is emitted until the poller has looked again.
+ * To decide which of two observations is newer, compare the service's updatedAt first. Else compare the requests' times, if one
+ * request ended before the other began. Else the order is unknown, and nothing is emitted until the poller has looked again.
  */
 import { isFinalStatus } from 'payment-processor-contract/statuses';
 import type { QuoteStatusChanged, TransactionStatusChanged } from 'payment-processor-contract/types';
@@ -14,27 +14,27 @@ import { instantOf, showsEffect, unseenState, withCommand, type TransactionState
 export interface Reduction {
   readonly state: TransactionState;
   readonly transactionEvent: TransactionStatusChanged | null;
-  /** In order: what the answer said of the quote, then what its transaction implies. */
+  /** In order: the quote's status in the answer, then the status that its transaction implies. */
   readonly quoteEvents: readonly QuoteStatusChanged[];
 }
 
-/** Wall clocks of two processes may differ by this much; beyond it, who was first is as clear as for one of them. */
+/** Wall clocks of two processes may differ by this much. Beyond it, the order of their observations is certain. */
 const OBSERVER_CLOCKS_MS = 1_000;
 
 export function reduce(known: TransactionState | undefined, id: string, observation: Observation): Reduction {
   const own = reduceOwnQuote(taught(known ?? unseenState(id), observation), observation);
   const { state, event } = reduceTransaction(own.state, observation);
-  // Also where the transaction did not change: the answer may be the first that says which quote is its own.
+  // Even if the transaction did not change: this answer may be the first to name its quote.
   const derived = deriveQuote(state, observation);
   return { state: derived.state, transactionEvent: event, quoteEvents: [...own.events, ...derived.events] };
 }
 
-/** First of all, so that what the observation changes already names its command. */
+/** Runs first, so that the events of this observation already name its command. */
 function taught(before: TransactionState, observation: Observation): TransactionState {
   const { carried, commandKey, quote, requestEndedMs, transaction } = observation;
   if (commandKey === null) return before;
   const state = withCommand(before, commandKey, carried);
-  // An operator's word may be all that is known: without a time it would be forgotten at once.
+  // An operator's word may be all that we know: without a time it would be forgotten at once.
   const isAlone = state.status === null && quote === null && transaction === null;
   return isAlone ? { ...state, seenEndedMs: Math.max(state.seenEndedMs, requestEndedMs) } : state;
 }
@@ -48,7 +48,7 @@ function reduceTransaction(
   const order = orderOf(state, observation);
   if (order === 'stale') return { state, event: null };
   if (transaction.status === state.status) {
-    // Only the horizon moves, so that an older different answer is known to be stale.
+    // Only the horizon moves, so that a different but older answer counts as stale.
     return { state: order === 'newer' ? { ...state, ...horizonOf(state, observation) } : state, event: null };
   }
   if (order === 'unclear') {
@@ -113,7 +113,7 @@ function horizonOf(state: TransactionState, observation: Observation): Partial<T
   };
 }
 
-/** As first shown by the transaction itself; before, its quote's. */
+/** The transaction's own creation time as first shown; before that, its quote's. */
 function createdAtOf(state: TransactionState, own: string | null): string | null {
   return state.status === null ? (own ?? state.createdAt) : (state.createdAt ?? own);
 }

@@ -1,12 +1,12 @@
 /**
- * One lane of the local store. Values are kept as they lie in the ledger, and what is to be known of them stands in their heads.
+ * One lane of the local store. It keeps values as they are in the ledger; their heads say all that the store needs to know.
  *
- *   applied  in memory, where reads see it; of each key the last alone
- *   written  with what other lanes have, in one transaction of the store, and then no longer in memory
+ *   applied  in memory, where reads see it; only the last record of each key
+ *   written  together with other lanes, in one transaction of the store; then no longer in memory
  *
- *   rows     place -> row, in the order in which they may be forgotten (stored-row.ts)
+ *   rows     place -> row, in the order in which rows may be forgotten (stored-row.ts)
  *   places   hash of the ledger key -> place
- *   head     the offset up to which the ledger has been written; in a table of all lanes
+ *   head     the offset up to which the ledger has been written; in a table for all lanes
  *
  * When a transaction fails, memory is ahead of the tables: the store must not be used any more.
  */
@@ -35,7 +35,7 @@ export interface LaneTables {
   readonly heads: Table;
 }
 
-/** The last record of a key that is not written yet. */
+/** The last record of a key, not written yet. */
 interface Pending {
   /** Null: a tombstone. */
   readonly value: Buffer | null;
@@ -43,24 +43,24 @@ interface Pending {
 }
 
 interface Head {
-  /** Everything below has been applied. */
+  /** Everything below this offset has been applied. */
   readonly next: bigint;
   /** The latest of the records' timestamps. */
   readonly timestampMs: number;
-  /** When records were applied last, by our clock. */
+  /** When records were last applied, by our clock. */
   readonly appliedMs: number;
   /** Entries remembered. */
   readonly commands: number;
-  /** Results UNKNOWN among them; a command without any is left out. */
+  /** UNKNOWN results among them, by command; commands without any are left out. */
   readonly unknown: Readonly<Partial<Record<CommandType, number>>>;
 }
 
 const EMPTY_HEAD: Head = { next: 0n, timestampMs: 0, appliedMs: 0, commands: 0, unknown: {} };
 /** Half of a SHA-256: two keys of one lane never meet. */
 const KEY_HASH_BYTES = 16;
-/** States of transactions taken at a time: a few milliseconds. */
+/** Transaction states read at a time, which takes a few milliseconds. */
 const GROUP_ROWS = 200;
-/** Before every place. */
+/** Sorts before every place. */
 const NOWHERE = Buffer.alloc(0);
 
 export class LaneStore {
@@ -75,7 +75,7 @@ export class LaneStore {
   #unfinished = new Map<string, Entry>();
   #head: Head;
   #isWritten = true;
-  /** Of all rows: what comes after it is appended, so that pages become full. */
+  /** The last place of all rows: a later place is appended, so that pages fill up. */
   #lastPlace: Buffer;
 
   /** @throws RowDamagedError */
@@ -96,14 +96,14 @@ export class LaneStore {
     return this.#isWritten;
   }
 
-  /** Of what is applied and not written. */
+  /** Applied but not yet written. */
   pending(): { records: number; bytes: number } {
     return { records: this.#pending.size, bytes: this.#pendingBytes };
   }
 
   /**
    * Takes records in the order of the ledger.
-   * @throws LedgerFormatError for a ledger that is not of this format; nothing may be applied then
+   * @throws LedgerFormatError for a ledger of another format; then nothing of it may be applied
    */
   apply(records: readonly LedgerRecord[], nextOffset: bigint, appliedMs: number): void {
     let { timestampMs } = this.#head;
@@ -121,7 +121,7 @@ export class LaneStore {
     this.#isWritten = false;
   }
 
-  /** Into the tables, in a transaction of the caller, who says when it is `written`. */
+  /** Writes into the tables, in a transaction of the caller. The caller calls `written` once it is committed. */
   write(): void {
     const { heads, places, rows } = this.#tables;
     const unknown: Partial<Record<CommandType, number>> = { ...this.#head.unknown };
@@ -152,7 +152,7 @@ export class LaneStore {
     heads.putSync(this.#headKey, encodeHead(this.#head));
   }
 
-  /** The transaction was committed: reads find it in the tables. */
+  /** The transaction was committed: reads now use the tables. */
   written(): void {
     this.#pending.clear();
     this.#pendingBytes = 0;
@@ -176,7 +176,7 @@ export class LaneStore {
     return value === undefined ? undefined : decodeEntry(value);
   }
 
-  /** The last that was applied, written or not. */
+  /** The last applied value of the key, written or not. */
   value(ledgerKey: string): Buffer | undefined {
     const pending = this.#pending.get(ledgerKey);
     if (pending !== undefined) return pending.value ?? undefined;
@@ -188,9 +188,9 @@ export class LaneStore {
     return this.#claims;
   }
 
-  // What follows looks at the tables alone: the caller has what is pending written before.
+  // The methods below read only the tables: the caller must have pending records written first.
 
-  /** The same object for an entry that has not changed since it was asked for last. */
+  /** Returns the same object for an entry that has not changed since the last call. */
   unfinished(): Entry[] {
     const known = this.#unfinished;
     this.#unfinished = new Map();
@@ -201,7 +201,7 @@ export class LaneStore {
     return [...this.#unfinished.values()];
   }
 
-  /** A group at a time; what is written between two groups may be missed. */
+  /** Yields a group at a time; may miss states that are written between two groups. */
   *transactions(restingSinceMs: number): Generator<Buffer[], undefined> {
     const resting = {
       ...rangeOf(VALUE_CLASS.transaction),
@@ -213,7 +213,7 @@ export class LaneStore {
         const rows = [...this.#tables.rows.getRange({ start: from, end, limit: GROUP_ROWS })];
         const last = rows.at(-1);
         if (last === undefined) break;
-        // The next place that there can be: a range of its own for each group, so that none holds the store's pages.
+        // The next possible place: each group reads its own range, so that none pins the store's pages.
         from = Buffer.concat([last.key, Buffer.of(0)]);
         const states = rows.map(({ value }) => readRow(value));
         yield states.filter(({ ledgerKey }) => ledgerKey.startsWith(TRANSACTION_PREFIX)).map(({ value }) => value);
@@ -222,7 +222,7 @@ export class LaneStore {
     return undefined;
   }
 
-  /** Of each command that has any. Looks at the first place of each alone. */
+  /** Number and oldest of the UNKNOWN results, for each command that has any. Reads only the first place of each. */
   unknown(): UnknownResults[] {
     return COMMAND_TYPES.flatMap((command) => {
       const count = this.#head.unknown[command] ?? 0;
@@ -271,8 +271,8 @@ export class LaneStore {
 }
 
 /**
- * When it is filed. What may be forgotten is as young as the younger of two clocks says, the process's and the broker's: either
- * may be slow.
+ * The time under which a row is filed. A row that may be forgotten takes the later of two times, the process's and the broker's,
+ * because either clock may be slow.
  */
 function filedMs({ timeMs, valueClass }: { timeMs: number; valueClass: ValueClass }, writtenMs: number): number {
   const mayBeForgotten = valueClass === VALUE_CLASS.done || valueClass === VALUE_CLASS.transaction;

@@ -1,15 +1,15 @@
 /**
- * Reads the ledger topic, all lanes, all the time, into the index: every member is a warm standby.
+ * Continuously reads all lanes of the ledger topic into the index: every member is a warm standby.
  *
- * It begins where the index's checkpoints are: what a former process applied is not read again.
+ * It starts at the index's checkpoints, so it does not reread what an earlier process applied.
  *
- *   read, or told by a lane that is open here -> applied
+ *   read, or reported by a lane that is open here -> applied
  *
- * An open lane knows its own commits. While it tells of them, its part is not fetched; once it has not for a while, is lost or to
- * be taken, it is.
+ * An open lane knows its own commits. While it reports them, the reader does not fetch the lane's partition. The reader fetches
+ * it again if the lane reports nothing for a while, is lost, or is about to be taken.
  *
- * The end of a restore is seen by a record of one's own: `seen` resolves when the owner record with the token has been
- * applied, and everything before it.
+ * A new owner recognizes the end of a restore by its own record: `seen` resolves once the reader has applied the owner record
+ * with the token, and everything before it.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { TopicTail, type TailedRecord } from '../consumers/topic-tail.ts';
@@ -39,23 +39,23 @@ export interface LedgerReaderOptions {
   /** Everything of the lane below the offset has been read, or was not for readers. */
   readonly onPosition: (lane: number, nextOffset: bigint) => void;
   readonly clock: Clock;
-  /** It cannot go on: a record cannot be read, it was away for too long, or kafkajs gave up. */
+  /** Reading cannot continue: a record is unreadable, the reader was away for too long, or kafkajs gave up. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** A lane that has not committed for so long is read from Kafka again. */
+/** After this long without a commit, the reader fetches the lane from Kafka again. */
 const SILENT_MS = 2_000;
 
 export class LedgerReader {
   readonly #options: LedgerReaderOptions;
   readonly #tail: TopicTail;
-  /** Next offset to be read, by lane. */
+  /** Next offset to read, by lane. */
   readonly #next: bigint[];
-  /** The same, with control records that lie behind the last record: those reach nobody, but the position is past them. */
+  /** The same, past control records after the last record. Those reach no reader, but the position has passed them. */
   readonly #passed: bigint[];
   /** Acquisitions that wait for their owner record, by lane. */
   readonly #waiting = new Map<number, ClaimWatch>();
-  /** Lanes that are not fetched: when they told of a commit last, on the monotonic clock. */
+  /** Lanes that are not fetched, with the time of their last reported commit, on the monotonic clock. */
   readonly #telling = new Map<number, number>();
   #listening: NodeJS.Timeout | null = null;
   #recordsApplied = 0;
@@ -81,14 +81,14 @@ export class LedgerReader {
   }
 
   /**
-   * The index must be open, and must just have been held against the topic. May be called again once it rejected: it holds
+   * The index must be open, and must just have been compared with the topic. May be called again after it rejects: it holds
    * no connection then.
-   * @param awayMsMax after that long without reading, what is read no longer tells of all that was deleted
+   * @param awayMsMax after that long without reading, the topic may no longer show every deletion
    */
   async start(awayMsMax: number): Promise<void> {
     const { clock, index } = this.#options;
     this.#awayMsMax = awayMsMax;
-    // The first answer may come long after.
+    // The first answer may take long.
     this.#lastFetch = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
     for (const lane of this.#next.keys()) {
       this.#next[lane] = index.checkpoint(lane).nextOffset;
@@ -98,8 +98,8 @@ export class LedgerReader {
   }
 
   /**
-   * Resolves when the owner record with the token has been applied; rejects after the deadline.
-   * @returns whose claims were applied since this was asked for, before that one, and still stood then
+   * Resolves once the owner record with the token has been applied; rejects after the deadline.
+   * @returns the claimants whose claims were applied between this call and that record, and still stood then
    */
   async seen(lane: number, token: string, deadlineMs: number): Promise<readonly Claimant[]> {
     const { promise, reject, resolve } = Promise.withResolvers<readonly Claimant[]>();
@@ -118,8 +118,8 @@ export class LedgerReader {
   }
 
   /**
-   * What an open lane here has committed. Where something lies before it that was not read, it is read from Kafka.
-   * In the order of the lane's commits.
+   * Takes the commits of a lane that is open here, in their order. If something unread lies before a commit, the reader
+   * fetches it from Kafka.
    */
   ownCommitted(lane: number, commit: OwnCommit): void {
     const next = this.#next[lane] ?? 0n;
@@ -136,12 +136,12 @@ export class LedgerReader {
     return this.#recordsApplied;
   }
 
-  /** Everything of the lane below is in the index, or was not for readers. */
+  /** Offset below which the index has everything of the lane that is for readers. */
   position(lane: number): bigint {
     return this.#passed[lane] ?? 0n;
   }
 
-  /** Nothing is applied from here on. */
+  /** From now on the reader applies nothing. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     if (this.#listening !== null) clearTimeout(this.#listening);
@@ -150,7 +150,7 @@ export class LedgerReader {
 
   #read(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
     const next = this.#next[lane] ?? 0n;
-    // After a join and before its seek, records may come that have been read.
+    // Between a join and its seek, records may come that were read before.
     if (nextOffset <= next || this.#isStopping) return;
     const unread = records.filter(({ offset }) => offset >= next);
     this.#options.index.applyBatch(lane, unread, nextOffset);
@@ -160,7 +160,7 @@ export class LedgerReader {
     this.#pass(lane, nextOffset);
   }
 
-  /** Read from Kafka from here on. */
+  /** From now on the reader fetches the lane from Kafka. */
   fetchAgain(lane: number): void {
     if (this.#telling.delete(lane)) this.#tail.resume(lane);
   }
@@ -169,7 +169,7 @@ export class LedgerReader {
     if (!this.#telling.has(lane)) this.#tail.pause(lane);
     this.#telling.set(lane, this.#options.clock.monotonicMs());
     this.#listening ??= setTimeout(() => this.#listened(), SILENT_MS);
-    // Without fetches there is no other sign that this process was not away.
+    // Without fetches nothing else shows that this process was not away.
     if (this.#telling.size === this.#options.laneCount) this.#fetched();
   }
 
@@ -180,7 +180,7 @@ export class LedgerReader {
     if (this.#telling.size > 0) this.#listening = setTimeout(() => this.#listened(), SILENT_MS);
   }
 
-  /** Before what was fetched is applied: a process that was frozen or cut off for days must not read on. */
+  /** Called before fetched records are applied: a process that was frozen or cut off for days must not continue. */
   #fetched(): void {
     const { clock, onFatal } = this.#options;
     const [wallMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
@@ -202,7 +202,7 @@ export class LedgerReader {
     this.#options.onPosition(lane, nextOffset);
   }
 
-  /** Of each state the last alone: those before it are no news. */
+  /** Only the last of each state: the earlier ones are outdated. */
   #tell(lane: number, records: readonly LedgerRecord[]): void {
     const wait = this.#waiting.get(lane);
     const states = new Map<string, Buffer>();
@@ -216,7 +216,7 @@ export class LedgerReader {
   }
 }
 
-/** With a copy of the value: the bytes are a part of all that was fetched with them. */
+/** Copies the value: its bytes would keep the whole fetch in memory. */
 function recordOf({ key, offset, timestampMs, value }: TailedRecord): LedgerRecord {
   return { key, value: value === null ? null : Buffer.from(value), offset, timestampMs };
 }

@@ -1,15 +1,15 @@
 /**
- * How long the ledger took to be restored at the start of the process.
+ * Measures how long the process takes to restore the ledger at its start.
  *
- *   began -> awaited (where the lanes' parts of the ledger ended then) -> all of them reached: over
+ *   began -> awaited (the ends of all lanes' parts of the ledger at that time) -> all ends reached: over
  *
- * What comes after is the tail, which is read all the time; a lane that is taken over later reads no more than that.
+ * Later records are the tail, which the process reads continuously. Taking a lane over later reads only that tail.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 
 export interface RestoreStatus {
   readonly isUnderWay: boolean;
-  /** So far, while it is under way. */
+  /** During the restore: the time so far. */
   readonly seconds: number;
 }
 
@@ -23,7 +23,7 @@ export class LedgerRestore {
     this.#clock = clock;
   }
 
-  /** Of the first, where it begins more than once. */
+  /** Start of the first restore, if it begins more than once. */
   began(): void {
     this.#beganMs ??= this.#clock.monotonicMs();
   }

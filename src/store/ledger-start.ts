@@ -1,6 +1,6 @@
 /**
- * Where the ledger's reader begins: the local store is opened, and each lane's checkpoint is held against the topic.
- * What does not fit (the topic was made anew, restored from a backup, truncated) is read from the beginning.
+ * Decides where the ledger's reader begins: opens the local store and compares each lane's checkpoint with the topic. A lane
+ * that does not fit (its topic was recreated, restored from a backup, truncated) is read from the beginning.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -15,41 +15,41 @@ export interface LedgerStartOptions {
   readonly topic: string;
   readonly laneCount: number;
   readonly index: LmdbLedgerIndex;
-  /** How long the ledger keeps a deletion at the least, where its configuration may not be read. */
+  /** How long the ledger keeps a deletion at least, if we may not read its configuration. */
   readonly deletionsKeptMs: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 export interface OpenedLedger {
-  /** Where the lanes' parts of the ledger end now for readers: the offset after the last record that is committed, by lane. */
+  /** Where each lane's part of the ledger ends for readers: the offset after the last committed record. */
   readonly ends: ReadonlyMap<number, bigint>;
   /** Null: the brokers do not know ids. */
   readonly topicId: string | null;
-  /** A copy that was not read on for longer may lack deletions that have left the topic, milliseconds. */
+  /** Milliseconds. A copy that paused for longer may have missed deletions that are gone from the topic. */
   readonly awayMsMax: number;
 }
 
-/** The rest is for reading on to the end, and for clock drift. */
+/** The remaining share is for reading to the end, and for clock drift. */
 const DELETIONS_SEEN_SHARE = 0.9;
-/** A shorter pause is no sign of anything, however the topic is configured: machines are busy. */
+/** A shorter pause means nothing, however the topic is configured: machines are busy. */
 const AWAY_MS_MIN = 5_000;
 
-/** For seconds after a broker was killed its partitions seem to end earlier than they do. */
+/** For seconds after a broker is killed, its partitions seem to end too early. */
 const END_PATIENCE_MS = 15_000;
 const ASK_AGAIN_MS = 500;
-/** Clocks of two owners may differ by this much; records of a topic that was made anew are younger than all others. */
+/** Clocks of two owners may differ by this much. Beyond it, a record newer than our checkpoint belongs to a recreated topic. */
 const CLOCKS_MS = 600_000;
 
 interface Misfit {
   readonly lane: number;
   readonly reason: string;
-  /** It may be one of a broker that has just started. */
+  /** It may pass: a broker that has just started reports wrong ends. */
   readonly mayPass: boolean;
 }
 
 /**
- * Opens the store; afterwards `checkpoint(lane)` says where the lane is to be read from. Where it rejects, the store may be open.
+ * Opens the store; afterwards `checkpoint(lane)` says where to read each lane from. If it rejects, the store may be open.
  * @throws StateDirectoryError, or the client's error when no broker answers
  */
 export async function openLedgerStore(options: LedgerStartOptions): Promise<OpenedLedger> {
@@ -70,7 +70,7 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
     await sleep(ASK_AGAIN_MS);
     ({ ends, misfits } = await ask((questions) => comparedWithTopic(questions, options, awayMsMax)));
   }
-  // Not before: where the brokers do not answer it is closed again.
+  // Not earlier: if the brokers do not answer, the store is closed again.
   if (rebuiltBecause === null) log.info({ event: 'ledger-store-open', folder, keys: index.size() });
   for (const { lane, reason } of misfits) {
     log.warn({ event: 'ledger-store-lane-rebuilt', lane, reason });
@@ -87,15 +87,15 @@ async function comparedWithTopic(
   const checkpoints = Array.from({ length: laneCount }, (_, lane) => index.checkpoint(lane));
   const latestMs = Math.max(...checkpoints.map(({ timestampMs }) => timestampMs));
   const [bounds, written] = [await questions.bounds(), await questions.written()];
-  /** None for an instant that is not known. */
+  /** Empty for an unknown time. */
   const since = async (timeMs: number, afterMs: number): Promise<ReadonlyMap<number, bigint>> =>
     timeMs === 0 ? new Map() : questions.firstSince(timeMs + afterMs);
-  // Everything in the store is older than this; a topic that was made anew has nothing that is.
+  // Everything in the store is older than this; in a recreated topic nothing is.
   const younger = await since(latestMs, CLOCKS_MS);
   const misfits: Misfit[] = [];
   for (const [lane, { appliedMs, nextOffset, timestampMs }] of checkpoints.entries()) {
     const { low, high } = bounds.get(lane) ?? { low: 0n, high: 0n };
-    // Own commits are in the store at once, and Kafka may mark them much later: readers may not have them until then.
+    // The store has our own commits at once. Kafka may mark them much later, and readers do not get them until then.
     const end = written.get(lane) ?? high;
     const misfit = (reason: string, mayPass = false): void => void misfits.push({ lane, mayPass, reason });
     if (nextOffset === 0n) continue;
@@ -104,7 +104,7 @@ async function comparedWithTopic(
     else {
       const later = younger.get(lane) ?? high;
       if (later < nextOffset && later < high) misfit(`the record at ${later} is newer than every record read before`);
-      // At the end nothing was missed; what may lie behind is the marker of the last transaction.
+      // A checkpoint at the end missed nothing; only the marker of the last transaction may lie behind it.
       else if (nextOffset + 1n < high) {
         const awayMs = clock.nowMs() - appliedMs;
         const missed = (await since(timestampMs, awayMsMax)).get(lane) ?? high;

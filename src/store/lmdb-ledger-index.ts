@@ -1,13 +1,13 @@
 /**
- * The ledger's index on disk: what every lane's part of the ledger topic says, and how far it has been applied.
+ * The ledger's index on disk: the current records of every lane, and how far each lane has been applied.
  *
- *   made -> opened (a folder claimed; sound and of the same ledger, or built anew) -> batches applied, read -> closed
+ *   created -> opened (a folder claimed; sound and of the same ledger, or rebuilt) -> batches applied, read -> closed
  *
- * What is applied is in memory, and read from there, until so much or so long has gathered: most records are replaced by
- * others soon. One LMDB transaction has it all, and where each lane's part ends: after the death of the process the ledger is
- * read on from there. Nothing waits for the disk, for the ledger topic has it all; what may be torn is noticed and built
- * again (store-soundness.ts). A store that fails while in use, be it damage or a full disk, cannot be gone around: the
- * process ends, and its lanes go to members whose stores work.
+ * Applied records stay in memory, where reads see them, until enough bytes or enough time has gathered: most records are soon
+ * replaced. Then one LMDB transaction writes them all, with each lane's end. After a crash the reader continues from that end.
+ * Nothing waits for the disk, because the ledger topic has everything; a store that may be torn is noticed and rebuilt
+ * (store-soundness.ts). A store that fails in use, from damage or a full disk, has no workaround: the process ends, and its
+ * lanes go to members whose stores work.
  */
 import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,22 +37,22 @@ import { rowDictionary } from './row-dictionary.ts';
 import { claimStateFolder, StateDirectoryError, type StateFolder } from './state-folder.ts';
 import { markClosed, markStage, whyUnsound, wipe } from './store-soundness.ts';
 
-/** What the store was made from; one of another ledger is worth nothing. */
+/** The ledger that the store was built from; a store of another ledger is worthless. */
 export interface StoreIdentity {
   readonly topic: string;
   readonly laneCount: number;
   readonly clusterId: string;
-  /** A topic that was made again has another; null: brokers do not know ids. */
+  /** It changes when the topic is recreated; null: brokers do not know ids. */
   readonly topicId: string | null;
 }
 
 export interface OpenedStore {
   readonly folder: string;
-  /** Why what was there was thrown away; null: it was used, or there was none. */
+  /** Why the existing store was discarded; null: it was used, or there was none. */
   readonly rebuiltBecause: string | null;
 }
 
-/** Bytes on the file system of STATE_DIR; of those in use some are the store's. */
+/** Bytes on the file system of STATE_DIR; the used bytes include the store's. */
 export interface DiskUse {
   readonly freeBytes: number;
   readonly usedBytes: number;
@@ -64,18 +64,18 @@ export interface LmdbLedgerIndexOptions {
   readonly laneCount: number;
   /** Wall clock, milliseconds since 1970. */
   readonly nowMs: () => number;
-  /** The store failed while in use: the process must end, for what it would read is wrong. */
+  /** The store failed in use: the process must end, because it would read wrong data. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** Goes up with every change of tables, rows or dictionary. */
+/** Increase it with every change of tables, rows or dictionary. */
 export const STORE_FORMAT = 9;
 /**
- * Address space for the file, about 60 million keys; it takes neither memory nor disk. Where the map has to grow, LMDB's
- * binding keeps the smaller ones as well, and each shows the same pages as resident again.
+ * Address space for the file, about 60 million keys; it costs neither memory nor disk. If the map had to grow, LMDB's binding
+ * would also keep the smaller maps, and each would count the same pages as resident again.
  */
 const MAP_BYTES = 64 * 1024 ** 3;
-/** Less than the largest batch may take. */
+/** Less than the largest batch may need. */
 const FREE_BYTES_MIN = 8 * 1024 * 1024;
 /** LMDB's name for its file. */
 const DATA_FILE = 'data.mdb';
@@ -83,16 +83,16 @@ const DATA_FILE = 'data.mdb';
 const STAT_BLOCK_BYTES = 512;
 const IDENTITY_KEY = Buffer.from('identity');
 /**
- * Less than nearly every finished entry has, and more than a transaction's state: those would take as long to compress, 6 us, and become
- * smaller by a tenth of the store.
+ * Smaller than nearly every finished entry, larger than a transaction's state. Compressing a state would also take 6 us, and
+ * all of them together would save only a tenth of the store.
  */
 const COMPRESSION_BYTES_MIN = 400;
 /** That of the heads. */
 const SHARED_TABLES = 1;
 const TABLES_OF_LANE = 2;
-/** Longer than most calls and their two commits take. */
+/** Longer than most calls with their two commits take. */
 const GATHER_MS = 250;
-/** Of all lanes: bound memory, and the time of one transaction. */
+/** Over all lanes: these bound memory, and the time of one transaction. */
 const PENDING_RECORDS_MAX = 2_000;
 const PENDING_BYTES_MAX = 8 * 1024 * 1024;
 const BINARY = { encoding: 'binary', keyEncoding: 'binary' } as const;
@@ -136,7 +136,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     folder.release();
   }
 
-  /** @param records whose values are theirs alone: they are kept */
+  /** @param records the index keeps their values, so nobody else may own those bytes */
   applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
     this.#guarded(lane, (store) => {
       store.apply(records, nextOffset, this.#options.nowMs());
@@ -159,7 +159,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     try {
       this.#guarded(0, () => this.#write());
     } catch {
-      // Its end is under way: `onFatal` was told.
+      // The process is ending: `onFatal` was called.
     }
   }
 
@@ -176,7 +176,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     for (const lane of lanes) lane.written();
   }
 
-  /** For what looks at the tables alone. */
+  /** For reads that use only the tables. */
   #tables<Value>(lane: number, use: (store: LaneStore) => Value): Value {
     return this.#guarded(lane, (store) => {
       this.#write();
@@ -184,7 +184,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     });
   }
 
-  /** Throws away what is known of the lane: it is to be read from the beginning. */
+  /** Discards everything about the lane, so that it is read from the beginning. */
   forgetLane(lane: number): void {
     this.#guarded(lane, (store, database) => database.transactionSync(() => store.forget()));
   }
@@ -221,7 +221,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return this.#tables(lane, (store) => store.expired(before, limit));
   }
 
-  /** Results UNKNOWN of the lane, of each command that has any. Cheap, however many there are. */
+  /** UNKNOWN results of the lane, for each command that has any. Cheap, however many there are. */
   unknown(lane: number): UnknownResults[] {
     return this.#tables(lane, (store) => store.unknown());
   }
@@ -246,12 +246,12 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return value === undefined ? undefined : decodePosition(value);
   }
 
-  /** Before that, and once it is closed, nothing can be asked but the size. */
+  /** Before that, and after closing, only the size can be read. */
   isOpen(): boolean {
     return this.#opened !== null;
   }
 
-  /** None before the store is open. */
+  /** Empty before the store is open. */
   size(): number {
     if (this.#opened !== null) this.#tables(0, () => undefined);
     return (this.#opened?.lanes ?? []).reduce((sum, store) => sum + store.head().commands, 0);
@@ -266,7 +266,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return { freeBytes: bavail * bsize, usedBytes: (blocks - bfree) * bsize, storeBytes };
   }
 
-  /** @returns why what is there cannot be used; nothing is open then */
+  /** @returns why the existing store cannot be used; nothing is open then */
   async #openIn(folder: StateFolder, identity: StoreIdentity): Promise<string | null> {
     const { laneCount } = this.#options;
     markStage(folder.path, 'opening');
@@ -310,7 +310,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     try {
       return use(store, this.#opened.database);
     } catch (error) {
-      // Of another release: for the lane to say, and no fault of the store.
+      // A record of another release is no fault of the store; the lane reports it.
       if (error instanceof LedgerFormatError) throw error;
       throw this.#failed(this.#opened.folder, error);
     }
@@ -321,7 +321,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     const isFull = isDiskFull(folder.path);
     const reason = isFull ? noSpace(folder.path, message) : message;
     const error = new Error(`the local store ${folder.path} failed: ${reason}`, { cause });
-    // A write that found no room has changed nothing: what is there can be used again.
+    // A write that found no space changed nothing: the store can be used again.
     if (!isFull) doom(folder.path, message);
     this.#options.onFatal(error);
     return error;
@@ -343,6 +343,6 @@ function doom(path: string, reason: string): void {
   try {
     markStage(path, 'doomed', reason);
   } catch {
-    // Whatever is wrong with the disk is met again at the next start.
+    // The next start will meet any fault of the disk again.
   }
 }

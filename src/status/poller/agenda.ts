@@ -1,13 +1,13 @@
 /**
- * What the poller reads next. No I/O and no clock.
+ * Decides what the poller reads next. No I/O and no clock.
  *
- *   discovery   from a little before the newest transaction known, at every interval: new ones, and young open ones
+ *   discovery   at every interval, from shortly before the newest known transaction: new ones, and young open ones
  *   revisit     windows around watched transactions that are due
- *   catch-up    what was created while nobody looked
- *   reversals   terminal statuses that others turn into, by filter: few transactions over a long time
- *   sweep       everything that is still watched, slowly: what the others do not expect
+ *   catch-up    transactions created while nobody polled
+ *   reversals   terminal statuses that follow another terminal one, by filter: few transactions over a long time
+ *   sweep       slowly, everything that is still watched: changes that the other kinds do not expect
  *
- * A page at a time, each kind by its weight: what one does not use, the others have.
+ * One page at a time, each kind by its weight; the other kinds get the share that one does not use.
  */
 import { CLOCKS_MS, PollDiscovery } from './discovery.ts';
 import { unionOf, type PollRecord, type TimeRange } from './record.ts';
@@ -40,19 +40,19 @@ const WEIGHTS: Readonly<Record<PollWorkKind, number>> = {
   sweep: 1,
 };
 
-/** Nobody looked for longer than this: caught up apart, so that new transactions do not wait for it. */
+/** A longer gap in polling is caught up separately, so that new transactions do not wait for it. */
 const GAP_MS = 2 * CLOCKS_MS;
 const SLICE_MS = 3_600_000;
 const REVERSED_STATUSES = ['REFUNDED', 'FAILED', 'REJECTED'];
 /** Intervals between two passes. */
 const REVERSALS_INTERVALS = 12;
 const SWEEP_INTERVALS = 60;
-/** The sweep has a quarter of the budget at most, the reversals a fifth: a service is not read without end. */
+/** The sweep gets at most a quarter of the budget, the reversals a fifth: we do not read the service endlessly. */
 const SWEEP_PACE_CALLS = 4;
 const REVERSALS_PACE_CALLS = 5;
-/** Revisits are planned anew this often within an interval. */
+/** How often within an interval revisits are planned again. */
 const PLANS_PER_INTERVAL = 4;
-/** Revisits planned at a time: about two clusters of neighbours, or so many that stand alone; more where the budget is large. */
+/** Calls' worth of revisits in one plan: about two clusters of neighbours, or this many single ones; more with a large budget. */
 const PLAN_CALLS_MIN = 20;
 const MERGE_GAP_MAX_MS = 600_000;
 const MERGE_GAP_MIN_MS = 1_000;
@@ -70,7 +70,7 @@ export class PollAgenda {
   #sweep: PollWalk | null;
   #sweepDueMs: number;
   #sweptAtMs: number | null;
-  /** Transactions per millisecond of creation time, as read lately. */
+  /** Transactions per millisecond of creation time, from recent pages. */
   #density = 0;
   /** Stride scheduling: the kind with the least is next. */
   readonly #passes = new Map<PollWorkKind, number>();
@@ -92,7 +92,7 @@ export class PollAgenda {
     this.#planMs = nowMs;
   }
 
-  /** The next page to ask for; null: nothing is due. Asked again without `took`, it says the same. */
+  /** The next page to ask for; null: nothing is due. Returns the same until `took` is called. */
   next(nowMs: number): PollWork | null {
     let next: PollWork | null = null;
     let least = Infinity;
@@ -112,7 +112,7 @@ export class PollAgenda {
     if (work.kind === 'discovery') this.#discovery.listed(createdAt);
   }
 
-  /** The request for the page has been answered, and what it showed is published. */
+  /** The page was answered, and its observations are published. */
   took({ kind, scan }: PollWork, nowMs: number): void {
     const pass = Math.max(this.#passes.get(kind) ?? 0, this.#lastPass);
     this.#lastPass = pass;
@@ -211,7 +211,7 @@ export class PollAgenda {
     this.#sweepDueMs = nowMs + intervalMs * SWEEP_INTERVALS;
   }
 
-  /** Creation times of what ended within the time that terminal transactions are watched, but for those that took long. */
+  /** Creation times of watched terminal transactions, except those that took long to finish. */
   #watchedRange(nowMs: number): TimeRange {
     return { fromMs: nowMs - this.#options.terminalForMs - LATE_AFTER_MS, toMs: nowMs + CLOCKS_MS };
   }
@@ -223,14 +223,14 @@ export class PollAgenda {
     this.#density = (this.#density + scan.listed / lengthMs) / 2;
   }
 
-  /** Half a page's worth of other transactions is read sooner than another call is made. */
+  /** A gap up to which reading on beats another call: half a page of other transactions. */
   #mergeGapMs(): number {
     const gapMs = this.#density === 0 ? MERGE_GAP_MAX_MS : PAGE_LIMIT / 2 / this.#density;
     return Math.max(MERGE_GAP_MIN_MS, Math.min(gapMs, MERGE_GAP_MAX_MS));
   }
 }
 
-/** Nothing of it may be passed over: it is what has not been announced. */
+/** It may skip nothing: these transactions have not been published. */
 function catchUpWalk(range: TimeRange): PollWalk {
   return new PollWalk(range, { status: null, sliceMs: SLICE_MS, mayPassOver: false });
 }

@@ -1,12 +1,12 @@
 /**
- * What the poller has seen, on its way to the lane: held until it can be told whose it is (held-news.ts), then published.
+ * The poller's news on its way to the lane: held until the command that caused it is known (held-news.ts), then published.
  *
- *   idle     nothing is held, and no record is to be written
- *   working  the ledger is read on; what is free is published; the record follows what was added before it
- *   failed   it could not be published: the session ends by `throwIfFailed`
+ *   idle     nothing is held, and no record waits to be written
+ *   working  reads the ledger further; publishes news that is free; writes a record once all news before it is published
+ *   failed   publishing failed: `throwIfFailed` ends the session
  *
- * What is held is in memory alone. The record that says how far the service was read waits for it, so a successor goes
- * over it again.
+ * Held news is only in memory. The record of how far the service was read waits for it, so a successor reads the same pages
+ * again.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { PossibleEffect } from '../../ledger/effect.ts';
@@ -16,18 +16,18 @@ import { HeldNews } from './held-news.ts';
 import { PollNews, type ListedPage, type PolledObservation } from './news.ts';
 import type { PollRecord } from './record.ts';
 
-/** Where the ledger ends, by lane: transactions included that are not marked as committed yet. */
+/** Where the ledger ends, by lane, including transactions that are not marked as committed yet. */
 export type LedgerEnds = ReadonlyMap<number, bigint>;
 
 export interface OutboxPort {
   readonly processId: string;
   state(id: string): TransactionState | undefined;
   ledgerEnds(): Promise<LedgerEnds>;
-  /** Whether the index shows everything below. */
+  /** Whether the index shows everything below these ends. */
   hasApplied(ends: LedgerEnds): boolean;
-  /** Of all calls whose answer is not known, as the index has them. */
+  /** Possible effects of all calls without a known answer, according to the index. */
   possibleEffects(): PossibleEffect[];
-  /** Resolves when all is committed by the lane; rejects when that is not certain. */
+  /** Resolves once the lane has committed everything; rejects if that is not certain. */
   publish(observations: readonly Observation[], record: PollRecord | null): Promise<void>;
   wait(ms: number): Promise<void>;
 }
@@ -39,11 +39,11 @@ export interface OutboxOptions {
   readonly onPublished: (observations: number) => void;
 }
 
-/** Between looks at what is held. */
+/** Pause between checks of held news. */
 const LOOK_MS = 100;
 /**
- * A transaction that nobody ends keeps the ledger from being read to its end; Kafka ends those of processes that died
- * after 15 s. After that, the index is taken as it is.
+ * An open transaction blocks readers from the ledger's end. If its process died, Kafka ends it after 15 s. After this limit
+ * the outbox uses the index as it is.
  */
 const READ_MS_MAX = 20_000;
 
@@ -52,7 +52,7 @@ export class PollOutbox {
   readonly #news: PollNews;
   readonly #held: HeldNews;
   #additions = 0;
-  /** The ledger was read to where it ended after this addition. */
+  /** Number of the last addition after which the ledger was read to its end. */
   #readUpTo = 0;
   #reading: { readonly ends: LedgerEnds; readonly addition: number; readonly askedMs: number } | null = null;
   #record: { readonly record: PollRecord; readonly addition: number } | null = null;
@@ -71,7 +71,7 @@ export class PollOutbox {
     return this.#held.isFull();
   }
 
-  /** What the page shows is published as soon as it can be told whose it is. */
+  /** The outbox publishes the page's news once the commands that caused it are known. */
   add(page: ListedPage): void {
     const news = this.#news.of(page).filter(({ transaction }) => !this.#held.has(transaction));
     if (news.length === 0) return;
@@ -80,7 +80,7 @@ export class PollOutbox {
     this.#begin();
   }
 
-  /** The record is written once all that was added before is published; one that is waiting for that goes first. */
+  /** The outbox writes the record once everything added before is published. While a record waits, it ignores later ones. */
   note(record: PollRecord): void {
     this.#record ??= { record, addition: this.#additions };
     this.#begin();
@@ -141,12 +141,12 @@ export class PollOutbox {
     if (observations.length > 0) onPublished(observations.length);
   }
 
-  /** Asks where the ledger ends, for what was added since that was asked last. */
+  /** Asks where the ledger ends, for additions since the last such request. */
   async #readOn(): Promise<void> {
     const { clock, port } = this.#options;
     if (this.#reading === null && this.#readUpTo < this.#additions) {
       const asked = { addition: this.#additions, askedMs: clock.monotonicMs() };
-      // Where brokers do not say, what is held waits until they do, or its time is over.
+      // If the brokers do not answer, held news waits until they do, or until its time is over.
       const ends = await port.ledgerEnds().catch(() => null);
       this.#reading = ends === null ? null : { ...asked, ends };
     }

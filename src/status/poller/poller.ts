@@ -1,10 +1,10 @@
 /**
- * The status poller: a session whenever the process owns lane 0 and that lane is open, else nothing.
+ * The status poller: runs a session while the process owns lane 0 and that lane is open.
  *
  *   idle     the lane is not open here
- *   polling  one session; ended by the lane's loss, begun again while the lane is open
+ *   polling  one session; it ends when the lane is lost; after a failure it restarts while the lane is open
  *
- * Only one session is under way at a time; a new one begins when the former has ended.
+ * Only one session runs at a time; a new one begins when the previous one has ended.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
@@ -14,7 +14,7 @@ import { PollSession, type PollPort, type PollReports, type PollSettings } from 
 
 /** What the metrics count. */
 export type PollerReports = Omit<PollReports, 'began'> & {
-  /** The lane is open here, or is not any more. */
+  /** Whether the lane is open here now. */
   polling(isPolling: boolean): void;
 };
 
@@ -23,11 +23,11 @@ export interface PollerOptions {
   readonly port: Omit<PollPort, 'wait'>;
   readonly clock: Clock;
   readonly reports: PollReports & PollerReports;
-  /** A session ended by an error; it is begun again. */
+  /** An error ended a session; the poller restarts it. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Before a session that failed is begun again. */
+/** Pause before a failed session restarts. */
 const RESTART_WAIT_MS = 2_000;
 
 export class StatusPoller {
@@ -40,7 +40,7 @@ export class StatusPoller {
     this.#options = options;
   }
 
-  /** Says whether the lane is open; may be told the same again. */
+  /** Call it when the lane opens or closes; a repeated value is harmless. */
   laneOpen(isOpen: boolean): void {
     if (isOpen === (this.#ending !== null)) return;
     this.#options.reports.polling(isOpen);
@@ -60,7 +60,7 @@ export class StatusPoller {
     this.#session?.stateChanged(state());
   }
 
-  /** Like the service's own list, for look-ups: their calls count against the budget, and what they show is used. */
+  /** Lists transactions for look-ups: their calls count against the budget, and the poller uses what they show. */
   async listAside(filter: TransactionFilter): Promise<ListReading> {
     const { clock, port } = this.#options;
     const beganMs = clock.nowMs();
