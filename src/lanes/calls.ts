@@ -1,16 +1,16 @@
 /**
- * The calls of this process. They belong to the process, not to a lane: a lane that is acquired again adopts its calls
- * by attempt id, and their answers wait for it.
+ * The calls of this process. They belong to the process, not to a lane: a lane that is acquired again adopts its calls by
+ * attempt id, and their answers wait for the lane.
  *
- *   claim     the right to an intent: bounded per class of work and lane, and by what the service allows of the
- *             operation; where the intent may not wait for its call, a slot goes with it
- *   begin     the intent is committed: the call waits for a slot (own slots, as many as connections, so that nothing
- *             queues between the last check and the socket); whose it is next, `CallScheduler` says
- *   running   the gate was passed right before; the answer comes within the call's deadline
- *   ended     the answer is kept until the lane has committed what follows from it
- *   settle    forgets the attempt, and gives its claim back
- *   drop      the lane is lost or acquired anew: what never began is forgotten, what did is remembered without a claim,
- *             so that an intent found again in the ledger is never taken for one whose call did not begin
+ *   claim     the right to an intent: bounded per class of work and lane, and by the service's allowance for the operation;
+ *             if the intent may not wait for its call, the claim includes a slot
+ *   begin     the intent is committed: the call waits for a slot; `CallScheduler` picks the next one. There are as many slots
+ *             as connections, so that nothing queues between the last check and the socket
+ *   running   the call has just passed the gate; the answer comes within the call's deadline
+ *   ended     the answer is kept until the lane has committed its consequences
+ *   settle    forgets the attempt and returns its claim
+ *   release   the lane is lost or acquired again: attempts that never began are forgotten. Attempts that began are remembered
+ *             without a claim, so that their intent in the ledger never counts as one whose call did not begin
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ChangeRequest, Reading } from '../api/types.ts';
@@ -22,10 +22,10 @@ import type { CommandTraces } from './command-traces.ts';
 
 export type CallEnd =
   | { kind: 'answered'; reading: Reading; beganMs: number; endedMs: number }
-  /** The gate or the service's state kept it from being begun. */
+  /** The gate or the service's state stopped it from starting. */
   | { kind: 'not-begun'; reason: string };
 
-/** Who hears of a call, and is asked right before it begins. */
+/** Gets a call's outcome, and decides right before its start whether it may begin. */
 export interface CallOwner {
   /** Null when the call may begin, else why not. */
   gate(): string | null;
@@ -46,27 +46,27 @@ interface Attempt extends Claimed {
   order: CallOrder | null;
   owner: CallOwner | null;
   end: CallEnd | null;
-  /** Whether it counts against the limits; that of a lane that was given up does not. */
+  /** Whether it counts against the limits; an attempt of a lost lane does not. */
   holdsClaim: boolean;
 }
 
-/** What this process knows of an intent of its own. */
+/** What this process knows about one of its own intents. */
 export type Adoption =
   | 'adopted'
-  /** No call of it was ever begun. */
+  /** Its call never began. */
   | 'never-begun'
-  /** Too much was forgotten to be sure: treat it as another process's. */
+  /** This process has forgotten too much to be sure: treat the intent as another process's. */
   | 'unknown';
 
-/** Begun attempts remembered for lanes that were given up; an owner elsewhere settles theirs within minutes. */
+/** Most begun attempts remembered for lost lanes; their new owners settle them within minutes. */
 const RELEASED_MAX = 20_000;
 
 export interface CallsOptions {
   readonly api: Pick<PaymentApi, 'perform' | 'closure' | 'allowance' | 'onChange'>;
   readonly slots: number;
-  /** Whether the group has confirmed this process lately: else the gate would turn every call away. */
+  /** Whether the group has confirmed this process recently: else the gate would refuse every call. */
   readonly isConfirmed: () => boolean;
-  /** Calls per second of this process, asked at each call; Infinity: no limit. */
+  /** Calls per second of this process, read at each call; Infinity: no limit. */
   readonly ratePerSecond: () => number;
   readonly traces: Pick<CommandTraces, 'called'>;
   readonly clock: Clock;
@@ -90,7 +90,7 @@ export class Calls {
     options.api.onChange(() => this.#announceSpace());
   }
 
-  /** Told when an intent may be possible that was not before. */
+  /** The listener is called when an intent may have become possible. */
   onSpace(listener: () => void): void {
     this.#spaceListeners.add(listener);
   }
@@ -111,7 +111,7 @@ export class Calls {
   begin(order: CallOrder, owner: CallOwner): void {
     const attempt = this.#attempts.get(order.attemptId);
     if (attempt === undefined) throw new Error(`attempt ${order.attemptId} was never claimed`);
-    // An entry may be committed again while its call is on its way, to note a copy: one intent is one call.
+    // A lane may commit an entry again while its call runs, to note a copy: one intent is one call.
     if (attempt.stage !== 'claimed') return;
     Object.assign(attempt, { stage: 'waiting', order, owner });
     if (!this.#scheduler.commit(order.attemptId))
@@ -119,7 +119,7 @@ export class Calls {
     this.#pump();
   }
 
-  /** For an intent of this process that a lane finds in the ledger: hands its call, if there is one, to the new owner. */
+  /** For an intent of this process that a lane finds in the ledger: gives its call, if there is one, to the new owner. */
   adopt(attemptId: string, owner: CallOwner): Adoption {
     const attempt = this.#attempts.get(attemptId);
     if (attempt === undefined) return this.#hasForgotten ? 'unknown' : 'never-begun';
@@ -128,7 +128,7 @@ export class Calls {
     return 'adopted';
   }
 
-  /** The lane has committed what follows from the attempt. */
+  /** The lane has committed the attempt's consequences. */
   settle(attemptId: string): void {
     const attempt = this.#attempts.get(attemptId);
     if (attempt === undefined) return;
@@ -138,7 +138,7 @@ export class Calls {
     this.#announceSpace();
   }
 
-  /** The lane's working state is thrown away, with whatever its last transaction may or may not have committed. */
+  /** The lane discards its memory, and does not know whether its last transaction was committed. */
   release(lane: number): void {
     for (const [attemptId, attempt] of this.#attempts) {
       if (attempt.lane !== lane || !attempt.holdsClaim) continue;
@@ -207,7 +207,7 @@ export class Calls {
     }
   }
 
-  /** Begins what may begin. @param claiming who claims just now, and need not be told of what is kept for it */
+  /** Begins the calls that may begin. @param claiming the current claimant, which needs no notice of the space kept for it */
   #pump(claiming: Pick<Claim, 'workClass' | 'lane'> | null = null): void {
     let isKeptElsewhere = false;
     let moment = this.#moment();
@@ -241,13 +241,13 @@ export class Calls {
     this.#running += 1;
     this.#scheduler.began(this.#moment());
     const beganMs = clock.nowMs();
-    // Asked again at the socket: a connection may have had to be made first.
+    // Checked again at the socket: opening a connection may have taken time.
     const beforeSending = (): string | null =>
       attempt.owner === null ? 'its lane was given up' : attempt.owner.gate();
     void api.perform(order.request, { idempotencyKey: order.idempotencyKey, beforeSending }).then((reading) => {
       this.#running -= 1;
       const endedMs = clock.nowMs();
-      // Before the lane hears of it: a call is told of though its lane was lost.
+      // Before the lane gets the outcome, so that the call of a lost lane is traced too.
       traces.called(order.command, { operation: attempt.operation, attempt: order.attempt, reading, beganMs, endedMs });
       this.#end(attemptId, attempt, { kind: 'answered', reading, beganMs, endedMs });
       this.#pump();
@@ -266,7 +266,7 @@ export class Calls {
     return { nowMs: clock.monotonicMs(), intervalMs: 1000 / ratePerSecond() };
   }
 
-  /** @param moment when there was nothing more to do: what became due since is due at once */
+  /** @param moment when nothing more could begin: a call that became due since is due at once */
   #setTimer(moment: Moment): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     const atMs = this.#scheduler.lookAgainMs(moment);

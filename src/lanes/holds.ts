@@ -1,11 +1,11 @@
 /**
- * The operators' holds of a lane, as its owner has them: from the ledger, and from the topic of holds.
+ * The operators' holds of a lane, as its owner knows them: from the ledger, and from the topic of holds.
  *
- * An order is in force from the moment it is read. Its record in the ledger is committed after that, and so proves that this
- * owner begins no call against it. Nothing begins until the topic is read as far as it was written when the lane was taken,
- * for an order may have come while nobody had the lane.
+ * An order is in force from the moment the owner reads it. The owner commits its ledger record after that, so the record proves
+ * that this owner begins no call against the order. No call begins until the owner has read the topic as far as it was written
+ * when the lane was taken, because an order may have come while nobody had the lane.
  *
- * An owner that was fenced may not know it, and begins calls until its heartbeat is too old. Until then no order is confirmed.
+ * A fenced owner may not know it yet, and begins calls until its heartbeat is too old. Until then no order is confirmed.
  */
 import type { HoldIntake } from '../consumers/hold-intake.ts';
 import type { Entry } from '../ledger/entry.ts';
@@ -17,7 +17,7 @@ import type { LaneParts } from './parts.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
-/** An owner that was fenced may still begin calls. */
+/** A fenced former owner may still begin calls. */
 export type HoldStop = 'former-owner';
 
 export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
@@ -29,13 +29,13 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
     this.#parts.outcomes.setAside(...message);
   #record: HoldsRecord;
 
-  /** @param isRead whether the topic is read as far as it was written when the lane was taken */
+  /** @param isRead whether the owner has read the topic as far as it was written when the lane was taken */
   constructor(parts: LaneParts & { readonly outcomes: Outcomes }, isRead: () => boolean) {
     this.#parts = parts;
     this.#isRead = isRead;
     const { clock, index, lane, sessionTimeoutMs } = parts;
     const waitMs = (index.owner(lane)?.fencedCallUntilMs ?? 0) - clock.nowMs();
-    // By the clock of an earlier owner, maybe: one that is wrong must not hold it up for longer.
+    // The time may come from an earlier owner's clock: a wrong clock must not delay the confirmation for longer.
     this.#confirmsFromMs = clock.monotonicMs() + Math.min(waitMs, sessionTimeoutMs);
     this.#record = decodeHolds(parts.index.value(parts.lane, HOLD_KEY));
   }
@@ -49,7 +49,7 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
     const { offset, order } = item;
     const record = withOrder(this.#record, order, offset);
     const value = encodeHolds(record);
-    // From here on, before it is committed.
+    // In force from now on, even before it is committed.
     this.#record = record;
     if (clock.monotonicMs() < this.#confirmsFromMs) return 'former-owner';
     transaction.add({ topic: topics.ledger, partition: lane, key: HOLD_KEY, value, headers: {} });

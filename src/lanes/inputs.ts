@@ -1,5 +1,6 @@
 /**
- * The inputs of a lane: one inbox per command topic, one each for decisions, holds and observations; and how far each has been admitted.
+ * The inputs of a lane, and how far each has been admitted: one inbox per command topic, one each for decisions, holds and
+ * observations.
  */
 import { readMessage, setAside, type CommandPlace } from '../consumers/command-intake.ts';
 import { readDecision } from '../consumers/decision-intake.ts';
@@ -22,7 +23,7 @@ import type { LaneParts } from './parts.ts';
 import { takeFrom, type Input, type InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
-/** What is done with what comes in. */
+/** Handlers for the messages of each input. */
 export interface InputHandlers {
   readonly commands: InputHandler<CommandItem, AdmissionCause, CommandPlace>;
   readonly decisions: InputHandler<DecisionItem, never>;
@@ -31,11 +32,11 @@ export interface InputHandlers {
 }
 
 /**
- * How long observations wait for something else that their lane commits: each commit of a lane costs the same, whatever is in
- * it, and nobody waits for an observation.
+ * How long observations wait to share another commit of their lane: each commit costs the same, whatever it holds, and nobody
+ * waits for an observation.
  */
 const OBSERVATIONS_WAIT_MS = 100;
-/** After this time records that are for no reader are stepped over in the ledger, too, though nothing else is to commit. */
+/** After this time the lane commits its position past records that are for no reader, even if nothing else needs a commit. */
 const PASSED_MS_MAX = 10_000;
 
 type AnyInbox = Inbox<CommandItem> | Inbox<DecisionItem> | Inbox<HoldIntake> | Inbox<ObservationItem>;
@@ -46,18 +47,18 @@ export class Inputs {
   readonly #decisions: Input<DecisionItem>;
   readonly #holds: Input<HoldIntake>;
   readonly #observations: Input<ObservationItem>;
-  /** Begun while there are observations to be taken. */
+  /** Runs while observations wait. */
   readonly #observationsWait: LateWake;
   /** Null: messages are read as they come. */
   #careful: CarefulReading | null = null;
   #positions = new Map<string, bigint>();
-  /** What the positions are bound to. */
+  /** Topic ids that the positions belong to. */
   #topicIds: Readonly<Record<string, string>> = {};
-  /** The ledger has them, too. */
+  /** Whether the ledger has these ids too. */
   #isBound = true;
-  /** Since when, by the monotonic clock, an input stands further than the ledger says; null: none does. */
+  /** Since when an input has been ahead of the ledger's position, on the monotonic clock; null: none is. */
   #passedSinceMs: number | null = null;
-  /** Which command topic is admitted from first: each in turn, so that none starves the others. */
+  /** The command topic to admit from first: each in turn, so that none starves the others. */
   #turn = 0;
 
   constructor(parts: LaneParts, wake: () => void) {
@@ -133,10 +134,10 @@ export class Inputs {
   }
 
   /**
-   * Where each input goes on: the ledger's position, or the beginning for one that was never read. What may be a passing
-   * fault of the brokers is waited out.
-   * @param starts asked for before the lane was taken: what the group committed until then is in the ledger read since
-   * @param isWanted whether the lane is still to be acquired
+   * Where each input continues: at the ledger's position, or at the beginning if it was never read. Waits out faults of the
+   * brokers that may pass.
+   * @param starts read before the lane was taken: the ledger read since has everything the group committed until then
+   * @param isWanted whether we still want the lane
    * @throws LaneStoppedError when messages or the ledger were lost
    */
   async startPositions(
@@ -151,7 +152,7 @@ export class Inputs {
     return positions;
   }
 
-  /** Where the ledger has no ids yet, those that the brokers tell now. */
+  /** Uses the brokers' current ids for topics whose ids the ledger does not have yet. */
   #bind(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): void {
     const { ledgerTopicId, topics } = this.#parts;
     const present = [...starts].map(([topic, { topicId }]): [string, string | null] => [topic, topicId]);
@@ -197,10 +198,10 @@ export class Inputs {
     this.#inboxOf(topic)?.passFiltered(firstOffset, lastOffset);
   }
 
-  /** Puts what may be admitted into the transaction. @returns by topic, why the rest may not */
+  /** Adds the messages that may be admitted to the transaction. @returns by topic, why the rest may not */
   async admit(handlers: InputHandlers, transaction: LaneTransaction): Promise<Map<string, AdmissionCause>> {
     const causes = new Map<string, AdmissionCause>();
-    // Until then a topic that is made again could not be told from the one that was read.
+    // Until the ids are bound, a recreated topic would look like the one that we read.
     if (!this.#isBound || this.#hasPassedForLong()) transaction.want();
     const unconfirmed = await takeFrom(this.#parts, transaction, this.#holds, handlers.holds);
     if (unconfirmed === 'former-owner') this.#careful?.declined(this.#holds.place.topic);
@@ -208,7 +209,7 @@ export class Inputs {
     await takeFrom(this.#parts, transaction, this.#decisions, handlers.decisions);
     this.#decisions.inbox.makeRoom();
     if (!transaction.isEmpty() || this.#observationsWait.isOver()) await this.#takeObservations(handlers, transaction);
-    // Not of the time that observations took, of which there may be many.
+    // Commands get their own time: there may be many observations.
     transaction.beginFilling(this.#parts.clock.monotonicMs());
     this.#turn += 1;
     for (let index = 0; index < this.#commands.length; index += 1) {
@@ -225,20 +226,20 @@ export class Inputs {
     return causes;
   }
 
-  /** All orders to hold before the offset are in force. */
+  /** Whether all hold orders before the offset are in force. */
   hasHoldsBefore(offset: bigint): boolean {
     return (this.#holds.inbox.position() ?? -1n) >= offset;
   }
 
-  /** Offsets of all inputs, as they were committed last. */
+  /** Offsets of all inputs, as last committed. */
   positions(): ReadonlyMap<string, bigint> {
     return this.#positions;
   }
 
   /**
-   * Offsets of all inputs behind a transaction. They go past records that are for no reader (aborted ones, marks of Kafka's),
-   * else their retention would look like the loss of messages.
-   * @param handled behind the messages of the transaction
+   * Offsets of all inputs after a transaction. They pass records that are for no reader (aborted ones, Kafka's markers);
+   * otherwise the retention of those records would look like lost messages.
+   * @param handled offsets after the messages of the transaction
    */
   next(handled: ReadonlyMap<string, bigint>): ReadonlyMap<string, bigint> {
     const passed = this.#all().flatMap(({ inbox, topic }) => {
@@ -252,8 +253,8 @@ export class Inputs {
   }
 
   /**
-   * @param positions as they are in the ledger now
-   * @returns those that differ from what was there before
+   * @param positions the ledger's positions now
+   * @returns the positions that have changed
    */
   moved(positions: ReadonlyMap<string, bigint>): [topic: string, position: bigint][] {
     const moved = [...positions].filter(([topic, position]) => position !== this.#positions.get(topic));
@@ -269,7 +270,7 @@ export class Inputs {
     return this.#all().map(({ topic, name, inbox }) => {
       const { held, oldestTimestampMs, highWatermark, problem } = inbox.status();
       const cause = problem === null ? (causes.get(topic) ?? null) : 'registry';
-      // Of the inbox: what is committed stands still while only records pass that are not for readers.
+      // The inbox's position: the committed one stands still while only records pass that are not for readers.
       const position = inbox.position();
       return { topic, name, held, oldestTimestampMs, position, highWatermark, cause, problem };
     });

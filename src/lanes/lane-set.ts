@@ -1,10 +1,10 @@
 /**
  * All lanes of this process, and what they share: the group member, the copy of the ledger, the calls.
  *
- *   start   the ledger opened, and read to its end while others serve the lanes; the group joined; lanes open as it assigns them.
- *           Each step is tried again until Kafka answers, it refuses, or the process is stopped
- *   stop    the group gives the lanes to others, while they are served on here; lanes released in order (calls end, answers are
- *           committed), then the group is left; bounded
+ *   start   opens the ledger, reads it to its end while others serve the lanes, joins the group; lanes open as assigned.
+ *           Retries each step until Kafka answers, Kafka refuses, or the process is stopped
+ *   stop    serves the lanes until the group has given them to others; releases them in order (calls end, answers are
+ *           committed); then leaves the group; bounded
  */
 import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
@@ -56,13 +56,13 @@ export interface LaneSetOptions {
   readonly log: Logger;
   readonly reports: LaneReports & { readonly poll: PollerReports };
   readonly traces: CommandTraces;
-  /** Of this process; its last ones are those of the lanes. */
+  /** Start steps of this process; the last ones are those of the lanes. */
   readonly steps: StartSteps;
-  /** The process must end: going on would be of no use. */
+  /** The process must end, because it cannot do its work any more. */
   readonly onFatal: (error: Error) => void;
-  /** Where this process's HTTP endpoints are, for the other members; left out or null: they are not told. */
+  /** Address of this process's HTTP endpoints, for the other members; absent or null: it announces none. */
   readonly address?: () => string | null;
-  /** In place of a store of its own under STATE_DIR. */
+  /** Replaces the process's own store under STATE_DIR. */
   readonly index?: LmdbLedgerIndex;
 }
 
@@ -78,7 +78,7 @@ export class LaneSet {
   readonly #member: GroupMember;
   readonly #standing: StandingAside;
   readonly #calls: Calls;
-  /** Made of all the others; what those have for a lane comes only once they are started. */
+  /** Constructed last; collaborators call back only after start(). */
   readonly #lanes: Lane[] = [];
   readonly #watch: InputWatch;
   readonly #committer: Committer;
@@ -184,7 +184,7 @@ export class LaneSet {
       positions: () => (this.#assigned ?? []).flatMap((lane) => this.#laneOf(lane).committedOffsets()),
       commit: (offsets) => this.#member.commitOffsets(offsets),
     });
-    // It remembers another ledger than the one that lanes commit to.
+    // The index then remembers another ledger than the one that lanes commit to.
     const endOfLedger = (reason: string): void =>
       onFatal(new Error(`the ledger cannot be read any further: ${reason}`));
     this.#watch = new InputWatch({
@@ -212,8 +212,8 @@ export class LaneSet {
   }
 
   /**
-   * Resolves once the group has handed out lanes, or the process was stopped before.
-   * @throws what no retry mends: a refusal of Kafka, StateDirectoryError
+   * Resolves once the group has assigned lanes, or the process was stopped before that.
+   * @throws errors that no retry fixes: a refusal of Kafka, StateDirectoryError
    */
   async start(): Promise<void> {
     if (await this.#start.run()) this.#offsetReports.start();
@@ -228,18 +228,18 @@ export class LaneSet {
     this.#offsetReports.stop();
     await Promise.all(this.#lanes.map((lane) => lane.release()));
     await this.#committer.close();
-    // A broker that stands still would keep it for minutes, and it is for tools alone.
+    // A hanging broker would delay this for minutes, and only tools need it.
     await settledWithin(this.#offsetReports.tell(), TELL_OFFSETS_MS_MAX);
     await Promise.all([this.#member.stop(), this.#ledger.stop(), this.#offsets.stop()]);
     this.#calls.close();
   }
 
-  /** First and next offsets of a topic's partitions, as the broker says. */
+  /** First and next offsets of a topic's partitions, according to the broker. */
   topicEnds(topic: string): Promise<Map<number, PartitionOffsets>> {
     return this.#offsets.ends(topic);
   }
 
-  /** The same up to what is written, whether or not readers may have it yet. */
+  /** Offsets after the last record written, whether or not readers may have it yet. */
   highWatermarks(topic: string): Promise<Map<number, bigint>> {
     return this.#offsets.highWatermarks(topic);
   }
@@ -249,7 +249,7 @@ export class LaneSet {
     return (await this.#offsets.members()).map(groupProcess);
   }
 
-  /** Where the group stands, by partition: for lanes that are not open here. */
+  /** The group's offsets by partition, for lanes that are not open here. */
   committedOffsets(topic: string): Promise<Map<number, bigint>> {
     return this.#offsets.committed(topic);
   }
@@ -267,12 +267,12 @@ export class LaneSet {
     };
   }
 
-  /** What the ledger says of all lanes, those of other processes included. */
+  /** What the ledger says about all lanes, including those of other processes. */
   ledger(): LedgerStatus {
     return this.#ledger.status();
   }
 
-  /** What the ledger says of one command, of whichever lane. */
+  /** What the ledger says about one command of any lane. */
   command(key: string): CommandView {
     return this.#ledger.command(key);
   }
@@ -288,7 +288,7 @@ export class LaneSet {
     for (const lane of lanes) if (!this.#isRetiring || before.includes(lane)) this.#laneOf(lane).assigned(isNewMember);
   }
 
-  /** The group still counted this process in, less than a session time-out ago. */
+  /** Whether the group confirmed this process less than a session timeout ago. */
   #isConfirmed(): boolean {
     return this.#member.isConfirmedWithinMs(this.#settings.sessionTimeoutMs);
   }

@@ -2,16 +2,17 @@
  * One lane: partition p of every input topic and of the ledger.
  *
  *   closed      not ours, or not yet
- *   acquiring   starts of the inputs asked for -> earlier owners waited for, or fenced -> OWNER committed -> ledger read to
- *               that record -> inputs sought
- *   open        transactions one after the other, each with all that has gathered (group commit)
+ *   acquiring   ask where the inputs start -> wait for earlier owners, or fence them -> commit OWNER -> read the ledger to
+ *               that record -> seek the inputs
+ *   open        one transaction after the other, each with everything that has gathered (group commit)
  *   releasing   handed over or shutting down: nothing is admitted, calls end, their answers are committed
- *   stopped     cannot go on without an operator; says why
+ *   stopped     cannot continue without an operator; says why
  *
- * Ownership is the last OWNER record in the ledger, once every earlier owner has released the lane or is fenced; the group
- * only decides who tries. The lane is crash-only: on any doubt what it has in memory is thrown away and the lane is
- * acquired again, once the group has confirmed this process afresh (else a woken process and the true owner would fence
- * each other in turn). It owns its inputs and what its state carries; a new state ends what the last one carried alone.
+ * The owner is the process of the last OWNER record in the ledger, once every earlier owner has released the lane or is fenced;
+ * the group only decides who tries. The lane is crash-only: on any doubt it discards its memory, and the process acquires it
+ * again. It first waits until the group has confirmed this process again. Otherwise a woken process and the true owner would
+ * fence each other in turn. The lane owns its inputs and the resources of its state. Leaving a state disposes of resources
+ * that the next state does not take over.
  */
 import type { BatchReply, FetchedBatch, GroupOffset } from '../consumers/group-member.ts';
 import { errorText } from '../consumers/message-failures.ts';
@@ -29,14 +30,14 @@ import { SubmissionError } from './submissions.ts';
 import { OpenLane, type Ownership } from './open-lane.ts';
 import { type LaneLoss, type MessagePlace, Troubles, lossOf } from './troubles.ts';
 
-/** Between looks at what is waited for. */
+/** Polling interval while the lane waits for something. */
 const STEP_MS = 50;
-/** The same while a lane ends, for its next owner waits for it. */
+/** The same while a lane ends: shorter, because its next owner waits. */
 const RELEASE_STEP_MS = 10;
-/** Between attempts to acquire. */
+/** Pause between attempts to acquire. */
 const ACQUIRE_AGAIN_MS = 300;
 
-/** Each attempt at the lane has its own writer: what belongs to any but the state's writer is void. */
+/** Each attempt at the lane has its own writer: work of any other writer than the state's is void. */
 type State =
   | { readonly stage: 'closed' }
   | { readonly stage: 'acquiring'; readonly writer: LaneWriter }
@@ -45,9 +46,9 @@ type State =
       readonly stage: 'releasing';
       readonly writer: LaneWriter;
       readonly openLane: OpenLane;
-      /** Why it is to be stopped then. */
+      /** Why the lane stops after its release; null: it does not. */
       readonly stopFor: string | null;
-      /** Once it is over. */
+      /** Resolves once the release is over. */
       readonly released: Promise<void>;
     }
   | { readonly stage: 'stopped'; readonly reason: string };
@@ -56,7 +57,7 @@ export class Lane {
   readonly #parts: LaneParts;
   readonly #inputs: Inputs;
   readonly #troubles = new Troubles();
-  /** It outlives the loss of the lane: the ledger may say only then what was committed. */
+  /** It outlives the loss of the lane: only the ledger may say later what was committed. */
   readonly #commitReports = new CommitReports();
   #state: State = { stage: 'closed' };
 
@@ -69,7 +70,7 @@ export class Lane {
 
   /**
    * The group gave us the lane, or confirmed it.
-   * @param isNewMember whether it may have been another's since: then what we hold of it is worth nothing
+   * @param isNewMember another member may have owned the lane since: then our memory of it is worthless
    */
   assigned(isNewMember: boolean): void {
     switch (this.#state.stage) {
@@ -90,16 +91,16 @@ export class Lane {
     }
   }
 
-  /** The group gave it to another member: commit what is under way as long as the new owner lets us. */
+  /** The group gave it to another member: commit work under way as long as the new owner lets us. */
   async revoked(): Promise<void> {
     const state = this.#state;
     if (state.stage === 'open') await this.release();
-    // Whoever has it next finds out anew whether it must stop.
+    // The next owner decides again whether the lane must stop.
     else if (state.stage === 'releasing') this.#state = { ...state, stopFor: null };
     else this.#enter({ stage: 'closed' });
   }
 
-  /** An open lane ends in order, and is stopped then. Bounded as `release` is. */
+  /** Ends an open lane in order, then stops it. Bounded like `release`. */
   async stopInOrder(reason: string): Promise<void> {
     if (this.#state.stage === 'open') await this.release(reason);
   }
@@ -112,7 +113,7 @@ export class Lane {
         const { openLane, writer } = state;
         this.#inputs.close();
         openLane.drain();
-        // Once the stage is entered.
+        // Only after the stage is entered.
         const released = Promise.resolve().then(() => this.#drained(openLane, writer));
         this.#enter({ stage: 'releasing', writer, openLane, stopFor, released });
         return released;
@@ -126,19 +127,19 @@ export class Lane {
     }
   }
 
-  /** Where an open lane reads the topic next, and the topic's id that this is bound to. */
+  /** Where an open lane reads the topic next, and the topic id that the offset belongs to. */
   reading(topic: string): ReturnType<Inputs['reading']> {
     return this.#state.stage === 'open' ? this.#inputs.reading(topic) : null;
   }
 
-  /** How far the inputs are in the ledger: of a lane that is open, or was released last. */
+  /** How far the inputs are in the ledger, for a lane that is open or was last released. */
   committedOffsets(): GroupOffset[] {
     const { lane } = this.#parts;
     if (this.#state.stage === 'acquiring') return [];
     return [...this.#inputs.positions()].map(([topic, offset]) => ({ topic, lane, offset }));
   }
 
-  /** Commits records with the lane's next transaction. Rejects when the lane is not open, or lost before it is certain. */
+  /** Commits records with the lane's next transaction. Rejects if the lane is not open, or is lost before the commit is certain. */
   submit(records: readonly OutgoingRecord[]): Promise<void> {
     const state = this.#state;
     if (state.stage !== 'open') return Promise.reject(new SubmissionError('the lane is not open'));
@@ -156,7 +157,7 @@ export class Lane {
   /** The index shows the lane's ledger up to the commit that ends with this position. */
   commitApplied(position: Buffer): void {
     const openLane = this.#openLane();
-    // Of all that other members commit nothing is to be known.
+    // Other members' commits do not concern this lane.
     if (openLane === null && !this.#commitReports.isWaiting()) return;
     const { commit, token } = decodePosition(position);
     this.#commitReports.committed(token, commit);
@@ -181,7 +182,7 @@ export class Lane {
   }
 
   /**
-   * Until the lane is open, stopped, or taken from us.
+   * Tries until the lane is open, stopped, or taken from us.
    * @param lostMs of the monotonic clock: the group must have confirmed this process since; null: it just did
    */
   async #acquire(lostMs: number | null = null): Promise<void> {
@@ -213,7 +214,7 @@ export class Lane {
     }
   }
 
-  /** Each lane tries several times a second. */
+  /** Limits the log: each lane retries several times a second. */
   #acquireFailed(error: unknown): void {
     const { lane, log, repeats } = this.#parts;
     const problem = errorText(error);
@@ -225,12 +226,12 @@ export class Lane {
     const { clock, index, lane, log, offsets, topics } = this.#parts;
     const beganMs = clock.monotonicMs();
     const isWanted = (): boolean => this.#isCurrent(writer);
-    // First: asked after the lane was taken, it could be the next owner's progress, and look like a ledger that was lost.
+    // First: read after the lane was taken, the group's offsets could be the next owner's progress, and look like a lost ledger.
     const starts = await this.#inputs.starts();
     const token = await acquireOwnership(this.#parts, writer, isWanted, looks);
     if (token === null || !isWanted()) return;
     const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
-    // Asked now: an order may have been written while nobody had the lane.
+    // Read only now: an order may have been written while nobody had the lane.
     const holdsEnd = (await offsets.highWatermarks(topics.operatorHolds)).get(lane);
     if (holdsEnd === undefined) throw new Error(`${topics.operatorHolds} has no partition ${lane}`);
     if (!isWanted()) return;
@@ -284,7 +285,7 @@ export class Lane {
     const untilMs = clock.monotonicMs() + drainMsMax(this.#parts);
     while (this.#isCurrent(writer) && clock.monotonicMs() < untilMs && openLane.isBusy()) await sleep(RELEASE_STEP_MS);
     if (this.#isCurrent(writer)) this.#released();
-    // The next owner waits for it to be said.
+    // The next owner waits for this release.
     await writer.end();
   }
 
@@ -302,7 +303,7 @@ export class Lane {
   #enter(next: State): void {
     const before = this.#state;
     this.#state = next;
-    // Others may write to its ledger now.
+    // From now on others may write to the lane's ledger.
     if (before.stage === 'open' && next.stage !== 'open') this.#parts.reader.fetchAgain(this.#parts.lane);
     if ('writer' in before && !this.#isCurrent(before.writer)) {
       if ('openLane' in before) before.openLane.end();

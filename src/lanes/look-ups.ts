@@ -1,16 +1,15 @@
 /**
- * Looks transactions up for calls in doubt: one scanner per process, which pages through GET /transactions for all that
- * is asked at a time.
+ * Looks transactions up for calls in doubt. One scanner per process pages through GET /transactions for all open questions.
  *
- *   idle      nothing is asked
- *   scanning  one window after the other: the minutes around the calls, then the hour before and the one after, then,
- *             where asked for, the week
+ *   idle      no question is open
+ *   scanning  one window after the other: the minutes around the calls, then the hour before and the hour after, then,
+ *             if a question needs it, the week
  *
- * A question is answered `found` by any page whose request began after it was asked, and `not-found` only by whole scans
- * that did. Nothing is assumed of the order of pages; it is asked for in turn from either end, for where processes die
- * before long scans end, what lies at the far end would never be reached. A page that fails is asked for again, within
- * limits: a service that fails now and then must not keep a long scan from its end. A scan is bounded in pages, and
- * ends early once all that it is for are found.
+ * Any page whose request began after the question can answer it `found`. Only whole scans that began after the question can
+ * answer it `not-found`. The scanner assumes nothing about the order of pages. It asks from either end in turn: if processes die
+ * before long scans end, they would otherwise never reach the far end. It retries a failed page within limits, because a
+ * flaky service must not keep a long scan from its end. A scan has a maximum of pages, and ends early once all its
+ * questions are answered.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ListReading, TransactionFilter } from '../api/types.ts';
@@ -20,9 +19,9 @@ import type { LookUpQuery } from '../ledger/plan.ts';
 import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-questions.ts';
 
 const PAGE_LIMIT = 100;
-/** Pages of one scan: 100,000 transactions. Beyond, what was not found counts as not looked at. */
+/** Pages of one scan: 100,000 transactions. A longer scan fails: it cannot answer `not-found`. */
 const PAGES_MAX = 1_000;
-/** Times that one page is asked for, some six seconds in all; then the scan has failed. */
+/** Tries for one page, some six seconds in all; then the scan fails. */
 const PAGE_TRIES_MAX = 6;
 const PAGE_AGAIN_MS = 200;
 
@@ -36,19 +35,19 @@ interface Window {
 }
 
 /**
- * Windows, searched one after the other; they overlap by a minute, so that nothing falls between them by a rounded
- * time. A quote's transaction is as old as the quote, which lives minutes; an hour to either side leaves room for clocks
- * that differ. Each has an end: a look-up of long ago must not page through everything since.
+ * Windows, searched one after the other. They overlap by a minute, so that no rounded time falls between them. A quote's
+ * transaction is as old as the quote, which lives minutes; an hour to either side allows for clocks that differ. Each window
+ * has an end: a look-up for an old call must not page through everything since.
  */
 const WINDOWS: readonly Window[] = [
   { fromMs: -10 * MINUTE_MS, toMs: 10 * MINUTE_MS },
   { fromMs: -HOUR_MS, toMs: -9 * MINUTE_MS },
   { fromMs: 9 * MINUTE_MS, toMs: HOUR_MS },
 ];
-/** An incoming payment may wait for its rejection for long. */
+/** An incoming payment may wait long for its rejection. */
 const WINDOWS_OF_OLDER: readonly Window[] = [...WINDOWS, { fromMs: -7 * 24 * HOUR_MS, toMs: -59 * MINUTE_MS }];
 
-/** Calls whose first sendings lie no further apart share a scan. */
+/** Calls share a scan if their first sendings are no further apart. */
 const SHARED_SPREAD_MS = 10 * MINUTE_MS;
 
 type Scan = { kind: 'whole' } | { kind: 'failed'; reason: string };
@@ -89,7 +88,7 @@ export class LookUps {
     this.#isScanning = false;
   }
 
-  /** One window for the questions of its stage; others may be answered on the way. */
+  /** Scans one window for the questions of its stage; pages may answer other questions too. */
   async #scan(questions: readonly Question[], stage: number, window: Window): Promise<void> {
     const beganMs = this.#clock.nowMs();
     const filter = { ...windowOf(questions, window), sortOrder: this.#sortOrder };
@@ -127,7 +126,7 @@ export class LookUps {
     return { kind: 'failed', reason: `more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through` };
   }
 
-  /** Asks for a page until it comes, as long as that may help. */
+  /** Retries a page while a retry may help. */
   async #page(filter: TransactionFilter): Promise<ListReading> {
     for (let tries = 1; ; tries += 1) {
       this.#questions.admitAsked();
@@ -143,7 +142,7 @@ export class LookUps {
   }
 }
 
-/** Those whose calls were sent about when that of the first was: one window for all must not span days. */
+/** Questions whose calls were sent close to that of the first: a shared window must not span days. */
 function closeTogether(questions: readonly Question[]): Question[] {
   const firstSentMs = questions[0]?.query.firstSentMs ?? 0;
   return questions.filter(({ query }) => Math.abs(query.firstSentMs - firstSentMs) <= SHARED_SPREAD_MS);

@@ -1,6 +1,6 @@
 /**
- * What an open lane knows: its unfinished entries, whole; and what it has committed but the index may not show yet.
- * Everything else is in the index. Thrown away with the lane; the ledger has it all.
+ * What an open lane knows: its unfinished entries, in full, and committed records that the index may not show yet. Everything
+ * else is in the index. A lost lane discards this memory; the ledger has everything.
  */
 import type { Entry } from '../ledger/entry.ts';
 import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
@@ -9,7 +9,7 @@ import type { LedgerIndex } from '../store/ledger-index.ts';
 
 interface Recent<Value> {
   readonly value: Value;
-  /** The commit that it went out with. */
+  /** Number of the commit that contained it. */
   readonly commit: number;
 }
 
@@ -35,12 +35,12 @@ export class Memory {
     }
   }
 
-  /** Of the fields of unfinished commands. */
+  /** Bytes of the fields of unfinished commands. */
   unfinishedBytes(): number {
     return this.#unfinishedBytes;
   }
 
-  /** Two-step quotes that are being made, or wait for their execution. */
+  /** Two-step quotes that are being created, or wait for their execution. */
   quotesOpen(): number {
     return this.#quotesOpen;
   }
@@ -74,7 +74,7 @@ export class Memory {
     this.#transactions.set(state.id, { value: state, commit });
   }
 
-  /** Whether the lane knows more of the record than the index may show. */
+  /** True if the lane may hold a newer version of the record than the index. */
   isAhead(ledgerKey: string): boolean {
     if (ledgerKey.startsWith(TRANSACTION_PREFIX))
       return this.#transactions.has(ledgerKey.slice(TRANSACTION_PREFIX.length));
@@ -82,12 +82,12 @@ export class Memory {
     return this.unfinished.has(key) || this.#done.has(key);
   }
 
-  /** The index now shows everything up to the commit of this owner; commits of another say nothing of ours. */
+  /** The index now shows everything up to this owner's commit; another owner's commits say nothing about ours. */
   applied(token: string, commit: number): void {
     if (token !== this.#token) return;
     for (const recents of [this.#done, this.#transactions]) {
       for (const [key, recent] of recents) {
-        // In order of insertion, but a key that was put again keeps its place: only skip, never stop.
+        // Ordered by first insertion, but a key that was set again keeps its place: so skip entries, never stop.
         if (recent.commit <= commit) recents.delete(key);
       }
     }

@@ -1,12 +1,12 @@
 /**
- * One ownership of a lane, from the moment its ledger has been read to its end: the transactions.
+ * The transactions of one ownership of a lane, once its ledger has been read.
  *
- *   admitting   each transaction takes what has happened, what was submitted, what is due, and new messages
- *   draining    the lane is given away: what has happened is still committed, nothing else begins
- *   over        ended or lost; whatever is still under way finds itself outdated
+ *   admitting   each transaction takes events, submissions, due entries, and new messages
+ *   draining    the lane goes to another process: events are still committed, nothing else begins
+ *   over        ended or lost; work still under way finds itself outdated
  *
- * Owns the memory of unfinished entries, timers, submissions and events; the inputs, the writer and what is to be counted
- * are the lane's, which opens and ends them.
+ * Owns the memory of unfinished entries, timers, submissions and events. The lane owns the inputs, the writer and the counts,
+ * and opens and ends them.
  */
 import { Signal } from '../consumers/signal.ts';
 import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
@@ -35,18 +35,18 @@ import { Timers } from './timers.ts';
 import { LaneTransaction } from './transaction.ts';
 import type { MessagePlace } from './troubles.ts';
 
-/** An idle lane looks again, for deadlines that pass while nothing happens. */
+/** How often an idle lane checks for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;
-/** One that has lasted so long is no loss for its lane, though it had nothing to commit: it commits its position. */
+/** After this long an idle ownership counts as healthy: it commits its position although it has nothing else to commit. */
 const STEADY_MS = 30_000;
 
 export interface Ownership {
   writer: LaneWriter;
-  /** Of the OWNER record that proved it. */
+  /** Token of the OWNER record that proved the ownership. */
   token: string;
-  /** How messages are to be read: null, as they come; else one at a time, with the one that the lane was lost at last. */
+  /** Null: read messages as they come. Else read one at a time; `suspect` is the message at which the lane was last lost. */
   careful: { readonly suspect: Suspect | null } | null;
-  /** Of the topic of operators' holds, asked once the lane was taken. */
+  /** End of the topic of operators' holds, read once the lane was taken. */
   holdsEnd: bigint;
 }
 
@@ -65,17 +65,17 @@ export class OpenLane {
   readonly #attempts: Attempts;
   readonly #submissions = new Submissions();
   #stage: 'admitting' | 'draining' | 'over' = 'admitting';
-  /** Of the transaction that was committed last. */
+  /** Number of the last committed transaction. */
   #commit = 0;
   #causes: ReadonlyMap<string, AdmissionCause> = new Map();
   #isDueFirst = false;
-  /** Nothing is being committed. */
+  /** True while no commit is under way. */
   #isIdle = false;
   #committedMs: number;
   readonly #beganMonotonicMs: number;
   readonly #inputTopics: ReadonlySet<string>;
   readonly #careful: CarefulReading | null;
-  /** What the transaction under way would admit. */
+  /** The only message that the current transaction would admit; null: several, or none. */
   #soleMessage: MessagePlace | null = null;
 
   constructor(parts: LaneParts, inputs: Inputs, commitReports: CommitReports, ownership: Ownership) {
@@ -127,9 +127,9 @@ export class OpenLane {
   }
 
   /**
-   * One transaction after the other.
-   * @returns once it is over
-   * @throws when a transaction did not go through: then whether it was committed is for the ledger to say
+   * Runs one transaction after the other.
+   * @returns once the ownership is over
+   * @throws if a transaction failed: then only the ledger can say whether it was committed
    */
   async run(): Promise<void> {
     const { calls } = this.#parts;
@@ -152,7 +152,7 @@ export class OpenLane {
         return transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, next);
       };
       this.#commitReports.handOver(token, transaction);
-      // What happens while it waits for its turn goes along.
+      // Events that arrive while it waits for its turn join the transaction.
       const own = await writer.commit(toCommit(), async () => {
         await this.#fill(transaction);
         return toCommit();
@@ -172,12 +172,12 @@ export class OpenLane {
     return this.#careful;
   }
 
-  /** The one message that the last transaction was about; null where it was about more, or none. */
+  /** The only message of the last transaction; null if it had several, or none. */
   soleMessage(): MessagePlace | null {
     return this.#soleMessage;
   }
 
-  /** Nothing begins any more. */
+  /** From now on nothing new begins. */
   drain(): void {
     if (this.#stage !== 'admitting') return;
     this.#stage = 'draining';
@@ -206,13 +206,13 @@ export class OpenLane {
     this.#memory.applied(token, commit);
   }
 
-  /** With why, by topic, what has been fetched is not admitted. */
+  /** Includes, by topic, why fetched messages are not admitted. */
   status(): OpenLaneStatus {
     const entries = [...this.#memory.unfinished.values()];
     return { isIdle: this.#isIdle, committedMs: this.#committedMs, entries, causes: this.#causes };
   }
 
-  /** A call is on its way, or what follows from one is not committed yet. */
+  /** A call is under way, or its consequences are not committed yet. */
   isBusy(): boolean {
     if (!this.#isIdle || this.#attempts.waitingEvents > 0) return true;
     return [...this.#memory.unfinished.values()].some(({ phase }) => phase.state === 'INTENT');
@@ -231,12 +231,12 @@ export class OpenLane {
     if (this.#careful?.isMarkStale() === true) transaction.add(this.#markOf(null));
     if (this.#isBarren(clock.monotonicMs())) transaction.want();
     await this.#fill(transaction);
-    // Last: what is forgotten must not be what this transaction is about.
+    // Last: it must not forget a record that this transaction changes.
     if (this.#stage === 'admitting') this.#retention.gather(transaction);
     return transaction;
   }
 
-  /** With all that there is now, as far as there is room and time. */
+  /** Fills the transaction with everything that waits, as far as there is room and time. */
   async #fill(transaction: LaneTransaction): Promise<void> {
     if (this.#isOver()) return;
     const { clock } = this.#parts;
@@ -249,10 +249,10 @@ export class OpenLane {
     }
     if (this.#stage !== 'admitting') return;
     this.#submissions.takeInto(transaction);
-    // In turn: while a breaker lets single calls through, commands that always fail must not get all of them.
+    // Take turns: while a breaker lets single calls through, entries that always fail must not get all of them.
     this.#isDueFirst = !this.#isDueFirst;
     if (this.#isDueFirst) await this.#handleDue(transaction);
-    // What is due and has to wait takes time, and fills nothing.
+    // Due entries that must wait take time, but fill nothing.
     transaction.beginFilling(clock.monotonicMs());
     this.#causes = await this.#inputs.admit(this.#handlers, transaction);
     if (!this.#isDueFirst) await this.#handleDue(transaction);
@@ -299,7 +299,7 @@ export class OpenLane {
     onMoved(moved.map(([topic, offset]) => ({ topic, lane, offset })));
   }
 
-  /** Asked after every wait: it may have changed meanwhile. */
+  /** Check after every wait, because it may have changed. */
   #isOver(): boolean {
     return this.#stage === 'over';
   }

@@ -1,20 +1,20 @@
 /**
- * Taking a lane over: live members make way, claimants that are gone are fenced -> claim and OWNER committed -> ledger read
- * until that record is seen -> the lane is ours. If another claimed it in between, our claim is withdrawn, and all begins anew.
+ * Taking a lane over: wait for live members to release, fence claimants that are gone -> commit claim and OWNER -> read the
+ * ledger to that record -> the lane is ours. If another process claimed the lane in between, withdraw our claim and start again.
  *
- * Whoever has claimed a lane may write to it until it has released it, behind all that it wrote, or is fenced: that ends its
- * open transaction and has all later ones refused. A claim is a record of its own, which only its owner's release takes away,
- * or whoever has fenced its transactional id. So it outlasts compaction, and those who gave up before they had fenced it.
- * Nobody writes to a lane before opening it, so that when it opens, each earlier claimant is fenced or has released, and each
- * later one sees this claim before its own, and waits for it, or fences it, before it opens.
+ * A process that has claimed a lane may write to it until it releases the lane, after its last write, or is fenced. Fencing ends
+ * its open transaction and makes Kafka refuse all later ones. A claim is its own record. Only the release of its owner removes
+ * it, or a process that has fenced its transactional id. So a claim outlasts compaction, and processes that gave up before they
+ * fenced it. Nobody writes to a lane before opening it. So when a lane opens, each earlier claimant is fenced or has released.
+ * Each later claimant sees this claim before its own, and waits for it or fences it before it opens the lane.
  *
- * An owner whose producer broke fences that itself, and says so in the claim: nobody waits for it then. Safety needs none of
- * that: where it is not said, the next owner waits and fences.
+ * An owner whose producer broke fences that producer itself and says so in the claim; then nobody waits for it. Safety does not
+ * depend on this: without that note the next owner waits and fences.
  *
- * To fence a live process takes all its lanes from it. So a member of the group gets time to release; a process that the
- * group has not just confirmed fences nobody, for the lane may have another owner by now; and one that waits for others has
- * no claim meanwhile, or two would wait for each other. Groups that use the same topics take lanes from each other, and never
- * both own one.
+ * Fencing a live process takes all its lanes away. So a member of the group gets time to release. A process that the group has
+ * not just confirmed fences nobody, because the lane may have another owner by now. A process that waits for others holds no
+ * claim meanwhile; otherwise two would wait for each other. Groups that use the same topics take lanes from each other, and
+ * never both own one.
  */
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../consumers/signal.ts';
@@ -26,24 +26,24 @@ import { idPrefixOf } from './committer.ts';
 import type { LaneWriter } from './lane-writer.ts';
 import type { LaneParts } from './parts.ts';
 
-/** Beyond a call's own deadline, for the commit of its answer. */
+/** Added to a call's deadline, for the commit of its answer. */
 const RELEASE_MARGIN_MS = 2_000;
-/** Between looks at what is waited for. */
+/** Polling interval while a takeover waits. */
 const STEP_MS = 10;
-/** Longest restore, a store that was lost included: some ten thousand keys a second are read. */
+/** Longest restore, even after a lost store: we read some ten thousand keys a second. */
 const RESTORE_DEADLINE_MS = 600_000;
-/** A record that is not seen by then may be gone. Longer than an answer of the brokers is shared, for it must not be older. */
+/** A record not seen by then may be gone. Longer than brokers' answers are cached, because this check needs a newer answer. */
 const SUPERSEDED_AFTER_MS = 1_000;
-/** The brokers are asked who is in the group; the client alone would ask a coordinator that is gone for half a minute. */
+/** Limit for asking the brokers who is in the group; alone, the client would try a dead coordinator for half a minute. */
 const ASKED_MS_MAX = 2_000;
 /**
- * For the release of a member that has left: it lies before the ledger's end, and is read within milliseconds. An open
- * transaction of one that was killed holds readers up for longer, and fencing ends it.
+ * Wait for the release of a member that has left: it lies before the ledger's end, so we read it within milliseconds. An open
+ * transaction of a killed process blocks readers for longer, and fencing ends it.
  */
 const RELEASE_READ_MS_MAX = 1_000;
-/** Counted of the time between two looks. */
+/** Most of the time between two looks that counts as waiting. */
 const LOOK_MS_MAX = ASKED_MS_MAX + 500;
-/** Takings in a row at which other owners turned up. */
+/** Attempts in a row to take the lane while other owners keep appearing. */
 const TAKINGS_MAX = 3;
 
 /** How long an owner that releases its lane waits for its calls. */
@@ -53,10 +53,10 @@ export function drainMsMax({ policy }: Pick<LaneParts, 'policy'>): number {
 
 /**
  * @param writer of the lane; nothing has been written to it
- * @param isWanted whether the lane is still to be acquired; once it is not, nobody is fenced
- * @param looks of the lane's takings so far
- * @returns the token of this ownership; null: the lane is not wanted any more
- * @throws when the lane could not be acquired; it may be tried again with a new writer
+ * @param isWanted whether we still want the lane; once we do not, we fence nobody
+ * @param looks the waits of the lane's earlier attempts
+ * @returns the token of this ownership; null: we no longer want the lane
+ * @throws if the lane could not be acquired; retry with a new writer
  */
 export async function acquireOwnership(
   parts: LaneParts,
@@ -67,9 +67,9 @@ export async function acquireOwnership(
   for (let taking = 0; taking < TAKINGS_MAX; taking += 1) {
     while (isWanted() && mayWrite(parts, writer).length > 0) await madeWay(parts, writer, looks, isWanted);
     if (!isWanted()) return null;
-    // In the turn of the last look: what is read from then on is watched for other claims.
+    // In the same turn as the last look: from then on we watch the ledger for other claims.
     const { between, fenced, token } = await take(parts, writer);
-    // Of one that was fenced before our record, nothing can have come since.
+    // A claimant fenced before our record cannot have written anything since.
     const others = between.filter(
       ({ transactionalId }) => !fenced.has(transactionalId) && transactionalId !== writer.transactionalId,
     );
@@ -79,20 +79,20 @@ export async function acquireOwnership(
   throw new Error('other processes kept claiming the lane');
 }
 
-/** How long a lane has waited for the others: over all its takings, for one that fails must not begin the wait anew. */
+/** How long a lane has waited for others, over all its attempts: a failed attempt must not restart the wait. */
 export class Looks {
   /** On the monotonic clock. */
   lastMs = -Infinity;
   /** By the token of their claims. */
   readonly waitedMs = new Map<string, number>();
-  /** Since it is known that they left: the ledger's end then, and how long they had been waited for. */
+  /** Members known to have left: the ledger's end then, and how long we had waited for them. */
   readonly left = new Map<string, { readonly ledgerEnd: bigint; readonly waitedMs: number }>();
 }
 
-/** A step: one that is not to be waited for is fenced, or time passes. */
+/** One step: fences a claimant whose time is over, or waits. */
 async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWanted: () => boolean): Promise<void> {
   const { clock, isConfirmed, processId } = parts;
-  // A process that was frozen did not wait meanwhile.
+  // The time during which this process was frozen is no wait.
   const passedMs = Math.min(clock.monotonicMs() - looks.lastMs, LOOK_MS_MAX);
   looks.lastMs = clock.monotonicMs();
   const asked = mayWrite(parts, writer).map(async (claimant) => {
@@ -105,7 +105,7 @@ async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWan
   });
   for (const { claimant, isWaitedFor } of await Promise.all(asked)) {
     if (isWaitedFor || !mayWrite(parts, writer).some(({ token }) => token === claimant.token)) continue;
-    // Asked here, for the answer may have been long on its way.
+    // Checked again here, because the answer may have taken long.
     if (!isWanted() || !isConfirmed()) break;
     await fence(parts, claimant);
     return;
@@ -113,7 +113,7 @@ async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWan
   await sleep(STEP_MS);
 }
 
-/** Also where the brokers do not say: then it is waited for, and fenced no earlier than a live one. */
+/** True also if the brokers do not answer: then we wait for the claimant as long as for a live one. */
 async function mayBeMember({ isMember }: LaneParts, { processId }: Claimant): Promise<boolean> {
   let isGone = false;
   const answered = isMember(processId).then(
@@ -124,7 +124,7 @@ async function mayBeMember({ isMember }: LaneParts, { processId }: Claimant): Pr
   return !isGone;
 }
 
-/** Of a member that has left. One that leaves in order releases its lanes first, and we may not have read that yet. */
+/** Whether a member that left may have released the lane: a release in order comes first, and we may not have read it yet. */
 async function mayHaveReleased(parts: LaneParts, { token }: Claimant, looks: Looks): Promise<boolean> {
   const { lane, offsets, reader, topics } = parts;
   const waitedMs = looks.waitedMs.get(token) ?? 0;
@@ -141,12 +141,12 @@ async function mayHaveReleased(parts: LaneParts, { token }: Claimant, looks: Loo
   return left !== undefined && reader.position(lane) < left.ledgerEnd && waitedMs - left.waitedMs < RELEASE_READ_MS_MAX;
 }
 
-/** For a live member: it may hear of its release later than we do, and its last commit has a deadline of its own. */
+/** How long to wait for a live member: it may hear later than we do that it lost the lane, and its last commit may take long. */
 function patienceMs(parts: LaneParts): number {
   return parts.sessionTimeoutMs + drainMsMax(parts) + COMMIT_DEADLINE_MS;
 }
 
-/** @returns who claimed the lane between our last look and our record, and who was fenced before our record */
+/** @returns the claims made between our last look and our record, and the ids fenced before our record */
 async function take(
   parts: LaneParts,
   writer: LaneWriter,
@@ -154,7 +154,7 @@ async function take(
   const { clock, committer, index, lane, processId, reader } = parts;
   const token = randomUUID();
   const seen = reader.seen(lane, token, RESTORE_DEADLINE_MS);
-  // Handled below; until then the commit may fail first.
+  // `seen` is handled below; until then the commit may fail first.
   seen.catch(() => undefined);
   const fenced = new Set(committer.fenced());
   const over = index.claims(lane).filter(({ isFenced, transactionalId }) => isFenced || fenced.has(transactionalId));
@@ -168,7 +168,7 @@ async function take(
   return { token, between: await seenUnlessSuperseded(parts, seen), fenced };
 }
 
-/** Our record may never be seen: where others took the lane after us, compaction leaves theirs alone. */
+/** We may never see our record: if others took the lane after us, compaction keeps only theirs. */
 async function seenUnlessSuperseded(
   { lane, offsets, reader, topics }: LaneParts,
   seen: Promise<readonly Claimant[]>,
@@ -190,7 +190,7 @@ async function seenUnlessSuperseded(
   }
 }
 
-/** Others that may write to the lane, as far as the ledger has been read. */
+/** Other processes that may write to the lane, according to the ledger as read so far. */
 function mayWrite({ committer, index, lane }: LaneParts, writer: LaneWriter): Claimant[] {
   return index
     .claims(lane)
@@ -208,7 +208,7 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   await committer.fence(transactionalId);
 }
 
-/** One that fenced itself began no call after that. What the owner before found counts on: it may have had the lane for a moment. */
+/** An owner that fenced itself began no call after that. The previous owner's value still counts: that owner may have been brief. */
 function fencedCallUntilMs(
   { clock, index, lane, processId, sessionTimeoutMs }: LaneParts,
   over: readonly Claim[],
@@ -221,11 +221,11 @@ function isReleased({ index, lane }: LaneParts, owner: OwnerRecord): boolean {
   return !index.claims(lane).some(({ token }) => token === owner.token);
 }
 
-/** What the index does not show yet can only make it too few or too many by one, and both do no harm. */
+/** Records that the index does not show yet can put this off by one, which does no harm. */
 function barrenBefore(parts: LaneParts): number {
   const { index, lane } = parts;
   const last = index.owner(lane);
   if (last === undefined || index.position(lane)?.token === last.token) return 0;
-  // Whoever released the lane was not lost by what it read.
+  // An owner that released the lane did not lose it to a message.
   return isReleased(parts, last) ? last.barren : last.barren + 1;
 }
