@@ -1,8 +1,8 @@
 /**
- * The heart: what becomes of an entry when something happens. Pure: time and ids come with the event.
+ * The core: computes an entry's next state from an event. Pure: time and ids come with the event.
  *
- * Each event is about one phase; an event that does not fit the phase (an answer to an attempt that is no longer the
- * present one) changes nothing. Invariants I1, I2, I3, I5 and I10 are decided here.
+ * Each event belongs to one phase. An event that does not fit the phase (such as an answer to an outdated attempt) changes
+ * nothing. This file enforces invariants I1, I2, I3, I5 and I10.
  */
 import { tryAgainAtMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
@@ -18,7 +18,7 @@ import { doubtful, finish, inDoubt, next, possiblySent, reasonOf } from './trans
 import { verdictOf, type Verdict } from './verdict.ts';
 import { withinReach } from './wrong-clocks.ts';
 
-/** After how many failures of our own code an entry is set aside (invariant I6). */
+/** Failures of our own code after which an entry is set aside (invariant I6). */
 export const FAILURES_MAX = 3;
 
 const UNCHANGED: Decision = { kind: 'unchanged' };
@@ -73,7 +73,7 @@ function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
       const reason = 'reason' in entry.phase ? entry.phase.reason : 'a call got no clear answer';
       const refusal = entry.phase.state === 'DOUBTFUL' ? entry.phase.refusal : null;
       const { endedMs } = plan;
-      // What was proven before is asked again.
+      // An earlier proof no longer counts: it must be established again.
       const asked = { firstSentMs: entry.firstSentMs ?? event.nowMs, lastEndedMs: endedMs, unexecuted: null };
       const settleAtMs = Math.max(event.nowMs, lookUpFromMs(endedMs, policy));
       return next(doubtful({ ...entry, ...asked }, reason, settleAtMs, refusal));
@@ -97,12 +97,12 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const { phase } = entry;
   if (phase.state !== 'INTENT' || phase.attemptId !== event.attemptId) return UNCHANGED;
   const settlement = settlementOf(entry, policy);
-  // On an operator's word nothing is in doubt, where nothing else could tell.
+  // If nothing else could settle it, an operator's word ends the doubt.
   const proof = proofOf(entry);
   const isDecided = settlement === 'NONE' && proof?.by === 'OPERATOR';
   const isLookedUp = OPERATIONS[operationOf(entry)].lookUp !== null;
   const isConflict = event.reading.kind === 'conflict';
-  // Whoever turned an earlier call away need not have been the service: it may have taken that call, and say so now.
+  // A proxy, not the service, may have deferred an earlier call. The service may have taken that call, and say so now.
   const isRepeated =
     entry.turnedAway > 0 &&
     (isConflict ? isLookedUp || settlement === 'SAME_KEY' : isLookedUp && settlement === 'LOOK_UP');
@@ -114,7 +114,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const { nowMs } = event;
   const call = {
     sentMs: phase.atMs,
-    // Cut off before its deadline, it may still arrive.
+    // A call cut off before its deadline may still arrive.
     endedMs: Math.max(nowMs, event.beganMs + phase.timeoutMs),
     nowMs,
   };
@@ -143,7 +143,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
     case 'doubt':
       return doubt(entry, verdict.reason, call, policy);
     case 'look-up': {
-      // It is newer than any proof: the quote may have expired since, or an earlier call been taken after all.
+      // This refusal is newer than any proof: the quote may have expired since, or the service may have taken an earlier call.
       const lost = possiblySent(entry, call.sentMs, call.endedMs);
       return next(doubtful(lost, verdict.reason, lookUpFromMs(call.endedMs, policy), verdict.refusal));
     }
@@ -180,7 +180,7 @@ function accepted(
   }
   const { quote } = verdict;
   if (quote?.transactionId == null) {
-    // Without the transaction's id a lost answer to the execution could not be settled: ask again before any money moves.
+    // Without the transaction's id we could not settle a lost answer to the execution: ask again before any money moves.
     const again = { ...entry, firstSentMs: entry.firstSentMs ?? sentMs, lastEndedMs: nowMs };
     const settleAtMs = tryAgainAtMs(entry, nowMs);
     return { kind: 'next', entry: doubtful(again, 'the quote came without a transactionId', settleAtMs), seen };
@@ -211,7 +211,7 @@ function failed(entry: Entry, event: Extract<LedgerEvent, { kind: 'failed' }>, p
   const drops = entry.drops + 1;
   const { nowMs, problem } = event;
   if (phase.state === 'INTENT') {
-    // What the call's answer said is lost with the failure.
+    // The failure lost the content of the call's answer.
     const endedMs = nowMs + phase.timeoutMs;
     if (drops < FAILURES_MAX) return next({ ...inDoubt(entry, phase.atMs, problem, endedMs, endedMs, policy), drops });
     const aside = { ...possiblySent(entry, phase.atMs, endedMs), drops };

@@ -1,8 +1,8 @@
 /**
- * An entry of the ledger: everything that is known of one command, from admission to its result.
+ * An entry of the ledger: everything that we know about one command, from admission to its result.
  *
  *   (admission) -> INTENT -> DONE
- *                  INTENT -> PARKED -> INTENT        told to wait, or never sent
+ *                  INTENT -> PARKED -> INTENT        the service asked to wait, or the call was never sent
  *                            PARKED -> DOUBTFUL      in doubt, and no longer settled by the same call
  *                  INTENT -> DOUBTFUL -> PARKED      safe to repeat, or proven not executed
  *                            DOUBTFUL -> DONE        settled, or UNKNOWN past the limit
@@ -25,20 +25,20 @@ export type Phase =
       readonly atMs: number;
       readonly timeoutMs: number;
     }
-  /** To be tried at `untilMs`. */
+  /** To be retried at `untilMs`. */
   | { readonly state: 'PARKED'; readonly untilMs: number; readonly reason: string }
-  /** Took effect or not; not acted on before `settleAtMs`. */
+  /** The call may have taken effect; nothing is done before `settleAtMs`. */
   | {
       readonly state: 'DOUBTFUL';
       readonly settleAtMs: number;
       readonly reason: string;
       readonly refusal: HeldRefusal | null;
     }
-  /** The quote is recorded; to be executed as soon as a call slot is free. */
+  /** The quote is recorded; its execution begins as soon as a call slot is free. */
   | { readonly state: 'QUOTED' }
   | { readonly state: 'DONE'; readonly outcome: Outcome; readonly completedMs: number; readonly result: StoredEvent };
 
-/** A refusal that came while an earlier call was in doubt: the service's last word, once it is clear that none took effect. */
+/** A refusal that came while an earlier call was in doubt. It becomes the result once it is clear that no call took effect. */
 export interface HeldRefusal {
   readonly httpStatus: number;
   readonly error: ServiceError;
@@ -47,14 +47,14 @@ export interface HeldRefusal {
 
 export type EntryState = Phase['state'];
 
-/** A published event, kept so that a copy gets the same again. */
+/** A published event, kept so that a copy of the command gets the same one. */
 export interface StoredEvent {
   /** The value's bytes, in the wire format. */
   readonly value: Buffer;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Where a message came from, first of all; a moved command keeps its original place. */
+/** Where a message was first published; a moved command keeps its original place. */
 export interface Origin {
   readonly topic: string;
   readonly partition: number;
@@ -62,10 +62,10 @@ export interface Origin {
   readonly timestampMs: number;
 }
 
-/** Each of the headers below, in characters; a longer one counts as absent. */
+/** Longest value of each header below, in characters; a longer one counts as absent. */
 export const CARRIED_LENGTH_MAX = 1024;
 
-/** Headers of the command that its results and events carry on. */
+/** Headers of the command that its results and events repeat. */
 export interface Carried {
   readonly traceparent?: string;
   readonly tracestate?: string;
@@ -77,7 +77,7 @@ export interface Copy {
   readonly commandId: string | null;
 }
 
-/** What a two-step quote knows after its first step. Null: the service did not say. */
+/** What we know of a two-step quote after its first step. A null field: the service did not say. */
 export interface Quoted {
   readonly quoteId: string;
   readonly transactionId: string;
@@ -87,17 +87,17 @@ export interface Quoted {
   readonly receivedMs: number;
   readonly sourceAccountId: string | null;
   readonly destinationAccountId: string | null;
-  /** Digits of an int64, smallest unit. */
+  /** Digits of an int64, in the smallest unit. */
   readonly receivingAmount: string | null;
   readonly receivingCurrencyCode: string | null;
 }
 
 /**
- * Why it is certain that none of so many attempts took effect, although one was in doubt. It holds as long as the entry
- * has no more attempts than that: see `proofOf`.
+ * Proof that none of the first `attempts` attempts took effect, although one was in doubt. It holds as long as the entry has
+ * no more attempts: see `proofOf`.
  */
 export type Unexecuted =
-  /** A look-up, asked for after the settling time of the last of them. */
+  /** A look-up that was requested after the settling time of the last attempt. */
   | { readonly by: 'LOOK_UP'; readonly attempts: number }
   /** An operator decided NOT_EXECUTED, which made this revision of the result. */
   | { readonly by: 'OPERATOR'; readonly attempts: number; readonly revision: number };
@@ -109,16 +109,16 @@ export interface Entry {
   readonly revision: number;
   /** Of type and canonical fields; of the raw bytes for a command that could not be read. */
   readonly fingerprint: string;
-  /** Canonical JSON of the fields; null when they could not be read, or are needed no more. */
+  /** Canonical JSON of the fields; null if they were unreadable, or are no longer needed. */
   readonly fieldsJson: string | null;
   readonly commandId: string | null;
   readonly origin: Origin;
   readonly carried: Carried;
-  /** The instant after which no call may start: the publisher's, or when the command is too old. */
+  /** The time after which no call may start: the publisher's limit, or when the command is too old. */
   readonly deadlineMs: number;
-  /** The publisher's alone (`expires-at`); it holds for an operator's retry too. */
+  /** The publisher's limit alone (`expires-at`); it also holds for an operator's retry. */
   readonly expiresAtMs: number | null;
-  /** The publisher's could not be read: nobody knows until when a call may start. */
+  /** The publisher's limit was unreadable: nobody knows until when a call may start. */
   readonly isExpiryUnreadable: boolean;
   readonly step: Step;
   /** Whether the command asks for immediate execution of its quote. */
@@ -127,37 +127,37 @@ export interface Entry {
   readonly waits: number;
   /** Calls that may have been sent, over all steps. */
   readonly attempts: number;
-  /** Calls of this step that were answered to come again later: by the service, or by whatever stands before it. */
+  /** Calls of this step whose answer asked us to retry later: from the service, or from a proxy in front of it. */
   readonly turnedAway: number;
   /**
-   * When the first call of this step began that may have taken effect by its own account; null: each that was sent was
-   * answered that it did not.
+   * When the first call of this step began whose own answer, or lack of one, allows that it took effect. Null: every sent call
+   * was answered that it did not.
    */
   readonly firstSentMs: number | null;
-  /** By when the last such call had ended, or its deadline had passed; null with `firstSentMs`. */
+  /** When the last such call had ended, or its deadline had passed; null if `firstSentMs` is. */
   readonly lastEndedMs: number | null;
-  /** Why none of them took effect all the same, where it still holds. */
+  /** Proof that none of them took effect after all, while it holds. */
   readonly unexecuted: Unexecuted | null;
   readonly quoted: Quoted | null;
-  /** Quotes in a row that ran out on arrival: before their execution could be begun, however soon. */
+  /** Quotes in a row that expired on arrival: before any execution could begin. */
   readonly quotesRunOut: number;
   readonly copies: readonly Copy[];
   /** How often this entry made our own code fail (invariant I6). */
   readonly drops: number;
   /** Operators' decisions so far, who and why; they go with every result that follows. */
   readonly audit: readonly string[];
-  /** `ce_id` of the decision that the revision comes of; null: it comes of none, or of one without an id. */
+  /** `ce_id` of the decision that led to this revision; null: there is none, or it has no id. */
   readonly decisionId: string | null;
   readonly phase: Phase;
 }
 
-/** An entry about to get its next phase. */
+/** An entry whose next phase is not set yet. */
 export type UnphasedEntry = Omit<Entry, 'phase'>;
 
-/** Of a step none of whose calls was made yet. */
+/** Values for a step that has made no call yet. */
 export const NO_CALLS = { turnedAway: 0, firstSentMs: null, lastEndedMs: null, unexecuted: null } as const;
 
-/** Of an entry that nothing has happened to yet. */
+/** Values for a new entry. */
 export const UNTOUCHED = {
   waits: 0,
   attempts: 0,
@@ -170,15 +170,15 @@ export const UNTOUCHED = {
   decisionId: null,
 } as const;
 
-/** From where it is certain that nothing took effect, although a call was in doubt; null: it is not. */
+/** The proof that nothing took effect, although a call was in doubt; null: there is none that holds. */
 export function proofOf(entry: UnphasedEntry): Unexecuted | null {
   return entry.unexecuted?.attempts === entry.attempts ? entry.unexecuted : null;
 }
 
-/** Copies noted in an unfinished entry; further ones are answered by the one result that all readers see. */
+/** Most copies noted in an unfinished entry. Further copies get no replay; their readers see the one result. */
 export const COPIES_MAX = 16;
 
-/** When the entry wants to be looked at again, or null. */
+/** When the lane must next act on the entry, or null. */
 export function wakeAtMs(entry: Entry): number | null {
   switch (entry.phase.state) {
     case 'PARKED':

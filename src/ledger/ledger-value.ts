@@ -2,13 +2,13 @@
  * The value of a record of the ledger: the same bytes in Kafka, in the local store, and back.
  *
  *   1 byte    format
- *   1 byte    class: by which rule it may be forgotten, so that nothing need be decoded to keep it
- *   6 bytes   time, ms since 1970, since which it is what its class says; 0: its class has none
- *   8 bytes   fingerprint of the schema that the body was written by
+ *   1 byte    class: the rule by which it may be forgotten, so that retention decodes nothing
+ *   6 bytes   time, ms since 1970, from which the value has been in its class; 0: its class has none
+ *   8 bytes   fingerprint of the schema that wrote the body
  *   the rest  body, Avro by a schema of schemas/internal/
  *
- * Avro is read by the schema that it was written by. So before its first value of a schema an owner writes the record
- * `!schema:<fingerprint>`, and a release reads what an earlier or later one wrote: a field that a release adds has a default.
+ * A reader of Avro needs the writer's schema. So before an owner writes its first value with a schema, it writes the record
+ * `!schema:<fingerprint>`. A field that a release adds has a default, so a release reads what an earlier or later one wrote.
  *
  * A value of another format stops the lane: guessing about money is worse than waiting for the right release.
  */
@@ -22,12 +22,12 @@ import { readerRecord, writerSchema, type ReaderRecord } from 'payment-processor
 /** A ledger value that this release cannot read; the message says which. */
 export class LedgerFormatError extends Error {}
 
-/** It is of a schema that this process has not met in any ledger. */
+/** A value with a schema that this process has not met in any ledger. */
 export class UnknownSchemaError extends LedgerFormatError {}
 
 /**
- * Results UNKNOWN, never forgotten: a class for each command, so that how many there are and how old the oldest is
- * follows from places alone. The numbers are written: they stay, whatever becomes of the list of commands.
+ * UNKNOWN results, never forgotten. Each command has its own class, so that places alone show their number and the oldest.
+ * The numbers are in stored values: they must not change with the list of commands.
  */
 const UNKNOWN_CLASS = {
   'create-quote': 2,
@@ -37,9 +37,9 @@ const UNKNOWN_CLASS = {
   'simulate-uma-receive': 6,
 } as const satisfies Record<CommandType, number>;
 
-/** Values of one class are forgotten by one rule. */
+/** Each class of values has one retention rule. */
 export const VALUE_CLASS = {
-  /** Never forgotten: transactions that are not at rest, what the owner keeps of its lane, and what this release does not know. */
+  /** Never forgotten: transactions not at rest, the owner's records of its lane, and values that this release does not know. */
   kept: 1,
   unknown: UNKNOWN_CLASS,
   claim: 8,
@@ -48,7 +48,7 @@ export const VALUE_CLASS = {
   unfinished: 16,
   /** Transactions at rest. */
   transaction: 64,
-  /** Entries with a result that is certain. Last, for most are of this class. */
+  /** Entries with a certain result. Last, because most values are of this class. */
   done: 65,
 } as const;
 export type ValueClass =
@@ -57,17 +57,17 @@ export type ValueClass =
 const CLASSES: ReadonlySet<number> = new Set(
   Object.values(VALUE_CLASS).flatMap((one) => (typeof one === 'number' ? [one] : Object.values(one))),
 );
-/** Asked for every row that comes and goes. */
+/** A map, because every added or removed row needs a look. */
 const UNKNOWN_COMMANDS: ReadonlyMap<number, CommandType> = new Map(
   COMMAND_TYPES.map((command) => [UNKNOWN_CLASS[command], command]),
 );
 
-/** The command of a result UNKNOWN; null: the class is another. */
+/** The command of an UNKNOWN result; null for any other class. */
 export function unknownCommandOf(valueClass: number): CommandType | null {
   return UNKNOWN_COMMANDS.get(valueClass) ?? null;
 }
 
-/** Whether it is an entry's. */
+/** Whether the class is one of entries. */
 export function isEntryClass(valueClass: number): boolean {
   return valueClass === VALUE_CLASS.done || valueClass === VALUE_CLASS.unfinished || UNKNOWN_COMMANDS.has(valueClass);
 }
@@ -81,8 +81,8 @@ const FINGERPRINT_BYTES = AT.body - AT.fingerprint;
 const TIME_MAX = 2 ** (8 * TIME_BYTES) - 1;
 
 /**
- * What a value says of itself without being decoded.
- * @throws LedgerFormatError for one of a ledger that was JSON
+ * What a value's head says, without decoding the value.
+ * @throws LedgerFormatError for a value of a JSON ledger
  */
 export function headOf(value: Buffer): { valueClass: ValueClass; timeMs: number } {
   if (value[0] === FORMAT_OF_JSON) throw new LedgerFormatError(OF_JSON);
@@ -90,19 +90,19 @@ export function headOf(value: Buffer): { valueClass: ValueClass; timeMs: number 
   return { valueClass, timeMs: valueClass === VALUE_CLASS.kept ? 0 : value.readUIntBE(AT.time, TIME_BYTES) };
 }
 
-/** Without a result yet; also true of what cannot be read. */
+/** True for an entry without a result; also for an unreadable value. */
 export function mayBeUnfinished(value: Buffer): boolean {
   const valueClass = classOf(value);
   return valueClass === VALUE_CLASS.unfinished || valueClass === VALUE_CLASS.kept;
 }
 
-/** With the result UNKNOWN; also true of what cannot be read. */
+/** True for an entry with the result UNKNOWN; also for an unreadable value. */
 export function mayBeUnknown(value: Buffer): boolean {
   const valueClass = classOf(value);
   return unknownCommandOf(valueClass) !== null || valueClass === VALUE_CLASS.kept;
 }
 
-/** What this release cannot read is kept, and whoever asks for it learns so. */
+/** Keeps values that this release cannot read; decoding one throws. */
 function classOf(value: Buffer): ValueClass {
   const valueClass = hasHead(value) ? value.readUInt8(AT.class) : VALUE_CLASS.kept;
   return isValueClass(valueClass) ? valueClass : VALUE_CLASS.kept;
@@ -120,10 +120,10 @@ const OF_JSON =
   'the ledger is in the JSON format of builds before 1.0.0, which this release does not read: let the build that wrote it finish ' +
   'what it has admitted, then delete the ledger topic and create it again (`npm run cli -- topics create`), or use another TOPIC_PREFIX';
 
-/** Of the records of schemas: behind it the fingerprint, in hexadecimal. */
+/** Prefix of the keys of schema records; the fingerprint in hexadecimal follows. */
 export const SCHEMA_PREFIX = '!schema:';
 
-/** Texts by fingerprint. They are what the fingerprint is of: so all lanes share them, and none is ever out of date. */
+/** Schema texts by their fingerprint. A text determines its fingerprint, so all lanes share them and none goes stale. */
 const schemas = new Map<string, string>();
 const own = new Map<string, Buffer>();
 
@@ -138,7 +138,7 @@ export class InternalRecord<Value extends object> {
   readonly #readOwn: Reader;
   readonly #readers = new Map<string, Reader>();
 
-  /** @param isSurveyed others than owners of lanes may write it: its bytes are bounded before they are decoded */
+  /** @param isSurveyed not only owners of lanes may write it, so its bytes are bounded before decoding */
   constructor(name: string, { isSurveyed = false } = {}) {
     this.#record = readerRecord(`internal/${name}`, false);
     this.#isSurveyed = isSurveyed;
@@ -156,18 +156,18 @@ export class InternalRecord<Value extends object> {
     return value;
   }
 
-  /** Whether this very release's schema wrote it. */
+  /** Whether this release's own schema wrote it. */
   isOwn(value: Buffer): boolean {
     return hasHead(value) && value.compare(this.#fingerprint, 0, FINGERPRINT_BYTES, AT.fingerprint, AT.body) === 0;
   }
 
-  /** @throws LedgerFormatError; the message has nothing of what the value holds */
+  /** @throws LedgerFormatError; its message quotes nothing of the value */
   decode(value: Buffer): Value {
     const read = this.isOwn(value) ? this.#readOwn : this.#readerOf(value);
     try {
       return read(value) as Value;
     } catch {
-      // What avsc says may quote the value.
+      // The message of avsc may quote the value.
       throw new LedgerFormatError(`a record ${this.#record.name} cannot be read: its bytes do not fit its schema`);
     }
   }
@@ -196,7 +196,7 @@ export class InternalRecord<Value extends object> {
     }
   }
 
-  /** @throws Error where what is written by the schema cannot be read as this record */
+  /** @throws Error if values of that schema cannot be read as this record */
   #readerBy(text: string): Reader {
     const { type } = this.#record;
     if (this.#isSurveyed) {
@@ -208,14 +208,14 @@ export class InternalRecord<Value extends object> {
   }
 }
 
-/** Records of the schemas that this release writes by: for the owner of a lane, where its ledger does not have them. */
+/** Records of this release's schemas, for an owner whose lane's ledger lacks them. */
 export function schemaRecords(): ReadonlyMap<string, Buffer> {
   return own;
 }
 
 /**
- * Takes up a schema that the ledger has, so that values of it can be read.
- * @param value of any record of the ledger: the others are passed over
+ * Learns a schema from the ledger, so that its values can be read.
+ * @param value of any ledger record: records other than schemas are ignored
  */
 export function learnSchema(value: Buffer | null): void {
   if (value?.[0] !== FORMAT || value[AT.class] !== VALUE_CLASS.schema) return;
@@ -227,7 +227,7 @@ function fingerprintOf(text: string): Buffer {
   return Buffer.from(crypto.hash('sha256', text, 'buffer').subarray(0, FINGERPRINT_BYTES));
 }
 
-/** @param bytes with room for the head; the fingerprint is the caller's */
+/** @param bytes with room for the head; the caller has set the fingerprint */
 function valueOf(bytes: Buffer, valueClass: ValueClass, timeMs: number): Buffer {
   bytes.writeUInt8(FORMAT, 0);
   bytes.writeUInt8(valueClass, AT.class);

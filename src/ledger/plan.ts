@@ -1,4 +1,4 @@
-/** What to do with an entry that is due and has no call under way. Pure. */
+/** Decides what to do with a due entry that has no call under way. Pure. */
 import type { SettledBy } from 'payment-processor-contract/commands';
 import { EXECUTE_SUFFIX } from 'payment-processor-contract/keys';
 import { proofOf, type Entry, type Unexecuted } from './entry.ts';
@@ -7,15 +7,15 @@ import { quoteAgainOf, type QuoteAgain } from './quote-again.ts';
 import { isKeyTrusted, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 import { timeLimitInWords } from './time-limit.ts';
 
-/** Which transaction tells whether the call took effect: by its own id, else by a quoteId that the service may show. */
+/** The transaction that shows whether the call took effect: by its own id, else by a quoteId that the service may show. */
 export interface LookUpQuery {
   readonly transactionId: string | null;
   readonly quoteId: string | null;
-  /** Calls of the entry that may have been sent when it is asked: what is found speaks of these, never of a later one. */
+  /** Calls of the entry that may have been sent before the look-up: its finding covers these, never a later one. */
   readonly attempts: number;
-  /** Of the call whose effect is looked for. */
+  /** First sending of the call whose effect we look for. */
   readonly firstSentMs: number;
-  /** The transaction may be much older than that. */
+  /** The transaction may be much older than `firstSentMs`. */
   readonly mayBeOlder: boolean;
 }
 
@@ -23,9 +23,9 @@ export type Plan =
   | { kind: 'call' }
   | QuoteAgain
   | { kind: 'look-up'; query: LookUpQuery }
-  /** To be looked up, once what was over by `endedMs` has had its time to happen. */
+  /** Look it up once the effects of calls that ended by `endedMs` have had their settling time. */
   | { kind: 'doubt'; endedMs: number }
-  /** It is certain that nothing took effect; `reason` says from where. */
+  /** Nothing took effect, for certain; `reason` says how we know. */
   | { kind: 'expire'; reason: string; settledBy: SettledBy }
   | { kind: 'give-up'; reason: string };
 
@@ -41,23 +41,23 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   const mayRepeat = isKeyTrusted(firstSentMs, nowMs, policy);
   const proof = proofOf(entry);
   if (proof !== null) {
-    // An operator can be wrong: then it is the key that protects.
+    // An operator can be wrong; then only the key protects.
     const mayCall = proof.by === 'LOOK_UP' || mayRepeat;
     if (mayCall && !isTooLate) {
       const again = quoteAgainOf(entry, nowMs);
-      // That look-up was made while the quote could still be executed.
+      // At that look-up the quote could still be executed.
       if (again !== null && proof.by === 'LOOK_UP') return lookFirst(entry, nowMs, policy);
       return again ?? { kind: 'call' };
     }
     const why = isTooLate ? limitPassed(entry) : 'the service may have forgotten its key since';
     return { kind: 'expire', ...proofInWords(proof, why) };
   }
-  // Where the refusal is a conflict, not even the same key tells.
+  // If the refusal is a conflict, even the same key settles nothing.
   if (phase.state === 'DOUBTFUL' && phase.refusal !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
   switch (settlementOf(entry, policy)) {
     case 'SAME_KEY': {
       if (!isTooLate && mayRepeat) return { kind: 'call' };
-      // What may not be called again may still be looked at.
+      // An entry that we may not call again can still be looked up.
       if (queryOf(entry, firstSentMs) !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
       const why = isTooLate
         ? `${limitPassed(entry)} before it could be repeated`
@@ -81,14 +81,14 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
 }
 
 /**
- * Before another quote is paid, the transaction of the one that ran out tells. Whoever turned an execution away need not
- * have been the service: that call may have been taken, and its effect still be to come.
+ * Looks up the expired quote's transaction before another quote is paid. A proxy, not the service, may have deferred the
+ * execution: the service may have taken that call, and its effect may still come.
  */
 function lookFirst(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
   return { kind: 'doubt', endedMs: entry.turnedAway > 0 ? nowMs + policy.apiTimeoutMs : (entry.lastEndedMs ?? nowMs) };
 }
 
-/** Of an entry none of whose calls may have taken effect, by their own answers. */
+/** For an entry whose calls all took no effect, by their own answers. */
 function neverTakenInWords(entry: Entry): string {
   const passed = limitPassed(entry);
   if (entry.attempts === 0) return `${passed} before anything was sent`;
@@ -96,7 +96,7 @@ function neverTakenInWords(entry: Entry): string {
   return `${passed} before the service took it: every call was turned away`;
 }
 
-/** Which limit it was decides what its publisher or its operator can do. */
+/** Names the limit, because it decides what the publisher or the operator can do. */
 function limitPassed(entry: Entry): string {
   return `its time limit (${timeLimitInWords(entry)}) passed`;
 }
@@ -113,7 +113,7 @@ function proofInWords(proof: Unexecuted, why: string): { reason: string; settled
   }
 }
 
-/** Not before the settling time, however the doubt was to be settled when it came. */
+/** Not before the settling time, even if the doubt was first to be settled in another way. */
 function lookUpPlan(entry: Entry, firstSentMs: number, nowMs: number, policy: LedgerPolicy): Plan {
   if (nowMs - firstSentMs >= policy.idempotencyRetentionMs) return giveUp('it could not be looked up in time');
   const query = queryOf(entry, firstSentMs);

@@ -1,13 +1,13 @@
-/** How the doubt of an entry is settled, and when. */
+/** How and when an entry's doubt is settled. */
 import type { CommandType } from 'payment-processor-contract/commands';
 import { EXECUTE_SUFFIX } from 'payment-processor-contract/keys';
 import type { Entry } from './entry.ts';
 import { OPERATIONS, type Settlement } from './operations.ts';
 
-/** Settings that decisions depend on. */
+/** Settings on which decisions depend. */
 export interface LedgerPolicy {
   readonly apiTimeoutMs: number;
-  /** From a lane's taking over to the end of any call that its former owner began, whatever settings that one had. */
+  /** After a takeover, every call of the former owner has ended within this time, whatever its settings were. */
   readonly callsEndWithinMs: number;
   readonly settlingTimeMs: number;
   readonly idempotentOperations: ReadonlySet<CommandType>;
@@ -16,7 +16,7 @@ export interface LedgerPolicy {
   readonly commandMaxAgeMs: Readonly<Record<CommandType, number>>;
 }
 
-/** The operation that the entry's next or present call is. */
+/** The operation of the entry's next or current call. */
 export function operationOf(entry: Pick<Entry, 'commandType' | 'step'>): CommandType {
   return entry.step === 'EXECUTE' ? 'execute-quote' : entry.commandType;
 }
@@ -30,12 +30,12 @@ export function settlementOf(
   return OPERATIONS[operation].settlement(policy.idempotentOperations.has(operation), isImmediate);
 }
 
-/** The earliest time at which a look-up shows what became of a call over by `endedMs`: it needs time to happen. */
+/** The earliest time at which a look-up shows the effect of a call that ended by `endedMs`: an effect needs its settling time. */
 export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settlingTimeMs'>): number {
   return endedMs + policy.settlingTimeMs;
 }
 
-/** Whether a call that begins now, however late it arrives, finds the service still knowing the key of the first. */
+/** Whether the service still knows the first call's key when a call that begins now arrives, however late. */
 export function isKeyTrusted(
   firstSentMs: number,
   nowMs: number,
@@ -45,18 +45,18 @@ export function isKeyTrusted(
   return arrivesByMs - firstSentMs < policy.idempotencyRetentionMs;
 }
 
-/** The key that goes out with the entry's call; the execution half of a two-step quote has its own. */
+/** The idempotency key of the entry's call; the execution of a two-step quote has its own key. */
 export function idempotencyKeyOf(entry: Pick<Entry, 'key' | 'step'>): string {
   return entry.step === 'EXECUTE' ? `${entry.key}${EXECUTE_SUFFIX}` : entry.key;
 }
 
-/** Whether an intent may wait for its call: not where its doubt would need a look-up or an operator. */
+/** Whether an intent may wait for its call: not if its doubt would need a look-up or an operator. */
 export function mayIntentWait(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>, policy: LedgerPolicy): boolean {
   const settlement = settlementOf(entry, policy);
   return settlement !== 'LOOK_UP' && settlement !== 'NONE';
 }
 
-/** The first call of a command, by its fields. */
+/** The first call of a command, from its fields. */
 export function firstCallOf(
   fields: object,
   policy: Pick<LedgerPolicy, 'immediateExecution'>,

@@ -14,22 +14,22 @@ export type Verdict =
       warnings: string[];
     }
   | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
-  /** It may have taken effect. */
+  /** The call may have taken effect. */
   | { kind: 'doubt'; reason: string; httpStatus: number | null; rawResponse: string | null }
-  /** This call took no effect; try again after `afterMs`, or after our own back-off. */
+  /** This call took no effect; retry after `afterMs`, or after our own back-off. */
   | { kind: 'wait'; reason: string; afterMs: number | null; sent: boolean }
   /** An earlier attempt is in doubt and this answer does not settle it: ask for the transaction's status. */
   | { kind: 'look-up'; reason: string; refusal: HeldRefusal }
   /** Nothing can settle it. */
   | { kind: 'undecidable'; reason: string };
 
-/** Not answers to what the first call asked for: rights, routes and locks are looked at before the key. */
+/** These never answer for the first call: a service checks rights, routes and locks before the key. */
 const NOT_OF_THE_FIRST_CALL: ReadonlySet<number> = new Set([403, 405, 423]);
 
 export interface Doubt {
   /** An earlier attempt of this step may have taken effect. */
   readonly inDoubt: boolean;
-  /** Its effect may still be to come. */
+  /** Its effect may still come. */
   readonly mayBeUnderWay: boolean;
   /** A transaction's status can tell. */
   readonly canBeLookedUp: boolean;
@@ -54,7 +54,7 @@ export function verdictOf(
     case 'unauthorized':
       return { kind: 'wait', reason: reading.reason, afterMs: null, sent: true };
     case 'not-here':
-      // It may be a page in place of the service's answer, after the call was taken.
+      // It may be a proxy's page in place of the service's answer, after the service took the call.
       if (reading.error.code === null) return doubt(reading, 'without an error code');
       if (reading.serviceFails)
         return { kind: 'wait', reason: `HTTP ${reading.httpStatus}, and GET fails too`, afterMs: null, sent: true };
@@ -63,7 +63,7 @@ export function verdictOf(
       return { kind: 'wait', reason: reading.reason, afterMs: reading.retryAfterMs, sent: true };
     case 'conflict':
       if (!inDoubt) return refusal(reading);
-      // It may say that the first call was taken, so not even the same key's answer is the first call's.
+      // A conflict may mean that the service took the first call. So even with the same key this is not the first call's answer.
       if (canBeLookedUp) return lookUp(reading);
       return settlement === 'NONE' ? undecidable(reading) : doubt(reading, 'after doubt');
     case 'refused':
@@ -79,10 +79,10 @@ interface RefusalReading {
   rawResponse: string;
 }
 
-/** What a refusal says of the earlier call as well. */
+/** What a refusal also says about the earlier call. */
 function refusedInDoubt(reading: RefusalReading, settlement: Settlement, mayBeUnderWay: boolean): Verdict {
   switch (settlement) {
-    // The same key gets the answer of the first call, if it is the service that answers, and that call is over.
+    // The same key gets the first call's answer, if the service itself answers and that call is over.
     case 'SAME_KEY':
       if (mayBeUnderWay || reading.error.code === null || NOT_OF_THE_FIRST_CALL.has(reading.httpStatus))
         return waitForService(reading);
