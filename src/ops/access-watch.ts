@@ -1,32 +1,32 @@
 /**
- * Asks those we depend on what they allow us, so that readiness can tell a refusal from an outage: Kafka while something is
- * amiss, the registry always, for nothing else would tell that the next start will fail. Owned by the process; asks one
- * question at a time.
+ * Asks Kafka and the registry what they allow us, so that readiness can tell a refusal from an outage. It asks Kafka only while
+ * something is wrong. It asks the registry always, because nothing else would show that the next start will fail. The process
+ * owns it; it asks one question at a time.
  *
  *   started -> (amiss? asked -> known) every interval -> stopped
  */
 import type { ProcessorState } from './processor-state.ts';
 
 export interface AccessWatchOptions<Access> {
-  /** What is known until something is amiss. */
+  /** The answer until something is wrong. */
   readonly allowed: Access;
   /** Never rejects. */
   readonly ask: () => Promise<Access>;
-  /** Whether there is something to explain; may reject, and is asked again. Always, if not given. */
+  /** Whether there is a problem to explain; if it rejects, it is asked again. Default: always true. */
   readonly isAmiss?: () => Promise<boolean>;
-  /** Told of each change. */
+  /** Called for each change. */
   readonly onChange: (access: Access) => void;
-  /** What of it is a change when it differs; all of it, if not given. */
+  /** The part whose difference counts as a change. Default: everything. */
   readonly essenceOf?: (access: Access) => unknown;
   readonly intervalMs?: number;
 }
 
-/** Rights and certificates change by people's hands. */
+/** Short enough for people who have just corrected a right or a certificate. */
 const INTERVAL_DEFAULT_MS = 5_000;
-/** Scrapes and samples ask for the ends every few seconds. */
+/** Scrapes and samples refresh the ends every few seconds, so an older end is a sign of trouble. */
 const ENDS_AGE_MAX_SECONDS = 30;
 
-/** Whether a state of the process may have a refusal of Kafka behind it. */
+/** Whether a refusal by Kafka may be behind the process's state. */
 export function isAmiss({
   lagEndsAgeSeconds,
   reasons,
@@ -45,7 +45,7 @@ export class AccessWatch<Access> {
     this.#known = options.allowed;
   }
 
-  /** What was found last; `allowed` until something was amiss. */
+  /** The last answer; `allowed` until something was wrong. */
   known(): Access {
     return this.#known;
   }

@@ -1,8 +1,8 @@
 /**
  * Whether this process does its work, with plain reasons. Pure.
  *
- * Readiness guides rollouts and people. Liveness is not here on purpose: it never depends on Kafka or the payment
- * service, for a restart corrects neither; the HTTP server answers it as long as the event loop turns.
+ * Readiness guides rollouts and people. Liveness is deliberately not here: it never depends on Kafka or the payment service,
+ * because a restart fixes neither. The HTTP server answers it as long as the event loop runs.
  */
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
@@ -19,9 +19,9 @@ export interface ReadinessInputs {
   /** What the start waits for; null: nothing, or it is over. */
   readonly starting: StartWait | null;
   readonly lanes: LaneSetStatus;
-  /** What Kafka allowed when it was asked last. */
+  /** Kafka's answer when last asked what it allows us. */
   readonly kafkaAccess: KafkaAccess;
-  /** Why the registry cannot be used, when it was asked last; null: it can. */
+  /** Why the registry was unusable when last asked; null: it was usable. */
   readonly registryFault: RegistryFault | null;
   readonly api: PaymentApiSnapshot;
   /** Operations that this process calls. */
@@ -30,11 +30,11 @@ export interface ReadinessInputs {
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Why it is not ready; of a ready process what is amiss all the same. */
+  /** Why it is not ready; for a ready process, other problems. */
   readonly reasons: readonly string[];
 }
 
-/** One loss is an accident: a broker that was restarted, a process that was frozen. */
+/** One loss is an accident, such as a restarted broker or a frozen process. */
 const LOSSES_TOLD_MIN = 2;
 
 interface Finding {
@@ -42,7 +42,7 @@ interface Finding {
   readonly isBlocking: boolean;
 }
 
-/** @returns not ready while draining, without lanes or group, or when lanes, the service or the registry stand still */
+/** @returns not ready while draining, without lanes or group, or if lanes, the service or the registry are blocked */
 export function readiness(inputs: ReadinessInputs): Readiness {
   const findings = [
     ...(inputs.isDraining ? [blocking('draining: the process is shutting down')] : []),
@@ -70,7 +70,7 @@ function accessFindings(access: KafkaAccess): Finding[] {
     case 'refused':
       return access.problems.map((problem) => blocking(`refused by Kafka: ${problem}`));
     case 'unknown':
-      // The group and the lanes say that it does not answer; this says where it was asked.
+      // Group and lanes already report that Kafka does not answer; this adds the address.
       return [{ reason: `Kafka cannot be asked: ${access.problem}`, isBlocking: false }];
   }
 }
@@ -89,7 +89,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
   const acquiring: number[] = [];
   const releasing: number[] = [];
   const findings: Finding[] = [];
-  /** The same problem holds for many lanes at once and is told once. */
+  /** Many lanes may share a problem; it is reported once. */
   const registryProblems = new Map<string, number[]>();
   for (const [lane, { stage, stoppedReason, inputs, trouble }] of status.lanes) {
     if (trouble !== null && trouble.losses >= LOSSES_TOLD_MIN)
@@ -122,7 +122,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
     findings.push(blocking(`the schema registry cannot be asked (${lanesInWords(lanes)}): ${problem}`));
   }
   if (registryFault !== null && registryProblems.size === 0) {
-    // Schemas that are known need no registry; the next start does.
+    // Known schemas need no registry; the next start does.
     const reason = `the schema registry cannot be asked, and no command waits for it: ${registryFault.problem}`;
     findings.push({ reason, isBlocking: false });
   }
@@ -133,7 +133,7 @@ function troubleInWords(lane: number, { losses, message, reason }: Trouble): str
   return `keeps being lost: lane ${lane}, ${losses} times lately; last ${reason}: ${message}`;
 }
 
-/** The reason has what is wrong with the service. */
+/** The reason names the problem with the service. */
 function asideFindings(reason: string): Finding[] {
   return [blocking(`stands aside, and other members have the lanes: ${reason}`)];
 }
@@ -146,7 +146,7 @@ function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]
   if (closed.length === 0) return [];
   const reason = `breaker open for ${closed.join(', ')}`;
   if (closed.length === served.length) return [blocking(`payment service unreachable: ${reason}`)];
-  // The other operations are served; to take this process out would help none.
+  // The process serves the other operations; taking it out would help nobody.
   return [{ reason, isBlocking: false }];
 }
 

@@ -1,39 +1,38 @@
 /**
- * Lag of one input, from what the lane says of it and where the broker says its partition ends. Pure.
+ * Lag of one input, from the lane's position and the broker's end of the partition. Pure.
  *
- * The oldest waiting message has a timestamp only when it has been fetched. While nothing is fetched (the lane is not
- * open, or fetching is stuck) the age is how long the lag has been seen at this position: less than the truth, but it
- * grows.
+ * We know the timestamp of the oldest waiting message only after fetching it. While nothing is fetched (the lane is not open,
+ * or fetching is stuck) the age is how long we have seen lag at this position: less than the true age, but it grows.
  */
 import type { AdmissionCause } from '../lanes/admission.ts';
 import type { InputStatus, LaneStage } from '../lanes/lane-status.ts';
 
-/** Why messages are not admitted: of a lane that works them off, of one that must wait, or of one that is not open. */
+/** Why messages are not admitted: the lane is catching up, must wait, or is not open. */
 export type NotAdmittedCause = AdmissionCause | 'registry' | 'catching-up' | 'lane-not-open';
 
-/** Where an input's partition ends and where the group stands, as far as it is known. */
+/** The end of an input's partition and the group's offset, as far as known. */
 export interface KnownOffsets {
   /** Offset after the last record; null when Kafka has not answered yet. */
   readonly endOffset: bigint | null;
-  /** The group's committed offset, or the first one when it has committed none; null when it is not known. */
+  /** The group's committed offset, or the first offset if it has committed none; null if unknown. */
   readonly groupOffset: bigint | null;
 }
 
-/** How long lag was seen at a position. */
+/** Since when lag has been seen at a position. */
 export interface Waiting {
   readonly position: bigint;
   readonly sinceMs: number;
 }
 
 export interface InputLag {
-  /** Null when neither the lane nor the broker says where it stands. */
+  /** Null if neither the lane nor the broker has said its position. */
   readonly messages: number | null;
   /** Null without lag. */
   readonly oldestMs: number | null;
   /** Null without lag. */
   readonly cause: NotAdmittedCause | null;
   readonly position: bigint | null;
-  /** To be handed in the next time; null without lag. */
+  /** Pass it to the next computation; null without lag. */
   readonly waiting: Waiting | null;
 }
 

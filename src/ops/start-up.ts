@@ -1,8 +1,8 @@
 /**
- * What must be there before the first command is read: our schemas in the registry, the topics as the contract has them.
+ * Checks the prerequisites for reading the first command: our schemas in the registry, and topics that match the contract.
  *
- * What is missing, wrong or refused (log-in, certificate, rights) ends the process, with every problem and what to do; what
- * cannot be asked just now is asked again, for an outage is no failure (invariant I5).
+ * If something is missing, wrong or refused (authentication, certificate, rights), the process ends, and names every problem
+ * with its remedy. If Kafka or the registry does not answer, it retries: an outage is not a failure (invariant I5).
  */
 import type { Config } from 'payment-processor-contract/config';
 import { kafkajsProblem } from 'payment-processor-contract/kafka/mended-kafkajs';
@@ -25,7 +25,7 @@ const REGISTRY_STEP: StartStep = {
   inWords: (error) => (error instanceof StartUpProblems ? null : errorText(error)),
 };
 
-/** The surroundings are wrong, and waiting does not mend them. */
+/** Prerequisites are missing or wrong, and waiting does not fix them. */
 export class StartUpProblems extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
@@ -35,7 +35,7 @@ export class StartUpProblems extends Error {
 }
 
 /**
- * Resolves once all is as it must be, or the process was told to end.
+ * Resolves once all prerequisites are met, or the process is shutting down.
  * @throws StartUpProblems, or the error by which Kafka refused us
  */
 export async function checkSurroundings(
@@ -57,7 +57,7 @@ export async function checkSurroundings(
   });
   const step = kafkaStep(config, 'checking rights and topics', (error) => error instanceof StartUpProblems);
   await steps.run(step, async () => {
-    // Before the topics: those that we may not see look as if they did not exist.
+    // Before the topics: a topic that we may not see looks as if it did not exist.
     const access = await processorAccess(config, kafka);
     if (access.kind === 'refused') throw new StartUpProblems(access.problems);
     if (access.kind === 'unknown') throw new Error(access.problem);
@@ -66,7 +66,7 @@ export async function checkSurroundings(
   });
 }
 
-/** Whether Kafka lets the processor in, and do all that it does. Never throws. */
+/** Whether Kafka authenticates the processor and allows all its operations. Never throws. */
 export function processorAccess(
   config: Config,
   kafka = createKafka(config, `${config.KAFKA_GROUP_ID}-access`, { retry: LANE_RETRY }),
@@ -75,8 +75,8 @@ export function processorAccess(
 }
 
 /**
- * What made the start fail after the surroundings were checked.
- * @returns the refusal of Kafka in words, or null for anything else
+ * Explains a start that failed after the prerequisites were checked.
+ * @returns Kafka's refusal in words, or null for any other error
  */
 export function refusalAtStart(error: unknown, config: Config): string | null {
   const refusal = kafkaRefusal(error);

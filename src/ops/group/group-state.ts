@@ -1,10 +1,10 @@
 /**
- * The state of the whole group, made of what its members told of themselves: what the page shows. Pure.
+ * The state of the whole group, built from its members' reports, as the page shows it. Pure.
  *
- * A process's own work is added up over the members that are heard (lanes, lag, unfinished commands, calls, and what
- * each has done since its start). What each of them knows of all lanes is taken from one: from the member whose copy of the
- * ledger is the least behind (UNKNOWN, keys), and from this one (dead letters' topic, owners, who is in the group).
- * A lane that two tell of, as in a hand-over, is taken from one.
+ * Figures about a process's own work (lanes, lag, unfinished commands, calls, activity since its start) are summed over the
+ * members that answer. Figures that every member knows about all lanes come from one member. UNKNOWN and keys come from the
+ * member whose copy of the ledger is the least behind; the dead-letter topic, owners and members come from this one. If two
+ * members report a lane, as in a handover, one report counts.
  */
 import type { LaneOwner } from '../ledger-state.ts';
 import type { ProcessorState } from '../processor-state.ts';
@@ -19,36 +19,36 @@ export type GroupLane = MemberFigures['lanes'][number] & { readonly process: str
 export interface UntoldLane {
   readonly lane: number;
   readonly process: string | null;
-  /** Commands in Kafka, by the offsets of the group; null while Kafka has not said. */
+  /** Commands in Kafka, by the group's offsets; null until Kafka has answered. */
   readonly waiting: readonly { readonly command: string; readonly messages: number }[] | null;
 }
 
 export interface GroupReason {
   readonly reason: string;
   readonly processes: readonly string[];
-  /** It keeps one of them from its work, and is no part of a start. */
+  /** The problem keeps a member from its work, and is not part of a start. */
   readonly isBlocking: boolean;
 }
 
 export interface GroupState {
   readonly at: string;
-  /** Of the process that answers. */
+  /** Deployment of the process that answers. */
   readonly deployment: ProcessorState['deployment'];
-  /** That answers. */
+  /** The process that answers. */
   readonly processId: string;
   readonly startedAt: string;
-  /** Every member that is heard is ready. */
+  /** Every member that answers is ready. */
   readonly ready: boolean;
-  /** All that are heard have just been started. */
+  /** All members that answer have just started. */
   readonly isStarting: boolean;
   readonly reasons: readonly GroupReason[];
   readonly members: readonly GroupMember[];
   /** Whether Kafka has said who is in the group. */
   readonly isGroupKnown: boolean;
   readonly lanesConfigured: number;
-  /** Ascending; of members that are heard. */
+  /** Lanes of members that answer, ascending. */
   readonly lanes: readonly GroupLane[];
-  /** Lanes of which nobody that is heard tells, with whom they belong to as far as is known. */
+  /** Lanes that no answering member reports, with their owner as far as known. */
   readonly untoldLanes: readonly UntoldLane[];
   readonly service: ReturnType<typeof serviceOf>;
   readonly operations: ReturnType<typeof breakersOf>;
@@ -60,21 +60,21 @@ export interface GroupState {
   readonly lagEndsAgeSeconds: number;
   readonly keysRemembered: number;
   readonly unknownResults: NonNullable<MemberFigures['unknownResults']>;
-  /** By this process's copy of the ledger. */
+  /** From this process's copy of the ledger. */
   readonly holds: ProcessorState['holds'];
   readonly openLetters: ProcessorState['openLetters'];
   readonly areLettersRead: boolean;
-  /** Since the start of each member that is heard. */
+  /** Since the start of each member that answers. */
   readonly activity: GroupActivity;
-  /** Youngest first. */
+  /** Newest first. */
   readonly timeline: readonly GroupEvent[];
 }
 
 export interface GroupInputs {
   readonly nowMs: number;
-  /** Of this process. */
+  /** State of this process. */
   readonly own: ProcessorState;
-  /** This one among them. */
+  /** All members, including this one. */
   readonly members: readonly KnownMember[];
   readonly timeline: readonly GroupEvent[];
 }
@@ -114,7 +114,7 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
   };
 }
 
-/** Of a lane that two have: the owner's by the ledger, else the open one, else the younger. */
+/** If two members report a lane: the report of the ledger's owner counts, else the open lane, else the newer report. */
 function lanesOf(
   heard: readonly (KnownMember & { figures: MemberFigures })[],
   owners: readonly LaneOwner[],
@@ -156,7 +156,7 @@ function reasonsOf(heard: readonly (KnownMember & { figures: MemberFigures })[])
   }));
 }
 
-/** Whose copy of the ledger is the least behind its end; this process's where others are no better. */
+/** The figures whose copy of the ledger is the least behind; this process's if no other is better. */
 function leastBehind(told: readonly MemberFigures[], own: MemberFigures): MemberFigures {
   const behind = (figures: MemberFigures): number =>
     figures.unknownResults === null ? Infinity : (figures.ledger?.behindRecords ?? Infinity);

@@ -1,10 +1,10 @@
 /**
- * Knows the other members of the group: asks each for its report, and remembers what it told, for when it is gone.
+ * Knows the other members of the group: asks each for its report, and remembers the last report of members that are gone.
  *
- *   start   asks every 5 s, so that last figures and events are there, and no older, when somebody looks; until stop
- *   read    asks at most every 1.5 s, once for all who look, and waits for the answers no longer than they are worth
+ *   start   asks every 5 s until stop, so that recent figures and events are there for the next viewer
+ *   read    asks at most every 1.5 s, once for all viewers, and bounds the wait for the answers
  *
- * Owns its timer, and what is remembered: members, their samples and events, each bounded.
+ * Owns its timer and the remembered members, samples and events, each bounded.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { processName } from '../../consumers/group-processes.ts';
@@ -22,31 +22,31 @@ import { RELEASE } from '../release.ts';
 import type { MemberSample } from './member-report.ts';
 
 const ASK_INTERVAL_MS = 5_000;
-/** Viewers ask every 2 s, each for itself. */
+/** Each viewer asks every 2 s. */
 const FRESH_FOR_MS = 1_500;
-/** What a viewer waits for the other members, besides its own process's state; the endpoints answer within 5 s. */
+/** How long a viewer waits for the other members, besides its own process's state; the endpoints answer within 5 s. */
 const ANSWERS_WAIT_MAX_MS = 2_000;
-/** At once; with a hundred members that hang, a round takes ten seconds, and viewers are shown what is known. */
+/** Concurrent questions. With a hundred hanging members a round takes ten seconds; viewers meanwhile get what is known. */
 const ASKED_AT_ONCE_MAX = 16;
 /** More than any group has lanes for its members, in practice. */
 const MEMBERS_MAX = 200;
-/** Of those that are gone. */
+/** Most remembered members that are gone. */
 const GONE_MAX = 20;
 const GONE_MS_MAX = 3_600_000;
 const SAMPLES_MAX = 180;
-/** One answer that is late is no news. */
+/** A single late answer is not an event. */
 const SILENCE_TOLD_MS = 5_000;
-/** How processes of ours are named in the group. */
+/** The form of our processes' names in the group. */
 const PROCESS_PATTERN = /^(?:[\w.-]+\.)?[0-9a-f]{8}$/;
 
 export interface GroupWatchOptions {
   readonly readState: () => Promise<ProcessorState>;
-  /** Of this process, oldest first. */
+  /** This process's samples, oldest first. */
   readonly samples: () => readonly Sample[];
   readonly events: () => readonly TimelineEvent[];
   /** Settles within seconds, and never rejects. */
   readonly ask: (question: MemberQuestion) => Promise<MemberReply>;
-  /** Read for each question: it may change meanwhile. */
+  /** Read for each question, because it may change. */
   readonly authToken: string | null;
   readonly clock: Clock;
   /** A state could not be read: a bug. */
@@ -58,7 +58,7 @@ export class GroupWatch {
   readonly #members = new Map<string, KnownMember>();
   readonly #samples = new Map<string, readonly MemberSample[]>();
   readonly #timeline: GroupTimeline;
-  /** Who is there when it first looks has not joined. */
+  /** Members present at the first poll are not reported as joins. */
   #hasSeenGroup = false;
   #round: Promise<void> | null = null;
   #roundBeganMs = -Infinity;
@@ -80,7 +80,7 @@ export class GroupWatch {
     clearInterval(this.#timer);
   }
 
-  /** The group as it is known now; settles within about 3 s, whatever the other members do. */
+  /** The group as known now; settles within about 3 s, whatever the other members do. */
   async read(): Promise<GroupState> {
     const { clock, events, readState } = this.#options;
     const own = await readState();
@@ -99,7 +99,7 @@ export class GroupWatch {
     });
   }
 
-  /** Of the members that are known, those that are gone included; as of the last reading. Oldest first. */
+  /** Samples of all known members, including those that are gone, from the last reading. Oldest first. */
   history(): GroupSample[] {
     return groupHistory([this.#options.samples(), ...this.#samples.values()], this.#options.clock.nowMs());
   }
@@ -121,7 +121,7 @@ export class GroupWatch {
       address === null
         ? { kind: 'fault', fault: 'no-address' }
         : await this.#options.ask({ address, process, authToken, after });
-    // What Kafka said of it meanwhile stays.
+    // Keep what Kafka said about it in the meantime.
     const known = this.#members.get(process);
     if (known === undefined) return;
     const nowMs = clock.nowMs();
@@ -140,9 +140,9 @@ export class GroupWatch {
     this.#samples.set(process, [...earlier, ...samples].slice(-SAMPLES_MAX));
   }
 
-  /** What Kafka and the ledger say of the members. */
+  /** Notes what Kafka and the ledger say about the members. */
   #note(states: readonly MemberState[]): void {
-    // A coordinator that has just taken over may know of nobody: nobody is gone for that.
+    // A new coordinator may know no member yet; that does not mean that they are gone.
     const isKnown = states.some(({ standing }) => standing === 'member');
     const others = states.filter(({ isThis, process }) => !isThis && process !== null && PROCESS_PATTERN.test(process));
     for (const state of others.slice(0, MEMBERS_MAX))
@@ -173,7 +173,7 @@ export class GroupWatch {
       goneSinceMs: isThere ? null : (known?.goneSinceMs ?? null),
       standing: state.standing === 'unknown' ? (known?.standing ?? 'unknown') : state.standing,
       host: state.host ?? known?.host ?? null,
-      // Between two generations nobody has an address, or lanes.
+      // Between two generations Kafka reports no addresses and no lanes.
       address: state.address ?? known?.address ?? null,
       ...(isThere && state.assigned.length > 0 ? { assigned: state.assigned } : {}),
     });
@@ -189,7 +189,7 @@ export class GroupWatch {
     this.#timeline.saw(member.process, `is no longer in the group; had ${laneRangesInWords(had)}`);
   }
 
-  /** Those that are long gone, and own no lane. */
+  /** Forgets members that are long gone and own no lane. */
   #forget(): void {
     const nowMs = this.#options.clock.nowMs();
     const gone = [...this.#members.values()]
