@@ -6,7 +6,7 @@
  *   retire   asks the group to give its lanes to others; until the group has, everything continues
  *   stop     leaves the group, even during a join; bounded
  *
- * Handlers only pass on, because kafkajs waits for all of a broker's batches, and a rebalance waits for all handlers. No
+ * Handlers only pass data on, because kafkajs waits for all of a broker's batches, and a rebalance waits for all handlers. No
  * exception leaves a handler: a TypeError would stop kafkajs for good. We never read positions from the group: every join
  * rewinds to the committed offsets, and the lanes seek to where they really are.
  */
@@ -216,7 +216,7 @@ export class GroupMember {
     );
   }
 
-  /** Whether a request sent after the instant (monotonic) was answered: the group still counts us in. */
+  /** Whether a request sent after this time (monotonic) was answered: then we are still a member. */
   isConfirmedSinceMs(monotonicMs: number): boolean {
     return this.#confirmedSentMonotonicMs > monotonicMs;
   }

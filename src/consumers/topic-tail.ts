@@ -122,7 +122,7 @@ export class TopicTail {
       await disconnectWithin(consumer, STOP_DEADLINE_MS);
       throw error;
     }
-    // Stopped meanwhile: nobody would stop it any more.
+    // Stopped in the meantime: nobody else would stop this consumer.
     if (this.#isStopped) return this.stop();
     await consumer.run({
       autoCommit: false,
@@ -143,13 +143,13 @@ export class TopicTail {
     });
   }
 
-  /** Fetches the partition no more, until it is resumed. */
+  /** Stops fetching the partition until `resume`. */
   pause(partition: number): void {
     this.#paused.add(partition);
     this.#whileRunning((consumer) => consumer.pause([{ topic: this.#options.topic, partitions: [partition] }]));
   }
 
-  /** Fetches the partition again, from where it is to be read next. */
+  /** Fetches the partition again, from its next offset. */
   resume(partition: number): void {
     const { nextOffset, topic } = this.#options;
     this.#paused.delete(partition);
@@ -159,7 +159,7 @@ export class TopicTail {
     });
   }
 
-  /** A client that starts, or starts again after a crash, takes no orders: with its next join it gets what is wanted then. */
+  /** A client that is starting or restarting rejects these calls; its next join applies the wanted state. */
   #whileRunning(order: (consumer: Consumer) => void): void {
     if (this.#consumer === null) return;
     try {

@@ -151,7 +151,7 @@ export class Calls {
     this.#announceSpace();
   }
 
-  /** Attempts of the lane whose call has begun and not ended. */
+  /** Number of the lane's calls under way. */
   runningOf(lane: number): number {
     let count = 0;
     for (const attempt of this.#attempts.values()) if (attempt.lane === lane && attempt.stage === 'running') count += 1;
@@ -207,7 +207,7 @@ export class Calls {
     }
   }
 
-  /** Begins the calls that may begin. @param claiming the current claimant, which needs no notice of the space kept for it */
+  /** Begins the calls that may begin. @param claiming the current claimant; it needs no announcement of its own space */
   #pump(claiming: Pick<Claim, 'workClass' | 'lane'> | null = null): void {
     let isKeptElsewhere = false;
     let moment = this.#moment();

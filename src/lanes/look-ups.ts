@@ -75,7 +75,7 @@ export class LookUps {
   async #scanAll(): Promise<void> {
     if (this.#isScanning) return;
     this.#isScanning = true;
-    // Lets the questions of one moment share a scan.
+    // Wait a turn, so that simultaneous questions share a scan.
     await Promise.resolve();
     while (this.#questions.open > 0) {
       // Each window in turn: new questions must not keep older ones from their next window.

@@ -41,9 +41,9 @@ const ASKED_MS_MAX = 2_000;
  * transaction of a killed process blocks readers for longer, and fencing ends it.
  */
 const RELEASE_READ_MS_MAX = 1_000;
-/** Most of the time between two looks that counts as waiting. */
+/** At most this much of the time between two looks counts as waiting. */
 const LOOK_MS_MAX = ASKED_MS_MAX + 500;
-/** Attempts in a row to take the lane while other owners keep appearing. */
+/** Attempts in a row in which another process may claim the lane, before we give up. */
 const TAKINGS_MAX = 3;
 
 /** How long an owner that releases its lane waits for its calls. */
@@ -92,7 +92,7 @@ export class Looks {
 /** One step: fences a claimant whose time is over, or waits. */
 async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWanted: () => boolean): Promise<void> {
   const { clock, isConfirmed, processId } = parts;
-  // The time during which this process was frozen is no wait.
+  // Time during which this process was frozen does not count as waiting.
   const passedMs = Math.min(clock.monotonicMs() - looks.lastMs, LOOK_MS_MAX);
   looks.lastMs = clock.monotonicMs();
   const asked = mayWrite(parts, writer).map(async (claimant) => {
@@ -208,7 +208,7 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   await committer.fence(transactionalId);
 }
 
-/** An owner that fenced itself began no call after that. The previous owner's value still counts: that owner may have been brief. */
+/** An owner that fenced itself began no call after that. Its predecessor's time still counts: the owner may have been brief. */
 function fencedCallUntilMs(
   { clock, index, lane, processId, sessionTimeoutMs }: LaneParts,
   over: readonly Claim[],

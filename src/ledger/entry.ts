@@ -8,16 +8,16 @@
  *                            DOUBTFUL -> DONE        settled, or UNKNOWN past the limit
  *                  INTENT -> QUOTED -> INTENT        two-step: the quote is recorded, its execution follows
  *
- * Entries are plain data, owned by the lane of their key; `decide` makes the next one from the last.
+ * Entries are plain data, owned by the lane of their key; `decide` derives the next version.
  */
 import type { ServiceError } from '../api/types.ts';
 import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 
-/** The call that an entry is at. A two-step quote creates first and executes then; all others are one call. */
+/** An entry's current call. A two-step quote is created first and then executed; all other commands are one call. */
 export type Step = 'SINGLE' | 'CREATE' | 'EXECUTE';
 
 export type Phase =
-  /** A call may be on its way since `atMs`; `timeoutMs` is its deadline, kept for an owner with other settings. */
+  /** A call may be under way since `atMs`; `timeoutMs` is its deadline, kept for an owner with other settings. */
   | {
       readonly state: 'INTENT';
       readonly attemptId: string;
@@ -130,8 +130,8 @@ export interface Entry {
   /** Calls of this step whose answer asked us to retry later: from the service, or from a proxy in front of it. */
   readonly turnedAway: number;
   /**
-   * When the first call of this step began whose own answer, or lack of one, allows that it took effect. Null: every sent call
-   * was answered that it did not.
+   * When the first call of this step began that may have taken effect, judged by its own answer. Null: the answer to every
+   * sent call said that it took no effect.
    */
   readonly firstSentMs: number | null;
   /** When the last such call had ended, or its deadline had passed; null if `firstSentMs` is. */
@@ -144,7 +144,7 @@ export interface Entry {
   readonly copies: readonly Copy[];
   /** How often this entry made our own code fail (invariant I6). */
   readonly drops: number;
-  /** Operators' decisions so far, who and why; they go with every result that follows. */
+  /** Operators' decisions so far, with who and why; every later result repeats them. */
   readonly audit: readonly string[];
   /** `ce_id` of the decision that led to this revision; null: there is none, or it has no id. */
   readonly decisionId: string | null;

@@ -57,7 +57,7 @@ export type ValueClass =
 const CLASSES: ReadonlySet<number> = new Set(
   Object.values(VALUE_CLASS).flatMap((one) => (typeof one === 'number' ? [one] : Object.values(one))),
 );
-/** A map, because every added or removed row needs a look. */
+/** A map, because the store looks a class up for every row that it adds or removes. */
 const UNKNOWN_COMMANDS: ReadonlyMap<number, CommandType> = new Map(
   COMMAND_TYPES.map((command) => [UNKNOWN_CLASS[command], command]),
 );

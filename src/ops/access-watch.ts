@@ -21,7 +21,7 @@ export interface AccessWatchOptions<Access> {
   readonly intervalMs?: number;
 }
 
-/** Short enough for people who have just corrected a right or a certificate. */
+/** Only people change rights and certificates, so a few seconds are soon enough. */
 const INTERVAL_DEFAULT_MS = 5_000;
 /** Scrapes and samples refresh the ends every few seconds, so an older end is a sign of trouble. */
 const ENDS_AGE_MAX_SECONDS = 30;

@@ -37,7 +37,7 @@ export interface InputLag {
 }
 
 /**
- * @param lastPosition where the lane stood when it was last open in this process, if it was
+ * @param lastPosition the lane's position when it was last open in this process, if it was
  * @param waiting what the last computation returned for this input
  */
 export function inputLag(

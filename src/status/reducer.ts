@@ -101,7 +101,7 @@ function orderOf(state: TransactionState, observation: Observation): 'newer' | '
   return 'unclear';
 }
 
-/** Times never go back: a newer observation was made no earlier than any before it, whatever its request's times say. */
+/** Times never go back: a newer observation counts as no earlier than the previous ones, whatever its request's times. */
 function horizonOf(state: TransactionState, observation: Observation): Partial<TransactionState> {
   return {
     updatedAt: observation.transaction?.updatedAt ?? state.updatedAt,

@@ -67,11 +67,11 @@ export class LaneStore {
   readonly #tables: LaneTables;
   readonly #headKey: Buffer;
   readonly #pending = new Map<string, Pending>();
-  /** Of pending values. */
+  /** Bytes of pending values. */
   #pendingBytes = 0;
   /** Records by their keys. */
   readonly #claims = new Map<string, Buffer>();
-  /** By place: an entry that changes gets another. */
+  /** By place, because a changed entry gets another place. */
   #unfinished = new Map<string, Entry>();
   #head: Head;
   #isWritten = true;
@@ -231,7 +231,7 @@ export class LaneStore {
     });
   }
 
-  /** The oldest, at most as many as given, oldest first. */
+  /** The oldest results, oldest first, up to the limit. */
   oldestUnknown(limit: number): UnknownResult[] {
     const places = COMMAND_TYPES.filter((command) => this.#head.unknown[command] !== undefined).flatMap((command) =>
       this.#unknownPlaces(command, limit).map((place) => ({ place, command, completedMs: timeOfPlace(place) })),

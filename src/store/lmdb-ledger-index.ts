@@ -79,7 +79,7 @@ const MAP_BYTES = 64 * 1024 ** 3;
 const FREE_BYTES_MIN = 8 * 1024 * 1024;
 /** LMDB's name for its file. */
 const DATA_FILE = 'data.mdb';
-/** POSIX counts what a file occupies in these, whatever the file system's own blocks are. */
+/** POSIX counts a file's disk usage in units of this size, whatever the file system's own blocks are. */
 const STAT_BLOCK_BYTES = 512;
 const IDENTITY_KEY = Buffer.from('identity');
 /**
@@ -87,7 +87,7 @@ const IDENTITY_KEY = Buffer.from('identity');
  * all of them together would save only a tenth of the store.
  */
 const COMPRESSION_BYTES_MIN = 400;
-/** That of the heads. */
+/** The table of heads. */
 const SHARED_TABLES = 1;
 const TABLES_OF_LANE = 2;
 /** Longer than most calls with their two commits take. */
@@ -163,7 +163,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     }
   }
 
-  /** What is pending of all lanes. */
+  /** Pending records and bytes of all lanes. */
   #write(): void {
     if (this.#writing !== null) clearTimeout(this.#writing);
     this.#writing = null;
@@ -226,7 +226,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return this.#tables(lane, (store) => store.unknown());
   }
 
-  /** The oldest of the lane, at most `limit`, oldest first. */
+  /** The oldest results of the lane, oldest first, at most `limit`. */
   oldestUnknown(lane: number, limit: number): UnknownResult[] {
     return this.#tables(lane, (store) => store.oldestUnknown(limit));
   }

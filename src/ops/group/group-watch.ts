@@ -28,7 +28,7 @@ const FRESH_FOR_MS = 1_500;
 const ANSWERS_WAIT_MAX_MS = 2_000;
 /** Concurrent questions. With a hundred hanging members a round takes ten seconds; viewers meanwhile get what is known. */
 const ASKED_AT_ONCE_MAX = 16;
-/** More than any group has lanes for its members, in practice. */
+/** More than any real group, which has at most one useful member per lane. */
 const MEMBERS_MAX = 200;
 /** Most remembered members that are gone. */
 const GONE_MAX = 20;
