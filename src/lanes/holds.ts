@@ -2,8 +2,8 @@
  * The operators' holds of a lane, as its owner knows them: from the ledger, and from the topic of holds.
  *
  * An order is in force from the moment the owner reads it. The owner commits its ledger record after that, so the record proves
- * that this owner begins no call against the order. No call begins until the owner has read the topic as far as it was written
- * when the lane was taken, because an order may have come while nobody had the lane.
+ * that this owner begins no call against the order. An order may have come while nobody had the lane. So no call begins until
+ * the owner has read the topic as far as it was written when it took the lane.
  *
  * A fenced owner may not know it yet, and begins calls until its heartbeat is too old. Until then no order is confirmed.
  */
