@@ -1,16 +1,19 @@
 /**
  * The coordinators of transactions, each of a part of the transactional ids. One of them can be lost for a while: nothing of
- * its transactions begins or ends, and no marker is written, though the outcome may stand.
+ * its transactions begins or ends, and no marker is written, though the outcome may stand. Another node goes on with them.
  */
 import { brokerError } from './broker-error.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-export const COORDINATORS = 3;
+/** Each coordinates a part of the transactional ids, and leads a part of the partitions. */
+export const NODES = 3;
 
 export class Coordinators {
   readonly #time: VirtualTime;
   #lost = { place: 0, untilMs: -Infinity };
   #losingForMs: number | null = null;
+  /** How often a part was lost, by its place. */
+  readonly #moves = new Map<number, number>();
 
   constructor(time: VirtualTime) {
     this.#time = time;
@@ -18,6 +21,16 @@ export class Coordinators {
 
   lose(place: number, forMs: number): void {
     this.#lost = { place, untilMs: this.#time.nowMs + forMs };
+    this.#move(place);
+  }
+
+  /** To another node, which goes on at once. */
+  move(transactionalId: string): void {
+    this.#move(placeOf(transactionalId));
+  }
+
+  #move(place: number): void {
+    this.#moves.set(place, (this.#moves.get(place) ?? 0) + 1);
   }
 
   /** The one of the next transaction that is committed, before it writes any marker. */
@@ -29,6 +42,12 @@ export class Coordinators {
   committed(transactionalId: string): void {
     if (this.#losingForMs !== null) this.lose(placeOf(transactionalId), this.#losingForMs);
     this.#losingForMs = null;
+  }
+
+  /** The node that coordinates the id. */
+  nodeOf(transactionalId: string): number {
+    const place = placeOf(transactionalId);
+    return (place + (this.#moves.get(place) ?? 0)) % NODES;
   }
 
   /** @throws BrokerError while the id's is lost */
@@ -54,5 +73,5 @@ export class Coordinators {
 }
 
 function placeOf(transactionalId: string): number {
-  return Buffer.from(transactionalId).reduce((sum, byte) => sum + byte, 0) % COORDINATORS;
+  return Buffer.from(transactionalId).reduce((sum, byte) => sum + byte, 0) % NODES;
 }

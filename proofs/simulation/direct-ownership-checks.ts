@@ -13,14 +13,12 @@ import {
   type OwnerRecord,
 } from '../../src/ledger/ledger-records.ts';
 import { schemaRecords } from '../../src/ledger/ledger-value.ts';
-import {
-  TransactionFailedError,
-  type OutgoingRecord,
-  type TransactionalProducer,
-} from '../../src/producers/transactional-producer.ts';
+import type { RecordBatch } from '../../src/producers/record-batch.ts';
+import { TransactionFailedError, type TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { DirectCheck } from './direct-checks.ts';
 import { MemoryIndex } from './memory-index.ts';
+import { batchOf } from './request-answers.ts';
 
 const NOW_MS = 1_000;
 const SESSION_MS = 3_000;
@@ -33,6 +31,7 @@ const LOOKS_MAX = 100;
 const SHORT_LOOK_MS = 100;
 /** Longer than any patience. */
 const FROZEN_MS = 600_000;
+const NOBODY = { producerId: 0n, epoch: 0, firstSequence: 0 };
 const silence = (): void => undefined;
 
 function ownerOf(token: string): OwnerRecord {
@@ -179,8 +178,8 @@ async function happenedOnBreak(): Promise<string[]> {
     const producer = {
       open: silence,
       drop: silence,
-      commit: async (_known: unknown, wanted: () => Promise<readonly OutgoingRecord[]>) => {
-        const records = await wanted();
+      commit: async (_known: unknown, wanted: () => Promise<readonly RecordBatch[]>) => {
+        const records = (await wanted()).flatMap((batch) => batchOf(batch.sealed(NOBODY, false)).records);
         if (isFirst && happened.push('claimed') > 1) throw new TransactionFailedError('it broke');
         if (isFirst) return new Map();
         for (const { key, value } of records)

@@ -8,14 +8,14 @@ import { TransactionFailedError } from '../../src/producers/transactional-produc
 import { kafkaTools, SESSION_TIMEOUT_MS, SETTLE_MS, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';
 
 export function testKafka(kafka: () => KafkaInTest): void {
-  const { kafkaTest, memberOf, openTransaction, producerOf, record, valuesOf } = kafkaTools(kafka);
+  const { commit, kafkaTest, memberOf, openTransaction, producerOf, record, valuesOf } = kafkaTools(kafka);
 
   kafkaTest('what is committed is read in the order of its partition', async ({ id, topic }) => {
     await kafka().makeTopic(topic, 2);
     const producer = producerOf(id);
     await producer.open();
-    await producer.commit([record(topic, 'a'), record(topic, 'b')]);
-    await producer.commit([record(topic, 'c'), record(topic, 'd', 1)]);
+    await commit(producer, record(topic, 'a'), record(topic, 'b'));
+    await commit(producer, record(topic, 'c'), record(topic, 'd', 1));
     await producer.close();
     await until(async () => (await valuesOf(topic)).length === 4);
     expect((await valuesOf(topic)).filter((value) => value !== 'd')).toEqual(['a', 'b', 'c']);
@@ -27,11 +27,11 @@ export function testKafka(kafka: () => KafkaInTest): void {
       await kafka().makeTopic(topic, 1);
       const [former, next] = [producerOf(id), producerOf(id)];
       await former.open();
-      await former.commit([record(topic, 'former')]);
+      await commit(former, record(topic, 'former'));
       await next.open();
-      await next.commit([record(topic, 'next')]);
-      await expect(former.commit([record(topic, 'too late')])).rejects.toThrow(TransactionFailedError);
-      await expect(former.commit([record(topic, 'even later')])).rejects.toThrow(TransactionFailedError);
+      await commit(next, record(topic, 'next'));
+      await expect(commit(former, record(topic, 'too late'))).rejects.toThrow(TransactionFailedError);
+      await expect(commit(former, record(topic, 'even later'))).rejects.toThrow(TransactionFailedError);
       await Promise.all([former.close(), next.close()]);
       await until(async () => (await valuesOf(topic)).length === 2);
       expect(await valuesOf(topic)).toEqual(['former', 'next']);
@@ -46,7 +46,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
       await producerOf(id).fence();
       const other = producerOf(`${id}-other`);
       await other.open();
-      await other.commit([record(topic, 'other')]);
+      await commit(other, record(topic, 'other'));
       await until(async () => (await valuesOf(topic)).length > 0);
       expect(await valuesOf(topic)).toEqual(['other']);
       await expect(open.commit()).rejects.toThrow();
@@ -59,7 +59,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
     const open = await openTransaction(id, topic, 'left open');
     const next = producerOf(id);
     await next.open();
-    await next.commit([record(topic, 'next')]);
+    await commit(next, record(topic, 'next'));
     await next.close();
     await expect(open.commit()).rejects.toThrow();
     await until(async () => (await valuesOf(topic)).length > 0);
@@ -73,7 +73,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
       const open = await openTransaction(id, topic, 'first');
       const other = producerOf(`${id}-other`);
       await other.open();
-      await other.commit([record(topic, 'second')]);
+      await commit(other, record(topic, 'second'));
       await sleep(SETTLE_MS);
       expect(await valuesOf(topic)).toEqual([]);
       await open.commit();
@@ -127,7 +127,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
       await kafka().makeTopic(topic, 1);
       const producer = producerOf(id);
       await producer.open();
-      for (const value of ['a', 'b', 'c']) await producer.commit([record(topic, value)]);
+      for (const value of ['a', 'b', 'c']) await commit(producer, record(topic, value));
       const batches: FetchedBatch[] = [];
       let isReady = false;
       const member = memberOf(topic, groupId, 1, {
@@ -147,7 +147,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
       expect(batches).toEqual([]);
       member.resume(topic, 0);
       await until(() => taken(batches).length === 2);
-      await producer.commit([record(topic, 'd')]);
+      await commit(producer, record(topic, 'd'));
       await until(() => taken(batches).length === 3);
       await Promise.all([producer.close(), member.stop()]);
       expect(taken(batches)).toEqual(['b', 'c', 'd']);
@@ -164,7 +164,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
       const open = await openTransaction(id, topic, 'aborted');
       const next = producerOf(id);
       await next.open();
-      await next.commit([record(topic, 'kept')]);
+      await commit(next, record(topic, 'kept'));
       await expect(open.commit()).rejects.toThrow();
       const passed: bigint[] = [];
       const batches: FetchedBatch[] = [];

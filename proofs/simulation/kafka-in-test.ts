@@ -12,7 +12,10 @@ import {
   PATIENT_RETRY,
   type KafkaSettings,
 } from 'payment-processor-contract/kafka/kafka-client';
-import { TransactionalProducer, type OutgoingRecord } from '../../src/producers/transactional-producer.ts';
+import { encodeBatches, type OutgoingRecord } from '../../src/producers/record-batch.ts';
+import { createCluster } from '../../src/producers/kafka-cluster.ts';
+import { ProducerSession, type Written } from '../../src/producers/producer-session.ts';
+import { TRANSACTION_TIMEOUT_MS, TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 
 export interface KafkaInTest {
   readonly settings: KafkaSettings;
@@ -40,6 +43,8 @@ export interface Names {
 export interface KafkaTools {
   producerOf: (id: string) => TransactionalProducer;
   record: (topic: string, value: string, partition?: number) => OutgoingRecord;
+  /** In one transaction; the first record's partition is expected. */
+  commit: (producer: TransactionalProducer, ...records: readonly OutgoingRecord[]) => Promise<Written>;
   openTransaction: (id: string, topic: string, value: string) => Promise<{ commit: () => Promise<void> }>;
   valuesOf: (topic: string) => Promise<string[]>;
   memberOf: (topic: string, groupId: string, laneCount: number, handlers: Partial<MemberHandlers>) => GroupMember;
@@ -55,12 +60,12 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
     return { topic: name, groupId: `${name}-group`, id: `${name}-lane` };
   };
   const producerOf = (id: string): TransactionalProducer =>
-    new TransactionalProducer(kafka().settings, {
+    new TransactionalProducer(createKafka(kafka().settings, id, { retry: LANE_RETRY }), {
       transactionalId: id,
-      clientId: id,
       compressedTopics: new Set(),
-      log: silent,
     });
+  const commit: KafkaTools['commit'] = (producer, ...records) =>
+    producer.commit(records.slice(0, 1), async () => encodeBatches(records));
   const record = (topic: string, value: string, partition = 0): OutgoingRecord => ({
     topic,
     partition,
@@ -74,17 +79,18 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
     topic: string,
     value: string,
   ): Promise<{ commit: () => Promise<void> }> => {
-    const client = createKafka(kafka().settings, id, { retry: LANE_RETRY });
-    const producer = client.producer({
+    const cluster = createCluster(createKafka(kafka().settings, id, { retry: LANE_RETRY }));
+    const session = new ProducerSession(cluster, {
       transactionalId: id,
-      idempotent: true,
-      maxInFlightRequests: 1,
-      transactionTimeout: 15_000,
+      transactionTimeoutMs: TRANSACTION_TIMEOUT_MS,
+      compressedTopics: new Set(),
     });
-    await producer.connect();
-    const transaction = await producer.transaction();
-    await transaction.sendBatch({ topicMessages: [{ topic, messages: [{ ...record(topic, value), headers: {} }] }] });
-    return { commit: () => transaction.commit().finally(() => producer.disconnect()) };
+    await session.connect();
+    await session.initialise();
+    const batches = encodeBatches([record(topic, value)]);
+    await session.register(batches);
+    await session.write(batches);
+    return { commit: () => session.end(true).finally(() => session.close()) };
   };
   const valuesOf = async (topic: string): Promise<string[]> => {
     const values: string[] = [];
@@ -137,7 +143,7 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
       await admin.disconnect();
     }
   };
-  return { producerOf, record, openTransaction, valuesOf, memberOf, administer, kafkaTest };
+  return { commit, producerOf, record, openTransaction, valuesOf, memberOf, administer, kafkaTest };
 }
 
 export function taken(batches: readonly FetchedBatch[]): string[] {

@@ -58,8 +58,10 @@ const SLOWED = ['slow-service', 'heartbeats', 'handovers'] as const;
 /** Transactions that a list leaves out, where any does. */
 const LEFT_OUT_SHARE = 0.5;
 const SLOW_MS_MAX = 14_000;
+const DOWN_SHARE = 0.4;
+const DOWN_MS_MAX = 15_000;
 /** Most requests are heartbeats and fetches: trouble there is nothing new. */
-const DULL_POINTS = new Set(['Heartbeat', 'admin', 'connect', 'leave']);
+const DULL_POINTS = new Set(['Heartbeat', 'admin', 'connect', 'find coordinator', 'leave', 'metadata']);
 const DULL_SHARE = 0.15;
 /** Of those that hit the process itself. */
 const FREEZE_SHARE = 0.35;
@@ -148,14 +150,19 @@ export function troubleAt(scenario: Scenario, draws: Draws, point: string, isDia
   }
   switch (draws.below(3)) {
     case 0:
-      return { kind: 'request-lost' };
+      return { kind: 'request-lost', downMs: downMs(draws) };
     case 1:
-      return { kind: 'answer-lost' };
+      return { kind: 'answer-lost', downMs: downMs(draws) };
     default: {
       const slowMs = (): number => (draws.chance(0.5) ? 0 : draws.between(0, SLOW_MS_MAX));
       return { kind: 'slow', thereMs: slowMs(), backMs: slowMs() };
     }
   }
+}
+
+/** Nearly half of the connections that break stay so for a while, some longer than a transaction may take. */
+function downMs(draws: Draws): number {
+  return draws.chance(DOWN_SHARE) ? draws.between(0, DOWN_MS_MAX) : 0;
 }
 
 export function isLeftOut(scenario: Scenario, draws: Draws): boolean {

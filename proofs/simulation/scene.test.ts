@@ -50,24 +50,30 @@ test('a lost zone takes and shows nothing of its partitions until others lead th
   const broker = new ZonedBroker(time, new Draws(1, 'test'));
   broker.createTopic('t', ZONES);
   // Its coordinator is in another zone.
-  const [epoch, record] = [broker.initialise('b'), { key: null, value: null, headers: [], timestampMs: 0 }];
+  const { epoch } = broker.initialise('b');
+  broker.add(
+    'b',
+    epoch,
+    [0, 1].map((partition) => ({ topic: 't', partition })),
+  );
+  const records = [{ key: null, value: null, headers: [], timestampMs: 0 }];
   broker.loseZone(1, 1_000);
   const produce = (partition: number): unknown =>
-    broker.produce('b', epoch, { topic: 't', partition }, [record], 60_000);
+    broker.produce('b', { topic: 't', partition }, { epoch, firstSequence: 0, records });
   expect(() => produce(1)).toThrow(/not the leader/);
-  expect(produce(0)).toMatchObject({ baseOffset: '0' });
+  expect(produce(0)).toMatchObject({ firstOffset: 0 });
   expect([0, 1].map((partition) => broker.shownEnd('t', partition))).toEqual([Infinity, 0]);
   // Of three ids that follow one another, one is coordinated there.
   const states = ['a', 'c', 'e'].map((id) => {
     try {
-      return typeof broker.initialise(id);
+      return typeof broker.initialise(id).epoch;
     } catch (error) {
       return (error as { type?: string }).type;
     }
   });
   expect(states.filter((state) => state === 'NOT_COORDINATOR_FOR_GROUP')).toHaveLength(1);
   await time.runUntil(() => false, time.nowMs + 1_000);
-  expect(produce(1)).toMatchObject({ baseOffset: '0' });
+  expect(produce(1)).toMatchObject({ firstOffset: 0 });
 });
 
 function command(lane: number, publishedMs: number, answeredMs: number | null): TimedCommand {

@@ -1,16 +1,17 @@
 /**
- * The brokers of a simulated Kafka: topics, the coordinator of transactions, the offsets of groups.
+ * The brokers of a simulated Kafka: topics and their leaders, the coordinator of transactions, the offsets of groups.
  *
- *   transaction   (first record) open -> ended by its producer, by the next one, or by the time-out: the outcome stands
+ *   transaction   (first partition) open -> ended by its producer, by the next one, or by the time-out: the outcome stands
  *                 -> one marker after the other, at times of their own -> over
  *
  * A transactional id has one epoch: initialising it fences every earlier producer. Until the last marker is written, the
- * id can neither be initialised nor begin another transaction.
+ * id can neither be initialised nor begin another transaction. A leader knows the last batches of a producer by their
+ * sequences: one that comes again is not written again.
  *
  * A topic that is deleted takes its records and the groups' offsets along; made again, it has a new id and begins at 0.
  */
 import { brokerError } from './broker-error.ts';
-import { Coordinators } from './coordinators.ts';
+import { Coordinators, NODES } from './coordinators.ts';
 import type { Draws } from './draws.ts';
 import { SimulatedGroups } from './simulated-groups.ts';
 import { batchBytes, SimulatedLog, type BrokerTransaction, type NewRecord } from './simulated-log.ts';
@@ -18,6 +19,10 @@ import type { VirtualTime } from './virtual-time.ts';
 
 /** In an answer, of a topic under clients' clocks. */
 const NO_TIME = -1;
+/** Of a producer's batches in one partition, those that are known again. */
+const KNOWN_BATCHES = 5;
+/** Answers with an error of a broker that has done what it was asked all the same, where marks come late at times. */
+const UNSURE_SHARE = 0.005;
 
 /** As much of a topic's configuration as brokers act upon. */
 export interface TopicConfig {
@@ -47,10 +52,37 @@ interface Running {
 }
 
 interface Coordinated {
+  readonly producerId: number;
   epoch: number;
+  timeoutMs: number;
   running: Running | null;
+  /** The last that is over. */
+  ended: BrokerTransaction | null;
+  /** By the partition's log, of the present epoch. */
+  readonly batches: Map<SimulatedLog, KnownBatch[]>;
 }
 
+interface KnownBatch {
+  readonly firstSequence: number;
+  readonly count: number;
+  readonly at: BatchPlace;
+}
+
+export interface BatchPlace {
+  readonly firstOffset: number;
+  /** -1: the topic is under clients' clocks. */
+  readonly timestampMs: number;
+}
+
+/** As it is sent. */
+export interface ProducedBatch {
+  readonly epoch: number;
+  readonly firstSequence: number;
+  readonly records: readonly NewRecord[];
+}
+
+/** Kafka's own, unless a producer says another. */
+const TRANSACTION_TIMEOUT_MS = 60_000;
 const MARKER_MS_MAX = 15;
 /** A broker that is busy writes a marker as late as this. */
 const LATE_MARKER_MS_MAX = 1_500;
@@ -67,6 +99,8 @@ export class SimulatedBroker {
   /** Ends that new leaders report, by partition, until an instant. */
   readonly #shownEnds = new Map<string, { end: number; untilMs: number }>();
   readonly #producers = new Map<string, Coordinated>();
+  /** How often its partition's leader has moved, by partition. */
+  readonly #moves = new Map<string, number>();
   readonly #lateMarkerShare: number;
 
   /** @param lateMarkerShare of the marks of transactions, those that come more than a second late */
@@ -121,8 +155,15 @@ export class SimulatedBroker {
     return log;
   }
 
+  /** The node that leads the partition. */
+  leaderOf(topic: string, partition: number): number {
+    return (partition + (this.#moves.get(`${topic}/${partition}`) ?? 0)) % NODES;
+  }
+
   /** A new leader that has not heard yet how far its partition was committed: for a while it seems to end there. */
   moveLeader(topic: string, partition: number, end: number, forMs: number): void {
+    const name = `${topic}/${partition}`;
+    this.#moves.set(name, (this.#moves.get(name) ?? 0) + 1);
     this.#shownEnds.set(`${topic}/${partition}`, { end, untilMs: this.#time.nowMs + forMs });
   }
 
@@ -150,43 +191,94 @@ export class SimulatedBroker {
     for (const log of logs) log.compact(this.#time.nowMs, config.deleteRetentionMs);
   }
 
-  /** @returns the epoch; every earlier producer of the id is fenced, even while its transaction is still being ended */
-  initialise(transactionalId: string): number {
+  /** Every earlier producer of the id is fenced, even while its transaction is still being ended. */
+  initialise(transactionalId: string, timeoutMs = TRANSACTION_TIMEOUT_MS): { producerId: number; epoch: number } {
     this.coordinators.check(transactionalId);
-    const producer = this.#producers.get(transactionalId) ?? { epoch: -1, running: null };
+    const producer = this.#producers.get(transactionalId) ?? {
+      producerId: this.#producers.size,
+      epoch: -1,
+      timeoutMs,
+      running: null,
+      ended: null,
+      batches: new Map<SimulatedLog, KnownBatch[]>(),
+    };
     this.#producers.set(transactionalId, producer);
     if (producer.running !== null) {
       if (producer.running.transaction.outcome === null) {
-        producer.epoch += 1;
+        this.#fence(producer);
         this.#end(producer, producer.running, 'aborted');
       }
       throw brokerError('CONCURRENT_TRANSACTIONS');
     }
-    producer.epoch += 1;
-    return producer.epoch;
+    this.#fence(producer);
+    producer.timeoutMs = timeoutMs;
+    return producer;
+  }
+
+  /** Null: the id was never initialised. */
+  producerIdOf(transactionalId: string): number | null {
+    return this.#producers.get(transactionalId)?.producerId ?? null;
+  }
+
+  /** No transaction of the id runs, or is being ended. */
+  isIdle(transactionalId: string): boolean {
+    return this.#producers.get(transactionalId)?.running === null;
   }
 
   /** To the transaction that is running; else one begins. */
-  add(id: string, epoch: number, partitions: readonly { topic: string; partition: number }[], timeoutMs: number): void {
+  add(id: string, epoch: number, partitions: readonly { topic: string; partition: number }[]): void {
     const logs = partitions.map(({ partition, topic }) => this.log(topic, partition));
     this.coordinators.check(id);
-    const running = this.#runningOf(id, epoch, timeoutMs);
+    const running = this.#runningOf(id, epoch);
     for (const log of logs) running.logs.add(log);
   }
 
-  produce(
-    id: string,
-    epoch: number,
+  /** To a partition that is part of the transaction. @throws BrokerError, at times though the batch is written */
+  produce(id: string, to: { topic: string; partition: number }, batch: ProducedBatch): BatchPlace {
+    const log = this.log(to.topic, to.partition);
+    const producer = this.#checked(id, batch.epoch);
+    const known = producer.batches.get(log) ?? [];
+    const next = known.at(-1);
+    const expected = next === undefined ? 0 : next.firstSequence + next.count;
+    if (batch.firstSequence < expected) {
+      const again = known.find(({ count, firstSequence }) => {
+        return firstSequence === batch.firstSequence && count === batch.records.length;
+      });
+      if (again === undefined) throw brokerError('DUPLICATE_SEQUENCE_NUMBER');
+      return again.at;
+    }
+    if (batch.firstSequence > expected) throw brokerError('OUT_OF_ORDER_SEQUENCE_NUMBER');
+    const { running } = producer;
+    if (running?.transaction.outcome !== null || !running.logs.has(log)) throw brokerError('INVALID_TXN_STATE');
+    const at = this.#write(to, batch.records, running.transaction);
+    const written = { firstSequence: batch.firstSequence, count: batch.records.length, at };
+    producer.batches.set(log, [...known, written].slice(-KNOWN_BATCHES));
+    if (this.#isUnsure()) throw brokerError('NOT_ENOUGH_REPLICAS_AFTER_APPEND');
+    return at;
+  }
+
+  /** @throws BrokerError, at times though the outcome stands */
+  end(id: string, epoch: number, outcome: 'committed' | 'aborted'): void {
+    this.coordinators.check(id);
+    const producer = this.#checked(id, epoch);
+    const { ended, running } = producer;
+    if (running === null) {
+      if (ended?.epoch === epoch && ended.outcome === outcome) return;
+      throw brokerError('INVALID_TXN_STATE');
+    }
+    if (running.transaction.outcome !== null) throw brokerError('CONCURRENT_TRANSACTIONS');
+    if (outcome === 'committed') this.coordinators.committed(id);
+    this.#end(producer, running, outcome);
+    if (this.#isUnsure()) throw brokerError('GROUP_COORDINATOR_NOT_AVAILABLE');
+  }
+
+  #write(
     to: { topic: string; partition: number },
     records: readonly NewRecord[],
-    timeoutMs: number,
-  ): { baseOffset: string; logAppendTime: string } {
+    transaction: BrokerTransaction,
+  ): BatchPlace {
     const log = this.log(to.topic, to.partition);
     const { maxMessageBytes, timestampType } = this.config(to.topic);
-    // The partition is part of the transaction before anything is written to it.
-    if (this.#producers.get(id)?.running?.logs.has(log) !== true) this.coordinators.check(id);
-    const running = this.#runningOf(id, epoch, timeoutMs);
-    running.logs.add(log);
     if (batchBytes(records) > maxMessageBytes) throw brokerError('MESSAGE_TOO_LARGE');
     const refused = this.#refusedText;
     if (refused !== null && records.some(({ value }) => value?.includes(refused) === true))
@@ -194,17 +286,12 @@ export class SimulatedBroker {
     const { nowMs } = this.#time;
     const isCreateTime = timestampType === 'CreateTime';
     const written = isCreateTime ? {} : { timestampMs: nowMs };
-    const [first = 0] = records.map((record) => log.append({ ...record, ...written }, nowMs, running.transaction));
-    return { baseOffset: String(first), logAppendTime: String(isCreateTime ? NO_TIME : nowMs) };
+    const [first = 0] = records.map((record) => log.append({ ...record, ...written }, nowMs, transaction));
+    return { firstOffset: first, timestampMs: isCreateTime ? NO_TIME : nowMs };
   }
 
-  end(id: string, epoch: number, outcome: 'committed' | 'aborted'): void {
-    this.coordinators.check(id);
-    const producer = this.#checked(id, epoch);
-    if (producer.running === null) throw brokerError('INVALID_TXN_STATE');
-    if (producer.running.transaction.outcome !== null) throw brokerError('CONCURRENT_TRANSACTIONS');
-    if (outcome === 'committed') this.coordinators.committed(id);
-    this.#end(producer, producer.running, outcome);
+  #isUnsure(): boolean {
+    return this.#lateMarkerShare > 0 && this.#draws.chance(UNSURE_SHARE);
   }
 
   #topic(name: string): Topic {
@@ -219,14 +306,19 @@ export class SimulatedBroker {
     return producer;
   }
 
-  #runningOf(id: string, epoch: number, timeoutMs: number): Running {
+  #fence(producer: Coordinated): void {
+    producer.epoch += 1;
+    producer.batches.clear();
+  }
+
+  #runningOf(id: string, epoch: number): Running {
     const producer = this.#checked(id, epoch);
     if (producer.running === null) {
       const transaction: BrokerTransaction = { transactionalId: id, epoch, outcome: null };
       const running: Running = { transaction, logs: new Set(), timeout: { cancel: () => undefined } };
       producer.running = running;
-      running.timeout = this.coordinators.after(timeoutMs, id, () => {
-        producer.epoch += 1;
+      running.timeout = this.coordinators.after(producer.timeoutMs, id, () => {
+        this.#fence(producer);
         this.#end(producer, running, 'aborted');
       });
     } else if (producer.running.transaction.outcome !== null) {
@@ -241,7 +333,9 @@ export class SimulatedBroker {
     let left = running.logs.size + 1;
     const written = (): void => {
       left -= 1;
-      if (left === 0) producer.running = null;
+      if (left > 0) return;
+      producer.running = null;
+      producer.ended = running.transaction;
     };
     const { transactionalId } = running.transaction;
     for (const log of running.logs) {

@@ -3,21 +3,16 @@
  * does not promise. A client belongs to the process in whose step it was made.
  */
 import kafkajs from 'kafkajs';
-import { BrokerError } from './broker-error.ts';
+import { CREATE_CLUSTER } from '../../src/producers/kafka-cluster.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import { SimulatedConsumer, type ConsumerSettings } from './simulated-consumer.ts';
+import { SimulatedCluster } from './simulated-cluster.ts';
 import { simulatedAdmin } from './simulated-admin.ts';
 import type { NewRecord } from './simulated-log.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import type { Owner } from './virtual-time.ts';
 
-/** kafkajs waits like this between retries of an error that may pass. */
-const RETRIES = 15;
-const RETRY_FIRST_MS = 3;
-const RETRY_MAX_MS = 500;
-const RETRY_FACTOR = 1.6;
-/** kafkajs' own, unless it is given one. */
-const TRANSACTION_TIMEOUT_MS = 60_000;
+const CREATE = Symbol(CREATE_CLUSTER);
 
 /** Puts the simulated client in kafkajs' place. @returns what puts kafkajs back */
 export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork): () => void {
@@ -26,14 +21,14 @@ export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork)
   replaced.Kafka = class {
     readonly #owner = network.time.current;
     readonly #clientId: string;
+    readonly [CREATE] = (): SimulatedCluster => new SimulatedCluster(broker, network, this.#owner);
     constructor({ clientId }: { clientId: string }) {
       this.#clientId = clientId;
     }
     consumer(settings: Omit<ConsumerSettings, 'clientId'>): SimulatedConsumer {
       return new SimulatedConsumer(broker, network, this.#owner, { ...settings, clientId: this.#clientId });
     }
-    producer(settings?: ProducerSettings): object {
-      if (settings !== undefined) return producerOf(broker, network, this.#owner, settings);
+    producer(): object {
       return plainProducerOf(broker, network, this.#owner);
     }
     admin(): object {
@@ -41,11 +36,6 @@ export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork)
     }
   };
   return () => void (replaced.Kafka = real);
-}
-
-interface ProducerSettings {
-  readonly transactionalId: string;
-  readonly transactionTimeout?: number;
 }
 
 interface GivenMessage {
@@ -73,82 +63,6 @@ function plainProducerOf(broker: SimulatedBroker, network: SimulatedNetwork, own
   };
 }
 
-function producerOf(
-  broker: SimulatedBroker,
-  network: SimulatedNetwork,
-  owner: Owner | null,
-  settings: ProducerSettings,
-): object {
-  const { transactionalId, transactionTimeout = TRANSACTION_TIMEOUT_MS } = settings;
-  let epoch: number | null = null;
-  let isDisconnected = false;
-  const request = async <Value>(point: string, answer: () => Value): Promise<Value> => {
-    let waitMs = RETRY_FIRST_MS;
-    for (let retry = 0; ; retry += 1) {
-      if (isDisconnected) throw new Error('the producer is disconnected');
-      try {
-        return await network.request(owner, point, answer);
-      } catch (error) {
-        if (!(error instanceof BrokerError) || !error.retriable || retry === RETRIES) throw error;
-      }
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
-      waitMs = Math.min(waitMs * RETRY_FACTOR, RETRY_MAX_MS);
-    }
-  };
-  const transaction = (current: number, written: { isAny: boolean }): object => {
-    // What goes wrong shows when messages are sent.
-    const ready = async (
-      topicData: readonly { topic: string; partitions: readonly { partition: number }[] }[],
-    ): Promise<void> => {
-      const added = topicData.flatMap(({ partitions, topic }) =>
-        partitions.map(({ partition }) => ({ topic, partition })),
-      );
-      const add = (): void => broker.add(transactionalId, current, added, transactionTimeout);
-      await request('add', add).then(
-        () => (written.isAny = true),
-        () => undefined,
-      );
-    };
-    // Partitions are led by different brokers: each is written at its own time, or not.
-    const sendBatch = async ({ topicMessages }: { topicMessages: readonly TopicMessages[] }): Promise<object[]> => {
-      const parts = topicMessages.flatMap(({ topic, messages }) =>
-        [...Map.groupBy(messages, ({ partition }) => partition)].map(([partition, given]) => ({
-          topic,
-          partition,
-          given,
-        })),
-      );
-      return Promise.all(
-        parts.map(async ({ topic, partition, given }) => {
-          const records = given.map(recordOf);
-          written.isAny = true;
-          const answer = await request(`produce ${nameOf(topic)}`, () =>
-            broker.produce(transactionalId, current, { topic, partition }, records, transactionTimeout),
-          );
-          return { topicName: topic, partition, errorCode: 0, ...answer };
-        }),
-      );
-    };
-    return {
-      ready,
-      sendBatch,
-      send: (batch: TopicMessages) => sendBatch({ topicMessages: [batch] }),
-      // Sent once: its outcome stays open when the answer is lost.
-      commit: () => request('commit', () => broker.end(transactionalId, current, 'committed')),
-      // Of nothing the broker does not hear.
-      abort: async () => {
-        if (written.isAny) await request('abort', () => broker.end(transactionalId, current, 'aborted'));
-      },
-    };
-  };
-  return {
-    connect: () => request('connect', () => undefined),
-    transaction: async () =>
-      transaction((epoch ??= await request('initialise', () => broker.initialise(transactionalId))), { isAny: false }),
-    disconnect: async () => void (isDisconnected = true),
-  };
-}
-
 /** As kafkajs writes it: with the time of the client, and an error for a header that is neither text, bytes nor null. */
 function recordOf({ headers = {}, key, timestamp, value }: GivenMessage): NewRecord {
   const stored = Object.entries(headers).flatMap(([name, given]) =>
@@ -160,9 +74,4 @@ function recordOf({ headers = {}, key, timestamp, value }: GivenMessage): NewRec
     headers: stored,
     timestampMs: timestamp === undefined ? Date.now() : Number(timestamp),
   };
-}
-
-/** For counting crashes by point: a topic by what it is for. */
-function nameOf(topic: string): string {
-  return topic.split('.').slice(1, 3).join('.');
 }

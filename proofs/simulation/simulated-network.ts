@@ -7,9 +7,9 @@ import type { Owner, VirtualTime } from './virtual-time.ts';
 
 export type Trouble =
   | { kind: 'none' }
-  /** Neither arrives nor is answered. */
-  | { kind: 'request-lost' }
-  | { kind: 'answer-lost' }
+  /** Neither arrives nor is answered; the node cannot be reached for a while. */
+  | { kind: 'request-lost'; downMs?: number }
+  | { kind: 'answer-lost'; downMs?: number }
   /** Tried as often as the client does, in vain: it rejects with a GivenUpError. */
   | { kind: 'given-up' }
   | { kind: 'slow'; thereMs: number; backMs: number }
@@ -34,6 +34,15 @@ const SLOW_LATENCY_MS_MAX = 120;
 const NOTICED_MS_MAX = 600;
 /** Of batches: they wait for the handling of another, and for the heartbeat in between, which may take long. */
 const QUEUED_SHARE = 0.3;
+
+/** Nobody knows whether the request arrived. */
+export class ConnectionLostError extends Error {
+  readonly downMs: number;
+  constructor(downMs: number) {
+    super('connection lost');
+    this.downMs = downMs;
+  }
+}
 
 export class SimulatedNetwork {
   readonly time: VirtualTime;
@@ -81,15 +90,17 @@ export class SimulatedNetwork {
         die('before');
         return;
       }
-      const error =
-        trouble.kind === 'given-up' ? new GivenUpError('retries are used up') : new Error('connection lost');
-      const lose = (): void => void this.time.after(this.draws.between(1, NOTICED_MS_MAX), owner, () => reject(error));
+      const lose = (downMs = 0): void => {
+        const error =
+          trouble.kind === 'given-up' ? new GivenUpError('retries are used up') : new ConnectionLostError(downMs);
+        this.time.after(this.draws.between(1, NOTICED_MS_MAX), owner, () => reject(error));
+      };
       if (trouble.kind === 'request-lost' || trouble.kind === 'given-up') {
-        lose();
+        lose(trouble.kind === 'request-lost' ? trouble.downMs : 0);
         return;
       }
       const back = (settle: () => void): void => {
-        if (trouble.kind === 'answer-lost') lose();
+        if (trouble.kind === 'answer-lost') lose(trouble.downMs);
         else {
           const backMs = this.latencyMs() + (trouble.kind === 'slow' ? trouble.backMs : 0);
           this.time.after(backMs, owner, () => {

@@ -5,14 +5,13 @@
  * None of the delays that histories have in plenty: marks of transactions are written at once. The group's coordinator is elsewhere: members that live are not counted out.
  */
 import { brokerError } from './broker-error.ts';
-import { COORDINATORS } from './coordinators.ts';
-import { SimulatedBroker } from './simulated-broker.ts';
+import { NODES } from './coordinators.ts';
+import { SimulatedBroker, type BatchPlace, type ProducedBatch } from './simulated-broker.ts';
 import type { Draws } from './draws.ts';
-import type { NewRecord } from './simulated-log.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** Each has a coordinator. */
-export const ZONES = COORDINATORS;
+export const ZONES = NODES;
 
 export class ZonedBroker extends SimulatedBroker {
   readonly #time: VirtualTime;
@@ -36,15 +35,9 @@ export class ZonedBroker extends SimulatedBroker {
     return this.#isLost(partition);
   }
 
-  override produce(
-    id: string,
-    epoch: number,
-    to: { topic: string; partition: number },
-    records: readonly NewRecord[],
-    timeoutMs: number,
-  ): { baseOffset: string; logAppendTime: string } {
+  override produce(id: string, to: { topic: string; partition: number }, batch: ProducedBatch): BatchPlace {
     if (this.isLeaderless(to.partition)) throw brokerError('NOT_LEADER_FOR_PARTITION');
-    return super.produce(id, epoch, to, records, timeoutMs);
+    return super.produce(id, to, batch);
   }
 
   #isLost(place: number): boolean {

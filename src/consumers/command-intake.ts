@@ -7,7 +7,7 @@ import type { MaxAgeMs } from 'payment-processor-contract/config';
 import { EXPIRES_AT_PATH, type Arrival } from '../ledger/admission.ts';
 import type { Carried, Origin } from '../ledger/entry.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
-import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
 import { instantMs } from 'payment-processor-contract/instants';
 import {

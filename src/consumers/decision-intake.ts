@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { OperatorOrder } from '../ledger/operator.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
-import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { laneOf, readKey } from 'payment-processor-contract/keys';
 import type { OperatorDecision } from 'payment-processor-contract/types';
 import { decodeValue, type IntakeOptions } from './command-intake.ts';

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
 import type { Cut, CutBytes } from '../producers/dead-letters.ts';
-import type { MessageHeaders } from '../producers/transactional-producer.ts';
+import type { MessageHeaders } from '../producers/record-batch.ts';
 
 export interface InputMessage {
   readonly offset: bigint;

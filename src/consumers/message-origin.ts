@@ -4,7 +4,7 @@
  */
 import { CARRIED_LENGTH_MAX, type Carried, type Origin } from '../ledger/entry.ts';
 import type { Cut, DeadLetter, OriginalMessage } from '../producers/dead-letters.ts';
-import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { COMMAND_VALUE_BYTES_MAX } from 'payment-processor-contract/commands';
 import { readKey } from 'payment-processor-contract/keys';
 import { answerHeaders, beginningOf, cutBytes, referenceTo, type InputMessage } from './input-message.ts';

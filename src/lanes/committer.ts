@@ -14,12 +14,10 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
-import {
-  TransactionFailedError,
-  type TransactionalProducer,
-  type OutgoingRecord,
-  type Written,
-} from '../producers/transactional-producer.ts';
+import type { Written } from '../producers/producer-session.ts';
+import { batchName, encodeBatches, type OutgoingRecord } from '../producers/record-batch.ts';
+import type { PartitionName } from '../producers/transaction-requests.ts';
+import { TransactionFailedError, type TransactionalProducer } from '../producers/transactional-producer.ts';
 import { LostWithOthersError, wasRefused } from './troubles.ts';
 
 /** What one lane has gathered. */
@@ -236,11 +234,11 @@ export class Writer {
       let together = this.#fitting();
       try {
         await this.open();
-        const written = await this.#producer.commit(recordsOf(together), async () => {
+        const written = await this.#producer.commit(partitionsOf(together), async () => {
           await this.#addToAll();
           together = this.#fitting();
           this.#waiting = this.#waiting.filter((waiting) => !together.includes(waiting));
-          return recordsOf(together);
+          return encodeBatches(recordsOf(together));
         });
         for (const { commit, resolve } of together) resolve({ written, commit });
       } catch (error) {
@@ -307,6 +305,11 @@ export class Writer {
 
 function recordsOf(together: readonly Waiting[]): OutgoingRecord[] {
   return together.flatMap(({ commit }) => commit.records);
+}
+
+function partitionsOf(together: readonly Waiting[]): PartitionName[] {
+  const names = new Map(recordsOf(together).map((record) => [batchName(record.topic, record.partition), record]));
+  return [...names.values()];
 }
 
 function lostWith(error: Error): LostWithOthersError {

@@ -4,6 +4,7 @@ import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
 import type { MemberOptions } from '../consumers/group-member.ts';
 import { TopicOffsets } from '../consumers/topic-offsets.ts';
+import { createKafka, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { withoutRepeats, type KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 import { TransactionalProducer } from '../producers/transactional-producer.ts';
 import { Committer } from './committer.ts';
@@ -40,13 +41,14 @@ export function laneClients(
     committer: new Committer({
       groupId,
       makeProducer: (transactionalId) =>
-        new TransactionalProducer(config, {
-          transactionalId,
-          clientId: `${clientId}-ledger-writer`,
-          compressedTopics: new Set([topics.ledger, topics.observations]),
-          // Retries are part of every transaction; what is lost by one that fails, the lanes say themselves.
-          log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
-        }),
+        new TransactionalProducer(
+          createKafka(config, `${clientId}-ledger-writer`, {
+            retry: LANE_RETRY,
+            // Retries are part of every transaction; what is lost by one that fails, the lanes say themselves.
+            log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
+          }),
+          { transactionalId, compressedTopics: new Set([topics.ledger, topics.observations]) },
+        ),
       clock,
     }),
   };

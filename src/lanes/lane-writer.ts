@@ -14,7 +14,7 @@ import {
   type Claimant,
   type OwnerRecord,
 } from '../ledger/ledger-records.ts';
-import { batchName, type OutgoingRecord } from '../producers/transactional-producer.ts';
+import { batchName, type OutgoingRecord } from '../producers/record-batch.ts';
 import type { OwnCommit } from '../store/own-commits.ts';
 import type { Committed, Committer, LaneCommit, Writer } from './committer.ts';
 

@@ -19,7 +19,7 @@ import { errorText } from '../consumers/message-failures.ts';
 import { sleep } from '../consumers/signal.ts';
 import { decodePosition, decodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
-import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { CommitReports } from './commit-reports.ts';
 import { Inputs } from './inputs.ts';
 import { LaneStoppedError, NOT_OPEN, type LaneStage, type LaneStatus } from './lane-status.ts';

@@ -11,7 +11,7 @@
 import { Signal } from '../consumers/signal.ts';
 import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
-import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { AdmittedTime } from './admitted-time.ts';
 import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';

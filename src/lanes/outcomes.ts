@@ -11,7 +11,7 @@ import { effectOf } from '../ledger/effect.ts';
 import type { Copy, Entry } from '../ledger/entry.ts';
 import { doneEntry } from '../ledger/transitions.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
-import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { conflictEvent, replayRecord, resultEvent, resultRecord } from '../producers/result-events.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
 import { laneOf } from 'payment-processor-contract/keys';

@@ -8,7 +8,7 @@ import { possibleEffectOf, type PossibleEffect } from '../ledger/effect.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
-import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { TopicNames } from 'payment-processor-contract/topics';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';

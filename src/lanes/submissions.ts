@@ -7,7 +7,7 @@
  * Each promise resolves when its records are committed, and rejects when that is not certain: the lane was lost or given
  * away. Owned by the lane.
  */
-import type { OutgoingRecord } from '../producers/transactional-producer.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 interface Submission {

@@ -15,7 +15,7 @@ import {
   TRANSACTION_PREFIX,
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
-import { batchName, type MessageHeaders, type OutgoingRecord } from '../producers/transactional-producer.ts';
+import { batchName, type MessageHeaders, type OutgoingRecord } from '../producers/record-batch.ts';
 import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from 'payment-processor-contract/topic-definitions';
 import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 import type { LaneCommit } from './committer.ts';

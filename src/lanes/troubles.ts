@@ -21,25 +21,6 @@ export type LaneLoss =
   /** Our own code failed: a bug. */
   | 'own-failure';
 
-/** As Kafka calls them. */
-const FENCED: readonly unknown[] = [
-  'INVALID_PRODUCER_EPOCH',
-  'PRODUCER_FENCED',
-  'INVALID_PRODUCER_ID_MAPPING',
-  'TRANSACTION_COORDINATOR_FENCED',
-];
-const REFUSED: readonly unknown[] = [
-  'MESSAGE_TOO_LARGE',
-  'RECORD_LIST_TOO_LARGE',
-  'INVALID_RECORD',
-  'CORRUPT_MESSAGE',
-  'POLICY_VIOLATION',
-];
-/** The client could not write it at all. */
-const NOT_WRITABLE: readonly string[] = ['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError'];
-/** Errors within errors that are looked through: the client wraps one for its retries, and we do. */
-const CAUSES_MAX = 8;
-
 /** Losses with less time than this between them are one trouble. */
 const TROUBLE_MS = 60_000;
 /** Owners in a row that committed nothing, after which the lane is read carefully. */
@@ -122,14 +103,7 @@ export class Troubles {
 export function lossOf(error: unknown): LaneLoss {
   if (error instanceof LostWithOthersError) return 'with-others';
   if (!(error instanceof TransactionFailedError)) return 'own-failure';
-  let cause: unknown = error;
-  for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth += 1) {
-    const { type } = cause as { type?: unknown };
-    if (FENCED.includes(type)) return 'fenced';
-    if (REFUSED.includes(type) || NOT_WRITABLE.includes(cause.name)) return 'refused';
-    cause = cause.cause;
-  }
-  return 'not-committed';
+  return error.failure;
 }
 
 /** Whether what was to be committed is to blame, and would be again. */

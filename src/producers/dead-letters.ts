@@ -2,7 +2,7 @@
  * Dead letters: the original bytes and headers, with the reason and the place in headers of our own; or a reference to
  * them, where they are too large to be copied: the place, their length, their SHA-256 and the first KiB.
  */
-import type { MessageHeaders, OutgoingRecord } from './transactional-producer.ts';
+import type { MessageHeaders, OutgoingRecord } from './record-batch.ts';
 
 export type DeadLetterReason =
   | 'UNREADABLE'

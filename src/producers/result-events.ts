@@ -10,7 +10,7 @@ import {
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import type { TopicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
-import type { OutgoingRecord } from './transactional-producer.ts';
+import type { OutgoingRecord } from './record-batch.ts';
 
 export interface ResultWriter {
   readonly registry: RecordRegistry;

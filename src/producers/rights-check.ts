@@ -9,6 +9,7 @@ import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { rightInWords, type Operation, type Right } from 'payment-processor-contract/rights';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
+import { TransactionalProducer } from './transactional-producer.ts';
 
 /** Numbers of Kafka's operations; what is allowed comes as bits at these places. */
 const OPERATION_BITS: Readonly<Record<Operation, number>> = {
@@ -76,18 +77,11 @@ async function verdictOf(
       );
     case 'transactional-id':
       return unlessRefused(async () => {
-        const producer = kafka.producer({
+        await new TransactionalProducer(kafka, {
           transactionalId: triedName(right),
-          idempotent: true,
-          maxInFlightRequests: 1,
-        });
-        try {
-          await producer.connect();
-          await (await producer.transaction()).abort();
-          return 'granted';
-        } finally {
-          await producer.disconnect();
-        }
+          compressedTopics: new Set(),
+        }).fence();
+        return 'granted';
       });
   }
 }

@@ -2,7 +2,7 @@
 import { eventHeaders, eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { Reduction } from '../status/reducer.ts';
-import type { OutgoingRecord } from './transactional-producer.ts';
+import type { OutgoingRecord } from './record-batch.ts';
 import type { ResultWriter } from './result-events.ts';
 
 /** The records of one reduction: none, or the changes it found. @throws RegistryError when a schema cannot be had */

@@ -5,7 +5,8 @@
  * control record of the one before is the next: brokers write a transaction's control record before its producer's next
  * transaction, so in one offset between the two nothing else can be.
  */
-import type { OutgoingRecord, WrittenAt } from '../producers/transactional-producer.ts';
+import type { WrittenAt } from '../producers/producer-session.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import type { LedgerRecord } from './ledger-index.ts';
 
 export interface OwnCommit extends WrittenAt {

@@ -39,7 +39,6 @@ interface ProduceAnswer {
 const NONE = 0;
 const NOT_LEADER_FOR_PARTITION = 6;
 const OUT_OF_ORDER_SEQUENCE_NUMBER = 45;
-const CONCURRENT_TRANSACTIONS = 51;
 
 // The library's reading of an answer decides what a partial refusal looks like to the sender.
 const require = createRequire(import.meta.url);
@@ -47,20 +46,9 @@ const { parse } = require('kafkajs/src/protocol/requests/produce/v7/response') a
   parse: (answer: ProduceAnswer) => Promise<ProduceAnswer>;
 };
 
-const { KafkaJSProtocolError } = require('kafkajs/src/errors') as {
-  KafkaJSProtocolError: new (error: object) => Error;
-};
-const { createErrorFromCode } = require('kafkajs/src/protocol/error') as {
-  createErrorFromCode: (code: number) => object;
-};
-
 export class InMemoryCluster {
   readonly targetTopics = new Set([TOPIC]);
   readonly retry = {};
-  /** How often somebody asked anew who leads. */
-  refreshes = 0;
-  /** Registrations of partitions that are turned away: the transaction before is being ended. */
-  busyTimes = 0;
   private readonly brokers = new Map([1, 2].map((nodeId) => [nodeId, new InMemoryBroker(nodeId, this)]));
   private readonly leaders = [1, 2];
   private knownLeaders = [1, 2];
@@ -111,7 +99,6 @@ export class InMemoryCluster {
   }
 
   async refreshMetadata(): Promise<void> {
-    this.refreshes += 1;
     this.knownLeaders = [...this.leaders];
   }
 
@@ -140,10 +127,6 @@ export class InMemoryCluster {
     return this.broker(1);
   }
 
-  async findGroupCoordinator(): Promise<InMemoryBroker> {
-    return this.broker(1);
-  }
-
   private broker(nodeId: number): InMemoryBroker {
     const broker = this.brokers.get(nodeId);
     if (broker === undefined) throw new Error(`There is no broker ${nodeId}`);
@@ -163,12 +146,6 @@ class InMemoryBroker {
 
   async initProducerId(): Promise<{ producerId: string; producerEpoch: number }> {
     return { producerId: PRODUCER_ID, producerEpoch: 0 };
-  }
-
-  async addPartitionsToTxn(): Promise<void> {
-    if (this.cluster.busyTimes === 0) return;
-    this.cluster.busyTimes -= 1;
-    throw new KafkaJSProtocolError(createErrorFromCode(CONCURRENT_TRANSACTIONS));
   }
 
   async produce({ producerId, topicData }: ProduceRequest): Promise<ProduceAnswer> {

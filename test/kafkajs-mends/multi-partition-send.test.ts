@@ -14,7 +14,6 @@ interface Acknowledgement {
 
 interface EosManager {
   initProducerId(): Promise<void>;
-  beginTransaction(): void;
   getSequence(topic: string, partition: number): number;
 }
 
@@ -41,19 +40,12 @@ beforeEach(() => {
 });
 
 describe.each([
-  { producer: 'plain', idempotent: false, transactional: false },
-  { producer: 'idempotent', idempotent: true, transactional: false },
-  { producer: 'transactional', idempotent: true, transactional: true },
-])('$producer producer', ({ idempotent, transactional }) => {
+  { producer: 'plain', idempotent: false },
+  { producer: 'idempotent', idempotent: true },
+])('$producer producer', ({ idempotent }) => {
   beforeEach(async () => {
-    eosManager = createEosManager({
-      logger,
-      cluster,
-      transactional,
-      transactionalId: transactional ? 'transaction' : undefined,
-    });
+    eosManager = createEosManager({ logger, cluster });
     if (idempotent) await eosManager.initProducerId();
-    if (transactional) eosManager.beginTransaction();
     const partitioner = ({ message }: { message: { partition: number } }): number => message.partition;
     sendMessages = createSendMessages({ logger, cluster, partitioner, eosManager, retrier: createRetry(RETRY) });
   });
@@ -114,19 +106,6 @@ describe.each([
     cluster.leaveOutOfAnswers(1);
     await expect(send()).rejects.toThrow(`${TOPIC}:1`);
   });
-});
-
-test('while the coordinator ends the transaction before, the send is tried again without asking who leads', async () => {
-  eosManager = createEosManager({ logger, cluster, transactional: true, transactionalId: 'transaction' });
-  await eosManager.initProducerId();
-  eosManager.beginTransaction();
-  const partitioner = ({ message }: { message: { partition: number } }): number => message.partition;
-  sendMessages = createSendMessages({ logger, cluster, partitioner, eosManager, retrier: createRetry(RETRY) });
-  cluster.busyTimes = 3;
-
-  expect(partitionsOf(await send())).toEqual([0, 1]);
-
-  expect(cluster.refreshes).toBe(0);
 });
 
 test('a partitioner that changes its mind between two tries: each record is written once', async () => {

@@ -7,9 +7,7 @@ import { Committer, type LaneCommit, type Writer } from '../../src/lanes/committ
 import { lossOf } from '../../src/lanes/troubles.ts';
 import { TransactionFailedError, type TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 
-const REFUSED = new TransactionFailedError('commit failed', {
-  cause: Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' }),
-});
+const REFUSED = new TransactionFailedError('commit failed: too large', { failure: 'refused' });
 const LOST = new TransactionFailedError('commit failed: connection lost');
 
 /** What was committed, transaction by transaction; each waits to be let through. */
@@ -38,13 +36,13 @@ class Producers {
   #make(transactionalId: string): TransactionalProducer {
     const producer: Pick<TransactionalProducer, 'open' | 'commit' | 'drop' | 'fence'> = {
       open: async () => void this.made.push(transactionalId),
-      commit: async (known, wanted) => {
+      commit: async (_expected, wanted) => {
         await this.ended;
-        const records = wanted === undefined ? known : await wanted();
-        if (records.length === 0) return new Map();
+        const batches = await wanted();
+        if (batches.length === 0) return new Map();
         await new Promise<void>((resolve) => this.#letThrough.push(resolve));
         if (this.failure !== null) throw this.failure;
-        this.committed.push(records.map(({ key }) => String(key)));
+        this.committed.push(batches.map(({ partition }) => String.fromCharCode(partition)));
         return new Map();
       },
       drop: () => undefined,
@@ -98,7 +96,7 @@ test('a transaction takes no more of one partition than a batch there may have, 
   const large = 5 * 1024 * 1024;
   const all = handOver(
     writer,
-    of('first'),
+    of('f'),
     of('b', { 'observations/1': 0.6 }),
     of('c', { 'observations/1': 0.5 }),
     of('d', { 'observations/2': 0.5 }, large),
@@ -106,7 +104,7 @@ test('a transaction takes no more of one partition than a batch there may have, 
   );
   for (let transaction = 0; transaction < 4; transaction += 1) await kafka.next();
   expect(await Promise.all(all)).toEqual(Array(5).fill('committed'));
-  expect(kafka.committed).toEqual([['first', 'b'], ['c', 'd'], ['e']]);
+  expect(kafka.committed).toEqual([['f', 'b'], ['c', 'd'], ['e']]);
 });
 
 test('while the transaction before is still being ended, lanes hand over and add to what goes into the next one', async () => {
@@ -175,7 +173,7 @@ test('where all is taken back before it can be sent, no transaction is written',
 test('a lane that ends takes back what is not under way, and nothing else', async () => {
   const kafka = new Producers();
   const writer = kafka.committer().writer();
-  const [underWay, waiting] = [of('under way'), of('waiting')];
+  const [underWay, waiting] = [of('u'), of('w')];
   const first = handOver(writer, underWay);
   await settled();
   const second = handOver(writer, waiting);
@@ -183,7 +181,7 @@ test('a lane that ends takes back what is not under way, and nothing else', asyn
   writer.cancel(waiting);
   await kafka.next();
   expect(await Promise.all([...first, ...second])).toEqual(['committed', 'with-others']);
-  expect(kafka.committed).toEqual([['under way']]);
+  expect(kafka.committed).toEqual([['u']]);
 });
 
 test('two commits of one lane are never in one transaction: where each lies in its ledger follows from the answer', async () => {
@@ -258,7 +256,7 @@ test('of a broken writer that cannot be fenced nothing is said, and it is not tr
   const kafka = new Producers();
   kafka.fenceFailure = LOST;
   const committer = kafka.committer();
-  committer.disown('broken', of('claim'));
+  committer.disown('broken', of('c'));
   await vi.runAllTimersAsync();
   expect(kafka.fenced).toEqual(['broken', 'broken', 'broken']);
   expect(kafka.made).toEqual([]);

@@ -10,7 +10,12 @@ import { TopicTail } from '../../src/consumers/topic-tail.ts';
 import { Committer } from '../../src/lanes/committer.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
-import { createKafka, PATIENT_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import {
+  createKafka,
+  LANE_RETRY,
+  PATIENT_RETRY,
+  type KafkaSettings,
+} from 'payment-processor-contract/kafka/kafka-client';
 import { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { LedgerReader } from '../../src/store/ledger-reader.ts';
@@ -78,11 +83,9 @@ function readerInto(into: LedgerRecord[]): LedgerReader {
 
 function writer(): LaneWriter {
   const made = (transactionalId: string): TransactionalProducer =>
-    new TransactionalProducer(settings, {
+    new TransactionalProducer(createKafka(settings, topic, { retry: LANE_RETRY }), {
       transactionalId,
-      clientId: topic,
       compressedTopics: new Set(),
-      log: silence,
     });
   const committer = new Committer({ groupId: topic, makeProducer: made, clock: systemClock });
   committers.push(committer);

@@ -41,8 +41,8 @@ const CONNECTION_TIMEOUT_MS = 3_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * After a commit the broker answers CONCURRENT_TRANSACTIONS for some milliseconds; kafkajs waits one retry for each
- * such answer, so the first retries must be short. The number is bounded: a lane that cannot commit is acquired anew.
+ * For connections, metadata and coordinators of a producer, which tries again by itself until its deadline: a leader that has
+ * moved is found within milliseconds.
  */
 export const LANE_RETRY = { initialRetryTime: 3, maxRetryTime: 500, retries: 15, factor: 0.2, multiplier: 1.6 };
 /**

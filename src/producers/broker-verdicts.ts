@@ -1,0 +1,104 @@
+/**
+ * What each error code means to a transactional producer: the one place where answers of brokers are judged. Pure.
+ *
+ * A request is repeated only with the same bytes: registering a partition twice comes to the same, a batch that is written
+ * already is known by its sequence, initialising an id again fences only the try before, and a transaction whose end stands
+ * already ends the same way.
+ */
+
+/** Why nothing more is to be had of a producer. */
+export type CommitFailure =
+  /** Another producer has the id, or the broker has given the transaction up. */
+  | 'fenced'
+  /** The broker does not take what was to be written, and will not. */
+  | 'refused'
+  /** It is not certain that all was committed. */
+  | 'not-committed';
+
+export type BrokerVerdict =
+  | { readonly kind: 'done' }
+  /** The broker has the batch, and does not say where. */
+  | { readonly kind: 'duplicate'; readonly name: string }
+  /** The same broker takes the same request in a moment. */
+  | { readonly kind: 'busy'; readonly name: string }
+  /** Another broker takes the same request, once the metadata name it. */
+  | { readonly kind: 'moved'; readonly name: string }
+  | { readonly kind: 'failed'; readonly name: string; readonly failure: CommitFailure };
+
+type Kind = Exclude<BrokerVerdict['kind'], 'failed'> | CommitFailure;
+
+/** By code: Kafka's name for it, and what it means here. */
+const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
+  0: ['NONE', 'done'],
+  2: ['CORRUPT_MESSAGE', 'refused'],
+  // A topic that was just made is known to one broker before another.
+  3: ['UNKNOWN_TOPIC_OR_PARTITION', 'moved'],
+  5: ['LEADER_NOT_AVAILABLE', 'moved'],
+  6: ['NOT_LEADER_FOR_PARTITION', 'moved'],
+  // Replicas are late: the batch may be written, and is known by its sequence then.
+  7: ['REQUEST_TIMED_OUT', 'busy'],
+  10: ['MESSAGE_TOO_LARGE', 'refused'],
+  13: ['NETWORK_EXCEPTION', 'moved'],
+  14: ['COORDINATOR_LOAD_IN_PROGRESS', 'busy'],
+  15: ['COORDINATOR_NOT_AVAILABLE', 'moved'],
+  16: ['NOT_COORDINATOR', 'moved'],
+  17: ['INVALID_TOPIC_EXCEPTION', 'not-committed'],
+  18: ['RECORD_LIST_TOO_LARGE', 'refused'],
+  19: ['NOT_ENOUGH_REPLICAS', 'busy'],
+  20: ['NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'busy'],
+  29: ['TOPIC_AUTHORIZATION_FAILED', 'not-committed'],
+  31: ['CLUSTER_AUTHORIZATION_FAILED', 'not-committed'],
+  32: ['INVALID_TIMESTAMP', 'not-committed'],
+  35: ['UNSUPPORTED_VERSION', 'not-committed'],
+  42: ['INVALID_REQUEST', 'not-committed'],
+  44: ['POLICY_VIOLATION', 'refused'],
+  // Records before it are gone, or never came.
+  45: ['OUT_OF_ORDER_SEQUENCE_NUMBER', 'not-committed'],
+  46: ['DUPLICATE_SEQUENCE_NUMBER', 'duplicate'],
+  47: ['INVALID_PRODUCER_EPOCH', 'fenced'],
+  // The coordinator knows of no transaction that this could be part of, or has aborted it.
+  48: ['INVALID_TXN_STATE', 'not-committed'],
+  49: ['INVALID_PRODUCER_ID_MAPPING', 'fenced'],
+  50: ['INVALID_TRANSACTION_TIMEOUT', 'not-committed'],
+  // The transaction before is being ended.
+  51: ['CONCURRENT_TRANSACTIONS', 'busy'],
+  53: ['TRANSACTIONAL_ID_AUTHORIZATION_FAILED', 'not-committed'],
+  // Said of partitions beside one that has another error: that one counts.
+  55: ['OPERATION_NOT_ATTEMPTED', 'busy'],
+  56: ['KAFKA_STORAGE_ERROR', 'moved'],
+  59: ['UNKNOWN_PRODUCER_ID', 'not-committed'],
+  74: ['FENCED_LEADER_EPOCH', 'moved'],
+  75: ['UNKNOWN_LEADER_EPOCH', 'moved'],
+  76: ['UNSUPPORTED_COMPRESSION_TYPE', 'not-committed'],
+  87: ['INVALID_RECORD', 'refused'],
+  90: ['PRODUCER_FENCED', 'fenced'],
+};
+
+/** A code that is not listed fails the transaction: what it means for what was written is not known. */
+export function verdictOf(errorCode: number): BrokerVerdict {
+  const [name, kind] = CODES[errorCode] ?? [`UNKNOWN_ERROR_${errorCode}`, 'not-committed'];
+  switch (kind) {
+    case 'done':
+      return { kind };
+    case 'duplicate':
+    case 'busy':
+    case 'moved':
+      return { kind, name };
+    case 'fenced':
+    case 'refused':
+    case 'not-committed':
+      return { kind: 'failed', name, failure: kind };
+  }
+}
+
+/** A broker answered with an error code. Named as kafkajs names its own, for all that tells refusals from outages. */
+export class BrokerAnswerError extends Error {
+  readonly type: string;
+  readonly failure: CommitFailure;
+
+  constructor(name: string, failure: CommitFailure) {
+    super(`the broker answered ${name}`);
+    this.type = name;
+    this.failure = failure;
+  }
+}

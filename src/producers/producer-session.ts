@@ -1,0 +1,332 @@
+/**
+ * What one transactional producer asks of brokers, step by step. Each step is repeated, with the same bytes, until it is
+ * certain how it ended, or the session is over.
+ *
+ *   initialise -> { register* -> write -> end }*
+ *
+ * Owns the connections, the producer's epoch, and the sequence of each partition; remembers the coordinator.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { BrokerAnswerError, verdictOf, type BrokerVerdict } from './broker-verdicts.ts';
+import type { Broker, BrokerRequest, Cluster } from './kafka-cluster.ts';
+import { kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
+import { batchName, type RecordBatch } from './record-batch.ts';
+import {
+  addPartitionsRequest,
+  endTransactionRequest,
+  initProducerIdRequest,
+  produceRequest,
+  type PartitionBytes,
+  type PartitionName,
+  type ProducerName,
+  type WrittenCode,
+} from './transaction-requests.ts';
+
+/** Where the first record of a transaction lies in one partition; the others follow it, and a control record follows them. */
+export interface WrittenAt {
+  readonly firstOffset: bigint;
+  /** By the broker's clock, milliseconds since 1970; 0: the topic is under clients' clocks. */
+  readonly timestampMs: number;
+}
+/** By `topic/partition`; a partition whose broker does not say so is left out. */
+export type Written = ReadonlyMap<string, WrittenAt>;
+
+export interface SessionOptions {
+  readonly transactionalId: string;
+  /** The broker ends a transaction that takes longer. */
+  readonly transactionTimeoutMs: number;
+  /** Topics of our own, whose readers know zstd; what others read is written as it is. */
+  readonly compressedTopics: ReadonlySet<string>;
+}
+
+/** For connecting errors: the step is tried again. */
+const LOST = { kind: 'moved', name: 'connection lost' } as const;
+const TRANSACTION_COORDINATOR = 1;
+/** The coordinator ends the transaction before within some milliseconds. */
+const WAIT_MS_MIN = 3;
+const WAIT_MS_MAX = 500;
+/** Of the time that a step has taken: tries are close together at first. */
+const BUSY_WAIT_SHARE = 0.1;
+const MOVED_WAIT_SHARE = 0.4;
+const NO_PLACE = -1n;
+/** No code of ours can have made them of what a broker or the network did. */
+const BUGS: readonly string[] = ['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError'];
+
+interface Sealed extends PartitionBytes {
+  readonly name: string;
+  readonly recordCount: number;
+  readonly firstSequence: number;
+  tries: number;
+}
+
+export class ProducerSession {
+  readonly #cluster: Cluster;
+  readonly #options: SessionOptions;
+  #producer: ProducerName | null = null;
+  #coordinatorId: number | string | null = null;
+  /** The metadata may be old, or the connection gone. */
+  #isStale = false;
+  #isOver = false;
+  /** Of the next record, by partition. */
+  readonly #sequences = new Map<string, number>();
+  /** Why the step under way was tried again. */
+  #problem: Error | null = null;
+
+  constructor(cluster: Cluster, options: SessionOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+  }
+
+  /** What the step that is under way, or was last, met; null: nothing. */
+  get problem(): Error | null {
+    return this.#problem;
+  }
+
+  isInitialised(): boolean {
+    return this.#producer !== null;
+  }
+
+  /** @throws the client's error once its retries are used up */
+  async connect(): Promise<void> {
+    await this.#cluster.connect();
+  }
+
+  /** Ends every earlier producer of the id. @throws as all steps do: BrokerAnswerError, or an error of kafkajs that no retry mends */
+  async initialise(): Promise<void> {
+    const { transactionTimeoutMs, transactionalId } = this.#options;
+    const request = initProducerIdRequest(transactionalId, transactionTimeoutMs);
+    const { epoch, producerId } = await this.#askCoordinator(request, ({ errorCode }) => [verdictOf(errorCode)]);
+    this.#producer = { transactionalId, producerId, epoch };
+    this.#sequences.clear();
+  }
+
+  /** Partitions of the transaction, which begins with the first; once the one before is ended. */
+  async register(partitions: readonly PartitionName[]): Promise<void> {
+    await this.#askCoordinator(addPartitionsRequest(this.#named(), partitions), (answers) => {
+      const missing = new Set(partitions.map(({ partition, topic }) => batchName(topic, partition)));
+      for (const { partition, topic } of answers) missing.delete(batchName(topic, partition));
+      const verdicts = answers.map(({ errorCode }) => verdictOf(errorCode));
+      return missing.size === 0 ? verdicts : [...verdicts, notAnswered(missing)];
+    });
+  }
+
+  /** @returns once every in-sync replica has all of it */
+  async write(batches: readonly RecordBatch[]): Promise<Written> {
+    const sealed = batches.map((batch) => this.#seal(batch));
+    const waiting = new Map(sealed.map((batch) => [batch.name, batch]));
+    const written = new Map<string, WrittenAt>();
+    await this.#repeat(async () => {
+      await this.#cluster.addMultipleTargetTopics([...new Set(sealed.map(({ topic }) => topic))]);
+      await this.#cluster.refreshMetadataIfNecessary();
+      const verdicts = await Promise.all(
+        [...this.#byLeader(waiting.values())].map(([leader, ofLeader]) =>
+          this.#produce(leader, ofLeader, (batch, { firstOffset, timestampMs }) => {
+            waiting.delete(batch.name);
+            this.#sequences.set(batch.name, sequenceAfter(batch));
+            // Under clients' clocks the broker says -1.
+            if (firstOffset > NO_PLACE) written.set(batch.name, { firstOffset, timestampMs: Math.max(0, timestampMs) });
+          }),
+        ),
+      );
+      const verdict = worstOf(verdicts.flat());
+      if (verdict.kind !== 'done' || waiting.size === 0) return verdict;
+      return notAnswered(waiting.keys());
+    });
+    return written;
+  }
+
+  /**
+   * Not asked again once an answer is lost: what was sent first may arrive late, and would end the next transaction in its
+   * middle. What the coordinator has answered has arrived.
+   */
+  async end(isCommit: boolean): Promise<void> {
+    await this.#askCoordinator(
+      endTransactionRequest(this.#named(), isCommit),
+      (errorCode) => [verdictOf(errorCode)],
+      (error) => {
+        throw new AnswerLostError('it is not known how the transaction ended', { cause: error });
+      },
+    );
+  }
+
+  /** Nothing more is sent. @returns once the connections are closed; never rejects */
+  async close(): Promise<void> {
+    this.#isOver = true;
+    await this.#cluster.disconnect().catch(() => undefined);
+  }
+
+  #named(): ProducerName {
+    if (this.#producer === null) throw new Error('the producer was not initialised');
+    return this.#producer;
+  }
+
+  #seal(batch: RecordBatch): Sealed {
+    const { partition, recordCount, topic } = batch;
+    const name = batchName(topic, partition);
+    const firstSequence = this.#sequences.get(name) ?? 0;
+    const bytes = batch.sealed({ ...this.#named(), firstSequence }, this.#options.compressedTopics.has(topic));
+    return { topic, partition, name, recordCount, firstSequence, bytes, tries: 0 };
+  }
+
+  /** One request. What is acknowledged is told at once. @returns what is to be done for the others; never rejects, but for bugs and refusals */
+  async #produce(
+    leader: number | null,
+    batches: readonly Sealed[],
+    acknowledged: (batch: Sealed, at: WrittenAt) => void,
+  ): Promise<BrokerVerdict[]> {
+    if (leader === null) return [{ kind: 'moved', name: 'no leader is known' }];
+    let answers: readonly WrittenCode[];
+    try {
+      const broker = await this.#cluster.findBroker({ nodeId: leader });
+      for (const batch of batches) batch.tries += 1;
+      answers = await this.#send(broker, produceRequest(this.#options.transactionalId, batches));
+    } catch (error) {
+      return [this.#lost(error)];
+    }
+    const known = new Map(batches.map((batch) => [batch.name, batch]));
+    return answers.map((answer) => {
+      const batch = known.get(batchName(answer.topic, answer.partition));
+      const verdict = verdictOf(answer.errorCode);
+      if (batch === undefined) return { kind: 'done' };
+      if (verdict.kind === 'done') acknowledged(batch, answer);
+      if (verdict.kind !== 'duplicate') return verdict;
+      // Of what was sent once it is another batch that the broker has.
+      if (batch.tries === 1) return { kind: 'failed', name: verdict.name, failure: 'not-committed' };
+      acknowledged(batch, { firstOffset: NO_PLACE, timestampMs: 0 });
+      return { kind: 'done' };
+    });
+  }
+
+  #byLeader(batches: Iterable<Sealed>): Map<number | null, Sealed[]> {
+    return Map.groupBy(batches, ({ partition, topic }) => {
+      const known = this.#cluster.findTopicPartitionMetadata(topic);
+      const leader = known.find(({ partitionId }) => partitionId === partition)?.leader ?? -1;
+      return leader < 0 ? null : leader;
+    });
+  }
+
+  async #askCoordinator<Answer>(
+    request: BrokerRequest<Answer>,
+    verdictsOf: (answer: Answer) => readonly BrokerVerdict[],
+    lost = (error: unknown): typeof LOST => this.#lost(error),
+  ): Promise<Answer> {
+    let answer: Answer | undefined;
+    await this.#repeat(async () => {
+      const coordinator = await this.#coordinator();
+      try {
+        answer = await this.#send(coordinator, request);
+      } catch (error) {
+        this.#coordinatorId = null;
+        return lost(error);
+      }
+      const verdict = worstOf(verdictsOf(answer));
+      if (verdict.kind === 'moved') this.#coordinatorId = null;
+      return verdict;
+    });
+    return answer as Answer;
+  }
+
+  async #coordinator(): Promise<Broker> {
+    const nodeId = this.#coordinatorId;
+    if (nodeId !== null) {
+      this.#coordinatorId = null;
+      const known = await this.#cluster.findBroker({ nodeId });
+      this.#coordinatorId = nodeId;
+      return known;
+    }
+    const found = await this.#cluster.findGroupCoordinator({
+      groupId: this.#options.transactionalId,
+      coordinatorType: TRANSACTION_COORDINATOR,
+    });
+    this.#coordinatorId = found.nodeId;
+    return found;
+  }
+
+  async #send<Answer>(broker: Broker, request: BrokerRequest<Answer>): Promise<Answer> {
+    this.#assertNotOver();
+    return broker.connectionPool.send(request);
+  }
+
+  /** Until the step is done. @param attempt what it throws of kafkajs may pass, unless it is a refusal */
+  async #repeat(attempt: () => Promise<BrokerVerdict>): Promise<void> {
+    const startMs = performance.now();
+    this.#problem = null;
+    for (;;) {
+      this.#assertNotOver();
+      const verdict = await this.#refreshed(attempt);
+      switch (verdict.kind) {
+        case 'done':
+          this.#problem = null;
+          return;
+        case 'failed':
+          throw new BrokerAnswerError(verdict.name, verdict.failure);
+        case 'moved':
+          this.#isStale = true;
+          break;
+        case 'duplicate':
+        case 'busy':
+          break;
+      }
+      if (verdict !== LOST) this.#problem = new BrokerAnswerError(verdict.name, 'not-committed');
+      const share = verdict.kind === 'moved' ? MOVED_WAIT_SHARE : BUSY_WAIT_SHARE;
+      const waitMs = share * (performance.now() - startMs);
+      await delay(Math.min(Math.max(waitMs, WAIT_MS_MIN), WAIT_MS_MAX));
+    }
+  }
+
+  async #refreshed(attempt: () => Promise<BrokerVerdict>): Promise<BrokerVerdict> {
+    try {
+      if (this.#isStale) {
+        if (!this.#cluster.isConnected()) await this.#cluster.connect();
+        this.#assertNotOver();
+        await this.#cluster.refreshMetadata();
+        this.#isStale = false;
+      }
+      return await attempt();
+    } catch (error) {
+      return this.#lost(error);
+    }
+  }
+
+  /** @throws what no retry mends */
+  #lost(error: unknown): typeof LOST {
+    const isBug =
+      !(error instanceof Error) ||
+      error instanceof SessionOverError ||
+      error instanceof AnswerLostError ||
+      BUGS.includes(error.name);
+    if (isBug || kafkaRefusal(error) !== null) throw error;
+    this.#problem = error;
+    const { host, name, port } = error as Error & { host?: string; port?: number };
+    if (name === 'KafkaJSConnectionClosedError' && host !== undefined && port !== undefined)
+      this.#cluster.removeBroker({ host, port });
+    return LOST;
+  }
+
+  #assertNotOver(): void {
+    if (this.#isOver) throw new SessionOverError('the producer was dropped');
+  }
+}
+
+class SessionOverError extends Error {}
+class AnswerLostError extends Error {}
+
+/** What fails the step, else what is to be waited for, else that it is done. */
+function worstOf(verdicts: readonly BrokerVerdict[]): BrokerVerdict {
+  const ranks: readonly BrokerVerdict['kind'][] = ['failed', 'moved', 'busy'];
+  for (const rank of ranks) {
+    const found = verdicts.find(({ kind }) => kind === rank);
+    if (found !== undefined) return found;
+  }
+  return { kind: 'done' };
+}
+
+/** The step is repeated for all: what was done for the others is known by its sequence, or comes to the same. */
+function notAnswered(names: Iterable<string>): BrokerVerdict {
+  return { kind: 'moved', name: `no answer for ${[...names].join(', ')}` };
+}
+
+/** Sequences begin again at 0 after the largest that there is. */
+function sequenceAfter({ firstSequence, recordCount }: Sealed): number {
+  return (firstSequence + recordCount) % 2 ** 31;
+}

@@ -1,0 +1,160 @@
+/**
+ * The requests of a transactional producer, in the last versions before transactions whose epoch changes with each of them
+ * (KIP-890): brokers since Kafka 2.1 know them. Error codes are part of an answer: `broker-verdicts.ts` judges them.
+ */
+import { makeDecoder, makeEncoder, type BrokerRequest, type Decoder, type Encoder } from './kafka-cluster.ts';
+
+export interface PartitionName {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+export interface ProducerName {
+  readonly transactionalId: string;
+  readonly producerId: bigint;
+  readonly epoch: number;
+}
+
+export interface PartitionBytes extends PartitionName {
+  readonly bytes: Buffer;
+}
+
+export interface PartitionCode extends PartitionName {
+  readonly errorCode: number;
+}
+
+export interface WrittenCode extends PartitionCode {
+  /** -1: the broker does not say. */
+  readonly firstOffset: bigint;
+  /** -1: the topic is under clients' clocks. */
+  readonly timestampMs: number;
+}
+
+const ALL_REPLICAS = -1;
+/** Until the broker says that its replicas are late; what is sent again has time left within a commit's deadline. */
+const REPLICAS_MS_MAX = 5_000;
+/** Of a request beside what has a length of its own. */
+const FIELDS_BYTES = 512;
+
+export function initProducerIdRequest(
+  transactionalId: string,
+  timeoutMs: number,
+): BrokerRequest<{ errorCode: number; producerId: bigint; epoch: number }> {
+  return requestOf(
+    { apiKey: 22, apiVersion: 1, apiName: 'InitProducerId' },
+    () => makeEncoder().writeString(transactionalId).writeInt32(timeoutMs),
+    (decoder) => {
+      const throttleMs = decoder.readInt32();
+      const errorCode = decoder.readInt16();
+      const producerId = decoder.readInt64();
+      return { throttleMs, answer: { errorCode, producerId, epoch: decoder.readInt16() } };
+    },
+  );
+}
+
+export function addPartitionsRequest(
+  producer: ProducerName,
+  partitions: readonly PartitionName[],
+): BrokerRequest<PartitionCode[]> {
+  return requestOf(
+    { apiKey: 24, apiVersion: 1, apiName: 'AddPartitionsToTxn' },
+    () => {
+      const encoder = named(producer);
+      byTopic(encoder, partitions, ({ partition }) => void encoder.writeInt32(partition));
+      return encoder;
+    },
+    (decoder) => {
+      const throttleMs = decoder.readInt32();
+      const answer = ofTopics(decoder, (topic) => {
+        const partition = decoder.readInt32();
+        return { topic, partition, errorCode: decoder.readInt16() };
+      });
+      return { throttleMs, answer };
+    },
+  );
+}
+
+/** Partitions that one broker leads. Some of the answers may be missing. */
+export function produceRequest(
+  transactionalId: string,
+  batches: readonly PartitionBytes[],
+): BrokerRequest<WrittenCode[]> {
+  return requestOf(
+    { apiKey: 0, apiVersion: 7, apiName: 'Produce' },
+    () => {
+      const bytes = batches.reduce((sum, batch) => sum + batch.bytes.length + batch.topic.length, FIELDS_BYTES);
+      const encoder = makeEncoder(bytes)
+        .writeString(transactionalId)
+        .writeInt16(ALL_REPLICAS)
+        .writeInt32(REPLICAS_MS_MAX);
+      byTopic(encoder, batches, (batch) => {
+        encoder.writeInt32(batch.partition).writeInt32(batch.bytes.length).writeBufferInternal(batch.bytes);
+      });
+      return encoder;
+    },
+    (decoder) => {
+      const answer = ofTopics(decoder, (topic) => {
+        const partition = decoder.readInt32();
+        const errorCode = decoder.readInt16();
+        const written = { firstOffset: decoder.readInt64(), timestampMs: Number(decoder.readInt64()) };
+        // Where the log begins.
+        decoder.readInt64();
+        return { topic, partition, errorCode, ...written };
+      });
+      return { throttleMs: decoder.readInt32(), answer };
+    },
+  );
+}
+
+export function endTransactionRequest(producer: ProducerName, isCommit: boolean): BrokerRequest<number> {
+  return requestOf(
+    { apiKey: 26, apiVersion: 1, apiName: 'EndTxn' },
+    () => named(producer).writeBoolean(isCommit),
+    (decoder) => {
+      const throttleMs = decoder.readInt32();
+      return { throttleMs, answer: decoder.readInt16() };
+    },
+  );
+}
+
+function requestOf<Answer>(
+  api: { apiKey: number; apiVersion: number; apiName: string },
+  encode: () => Encoder,
+  decode: (decoder: Decoder) => { throttleMs: number; answer: Answer },
+): BrokerRequest<Answer> {
+  return {
+    request: { ...api, encode: async () => encode() },
+    response: {
+      decode: async (bytes) => {
+        const { answer, throttleMs } = decode(makeDecoder(bytes));
+        return { answer, clientSideThrottleTime: throttleMs };
+      },
+      parse: async ({ answer }) => answer,
+    },
+  };
+}
+
+function named({ epoch, producerId, transactionalId }: ProducerName): Encoder {
+  return makeEncoder().writeString(transactionalId).writeInt64(producerId).writeInt16(epoch);
+}
+
+function byTopic<Part extends PartitionName>(
+  encoder: Encoder,
+  parts: readonly Part[],
+  write: (part: Part) => void,
+): void {
+  const topics = Map.groupBy(parts, ({ topic }) => topic);
+  encoder.writeInt32(topics.size);
+  for (const [topic, ofTopic] of topics) {
+    encoder.writeString(topic).writeInt32(ofTopic.length);
+    for (const part of ofTopic) write(part);
+  }
+}
+
+function ofTopics<Part>(decoder: Decoder, read: (topic: string) => Part): Part[] {
+  const topics = decoder.readArray(() => {
+    const topic = decoder.readString();
+    return decoder.readArray(() => read(topic));
+  });
+  return topics.flat();
+}
