@@ -260,10 +260,12 @@ export class ProducerSession {
           return;
         case 'failed':
           throw new BrokerAnswerError(verdict.name, verdict.failure);
+        case 'duplicate':
+          // Said of what is no batch.
+          throw new BrokerAnswerError(verdict.name, 'not-committed');
         case 'moved':
           this.#isStale = true;
           break;
-        case 'duplicate':
         case 'busy':
           break;
       }
@@ -313,7 +315,7 @@ class AnswerLostError extends Error {}
 
 /** What fails the step, else what is to be waited for, else that it is done. */
 function worstOf(verdicts: readonly BrokerVerdict[]): BrokerVerdict {
-  const ranks: readonly BrokerVerdict['kind'][] = ['failed', 'moved', 'busy'];
+  const ranks: readonly BrokerVerdict['kind'][] = ['failed', 'duplicate', 'moved', 'busy'];
   for (const rank of ranks) {
     const found = verdicts.find(({ kind }) => kind === rank);
     if (found !== undefined) return found;

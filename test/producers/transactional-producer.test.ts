@@ -269,6 +269,13 @@ describe.each(STEPS)('at %s', (step) => {
     }));
 });
 
+test.each(['initialise', 'add', 'commit'])('a coordinator that speaks of a duplicate at %s has not done it', (step) =>
+  ScriptedKafka.run(async (kafka) => {
+    kafka.happens(step, ...Array<Happening>(10_000).fill({ kind: 'error', type: 'DUPLICATE_SEQUENCE_NUMBER' }));
+    expect(await failureOf(commit(await producerOf(kafka), record('a')))).toBe('not-committed');
+  }),
+);
+
 test.each(['initialise', 'add', 'produce'])(
   'an outage at %s that does not pass ends with the deadline, and says what it was',
   (step) =>
