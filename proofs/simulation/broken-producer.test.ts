@@ -11,7 +11,7 @@ const TAKEN_MS_MAX = 3_000;
 async function fenceProducers(stack: VirtualStack): Promise<void> {
   const keys = (await stack.readLedger()).flatMap(({ key, value }) => (value === null ? [] : [key?.toString() ?? '']));
   const claims = keys.filter((key) => key.startsWith(CLAIM_PREFIX));
-  for (const id of new Set(claims.map((key) => key.slice(CLAIM_PREFIX.length)))) stack.broker.initialise(id);
+  for (const id of new Set(claims.map((key) => key.slice(CLAIM_PREFIX.length)))) stack.broker.fence(id);
 }
 
 test('lanes whose owner finds its producer broken as it releases them open at once elsewhere', () =>

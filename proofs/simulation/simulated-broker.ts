@@ -215,6 +215,15 @@ export class SimulatedBroker {
     return producer;
   }
 
+  /** As another producer of the id does: it initialises the id once a transaction that is open has been aborted. */
+  fence(transactionalId: string): void {
+    try {
+      this.initialise(transactionalId);
+    } catch {
+      // One is open: what it fences is fenced.
+    }
+  }
+
   /** Null: the id was never initialised. */
   producerIdOf(transactionalId: string): number | null {
     return this.#producers.get(transactionalId)?.producerId ?? null;

@@ -168,15 +168,6 @@ class ScriptedBroker extends SimulatedBroker {
     this.#answered(() => super.end(...given));
   }
 
-  /** As another producer of the id does: once the transaction that it leaves open is ended, it is the next. */
-  fence(transactionalId: string): void {
-    try {
-      super.initialise(transactionalId);
-    } catch {
-      // A transaction was open: it is being aborted.
-    }
-  }
-
   #answered<Value>(work: () => Value): Value {
     const { after, before } = this.errors;
     Object.assign(this.errors, { after: null, before: null });
