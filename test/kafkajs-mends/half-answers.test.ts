@@ -1,0 +1,81 @@
+/**
+ * A connection that breaks in the middle of an answer, and is opened again: answers are read from their beginning. As shipped the
+ * client reads the new ones behind what it had of the old; what it takes for the length of the next is part of one, and where that
+ * is short the process ends of it.
+ */
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { copyWithout, loadMended, type Load } from './without-mend.ts';
+
+interface Connection {
+  connect(): Promise<unknown>;
+  disconnect(): Promise<unknown>;
+  send(request: object): Promise<unknown>;
+}
+
+const REQUEST_TIMEOUT_MS = 200;
+const CORRELATION_AT = 8;
+const ANSWER = Buffer.from('the answer');
+const HEAD_BYTES = 8;
+const silence = (): void => undefined;
+const logger = { namespace: () => logger, debug: silence, error: silence, info: silence, warn: silence };
+
+let broker: Server;
+beforeEach(async () => {
+  let isFirst = true;
+  broker = createServer((socket: Socket) => {
+    socket.on('error', silence);
+    socket.on('data', (request) => {
+      const answer = Buffer.alloc(HEAD_BYTES + ANSWER.length);
+      answer.writeInt32BE(answer.length - 4);
+      request.copy(answer, 4, CORRELATION_AT, CORRELATION_AT + 4);
+      ANSWER.copy(answer, HEAD_BYTES);
+      if (!isFirst) {
+        socket.write(answer);
+        return;
+      }
+      isFirst = false;
+      socket.write(answer.subarray(0, HEAD_BYTES + 1), () => setTimeout(() => socket.resetAndDestroy(), 20));
+    });
+  });
+  await once(broker.listen(0, '127.0.0.1'), 'listening');
+});
+afterEach(() => broker.close());
+
+async function answers(load: Load): Promise<string[]> {
+  const Class = load('src/network/connection.js') as new (options: object) => Connection;
+  const connection = new Class({
+    host: '127.0.0.1',
+    port: (broker.address() as AddressInfo).port,
+    logger,
+    socketFactory: (load('src/network/socketFactory.js') as () => unknown)(),
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: REQUEST_TIMEOUT_MS,
+  });
+  const Encoder = load('src/protocol/encoder.js') as new () => object;
+  const ask = async (): Promise<string> => {
+    await connection.connect();
+    const sent = connection.send({
+      request: { apiKey: 0, apiVersion: 0, apiName: 'Question', encode: async () => new Encoder() },
+      response: { decode: async (bytes: Buffer) => bytes.toString(), parse: async (answer: string) => answer },
+    });
+    return sent.then(String, (error: unknown) => (error as Error).name);
+  };
+  const told = [await ask(), await ask()];
+  await connection.disconnect();
+  return told;
+}
+
+test('what comes over a new connection is read from its beginning', async () => {
+  expect(await answers(loadMended)).toEqual(['KafkaJSConnectionError', 'the answer']);
+});
+
+test('as shipped it is read behind half an answer of the connection before', async () => {
+  const { load, remove } = copyWithout('021+half-answers');
+  try {
+    expect(await answers(load)).toEqual(['KafkaJSConnectionError', 'KafkaJSRequestTimeoutError']);
+  } finally {
+    remove();
+  }
+});
