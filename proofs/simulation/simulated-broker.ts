@@ -101,6 +101,7 @@ export class SimulatedBroker {
   readonly #producers = new Map<string, Coordinated>();
   /** How often its partition's leader has moved, by partition. */
   readonly #moves = new Map<string, number>();
+  readonly #leaderless = new Set<string>();
   readonly #lateMarkerShare: number;
 
   /** @param lateMarkerShare of the marks of transactions, those that come more than a second late */
@@ -155,9 +156,15 @@ export class SimulatedBroker {
     return log;
   }
 
-  /** The node that leads the partition. */
+  /** The node that leads the partition; -1: none does. */
   leaderOf(topic: string, partition: number): number {
+    if (this.#leaderless.has(topic)) return -1;
     return (partition + (this.#moves.get(`${topic}/${partition}`) ?? 0)) % NODES;
+  }
+
+  /** None of its replicas can lead any of its partitions. */
+  loseLeaders(topic: string): void {
+    this.#leaderless.add(topic);
   }
 
   /** A new leader that has not heard yet how far its partition was committed: for a while it seems to end there. */

@@ -3,6 +3,7 @@
  * requests as bytes. What its client knows of leaders is of when it last asked.
  */
 import type { Broker, BrokerRequest } from '../../src/producers/kafka-cluster.ts';
+import { brokerError } from './broker-error.ts';
 import { answerTo, pointOf } from './request-answers.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import { ConnectionLostError, type SimulatedNetwork } from './simulated-network.ts';
@@ -20,7 +21,7 @@ export class SimulatedCluster {
   readonly #network: SimulatedNetwork;
   readonly #owner: Owner | null;
   readonly #topics = new Set<string>();
-  #leaders: ReadonlyMap<string, readonly Leader[]> = new Map();
+  #leaders: ReadonlyMap<string, readonly Leader[]> | null = null;
   #isConnected = false;
   readonly #downUntilMs = new Map<number, number>();
 
@@ -44,25 +45,20 @@ export class SimulatedCluster {
   }
 
   async addMultipleTargetTopics(topics: readonly string[]): Promise<void> {
-    const isKnown = topics.every((topic) => this.#topics.has(topic));
+    const isKnown = this.#leaders !== null && topics.every((topic) => this.#topics.has(topic));
     for (const topic of topics) this.#topics.add(topic);
     if (!isKnown) await this.refreshMetadata();
   }
 
   async refreshMetadata(): Promise<void> {
-    this.#leaders = await this.#network.request(
-      this.#owner,
-      'metadata',
-      () =>
-        new Map(
-          [...this.#topics].map((topic) => [
-            topic,
-            this.#broker
-              .logs(topic)
-              .map((_log, partitionId) => ({ partitionId, leader: this.#broker.leaderOf(topic, partitionId) })),
-          ]),
-        ),
-    );
+    const leaders = await this.#network.request(this.#owner, 'metadata', () => {
+      // Of none: of all that there are.
+      const topics = this.#topics.size > 0 ? [...this.#topics] : this.#broker.topics();
+      return new Map(topics.map((topic) => [topic, this.#leadersOf(topic)]));
+    });
+    // kafkajs throws away all of it.
+    if ([...leaders.values()].flat().some(({ leader }) => leader < 0)) throw brokerError('LEADER_NOT_AVAILABLE');
+    this.#leaders = leaders;
   }
 
   async refreshMetadataIfNecessary(): Promise<void> {
@@ -70,7 +66,7 @@ export class SimulatedCluster {
   }
 
   findTopicPartitionMetadata(topic: string): readonly Leader[] {
-    return this.#leaders.get(topic) ?? [];
+    return this.#leaders?.get(topic) ?? [];
   }
 
   async findBroker({ nodeId }: { nodeId: number | string }): Promise<Broker> {
@@ -84,6 +80,8 @@ export class SimulatedCluster {
   }
 
   async findGroupCoordinator({ groupId }: { groupId: string }): Promise<Broker> {
+    // Of the brokers nothing is known before.
+    if (this.#leaders === null) await this.refreshMetadata();
     const nodeId = await this.#network.request(this.#owner, 'find coordinator', () =>
       this.#broker.coordinators.nodeOf(groupId),
     );
@@ -110,6 +108,12 @@ export class SimulatedCluster {
       throw this.#lost(node);
     }
     return response.parse(await response.decode(answer));
+  }
+
+  #leadersOf(topic: string): Leader[] {
+    return this.#broker
+      .logs(topic)
+      .map((_log, partitionId) => ({ partitionId, leader: this.#broker.leaderOf(topic, partitionId) }));
   }
 
   #lost(node: number): Error {

@@ -234,6 +234,8 @@ export class ProducerSession {
       this.#coordinatorId = nodeId;
       return known;
     }
+    // Else kafkajs asks for the metadata of all topics that there are; one without a leader fails that, whoever's it is.
+    await this.#cluster.addMultipleTargetTopics([...this.#options.compressedTopics]);
     const found = await this.#cluster.findGroupCoordinator({
       groupId: this.#options.transactionalId,
       coordinatorType: TRANSACTION_COORDINATOR,

@@ -14,7 +14,10 @@ const [ELSEWHERE, SAME_NODE] = [1, 3];
 const LATE_MS = 120_000;
 
 async function producerOf(kafka: ScriptedKafka): Promise<TransactionalProducer> {
-  const producer = new TransactionalProducer(kafka.client(), { transactionalId: 'id', compressedTopics: new Set() });
+  const producer = new TransactionalProducer(kafka.client(), {
+    transactionalId: 'id',
+    compressedTopics: new Set([TOPIC]),
+  });
   await producer.open();
   return producer;
 }
@@ -287,6 +290,17 @@ test.each(['initialise', 'add', 'produce'])(
       expect(kafka.asked.length).toBeLessThan(100);
     }),
 );
+
+test('topics of others that no broker leads hold nothing up', () =>
+  ScriptedKafka.run(async (kafka) => {
+    kafka.broker.createTopic('of others', 1);
+    kafka.broker.loseLeaders('of others');
+    const producer = await producerOf(kafka);
+    const startMs = kafka.time.nowMs;
+    await commit(producer, record('a'));
+    await producerOf(kafka).then((next) => next.fence());
+    expect(kafka.time.nowMs - startMs).toBeLessThan(1_000);
+  }));
 
 test('a right that is missing ends it at once, and is known by name', () =>
   ScriptedKafka.run(async (kafka) => {
