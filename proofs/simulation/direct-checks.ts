@@ -13,6 +13,7 @@ import { HOLD_CHECKS } from './direct-hold-checks.ts';
 import { INPUT_CHECKS } from './direct-input-checks.ts';
 import { MEMBER_CHECKS } from './direct-member-checks.ts';
 import { OWNERSHIP_CHECKS } from './direct-ownership-checks.ts';
+import { PRODUCER_CHECKS } from './direct-producer-checks.ts';
 import { STORE_CHECKS } from './direct-store-checks.ts';
 
 export interface DirectCheck {
@@ -23,7 +24,8 @@ export interface DirectCheck {
 
 /** Yields what does not hold, in words; the check that takes longest is the last one. */
 export async function* directChecks(): AsyncGenerator<string> {
-  const checks = [ENTRY_CHECKS, INPUT_CHECKS, HOLD_CHECKS, OWNERSHIP_CHECKS, STORE_CHECKS, MEMBER_CHECKS].flat();
+  const fast = [ENTRY_CHECKS, INPUT_CHECKS, HOLD_CHECKS, OWNERSHIP_CHECKS, STORE_CHECKS, PRODUCER_CHECKS];
+  const checks = [...fast, MEMBER_CHECKS].flat();
   for (const check of checks) {
     try {
       if (!(await check.holds())) yield check.wrong;

@@ -11,6 +11,7 @@ import { HOLD_MUTATIONS } from './mutations/hold-mutations.ts';
 import { INTAKE_MUTATIONS } from './mutations/intake-mutations.ts';
 import { INPUT_MUTATIONS } from './mutations/input-mutations.ts';
 import { MEMBER_MUTATIONS } from './mutations/member-mutations.ts';
+import { PRODUCER_MUTATIONS } from './mutations/producer-mutations.ts';
 import { STATUS_MUTATIONS } from './mutations/status-mutations.ts';
 import { STORE_MUTATIONS } from './mutations/store-mutations.ts';
 import { OWNERSHIP_MUTATIONS } from './mutations/ownership-mutations.ts';
@@ -34,6 +35,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...INTAKE_MUTATIONS,
   ...INPUT_MUTATIONS,
   ...MEMBER_MUTATIONS,
+  ...PRODUCER_MUTATIONS,
   ...STATUS_MUTATIONS,
   ...OWNERSHIP_MUTATIONS,
   ...STORE_MUTATIONS,

@@ -1,0 +1,52 @@
+/** Of the transactional producer. */
+import type { Mutation } from '../mutations.ts';
+
+export const PRODUCER_MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'EndTxn is repeated after its answer is lost',
+    find: "(error) => { throw new AnswerLostError('it is not known how the transaction ended', { cause: error }); },",
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a duplicate on the first try counts as written',
+    find: "if (batch.tries === 1) return { kind: 'failed', name: verdict.name, failure: 'not-committed' };",
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a coordinator that speaks of a duplicate has done it',
+    find: "['failed', 'duplicate', 'moved', 'busy']",
+    replace: "['failed', 'moved', 'busy']",
+    isToldDirectly: true,
+  },
+  {
+    name: 'a batch has the sequence of the one before',
+    find: 'this.#sequences.set(batch.name, sequenceAfter(batch));',
+    replace: '',
+  },
+  {
+    name: 'a partition that is missing in the answer counts as registered',
+    find: 'return missing.size === 0 ? verdicts : [...verdicts, notAnswered(missing)];',
+    replace: 'return verdicts;',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a batch that is missing in the answer counts as written',
+    find: "if (verdict.kind !== 'done' || waiting.size === 0) return verdict; return notAnswered(waiting.keys());",
+    replace: 'return verdict;',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a producer initialises its id for each transaction',
+    find: 'if (!session.isInitialised()) await session.initialise();',
+    replace: 'await session.initialise();',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a producer that was dropped sends what it has left',
+    find: "if (this.#isOver) throw new SessionOverError('the producer was dropped');",
+    replace: '',
+    isToldDirectly: true,
+  },
+];
