@@ -23,7 +23,7 @@ export type BrokerVerdict =
   | { readonly kind: 'busy'; readonly name: string }
   /** Another broker takes the same request, once the metadata name it. */
   | { readonly kind: 'moved'; readonly name: string }
-  | { readonly kind: 'failed'; readonly name: string; readonly failure: CommitFailure };
+  | { readonly kind: 'failed'; readonly name: string; readonly failure: CommitFailure; readonly topic?: string };
 
 type Kind = Exclude<BrokerVerdict['kind'], 'failed'> | CommitFailure;
 
@@ -95,10 +95,13 @@ export function verdictOf(errorCode: number): BrokerVerdict {
 export class BrokerAnswerError extends Error {
   readonly type: string;
   readonly failure: CommitFailure;
+  /** Undefined: it is not about one. */
+  readonly topic: string | undefined;
 
-  constructor(name: string, failure: CommitFailure) {
-    super(`the broker answered ${name}`);
+  constructor(name: string, failure: CommitFailure, topic?: string) {
+    super(`the broker answered ${name}${topic === undefined ? '' : ` for ${topic}`}`);
     this.type = name;
     this.failure = failure;
+    this.topic = topic;
   }
 }

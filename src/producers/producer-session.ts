@@ -105,7 +105,7 @@ export class ProducerSession {
     await this.#askCoordinator(addPartitionsRequest(this.#named(), partitions), (answers) => {
       const missing = new Set(partitions.map(({ partition, topic }) => batchName(topic, partition)));
       for (const { partition, topic } of answers) missing.delete(batchName(topic, partition));
-      const verdicts = answers.map(({ errorCode }) => verdictOf(errorCode));
+      const verdicts = answers.map(({ errorCode, topic }) => ({ ...verdictOf(errorCode), topic }));
       return missing.size === 0 ? verdicts : [...verdicts, notAnswered(missing)];
     });
   }
@@ -186,7 +186,7 @@ export class ProducerSession {
     const known = new Map(batches.map((batch) => [batch.name, batch]));
     return answers.map((answer) => {
       const batch = known.get(batchName(answer.topic, answer.partition));
-      const verdict = verdictOf(answer.errorCode);
+      const verdict = { ...verdictOf(answer.errorCode), topic: answer.topic };
       if (batch === undefined) return { kind: 'done' };
       if (verdict.kind === 'done') acknowledged(batch, answer);
       if (verdict.kind !== 'duplicate') return verdict;
@@ -261,7 +261,7 @@ export class ProducerSession {
           this.#problem = null;
           return;
         case 'failed':
-          throw new BrokerAnswerError(verdict.name, verdict.failure);
+          throw new BrokerAnswerError(verdict.name, verdict.failure, verdict.topic);
         case 'duplicate':
           // Said of what is no batch.
           throw new BrokerAnswerError(verdict.name, 'not-committed');

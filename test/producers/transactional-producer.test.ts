@@ -310,6 +310,17 @@ test('a right that is missing ends it at once, and is known by name', () =>
     expect(kafka.asked.filter((point) => point === 'initialise')).toHaveLength(1);
   }));
 
+test.each(['add', 'produce'])(
+  'a right to a topic that is missing at %s ends it at once, and the topic is named',
+  (step) =>
+    ScriptedKafka.run(async (kafka) => {
+      kafka.happens(step, { kind: 'error', type: 'TOPIC_AUTHORIZATION_FAILED' });
+      const error: unknown = await commit(await producerOf(kafka), record('a')).catch((reason: unknown) => reason);
+      expect(kafkaRefusal(error)).toMatchObject({ kind: 'authorization', resource: 'topic', name: TOPIC });
+      expect(kafka.asked.at(-1)).toBe(step);
+    }),
+);
+
 test('fencing ends the transaction that is open, and asks until that is so', () =>
   ScriptedKafka.run(async (kafka) => {
     const producer = await producerOf(kafka);
