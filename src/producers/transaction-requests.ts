@@ -151,10 +151,13 @@ function byTopic<Part extends PartitionName>(
   }
 }
 
+/** Nothing is set aside for what the answer says that it has: it may say too much. */
 function ofTopics<Part>(decoder: Decoder, read: (topic: string) => Part): Part[] {
-  const topics = decoder.readArray(() => {
+  const parts: Part[] = [];
+  for (let topics = decoder.readInt32(); topics > 0; topics -= 1) {
     const topic = decoder.readString();
-    return decoder.readArray(() => read(topic));
-  });
-  return topics.flat();
+    if (topic.length === 0) throw new Error('a topic of the answer has no name');
+    for (let partitions = decoder.readInt32(); partitions > 0; partitions -= 1) parts.push(read(topic));
+  }
+  return parts;
 }
