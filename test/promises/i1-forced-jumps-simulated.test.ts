@@ -8,6 +8,7 @@ import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { laneOf } from 'payment-processor-contract/keys';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { transferInOf } from '../support/commands.ts';
+import { writtenToTakeBack } from '../support/taken-back.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests, type TestProcessor, type TestStack } from '../support/with-stack.ts';
 
@@ -118,15 +119,13 @@ test('what a publisher took back stops no lane, though retention deletes it behi
   const processor = await stack.startProcessor();
   await stack.journal.resultsOfAll(await publish(stack, 'before', 20));
   const topic = stack.topics.commands['reject-transaction'];
-  const publisher = stack.kafka.producer({ transactionalId: `${stack.environment['TOPIC_PREFIX']}-publisher` });
-  await publisher.connect();
-  const transaction = await publisher.transaction();
-  await transaction.send({
+  const takeBack = await writtenToTakeBack(
+    stack.kafka,
+    `${stack.environment['TOPIC_PREFIX']}-publisher`,
     topic,
-    messages: [0, 1].map((partition) => ({ key: 'taken-back', value: '{}', partition })),
-  });
-  await transaction.abort();
-  await publisher.disconnect();
+    [0, 1],
+  );
+  await takeBack();
   // The message, and Kafka's mark that it was taken back.
   await eventually(
     () => positionsOf(stack),

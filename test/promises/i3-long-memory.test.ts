@@ -6,6 +6,7 @@ import { ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
 import type { TopicDefinition } from 'payment-processor-contract/topic-definitions';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { transferInOf } from '../support/commands.ts';
+import { writtenToTakeBack } from '../support/taken-back.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests, withStack, type TestStack } from '../support/with-stack.ts';
 
@@ -64,11 +65,8 @@ test('a copy that was published in time is answered as one, however long it coul
     await publish(stack, 'paid');
     await stack.journal.result('paid');
     // Readers get nothing behind a transaction that its publisher leaves open.
-    const publisher = stack.kafka.producer({ transactionalId: `${stack.environment['TOPIC_PREFIX']}-publisher` });
-    await publisher.connect();
-    const transaction = await publisher.transaction();
     const topic = stack.topics.commands['transfer-in'];
-    await transaction.send({ topic, messages: [{ key: 'taken-back', value: '{}', partition: 0 }] });
+    const takeBack = await writtenToTakeBack(stack.kafka, `${stack.environment['TOPIC_PREFIX']}-publisher`, topic, [0]);
     await publish(stack, 'paid');
     // The lane goes on with other commands, so that it hears how late it is.
     for (let second = 0; second < 14; second += 1) {
@@ -76,8 +74,7 @@ test('a copy that was published in time is answered as one, however long it coul
       await stack.journal.result(`other-${second}`);
       await sleep(1_000);
     }
-    await transaction.abort();
-    await publisher.disconnect();
+    await takeBack();
     await stack.journal.until(
       () => stack.journal.results('paid').length === 2,
       () => 'the answer to the copy',
