@@ -111,7 +111,7 @@ test('lanes whose checkpoint is of another time of the topic are read again, and
 
   const third = await start(topic, 5, nowMs);
   expect(third.index.checkpoint(0).nextOffset).toBe(0n);
-  expect(third.logged.at(-1)?.reason).toContain('younger');
+  expect(third.logged.at(-1)?.reason).toContain('newer');
   await third.index.close();
 });
 
