@@ -58,7 +58,7 @@ type OffsetsQuestion = Parameters<Admin['fetchOffsetsOfTopics']>[0];
 
 export class TopicOffsets {
   readonly #kafka: Kafka;
-  #admin: Promise<Admin> | null = null;
+  #client: { readonly admin: Promise<Admin>; readonly dropped: PromiseWithResolvers<never> } | null = null;
   readonly #groupId: string;
   readonly #clock: Clock;
   readonly #askEnds = new Together((topics) => this.#endsOf(topics));
@@ -81,7 +81,7 @@ export class TopicOffsets {
 
   /** Bounded: otherwise a hanging broker could make a request wait for minutes. */
   async stop(): Promise<void> {
-    await settledWithin(this.#drop(), STOP_DEADLINE_MS);
+    await settledWithin(this.#drop(new Error('the process ends')), STOP_DEADLINE_MS);
   }
 
   /** First offset of each partition, and the next one for read_committed readers. */
@@ -176,11 +176,11 @@ export class TopicOffsets {
   }
 
   async #ask<Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> {
-    this.#admin ??= this.#connect();
+    const client = (this.#client ??= { admin: this.#connect(), dropped: droppable() });
     try {
-      return await question(await this.#admin);
+      return await Promise.race([client.admin.then(question), client.dropped.promise]);
     } catch (error) {
-      await this.#drop();
+      if (this.#client === client) await this.#drop(error);
       throw error;
     }
   }
@@ -191,10 +191,12 @@ export class TopicOffsets {
     return admin;
   }
 
-  async #drop(): Promise<void> {
-    const dropped = this.#admin;
-    this.#admin = null;
-    await dropped?.then((admin) => admin.disconnect()).catch(() => undefined);
+  /** Questions that wait for the client end with it: it would repeat them for a minute, and connect no more. */
+  async #drop(reason: unknown): Promise<void> {
+    const client = this.#client;
+    this.#client = null;
+    client?.dropped.reject(reason);
+    await client?.admin.then((admin) => admin.disconnect()).catch(() => undefined);
   }
 
   #shared<Answer>(
@@ -233,4 +235,11 @@ function describedMember({
   const decoded = memberAssignment.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(memberAssignment);
   const lanes = [...new Set(Object.values(decoded?.assignment ?? {}).flat())].sort((left, right) => left - right);
   return { clientId, host: clientHost.replace(/^\//, ''), lanes, address: decodeMemberNote(memberMetadata).address };
+}
+
+function droppable(): PromiseWithResolvers<never> {
+  const dropped = Promise.withResolvers<never>();
+  // Nobody may be waiting.
+  dropped.promise.catch(() => undefined);
+  return dropped;
 }
