@@ -105,5 +105,13 @@ async function setLedgerBatchBytes(bytes: number): Promise<void> {
       .filter((entry) => entry.name !== 'max.message.bytes');
     const configEntries = [...entries, { name: 'max.message.bytes', value: String(bytes) }];
     await admin.alterConfigs({ validateOnly: false, resources: [{ type, name, configEntries }] });
+    // The broker hears of it from its controller.
+    const isKnown = async (): Promise<boolean> => {
+      const now = await admin.describeConfigs({ includeSynonyms: false, resources: [{ type, name }] });
+      return (now.resources[0]?.configEntries ?? []).some(
+        ({ configName, configValue }) => configName === 'max.message.bytes' && configValue === String(bytes),
+      );
+    };
+    await expect.poll(isKnown, { timeout: 20_000 }).toBe(true);
   });
 }
