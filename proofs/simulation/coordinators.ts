@@ -33,6 +33,11 @@ export class Coordinators {
     this.#moves.set(place, (this.#moves.get(place) ?? 0) + 1);
   }
 
+  /** Markers may wait for one that is away. */
+  isOneLost(): boolean {
+    return this.#lost.untilMs > this.#time.nowMs;
+  }
+
   /** The one of the next transaction that is committed, before it writes any marker. */
   loseAtCommit(forMs: number): void {
     this.#losingForMs = forMs;
