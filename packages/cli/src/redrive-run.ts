@@ -83,6 +83,9 @@ export interface RedriveParts {
 
 /** Never rejects once a letter may be marked. */
 export async function redriveEach(plans: readonly ReadyRedrive[], parts: RedriveParts): Promise<RedriveOutcome[]> {
+  // Before the first is marked: where the registry does not answer, nothing was sent.
+  const fingerprints: (string | null)[] = [];
+  for (const plan of plans) fingerprints.push(await fingerprintOf(parts.registry, plan));
   const outcomes: Promise<RedriveOutcome>[] = [];
   let isBroken = false;
   for (let first = 0; first < plans.length; first += CLAIMED_AT_ONCE) {
@@ -110,7 +113,7 @@ export async function redriveEach(plans: readonly ReadyRedrive[], parts: Redrive
           'redrive it by its place with --again-may-pay-twice';
         outcomes.push(Promise.resolve({ kind: 'not-known', problem }));
       } else {
-        const published = await publishOne(plan, parts);
+        const published = await publishOne(plan, fingerprints[first + index] ?? null, parts);
         isBroken = published.isBroken;
         outcomes.push(published.outcome);
       }
@@ -127,21 +130,24 @@ function claimOf({ notes }: RunOptions) {
   });
 }
 
-/** Null: it is no command, or cannot be read here. */
-async function fingerprintOf(registry: RecordRegistry, { letter, target }: ReadyRedrive): Promise<string | null> {
+/** Null: its result is not waited for, it is no command, or it cannot be read here. */
+async function fingerprintOf(
+  registry: RecordRegistry | null,
+  { letter, target }: ReadyRedrive,
+): Promise<string | null> {
   const { commandType, topic } = target;
-  if (commandType === null) return null;
+  if (registry === null || commandType === null) return null;
   const headers = Object.fromEntries(Object.entries(letter.headers).map(([name, values]) => [name, [...values]]));
   const content = await messageContent(registry, { topic, headers, value: letter.value }, commandType);
   return content.kind === 'fields' ? content.fingerprint : null;
 }
 
+/** @param fingerprint of its command; null: its result is known by its id alone */
 async function publishOne(
-  plan: ReadyRedrive,
-  { publisher, registry, results, timeoutMs }: RedriveParts,
+  { letter, target }: ReadyRedrive,
+  fingerprint: string | null,
+  { publisher, results, timeoutMs }: RedriveParts,
 ): Promise<{ isBroken: boolean; outcome: Promise<RedriveOutcome> }> {
-  const { letter, target } = plan;
-  const fingerprint = registry === null ? null : await fingerprintOf(registry, plan);
   const ownId = letter.headers['ce_id']?.[0]?.toString();
   // By its id the result is known as that of this message.
   const commandId = ownId ?? randomUUID();

@@ -43,6 +43,20 @@ test('marks that cannot be written take back nothing that was published before',
   });
 });
 
+test('a registry that does not answer fails the run before a letter is marked', async () => {
+  const framed = all.map((plan) => ({ ...plan, letter: { ...plan.letter, value: Buffer.of(0, 0, 0, 0, 1, 0) } }));
+  const marked: unknown[] = [];
+  const run = parts({
+    registry: { decode: async () => Promise.reject(new Error('no registry')) } as never,
+    claim: async (plans) => {
+      marked.push(...plans);
+      return plans.map(() => null);
+    },
+  });
+  await expect(redriveEach(framed, run)).rejects.toThrow('no registry');
+  expect([marked, run.sent]).toEqual([[], []]);
+});
+
 test('the end of the subscription takes the others neither their message nor their line', async () => {
   const live = new LiveEvents();
   const run = parts({ results: new ResultAwaiter(live), timeoutMs: 60_000 });
