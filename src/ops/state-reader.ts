@@ -8,6 +8,7 @@ import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { StartWait } from '../lanes/start-steps.ts';
 import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
+import { readsFrom } from 'payment-processor-contract/kafka/partition-offsets';
 import type { RegistryFault } from 'payment-processor-contract/registry';
 import type { TopicNames } from 'payment-processor-contract/topics';
 import type { LedgerStatus } from '../store/ledger-view.ts';
@@ -209,11 +210,10 @@ function heldBackIn(
 function offsetsOf(answer: TopicAnswer | undefined, lane: number): KnownOffsets {
   const ends = answer?.ends.get(lane);
   if (answer === undefined || ends === undefined) return { endOffset: null, groupOffset: null };
-  const { high, low } = ends;
-  if (answer.committed === null) return { endOffset: high, groupOffset: null };
-  const committed = answer.committed.get(lane) ?? low;
-  // Beyond the end it is of the topic that was there before this one.
-  return { endOffset: high, groupOffset: committed < low || committed > high ? low : committed };
+  return {
+    endOffset: ends.high,
+    groupOffset: answer.committed === null ? null : readsFrom(ends, answer.committed.get(lane)),
+  };
 }
 
 function inputName(lane: number, topic: string): string {

@@ -6,7 +6,7 @@
  */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import { partitionOffsets, readsFrom } from 'payment-processor-contract/kafka/partition-offsets';
 
 export interface LaneLag {
   topic: string;
@@ -42,12 +42,11 @@ export async function readGroupLag(
     const lanes: LaneLag[] = [];
     for (const topic of existing) {
       const byLane = [...(await partitionOffsets(admin, topic))].sort(([left], [right]) => left - right);
-      for (const [lane, { low, high }] of byLane) {
+      for (const [lane, bounds] of byLane) {
         const committed = groupOffsets.get(`${topic}/${lane}`) ?? -1n;
         const groupOffset = committed < 0n ? null : committed;
-        // Beyond the end it is of the topic that was there before this one.
-        const from = groupOffset === null || groupOffset < low || groupOffset > high ? low : groupOffset;
-        lanes.push({ topic, lane, endOffset: high, groupOffset, lag: high - from });
+        const lag = bounds.high - readsFrom(bounds, committed);
+        lanes.push({ topic, lane, endOffset: bounds.high, groupOffset, lag });
       }
     }
     return { lanes, missing };

@@ -11,6 +11,14 @@ export interface PartitionOffsets {
   readonly high: bigint;
 }
 
+/**
+ * Where a group reads on.
+ * @param committed its offset; undefined: it has none. One that is not of the partition is of a topic that was there before
+ */
+export function readsFrom({ high, low }: PartitionOffsets, committed: bigint | undefined): bigint {
+  return committed === undefined || committed < low || committed > high ? low : committed;
+}
+
 export async function partitionOffsets(admin: Admin, topic: string): Promise<Map<number, PartitionOffsets>> {
   const offsets = await admin.fetchTopicOffsets(topic);
   return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
