@@ -231,7 +231,12 @@ function fingerprintOf(text: string): Buffer {
 function valueOf(bytes: Buffer, valueClass: ValueClass, timeMs: number): Buffer {
   bytes.writeUInt8(FORMAT, 0);
   bytes.writeUInt8(valueClass, AT.class);
-  bytes.writeUIntBE(Math.min(Math.max(0, Math.trunc(timeMs)), TIME_MAX), AT.time, TIME_BYTES);
+  writeTime(bytes, timeMs, AT.time);
   bytes.fill(0, AT.fingerprint, AT.body);
   return bytes;
+}
+
+/** In six bytes, as values and the store's places have it. A time beyond them is the nearest that they can hold. */
+export function writeTime(bytes: Buffer, timeMs: number, at: number): void {
+  bytes.writeUIntBE(Math.min(Math.max(0, Math.trunc(timeMs)), TIME_MAX), at, TIME_BYTES);
 }

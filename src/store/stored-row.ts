@@ -6,17 +6,17 @@
  *   row     4 bytes checksum, 2 bytes length of the ledger key, ledger key, the value as it lies in the ledger
  */
 import { crc32 } from 'node:zlib';
+import { writeTime } from '../ledger/ledger-value.ts';
 
 /** A row is not what was written. */
 export class RowDamagedError extends Error {}
 
-const UINT48_MAX = 2 ** 48 - 1;
 const PLACE_BYTES = 13;
 
 export function placeOf(valueClass: number, timeMs: number, offset: bigint): Buffer {
   const place = Buffer.allocUnsafe(PLACE_BYTES);
   place.writeUInt8(valueClass, 0);
-  place.writeUIntBE(Math.min(Math.max(0, Math.trunc(timeMs)), UINT48_MAX), 1, 6);
+  writeTime(place, timeMs, 1);
   place.writeUIntBE(Number(offset), 7, 6);
   return place;
 }
