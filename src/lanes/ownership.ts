@@ -128,17 +128,18 @@ async function mayBeMember({ isMember }: LaneParts, { processId }: Claimant): Pr
 async function mayHaveReleased(parts: LaneParts, { token }: Claimant, looks: Looks): Promise<boolean> {
   const { lane, offsets, reader, topics } = parts;
   const waitedMs = looks.waitedMs.get(token) ?? 0;
-  if (!looks.left.has(token)) {
+  let left = looks.left.get(token);
+  if (left === undefined) {
     let ledgerEnd = 0n;
     const answered = offsets.highWatermarks(topics.ledger).then(
       (ends) => (ledgerEnd = ends.get(lane) ?? 0n),
       () => undefined,
     );
     await settledWithin(answered, ASKED_MS_MAX);
-    looks.left.set(token, { ledgerEnd, waitedMs });
+    left = { ledgerEnd, waitedMs };
+    looks.left.set(token, left);
   }
-  const left = looks.left.get(token);
-  return left !== undefined && reader.position(lane) < left.ledgerEnd && waitedMs - left.waitedMs < RELEASE_READ_MS_MAX;
+  return reader.position(lane) < left.ledgerEnd && waitedMs - left.waitedMs < RELEASE_READ_MS_MAX;
 }
 
 /** How long to wait for a live member: it may hear later than we do that it lost the lane, and its last commit may take long. */
