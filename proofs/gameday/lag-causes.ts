@@ -93,7 +93,7 @@ export const LAG_TRIALS: readonly LagTrial[] = [
   {
     ...slow,
     cause: 'unconfirmed',
-    name: 'the broker stands still past the session time-out',
+    name: 'the broker stands still past the session timeout',
     after: async ({ engine }) => engine.broker(0).pause(),
     beforeKafkaIsAsked: async ({ engine }) => engine.broker(0).resume(),
   },

@@ -11,7 +11,7 @@ import { SLOW_CALL_MS, USUAL_SLOTS, type Scene } from './scene.ts';
 
 /** The owner of this lane polls as well. */
 const POLLING_LANE = 0;
-/** Several times the session time-out: the group has counted the process out, and another has its lanes. */
+/** Several times the session timeout: the group has counted the process out, and another has its lanes. */
 const FROZEN_MS = 8_000;
 /** Its transactional id. */
 const OPEN_TRANSACTION = 'game-day-open-transaction';

@@ -4,7 +4,7 @@ import { CLAIM_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { VirtualStack } from './virtual-stack.ts';
 
-/** Well below the patience with a live member: time-outs of its session, of a call and of a commit. */
+/** Well below the patience with a live member: timeouts of its session, of a call and of a commit. */
 const TAKEN_MS_MAX = 3_000;
 
 /** Another producer of the ids fences those of the processes, as an operator's tool may do. */

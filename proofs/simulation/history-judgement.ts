@@ -65,7 +65,7 @@ export interface JudgedHistory {
   readonly stores: readonly MemoryIndex[];
 }
 
-/** A member that was counted out may begin calls until its last heartbeat is older than the session time-out. */
+/** A member that was counted out may begin calls until its last heartbeat is older than the session timeout. */
 const SESSION_TIMEOUT_MS = 6_000;
 /** From the writing of an owner record until it can be read. */
 const MARKER_MS = 2_000;

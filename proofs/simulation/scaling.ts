@@ -25,7 +25,7 @@ const SLOW_SHARE = 0.02;
 const SLOW_MS_MAX = 1_500;
 /** Of its marks of transactions, those that come more than a second late. */
 export const BUSY_LATE_MARKER_SHARE = 0.03;
-/** Calls of the payment service: most are quick, some take nearly their time-out. */
+/** Calls of the payment service: most are quick, some take nearly their timeout. */
 const SLOW_CALL_SHARE = 0.05;
 const CALL_MS = [50, 400] as const;
 const SLOW_CALL_MS = [1_000, 9_500] as const;

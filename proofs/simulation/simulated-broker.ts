@@ -1,7 +1,7 @@
 /**
  * The brokers of a simulated Kafka: topics and their leaders, the coordinator of transactions, the offsets of groups.
  *
- *   transaction   (first partition) open -> ended by its producer, by the next one, or by the time-out: the outcome stands
+ *   transaction   (first partition) open -> ended by its producer, by the next one, or by the timeout: the outcome stands
  *                 -> one marker after the other, at times of their own -> over
  *
  * A transactional id has one epoch: initialising it fences every earlier producer. Until the last marker is written, the

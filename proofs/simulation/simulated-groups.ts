@@ -1,7 +1,7 @@
 /**
  * The coordinator of consumer groups of a simulated Kafka: members, generations, sessions, committed offsets.
  *
- *   stable -> preparing (a member joined, left or was counted out; all are to join again, within their time-out)
+ *   stable -> preparing (a member joined, left or was counted out; all are to join again, within their timeout)
  *          -> completing (the leader assigns) -> stable
  */
 import type { Draws } from './draws.ts';

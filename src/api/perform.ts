@@ -15,7 +15,7 @@ import type { ChangeRequest, Closure, Reading } from './types.ts';
 
 /** One quote or transaction: far above any real one, and with all else still within one record of Kafka. */
 const BODY_MAX_BYTES = 512 * 1024;
-/** Beyond a call's time-out, how long its answer may still wait for the check. */
+/** Beyond a call's timeout, how long its answer may still wait for the check. */
 const JUDGE_MARGIN_MS = 250;
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]+$/;
@@ -42,7 +42,7 @@ export interface PerformParts {
 }
 
 export interface Performer {
-  /** Never rejects; settles within the time-out and a small margin. */
+  /** Never rejects; settles within the timeout and a small margin. */
   perform(request: ChangeRequest, options: PerformOptions): Promise<Reading>;
   callsUnderWay(): number;
 }

@@ -22,7 +22,7 @@ export interface TopicQuestions {
   firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
 }
 
-/** Whoever asks tries again, and says why: a broker that stands still takes the time-out of a request for each try. */
+/** Whoever asks tries again, and says why: a broker that stands still takes the timeout of a request for each try. */
 const ASKING_RETRY = { ...LANE_RETRY, retries: 2 };
 
 /**

@@ -44,7 +44,7 @@ export interface LaneParts extends LaneSettings {
   readonly isMember: (processId: string) => Promise<boolean>;
   /** Of the topic that the index was made from; null: brokers do not know ids. */
   readonly ledgerTopicId: () => string | null;
-  /** The last heartbeat that the group confirmed was sent less than the session time-out ago. */
+  /** The last heartbeat that the group confirmed was sent less than the session timeout ago. */
   readonly isConfirmed: () => boolean;
   readonly onStageChange: () => void;
   /** What the lane has read up to, now that the ledger says so. */

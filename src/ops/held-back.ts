@@ -12,7 +12,7 @@ export interface HeldBack {
   readonly sinceMs: number;
 }
 
-/** Kafka ends the processor's own after their time-out, 15 s, when it looks next, every 10 s by default. */
+/** Kafka ends the processor's own after their timeout, 15 s, when it looks next, every 10 s by default. */
 const OWN_LASTS_MS_MAX = 30_000;
 
 /**

@@ -11,7 +11,7 @@ import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 
 /** Scrapes of several tools come close together; the broker is asked once for all. */
 const FRESH_FOR_MS = 2_000;
-/** What a scrape waits for the broker, well below the time-out of a scraper. */
+/** What a scrape waits for the broker, well below the timeout of a scraper. */
 const ANSWER_WAIT_MAX_MS = 1_000;
 /** A question that gets no answer is given up, so that the next can be asked. */
 const GIVE_UP_MS = 30_000;

@@ -1,7 +1,7 @@
 /**
  * The `OTEL_*` variables that decide whether and how spans are exported, as OpenTelemetry's specification has them. Pure.
  *
- * Read here: what the SDK's packages do not read themselves. Endpoint, headers, time-out, compression and certificates
+ * Read here: what the SDK's packages do not read themselves. Endpoint, headers, timeout, compression and certificates
  * of the exporter, service name and resource attributes are read by them. What cannot be used is told and passed over,
  * for payments do not depend on it: a wrong endpoint or protocol turns tracing off, anything else takes its default.
  */

@@ -28,7 +28,7 @@ export class TransactionFailedError extends Error {
 
 /** The broker ends a transaction of a dead lane after this; results behind it wait as long. */
 export const TRANSACTION_TIMEOUT_MS = 15_000;
-/** Longest commit; well below the transaction time-out, so that a slow one is given up before the broker does. */
+/** Longest commit; well below the transaction timeout, so that a slow one is given up before the broker does. */
 export const COMMIT_DEADLINE_MS = 10_000;
 /** Longest connect and initialisation. */
 const OPEN_DEADLINE_MS = 15_000;
@@ -99,7 +99,7 @@ export class TransactionalProducer {
     }
   }
 
-  /** Lets go of the connections. A transaction that is open is ended by the next owner or by the broker's time-out. */
+  /** Lets go of the connections. A transaction that is open is ended by the next owner or by the broker's timeout. */
   drop(): void {
     void this.close();
   }

@@ -164,7 +164,7 @@ describe('EXPIRED: nothing took effect', () => {
 describe('EXPIRED is never said of what may still take effect', () => {
   test('an execution whose time limit passed while in doubt, and which takes effect after that', async () => {
     const execution = await executionOf(stack(), 'late');
-    // After our time-out and after expires-at, within the settling time.
+    // After our timeout and after expires-at, within the settling time.
     await stack().service.addFaults({
       kind: 'apply-late',
       operation: 'execute-quote',

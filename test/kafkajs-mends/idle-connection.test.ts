@@ -103,7 +103,7 @@ describe('the queue of one connection', () => {
     await later;
   });
 
-  test('a request with a short time-out does not wait for one with a long one', async () => {
+  test('a request with a short timeout does not wait for one with a long one', async () => {
     const queue = createQueue();
     const long = push(queue, 1, 60_000);
     const short = expect(push(queue, 2).answered).rejects.toThrow(/timed out/);

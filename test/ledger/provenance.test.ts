@@ -122,7 +122,7 @@ describe('RETRY of an UNKNOWN transfer in', () => {
 });
 
 test('a key is not used in its last moments: the call could arrive after the service forgot it', () => {
-  // 24 h from the first sending at 500 ms, less the time-out and the settling time.
+  // 24 h from the first sending at 500 ms, less the timeout and the settling time.
   const untilMs = 500 + 24 * HOUR_MS - 1_500;
   const waiting: Entry = { ...doubtful(entryAt('transfer-in')), deadlineMs: 25 * HOUR_MS };
   expect(entryOf(due(waiting, untilMs - 1)).phase.state).toBe('INTENT');

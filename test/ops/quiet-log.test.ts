@@ -13,7 +13,7 @@ const LINES_OF_A_RESTART_MAX = 25;
 
 const stack = useStack({
   name: 'quiet-log',
-  // On a busy machine a short session might end, and a short time-out open the breaker, which is nothing ordinary.
+  // On a busy machine a short session might end, and a short timeout open the breaker, which is nothing ordinary.
   settings: { KAFKA_SESSION_TIMEOUT_MS: '10000', API_TIMEOUT_MS: '10000', LOG_LEVEL: 'info' },
 });
 

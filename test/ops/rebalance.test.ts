@@ -4,7 +4,7 @@ import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 
-/** Who does not say that it leaves is a member until its session is over, or another time-out of the broker's. */
+/** Who does not say that it leaves is a member until its session is over, or another timeout of the broker's. */
 const SESSION_MS = 60_000;
 /** A member notices at its next heartbeat that another joins; until then the other's join is under way. */
 const HEARTBEAT_MS = 6_000;

@@ -212,7 +212,7 @@ export const SETTINGS = {
     'INTENT, PARKED and DOUBTFUL together; at the limit nothing is admitted.',
     integer(1, 100_000),
   ),
-  KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session time-out.', integer(1000, SESSION_TIMEOUT_MAX_MS)),
+  KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session timeout.', integer(1000, SESSION_TIMEOUT_MAX_MS)),
   KAFKA_HEARTBEAT_INTERVAL_MS: setting('1000', 'Heartbeat interval.', integer(100, 60_000)),
   BREAKER_ERROR_PERCENT: setting('50', 'Share of infrastructure faults that opens the breaker.', integer(1, 100)),
   BREAKER_RESET_MS: setting('5000', 'How long an open breaker waits before its trial.', integer(100, 600_000)),

@@ -88,7 +88,7 @@ function brokerProperties(
     'group.initial.rebalance.delay.ms': 0,
     // Tests of lost members want short sessions.
     'group.min.session.timeout.ms': 1000,
-    // A transaction that its producer left open should end soon after its time-out, not up to 10 s later.
+    // A transaction that its producer left open should end soon after its timeout, not up to 10 s later.
     'transaction.abort.timed.out.transaction.cleanup.interval.ms': 1000,
     'message.max.bytes': MESSAGE_BYTES_MAX,
     'replica.fetch.max.bytes': MESSAGE_BYTES_MAX,

@@ -33,7 +33,7 @@ export type MemberFault =
 export type MemberReply =
   { readonly kind: 'report'; readonly report: MemberReport } | { readonly kind: 'fault'; readonly fault: MemberFault };
 
-/** Never rejects; settles within the time-out. */
+/** Never rejects; settles within the timeout. */
 export async function askMember(question: MemberQuestion, timeoutMs = TIMEOUT_MS): Promise<MemberReply> {
   const client = new Client(question.address, {
     connect: { timeout: timeoutMs },

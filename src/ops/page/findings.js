@@ -13,7 +13,7 @@ import { count, counted, duration, inWords, UNFINISHED } from './words.js';
 
 /** A command that waits longer is worth a look. */
 const BEHIND_SECONDS = 60;
-/** Settling takes a time-out and the settling time; doubt that is older does not get settled as it should. */
+/** Settling takes a timeout and the settling time; doubt that is older does not get settled as it should. */
 const DOUBT_SECONDS = 5 * 60;
 /** Publishers end their transactions within seconds. */
 const HELD_BACK_SECONDS = 30;

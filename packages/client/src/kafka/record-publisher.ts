@@ -72,7 +72,7 @@ const SEND_BYTES_MAX = 512 * 1024;
 const SEND_RECORDS_MAX = 500;
 /** kafkajs refuses 0 for an idempotent producer, and no count of retries is below this: each send is one try. */
 const ONE_TRY = Number.NaN;
-/** Longest wait for a producer to disconnect; after that its sockets are left to their own time-outs. */
+/** Longest wait for a producer to disconnect; after that its sockets are left to their own timeouts. */
 const DISCONNECT_TIMEOUT_MS = 5_000;
 
 export class RecordPublisher {
