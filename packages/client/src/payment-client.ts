@@ -114,7 +114,9 @@ export class PaymentClient {
     options: RequestOptions,
   ): Promise<Answer> {
     return withClientErrors(async () => {
-      const fingerprint = fingerprintOf(type, key, fields);
+      // A copy: each try publishes what was asked for, whatever becomes of the caller's object meanwhile.
+      const asked = checkCommand(type, key, fields);
+      const fingerprint = fingerprintOf(type, key, asked);
       checkPublishOptions(options);
       requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
       // Copies of one command have one id, wherever they are published from.
@@ -128,7 +130,7 @@ export class PaymentClient {
           (result) => ({ kind: 'came' as const, result }),
           (error: unknown) => ({ kind: 'did-not-come' as const, error }),
         );
-      const published = this.#publish(type, key, fields, { ...options, commandId }, deadlineMs);
+      const published = this.#publish(type, key, asked, { ...options, commandId }, deadlineMs);
       const end = await Promise.race([awaited, published.then(() => awaited)]);
       const ms = performance.now() - (deadlineMs - options.timeoutMs);
       const outcome = end.kind === 'came' ? end.result.value.outcome : 'unanswered';
@@ -218,7 +220,7 @@ export class PaymentClient {
   async #publish(
     type: CommandType,
     key: string,
-    fields: unknown,
+    fields: object,
     options: PublishOptions,
     deadlineMs: number,
   ): Promise<void> {

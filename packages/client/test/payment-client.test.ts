@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { PaymentClient, PaymentClientError, type Answer } from '../src/index.ts';
 import { LiveEvents } from '../src/live-events.ts';
-import { PaymentCommandPublisher } from '../src/publisher.ts';
+import { fingerprintOf, PaymentCommandPublisher } from '../src/publisher.ts';
 import { ResultAwaiter } from '../src/result-awaiter.ts';
 import type { PublisherSettings } from '../src/settings.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
@@ -52,6 +52,28 @@ describe('a request whose first try certainly wrote nothing', () => {
     await expect(answer).rejects.toBe(error);
     expect(tries()).toBe(1);
   });
+});
+
+test('a request that goes on trying publishes what was asked for, whatever becomes of the fields meanwhile', async () => {
+  const published: string[] = [];
+  const publishUntyped: PaymentCommandPublisher['publishUntyped'] = async (type, key, fields) => {
+    published.push(fingerprintOf(type, key, fields));
+    throw LOST;
+  };
+  const client = new PaymentClient({
+    publisher: { publishUntyped, close: async () => undefined },
+    results: new ResultAwaiter(new LiveEvents()),
+    openChanges: async () => new LiveEvents(),
+    read: async () => true,
+    noticing: {},
+  });
+  const fields = transferInOf('invoice');
+  const asked = fingerprintOf('transfer-in', 'invoice', fields);
+  const answer = client.request('transfer-in', 'invoice', fields, { timeoutMs: TIMEOUT_MS });
+  fields.destination.accountId = 'InternalAccount:of-the-next-invoice';
+  expect(await answer).toMatchObject({ kind: 'unanswered' });
+  expect(published.length).toBeGreaterThan(1);
+  expect(new Set(published)).toEqual(new Set([asked]));
 });
 
 test('what can be awaited no more does not end the process of a caller that publishes before it looks', async () => {
