@@ -18,16 +18,19 @@ export interface AuditedOrder extends HoldOrder {
   readonly inSomeLanes: Readonly<Record<string, readonly number[]>>;
 }
 
-/** Oldest first, by the operators' clocks. @throws the Kafka client's error */
+/**
+ * @returns oldest first, by the operators' clocks; and what an open transaction hides, in sentences
+ * @throws the Kafka client's error
+ */
 export async function readOrders(
   settings: KafkaSettings & { readonly TOPIC_PREFIX: string },
   nowMs: number,
-): Promise<AuditedOrder[]> {
+): Promise<{ orders: AuditedOrder[]; hidden: readonly string[] }> {
   const topics = [topicNames(settings.TOPIC_PREFIX).operatorHolds];
   const records: TopicRecord[] = [];
-  await readTopics(settings, { topics, onRecord: (record) => void records.push(record) });
+  const hidden = await readTopics(settings, { topics, onRecord: (record) => void records.push(record) });
   const laneCount = (await readBounds(cliKafka(settings), topics)).length;
-  return auditOf(records, laneCount, nowMs);
+  return { orders: auditOf(records, laneCount, nowMs), hidden };
 }
 
 /** @param records of each lane in their order, which alone says what is in force there */

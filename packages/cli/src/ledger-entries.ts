@@ -8,7 +8,7 @@ import { learnSchema, LedgerFormatError } from '../../../src/ledger/ledger-value
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CliFailure } from './exit-codes.ts';
-import { readTopics } from './whole-topics.ts';
+import { readTopics, requireNothingHidden } from './whole-topics.ts';
 
 type LedgerSettings = KafkaSettings & Pick<Config, 'TOPIC_PREFIX'>;
 
@@ -23,14 +23,15 @@ export interface EntryRecord {
 /**
  * Reads the whole lane of the key, as far as compaction left it.
  * @param onEntry told of each record of the key, oldest first
+ * @returns what an open transaction hides from it, in sentences
  * @throws CliFailure for a record of another release
  */
 export async function readEntryRecords(
   settings: LedgerSettings,
   key: string,
   onEntry: (record: EntryRecord) => void,
-): Promise<void> {
-  await readTopics(settings, {
+): Promise<readonly string[]> {
+  return readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
     laneOfKey: key,
     onRecord: (record) => {
@@ -40,13 +41,16 @@ export async function readEntryRecords(
   });
 }
 
-/** The present entries of many keys, by key; all lanes are read. Null: forgotten. None for a key that the ledger does not have. */
+/**
+ * The present entries of many keys, by key; all lanes are read. Null: forgotten. None for a key that the ledger does not have.
+ * @throws CliFailure where an open transaction hides later ones
+ */
 export async function readEntries(
   settings: LedgerSettings,
   keys: ReadonlySet<string>,
 ): Promise<Map<string, Entry | null>> {
   const entries = new Map<string, Entry | null>();
-  await readTopics(settings, {
+  const hidden = await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
     onRecord: (record) => {
       learnSchema(record.value);
@@ -56,13 +60,14 @@ export async function readEntries(
       entries.set(key, entryRecordOf(record).entry);
     },
   });
+  requireNothingHidden(hidden);
   return entries;
 }
 
-/** The present entry of a key, or null when the ledger does not have it. */
+/** The present entry of a key, or null when the ledger does not have it. @throws CliFailure where a later one is hidden */
 export async function readEntry(settings: LedgerSettings, key: string): Promise<Entry | null> {
   let entry: Entry | null = null;
-  await readEntryRecords(settings, key, (record) => (entry = record.entry));
+  requireNothingHidden(await readEntryRecords(settings, key, (record) => (entry = record.entry)));
   return entry;
 }
 

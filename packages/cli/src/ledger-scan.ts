@@ -57,10 +57,10 @@ export async function scanLedger(
     else if (found.has(key) || found.size < KEPT_MAX) found.set(key, { lane, entry });
     else cuts.add(`there are more than ${KEPT_MAX}: the others are listed when these are over`);
   };
-  const { done } = await beginReading(settings, { topics: [topic], onRecord });
+  const { done, hidden } = await beginReading(settings, { topics: [topic], onRecord });
   const boxed = await within(readForMs, 'the ledger', done);
   const unread = boxed.kind === 'cut' ? [boxed.sentence] : ownerless(lanes, owned);
-  return { found: [...found.values()], cuts: [...cuts, ...unread] };
+  return { found: [...found.values()], cuts: [...cuts, ...hidden, ...unread] };
 }
 
 /** Whoever opens a lane leaves a record in its ledger, which is kept for good. */

@@ -17,7 +17,7 @@ import { readTopics } from './whole-topics.ts';
 type NoteSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
 
 /** A lane's open transaction hides what follows it from readers, until it ends or its time of 15 s is up. */
-const OWN_NOTE_TRIES_MAX = 30;
+const OWN_NOTE_TRIES_MAX = 10;
 const OWN_NOTE_PAUSE_MS = 1_000;
 
 export interface RedriveNote {
@@ -52,10 +52,12 @@ export function noteOf(record: Pick<TopicRecord, 'headers' | 'key' | 'partition'
   };
 }
 
-/** Every note there is, by the name of its dead letter's place, each oldest first. */
-export async function readNotes(settings: NoteSettings): Promise<Map<string, RedriveNote[]>> {
+/** @returns every note, by the name of its dead letter's place, each oldest first; and what an open transaction hides, in sentences */
+export async function readNotes(
+  settings: NoteSettings,
+): Promise<{ notes: Map<string, RedriveNote[]>; hidden: readonly string[] }> {
   const notes = new Map<string, RedriveNote[]>();
-  await readTopics(settings, {
+  const hidden = await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
     onRecord: (record) => {
       const note = noteOf(record);
@@ -64,7 +66,7 @@ export async function readNotes(settings: NoteSettings): Promise<Map<string, Red
       notes.set(name, [...(notes.get(name) ?? []), note]);
     },
   });
-  return notes;
+  return { notes, hidden };
 }
 
 export function letterName({ partition, offset }: { partition: number; offset: bigint }): string {
@@ -133,7 +135,7 @@ async function claimed<Claim extends LetterClaim>(
     claims.map((claim, index) => noteOn(claim, ids[index] ?? '')),
   );
   for (let tries = 0; tries < OWN_NOTE_TRIES_MAX; tries += 1) {
-    const notes = await readNotes(settings);
+    const { notes } = await readNotes(settings);
     const found = claims.map((claim, index) => firstAfter(notes, claim, ids[index] ?? ''));
     if (found.every((first) => first !== 'not-there-yet')) return found;
     await delay(OWN_NOTE_PAUSE_MS);

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { readConfig } from 'payment-processor-contract/config';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
-import { environmentOf, freshPrefix } from '../../client/test/fixtures.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import { environmentOf, freshPrefix, openTransaction } from '../../client/test/fixtures.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
+import { LANES } from '../../../test/support/stack.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { checkDeadLetters, checkUnknownResults } from '../src/doctor/people-checks.ts';
 import { runCli, type CliRun } from './run-cli.ts';
@@ -133,24 +135,44 @@ describe('doctor', () => {
 
   test('what lies behind a publisher’s open transaction is said by doctor, lag, and whoever misses a key or a result', async () => {
     const { environment, kafka, topics } = stack();
-    const producer = kafka.producer({ transactionalId: `${environment['TOPIC_PREFIX'] ?? ''}-publisher` });
-    await producer.connect();
-    const transaction = await producer.transaction();
-    await transaction.send({
-      topic: topics.commands['transfer-in'],
-      messages: [{ key: 'held', value: '{}', partition: 1 }],
-    });
-    const held = /1 message of \S+\.transfer-in\.v1, lane 1, behind a publisher's open transaction/;
+    const end = await openTransaction(kafka, topics.commands['transfer-in'], 1);
+    const held = /1 message of \S+\.transfer-in\.v1, lane 1, behind an open transaction/;
     expect(messages(await doctor(), 'lag')).toMatch(held);
     expect((await runCli({ ...environment }, 'show', 'held')).stderr).toMatch(held);
     expect((await runCli({ ...environment }, 'lag')).stderr).toMatch(held);
     const words = ['--key', 'held-1', '--value', stringifyLossless(transferInOf('held-1')), '--await-for', '1s'];
     const published = await runCli({ ...environment }, 'publish', 'transfer-in', ...words, '--await');
     expect(published.code).toBe(5);
-    expect(published.stderr).toMatch(/no result.*\n.*lane 1, behind a publisher's open transaction/);
-    await transaction.abort();
-    await producer.disconnect();
+    expect(published.stderr).toMatch(/no result.*\n.*lane 1, behind an open transaction/);
+    await end();
     expect(messages(await doctor(), 'lag')).not.toMatch(held);
+  });
+
+  test('nothing is said not to be in a ledger whose end an open transaction hides', async () => {
+    const { environment, kafka, topics } = stack();
+    const cli = (...words: string[]): Promise<CliRun> => runCli({ ...environment }, ...words);
+    const end = await openTransaction(kafka, topics.ledger, laneOf('hidden', LANES));
+    await stack().publisher.publish('transfer-in', 'hidden', transferInOf('hidden'));
+    await stack().journal.result('hidden');
+    const held = /messages of \S+\.ledger\.v1, lane \d, behind an open transaction/;
+    for (const words of [['unfinished'], ['unknown']]) {
+      const run = await cli(...words, 'list');
+      expect(run.stderr).toMatch(held);
+      expect(run.stderr).not.toMatch(/every admitted command|no result is UNKNOWN/);
+      expect(run.code).toBe(1);
+    }
+    const story = await cli('show', 'hidden');
+    expect(story.stdout).toMatch(held);
+    expect(story.stdout).not.toMatch(/not admitted/);
+    expect((await cli('ledger', 'show', 'hidden')).stderr).toMatch(held);
+    const decided = await cli('resolve', 'hidden', '--decision', 'RETRY', '--reason', 'ticket 4711', '--yes');
+    expect(decided.stderr).toMatch(held);
+    expect(decided.code).toBe(1);
+    const run = await doctor();
+    expect(messages(run, 'lag')).toMatch(held);
+    expect(messages(run, 'unknown-results')).toMatch(held);
+    await end();
+    expect(await cli('unfinished', 'list')).toMatchObject({ code: 0 });
   });
 
   test('lists every setting that is missing, and checks nothing that needs it', async () => {

@@ -1,6 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { stringifyLossless } from 'payment-processor-client';
+import { laneOf } from 'payment-processor-contract/keys';
+import { openTransaction } from '../../client/test/fixtures.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
+import { LANES } from '../../../test/support/stack.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 
@@ -78,6 +81,29 @@ describe('dead-letters redrive --reason', () => {
     expect(again.stderr).toContain('3 with the reason UNREADABLE were redriven before');
     expect(again.documents.filter(({ status }) => status === 'published')).toEqual([]);
     for (const key of keys) expect(stack().journal.results(`${key}-again`)).toHaveLength(1);
+  });
+
+  test('publishes nothing while an open transaction hides whether the command of a letter’s own key is paid', async () => {
+    const { kafka, topics } = stack();
+    const end = await openTransaction(kafka, topics.ledger, laneOf('hidden', LANES));
+    await stack().publisher.publish('transfer-in', 'hidden', transferInOf('hidden'));
+    await stack().journal.result('hidden');
+    await buryWithoutType('hidden');
+    const args = ['--reason', 'UNREADABLE', '--key-suffix=.h', '--header', 'content-type=application/json', '--yes'];
+    const run = await redrive(...args);
+    expect(run).toMatchObject({ code: 1, documents: [] });
+    expect(run.stderr).toMatch(/behind an open transaction.*nothing was sent/);
+    await end();
+    const endLetters = await openTransaction(kafka, topics.deadLetters, laneOf('hidden', LANES));
+    expect(await redrive(...args)).toMatchObject({ code: 1, documents: [] });
+    const list = await runCli({ ...stack().environment }, 'dead-letters', 'list');
+    expect(list.stdout).toContain('hidden');
+    expect(list.stderr).toMatch(/not read: 1 message of \S+\.dead-letters\.v1/);
+    expect(list.code).toBe(1);
+    await endLetters();
+    expect((await redrive(...args, '--dry-run')).documents).toContainEqual(
+      expect.objectContaining({ problem: expect.stringMatching(/own key hidden is ACCEPTED/) as string }),
+    );
   });
 
   test('leaves out the second of two letters with one key, and what is beyond the limit', async () => {

@@ -73,7 +73,7 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
   const shown = (isCutShort: boolean): string =>
     storyText({ ...story('ACCEPTED', [], isCutShort), messages }, false).join('\n');
   expect(shown(false)).toMatch(/state +not in the ledger: .*\n[^]*not admitted yet, or forgotten/);
-  expect(shown(true)).toMatch(/state +as far as it was read: not in the ledger: /);
+  expect(shown(true)).toMatch(/state +as far as it was read: not in the ledger\n/);
   expect(shown(true)).not.toMatch(/transfer-in +not admitted yet/);
 });
 

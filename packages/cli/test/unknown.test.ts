@@ -74,6 +74,7 @@ describe('unknown list', () => {
 
   test('says why it cannot tell more: a limit of time, a registry that does not answer', async () => {
     const late = await list('--read-for', '1ms');
+    expect(late.code).toBe(1);
     expect(late.stderr).toMatch(/not read: the ledger: not read to their end within 1 ms/);
     const registry = await runCli(
       { ...stack().environment, SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' },

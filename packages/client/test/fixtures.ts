@@ -1,5 +1,6 @@
 /** Topics of their own for a test file, and a stand-in of the processor that answers commands as a test says. */
 import { randomUUID } from 'node:crypto';
+import type { Kafka } from 'kafkajs';
 import { inject } from 'vitest';
 import { readSomeSettings } from 'payment-processor-contract/config';
 import { openTopicReader, type TopicReader, type TopicRecord } from '../src/kafka/topic-reader.ts';
@@ -69,6 +70,18 @@ export async function readAll(prefix: string, topic: string): Promise<TopicRecor
   await reader.ended;
   await reader.close();
   return records;
+}
+
+/** Somebody's transaction, which hides what follows it in the partition. @returns a function that ends it */
+export async function openTransaction(kafka: Kafka, topic: string, partition: number): Promise<() => Promise<void>> {
+  const producer = kafka.producer({ transactionalId: `${topic}-${randomUUID()}` });
+  await producer.connect();
+  const transaction = await producer.transaction();
+  await transaction.send({ topic, messages: [{ key: 'hiding', value: '{}', partition }] });
+  return async () => {
+    await transaction.abort();
+    await producer.disconnect();
+  };
 }
 
 /** Publishes results in transactions, as the processor does. */

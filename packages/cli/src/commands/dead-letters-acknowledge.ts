@@ -6,6 +6,7 @@ import { CliFailure } from '../exit-codes.ts';
 import { operatorName } from '../operator-name.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { acknowledge, letterName, noteText, readNotes } from '../redrive-notes.ts';
+import { requireNothingHidden } from '../whole-topics.ts';
 
 export function addDeadLettersAcknowledgeCommand(deadLetters: Command): void {
   deadLetters
@@ -28,7 +29,8 @@ Examples:
       const operator = operatorName(flags.operator);
       if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say what was done');
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
-      const notes = await readNotes(settings);
+      const { hidden, notes } = await readNotes(settings);
+      requireNothingHidden(hidden);
       const open = [];
       for (const place of places) {
         const letter = await readLetter(settings, place);

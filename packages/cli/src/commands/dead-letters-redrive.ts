@@ -13,6 +13,7 @@ import { letterName, noteText, readNotes, whomToAsk, type RedriveNote } from '..
 import { planRedrives, type PlanOptions, type ReadyRedrive } from '../redrive-plan.ts';
 import { outcomeLine, plannedLine, worstOf, type ReportLine } from '../redrive-report.ts';
 import { runRedrives, type RunOptions } from '../redrive-run.ts';
+import { requireNothingHidden } from '../whole-topics.ts';
 
 /** A batch has no message of its own to be sent again. */
 const REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'INVALID_KEY', 'TOO_LARGE', 'SET_ASIDE', 'REFUSED_DECISION'] as const;
@@ -98,7 +99,8 @@ Examples:
       const awaiting = flags.await
         ? { settings: requireSettings(CLIENT_SETTING_NAMES), timeoutMs: flags.awaitFor }
         : null;
-      const notes = await readNotes(settings);
+      const { hidden, notes } = await readNotes(settings);
+      requireNothingHidden(hidden);
       const options = { operator, notes, awaiting };
       if (place === undefined) await redriveMany(settings, flags, options, output);
       else await redriveOne(settings, place, flags, options, output);

@@ -7,7 +7,7 @@ import { outputOf, requireSettings } from '../context.ts';
 import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { letterName, noteOf, readNotes, type RedriveNote } from '../redrive-notes.ts';
-import { readTopics } from '../whole-topics.ts';
+import { readTopics, requireAllRead } from '../whole-topics.ts';
 import { addDeadLettersAcknowledgeCommand } from './dead-letters-acknowledge.ts';
 import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
 import { endWithReader } from '../output.ts';
@@ -52,7 +52,7 @@ Examples:
       endWithReader();
       const output = outputOf(command);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
-      const notes = await readNotes(settings);
+      const { hidden, notes } = await readNotes(settings);
       await readTopics(settings, {
         topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
         onRecord: (record) => {
@@ -63,6 +63,7 @@ Examples:
           output.document({ ...letter, redriven: redriven.map(noteDocument) }, summaryText(letter, redriven));
         },
       });
+      requireAllRead(hidden);
     });
 }
 
@@ -84,11 +85,13 @@ Examples:
       const output = outputOf(command);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const letter = await readLetter(settings, place);
-      const redriven = (await readNotes(settings)).get(letterName(letter)) ?? [];
+      const { hidden, notes } = await readNotes(settings);
+      const redriven = notes.get(letterName(letter)) ?? [];
       output.document(
         { ...letterDocument(letter), redriven: redriven.map(noteDocument) },
         letterText(letter, redriven),
       );
+      requireAllRead(hidden);
     });
 }
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { outputOf, requireSettings } from '../context.ts';
 import { inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
+import { requireAllRead } from '../whole-topics.ts';
 
 export function addHoldsCommand(program: Command): void {
   program
@@ -22,8 +23,9 @@ Examples:
     .action(async (_options: unknown, command: Command) => {
       const output = outputOf(command);
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
-      const orders = await readOrders(settings, Date.now());
+      const { hidden, orders } = await readOrders(settings, Date.now());
       for (const order of orders) output.document(order, orderText(order));
+      requireAllRead(hidden);
       if (orders.length === 0) output.note(`nothing was ever held under TOPIC_PREFIX=${settings.TOPIC_PREFIX}`);
     });
 }

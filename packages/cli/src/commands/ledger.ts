@@ -10,6 +10,7 @@ import { CliFailure } from '../exit-codes.ts';
 import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
 import { phaseText } from '../ledger-text.ts';
 import { endWithReader } from '../output.ts';
+import { requireAllRead } from '../whole-topics.ts';
 
 export function addLedgerCommand(program: Command): void {
   const ledger = program.command('ledger').description('look into the ledger of commands');
@@ -35,12 +36,13 @@ Examples:
       const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
       const ledgerTopic = topicNames(settings.TOPIC_PREFIX).ledger;
       let found = 0;
-      await readEntryRecords(settings, key, (record) => {
+      const hidden = await readEntryRecords(settings, key, (record) => {
         found += 1;
         const { lane, offset, timestampMs, entry } = record;
         const document = { key, lane, offset, timestamp: isoOf(timestampMs), entry: entryDocument(entry) };
         output.document(document, recordText(record));
       });
+      requireAllRead(hidden);
       if (found === 0) {
         throw new CliFailure(
           'notFound',

@@ -1,12 +1,15 @@
 /** `results` and `status`: what was published about commands, transactions and quotes. */
 import type { Command } from 'commander';
-import type { Stream } from 'payment-processor-client/internal/events';
+import { topicOf, type Stream } from 'payment-processor-client/internal/events';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { subscribe } from 'payment-processor-client/internal/subscription';
-import { CLI_RETRY, outputOf, requireSettings, untilInterrupted } from '../context.ts';
+import { topicNames } from 'payment-processor-contract/topics';
+import { CLI_RETRY, cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
 import { eventDocument, eventText, outageNotes } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
+import { heldText, readHeldBack } from '../held-back.ts';
 import { endWithReader } from '../output.ts';
+import { requireAllRead } from '../whole-topics.ts';
 
 interface ReadFlags {
   follow: boolean;
@@ -58,7 +61,11 @@ Examples:${texts.examples}`,
       endWithReader();
       const output = outputOf(command);
       let found = 0;
-      const subscription = await subscribe(requireSettings(CLIENT_SETTING_NAMES), {
+      const settings = requireSettings(CLIENT_SETTING_NAMES);
+      const names = topicNames(settings.TOPIC_PREFIX);
+      const topics = streams.map((stream) => topicOf(stream, names));
+      const held = flags.follow ? [] : await readHeldBack(cliKafka(settings), topics, flags.key);
+      const subscription = await subscribe(settings, {
         streams,
         start: { from: flags.follow && !flags.fromBeginning ? 'now' : 'beginning' },
         untilEnd: !flags.follow,
@@ -77,6 +84,7 @@ Examples:${texts.examples}`,
       } finally {
         await subscription.close();
       }
+      requireAllRead(held.map(heldText));
       if (flags.key !== undefined && !flags.follow && found === 0) {
         throw new CliFailure(
           'notFound',

@@ -117,7 +117,7 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
     throw new CliFailure(
       'notFound',
       `${key} is known nowhere under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: no message, ledger entry, result, decision or dead letter of it is there, or is kept any more` +
-        [...story.cuts, ...held.map(heldText)].map((cut) => `\n  not read: ${cut}`).join(''),
+        [...new Set([...story.cuts, ...held.map(heldText)])].map((cut) => `\n  not read: ${cut}`).join(''),
     );
   }
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));

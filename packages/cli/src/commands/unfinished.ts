@@ -9,6 +9,7 @@ import { isoOf } from '../event-output.ts';
 import { scanLedger, type ScannedEntry } from '../ledger-scan.ts';
 import { maskedText } from '../masking.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
+import { requireAllRead } from '../whole-topics.ts';
 
 const READ_FOR_DEFAULT = '2m';
 const LIMIT_DEFAULT = 100;
@@ -36,7 +37,7 @@ export function addUnfinishedCommand(program: Command): void {
       'after',
       `
 Read from the ledger topic, all lanes, whoever owns them. How many wait for what is told at the end, by phase and reason.
-Exits with 0 when there are none. Settings: KAFKA_BROKERS, TOPIC_PREFIX.
+Exits with 0 when there are none, with 1 when not all could be read. Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- unfinished list --phase DOUBTFUL
@@ -59,8 +60,8 @@ Examples:
       if (found.length > limit) output.note(`${found.length - limit} more are not shown (--limit)`);
       const causes = Map.groupBy(found, ({ entry }) => `${entry.phase.state}, ${nextOf(entry).why}`);
       for (const [cause, group] of causes) output.note(`${group.length} ${cause}`);
-      for (const cut of scan.cuts) output.note(`not read: ${cut}`);
-      if (found.length > 0 || scan.cuts.length > 0) return;
+      requireAllRead(scan.cuts);
+      if (found.length > 0) return;
       const isOfAll = lane === undefined && phase === undefined;
       output.note(
         isOfAll ? 'every admitted command has its result' : 'none of this lane and phase: others may be there',

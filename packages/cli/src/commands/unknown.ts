@@ -8,6 +8,7 @@ import { outputOf, requireSettings } from '../context.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import { unknownDocument, unknownText } from '../unknown-output.ts';
 import { readUnknownResults } from '../unknown-results.ts';
+import { requireAllRead } from '../whole-topics.ts';
 
 const READ_FOR_DEFAULT = '2m';
 const LIMIT_DEFAULT = 100;
@@ -25,7 +26,7 @@ export function addUnknownCommand(program: Command): void {
       `
 Read from the ledger topic, all lanes, whoever owns them. Account numbers and personal data in messages are masked.
 The \`resolve\` line decides nothing as it stands: put in the decision and the reason (docs/runbooks/unknown-results.md).
-Exits with 0 when there are none. Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
+Exits with 0 when there are none, with 1 when not all could be read. Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- unknown list
@@ -46,8 +47,8 @@ Examples:
       }
       if (results.length > limit) output.note(`${results.length - limit} more are not shown (--limit)`);
       if (unread > 0) output.note(`why they are UNKNOWN could not be read of ${unread}: see the schema registry`);
-      for (const cut of cuts) output.note(`not read: ${cut}`);
-      if (results.length === 0 && cuts.length === 0) output.note('no result is UNKNOWN');
+      requireAllRead(cuts);
+      if (results.length === 0) output.note('no result is UNKNOWN');
     });
 }
 

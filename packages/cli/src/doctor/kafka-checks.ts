@@ -143,12 +143,13 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
 }
 
 async function checkLag(settings: GroupSettings): Promise<Finding[]> {
-  const topics = Object.entries(topicNames(settings.TOPIC_PREFIX).commands)
+  const { commands, ...others } = topicNames(settings.TOPIC_PREFIX);
+  const topics = Object.entries(commands)
     .filter(([type]) => type !== 'simulate-uma-receive' || settings.SANDBOX_COMMANDS)
     .map(([, topic]) => topic);
   const [sandbox, held] = await Promise.all([
     checkUnread(cliKafka(settings), settings),
-    readHeldBack(cliKafka(settings), topics),
+    readHeldBack(cliKafka(settings), [...topics, ...Object.values(others)]),
   ]);
   const unread = [...sandbox, ...held.map((partition) => problem('lag', heldText(partition)))];
   return lagFindings(await readLagWithAge(cliKafka(settings), settings, topics), unread, Date.now());

@@ -22,14 +22,17 @@ const NEWS_MS = 3_600_000;
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
 export async function checkHolds(settings: PeopleSettings): Promise<Finding[]> {
-  const holds = (await readOrders(settings, Date.now())).filter(({ inForce }) => inForce.length > 0);
-  if (holds.length === 0) return [ok('holds', 'none')];
-  return holds.map((audited) => {
+  const { hidden, orders } = await readOrders(settings, Date.now());
+  const holds = orders.filter(({ inForce }) => inForce.length > 0);
+  const unread = hidden.map((part) => notChecked('holds', part));
+  if (holds.length === 0 && unread.length === 0) return [ok('holds', 'none')];
+  const held = holds.map((audited) => {
     const { at, operator, reason, until } = audited;
     const ends = until === null ? '' : `, until ${until}`;
-    const held = `${operator} holds ${inForceText(audited)} since ${at}${ends} (${reason})`;
-    return problem('holds', `${held}: \`release\` them once the reason is over`);
+    const what = `${operator} holds ${inForceText(audited)} since ${at}${ends} (${reason})`;
+    return problem('holds', `${what}: \`release\` them once the reason is over`);
   });
+  return [...held, ...unread];
 }
 
 export async function checkUnknownResults(settings: PeopleSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
@@ -68,13 +71,14 @@ export async function checkDeadLetters(settings: PeopleSettings, readForMs = REA
     },
   });
   const boxed = await within(readForMs, 'the dead letters', reading.done);
-  if (boxed.kind === 'cut') cuts.push(boxed.sentence);
+  const endless = [...reading.hidden, ...(boxed.kind === 'cut' ? [boxed.sentence] : [])];
+  cuts.push(...endless);
 
   const waiting = [...letters].filter(([name, { reason }]) => !redriven.has(name) && reason !== ANSWERED);
   const more = cuts.map((cut) => ` (${cut})`).join('');
   const others = letters.size - waiting.length;
   const done = others === 0 ? '' : `${others} redriven, acknowledged, or answered to their operator`;
-  if (waiting.length === 0 && boxed.kind === 'cut') return [notChecked('dead-letters', cuts.join('; '))];
+  if (waiting.length === 0 && endless.length > 0) return [notChecked('dead-letters', cuts.join('; '))];
   if (waiting.length === 0) return [ok('dead-letters', `${done === '' ? 'none' : done}${more}`)];
   const counts = new Map<string, number>();
   for (const [, { reason }] of waiting) counts.set(reason, (counts.get(reason) ?? 0) + 1);

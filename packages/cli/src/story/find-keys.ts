@@ -45,7 +45,7 @@ export async function findKeys(
   );
   const cuts = unreadChanges(changes);
   const unread = { count: 0 };
-  await readTopics(settings, {
+  const hidden = await readTopics(settings, {
     topics: [results, ledger],
     newest,
     onLeftOut: (topic, partition, offsets) =>
@@ -69,6 +69,7 @@ export async function findKeys(
       else if (namesOfResult(decoded.value as CommandResult).some((id) => ids.has(id))) keys.add(key);
     },
   });
+  cuts.push(...hidden);
   if (keys.size >= KEYS_MAX) cuts.push(`no more than ${KEYS_MAX} keys are looked for`);
   if (unread.count > 0)
     cuts.push(`${unread.count} records of results and ledger cannot be read by this release or now`);

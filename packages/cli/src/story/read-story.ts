@@ -65,10 +65,12 @@ export async function readStory(
     const reading = readStatusHistory(settings, id, output).then((events) => {
       changes = events.slice(-RECORDS_MAX);
       leftOut += events.length - changes.length;
+      return [];
     });
     boxed.push(await within(limits.readForMs, 'the topics of status changes', reading));
   }
   const { decisions, messages, results } = found;
+  const endless = boxed.flatMap((box) => (box.kind === 'cut' ? [box.sentence] : box.value));
   return {
     key,
     messages,
@@ -77,12 +79,8 @@ export async function readStory(
     decisions,
     letters: found.letters(),
     changes,
-    cuts: [
-      ...found.cuts,
-      ...boxed.flatMap((box) => (box.kind === 'cut' ? [box.sentence] : [])),
-      ...leftOutText(leftOut + found.leftOut),
-    ],
-    isCutShort: boxed.some(({ kind }) => kind === 'cut'),
+    cuts: [...found.cuts, ...endless, ...leftOutText(leftOut + found.leftOut)],
+    isCutShort: endless.length > 0,
   };
 }
 
@@ -115,9 +113,10 @@ class Found {
     this.#typeOf = new Map(COMMAND_TYPES.map((type) => [commands[type], type]));
   }
 
-  async read(newest: number): Promise<void> {
+  /** @returns what an open transaction hides from it, in sentences */
+  async read(newest: number): Promise<readonly string[]> {
     const { deadLetters, operatorDecisions, results } = topicNames(this.#settings.TOPIC_PREFIX);
-    await readTopics(this.#settings, {
+    return readTopics(this.#settings, {
       topics: [...this.#typeOf.keys(), operatorDecisions, results, deadLetters],
       laneOfKey: this.#key,
       newest,

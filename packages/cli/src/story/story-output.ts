@@ -77,10 +77,11 @@ export function storyDocument(story: Story, isUnmasked: boolean): object {
   return { key, ...((isUnmasked ? document : maskedValue(document)) as object) };
 }
 
-function stateText({ entries, messages }: Story, entry: Entry | null): string {
+function stateText({ entries, isCutShort, messages }: Story, entry: Entry | null): string {
   if (entry !== null) return `${entry.phase.state}, ${phaseText(entry)}; revision ${entry.revision}`;
   if (entries.length > 0) return 'forgotten by the ledger, since LEDGER_RETENTION';
-  return messages.length > 0 ? 'not in the ledger: not admitted yet (see `lag`), or forgotten' : 'not in the ledger';
+  const isMissing = messages.length > 0 && !isCutShort;
+  return isMissing ? 'not in the ledger: not admitted yet (see `lag`), or forgotten' : 'not in the ledger';
 }
 
 function paymentText(story: Story): string {

@@ -65,9 +65,9 @@ export interface Story {
   readonly decisions: readonly PublishedDecision[];
   readonly letters: readonly StoryLetter[];
   readonly changes: readonly StatusEvent[];
-  /** What was not read, for a limit came first: in sentences. */
+  /** What was not read, in sentences. */
   readonly cuts: readonly string[];
-  /** The time was up before the end of a topic: what came last may be missing. */
+  /** A topic was not read to its end: what came last may be missing. */
   readonly isCutShort: boolean;
 }
 
