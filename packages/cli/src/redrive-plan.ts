@@ -103,11 +103,14 @@ export function readyOf(
   const isNewKey = target.key !== ownKey;
   const notes = foresight(letter, target, entry, isNewKey, Date.now());
   if (target.commandType === null) return { kind: 'ready', letter, target, notes };
-  const doubt = ownKey === null ? null : whyItMayBePaid(letter, ownKey, ledger);
+  const doubts =
+    ownKey === null
+      ? []
+      : [whyItMayBePaid(letter, ownKey, ledger), whichOtherWas(letter, ownKey, redrives)].filter((one) => one !== null);
   if (isBulk) {
-    if (doubt !== null)
+    const [doubt] = doubts;
+    if (doubt !== undefined)
       throw new CliFailure('refused', `${doubt}, and redrive it by its place if it is not; nothing was sent`);
-    refuseRedrivenKey(ownKey, redrives);
     const other = taken.get(target.key);
     if (other !== undefined) {
       throw new CliFailure(
@@ -118,7 +121,7 @@ export function readyOf(
     taken.set(target.key, letterName(letter));
   }
   // A key that the ledger knows still is not paid again.
-  return { kind: 'ready', letter, target, notes: entry !== null || doubt === null ? notes : [...notes, doubt] };
+  return { kind: 'ready', letter, target, notes: entry === null ? [...notes, ...doubts] : notes };
 }
 
 /**
@@ -141,16 +144,13 @@ function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, remembersM
   return `the command of its own key ${ownKey} is ${state}: ${look}${retry}`;
 }
 
-/** Another letter of the key may have been the same payment, and was sent under a key that nobody can know by this one. */
-function refuseRedrivenKey(ownKey: string | null, redrives: PlanOptions['notes']): void {
-  if (ownKey === null) return;
-  const earlier = [...redrives.values()].flat().find(({ letterKey }) => letterKey === ownKey);
-  if (earlier === undefined) return;
+/** Another letter of the key may have been the same payment, and was sent under a key that nobody can know by this one. Null: none was. */
+function whichOtherWas(letter: RawRecord, ownKey: string, redrives: PlanOptions['notes']): string | null {
+  const others = [...redrives].flatMap(([name, notes]) => (name === letterName(letter) ? [] : notes));
+  const earlier = others.find(({ letterKey }) => letterKey === ownKey);
+  if (earlier === undefined) return null;
   const name = letterName({ partition: earlier.partition, offset: earlier.letterOffset });
-  throw new CliFailure(
-    'refused',
-    `another dead letter of the key ${ownKey}, ${name}, was ${noteText(earlier)}: it may be the same payment; ${whomToAsk(earlier)}; nothing was sent`,
-  );
+  return `another dead letter of the key ${ownKey}, ${name}, was ${noteText(earlier)}: it may be the same payment; ${whomToAsk(earlier)}`;
 }
 
 /** Of many letters one that cannot be sent must not keep the others back. */

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { entryAt } from '../../../test/ledger/entries.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
+import type { RedriveNote } from '../src/redrive-notes.ts';
 import { readyOf } from '../src/redrive-plan.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -14,14 +15,15 @@ function plan(
     isBulk = true,
     key = 'order-1',
     ownKey = 'order-1',
-  }: { days?: number; isBulk?: boolean; key?: string; ownKey?: string } = {},
+    redriven = [],
+  }: { days?: number; isBulk?: boolean; key?: string; ownKey?: string; redriven?: readonly RedriveNote[] } = {},
 ) {
   const headers = { 'dlq-reason': [Buffer.from('SET_ASIDE')], 'dlq-topic': [Buffer.from('commands')] };
   const place = { topic: 'letters', partition: 2, offset: 15n, timestampMs: Date.now() - days * DAY_MS };
   const letter = { ...place, key: Buffer.from(ownKey), value: Buffer.from('{}'), headers };
   const entries = new Map(own === undefined ? [] : [[ownKey, own]]);
   const target = { topic: 'commands', key, commandType: 'transfer-in' as const };
-  const options = { key: null, keySuffix: null, headers: new Map(), notes: new Map(), isBulk };
+  const options = { key: null, keySuffix: null, headers: new Map(), notes: new Map([['2/9', redriven]]), isBulk };
   return readyOf({ letter, ownKey, target }, { entries, remembersMs: REMEMBERS_MS }, new Map(), options).notes;
 }
 
@@ -34,6 +36,15 @@ describe('a letter whose own key may have been paid', () => {
     for (const key of ['order-1', 'order-1-again']) expect(() => plan(own, { days, key })).toThrow(words);
     const notes = plan(own, { days, isBulk: false, key: 'order-1-again' });
     expect(notes.at(-1)).toMatch(new RegExp(`^${words}.*it may be the same payment; look with \`show order-1\``));
+  });
+
+  test('by another letter of the key is left out of many, and goes by its place with a word of it', () => {
+    const note = { partition: 2, letterOffset: 9n, letterKey: 'order-1', key: 'order-1b', operator: 'dana' };
+    const redriven = [{ ...note, because: null, timestamp: '2026-01-01T00:00:00.000Z', id: 'note-1' }];
+    const words =
+      /another dead letter of the key order-1, 2\/9, was redriven as order-1b by dana .* may be the same payment/;
+    expect(() => plan(undefined, { redriven, key: 'order-1-again' })).toThrow(words);
+    expect(plan(undefined, { redriven, key: 'order-1-again', isBulk: false }).at(-1)).toMatch(words);
   });
 
   test('is told of under its own key, where the ledger would take it for a new one', () => {
