@@ -82,7 +82,10 @@ async function confirmedBy(
     onRecord: ({ key, partition, value }) => {
       if (key?.toString() !== HOLD_KEY || value === null) return;
       const offset = offsets.get(partition);
-      if (offset !== undefined && isCarriedOut(decodeHolds(value), order, offset)) pending.delete(partition);
+      if (offset === undefined) return;
+      if (isCarriedOut(decodeHolds(value), order, offset)) pending.delete(partition);
+      // Another's later order, or one that crossed this one, has taken it back.
+      else pending.add(partition);
     },
   });
   const untilMs = performance.now() + wait.forMs;

@@ -1,6 +1,10 @@
 /** `hold` and `release` against a real Kafka: whom they wait for, and what the payment service hears meanwhile. */
 import { expect, test } from 'vitest';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import { encodeHolds, NO_HOLDS, withOrder, type HoldsRecord } from '../../../src/ledger/holds.ts';
+import { HOLD_KEY } from '../../../src/ledger/ledger-records.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
 import { LANES } from '../../../test/support/stack-options.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
@@ -35,6 +39,36 @@ test('what cannot be held is refused, and a hold that nobody confirms says so', 
   );
 });
 
+test('a hold that another order took back in one lane is not confirmed there while others are waited for', async () => {
+  const { kafka, topics } = stack();
+  const ends = await withAdmin(kafka, (admin) => partitionOffsets(admin, topics.operatorHolds));
+  const held = startCli(environment(), 'hold', '--reason', 'crossed', '--wait-for', '6s');
+  await held.seen('waiting for lane');
+  const order = {
+    action: 'HOLD',
+    commandTypes: [],
+    operator: 'a',
+    reason: 'crossed',
+    until: null,
+    at: '2026-01-01T00:00:00Z',
+  } as const;
+  const offsetIn = (lane: number): bigint => ends.get(lane)?.high ?? 0n;
+  const holds = (lane: number): HoldsRecord => withOrder(NO_HOLDS, order, offsetIn(lane));
+  const released = withOrder(holds(0), { ...order, action: 'RELEASE' }, offsetIn(0) + 1n);
+  const producer = kafka.producer();
+  await producer.connect();
+  // As the owners of the lanes would.
+  const records = [holds(0), released, ...Array.from({ length: LANES - 1 }, (_, index) => holds(index + 1))];
+  for (const [index, record] of records.entries()) {
+    const partition = Math.max(0, index - 1);
+    await producer.send({ topic: topics.ledger, messages: [{ key: HOLD_KEY, value: encodeHolds(record), partition }] });
+  }
+  await producer.disconnect();
+  const run = await held.ended;
+  expect(run.stderr).toMatch(/not confirmed .* by lane 0, /);
+  expect(run.code).toBe(5);
+});
+
 test('under load, with a member that stands still and one that joins: no call begins once it has returned; then all are answered', async () => {
   await publish(10);
   const frozen = await stack().startProcessor();
@@ -63,6 +97,7 @@ test('under load, with a member that stands still and one that joins: no call be
   const audit = await cli('holds');
   expect(audit.documents).toMatchObject([
     { action: 'HOLD', commandTypes: ['transfer-in'], inForce: [] },
+    { action: 'HOLD', reason: 'crossed', inForce: [] },
     { action: 'RELEASE', reason: 'go' },
     { action: 'HOLD', commandTypes: [], reason: 'incident 31', inForce: COMMAND_TYPES },
   ]);
