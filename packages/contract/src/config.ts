@@ -201,7 +201,11 @@ export const SETTINGS = {
     "two-step (create, record, execute) or native (the service's own flag).",
     oneOf('two-step', 'native'),
   ),
-  LEDGER_RETENTION: setting('7d', 'How long a key is remembered.', parseDurationMs),
+  LEDGER_RETENTION: setting(
+    '7d',
+    'How long a key is remembered after its result. Subscribers must remember handled events for longer; SqliteSeenEvents does for 60 days (keepMs).',
+    parseDurationMs,
+  ),
   COMMAND_MAX_AGE: setting(
     DEFAULT_MAX_AGE,
     'Age per type after which a command that was not sent is EXPIRED.',
