@@ -55,6 +55,19 @@ test('the last status settles it, and one that cannot be read does not let an ea
   );
 });
 
+test('a copy of an earlier result does not hide a later one that cannot be read', () => {
+  const told = story('EXPIRED', []);
+  const [first] = told.results;
+  if (first === undefined) throw new Error('no result');
+  const [copied, unread] = [{ ce_id: 'one' }, { kind: 'unread', problem: 'a later release' } as const];
+  const results = [
+    { ...first, headers: copied },
+    { ...first, offset: 2n, headers: { ce_id: 'two' }, content: unread },
+    { ...first, offset: 3n, headers: { ...copied, replayed: 'true' } },
+  ];
+  expect(paymentIn({ ...told, results })).toMatch(/^nothing known/);
+});
+
 test('of a reading that was cut short nothing is concluded that what follows may contradict', () => {
   expect(paymentIn(story('EXPIRED', []))).toBe('not accepted: EXPIRED');
   expect(paymentIn(story('EXPIRED', [], true))).toMatch(/^nothing known/);

@@ -2,7 +2,7 @@
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult, PaymentEvent, Quote } from './events.ts';
 import type { LaneReader } from './lane-reader.ts';
-import { laterResult, problemOf } from './payment-state.ts';
+import { KeyResults, problemOf } from './payment-state.ts';
 import type { AwaitedResult } from './result-awaiter.ts';
 
 /** The result of the command itself: the table of outcomes says what it lets one conclude. */
@@ -55,16 +55,15 @@ export type CreateAndExecuteAnswer =
  * @throws as subscribe
  */
 export async function readResult(read: LaneReader, key: string, timeoutMs: number): Promise<StandingResult> {
-  // One at the most is kept, however many copies there are.
-  const found: { latest: ReturnType<typeof laterResult> } = { latest: null };
-  const onEvent = (event: PaymentEvent): void => void (found.latest = laterResult(found.latest, event));
+  const found = new KeyResults();
+  const onEvent = (event: PaymentEvent): void => found.take(event);
   if (!(await read({ stream: 'results', key, sinceMs: null }, onEvent, AbortSignal.timeout(timeoutMs)))) {
     return {
       kind: 'not-read',
       problem: `the results of its lane could not be read to their end within ${timeoutMs} ms`,
     };
   }
-  const { latest } = found;
+  const latest = found.counting;
   if (latest?.kind === 'unreadable') return { kind: 'not-read', problem: problemOf(latest) };
   return latest === null || !isOfKey(latest) ? { kind: 'none' } : { kind: 'result', result: latest };
 }

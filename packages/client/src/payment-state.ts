@@ -98,10 +98,34 @@ export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote'
 type FoundEvent =
   Extract<PaymentEvent, { kind: 'result' }> | (Extract<PaymentEvent, { kind: 'unreadable' }> & { value: null });
 
-/** @param event of the results of the key */
-export function laterResult(found: FoundEvent | null, event: PaymentEvent): FoundEvent | null {
-  if (event.kind === 'unreadable') return countingResult<FoundEvent>(found, { ...event, value: null });
-  return event.kind === 'result' ? countingResult<FoundEvent>(found, event) : found;
+/** Events of one key, each at its first place: a mirror may copy one again after those that followed it. */
+export class FirstPlaces<Event extends Pick<PaymentEvent, 'uniqueId' | 'offset'>> {
+  readonly #events = new Map<string, Event>();
+
+  take(event: Event): void {
+    const name = event.uniqueId ?? String(event.offset);
+    if (event.offset < (this.#events.get(name)?.offset ?? Infinity)) this.#events.set(name, event);
+  }
+
+  all(): Event[] {
+    return [...this.#events.values()];
+  }
+}
+
+/** The results of one key, in any order. */
+export class KeyResults {
+  readonly #found = new FirstPlaces<FoundEvent>();
+
+  take(event: PaymentEvent): void {
+    if (event.kind === 'unreadable') this.#found.take({ ...event, value: null });
+    // A CONFLICT never counts, and there may be one for each message.
+    else if (event.kind === 'result' && event.value.outcome !== 'CONFLICT') this.#found.take(event);
+  }
+
+  /** The one that counts. */
+  get counting(): FoundEvent | null {
+    return this.#found.all().reduce<FoundEvent | null>(countingResult, null);
+  }
 }
 
 export function problemOf(event: Extract<PaymentEvent, { kind: 'unreadable' }>): string {
@@ -113,9 +137,9 @@ export class KnownPayment {
   readonly #key: string;
   /** Null: of whatever fields the key's command has. */
   readonly #fingerprint: string | null;
-  #found: FoundEvent | null = null;
-  /** By transaction, each at its first place: of JSON copies one may come again after those that followed it. */
-  readonly #changes = new Map<string, Map<string, PaymentEvent>>();
+  readonly #results = new KeyResults();
+  /** By transaction. */
+  readonly #changes = new Map<string, FirstPlaces<PaymentEvent>>();
 
   constructor(key: string, fingerprint: string | null) {
     this.#key = key;
@@ -124,13 +148,13 @@ export class KnownPayment {
 
   /** Null, too, where it cannot be read. */
   get result(): CommandResult | null {
-    return this.#found?.value ?? null;
+    return this.#results.counting?.value ?? null;
   }
 
   /** Of the result or of the status that counts: why it cannot be read. */
   get problem(): string | null {
     const change = this.#lastChanges().get(this.result === null ? '' : (transactionOf(this.result) ?? ''));
-    for (const event of [this.#found, change]) if (event?.kind === 'unreadable') return problemOf(event);
+    for (const event of [this.#results.counting, change]) if (event?.kind === 'unreadable') return problemOf(event);
     return null;
   }
 
@@ -142,16 +166,15 @@ export class KnownPayment {
     // Its fields, and so its fingerprint, are not known.
     const isOfUnread = event.kind === 'result' && event.value.error?.code === 'UNREADABLE_COMMAND';
     if (this.#fingerprint !== null && isOfUnread) return;
-    this.#found = laterResult(this.#found, event);
+    this.#results.take(event);
   }
 
   takeChange(event: PaymentEvent): void {
     const isNamed = event.kind === 'transaction-status' && event.value.commandKeys.includes(this.#key);
     const isOfResult = this.result !== null && transactionOf(this.result) === event.key;
     if (!isNamed && !isOfResult) return;
-    const known = this.#changes.get(event.key) ?? new Map<string, PaymentEvent>();
-    const name = event.uniqueId ?? String(event.offset);
-    if (event.offset < (known.get(name)?.offset ?? Infinity)) known.set(name, event);
+    const known = this.#changes.get(event.key) ?? new FirstPlaces();
+    known.take(event);
     this.#changes.set(event.key, known);
   }
 
@@ -167,8 +190,8 @@ export class KnownPayment {
   }
 
   #lastChanges(): Map<string, PaymentEvent> {
-    const last = (events: ReadonlyMap<string, PaymentEvent>): PaymentEvent =>
-      [...events.values()].reduce((one, other) => (other.offset > one.offset ? other : one));
-    return new Map([...this.#changes].map(([id, events]) => [id, last(events)]));
+    const last = (events: readonly PaymentEvent[]): PaymentEvent =>
+      events.reduce((one, other) => (other.offset > one.offset ? other : one));
+    return new Map([...this.#changes].map(([id, events]) => [id, last(events.all())]));
   }
 }

@@ -212,6 +212,12 @@ describe('a payment that was not accepted is known not to be', () => {
     const topics = new Topics([result('EXPIRED'), unreadable('results', KEY, 2n)]);
     expect(await topics.follow()).toMatchObject({ kind: 'nothing-known', problem: /results\/0\/2: a later release/ });
   });
+
+  test('unless a later result cannot be read, also where a mirror copies the earlier one again', async () => {
+    const lane = [result('EXPIRED'), unreadable('results', KEY, 2n), { ...result('EXPIRED'), offset: 3n }];
+    for (const seen of [lane, lane.toReversed()])
+      expect(await new Topics(seen).follow()).toMatchObject({ kind: 'nothing-known' });
+  });
 });
 
 describe('when the time is up', () => {
@@ -259,6 +265,11 @@ describe('a following that is ended early', () => {
 
 test.each([
   ['a later result cannot be read', [result('ACCEPTED'), unreadable('results', KEY, 2n)], 'not-read'],
+  [
+    'a later result cannot be read, and a mirror copies the earlier one again',
+    [result('ACCEPTED'), unreadable('results', KEY, 2n), { ...result('ACCEPTED'), offset: 3n }],
+    'not-read',
+  ],
   ['an earlier one cannot be read', [unreadable('results', KEY, 1n), result('ACCEPTED', { offset: 2n })], 'result'],
   [
     'a copy of an earlier one is read late',

@@ -1,6 +1,8 @@
 /** All that the topics say of one key. Plain data, made by `readStory`. */
+import { uniqueIdOf } from 'payment-processor-client/internal/events';
 import {
   countingResult,
+  FirstPlaces,
   paymentState,
   withoutEnd,
   type FoundResult,
@@ -79,11 +81,10 @@ export function isUnknown(story: Story): boolean {
 
 /** Where the payment is, as far as results and status changes were read: as the client's `awaitSettled` says it. */
 export function paymentOf({ changes, isCutShort, results }: Story): PaymentState<CommandResult> {
-  const found = results.map(({ content, offset }) => ({
-    offset,
-    value: content.kind === 'unread' ? null : content.result,
-  }));
-  const counting = found.reduce<FoundResult | null>(countingResult, null);
+  const found = new FirstPlaces<FoundResult & { readonly uniqueId: string | null }>();
+  for (const { content, headers, offset } of results)
+    found.take({ uniqueId: uniqueIdOf(headers), offset, value: content.kind === 'unread' ? null : content.result });
+  const counting = found.all().reduce<FoundResult | null>(countingResult, null);
   const moves = changes.filter(({ kind }) => kind !== 'quote-status');
   moves.sort((left, right) => Number(left.offset - right.offset));
   const last = new Map(moves.map((move) => [move.key, move.kind === 'transaction-status' ? move.value : null]));
