@@ -1,21 +1,41 @@
 /** The history of one payment: the changes of its transaction and of its quote, in one list. */
-import type { PaymentEvent, Stream } from 'payment-processor-client/internal/events';
+import { topicOf, type PaymentEvent, type Stream } from 'payment-processor-client/internal/events';
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { subscribe } from 'payment-processor-client/internal/subscription';
-import { CLI_RETRY } from './context.ts';
+import { topicNames } from 'payment-processor-contract/topics';
+import { CLI_RETRY, cliKafka } from './context.ts';
 import { outageNotes } from './event-output.ts';
+import { heldText, readHeldBack } from './held-back.ts';
 import type { Output } from './output.ts';
 
 /** Of a transaction or of a quote; or one that cannot be read. */
 export type StatusEvent = Exclude<PaymentEvent, { kind: 'result' }>;
 
+export interface StatusHistory {
+  /** Oldest first, each once. */
+  readonly events: readonly StatusEvent[];
+  /** What an open transaction hides, in sentences. */
+  readonly hidden: readonly string[];
+}
+
 /**
- * @param id of a transaction or of a quote
- * @returns the changes that were published about either, oldest first, each once
+ * The changes that were published about a payment.
+ * @param id of its transaction or of its quote
  * @throws the Kafka client's error; an Error naming the topics that do not exist
  */
-export async function readStatusHistory(settings: ClientSettings, id: string, output: Output): Promise<StatusEvent[]> {
-  const own = await read(settings, ['transaction-status', 'quote-status'], id, () => true, output);
+export async function readStatusHistory(settings: ClientSettings, id: string, output: Output): Promise<StatusHistory> {
+  const hidden = new Set<string>();
+  const read = async (
+    streams: readonly Stream[],
+    key: string | null,
+    isWanted: (event: StatusEvent) => boolean = () => true,
+  ): Promise<StatusEvent[]> => {
+    const names = topicNames(settings.TOPIC_PREFIX);
+    const topics = streams.map((stream) => topicOf(stream, names));
+    for (const held of await readHeldBack(cliKafka(settings), topics, key ?? undefined)) hidden.add(heldText(held));
+    return readChanges(settings, streams, key, isWanted, output);
+  };
+  const own = await read(['transaction-status', 'quote-status'], id);
   const transactions = own.filter((event) => event.kind === 'transaction-status');
   const quote = own.find((event) => event.kind === 'quote-status');
   const others: StatusEvent[] = [];
@@ -24,15 +44,16 @@ export async function readStatusHistory(settings: ClientSettings, id: string, ou
     // A service that does not name the quote on a transaction: the quote names the transaction.
     const isItsQuote = (event: StatusEvent): boolean =>
       event.kind === 'quote-status' && event.value.transactionId === id;
-    others.push(...(await read(settings, ['quote-status'], quoteId, isItsQuote, output)));
+    others.push(...(await read(['quote-status'], quoteId, isItsQuote)));
   } else if (quote?.value.transactionId != null) {
-    others.push(...(await read(settings, ['transaction-status'], quote.value.transactionId, () => true, output)));
+    others.push(...(await read(['transaction-status'], quote.value.transactionId)));
   }
-  return [...own, ...others].sort((left, right) => observedMs(left) - observedMs(right));
+  const events = [...own, ...others].sort((left, right) => observedMs(left) - observedMs(right));
+  return { events, hidden: [...hidden] };
 }
 
 /** @param key null: events of all keys */
-async function read(
+async function readChanges(
   settings: ClientSettings,
   streams: readonly Stream[],
   key: string | null,

@@ -173,6 +173,23 @@ describe('doctor', () => {
     expect(messages(run, 'unknown-results')).toMatch(held);
     await end();
     expect(await cli('unfinished', 'list')).toMatchObject({ code: 0 });
+    const { value } = await stack().journal.result('hidden');
+    const id = value.transaction?.id ?? '';
+    const endChanges = await openTransaction(kafka, topics.transactionStatusChanged, laneOf(id, LANES));
+    const heldChange = /not read:? +1 message of \S+\.transaction-status-changed\.v1/;
+    const shown = (await cli('show', 'hidden')).stdout;
+    expect(shown).toMatch(heldChange);
+    expect(shown).not.toMatch(/^payment +settled/m);
+    for (const words of [
+      ['status', '--key', id],
+      ['status', 'show', id],
+    ]) {
+      const changes = await cli(...words);
+      expect(changes.stdout).toMatch(/-> PENDING/);
+      expect(changes.stderr).toMatch(heldChange);
+      expect(changes.code).toBe(1);
+    }
+    await endChanges();
   });
 
   test('lists every setting that is missing, and checks nothing that needs it', async () => {

@@ -125,9 +125,11 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
 
 async function showPayment(settings: ClientSettings, id: string, options: ShowOptions, output: Output): Promise<void> {
   const history = readStatusHistory(settings, id, output);
-  const changes = await inTime(options.readForMs, 'the topics of status changes', history);
+  const { events: changes, hidden } = await inTime(options.readForMs, 'the topics of status changes', history);
   const finding = findKeys(settings, idsOf(id, changes), changes, options.newest);
-  const { cuts, keys } = await inTime(options.readForMs, 'results and ledger', finding);
+  const found = await inTime(options.readForMs, 'results and ledger', finding);
+  const { keys } = found;
+  const cuts = [...hidden, ...found.cuts];
   for (const cut of cuts) output.note(`not read: ${cut}`);
   if (keys.length === 0) {
     if (changes.length === 0) {

@@ -5,6 +5,7 @@ import { outputOf, requireSettings } from '../context.ts';
 import { eventDocument, isoOf, unreadableText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { observedMs, readStatusHistory, type StatusEvent } from '../status-history.ts';
+import { requireAllRead } from '../whole-topics.ts';
 
 /** Adds the subcommand to `status`, which must be there already. */
 export function addStatusShowCommand(program: Command): void {
@@ -26,9 +27,7 @@ Examples:
     .action(async (id: string, _options: unknown, command: Command) => {
       const output = outputOf(command);
       const settings = requireSettings(CLIENT_SETTING_NAMES);
-      const events = await readStatusHistory(settings, id, output);
-      if (events.length === 0)
-        throw new CliFailure('notFound', `no status change of ${id} is there, or is kept any more`);
+      const { events, hidden } = await readStatusHistory(settings, id, output);
       events.forEach((event, index) => {
         const previous = events[index - 1];
         const sincePreviousMs = previous === undefined ? null : observedMs(event) - observedMs(previous);
@@ -38,6 +37,9 @@ Examples:
           lineOf(event, sincePreviousMs, seenAfterMs),
         );
       });
+      requireAllRead(hidden);
+      if (events.length === 0)
+        throw new CliFailure('notFound', `no status change of ${id} is there, or is kept any more`);
     });
 }
 

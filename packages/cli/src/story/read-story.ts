@@ -62,10 +62,10 @@ export async function readStory(
   const id = paymentIdOf(found.results, entries);
   let changes: StatusEvent[] = [];
   if (id !== null) {
-    const reading = readStatusHistory(settings, id, output).then((events) => {
+    const reading = readStatusHistory(settings, id, output).then(({ events, hidden }) => {
       changes = events.slice(-RECORDS_MAX);
       leftOut += events.length - changes.length;
-      return [];
+      return hidden;
     });
     boxed.push(await within(limits.readForMs, 'the topics of status changes', reading));
   }
