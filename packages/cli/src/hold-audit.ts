@@ -12,7 +12,7 @@ export interface AuditedOrder extends HoldOrder {
   readonly id: string;
   /** To which it was written. */
   readonly lanes: readonly number[];
-  /** Types that it still holds, in some lane at least. */
+  /** Types that nothing has released since, in some lane at least. Whether the lane's owner has confirmed it, the topic does not say. */
   readonly inForce: readonly string[];
   /** Of those the ones that it does not hold in every lane, with the lanes where it does. */
   readonly inSomeLanes: Readonly<Record<string, readonly number[]>>;
@@ -69,7 +69,7 @@ export function auditOf(
   return audited.sort((left, right) => Date.parse(left.at) - Date.parse(right.at));
 }
 
-/** The types that the order still holds, in words; empty: none. */
+/** The types that nothing has released since, in words; empty: none. */
 export function inForceText({ inForce, inSomeLanes }: AuditedOrder): string {
   const where = (type: string): string => {
     const lanes = inSomeLanes[type];

@@ -1,4 +1,4 @@
-/** What `holds` and `doctor` say is in force: what each lane has, by the order of its own records. */
+/** What `holds` and `doctor` say is not released: what each lane has, by the order of its own records. */
 import { expect, test } from 'vitest';
 import { auditOf, inForceText } from '../src/hold-audit.ts';
 import type { HoldOrder } from '../../../src/ledger/holds.ts';
@@ -7,7 +7,7 @@ const LANE_COUNT = 2;
 const EARLY = '2026-01-31T12:00:00Z';
 const LATE = '2026-01-31T12:05:00Z';
 
-/** What is in force after orders, each with the lanes that it was written to. */
+/** What is not released after orders, each with the lanes that it was written to. */
 function inForce(...orders: [HoldOrder['action'], string, number[]][]): string[] {
   const ends = new Map<number, bigint>();
   const records = orders.flatMap(([action, at, lanes]) =>

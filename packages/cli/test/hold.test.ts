@@ -37,6 +37,7 @@ test('what cannot be held is refused, and a hold that nobody confirms says so', 
   expect(alone.stderr).toMatch(
     /lanes 0, 1, 2, which no member owns: a member that opens it reads the order before its first call/,
   );
+  expect((await runCli(environment(), 'holds')).stdout).toMatch(/nobody runs {2}\(not released: transfer-in\)/);
 });
 
 test('a hold that another order took back in one lane is not confirmed there while others are waited for', async () => {
@@ -103,7 +104,7 @@ test('under load, with a member that stands still and one that joins: no call be
   ]);
   expect(audit.documents.at(-1)?.['lanes']).toHaveLength(LANES);
   const doctor = await runCli({ ...stack().environment }, 'doctor');
-  expect(doctor.stdout).toMatch(/^problem +holds +.* holds create-quote, .*incident 31/m);
+  expect(doctor.stdout).toMatch(/^problem +holds +.* ordered a hold of create-quote, .*incident 31/m);
   expect(await cli('release')).toMatchObject({ code: 0, documents: [{ kind: 'release', pending: [] }] });
   const results = await stack().journal.resultsOfAll(keys);
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));

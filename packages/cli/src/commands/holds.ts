@@ -34,6 +34,6 @@ function orderText(audited: AuditedOrder): string {
   const { action, at, commandTypes, inForce, operator, reason, until } = audited;
   const types = commandTypes.length === 0 ? 'all types' : commandTypes.join(', ');
   const ends = until === null ? '' : `, until ${until}`;
-  const held = inForce.length === 0 ? '' : `  (in force: ${inForceText(audited)})`;
+  const held = inForce.length === 0 ? '' : `  (not released: ${inForceText(audited)})`;
   return `${at}  ${action.padEnd('RELEASE'.length)}  ${types}${ends}  by ${operator}: ${reason}${held}`;
 }

@@ -29,7 +29,7 @@ export async function checkHolds(settings: PeopleSettings): Promise<Finding[]> {
   const held = holds.map((audited) => {
     const { at, operator, reason, until } = audited;
     const ends = until === null ? '' : `, until ${until}`;
-    const what = `${operator} holds ${inForceText(audited)} since ${at}${ends} (${reason})`;
+    const what = `${operator} ordered a hold of ${inForceText(audited)} at ${at}${ends} (${reason})`;
     return problem('holds', `${what}: \`release\` them once the reason is over`);
   });
   return [...held, ...unread];
