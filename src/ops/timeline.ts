@@ -56,9 +56,9 @@ export class Timeline {
     this.#lanes = now;
     const parts = [
       ...(gained.length === 0 ? [] : [`was given ${laneRangesInWords(gained)}`]),
-      ...(lost.length === 0 ? [] : [`had to hand on ${laneRangesInWords(lost)}`]),
+      ...(lost.length === 0 ? [] : [`lost ${laneRangesInWords(lost)}`]),
     ];
-    if (parts.length > 0) this.note('lanes', `${parts.join(' and ')}; has ${laneRangesInWords(now)}`);
+    if (parts.length > 0) this.note('lanes', `${parts.join(' and ')}; now has ${laneRangesInWords(now)}`);
   }
 
   /** @returns a log of the payment API whose openings and closings of breakers are noted, and the service's being held */

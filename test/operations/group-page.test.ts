@@ -102,10 +102,10 @@ describe('the page of a group', () => {
       'carried out: RETRY of the key with hash 0011223344556677 in lane 2, by <b>ada</b>',
     );
     const opened = await shown(url);
-    await opened.page.getByText('3 of 3 members heard').waitFor();
+    await opened.page.getByText('3 of 3 members reporting').waitFor();
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
-    expect(text).toContain('3 of 3 members heard, by aaaaaaaa');
+    expect(text).toContain('3 of 3 members reporting. This page is from aaaaaaaa');
     expect(text).toMatch(/Waiting in Kafka\s+119\s+no free call slot/);
     expect(text).toMatch(/Calls under way\s+117 of 300/);
     expect(text).toMatch(/Lanes open\s+6 of 6\s+all of them/);
@@ -139,27 +139,27 @@ describe('the page of a group', () => {
       made.setLane(4, made.lane({ 'transfer-in': { position: 4_660n } }));
     });
     const opened = await shown(url);
-    await opened.page.getByText('3 of 3 members heard').waitFor();
+    await opened.page.getByText('3 of 3 members reporting').waitFor();
     // Killed: Kafka still counts it in, but it does not answer.
     await third.stop();
     asked.nowMs += 12_000;
     second.nowMs += 12_000;
-    await opened.page.getByText(/Member cccccccc is not heard since/).waitFor();
-    expect(await rowOf(opened, 'cccccccc')).toMatch(/not heard: its address cannot be reached\s+4 to 5\s+340\s/);
+    await opened.page.getByText(/No report from member cccccccc since/).waitFor();
+    expect(await rowOf(opened, 'cccccccc')).toMatch(/no report: its address cannot be reached\s+4 to 5\s+340\s/);
     expect(await opened.text()).toMatch(/Oldest without a result\s+not known/);
     // Counted out, and its lanes are not taken over yet.
     asked.groupOffsets.set(4, 4_990n);
     asked.groupWith({ processor: second, lanes: [2, 3] });
-    await opened.page.getByText(/Member cccccccc is gone since \d\d:\d\d:\d\d/).waitFor();
+    await opened.page.getByText(/Member cccccccc has been gone since \d\d:\d\d:\d\d/).waitFor();
     expect(await opened.page.locator('#headline').innerText()).toBe('Not healthy');
     const first = opened.page.locator('#findings li').first();
     expect(await first.innerText()).toMatch(/It owned 2 lanes: 4 to 5\./);
-    expect(await first.innerText()).toMatch(/Not open anywhere yet: 4 to 5\. .+ Last heard \d\d:\d\d:\d\d/);
+    expect(await first.innerText()).toMatch(/Not open anywhere yet: 4 to 5\. .+ Last report \d\d:\d\d:\d\d/);
     expect(await first.locator('code').innerText()).toBe('npm run cli -- doctor');
     const href = (await first.getByRole('link', { name: 'Runbook: member-gone' }).getAttribute('href')) ?? '';
     expect((await fetch(new URL(href, url))).status).toBe(200);
     // Of five topics, ten each.
-    expect(await opened.text()).toMatch(/Waiting in Kafka\s+50\s+no member that answers has the lane/);
+    expect(await opened.text()).toMatch(/Waiting in Kafka\s+50\s+no member reports the lane/);
     expect(await rowOf(opened, 'cccccccc')).toMatch(/gone since \d\d:\d\d:\d\d\s+had 4 to 5\s+340\s/);
     expect(await opened.page.locator('#timeline').innerText()).toMatch(
       /cccccccc\s+is no longer in the group; had lanes 4 to 5/,
@@ -188,7 +188,7 @@ describe('the page of a group', () => {
     await again.serve(TOKEN);
     asked.groupWith({ processor: again, lanes: [2, 3] });
     await opened.page.getByText('joined the group').waitFor();
-    await opened.page.getByText('2 of 2 members heard').waitFor();
+    await opened.page.getByText('2 of 2 members reporting').waitFor();
     expect(await rowOf(opened, 'bbbbbbbb')).toMatch(/gone since/);
     expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
   });
@@ -202,8 +202,8 @@ describe('the page of a group', () => {
     const url = await asked.serve(TOKEN);
     asked.groupWith({ processor: other, lanes: [2, 3] }, { processor: member('cccccccc-3', [4, 5]), lanes: [4, 5] });
     const opened = await shown(url);
-    await opened.page.getByText(/Member bbbbbbbb is not heard since .+: it has another HTTP_AUTH_TOKEN/).waitFor();
-    await opened.page.getByText(/Member cccccccc is not heard since .+: it has no address in the group/).waitFor();
+    await opened.page.getByText(/No report from member bbbbbbbb since .+: it has another HTTP_AUTH_TOKEN/).waitFor();
+    await opened.page.getByText(/No report from member cccccccc since .+: it has no address in the group/).waitFor();
     expect(await opened.text()).toContain('The figures above count 1 of them.');
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
     const command = opened.page.locator('#findings li').first().locator('code');
@@ -216,10 +216,10 @@ describe('the page of a group', () => {
   it.each(['light', 'dark'] as const)('fits a phone, %s, with a member down', async (colorScheme) => {
     const { asked, second, third, url } = await group();
     const opened = await shown(url, { ...PHONE, colorScheme });
-    await opened.page.getByText('3 of 3 members heard').waitFor();
+    await opened.page.getByText('3 of 3 members reporting').waitFor();
     await third.stop();
     asked.groupWith({ processor: second, lanes: [2, 3] });
-    await opened.page.getByText(/Member cccccccc is gone/).waitFor();
+    await opened.page.getByText(/Member cccccccc has been gone/).waitFor();
     await expectNothingWide(opened);
     await opened.shoot(`group-page-phone-${colorScheme}`);
   });

@@ -102,7 +102,7 @@ describe('the page tells the state of the processor', () => {
     expect(text).toContain('17 of 100');
     expect(text).toContain('48,211 keys remembered');
     expect(text).toContain('6 of 6 lanes are open.');
-    expect(text).toContain('1 of 1 member heard, by process-, up for 15 min');
+    expect(text).toContain('1 of 1 member reporting. This page is from process-, up for 15 min.');
     await expectClean(opened);
     await opened.shoot('healthy-light');
     await opened.page.emulateMedia({ colorScheme: 'dark' });
@@ -138,8 +138,8 @@ describe('the page tells the state of the processor', () => {
     const opened = await shown();
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
-    expect(text).toContain('Behind: the oldest commands without a result have waited: transfer-in 4 min 55 s');
-    expect(text).toContain('2,160 commands in Kafka. 1,440: no free call slot; 720: the lane is full');
+    expect(text).toContain('Behind. Oldest command without a result: transfer-in 4 min 55 s');
+    expect(text).toContain('2,160 commands wait in Kafka (1,440: no free call slot; 720: the lane is full');
     expect(text).toContain('Growing by 432 a minute.');
     await expectClean(opened);
     await opened.shoot('behind-light');
@@ -160,7 +160,7 @@ describe('the page tells the state of the processor', () => {
     });
     const opened = await shown();
     const text = await opened.text();
-    expect(text).toContain('Falling now: 0 (55 s before), 560 (20 s before), 313 at last.');
+    expect(text).toContain('Falling now: 0 (55 s before), 560 (20 s before), 313 now.');
     expect(text).not.toContain('Growing');
     await expectClean(opened);
   });
@@ -175,7 +175,7 @@ describe('the page tells the state of the processor', () => {
     });
     const opened = await shown();
     const text = await opened.text();
-    expect(text).toContain('1,000 commands in Kafka.');
+    expect(text).toContain('1,000 commands wait in Kafka');
     expect(text).toContain('Neither growing nor falling.');
     await expectClean(opened);
   });
@@ -248,7 +248,7 @@ describe('the page tells the state of the processor', () => {
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toMatch(/^Nothing is answered: 6 commands wait/);
     expect(text).toContain('The schema registry cannot be asked (lanes 1, 2): connection refused');
-    expect(text).toContain('none is lost or refused. Check the registry.');
+    expect(text).toContain('None is lost or refused. Check the registry.');
     await expectClean(opened);
     await opened.shoot('registry');
   });
@@ -273,7 +273,7 @@ describe('the page tells the state of the processor', () => {
     const opened = await shown();
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
-    expect(text).toContain('2 payment outcomes are unknown. An operator must decide. Waiting 2 h 5 min.');
+    expect(text).toContain('2 payment outcomes are unknown, the oldest for 2 h 5 min. An operator must decide.');
     expect(text).toContain('npm run cli -- unknown list');
     expect(text).toContain('3 dead letters are open (UNREADABLE 1, NO_KEY 2), the last 5 s old');
     expect(text).toContain('npm run cli -- dead-letters list --open');
@@ -303,8 +303,8 @@ describe('the page tells the state of the processor', () => {
     await processor.live(12);
     const opened = await shown();
     const text = await opened.text();
-    expect(text).toMatch(/72 messages of create-quote, .+, operator-decision cannot be read, for 55 s by now/);
-    expect(text).toContain('1 lane has committed nothing for 55 s: 4');
+    expect(text).toMatch(/An open transaction has blocked 72 messages of create-quote, .+, operator-decision for 55 s/);
+    expect(text).toContain('Lane 4 has committed nothing for 55 s');
     expect(text).toContain('30,000 records of the ledger are not in the local store of process- yet');
     await expectClean(opened);
     await opened.shoot('standstill');
@@ -319,7 +319,7 @@ describe('the page tells the state of the processor', () => {
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Starting');
     expect(text).toMatch(/Waiting in Kafka\s+not known/);
-    expect(text).toContain('No lane is with a member that is heard.');
+    expect(text).toContain('No member that reports has a lane.');
     await expectClean(opened);
     await opened.shoot('starting');
   });
@@ -376,7 +376,7 @@ describe('the page follows the processor', () => {
     expect(await opened.page.title()).toContain('Not answering');
     expect(await opened.page.locator('#headline').innerText()).toBe('Not answering');
     const text = await opened.text();
-    expect(text).toContain('When it was last heard of: Healthy. All below is from then.');
+    expect(text).toContain('Last known state: Healthy. Everything below is from then.');
     expect(text).toContain('6 of 6 lanes');
     await opened.shoot('gone');
     await processor.serve(null, port);
@@ -398,7 +398,7 @@ describe('with a token set', () => {
     // The field has the focus.
     await page.keyboard.type('wrong');
     await page.keyboard.press('Enter');
-    await page.getByText('does not take this token').waitFor();
+    await page.getByText('does not accept this token').waitFor();
     await page.keyboard.type(TOKEN);
     await page.keyboard.press('Enter');
     await page.locator('#headline').waitFor();

@@ -36,12 +36,9 @@ test('doubt in lanes of which nobody tells is not 0', async () => {
   expect(await shown(owner(LANES), names)).toEqual(['0: 0 keys remembered', '0: nothing to settle']);
   expect(await shown(owner([0, 1]), names)).toEqual([
     '0 or more: 0 keys remembered',
-    '0 or more: nothing known of 4 lanes',
+    '0 or more: no report of 4 lanes',
   ]);
-  expect(await shown(owner([]), names)).toEqual([
-    'not known: 0 keys remembered',
-    'not known: nothing known of 6 lanes',
-  ]);
+  expect(await shown(owner([]), names)).toEqual(['not known: 0 keys remembered', 'not known: no report of 6 lanes']);
 });
 
 test('dead letters whose topic is not read are not 0, neither on the page nor for the alert', async () => {

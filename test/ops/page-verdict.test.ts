@@ -143,7 +143,7 @@ describe('the headline follows the effect', () => {
   });
 });
 
-test('lanes of a member that is gone are not said to wait where another has them that is not heard', async () => {
+test('lanes of a member that is gone are not said to wait if a member without a report has them', async () => {
   const first = new FakeProcessor();
   first.nowMs += 120_000;
   const own = await stateOf(first, 'aaaaaaaa-1');
@@ -159,16 +159,17 @@ test('lanes of a member that is gone are not said to wait where another has them
   const told = (others: (typeof gone)[]): unknown => {
     const members = [known(own, { isThis: true }), gone, ...others];
     const { findings } = verdictOn(groupState({ nowMs, own, members, timeline: [] }), []);
-    return findings.find(({ text }) => text.startsWith('Member bbbbbbbb is gone'));
+    return findings.find(({ text }) => text.startsWith('Member bbbbbbbb has been gone'));
   };
   expect(told([])).toMatchObject({
     advice: expect.stringMatching(/^Not open anywhere yet: 1 to 2\. Their/) as string,
     isBad: true,
   });
-  const advice = /^Not open anywhere yet: 2\. Their commands wait in Kafka\. With members that are not heard: 1\. Last/;
+  const advice =
+    /^Not open anywhere yet: 2\. Their commands wait in Kafka\. With members that send no report: 1\. Last/;
   expect(told([silent])).toMatchObject({ advice: expect.stringMatching(advice) as string });
   expect(told([{ ...silent, assigned: [1, 2] }])).toMatchObject({
-    advice: expect.stringMatching(/^With members that are not heard: 1 to 2\. Last heard/) as string,
+    advice: expect.stringMatching(/^With members that send no report: 1 to 2\. Last report/) as string,
     isBad: false,
   });
 });

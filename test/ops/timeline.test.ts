@@ -31,9 +31,9 @@ describe('the timeline of a process', () => {
     timeline.lanes(1, 7);
     timeline.lanes();
     expect(timeline.texts()).toEqual([
-      'lanes: was given lanes 0 to 2, 5; has lanes 0 to 2, 5',
-      'lanes: was given lane 7 and had to hand on lanes 0, 2, 5; has lanes 1, 7',
-      'lanes: had to hand on lanes 1, 7; has no lane',
+      'lanes: was given lanes 0 to 2, 5; now has lanes 0 to 2, 5',
+      'lanes: was given lane 7 and lost lanes 0, 2, 5; now has lanes 1, 7',
+      'lanes: lost lanes 1, 7; now has no lane',
     ]);
     expect(laneRangesInWords([3, 1, 2])).toBe('lanes 1 to 3');
   });

@@ -1,6 +1,6 @@
 /**
- * What changed in the group of late: what members told of themselves, which outlives them here, and how they came, went and fell
- * silent as this process saw it. In memory, bounded.
+ * Recent changes in the group: what members told of themselves, which outlives them here, and when this process saw them come,
+ * leave or fall silent. In memory, bounded.
  */
 import { EVENTS_AGE_MAX_MS, EVENTS_MAX, type TimelineEvent } from '../timeline.ts';
 import type { MemberEvent } from './member-report.ts';

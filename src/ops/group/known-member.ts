@@ -7,7 +7,7 @@ export interface KnownMember {
   /** Its name. */
   readonly process: string;
   readonly isThis: boolean;
-  /** `gone`: Kafka's group does not have it any more; `unknown`: Kafka has not been heard. */
+  /** `gone`: Kafka's group does not have it any more; `unknown`: Kafka has not answered. */
   readonly standing: MemberState['standing'];
   /** Since when the group is known not to have it; null: it has it, or never had since this process looks. */
   readonly goneSinceMs: number | null;
@@ -23,7 +23,7 @@ export interface KnownMember {
   /** What it told last; null: nothing so far. */
   readonly figures: MemberFigures | null;
   readonly answeredMs: number | null;
-  /** Why it was not heard when it was asked last, and since when it has not been heard. */
+  /** Why its last report is missing, and since when. */
   readonly fault: { readonly kind: MemberFault; readonly sinceMs: number; readonly isTold: boolean } | null;
 }
 

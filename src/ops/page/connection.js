@@ -3,10 +3,9 @@
  *
  *   asking -> answered -> (2 s) -> asking
  *   asking -> away -> (2 s, doubled up to 30 s) -> asking
- *   asking -> token wanted -> (an operator gives it) -> asking
+ *   asking -> token wanted -> (an operator enters it) -> asking
  *
- * Owns the one timer and the token, which is kept in the tab's session storage. While the page is hidden nothing is
- * asked.
+ * Owns the timer and the token, which it keeps in the tab's session storage. It asks nothing while the page is hidden.
  */
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
@@ -17,7 +16,7 @@
  * @typedef {object} Listener
  * @property {(state: GroupState, samples: readonly Sample[]) => void} answered
  * @property {(absence: Absence) => void} away
- * @property {(wasRefused: boolean) => void} tokenWanted `wasRefused`: one was given, and it is wrong
+ * @property {(wasRefused: boolean) => void} tokenWanted `wasRefused`: the token that was entered is wrong
  */
 
 const PAUSE_MS = 2_000;
@@ -68,9 +67,9 @@ export class Connection {
   }
 
   /**
-   * Asks for one command. The key goes in a header: addresses are logged on the way.
+   * Asks for one command. The key goes in a header, because proxies log addresses.
    * @param {string} key
-   * @returns {Promise<CommandState | { problem: string } | null>} null: the token is wanted first, and is asked for
+   * @returns {Promise<CommandState | { problem: string } | null>} null: the token is needed first, and the page asks for it
    */
   async command(key) {
     try {
@@ -110,7 +109,7 @@ export class Connection {
     this.#failedMs = null;
     this.#answeredMs = Date.now();
     this.#again(PAUSE_MS);
-    // What goes wrong in showing it is not the processor's absence, and is told as what it is.
+    // An error while the page shows the state is not the processor's absence, and must surface as itself.
     queueMicrotask(() => this.#listener.answered(state, this.#samples));
   }
 
@@ -156,7 +155,7 @@ export class Connection {
 /** @param {unknown} error */
 function problemOf(error) {
   if (error instanceof DOMException && error.name === 'TimeoutError') return 'no answer in time';
-  // What fetch says when there is nobody is different in each browser.
+  // Each browser words it differently when nobody answers.
   if (error instanceof TypeError) return 'it cannot be reached';
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-/** Nodes made and changed without markup: every text goes in as text. */
+/** Makes and changes nodes without markup: every text goes in as text. */
 
 /**
  * @typedef {{ text: string, kind?: 'good' | 'warning' | 'bad' | 'quiet', isNumber?: boolean, title?: string }} Cell
@@ -30,7 +30,7 @@ export function element(name, { className, text } = {}, ...children) {
 }
 
 /**
- * Only where it differs, so that what an operator has selected stays so.
+ * Only if it differs, so that an operator's selection stays.
  * @param {Element} target
  * @param {string} text
  */
@@ -39,7 +39,7 @@ export function setText(target, text) {
 }
 
 /**
- * Makes an element's children match a list, reusing those that are there.
+ * Makes an element's children match a list, and reuses existing ones.
  * @template Item
  * @param {Element} parent
  * @param {readonly Item[]} items
@@ -58,7 +58,7 @@ export function fillChildren(parent, items, make, fill) {
  * @param {string} id of the table
  * @param {readonly string[]} headings
  * @param {readonly (readonly Cell[])[]} rows the first cell of each is its heading
- * @param {string} none what to say when there are no rows
+ * @param {string} none the text if there are no rows
  */
 export function fillTable(id, headings, rows, none) {
   const table = /** @type {HTMLTableElement} */ (byId(id));
@@ -88,7 +88,7 @@ export function marked(isSo, kind) {
   return isSo ? { kind } : {};
 }
 
-/** Removes what a state has put on the page. */
+/** Removes all that a state put on the page. */
 export function clearAll() {
   for (const filled of document.querySelectorAll('[data-fill], thead, tbody')) filled.replaceChildren();
 }
@@ -99,7 +99,7 @@ export function clearAll() {
  * @param {number} span
  */
 function fillRow(row, cells, span) {
-  // A row of data has its heading first; the row that says that there is none has not.
+  // A row of data begins with its heading; the row that stands for no data does not.
   const heading = span === 1 ? 'TH' : 'TD';
   if (row.firstElementChild !== null && row.firstElementChild.tagName !== heading) row.replaceChildren();
   if (row.firstElementChild === null && heading === 'TH') row.append(newRowHeading());

@@ -3,17 +3,17 @@ import { causesInWords, lastMinute, staleLag, trend, waitingByCause } from './la
 import { memberFindings } from './member-findings.js';
 import { stepOfReason, STEPS } from './next-steps.js';
 import { atWhom } from './service.js';
-import { count, counted, duration, inWords, UNFINISHED } from './words.js';
+import { count, counted, duration, inWords, ranges, UNFINISHED } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {GroupState['lanes'][number]} Lane */
 /** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {import('./next-steps.js').Step} Step */
-/** @typedef {Step & { text: string, isBad: boolean }} Finding `advice` with why, where that is known */
+/** @typedef {Step & { text: string, isBad: boolean }} Finding `advice` begins with the reason, if that is known */
 
 /** A command that waits longer is worth a look. */
 const BEHIND_SECONDS = 60;
-/** Settling takes a timeout and the settling time; doubt that is older does not get settled as it should. */
+/** Settling takes one timeout and the settling time. Older doubt means that something keeps it from being settled. */
 const DOUBT_SECONDS = 5 * 60;
 /** Publishers end their transactions within seconds. */
 const HELD_BACK_SECONDS = 30;
@@ -21,14 +21,14 @@ const HELD_BACK_SECONDS = 30;
 const STANDSTILL_SECONDS = 30;
 /** A second's work of many processes. */
 const LEDGER_BEHIND_RECORDS = 10_000;
-/** Of readiness: it keeps a member from its work, and no work waits for that. */
+/** How the reason begins of a member that does no work, while no work waits for it. */
 const ASIDE = 'stands aside';
 const FAULTS_PERCENT = 10;
 /** Fewer calls than this say nothing. */
 const FAULTS_CALLS_MIN = 10;
 
 /**
- * Members that are gone, what keeps the others from their work, then what waits for people, then the rest.
+ * First members that are gone, then what keeps the others from their work, what waits for people, and the rest.
  * @param {GroupState} state
  * @param {readonly Sample[]} samples
  * @returns {Finding[]}
@@ -71,8 +71,9 @@ function behind(state, samples) {
   const why =
     waiting === 0
       ? `All are admitted: ${statesInWords(state)}.`
-      : `${counted(waiting, 'command')} in Kafka. ${causesInWords(shares)}. ${trend(samples)}`;
-  return [finding(`Behind: the oldest commands without a result have waited: ${waits}`, STEPS.behind, why)];
+      : `${counted(waiting, 'command waits', 'commands wait')} in Kafka (${causesInWords(shares)}). ${trend(samples)}`;
+  const oldest = late.length === 1 ? 'Oldest command' : 'Oldest commands';
+  return [finding(`Behind. ${oldest} without a result: ${waits}`, STEPS.behind, why)];
 }
 
 /** @param {GroupState} state */
@@ -105,7 +106,7 @@ function unknown({ unknownResults }) {
   if (unknownResults.waiting === 0) return [];
   const oldest = unknownResults.oldestSeconds ?? 0;
   const outcomes = counted(unknownResults.waiting, 'payment outcome is unknown', 'payment outcomes are unknown');
-  return [finding(`${outcomes}. An operator must decide. Waiting ${duration(oldest)}.`, STEPS.unknown)];
+  return [finding(`${outcomes}, the oldest for ${duration(oldest)}. An operator must decide.`, STEPS.unknown)];
 }
 
 /**
@@ -196,7 +197,7 @@ function heldBackInputs(inputs) {
   const messages = inputs.reduce((sum, input) => sum + input.heldBackMessages, 0);
   const oldest = Math.max(...inputs.map((input) => input.heldBackSeconds ?? 0));
   const commands = [...new Set(inputs.map(({ name }) => name))].join(', ');
-  const text = `${counted(messages, 'message', 'messages')} of ${commands} cannot be read, for ${duration(oldest)} by now`;
+  const text = `An open transaction has blocked ${counted(messages, 'message')} of ${commands} for ${duration(oldest)}`;
   return [finding(text, STEPS.heldBack)];
 }
 
@@ -207,8 +208,7 @@ function heldBackInputs(inputs) {
 function heldBackLedger(lanes) {
   if (lanes.length === 0) return [];
   const oldest = Math.max(...lanes.map((lane) => lane.ledgerHeldBackSeconds ?? 0));
-  const numbers = lanes.map(({ lane }) => lane).join(', ');
-  const text = `The ledger of ${counted(lanes.length, 'lane', 'lanes')} cannot be read on, for ${duration(oldest)} by now: ${numbers}`;
+  const text = `An open transaction has blocked the ledger of ${lanesInWords(lanes)} for ${duration(oldest)}`;
   return [finding(text, STEPS.heldBack)];
 }
 
@@ -220,13 +220,18 @@ function standstill({ lanes }) {
   const still = lanes.filter((lane) => (lane.uncommittedSeconds ?? 0) >= STANDSTILL_SECONDS);
   if (still.length === 0) return [];
   const oldest = Math.max(...still.map((lane) => lane.uncommittedSeconds ?? 0));
-  const numbers = still.map(({ lane }) => lane).join(', ');
-  const text = `${counted(still.length, 'lane has', 'lanes have')} committed nothing for ${duration(oldest)}: ${numbers}`;
+  const have = still.length === 1 ? 'has' : 'have';
+  const text = `${sentence(lanesInWords(still))} ${have} committed nothing for ${duration(oldest)}`;
   return [finding(text, STEPS.standstill)];
 }
 
+/** @param {readonly Lane[]} lanes */
+function lanesInWords(lanes) {
+  return `${lanes.length === 1 ? 'lane' : 'lanes'} ${ranges(lanes.map(({ lane }) => lane))}`;
+}
+
 /**
- * While lanes are being opened it is part of that.
+ * Reading the ledger is also part of opening lanes.
  * @param {GroupState} state
  * @returns {Finding[]}
  */
@@ -236,7 +241,7 @@ function ledgerBehind({ members }) {
     if (!isCounted || behind < LEDGER_BEHIND_RECORDS) return [];
     const what = counted(behind, 'record of the ledger is', 'records of the ledger are');
     const restore = figures?.restoreSeconds ?? null;
-    const since = restore === null ? '' : `It was started ${duration(restore)} ago.`;
+    const since = restore === null ? '' : `The restore began ${duration(restore)} ago.`;
     return [finding(`${what} not in the local store of ${process} yet`, STEPS.ledgerBehind, since)];
   });
 }
@@ -249,7 +254,7 @@ function sentence(text) {
 /**
  * @param {string} text
  * @param {Step} step
- * @param {string} [why] before what to do
+ * @param {string} [why] the reason, which comes before what to do
  * @returns {Finding}
  */
 function finding(text, step, why = '') {

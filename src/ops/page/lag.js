@@ -1,23 +1,23 @@
-/** What waits in Kafka, why, and whether it becomes more. Pure. */
+/** What waits in Kafka, why, and whether it grows. Pure. */
 import { CAUSES, count, duration, FAULTS, inWords } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {{ cause: string, messages: number }} CauseShare */
 
-/** Why it waits is not known: by Kafka's offsets alone. */
+/** Counted by Kafka's offsets alone, so the reason is not known. */
 const NOT_TOLD = 'not-told';
 const TREND_MS = 60_000;
-/** Less time than this says nothing of where it goes. */
+/** Less time than this shows no trend. */
 const TREND_MS_MIN = 15_000;
-/** Of late: what it does now, whatever it did a minute ago. */
+/** What it does now, whatever it did a minute ago. */
 const LATELY_MS = 20_000;
 
-/** Ends of partitions are asked for every few seconds. */
+/** We ask for the ends of partitions every few seconds. */
 const ENDS_AGE_SECONDS = 20;
 
 /**
- * For how long Kafka has not answered, in words; null: what is known of lag and ages is of now.
+ * How long Kafka has not answered, in words; null: lag and ages are current.
  * @param {GroupState} state
  */
 export function staleLag({ lagEndsAgeSeconds, lanes }) {
@@ -48,7 +48,7 @@ export function waitingByCause(state, command) {
 }
 
 /**
- * Whether it is known of every input of every lane how much waits.
+ * Whether we know for every input of every lane how much waits.
  * @param {GroupState} state
  * @param {string | null} command null: all
  */
@@ -60,7 +60,7 @@ export function isLagKnown(state, command) {
 }
 
 /**
- * Whether the copy that UNKNOWN results are taken from, that of the member whose is the least behind, was read to its end.
+ * Whether some member has read its copy of the ledger to the end: UNKNOWN results come from the copy that is least behind.
  * @param {GroupState} state
  */
 export function isLedgerRead({ members }) {
@@ -76,7 +76,7 @@ export function causesInWords(shares) {
 
 /** @param {string} cause */
 export function causeInWords(cause) {
-  return inWords({ ...CAUSES, [NOT_TOLD]: 'no member that answers has the lane' }, cause);
+  return inWords({ ...CAUSES, [NOT_TOLD]: 'no member reports the lane' }, cause);
 }
 
 /**
@@ -89,7 +89,7 @@ export function oldestUnanswered(state) {
 }
 
 /**
- * Where the lag goes, in a sentence; empty where nobody can tell.
+ * How the lag changes, in a sentence; empty if nobody can tell.
  * @param {readonly Sample[]} samples
  */
 export function trend(samples) {
@@ -105,17 +105,17 @@ export function trend(samples) {
     const direction = lateChange < 0 ? 'Falling now' : 'Growing now';
     const before = `${count(earlier.lagMessages)} (${duration(spanMs / 1000)} before)`;
     const late = `${count(lately?.lagMessages ?? 0)} (${duration(LATELY_MS / 1000)} before)`;
-    return `${direction}: ${before}, ${late}, ${count(last.lagMessages)} at last.`;
+    return `${direction}: ${before}, ${late}, ${count(last.lagMessages)} now.`;
   }
   const perMinute = Math.round((change / spanMs) * 60_000);
   if (perMinute > 0) return `Growing by ${count(perMinute)} a minute.`;
   if (perMinute === 0) return 'Neither growing nor falling.';
-  return `Falling by ${count(-perMinute)} a minute: none left in about ${duration((last.lagMessages / -perMinute) * 60)}.`;
+  return `Falling by ${count(-perMinute)} a minute: 0 in about ${duration((last.lagMessages / -perMinute) * 60)}.`;
 }
 
 /**
- * The oldest sample within the time before the last, of the same inputs all the while: what a lane that was handed over took
- * along is neither growth nor fall.
+ * The oldest sample within the time before the last that has counted the same inputs since: a lane that was handed over takes
+ * its lag along, which is neither growth nor fall.
  * @param {readonly Sample[]} samples
  * @param {Sample} last
  * @param {number} ms
@@ -135,7 +135,7 @@ function msBetween(earlier, later) {
 }
 
 /**
- * Results of all outcomes in the time before the state; null: no sample reaches back so far.
+ * Results of all outcomes in the time before the state; null: no sample is that old.
  * @param {readonly Sample[]} samples
  * @param {GroupState} state
  * @param {number} ms
@@ -149,7 +149,7 @@ export function resultsOf(samples, state, ms) {
 }
 
 /**
- * The last fault of a breaker that is not closed, in a sentence; empty where there is none.
+ * The last fault of a breaker that is not closed, in a sentence; empty if there is none.
  * @param {GroupState} state
  */
 export function lastFault({ deployment, operations }) {

@@ -9,9 +9,9 @@ import { showMembers, showTimeline } from './members.js';
 import { showTables } from './tables.js';
 import { duration, timeOfDay } from './words.js';
 
-/** How often the time of an absence is told anew. */
+/** How often the page updates how long the processor has been away. */
 const TICK_MS = 1_000;
-/** What a header may hold. */
+/** What an HTTP header accepts. */
 const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
 
 const state = byId('state');
@@ -53,7 +53,7 @@ const connection = new Connection({
     forgetToken.hidden = true;
     const isNew = tokenForm.hidden;
     reveal(tokenForm);
-    setText(byId('token-problem'), wasRefused ? 'The processor does not take this token.' : '');
+    setText(byId('token-problem'), wasRefused ? 'The processor does not accept this token.' : '');
     if (isNew || wasRefused) tokenInput.focus();
   },
 });
@@ -67,10 +67,10 @@ tokenForm.addEventListener('submit', (event) => {
   const token = tokenInput.value.trim();
   tokenInput.value = '';
   if (TOKEN_PATTERN.test(token)) connection.useToken(token);
-  else setText(byId('token-problem'), 'A token has no blanks and no letters beyond ASCII.');
+  else setText(byId('token-problem'), 'A token consists of ASCII characters without spaces.');
 });
 
-/** Shows one of the three: the state, the form, or that none is known. @param {HTMLElement} shown */
+/** Shows one of three parts: the state, the form, or the notice that the page waits. @param {HTMLElement} shown */
 function reveal(shown) {
   for (const part of [state, waiting, tokenForm]) part.hidden = part !== shown;
   byId('find').hidden = state.hidden;

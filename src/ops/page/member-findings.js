@@ -6,7 +6,7 @@ import { counted, duration, inWords, MEMBER_FAULTS, ranges, timeOfDay } from './
 /** @typedef {GroupState['members'][number]} Member */
 /** @typedef {{ text: string, why: string, isBad: boolean, step: import('./next-steps.js').Step }} MemberFinding */
 
-/** A member that went is news for so long, once its lanes are with others. */
+/** How long a member that left is news after others have opened its lanes. */
 const GONE_MS = 15 * 60_000;
 
 /**
@@ -18,7 +18,7 @@ export function memberFindings(state) {
 }
 
 /**
- * Lanes that it had, as far as is known.
+ * The lanes that it had, as far as we know.
  * @param {Member} member
  */
 export function lastLanes({ assigned, figures, owned }) {
@@ -46,20 +46,20 @@ function gone(state) {
     const lanes = lastLanes(member);
     const waiting = lanes.filter((lane) => !isOpen.has(lane) && !isUnheard.has(lane));
     const unheard = lanes.filter((lane) => isUnheard.has(lane));
-    const since = member.goneSince === null ? '' : ` since ${momentAgo(member.goneSince, nowMs)}`;
+    const since = member.goneSince === null ? 'is gone' : `has been gone since ${momentAgo(member.goneSince, nowMs)}`;
     const had = lanes.length === 0 ? 'no lanes' : `${counted(lanes.length, 'lane')}: ${ranges(lanes)}`;
-    const text = `Member ${member.process} is gone${since}. It owned ${had}.`;
+    const text = `Member ${member.process} ${since}. It owned ${had}.`;
     const notOpen = `Not open anywhere yet: ${ranges(waiting)}. Their commands wait in Kafka. `;
-    const notHeard = `With members that are not heard: ${ranges(unheard)}. `;
+    const unreported = `With members that send no report: ${ranges(unheard)}. `;
     const others = lanes.length === 0 ? '' : 'All of them are open with other members. ';
-    const where = `${waiting.length > 0 ? notOpen : ''}${unheard.length > 0 ? notHeard : ''}`;
-    const why = `${where === '' ? others : where}${heard(member, nowMs)}`;
+    const where = `${waiting.length > 0 ? notOpen : ''}${unheard.length > 0 ? unreported : ''}`;
+    const why = `${where === '' ? others : where}${lastReport(member, nowMs)}`;
     return { text, why, isBad: waiting.length > 0, step: STEPS.memberGone };
   });
 }
 
 /**
- * Whether it was shutting down when it was heard last, as when processes are taken away.
+ * Whether its last report said that it was shutting down, as when somebody scales down.
  * @param {Member} member
  */
 function wasEnding({ figures }) {
@@ -67,7 +67,7 @@ function wasEnding({ figures }) {
 }
 
 /**
- * Whether as many came after it as went since: a restart is no loss.
+ * Whether as many members have come since as have left: a restart is no loss.
  * @param {GroupState} state
  * @param {Member} member
  */
@@ -88,18 +88,18 @@ function silent({ at, members }) {
     .filter((member) => !member.isCounted && member.standing !== 'gone' && member.fault !== null)
     .map((member) => {
       const since = member.faultSince === null ? '' : ` since ${momentAgo(member.faultSince, nowMs)}`;
-      const text = `Member ${member.process} is not heard${since}: ${inWords(MEMBER_FAULTS, member.fault ?? '')}`;
+      const text = `No report from member ${member.process}${since}: ${inWords(MEMBER_FAULTS, member.fault ?? '')}`;
       const lanes = lastLanes(member);
-      const its = lanes.length === 0 ? '' : `Of its lanes (${ranges(lanes)}) nothing is counted here. `;
+      const its = lanes.length === 0 ? '' : `Nothing of its lanes (${ranges(lanes)}) is counted here. `;
       const { address } = member;
       const step =
         address === null ? STEPS.memberSilent : { ...STEPS.memberSilent, command: `curl -sS ${address}/health/ready` };
-      return { text, why: `${its}${heard(member, nowMs)}`, isBad: false, step };
+      return { text, why: `${its}${lastReport(member, nowMs)}`, isBad: false, step };
     });
 }
 
 /**
- * Lanes that no member tells of, beyond those whose member is gone or not heard. While Kafka hands lanes out that is part of it.
+ * Lanes that no member reports, beyond those of members that are gone or silent. While Kafka hands lanes out that is usual.
  * @param {GroupState} state
  * @returns {MemberFinding[]}
  */
@@ -107,7 +107,7 @@ function unowned({ isStarting, members, reasons, untoldLanes }) {
   const named = new Set(members.filter(({ isCounted }) => !isCounted).flatMap((member) => lastLanes(member)));
   const lanes = untoldLanes.map(({ lane }) => lane).filter((lane) => !named.has(lane));
   if (lanes.length === 0 || isStarting || reasons.length > 0) return [];
-  const text = `${counted(lanes.length, 'lane is', 'lanes are')} with no member that answers: ${ranges(lanes)}`;
+  const text = `No member reports ${counted(lanes.length, 'lane')}: ${ranges(lanes)}`;
   return [{ text, why: '', isBad: false, step: STEPS.lanesUntold }];
 }
 
@@ -128,8 +128,8 @@ function otherReleases({ members }) {
  * @param {Member} member
  * @param {number} nowMs
  */
-function heard({ answeredAt }, nowMs) {
-  return answeredAt === null ? '' : `Last heard ${momentAgo(answeredAt, nowMs)}.`;
+function lastReport({ answeredAt }, nowMs) {
+  return answeredAt === null ? '' : `Last report ${momentAgo(answeredAt, nowMs)}.`;
 }
 
 /**

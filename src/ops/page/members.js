@@ -15,21 +15,21 @@ export function showMembers(state) {
   const nowMs = Date.parse(state.at);
   const rows = state.members.map((member) => cellsOf(member, nowMs));
   const headings = [
-    ...['Member', 'Standing', 'Lanes', 'In Kafka', 'Oldest', 'Unfinished', 'Calls', 'Heard', 'Address', 'Release'],
+    ...['Member', 'State', 'Lanes', 'In Kafka', 'Oldest', 'Unfinished', 'Calls', 'Last report', 'Address', 'Release'],
   ];
-  fillTable('members', headings, rows, 'None is known yet.');
+  fillTable('members', headings, rows, 'No member is known yet.');
   setText(byId('group'), inShort(state));
 }
 
 /** @param {GroupState} state */
 function inShort({ isGroupKnown, lanes, lanesConfigured, members }) {
   const there = members.filter(({ standing }) => standing === 'member').length;
-  const heard = members.filter(({ isCounted }) => isCounted).length;
+  const reporting = members.filter(({ isCounted }) => isCounted).length;
   const owned = lanes.filter(({ stage }) => stage === 'open').length;
   const open = `${count(owned)} of ${counted(lanesConfigured, 'lane')} ${owned === 1 ? 'is' : 'are'} open.`;
   if (!isGroupKnown) return `Kafka has not said who is in the group. ${open}`;
-  const sums = `The figures above count ${count(heard)} of them.`;
-  return `${counted(there, 'member')} in the group. ${open}${heard === there ? '' : ` ${sums}`}`;
+  const sums = `The figures above count ${count(reporting)} of them.`;
+  return `${counted(there, 'member')} in the group. ${open}${reporting === there ? '' : ` ${sums}`}`;
 }
 
 /**
@@ -39,7 +39,7 @@ function inShort({ isGroupKnown, lanes, lanesConfigured, members }) {
  */
 function cellsOf(member, nowMs) {
   const { address, figures, host, isCounted, isOtherRelease, isThis, process, release, untold } = member;
-  /** Of one that is not heard they are from then. @type {Cell['kind'] | undefined} */
+  /** Figures of a silent member are those of its last report. @type {Cell['kind'] | undefined} */
   const kind = isCounted ? undefined : 'quiet';
   /** @param {number | null | undefined} value @param {(value: number) => string} inWords @returns {Cell} */
   const number = (value, inWords) => ({
@@ -49,7 +49,7 @@ function cellsOf(member, nowMs) {
   });
   const isLate = (figures?.oldestSeconds ?? 0) >= 60 && isCounted;
   return [
-    { text: isThis ? `${process} (asked)` : process },
+    { text: isThis ? `${process} (this page)` : process },
     standingOf(member, nowMs),
     lanesOf(member),
     number(figures?.waiting, count),
@@ -60,7 +60,7 @@ function cellsOf(member, nowMs) {
     number(figures?.callsUnderWay, (calls) =>
       figures?.callSlots == null ? count(calls) : `${count(calls)} of ${count(figures.callSlots)}`,
     ),
-    heardCell(member),
+    lastReportCell(member),
     { text: address ?? host ?? 'none', ...marked(address === null, 'quiet'), title: `Kafka sees ${host ?? 'none'}` },
     {
       text: untold.length > 0 ? `${release ?? 'not reported'}, reports less` : (release ?? 'not reported'),
@@ -83,7 +83,7 @@ function standingOf({ fault, figures, goneSince, isCounted, standing }, nowMs) {
   if (!isCounted) {
     return fault === null
       ? { text: 'not asked yet', kind: 'quiet' }
-      : { text: `not heard: ${inWords(MEMBER_FAULTS, fault)}`, kind: 'warning' };
+      : { text: `no report: ${inWords(MEMBER_FAULTS, fault)}`, kind: 'warning' };
   }
   if (figures?.isStarting === true) return { text: 'starting', kind: 'warning' };
   if (figures?.ready === false) return { text: 'not ready', kind: 'bad', title: figures.reasons.join('; ') };
@@ -112,7 +112,7 @@ function lanesOf(member) {
  * @param {Member} member
  * @returns {Cell}
  */
-function heardCell({ answeredAt, isCounted, isThis }) {
+function lastReportCell({ answeredAt, isCounted, isThis }) {
   if (isThis || isCounted) return { text: 'now', isNumber: true };
   return { text: answeredAt === null ? 'never' : timeOfDay(new Date(answeredAt)), isNumber: true, kind: 'quiet' };
 }

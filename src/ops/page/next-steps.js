@@ -1,22 +1,22 @@
-/** What to do next about each thing that may be the matter: in words, with a runbook and a command to copy. Plain data. */
+/** What to do about each finding: in words, with a runbook and a command to copy. Plain data. */
 
 /**
  * @typedef {object} Step
  * @property {string} advice
- * @property {string | null} runbook its name; null: nothing is to be done
+ * @property {string | null} runbook its name; null: nothing to do
  * @property {string | null} command for a shell; `cli` stands for the command line of the processor that answers
  */
 
 const DOCTOR = 'cli doctor';
 const LAG = 'cli lag';
 
-/** Of readiness reasons, by how they begin. @type {readonly (readonly [string, Step])[]} */
+/** For each reason of readiness, by how it begins. @type {readonly (readonly [string, Step])[]} */
 const REASONS = [
-  ['draining', step('It ends calls, commits their answers and hands its lanes on. Nothing to do.', null, null)],
+  ['draining', step('It ends its calls, commits their answers and hands its lanes over. Nothing to do.', null, null)],
   [
     'not yet assigned',
     step(
-      'At a start this passes within seconds. Else Kafka or the registry does not answer: see the log.',
+      'After a start this passes within seconds. If not, Kafka or the registry does not answer: see the log.',
       'PaymentsKafkaNotAnswering',
       DOCTOR,
     ),
@@ -24,7 +24,7 @@ const REASONS = [
   [
     'group not confirmed',
     step(
-      'Look at the brokers and the network. Another member may take its lanes over.',
+      'Check the brokers and the network. Another member may take its lanes over.',
       'PaymentsMemberNotReady',
       DOCTOR,
     ),
@@ -41,7 +41,7 @@ const REASONS = [
   [
     'lane',
     step(
-      'It stops rather than guess. An operator must decide: see the runbook. The other lanes go on.',
+      'It stopped rather than guess. An operator must decide: see the runbook. The other lanes go on.',
       'PaymentsLaneStopped',
       DOCTOR,
     ),
@@ -49,7 +49,7 @@ const REASONS = [
   [
     'keeps being lost',
     step(
-      'It is tried again; a message that is to blame is set aside after a few times. See the log.',
+      'The processor retries. After three failures it sets the message aside. See the log.',
       'PaymentsLaneStalled',
       DOCTOR,
     ),
@@ -57,7 +57,7 @@ const REASONS = [
   [
     'the schema registry cannot be asked, and no command waits',
     step(
-      'Commands whose schema is known go on. Correct it before a process has to start: that one would end, or wait.',
+      'Commands with a known schema go on. Correct this before a process has to start: it would end, or wait.',
       'PaymentsRegistryRefused',
       'cli schemas check',
     ),
@@ -65,16 +65,16 @@ const REASONS = [
   [
     'the schema registry',
     step(
-      'Commands whose schema is not known yet wait in Kafka; none is lost or refused. Check the registry.',
+      'Commands with a schema that is not known yet wait in Kafka. None is lost or refused. Check the registry.',
       'PaymentsOldestUnansweredTooOld',
       'cli schemas check',
     ),
   ],
-  ['payment service not checked', step('At a start this passes within seconds.', null, null)],
+  ['payment service not checked', step('After a start this passes within seconds.', null, null)],
   [
     'stands aside',
     step(
-      'No command waits for it. Correct the setting, or correct it at the service. It has lanes again when its check succeeds.',
+      'No command waits for it. Correct the setting, here or at the service. It gets lanes again once its check succeeds.',
       'PaymentsServiceHeld',
       DOCTOR,
     ),
@@ -82,7 +82,7 @@ const REASONS = [
   [
     'payment service held: wrong credentials',
     step(
-      'Commands wait in Kafka; none is refused. Correct the credentials at the service or in our Secret: files are reread within 15 s.',
+      'Commands wait in Kafka. None is refused. Correct the credentials at the service or in our Secret. Files are reread within 15 s.',
       'PaymentsServiceHeld',
       DOCTOR,
     ),
@@ -90,7 +90,7 @@ const REASONS = [
   [
     'payment service held',
     step(
-      'Held members make no call. Commands of their lanes wait in Kafka; none is refused. They check the service every few seconds. Members that are served take their lanes after a minute.',
+      'Held members make no call, and check the service every few seconds. Commands of their lanes wait in Kafka. None is refused. After a minute members that are served take these lanes.',
       'PaymentsServiceHeld',
       DOCTOR,
     ),
@@ -98,7 +98,7 @@ const REASONS = [
   [
     'payment service unreachable',
     step(
-      'Commands are queued and retried automatically. Check the payment service and the way to it.',
+      'Commands are queued and retried automatically. Check the payment service and the network.',
       'PaymentsBreakerOpen',
       DOCTOR,
     ),
@@ -114,7 +114,7 @@ const REASONS = [
 ];
 const NO_STEP = step('See the log.', null, DOCTOR);
 
-/** Of what the page finds itself. */
+/** For what the page finds itself. */
 export const STEPS = {
   memberGone: step(
     'It ended, was killed, or lost its place in the group. Check its log and that it restarts. The next owner of its lanes settles calls that it had begun.',
@@ -122,14 +122,18 @@ export const STEPS = {
     DOCTOR,
   ),
   memberSilent: step(
-    "It is in Kafka's group, so it may be at work: see its own page or log, and the network between the members.",
+    "It is in Kafka's group, so it may be at work. See its own page or log, and check the network between the members.",
     'member-gone',
     DOCTOR,
   ),
   lanesUntold: step('A takeover passes within seconds; longer after a crash.', 'PaymentsLanesNotOpen', DOCTOR),
-  otherRelease: step('Part of an upgrade. What it does not report is in no sum here.', 'member-gone', null),
+  otherRelease: step(
+    'This is part of an upgrade. The sums here leave out what it does not report.',
+    'member-gone',
+    null,
+  ),
   held: step(
-    'The command says who, why and since when. Release them once the reason is over.',
+    'The command prints who holds them, why and since when. Release them once the reason is over.',
     'PaymentsHoldLasts',
     'cli holds',
   ),
@@ -140,7 +144,7 @@ export const STEPS = {
   ),
   behind: step('', 'PaymentsOldestUnansweredTooOld', LAG),
   callFaults: step(
-    'They are tried again or settled as their operation allows: see the payment service.',
+    'They are retried or settled, as each operation allows. Check the payment service.',
     'PaymentsBreakerOpen',
     DOCTOR,
   ),
@@ -150,7 +154,7 @@ export const STEPS = {
     'cli dead-letters list --open',
   ),
   ownFailures: step(
-    'The log has own-failure: a bug. What fails three times is set aside.',
+    'This is a bug: see own-failure in the log. What fails three times is set aside.',
     'PaymentsOwnFailures',
     'cli dead-letters list --reason SET_ASIDE',
   ),
@@ -160,18 +164,18 @@ export const STEPS = {
     DOCTOR,
   ),
   heldBack: step(
-    'A transaction is open, and Kafka gives readers nothing behind it. Lag and SLO metrics do not count them. Find its owner and end it.',
+    'Kafka shows readers nothing behind an open transaction, and lag and SLO metrics do not count it. Find its producer and end it.',
     'PaymentsCommandsHeldBack',
     LAG,
   ),
   standstill: step(
-    'There is something to commit. Look at the log, the brokers and the network.',
+    'Something waits to be committed. Check the log, the brokers and the network.',
     'PaymentsLaneStalled',
     LAG,
   ),
-  ledgerBehind: step('A lane that it takes over opens when they are.', 'lost-volume', null),
+  ledgerBehind: step('A lane that it takes over opens once they are.', 'lost-volume', null),
   staleEnds: step(
-    'Lag and ages below are as old as that. Check the brokers and the network.',
+    'Lag and ages below are that old. Check the brokers and the network.',
     'PaymentsKafkaNotAnswering',
     DOCTOR,
   ),

@@ -19,7 +19,7 @@ import { count, counted, duration } from './words.js';
 
 const NOT_ANSWERING = 'Not answering';
 const ABSENCE_ADVICE =
-  'See whether the process runs, and its log; every other member has this page of the whole group, too. What it owned goes to them within seconds.';
+  'Check that the process runs, and its log. Its lanes go to other members within seconds. Each of them has this page, too.';
 
 /**
  * @param {GroupState} state
@@ -32,7 +32,7 @@ export function showOverview(state, samples) {
 }
 
 /**
- * What was good when it was last heard of is not known to be good now.
+ * What was good then may not be good now.
  * @param {string} since
  */
 export function showAbsence(since) {
@@ -40,7 +40,7 @@ export function showAbsence(since) {
   verdict.dataset['level'] = 'bad';
   const headline = byId('headline');
   if (headline.textContent !== NOT_ANSWERING) {
-    setText(byId('summary'), `When it was last heard of: ${headline.textContent}. All below is from then.`);
+    setText(byId('summary'), `Last known state: ${headline.textContent}. Everything below is from then.`);
     setText(headline, NOT_ANSWERING);
     document.title = `${NOT_ANSWERING} - Payment processor`;
   }
@@ -51,14 +51,14 @@ export function showAbsence(since) {
 /** @param {GroupState} state */
 function showIdentity(state) {
   const upSeconds = (Date.parse(state.at) - Date.parse(state.startedAt)) / 1000;
-  const heard = state.members.filter(({ isCounted }) => isCounted).length;
+  const reporting = state.members.filter(({ isCounted }) => isCounted).length;
   const there = state.members.filter(({ standing }) => standing !== 'gone').length;
   const { groupId, prefix, service } = state.deployment;
   const asked = state.members.find(({ isThis }) => isThis)?.process ?? '';
   const up = `up for ${duration(Math.max(0, Math.round(upSeconds)))}`;
   setText(
     byId('identity'),
-    `${prefix} in group ${groupId}, calling ${service}: ${heard} of ${counted(Math.max(heard, there), 'member')} heard, by ${asked}, ${up}`,
+    `${prefix} in group ${groupId}, calling ${service}. ${count(reporting)} of ${counted(Math.max(reporting, there), 'member')} reporting. This page is from ${asked}, ${up}.`,
   );
 }
 
@@ -206,7 +206,7 @@ export function figuresOf(state, samples) {
 }
 
 /**
- * Of lanes that nobody tells of there may be more.
+ * There may be more in lanes that nobody reports.
  * @param {string} value
  * @param {GroupState} state
  */
@@ -217,7 +217,7 @@ function atLeast(value, { lanes, untoldLanes }) {
 
 /** @param {GroupState} state */
 function doubtNote({ untoldLanes }) {
-  return untoldLanes.length > 0 ? `nothing known of ${counted(untoldLanes.length, 'lane')}` : 'nothing to settle';
+  return untoldLanes.length > 0 ? `no report of ${counted(untoldLanes.length, 'lane')}` : 'nothing to settle';
 }
 
 /** @param {GroupState} state */
@@ -236,7 +236,7 @@ function asFarAsRead(number, isWhole) {
 
 /**
  * @param {number | null} oldest
- * @param {boolean} isWhole every lane is told of
+ * @param {boolean} isWhole every lane is reported
  */
 function oldestInWords(oldest, isWhole) {
   if (oldest === null) return isWhole ? 'none' : 'not known';
@@ -249,7 +249,7 @@ function oldestInWords(oldest, isWhole) {
  */
 function lagNote({ lanes, untoldLanes }, isKnown) {
   if (lanes.length === 0 && untoldLanes.length > 0) return 'no lane is known';
-  return isKnown ? 'no lag' : 'no answer of Kafka yet';
+  return isKnown ? 'no lag' : 'no answer from Kafka yet';
 }
 
 /**
@@ -258,7 +258,7 @@ function lagNote({ lanes, untoldLanes }, isKnown) {
  */
 function lanesNote({ lanes, untoldLanes }, open) {
   if (lanes.length === 0) return 'none handed out yet';
-  if (untoldLanes.length > 0) return `nothing known of ${count(untoldLanes.length)}`;
+  if (untoldLanes.length > 0) return `no report of ${count(untoldLanes.length)}`;
   const stopped = lanes.filter(({ stage }) => stage === 'stopped').length;
   if (stopped > 0) return `${count(stopped)} stopped`;
   return open < lanes.length ? `${count(lanes.length - open)} not open yet` : 'all of them';

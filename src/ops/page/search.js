@@ -1,11 +1,11 @@
-/** The search for one command by its key: asked once, when somebody asks for it. Keys are kept nowhere. */
+/** The search for one command by its key. It asks once for each search and keeps no key. */
 import { byId, element, fillChildren, setText } from './elements.js';
 
 /** @typedef {import('../command-state.ts').CommandState} CommandState */
 /** @typedef {{ what: string, text: string, kind?: 'warning' | 'bad' }} Fact */
 /** @typedef {CommandState | { problem: string } | null} Answer */
 
-/** What a command's key consists of; a header takes nothing else. */
+/** What a key consists of: an HTTP header accepts nothing else. */
 const KEY_PATTERN = /^[\x21-\x7e]{1,200}$/;
 const AMISS = ['UNKNOWN', 'FAILED'];
 
@@ -13,7 +13,7 @@ export class Search {
   /** @type {(key: string) => Promise<Answer>} */
   #ask;
   #input = /** @type {HTMLInputElement} */ (byId('search-key'));
-  /** Counts the questions: an answer that a later question overtook is not shown. */
+  /** Counts the questions, so that the answer to an older one is not shown. */
   #asked = 0;
 
   /** @param {(key: string) => Promise<Answer>} ask */
@@ -25,7 +25,7 @@ export class Search {
     });
   }
 
-  /** The token went: what was found goes with it. */
+  /** The token is gone, so what it had opened must go, too. */
   forget() {
     this.#asked += 1;
     this.#input.value = '';
@@ -37,7 +37,7 @@ export class Search {
     this.#asked += 1;
     const asked = this.#asked;
     if (!KEY_PATTERN.test(key)) {
-      this.#show('A key has 1 to 200 characters, no blanks and no letters beyond ASCII.', []);
+      this.#show('A key has 1 to 200 ASCII characters, without spaces.', []);
       return;
     }
     this.#show('Looking.', []);
@@ -92,7 +92,7 @@ function factsOf(state) {
     ['Revision', String(revision)],
     ['Quote', quoteId],
     ['Transaction', transactionId],
-    ['Copies that wait', copiesWaiting === 0 ? null : String(copiesWaiting)],
+    ['Waiting copies', copiesWaiting === 0 ? null : String(copiesWaiting)],
     ["Operators' decisions", decisions === 0 ? null : String(decisions)],
   ];
   return rows.flatMap(([what, text, kind]) => {
@@ -111,7 +111,7 @@ function kindOf(isSo, kind) {
 
 /** @param {import('../command-state.ts').CommandDoubt} doubt */
 function doubtText({ isSettled, lastCallOver, ruledOutBy, since }) {
-  const over = lastCallOver === null ? '' : `, the last call over by ${lastCallOver}`;
+  const over = lastCallOver === null ? '' : `; the last call ended by ${lastCallOver}`;
   const ruledOut = ruledOutBy === 'LOOK_UP' ? 'a look-up' : "an operator's word";
   const words = isSettled ? `settled: in doubt since ${since}` : `a call since ${since} may have taken effect`;
   return `${words}${over}${ruledOutBy === null ? '' : `; ruled out by ${ruledOut}`}`;

@@ -1,10 +1,10 @@
-/** How the payment service does, as the members' calls show it. Pure. */
+/** The state of the payment service, as the members' calls show it. Pure. */
 import { counted, inWords, SERVICE } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 
 /**
- * Command types that have a topic here; all while no lane is.
+ * The command types that the lanes read; all of them while there is no lane.
  * @param {GroupState} state
  */
 export function servedOperations(state) {
@@ -13,7 +13,7 @@ export function servedOperations(state) {
 }
 
 /**
- * Served operations of which some member makes no call for its breaker.
+ * Served operations that some member does not call because its breaker is open.
  * @param {GroupState} state
  */
 export function closedOperations(state) {
@@ -21,17 +21,17 @@ export function closedOperations(state) {
 }
 
 /**
- * How many of those that are heard; empty where that is all of them.
+ * Which of the members that report; empty if all of them.
  * @param {GroupState} state
  * @param {readonly string[]} processes
  */
 export function atWhom(state, processes) {
-  const heard = state.members.filter(({ isCounted }) => isCounted).length;
-  return processes.length >= heard ? '' : ` at ${processes.join(', ')}`;
+  const reporting = state.members.filter(({ isCounted }) => isCounted).length;
+  return processes.length >= reporting ? '' : ` at ${processes.join(', ')}`;
 }
 
 /**
- * Whether some members make no call for it, and others do.
+ * Whether some members hold the service and others call it.
  * @param {GroupState} state
  */
 export function isHeldInPart(state) {
@@ -40,7 +40,7 @@ export function isHeldInPart(state) {
 }
 
 /**
- * A service whose every breaker is open is not "serving", whatever its last check said.
+ * A service is not "serving" while all its breakers are open, whatever its last check said.
  * @param {GroupState} state
  */
 export function serviceInWords(state) {

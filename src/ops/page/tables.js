@@ -34,7 +34,7 @@ export function showTables(state) {
   showResults(state);
 }
 
-/** @param {number | null} oldest seconds that a command without a result has waited */
+/** @param {number | null} oldest how many seconds a command without a result has waited */
 function noLag(oldest) {
   return oldest === null ? 'no lag' : 'admitted: see below';
 }
@@ -132,7 +132,7 @@ function showLanes(state) {
     ],
   }));
   const rows = [...told, ...untold].sort((left, right) => left.lane - right.lane).map(({ cells }) => cells);
-  setText(byId('lanes-told'), lanes.length === 0 ? 'No lane is with a member that is heard.' : '');
+  setText(byId('lanes-told'), lanes.length === 0 ? 'No member that reports has a lane.' : '');
   fillTable('lanes', ['Lane', 'Member', 'Stage', 'Unfinished', ...commands, ...OTHER_INPUTS], rows, 'None.');
 }
 

@@ -1,4 +1,4 @@
-/** What is the matter, in one line that follows the effect, with what was found. Pure. */
+/** The state in one line, by its effect on commands, and the findings behind it. Pure. */
 import { findingsOf } from './findings.js';
 import { lastFault, oldestUnanswered, resultsOf, waitingByCause } from './lag.js';
 import { counted, duration } from './words.js';
@@ -8,7 +8,7 @@ import { counted, duration } from './words.js';
 /** @typedef {import('./findings.js').Finding} Finding */
 /** @typedef {{ level: 'good' | 'warning' | 'bad', headline: string, summary: string, findings: Finding[] }} Verdict */
 
-/** The objective: a command is answered within it. Where one waits longer and none is answered, nothing works. */
+/** The objective for one command. If one waits longer and no result comes in that time, nothing works. */
 const ANSWERED_WITHIN_SECONDS = 30;
 
 /**
@@ -67,7 +67,7 @@ function heldCommands({ holds }) {
 }
 
 /**
- * By whichever orders: an order of one lane may be younger than that of another.
+ * Orders do not matter: one lane may follow a younger order than another.
  * @param {GroupState} state
  */
 function isHeldEverywhere({ holds, lanesConfigured }) {

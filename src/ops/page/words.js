@@ -80,7 +80,7 @@ export function ranges(numbers) {
 }
 
 /**
- * A name of the table in words; one that another release told stays as it is.
+ * A name of the table in words. A name that only another release knows stays as it is.
  * @param {Readonly<Record<string, string>>} table
  * @param {string} name
  */
@@ -104,7 +104,7 @@ export const CAUSES = {
   'holds-unread': "operators' holds are being read",
 };
 
-/** What a call ended with, by the code of Node or undici; what is not listed speaks for itself. @type {Readonly<Record<string, string>>} */
+/** How a call ended, by the code of Node or undici; other codes speak for themselves. @type {Readonly<Record<string, string>>} */
 export const FAULTS = {
   ECONNREFUSED: 'connection refused by',
   ECONNRESET: 'connection reset by',
@@ -133,13 +133,13 @@ export const UNFINISHED = {
   QUOTED: 'quote made, to be executed',
 };
 
-/** Why a member is not heard. @type {Readonly<Record<import('../group/ask-member.ts').MemberFault, string>>} */
+/** Why a member's report is missing. @type {Readonly<Record<import('../group/ask-member.ts').MemberFault, string>>} */
 export const MEMBER_FAULTS = {
   'no-address': 'it has no address in the group',
   unreachable: 'its address cannot be reached',
   'timed-out': 'no answer in time',
-  'token-refused': 'it has another HTTP_AUTH_TOKEN, or another address than it announces',
-  'not-a-report': 'what answers at its address is another release, or no processor',
+  'token-refused': 'it has another HTTP_AUTH_TOKEN, or not the address that it announces',
+  'not-a-report': 'another release, or no processor, answers at its address',
   'too-large': 'its answer is too large',
   'another-process': 'another process answers at its address',
 };

@@ -112,7 +112,7 @@ test('a token that is exchanged in its file is the one that members ask each oth
     await eventually(
       () => ask<Partial<GroupState>>(first, '/api/group'),
       hearsOther(0),
-      'the other member to be heard',
+      'a report from the other member',
     );
     await writeFile(file, 'the-next-token-of-both');
     const exchangedMs = Date.now();
@@ -120,7 +120,7 @@ test('a token that is exchanged in its file is the one that members ask each oth
       () => ask<Partial<GroupState>>(first, '/api/group', 'the-next-token-of-both'),
       // Both look at the file again after a second; what was asked before tells nothing.
       hearsOther(exchangedMs + 3_000),
-      'the other member to be heard with the next token',
+      'a report from the other member with the next token',
     );
   } finally {
     await rm(folder, { recursive: true });
