@@ -1,27 +1,27 @@
 /**
- * What each error code means to a transactional producer: the one place where answers of brokers are judged. Pure.
+ * What each error code means to a transactional producer: the one place that judges brokers' answers. Pure.
  *
- * A request is repeated only with the same bytes: registering a partition twice comes to the same, a batch that is written
- * already is known by its sequence, initialising an id again fences only the try before, and a transaction whose end stands
- * already ends the same way.
+ * A retry has the same bytes, so it does no harm. Registering a partition twice changes nothing. The broker knows a batch
+ * that it has by its sequence. Initialising an id again fences only the previous try. A transaction that has ended ends the
+ * same way.
  */
 
-/** Why nothing more is to be had of a producer. */
+/** Why a producer is of no further use. */
 export type CommitFailure =
-  /** Another producer has the id, or the broker has given the transaction up. */
+  /** Another producer has the id, or the broker has aborted the transaction. */
   | 'fenced'
-  /** The broker does not take what was to be written, and will not. */
+  /** The broker refuses the records, and will go on doing so. */
   | 'refused'
-  /** It is not certain that all was committed. */
+  /** Nobody knows whether all was committed. */
   | 'not-committed';
 
 export type BrokerVerdict =
   | { readonly kind: 'done' }
-  /** The broker has the batch, and does not say where. */
+  /** The broker has the batch already, and does not say at which offset. */
   | { readonly kind: 'duplicate'; readonly name: string }
-  /** The same broker takes the same request in a moment. */
+  /** Retry the same broker in a moment. */
   | { readonly kind: 'busy'; readonly name: string }
-  /** Another broker takes the same request, once the metadata name it. */
+  /** Retry with the broker that fresh metadata names. */
   | { readonly kind: 'moved'; readonly name: string }
   | { readonly kind: 'failed'; readonly name: string; readonly failure: CommitFailure; readonly topic?: string };
 
@@ -31,11 +31,11 @@ type Kind = Exclude<BrokerVerdict['kind'], 'failed'> | CommitFailure;
 const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   0: ['NONE', 'done'],
   2: ['CORRUPT_MESSAGE', 'refused'],
-  // A topic that was just made is known to one broker before another.
+  // Brokers learn of a new topic at different times.
   3: ['UNKNOWN_TOPIC_OR_PARTITION', 'moved'],
   5: ['LEADER_NOT_AVAILABLE', 'moved'],
   6: ['NOT_LEADER_FOR_PARTITION', 'moved'],
-  // Replicas are late: the batch may be written, and is known by its sequence then.
+  // Replicas are late. The batch may be written: the retry then finds it by its sequence.
   7: ['REQUEST_TIMED_OUT', 'busy'],
   10: ['MESSAGE_TOO_LARGE', 'refused'],
   13: ['NETWORK_EXCEPTION', 'moved'],
@@ -52,18 +52,18 @@ const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   35: ['UNSUPPORTED_VERSION', 'not-committed'],
   42: ['INVALID_REQUEST', 'not-committed'],
   44: ['POLICY_VIOLATION', 'refused'],
-  // Records before it are gone, or never came.
+  // Earlier records are missing.
   45: ['OUT_OF_ORDER_SEQUENCE_NUMBER', 'not-committed'],
   46: ['DUPLICATE_SEQUENCE_NUMBER', 'duplicate'],
   47: ['INVALID_PRODUCER_EPOCH', 'fenced'],
-  // The coordinator knows of no transaction that this could be part of, or has aborted it.
+  // The coordinator has no such transaction open, or has aborted it.
   48: ['INVALID_TXN_STATE', 'not-committed'],
   49: ['INVALID_PRODUCER_ID_MAPPING', 'fenced'],
   50: ['INVALID_TRANSACTION_TIMEOUT', 'not-committed'],
-  // The transaction before is being ended.
+  // The previous transaction is still ending.
   51: ['CONCURRENT_TRANSACTIONS', 'busy'],
   53: ['TRANSACTIONAL_ID_AUTHORIZATION_FAILED', 'not-committed'],
-  // Said of partitions beside one that has another error: that one counts.
+  // Another partition of the request has an error: that one counts.
   55: ['OPERATION_NOT_ATTEMPTED', 'busy'],
   56: ['KAFKA_STORAGE_ERROR', 'moved'],
   59: ['UNKNOWN_PRODUCER_ID', 'not-committed'],
@@ -74,7 +74,7 @@ const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   90: ['PRODUCER_FENCED', 'fenced'],
 };
 
-/** A code that is not listed fails the transaction: what it means for what was written is not known. */
+/** An unlisted code fails the transaction, because we do not know what was written. */
 export function verdictOf(errorCode: number): BrokerVerdict {
   const [name, kind] = CODES[errorCode] ?? [`UNKNOWN_ERROR_${errorCode}`, 'not-committed'];
   switch (kind) {
@@ -91,11 +91,11 @@ export function verdictOf(errorCode: number): BrokerVerdict {
   }
 }
 
-/** A broker answered with an error code. Named as kafkajs names its own, for all that tells refusals from outages. */
+/** A broker answered with an error code. `type` is kafkajs's name for it: by that, refusals are told from outages. */
 export class BrokerAnswerError extends Error {
   readonly type: string;
   readonly failure: CommitFailure;
-  /** Undefined: it is not about one. */
+  /** Undefined: the error is not about a topic. */
   readonly topic: string | undefined;
 
   constructor(name: string, failure: CommitFailure, topic?: string) {

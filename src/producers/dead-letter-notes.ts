@@ -1,9 +1,9 @@
 /**
- * Notes on dead letters that somebody handled: records of the letter's own partition, written by the tools. A letter without
- * one is open.
+ * Notes on dead letters that somebody handled. The tools write them as records to the letter's own partition. A letter
+ * without a note is open.
  */
 
-/** `dlq-reason` of a note; no dead letter has it, for the processor sets that header itself. */
+/** `dlq-reason` of a note; no dead letter has it, because the processor sets that header itself. */
 export const HANDLED = { redriven: 'REDRIVEN', acknowledged: 'ACKNOWLEDGED' } as const;
 
 export const NOTE_HEADERS = {

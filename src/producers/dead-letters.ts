@@ -1,6 +1,6 @@
 /**
- * Dead letters: the original bytes and headers, with the reason and the place in headers of our own; or a reference to
- * them, where they are too large to be copied: the place, their length, their SHA-256 and the first KiB.
+ * Dead letters: the original bytes and headers, with the reason and the place in headers of our own. If they are too large
+ * to copy, a reference instead: the place, their length, their SHA-256 and the first KiB.
  */
 import type { MessageHeaders, OutgoingRecord } from './record-batch.ts';
 
@@ -22,7 +22,7 @@ export interface CutBytes {
   readonly sha256: string;
 }
 
-/** What was left out of a message that is too large to be copied. */
+/** What was left out of a message that is too large to copy. */
 export interface Cut {
   readonly key: CutBytes | null;
   readonly value: CutBytes | null;
@@ -49,10 +49,10 @@ export interface DeadLetter extends OriginalMessage {
   readonly message: string;
 }
 
-/** Of our own headers: what a publisher called so would be taken for our word. */
+/** Reserved for our own headers: readers would take a publisher's for ours. */
 const OWN_PREFIX = 'dlq-';
 
-/** Our own sentences may quote what was published. */
+/** Our own sentences may quote the publisher's text. */
 const MESSAGE_LENGTH_MAX = 2_000;
 
 export function deadLetterRecord(topic: string, lane: number, letter: DeadLetter): OutgoingRecord {
@@ -84,7 +84,7 @@ function referenceHeaders({ headersLeftOut, key, value }: Cut): Record<string, s
   };
 }
 
-/** ISO 8601; the number as it is where a publisher's clock is beyond what that can write. */
+/** ISO 8601, or the bare number if a publisher's clock is out of its range. */
 function instantText(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString();

@@ -1,4 +1,4 @@
-/** Whether Kafka lets us in, and do what our role needs: asked at the start, by `doctor`, and while a process is not ready. */
+/** Whether Kafka accepts our credentials and allows what our role needs. Asked at the start, by `doctor`, and while not ready. */
 import type { Kafka } from 'kafkajs';
 import type { Right } from 'payment-processor-contract/rights';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
@@ -7,9 +7,9 @@ import { missingRightInWords, missingRights } from './rights-check.ts';
 
 export type KafkaAccess =
   | { readonly kind: 'allowed' }
-  /** Only an operator mends it. One sentence for each problem, with what to do. */
+  /** Only an operator can correct it. One sentence for each problem, with what to do. */
   | { readonly kind: 'refused'; readonly cause: KafkaRefusal['kind']; readonly problems: readonly string[] }
-  /** It could not be asked; waiting may mend that. */
+  /** Kafka did not answer; that may pass. */
   | { readonly kind: 'unknown'; readonly problem: string };
 
 /** Never throws. */

@@ -1,6 +1,6 @@
 /**
  * The part of kafkajs that our own requests go through: connections, authentication, the queue of requests and throttling,
- * metadata and coordinators. kafkajs does not export it, and 2.2.4 does not change any more: what is used of it is typed here.
+ * metadata and coordinators. kafkajs does not export it, so we type what we use of it here. Its version, 2.2.4, is fixed.
  */
 import { createRequire } from 'node:module';
 import type { Kafka } from 'kafkajs';
@@ -29,7 +29,7 @@ const require = createRequire(import.meta.url);
 const EncoderClass = require('kafkajs/src/protocol/encoder') as new (bytes?: number) => Encoder;
 const DecoderClass = require('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => Decoder;
 
-/** @param bytes that it will have at least */
+/** @param bytes the initial capacity */
 export function makeEncoder(bytes?: number): Encoder {
   return new EncoderClass(bytes);
 }
@@ -40,7 +40,7 @@ export function makeDecoder(bytes: Buffer): Decoder {
 
 interface Decoded<Answer> {
   readonly answer: Answer;
-  /** kafkajs holds back what follows for so long, as the broker asks; milliseconds. */
+  /** How long the broker asks kafkajs to hold back further requests, milliseconds. */
   readonly clientSideThrottleTime: number;
 }
 
@@ -72,19 +72,19 @@ export interface Cluster {
   isConnected(): boolean;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
-  /** From now on part of the metadata. */
+  /** Metadata includes these topics from now on. */
   addMultipleTargetTopics(topics: readonly string[]): Promise<void>;
   refreshMetadata(): Promise<void>;
-  /** Where it is old. */
+  /** Only if it is old. */
   refreshMetadataIfNecessary(): Promise<void>;
   findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number; readonly leader: number }[];
-  /** Connected. */
+  /** @returns it once it is connected */
   findBroker(which: { nodeId: number | string }): Promise<Broker>;
   findGroupCoordinator(which: { groupId: string; coordinatorType: number }): Promise<Broker>;
   removeBroker(which: { host: string; port: number }): void;
 }
 
-/** Of kafkajs, for its own clients alone. */
+/** kafkajs's own symbol, which only its clients use. */
 export const CREATE_CLUSTER = 'private:Kafka:createCluster';
 const METADATA_MS_MAX = 300_000;
 

@@ -1,6 +1,6 @@
 /**
- * What one transactional producer asks of brokers, step by step. Each step is repeated, with the same bytes, until it is
- * certain how it ended, or the session is over.
+ * What one transactional producer asks of brokers, step by step. Each step is retried, with the same bytes, until its outcome
+ * is certain or the session is over.
  *
  *   initialise -> { register* -> write -> end }*
  *
@@ -25,31 +25,31 @@ import {
 /** Where the first record of a transaction lies in one partition; the others follow it, and a control record follows them. */
 export interface WrittenAt {
   readonly firstOffset: bigint;
-  /** By the broker's clock, milliseconds since 1970; 0: the topic is under clients' clocks. */
+  /** By the broker's clock, milliseconds since 1970; 0: the topic has its clients' timestamps. */
   readonly timestampMs: number;
 }
-/** By `topic/partition`; a partition whose broker does not say so is left out. */
+/** By `topic/partition`, without those whose broker does not say where. */
 export type Written = ReadonlyMap<string, WrittenAt>;
 
 export interface SessionOptions {
   readonly transactionalId: string;
   /** The broker ends a transaction that takes longer. */
   readonly transactionTimeoutMs: number;
-  /** Topics of our own, whose readers know zstd; what others read is written as it is. */
+  /** Topics that only we read: our readers know zstd, others' may not. */
   readonly compressedTopics: ReadonlySet<string>;
 }
 
-/** For connecting errors: the step is tried again. */
+/** For connection errors: the step is retried. */
 const LOST = { kind: 'moved', name: 'connection lost' } as const;
 const TRANSACTION_COORDINATOR = 1;
-/** The coordinator ends the transaction before within some milliseconds. */
+/** The coordinator ends the previous transaction within some milliseconds. */
 const WAIT_MS_MIN = 3;
 const WAIT_MS_MAX = 500;
-/** Of the time that a step has taken: tries are close together at first. */
+/** Shares of the time that a step has taken: retries are frequent at first. */
 const BUSY_WAIT_SHARE = 0.1;
 const MOVED_WAIT_SHARE = 0.4;
 const NO_PLACE = -1n;
-/** No code of ours can have made them of what a broker or the network did. */
+/** Bugs of our own: no broker or network causes them. */
 const BUGS: readonly string[] = ['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError'];
 
 interface Sealed extends PartitionBytes {
@@ -64,12 +64,12 @@ export class ProducerSession {
   readonly #options: SessionOptions;
   #producer: ProducerName | null = null;
   #coordinatorId: number | string | null = null;
-  /** The metadata may be old, or the connection gone. */
+  /** The metadata may be old, or the connection closed. */
   #isStale = false;
   #isOver = false;
-  /** Of the next record, by partition. */
+  /** Sequence of the next record, by partition. */
   readonly #sequences = new Map<string, number>();
-  /** Why the step under way was tried again. */
+  /** Why the current step was retried. */
   #problem: Error | null = null;
 
   constructor(cluster: Cluster, options: SessionOptions) {
@@ -77,7 +77,7 @@ export class ProducerSession {
     this.#options = options;
   }
 
-  /** What the step that is under way, or was last, met; null: nothing. */
+  /** Why the current or last step was retried; null: it was not. */
   get problem(): Error | null {
     return this.#problem;
   }
@@ -91,7 +91,7 @@ export class ProducerSession {
     await this.#cluster.connect();
   }
 
-  /** Ends every earlier producer of the id. @throws as all steps do: BrokerAnswerError, or an error of kafkajs that no retry mends */
+  /** Ends every earlier producer of the id. @throws as all steps do: BrokerAnswerError, or an error of kafkajs that no retry can cure */
   async initialise(): Promise<void> {
     const { transactionTimeoutMs, transactionalId } = this.#options;
     const request = initProducerIdRequest(transactionalId, transactionTimeoutMs);
@@ -100,7 +100,7 @@ export class ProducerSession {
     this.#sequences.clear();
   }
 
-  /** Partitions of the transaction, which begins with the first; once the one before is ended. */
+  /** Adds partitions to the transaction; the first begins it, once the previous one has ended. */
   async register(partitions: readonly PartitionName[]): Promise<void> {
     await this.#askCoordinator(addPartitionsRequest(this.#named(), partitions), (answers) => {
       const missing = new Set(partitions.map(({ partition, topic }) => batchName(topic, partition)));
@@ -123,7 +123,7 @@ export class ProducerSession {
           this.#produce(leader, ofLeader, (batch, { firstOffset, timestampMs }) => {
             waiting.delete(batch.name);
             this.#sequences.set(batch.name, sequenceAfter(batch));
-            // Under clients' clocks the broker says -1.
+            // -1 if the topic has its clients' timestamps.
             if (firstOffset > NO_PLACE) written.set(batch.name, { firstOffset, timestampMs: Math.max(0, timestampMs) });
           }),
         ),
@@ -136,8 +136,8 @@ export class ProducerSession {
   }
 
   /**
-   * Not asked again once an answer is lost: what was sent first may arrive late, and would end the next transaction in its
-   * middle. What the coordinator has answered has arrived.
+   * Never retried after a lost answer: the first request may arrive late, and would end the next transaction midway. One that
+   * the coordinator answered has arrived, so a retry is safe.
    */
   async end(isCommit: boolean): Promise<void> {
     await this.#askCoordinator(
@@ -149,7 +149,7 @@ export class ProducerSession {
     );
   }
 
-  /** Nothing more is sent. @returns once the connections are closed; never rejects */
+  /** Sends nothing more. @returns once the connections are closed; never rejects */
   async close(): Promise<void> {
     this.#isOver = true;
     await this.#cluster.disconnect().catch(() => undefined);
@@ -168,7 +168,7 @@ export class ProducerSession {
     return { topic, partition, name, recordCount, firstSequence, bytes, tries: 0 };
   }
 
-  /** One request. What is acknowledged is told at once. @returns what is to be done for the others; never rejects, but for bugs and refusals */
+  /** One request. Reports each acknowledged batch at once. @returns verdicts on the others; rejects only for bugs and refusals */
   async #produce(
     leader: number | null,
     batches: readonly Sealed[],
@@ -190,7 +190,7 @@ export class ProducerSession {
       if (batch === undefined) return { kind: 'done' };
       if (verdict.kind === 'done') acknowledged(batch, answer);
       if (verdict.kind !== 'duplicate') return verdict;
-      // Of what was sent once it is another batch that the broker has.
+      // We sent it once, so the broker has another batch of that sequence.
       if (batch.tries === 1) return { kind: 'failed', name: verdict.name, failure: 'not-committed' };
       acknowledged(batch, { firstOffset: NO_PLACE, timestampMs: 0 });
       return { kind: 'done' };
@@ -234,7 +234,7 @@ export class ProducerSession {
       this.#coordinatorId = nodeId;
       return known;
     }
-    // Else kafkajs asks for the metadata of all topics that there are; one without a leader fails that, whoever's it is.
+    // Without topics kafkajs would ask for all topics of the cluster, and fail if any of them has no leader.
     await this.#cluster.addMultipleTargetTopics([...this.#options.compressedTopics]);
     const found = await this.#cluster.findGroupCoordinator({
       groupId: this.#options.transactionalId,
@@ -249,7 +249,7 @@ export class ProducerSession {
     return broker.connectionPool.send(request);
   }
 
-  /** Until the step is done. @param attempt what it throws of kafkajs may pass, unless it is a refusal */
+  /** Retries until the step is done. @param attempt its errors of kafkajs may pass, except refusals */
   async #repeat(attempt: () => Promise<BrokerVerdict>): Promise<void> {
     const startMs = performance.now();
     this.#problem = null;
@@ -263,7 +263,7 @@ export class ProducerSession {
         case 'failed':
           throw new BrokerAnswerError(verdict.name, verdict.failure, verdict.topic);
         case 'duplicate':
-          // Said of what is no batch.
+          // The request had no batch.
           throw new BrokerAnswerError(verdict.name, 'not-committed');
         case 'moved':
           this.#isStale = true;
@@ -292,7 +292,7 @@ export class ProducerSession {
     }
   }
 
-  /** @throws what no retry mends */
+  /** @throws what no retry can cure */
   #lost(error: unknown): typeof LOST {
     const isBug =
       !(error instanceof Error) ||
@@ -315,7 +315,7 @@ export class ProducerSession {
 class SessionOverError extends Error {}
 class AnswerLostError extends Error {}
 
-/** What fails the step, else what is to be waited for, else that it is done. */
+/** A failure counts first, then what we must wait for, then success. */
 function worstOf(verdicts: readonly BrokerVerdict[]): BrokerVerdict {
   const ranks: readonly BrokerVerdict['kind'][] = ['failed', 'duplicate', 'moved', 'busy'];
   for (const rank of ranks) {
@@ -325,12 +325,12 @@ function worstOf(verdicts: readonly BrokerVerdict[]): BrokerVerdict {
   return { kind: 'done' };
 }
 
-/** The step is repeated for all: what was done for the others is known by its sequence, or comes to the same. */
+/** The step is retried for all: for those that are done, a retry changes nothing. */
 function notAnswered(names: Iterable<string>): BrokerVerdict {
   return { kind: 'moved', name: `no answer for ${[...names].join(', ')}` };
 }
 
-/** Sequences begin again at 0 after the largest that there is. */
+/** Sequences wrap around to 0. */
 function sequenceAfter({ firstSequence, recordCount }: Sealed): number {
   return (firstSequence + recordCount) % 2 ** 31;
 }

@@ -2,8 +2,8 @@
  * Record batches as Kafka stores them (message format 2), one per partition.
  *
  *   open     records are appended, each once, to one buffer
- *   sealed   compressed where that pays, with the producer's id, epoch and sequence, and the CRC-32C: bytes that are sent, and
- *            sent again, as they are
+ *   sealed   compressed where that pays, with the producer's id, epoch and sequence, and the CRC-32C. Retries send the same
+ *            bytes
  */
 import { zstdCompressSync, constants } from 'node:zlib';
 import crc32 from '@node-rs/crc32';
@@ -27,7 +27,7 @@ export interface BatchProducer {
   readonly firstSequence: number;
 }
 
-/** Places in a batch. */
+/** Byte offsets in a batch. */
 const LENGTH_AT = 8;
 const LEADER_EPOCH_AT = 12;
 const MAGIC_AT = 16;
@@ -48,15 +48,15 @@ const TRANSACTIONAL = 0x10;
 const ZSTD = 4;
 /** Smaller batches hardly shrink. */
 const COMPRESSED_FROM_BYTES = 4 * 1024;
-/** What is left to gain by the next levels takes several times as long. */
+/** Higher levels gain little and take several times as long. */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const FIRST_BYTES = 4 * 1024;
 const VARINT_BYTES_MAX = 5;
-/** Of a record beside its parts: lengths, deltas and attributes at their longest. */
+/** A record's overhead: lengths, deltas and attributes at their longest. */
 const RECORD_BYTES_MAX = 4 * VARINT_BYTES_MAX + 3;
-/** Of UTF-8, for a unit of UTF-16. */
+/** In UTF-8, for each unit of UTF-16. */
 const CHARACTER_BYTES_MAX = 3;
-/** Texts up to this length are copied here; for longer ones the call into Node pays. */
+/** Shorter texts are faster to copy here than by a call into Node. */
 const SHORT_TEXT = 40;
 const ASCII_MAX = 0x7f;
 
@@ -68,7 +68,7 @@ export class RecordBatch {
   #end = RECORDS_AT;
   #count = 0;
 
-  /** @param timestampMs of all its records, unless their topic goes by the broker's clock */
+  /** @param timestampMs of all its records, unless their topic has the broker's timestamps */
   constructor(topic: string, partition: number, timestampMs: number) {
     this.topic = topic;
     this.partition = partition;
@@ -89,7 +89,7 @@ export class RecordBatch {
     }
     this.#reserve(bytesMax);
     const start = this.#end;
-    // Nearly always as many as the length takes in the end; else the record is moved.
+    // Nearly always right; if not, the record is moved.
     const lengthBytes = varintBytes(zigZag(units));
     this.#end = start + lengthBytes;
     this.#buffer[this.#end++] = 0;
@@ -148,7 +148,7 @@ export class RecordBatch {
     this.#buffer[this.#end++] = rest;
   }
 
-  /** With its length before it. */
+  /** Writes its length, then the part. */
   #part(part: HeaderValue): void {
     if (part === null) {
       this.#varint(-1);
@@ -162,7 +162,7 @@ export class RecordBatch {
     }
   }
 
-  /** @returns false: it is neither, and nothing is written */
+  /** @returns false if it is long or not ASCII; nothing is written then */
   #shortAscii(text: string): boolean {
     if (text.length > SHORT_TEXT) return false;
     const start = this.#end;
@@ -179,7 +179,7 @@ export class RecordBatch {
   }
 }
 
-/** One batch for each partition of the records, in the order in which those come first. */
+/** One batch per partition, in the order in which the partitions first occur. */
 export function encodeBatches(records: readonly OutgoingRecord[], timestampMs = Date.now()): RecordBatch[] {
   const batches = new Map<string, RecordBatch>();
   for (const record of records) {
@@ -194,12 +194,12 @@ export function encodeBatches(records: readonly OutgoingRecord[], timestampMs = 
   return [...batches.values()];
 }
 
-/** Of a partition, as the maps by partition have it. */
+/** Names a partition in maps. */
 export function batchName(topic: string, partition: number): string {
   return `${topic}/${partition}`;
 }
 
-/** Names and values by turns. */
+/** Names and values in turn. */
 function partsOf(headers: MessageHeaders): HeaderValue[] {
   const parts: HeaderValue[] = [];
   for (const name of Object.keys(headers)) {

@@ -18,10 +18,10 @@ export interface ResultWriter {
   readonly topicPrefix: string;
 }
 
-/** The `ce_id` of the decision that a revision comes of. */
+/** The `ce_id` of the decision that made a revision. */
 export const DECISION_HEADER = 'decision-id';
 
-/** The one result of an entry's revision. @throws RegistryError when the schema cannot be had */
+/** The one result of an entry's revision. @throws RegistryError when the schema is not available */
 export function resultEvent(
   writer: ResultWriter,
   result: CommandResult,
@@ -33,8 +33,8 @@ export function resultEvent(
 }
 
 /**
- * @param place where the message that is answered lies; what its headers say of it would let it take another's id
- * @throws RegistryError when the schema cannot be had
+ * @param place of the message that is answered. Its headers are no proof of that: they could claim another message's id
+ * @throws RegistryError when the schema is not available
  */
 export function conflictEvent(
   writer: ResultWriter,
@@ -82,8 +82,8 @@ export function resultRecord(
 }
 
 /**
- * The same event again, for a copy of the command: same id, marked as replayed, in reply to the copy. What has a copy could be
- * read.
+ * The same event again, for a copy of the command: same id, marked as replayed, in reply to the copy. A command that has a
+ * copy was readable.
  */
 export function replayRecord(writer: ResultWriter, lane: number, entry: Entry, copy: Copy): OutgoingRecord | null {
   if (entry.phase.state !== 'DONE') return null;
@@ -92,7 +92,7 @@ export function replayRecord(writer: ResultWriter, lane: number, entry: Entry, c
   return resultRecord(writer, lane, entry, replay);
 }
 
-/** Names the message that is answered, where it has an id. */
+/** Names the message that is answered, if it has an id. */
 function replyTo(commandId: string | null): Record<string, string> {
   return commandId === null ? {} : { [REPLY_HEADER]: commandId };
 }

@@ -1,9 +1,8 @@
 /**
- * Asks the brokers what this client may do, right by right. Nothing is read, written or committed; of a transactional id
- * under a prefix one of its own is opened, which no process has.
+ * Asks the brokers what this client may do, right by right. It reads, writes and commits nothing.
  *
- * Brokers tell what a client may do with topics and groups (since Kafka 2.3, and of topics since 2.8); of transactional ids
- * they do not, so one is tried. A right that they do not tell of is not missing.
+ * Brokers say what a client may do with groups (since Kafka 2.3) and topics (since 2.8). They do not for transactional ids, so
+ * the check opens one that no process has. A right of which the brokers say nothing does not count as missing.
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { rightInWords, type Operation, type Right } from 'payment-processor-contract/rights';
@@ -11,7 +10,7 @@ import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 import { TransactionalProducer } from './transactional-producer.ts';
 
-/** Numbers of Kafka's operations; what is allowed comes as bits at these places. */
+/** Kafka's numbers of operations: the bits in which a broker says what is allowed. */
 const OPERATION_BITS: Readonly<Record<Operation, number>> = {
   Read: 3,
   Write: 4,
@@ -19,13 +18,13 @@ const OPERATION_BITS: Readonly<Record<Operation, number>> = {
   Describe: 8,
   DescribeConfigs: 10,
 };
-/** Of the protocol. */
+/** Error codes of the protocol. */
 const UNKNOWN_TOPIC = 3;
 const TOPIC_REFUSED = 29;
-/** Ends a name that is tried below a prefix. */
+/** Appended to a prefix, for a name to try. */
 const TRIED_NAME = 'rights-check';
 
-/** Whether a right is there; `unknown` where the brokers do not tell. */
+/** Whether we have a right; `unknown` where the brokers do not say. */
 type Verdict = 'granted' | 'missing' | 'unknown';
 
 /**
@@ -48,7 +47,7 @@ export function missingRightInWords(right: Right): string {
   return `Kafka does not allow us ${rightInWords(right)}: grant it`;
 }
 
-/** By topic; null where the brokers do not tell. A topic that does not exist is left out: that is another problem. */
+/** By topic; null where the brokers do not say. Leaves out topics that do not exist: that is another problem. */
 async function topicOperations(admin: Admin, topics: readonly string[]): Promise<ReadonlyMap<string, number> | null> {
   const told = topics.length === 0 ? [] : await admin.fetchTopicOperations({ topics: [...topics] });
   if (told === null) return null;
@@ -68,7 +67,7 @@ async function verdictOf(
   switch (right.resource) {
     case 'topic':
       if (right.pattern === 'prefixed') return triedTopic(admin, right);
-      // Of a topic that may not be described they tell nothing else.
+      // Brokers say nothing of a topic that we may not describe.
       if (right.operation === 'DescribeConfigs' && operations?.get(right.name) === 0) return triedConfigs(admin, right);
       return bitOf(operations?.get(right.name) ?? null, right.operation);
     case 'group':
@@ -86,7 +85,7 @@ async function verdictOf(
   }
 }
 
-/** Of a topic that does not exist the brokers tell by refusing it, or not knowing it; making it is tried without making it. */
+/** For a topic that does not exist, brokers answer "refused" or "unknown". Creation is only validated. */
 async function triedTopic(admin: Admin, right: Right): Promise<Verdict> {
   const topic = triedName(right);
   switch (right.operation) {
@@ -113,7 +112,7 @@ function triedConfigs(admin: Admin, right: Right): Promise<Verdict> {
   });
 }
 
-/** @throws what is no refusal of a right, but for what the brokers say of things that do not exist */
+/** @throws any error but a refusal of a right, or that the thing does not exist */
 async function unlessRefused(ask: () => Promise<Verdict>): Promise<Verdict> {
   try {
     return await ask();

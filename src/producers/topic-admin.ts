@@ -12,14 +12,14 @@ import {
 } from 'payment-processor-contract/topic-definitions';
 
 export interface TopicProblem {
-  /** Of LANES, which no topic has: their prefix. */
+  /** For a problem of LANES, the prefix. */
   topic: string;
   kind: 'missing' | 'lanes' | 'partitions' | 'retention' | 'cleanup' | 'timestamp' | 'size';
   /** What is wrong, where, and what to do. */
   message: string;
 }
 
-/** What is known of one existing topic. */
+/** What we know of one existing topic. */
 interface TopicState {
   partitions: number;
   configuration: ReadonlyMap<string, string>;
@@ -63,7 +63,7 @@ export async function checkTopics(
   });
 }
 
-/** Topics that agree with each other and not with LANES are right: one problem, not one for each. */
+/** If all topics agree with each other, LANES is wrong: one problem, not one for each. */
 function wrongLanes(
   states: ReadonlyMap<string, TopicState>,
   { LANES, TOPIC_PREFIX }: TopicSettings,
@@ -80,8 +80,8 @@ function wrongLanes(
 }
 
 /**
- * How long the ledger keeps a deletion at the least, as the topic is configured.
- * @param definedMs as it was made; taken where its configuration may not be read
+ * How long the ledger keeps a deletion at least, as the topic is configured.
+ * @param definedMs the value of its definition, used if we may not read the configuration
  */
 export async function readDeletionsKeptMs(admin: Admin, topic: string, definedMs: number): Promise<number> {
   try {
@@ -98,7 +98,7 @@ export async function readDeletionsKeptMs(admin: Admin, topic: string, definedMs
 }
 
 async function readStates(admin: Admin, topics: string[]): Promise<Map<string, TopicState>> {
-  // Asking for the metadata of a topic by its name could make it, where the cluster allows that; the list does not.
+  // Asking for a topic's metadata could create it, if the cluster allows that; listing cannot.
   const listed = new Set(await admin.listTopics());
   const existing = topics.filter((topic) => listed.has(topic));
   if (existing.length === 0) return new Map();

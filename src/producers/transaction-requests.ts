@@ -1,6 +1,6 @@
 /**
- * The requests of a transactional producer, in the last versions before transactions whose epoch changes with each of them
- * (KIP-890): brokers since Kafka 2.1 know them. Error codes are part of an answer: `broker-verdicts.ts` judges them.
+ * The requests of a transactional producer. Brokers since Kafka 2.1 know these versions, the last before KIP-890 changed the
+ * epoch with each transaction. Error codes are part of an answer: `broker-verdicts.ts` judges them.
  */
 import { makeDecoder, makeEncoder, type BrokerRequest, type Decoder, type Encoder } from './kafka-cluster.ts';
 
@@ -26,14 +26,14 @@ export interface PartitionCode extends PartitionName {
 export interface WrittenCode extends PartitionCode {
   /** -1: the broker does not say. */
   readonly firstOffset: bigint;
-  /** -1: the topic is under clients' clocks. */
+  /** -1: the topic has its clients' timestamps. */
   readonly timestampMs: number;
 }
 
 const ALL_REPLICAS = -1;
-/** Until the broker says that its replicas are late; what is sent again has time left within a commit's deadline. */
+/** After this the broker says that its replicas are late. A retry still fits into a commit's deadline. */
 const REPLICAS_MS_MAX = 5_000;
-/** Of a request beside what has a length of its own. */
+/** A request's fixed fields, at most. */
 const FIELDS_BYTES = 512;
 
 export function initProducerIdRequest(
@@ -74,7 +74,7 @@ export function addPartitionsRequest(
   );
 }
 
-/** Partitions that one broker leads. Some of the answers may be missing. */
+/** For partitions that one broker leads. Some answers may be missing. */
 export function produceRequest(
   transactionalId: string,
   batches: readonly PartitionBytes[],
@@ -97,7 +97,7 @@ export function produceRequest(
         const partition = decoder.readInt32();
         const errorCode = decoder.readInt16();
         const written = { firstOffset: decoder.readInt64(), timestampMs: Number(decoder.readInt64()) };
-        // Where the log begins.
+        // The log's start offset.
         decoder.readInt64();
         return { topic, partition, errorCode, ...written };
       });
@@ -151,7 +151,7 @@ function byTopic<Part extends PartitionName>(
   }
 }
 
-/** Nothing is set aside for what the answer says that it has: it may say too much. */
+/** Allocates nothing by the lengths of the answer: they may be wrong. */
 function ofTopics<Part>(decoder: Decoder, read: (topic: string) => Part): Part[] {
   const parts: Part[] = [];
   for (let topics = decoder.readInt32(); topics > 0; topics -= 1) {

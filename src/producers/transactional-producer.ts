@@ -3,11 +3,11 @@
  *
  *   open    connects
  *   commit  one transaction, all or nothing; one at a time. The first initialises the transactional id
- *   fence   instead of both: initialises a transactional id of another producer, and nothing else
+ *   fence   instead of both: initialises another producer's transactional id, and nothing else
  *   drop    for good
  *
- * A step that meets an outage is repeated until the deadline. Any error leaves the outcome of the transaction open, so the
- * producer is never used again after one: lanes read back what was committed.
+ * During an outage a step is retried until the deadline. Any error leaves the transaction's outcome open, so nobody uses the
+ * producer after one: lanes read back what was committed.
  */
 import type { Kafka } from 'kafkajs';
 import { BrokerAnswerError, type CommitFailure } from './broker-verdicts.ts';
@@ -26,16 +26,16 @@ export class TransactionFailedError extends Error {
   }
 }
 
-/** The broker ends a transaction of a dead lane after this; results behind it wait as long. */
+/** The broker ends a dead lane's transaction after this. Results behind it wait as long. */
 export const TRANSACTION_TIMEOUT_MS = 15_000;
-/** Longest commit; well below the transaction timeout, so that a slow one is given up before the broker does. */
+/** Longest commit. Well below the transaction timeout, so that we give a slow one up before the broker does. */
 export const COMMIT_DEADLINE_MS = 10_000;
 /** Longest connect and initialisation. */
 const OPEN_DEADLINE_MS = 15_000;
 
 export interface TransactionalProducerOptions {
   readonly transactionalId: string;
-  /** Topics of our own, whose readers know zstd; what others read is written as it is. */
+  /** Topics that only we read: our readers know zstd, others' may not. */
   readonly compressedTopics: ReadonlySet<string>;
 }
 
@@ -57,11 +57,11 @@ export class TransactionalProducer {
 
   /**
    * Commits batches in one transaction. The first commit also initialises the transactional id.
-   * @param expected partitions that are nearly certain to be written: told to the coordinator meanwhile. Each of them gets a
-   *   control record, written or not
-   * @param wanted asked for what is to be written, once the coordinator has ended the transaction before: that takes as long
-   *   as the rest of a transaction, and what happens meanwhile can go along. Nothing: nothing is written. What it throws says
-   *   that the records cannot be written
+   * @param expected partitions that this will almost certainly write, registered early. Each gets a control record, written
+   *   or not
+   * @param wanted supplies the batches once the coordinator has ended the previous transaction. That takes as long as the rest
+   *   of a transaction, so what happens meanwhile can be included. No batch: nothing is written. An error from it means that
+   *   the records cannot be written
    * @throws TransactionFailedError whenever it is not certain that all was committed
    */
   async commit(expected: readonly PartitionName[], wanted: () => Promise<readonly RecordBatch[]>): Promise<Written> {
@@ -86,8 +86,7 @@ export class TransactionalProducer {
   }
 
   /**
-   * Ends every producer of the transactional id: an open transaction is aborted, what is sent later is refused. For good
-   * for this producer, too.
+   * Ends every producer of the transactional id, this one too: aborts an open transaction, and has later requests refused.
    * @throws TransactionFailedError when that is not certain
    */
   async fence(): Promise<void> {
@@ -99,12 +98,12 @@ export class TransactionalProducer {
     }
   }
 
-  /** Lets go of the connections. A transaction that is open is ended by the next owner or by the broker's timeout. */
+  /** Closes the connections. The next owner or the broker's timeout ends an open transaction. */
   drop(): void {
     void this.close();
   }
 
-  /** Like drop, but waits for the connections to be closed. */
+  /** Like drop, but waits until the connections are closed. */
   async close(): Promise<void> {
     this.#broken = true;
     await this.#session.close();
