@@ -175,7 +175,7 @@ function retentionProblems(
   if (retentionMs === -1 || retentionMs > settings.LEDGER_RETENTION) {
     problem(
       `topic ${topic} keeps commands for ${retentionMs === -1 ? 'ever' : `${retentionMs} ms`}, longer than their keys are remembered ` +
-        `(LEDGER_RETENTION, ${settings.LEDGER_RETENTION} ms): lower retention.ms or raise LEDGER_RETENTION`,
+        `(LEDGER_RETENTION): ${alteration(topic, 'retention.ms', String(settings.LEDGER_RETENTION))}, or raise LEDGER_RETENTION`,
     );
   } else if (retentionMs <= longestAgeMs) {
     problem(

@@ -108,6 +108,8 @@ describe('topics check', () => {
     expect(kinds(names.ledger)).toEqual(['cleanup', 'timestamp', 'size']);
     expect(kinds(names.commands['simulate-uma-receive'])).toEqual([]);
     for (const { message } of run.documents) expect(message).toMatch(/: (run|set|lower|raise) /);
+    const kept = run.documents.find(({ topic }) => topic === names.commands['execute-quote']);
+    expect(kept?.message).toContain('--add-config retention.ms=604800000`');
 
     const sandbox = { ...environmentOf(prefix), SANDBOX_COMMANDS: 'true' };
     const withSandbox = await runCli(sandbox, '--output', 'json', 'topics', 'check');
