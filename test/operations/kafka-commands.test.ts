@@ -46,8 +46,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('there are some of each tool', () => {
-  expect(new Set(commands.map((command) => command.split(' ')[0]))).toEqual(new Set(Object.keys(KAFKA_TOOLS)));
+test('are of tools that we have', () => {
+  expect(commands.length).toBeGreaterThan(5);
+  const tools = new Set(commands.map((command) => command.split(' ')[0] ?? ''));
+  expect([...tools].filter((tool) => !(tool in KAFKA_TOOLS))).toEqual([]);
 });
 
 test.each(commands)('%s', async (command) => {

@@ -48,9 +48,11 @@ export class RunningProcessor {
   #assigned: readonly number[] | null = null;
   readonly #open = new Set<number>();
 
-  constructor(environment: Readonly<Record<string, string>>, httpPort: number) {
+  /** @param within a command that becomes the one that is added to it, as `env` does; none by default */
+  constructor(environment: Readonly<Record<string, string>>, httpPort: number, within: readonly string[] = []) {
     this.httpUrl = `http://${LOOPBACK}:${httpPort}`;
-    this.#child = spawn(process.execPath, startArguments(), {
+    const [program = '', ...words] = [...within, process.execPath, ...startArguments()];
+    this.#child = spawn(program, words, {
       env: { ...childEnvironment(), ...environment, HTTP_PORT: String(httpPort) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -82,7 +82,10 @@ export class Stack {
       TOPIC_PREFIX: prefix,
       LANES: String(options.lanes ?? LANES),
     };
-    const read = readSomeSettings(kafkaEnvironment, [...CLIENT_SETTING_NAMES, ...TOPIC_SETTING_NAMES]);
+    const read = readSomeSettings({ ...kafkaEnvironment, ...options.settings }, [
+      ...CLIENT_SETTING_NAMES,
+      ...TOPIC_SETTING_NAMES,
+    ]);
     if (!read.ok) throw new Error(read.problems.join('; '));
     const settings = read.config;
     const kafka = createKafka(settings, `${prefix}-test`, { retry: PATIENT_RETRY });

@@ -7,6 +7,7 @@ import { findJava } from './tools.ts';
 
 /** By the name of its script. */
 export const KAFKA_TOOLS: Readonly<Record<string, string>> = {
+  'kafka-acls.sh': 'org.apache.kafka.tools.AclCommand',
   'kafka-configs.sh': 'kafka.admin.ConfigCommand',
   'kafka-topics.sh': 'org.apache.kafka.tools.TopicCommand',
   'kafka-transactions.sh': 'org.apache.kafka.tools.TransactionsCommand',

@@ -12,7 +12,14 @@ import { join, resolve } from 'node:path';
 import { installed } from './cache.ts';
 import { makeClassArchive } from './class-archive.ts';
 import { EngineError } from './errors.ts';
-import { newClusterId, prepareBroker, startBroker, type BrokerNode, type KafkaPlaces } from './kafka.ts';
+import {
+  newClusterId,
+  prepareBroker,
+  startBroker,
+  type BrokerNode,
+  type BrokerSecurity,
+  type KafkaPlaces,
+} from './kafka.ts';
 import { kafkaPin } from './pins.ts';
 import { freePort, LOOPBACK, PORT_MAX, requireFree } from './ports.ts';
 import { brokerProbe, httpProbe } from './readiness.ts';
@@ -35,6 +42,8 @@ export interface EngineOptions {
   readonly registryPort?: number;
   /** Data and logs; kept by stop(), and taken up again by the next start. By default a fresh temporary one, removed by stop(). */
   readonly directory?: string;
+  /** With one broker: listeners beside the plain one, and who may do what. By default none. */
+  readonly security?: BrokerSecurity;
   /** Receives a line when something is downloaded, and when the engine is ready. */
   readonly onProgress?: (line: string) => void;
 }
@@ -97,7 +106,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       ),
   );
   const startBrokers = async (): Promise<void> => {
-    await settleAll(nodes.map((node) => prepareBroker(places, node, nodes, clusterId, null)));
+    await settleAll(nodes.map((node) => prepareBroker(places, node, nodes, clusterId, options.security ?? null)));
     await settleAll(brokers.map((broker) => broker.start()));
     await settleAll(
       brokers.map((broker, index) => broker.waitUntil(brokerProbe(portOf(nodes, index), index + 1, brokerCount))),
