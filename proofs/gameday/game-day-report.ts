@@ -1,5 +1,4 @@
 /** A game day as a table. Pure. */
-import { BY_PROMTOOL_ONLY } from './fault-list.ts';
 import type { Row } from './run-faults.ts';
 
 const HEADINGS = ['fault', 'alert', 'pending', 'firing', 'clear', 'action'];
@@ -54,9 +53,6 @@ export function textOf(day: GameDay): string {
     ...[...new Map(day.rows.map(({ fault, pasted }) => [fault, pasted]))].flatMap(([fault, pasted]) =>
       [...new Set(pasted)].map((command) => `${GAP}${fault}: ${command}`),
     ),
-    '',
-    'by promtool only:',
-    ...Object.entries(BY_PROMTOOL_ONLY).map(([alert, why]) => `${GAP}${alert}: ${why}`),
     '',
     `${day.commands} commands of the ordinary load, ${Math.round(day.seconds)} s in all`,
     ...(isPassed(day)

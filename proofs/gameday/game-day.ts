@@ -10,15 +10,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
+import { freePort } from 'payment-processor-local-kafka/ports';
 import { startEngine } from 'payment-processor-local-kafka/start';
 import { installTool } from '../../dev/operations/install-tools.ts';
+import { securityAt } from './access.ts';
 import { AlertWatch } from './alert-watch.ts';
 import { Endings } from './endings.ts';
 import { coverageProblems, FAULTS } from './fault-list.ts';
 import { isPassed, textOf, type GameDay } from './game-day-report.ts';
 import { Prometheus } from './prometheus.ts';
 import { runFaults } from './run-faults.ts';
-import { Scene, USUAL_SLOTS } from './scene.ts';
+import { LEDGER_RETENTION_SECONDS, Scene, USUAL_SLOTS } from './scene.ts';
 import { scaledRules, type AlertRules } from './time-scale.ts';
 
 const EXIT_CODE_ARGUMENTS = 2;
@@ -46,7 +48,9 @@ for (const name of wanted) {
     refuse(`${name} is none of ${FAULTS.map((fault) => fault.name).join(', ')}`);
 }
 const faults = FAULTS.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
-const rules = parse(await readFile(ALERTS_FILE, 'utf8')) as AlertRules;
+// As the chart does: half of LEDGER_RETENTION.
+const text = (await readFile(ALERTS_FILE, 'utf8')).replaceAll('302400', String(LEDGER_RETENTION_SECONDS / 2));
+const rules = parse(text) as AlertRules;
 const alerts = rules.groups.flatMap((group) => group.rules);
 const uncovered = coverageProblems(alerts.map(({ alert }) => alert));
 if (uncovered.length > 0) refuse(uncovered.join('\n'));
@@ -62,9 +66,11 @@ let day: GameDay | null = null;
 try {
   const beganMs = performance.now();
   await installTool('prometheus', onProgress);
-  const engine = await startEngine({ directory: join(directory, 'engine'), onProgress });
+  const namedPort = await freePort();
+  const security = securityAt(namedPort);
+  const engine = await startEngine({ directory: join(directory, 'engine'), security, onProgress });
   endings.add(() => engine.stop());
-  const scene = await Scene.open(engine, directory, onProgress);
+  const scene = await Scene.open(engine, namedPort, directory, onProgress);
   endings.add(() => scene.close());
   const prometheus = await Prometheus.start({
     directory: join(directory, 'prometheus'),

@@ -13,6 +13,7 @@ const TEXT = `
 test('commands are found in spans and in blocks, and one that is not there is a failure', () => {
   expect(commandIn(TEXT, 'cli dead-letters show')).toBe('cli dead-letters show P/O');
   expect(commandIn(TEXT, 'kafka-topics.sh')).toMatch(/^kafka-topics\.sh .+ --topic TOPIC$/);
+  expect(commandIn('Remove it, `kubectl exec "$POD" -- rm FILE`.', 'kubectl')).toBe('kubectl exec "$POD" -- rm FILE');
   expect(() => commandIn(TEXT, 'cli lag')).toThrow('no command of the runbook begins with cli lag');
 });
 

@@ -1,6 +1,6 @@
 /**
  * Commands as they stand in the runbooks: found in the text, words in capitals filled in, and run by a shell, which has
- * `cli` and Kafka's tools as an operator's shell has them.
+ * `cli`, `kubectl exec` and Kafka's tools as an operator's shell has them.
  */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KAFKA_TOOLS, kafkaToolsJava } from 'payment-processor-local-kafka/kafka-tools';
 import { childEnvironment } from '../../test/support/child-environment.ts';
+import { ADMIN_PROPERTIES } from './access.ts';
 
 const MAIN = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 /** For the reader to fill in; other capitals are values. */
-const TO_FILL_IN = /\b(?:KEY|TOPIC|LANE|TYPE|P\/O|OFFSET|ID|HASH|INSTANT|N)\b|"?\.\.\."?/g;
+const TO_FILL_IN = /\b(?:KEY|FILE|TOPIC|LANE|TYPE|P\/O|OFFSET|ID|HASH|INSTANT|N)\b|"?\.\.\."?/g;
 /** A JVM that starts on a busy machine, and a command that waits for an answer. */
 const RUN_MS_MAX = 90_000;
 
@@ -24,7 +25,10 @@ export interface PastedRun {
 
 /** @throws Error unless the runbook has a command that begins so */
 export function commandIn(text: string, beginning: string): string {
-  const spans = [...text.matchAll(/`(cli [^`]+)`/g), ...text.matchAll(/^ *((?:cli|kafka-[a-z-]+\.sh) .+)$/gm)];
+  const spans = [
+    ...text.matchAll(/`((?:cli|kubectl) [^`]+)`/g),
+    ...text.matchAll(/^ *((?:cli|kafka-[a-z-]+\.sh) .+)$/gm),
+  ];
   const found = spans.map(([, command = '']) => command.trim()).find((command) => command.startsWith(beginning));
   if (found === undefined) throw new Error(`no command of the runbook begins with ${beginning}`);
   return found;
@@ -47,17 +51,19 @@ export function runbookText(name: string): Promise<string> {
   return readFile(new URL(`${name}.md`, RUNBOOKS), 'utf8');
 }
 
-/** @param directory for `admin.properties`: an administrator's rights, none here */
+/** @param directory for `admin.properties` */
 export async function runPasted(
   command: string,
   directory: string,
   environment: Readonly<Record<string, string>>,
 ): Promise<PastedRun> {
   const { flags, java } = await kafkaToolsJava(() => undefined);
-  await writeFile(join(directory, 'admin.properties'), '');
+  await writeFile(join(directory, 'admin.properties'), ADMIN_PROPERTIES);
   const start = [java, ...flags].map((word) => `'${word}'`).join(' ');
   const tools = Object.entries(KAFKA_TOOLS).map(([tool, main]) => `${tool}() { ${start} ${main} "$@"; }`);
-  const script = [`cli() { '${process.execPath}' '${MAIN}' "$@"; }`, ...tools, command].join('\n');
+  // `kubectl exec POD --` alone: here is the pod.
+  const others = [`cli() { '${process.execPath}' '${MAIN}' "$@"; }`, 'kubectl() { shift 3; "$@"; }'];
+  const script = [...others, ...tools, command].join('\n');
   const env = { ...childEnvironment(), ...environment, PAYMENTS_OPERATOR: 'game-day' };
   return new Promise((resolve) => {
     execFile(

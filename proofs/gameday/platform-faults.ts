@@ -6,7 +6,7 @@ import { LANES } from '../../test/support/stack.ts';
 import { deleteRecords } from './deleted-records.ts';
 import type { Fault } from './fault.ts';
 import { FORBIDDEN } from '../../test/access/registry-door.ts';
-import { KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
+import { grantCommand, KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
 import { SLOW_CALL_MS, USUAL_SLOTS, type Scene } from './scene.ts';
 
 /** The owner of this lane polls as well. */
@@ -98,6 +98,28 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     act: async (scene) => {
       scene.registryAnswers();
       await scene.paste('registry refuses', 'PaymentsRegistryRefused', 'cli schemas check');
+    },
+  },
+  {
+    name: 'Kafka refuses',
+    what: 'somebody else is granted a right on the results, which so far were open to everybody',
+    alerts: ['PaymentsKafkaRefused'],
+    inject: (scene) => {
+      const right = {
+        resource: 'topic',
+        name: scene.stack.topics.results,
+        pattern: 'literal',
+        operation: 'Read',
+      } as const;
+      return scene.shell(grantCommand(right, 'User:reporting'));
+    },
+    action: 'what doctor prints is granted; no restart',
+    look: (scene) => scene.doctorFinds('Kafka refuses', 'PaymentsKafkaRefused', /does not allow us/),
+    act: async (scene) => {
+      const rights = [/does not allow us/, 'cli doctor --rights'] as const;
+      const problems = await scene.doctorFinds('Kafka refuses', 'PaymentsKafkaRefused', ...rights);
+      for (const grant of problems.flatMap((line) => /kafka-acls\.sh .+/.exec(line) ?? []))
+        await scene.run('Kafka refuses', grant);
     },
   },
   {

@@ -39,20 +39,20 @@ export class ProcessorSlots {
     return new ProcessorSlots(ports, environmentOf, logDirectory);
   }
 
-  /** Starts a process in each of the slots, and waits until their lanes are open. */
-  async start(slots: readonly string[], overrides: Environment = {}): Promise<void> {
-    await this.spawn(slots, overrides);
+  /** Starts a process in each of the slots, within a command if there is one, and waits until their lanes are open. */
+  async start(slots: readonly string[], overrides: Environment = {}, within: readonly string[] = []): Promise<void> {
+    await this.spawn(slots, overrides, within);
     // Once more: a starved machine may need longer than a test does.
     const ready = (slot: string): Promise<void> => this.of(slot).ready();
     await Promise.all(slots.map((slot) => ready(slot).catch(() => ready(slot))));
   }
 
   /** As start, without waiting. */
-  async spawn(slots: readonly string[], overrides: Environment = {}): Promise<void> {
+  async spawn(slots: readonly string[], overrides: Environment = {}, within: readonly string[] = []): Promise<void> {
     for (const slot of slots) {
       const port = this.ports.get(slot);
       if (port === undefined || this.#running.has(slot)) throw new Error(`slot ${slot} is not free`);
-      const processor = new RunningProcessor({ ...this.environmentOf(slot), ...overrides }, port);
+      const processor = new RunningProcessor({ ...this.environmentOf(slot), ...overrides }, port, within);
       this.#running.set(slot, processor);
       this.#all.push({ slot, processor });
     }
@@ -84,10 +84,10 @@ export class ProcessorSlots {
   }
 
   /** One after the other, each ready before the next is stopped. */
-  async restart(slots: readonly string[], overrides: Environment = {}): Promise<void> {
+  async restart(slots: readonly string[], overrides: Environment = {}, within: readonly string[] = []): Promise<void> {
     for (const slot of slots) {
       await this.stop(slot);
-      await this.start([slot], overrides);
+      await this.start([slot], overrides, within);
     }
   }
 

@@ -13,6 +13,7 @@ import type { ProcessorState } from '../../src/ops/processor-state.ts';
 import { runCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
 import { CLIENT_SECRET, TOKEN_ID } from '../../test/support/sandbox-control.ts';
 import { faultyFor, Stack } from '../../test/support/stack.ts';
+import { processorAt } from './access.ts';
 import { commandIn, filledIn, runbookText, runPasted, type PastedRun } from './pasted.ts';
 import { ProcessorSlots } from './processor-slots.ts';
 import { SteadyLoad } from './steady-load.ts';
@@ -26,6 +27,8 @@ export const FAULTY_KEY = 'game-day-bug';
 /** A process that is killed is replaced well before PaymentsLanesNotOpen fires, which is after 15 s at the usual scale. */
 const SESSION_TIMEOUT_MS = 4_000;
 const API_TIMEOUT_MS = 3_000;
+/** Half of it, as it passes on a game day, is half a minute. */
+export const LEDGER_RETENTION_SECONDS = 20 * 60;
 const COMMANDS_PER_SECOND = 2;
 /** With calls of SLOW_CALL_MS two processors make about ten a second: half of the wave. */
 const WAVE_PER_SECOND = 20;
@@ -67,7 +70,13 @@ export class Scene {
     this.#directory = directory;
   }
 
-  static async open(engine: Engine, directory: string, onProgress: (line: string) => void): Promise<Scene> {
+  /** @param namedPort the brokers' listener that asks for a name (access.ts) */
+  static async open(
+    engine: Engine,
+    namedPort: number,
+    directory: string,
+    onProgress: (line: string) => void,
+  ): Promise<Scene> {
     const logDirectory = join(directory, 'logs');
     await mkdir(logDirectory, { recursive: true });
     const stack = await Stack.open({
@@ -81,6 +90,10 @@ export class Scene {
         API_TIMEOUT_MS: String(API_TIMEOUT_MS),
         API_MAX_CONCURRENCY: String(MAX_CONCURRENCY),
         MAX_UNFINISHED_PER_LANE: String(MAX_UNFINISHED_PER_LANE),
+        LEDGER_RETENTION: `${LEDGER_RETENTION_SECONDS}s`,
+        // Shorter than that, as they must be.
+        COMMAND_MAX_AGE: 'transfer-in=15m,reject-transaction=15m',
+        API_IDEMPOTENCY_RETENTION: '15m',
         STATE_DIR: join(directory, 'state'),
         API_CLIENT_SECRET: '',
         API_CLIENT_SECRET_FILE: secretFileIn(directory),
@@ -92,6 +105,7 @@ export class Scene {
     const faulty = faultyFor(FAULTY_KEY);
     const environmentOf = (slot: string): Record<string, string> => ({
       ...stack.environment,
+      ...processorAt(namedPort),
       ...faulty,
       SCHEMA_REGISTRY_URL: registry.url,
       SCHEMA_REGISTRY_USERNAME: REGISTRY_USER,
@@ -164,17 +178,23 @@ export class Scene {
 
   /** Runs a line that an operator has copied. */
   async run(fault: string, command: string, settings: Readonly<Record<string, string>> = {}): Promise<PastedRun> {
-    this.onProgress(`    $ ${command}`);
     this.pasted.set(fault, [...(this.pasted.get(fault) ?? []), command]);
+    return this.shell(command, settings);
+  }
+
+  /** Runs a line that is in no runbook. */
+  async shell(command: string, settings: Readonly<Record<string, string>> = {}): Promise<PastedRun> {
+    this.onProgress(`    $ ${command}`);
     return runPasted(command, this.#directory, { ...this.#settings(), ...settings });
   }
 
-  /** `cli doctor` of the runbook, which must name what is wrong. */
-  async doctorFinds(fault: string, runbook: string, what: RegExp): Promise<void> {
-    const { stdout } = await this.run(fault, commandIn(await runbookText(runbook), 'cli doctor'));
+  /** `cli doctor` of the runbook, which must name what is wrong. @returns its problems, a line each */
+  async doctorFinds(fault: string, runbook: string, what: RegExp, beginning = 'cli doctor'): Promise<string[]> {
+    const { stdout } = await this.run(fault, commandIn(await runbookText(runbook), beginning));
     const problems = stdout.split('\n').filter((line) => !line.startsWith('ok '));
     for (const line of problems) if (line !== '') this.onProgress(`      ${line}`);
     if (!problems.some((line) => what.test(line))) throw new Error(`cli doctor does not name ${what.source}`);
+    return problems;
   }
 
   /** What is not admitted, by cause, as `/api/state` of the processes says it. */
@@ -198,9 +218,9 @@ export class Scene {
   }
 
   async close(): Promise<void> {
-    for (const name of this.left.keys()) await this.putRight(name).catch(() => undefined);
     await Promise.all([this.load.pause(), this.wave.pause()]);
     await this.slots.close();
+    for (const name of this.left.keys()) await this.putRight(name).catch(() => undefined);
     await this.link.close();
     await this.#registry.close();
     await this.stack.close();
