@@ -19,6 +19,26 @@ export default defineConfig(
     },
   },
   {
+    // Filling a transaction waits for nothing: what must be waited for is made ready before, or waits in its inbox.
+    files: [
+      'src/ledger/**',
+      'src/status/*.ts',
+      'src/producers/{result,status}-events.ts',
+      'src/lanes/{admission,answers,careful-reading,decisions,due-turns,fill-turn,holds,memory}.ts',
+      'src/lanes/{observations,outcomes,taking,timers,transaction}.ts',
+    ],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'AwaitExpression, :function[async=true], ForOfStatement[await=true]',
+          message:
+            'a transaction is filled without waiting: make it ready before, or let the message wait in its inbox',
+        },
+      ],
+    },
+  },
+  {
     files: ['test/**', 'proofs/**', 'packages/*/test/**'],
     rules: { '@typescript-eslint/no-non-null-assertion': 'off' },
   },

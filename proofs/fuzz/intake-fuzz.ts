@@ -81,8 +81,8 @@ async function read(
       const reader = new ObservationReader({ laneCount: LANES, clock: CLOCK });
       const outcome = reader.read({ topic: TOPICS.observations, lane }, message);
       if (outcome.kind === 'unavailable') return 'observation: of an unknown schema';
-      if (outcome.item.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.item.letter);
-      return `observation: ${outcome.item.kind}`;
+      if (outcome.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.letter);
+      return `observation: ${outcome.kind}`;
     }
     case 'decision': {
       const outcome = await readDecision(intake, { topic: TOPICS.operatorDecisions, lane }, message);
@@ -169,7 +169,8 @@ async function goodAvro(registry: ReturnType<typeof simulatedRegistry>): Promise
   ];
   const made = new Map<string, Buffer>();
   for (const [input, type, topic, record] of records) {
-    made.set(`${input} ${type}`, await registry.encode(topic, record));
+    await registry.ready(topic);
+    made.set(`${input} ${type}`, registry.encode(topic, record));
   }
   return made;
 }

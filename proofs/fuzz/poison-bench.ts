@@ -108,7 +108,8 @@ export class PoisonBench {
     }
   }
 
-  encode(topic: string, record: object): Promise<Buffer> {
+  async encode(topic: string, record: object): Promise<Buffer> {
+    await this.#registry.ready(topic);
     return this.#registry.encode(topic, record);
   }
 

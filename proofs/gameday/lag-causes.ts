@@ -51,8 +51,8 @@ const MOVED_COMMANDS = 12;
 /** Beyond the age of known partition ends, and what a lane needs to go over the marks. */
 const SETTLED_MS = 5_000;
 const BUG_KEY = 'lag-bug';
-/** Each try of the bug, long enough to look at it. */
-const BUG_MS = 6_000;
+/** The bug, long enough to look at it. */
+const BUG_MS = 18_000;
 const STOPPED_LANE = 0;
 
 const slow: LagTrial = {
@@ -121,7 +121,7 @@ export const LAG_TRIALS: readonly LagTrial[] = [
   {
     cause: 'failed',
     name: 'a bug of our own, tried again',
-    settings: { ...faultyFor(BUG_KEY), FAULTY_DELAY_MS: String(BUG_MS) },
+    settings: { ...faultyFor(BUG_KEY), FAULTY_FOR_MS: String(BUG_MS) },
     before: ({ stack }) =>
       stack.publishRaw('transfer-in', {
         key: BUG_KEY,

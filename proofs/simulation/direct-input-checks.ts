@@ -10,8 +10,6 @@ import type { PositionRecord } from '../../src/ledger/ledger-records.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
-import { systemClock } from 'payment-processor-contract/clock';
-import { LoopTurn } from '../../src/consumers/loop-turn.ts';
 import { Inbox } from '../../src/consumers/inbox.ts';
 import { movedRecord, originalMessage, sizeProblem } from '../../src/consumers/message-origin.ts';
 import { readCommandFields } from 'payment-processor-contract/command-fields';
@@ -81,7 +79,7 @@ async function begins(known: PositionRecord | undefined): Promise<boolean> {
 }
 
 /** A lane's inputs, one of which has passed five records that are for no reader. */
-async function passedOver(): Promise<{ next: bigint | undefined; wanted: number }> {
+function passedOver(): { next: bigint | undefined; wanted: number } {
   let nowMs = 0;
   let wanted = 0;
   const topic = TRANSFERS;
@@ -93,12 +91,12 @@ async function passedOver(): Promise<{ next: bigint | undefined; wanted: number 
   inputs.moved(inputs.next(new Map()));
   inputs.passFiltered(topic, 0n, 4n);
   const transaction = {
-    beginFilling: silence,
-    hasRoom: () => true,
+    beginPhase: silence,
+    mayTake: () => true,
     isEmpty: () => wanted === 0,
     want: () => (wanted += 1),
   } as unknown as LaneTransaction;
-  for (; nowMs <= 60_000; nowMs += 1_000) await inputs.admit({} as InputHandlers, transaction);
+  for (; nowMs <= 60_000; nowMs += 1_000) inputs.admit({} as InputHandlers, transaction, nowMs);
   return { next: inputs.next(new Map()).get(topic), wanted };
 }
 
@@ -141,16 +139,15 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
   },
   {
     wrong: 'those who wait for their turn when careful reading is over wait for ever',
-    holds: async () => {
-      const careful = new CarefulReading(null, async () => undefined);
+    holds: () => {
+      const careful = new CarefulReading(null);
       for (let offset = 0n; !careful.isOver(); offset += 1n) {
-        await careful.before('one', offset);
+        careful.before('one', offset);
         careful.committed(new Map([['one', offset + 1n]]));
       }
       // Nobody tells it of commits any more.
-      await careful.before('one', 1_000n);
-      const next = careful.before('two', 0n).then(() => true);
-      return Promise.race([next, new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 20))]);
+      careful.before('one', 1_000n);
+      return careful.before('two', 0n).kind === 'read';
     },
   },
   {
@@ -179,11 +176,11 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
   },
   {
     wrong: 'records that are for no reader stay in front of what the ledger says of a lane',
-    holds: async () => (await passedOver()).next === 5n,
+    holds: () => passedOver().next === 5n,
   },
   {
     wrong: 'the ledger is told of records that are for no reader only with the next command',
-    holds: async () => (await passedOver()).wanted > 0,
+    holds: () => passedOver().wanted > 0,
   },
   {
     wrong: 'a topic that ends before where its lane stands is read on',
@@ -199,11 +196,7 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
       const inbox = new Inbox({
         topic: 'topic',
         lane: 0,
-        read: async () => ({ kind: 'item', item: null }),
-        setAside: () => null,
-        failed: () => true,
-        beforeReading: async () => ({ kind: 'read' }),
-        turn: new LoopTurn(systemClock),
+        read: () => ({ kind: 'read' }),
         seek: () => void (seeks += 1),
         resume: silence,
         onRedelivered: silence,

@@ -34,7 +34,7 @@ function typesOf(name: string): RecordTypes {
 export function simulatedRegistry(records: ReadonlyMap<string, string>): RecordRegistry {
   const of = (topic: string): RecordTypes => typesOf(records.get(topic) ?? '');
   const registry: Pick<RecordRegistry, 'encode' | 'decode'> = {
-    encode: async (topic, value) => framed([...records.keys()].indexOf(topic) + 1, of(topic).own.type.toBuffer(value)),
+    encode: (topic, value) => framed([...records.keys()].indexOf(topic) + 1, of(topic).own.type.toBuffer(value)),
     decode: async (topic, bytes) => {
       if (bytes.toString() === BUG) throw new TypeError(BUG);
       try {

@@ -19,7 +19,8 @@ import {
 import type { CommandType } from 'payment-processor-contract/commands';
 import { laneOf, readKey } from 'payment-processor-contract/keys';
 import { isJsonObject, JsonMeaningError, parseUnambiguous } from 'payment-processor-contract/lossless-json';
-import type { RecordRegistry } from 'payment-processor-contract/registry';
+import type { DecodeResult, RecordRegistry } from 'payment-processor-contract/registry';
+import type { Unavailable } from './inbox.ts';
 import type { InputMessage } from './input-message.ts';
 import {
   carriedOf,
@@ -54,11 +55,7 @@ export type Intake =
       readMs: number;
     }
   | { kind: 'dead-letter'; letter: DeadLetter; command: TracedCommand; readMs: number }
-  | { kind: 'misrouted'; record: OutgoingRecord }
-  /** It made our own code fail. Nothing of it was sent; the arrival is for its result, null without a usable key. */
-  | { kind: 'set-aside'; letter: DeadLetter; arrival: Arrival | null; readMs: number }
-  /** The registry cannot be asked: the message waits. */
-  | { kind: 'unavailable'; problem: string };
+  | { kind: 'misrouted'; record: OutgoingRecord };
 
 export interface IntakeOptions {
   readonly registry: Pick<RecordRegistry, 'decode'>;
@@ -70,12 +67,19 @@ export interface CommandPlace extends Place {
   readonly commandType: CommandType;
 }
 
-export async function readMessage(
+/** What is left of a message that made our own code fail: the arrival is for its result, null without a usable key. */
+export interface CommandAside {
+  readonly letter: DeadLetter;
+  readonly arrival: Arrival | null;
+}
+
+/** @returns a promise where the registry must be asked */
+export function readMessage(
   options: IntakeOptions,
   place: CommandPlace,
   message: InputMessage,
   nowMs: number,
-): Promise<Intake> {
+): Intake | Unavailable | Promise<Intake | Unavailable> {
   const original = originalMessage(place, options.laneCount, message);
   const { topic, partition, offset, timestampMs } = original;
   const origin = { topic, partition, offset, timestampMs };
@@ -114,31 +118,22 @@ export async function readMessage(
 
   if (tooLarge !== null) return unreadable('TOO_LARGE', tooLarge);
   if (message.value === null) return unreadable('UNREADABLE', 'the message has no value');
-  const decoded = await decodeValue(options, place.topic, message, message.value);
-  if (decoded.kind === 'unavailable') return decoded;
-  if (decoded.kind === 'unknown-schema') return unreadable('UNKNOWN_SCHEMA', decoded.problem);
-  if (decoded.kind === 'unreadable') return unreadable('UNREADABLE', decoded.problem);
+  return whenDecoded(decodeValue(options, place.topic, message, message.value), (decoded): Intake | Unavailable => {
+    if (decoded.kind === 'unavailable') return decoded;
+    if (decoded.kind === 'unknown-schema') return unreadable('UNKNOWN_SCHEMA', decoded.problem);
+    if (decoded.kind === 'unreadable') return unreadable('UNREADABLE', decoded.problem);
 
-  const expiry = readExpiry(message);
-  const fields = readCommandFields(place.commandType, decoded.value);
-  const problems: FieldProblem[] = [...(fields.ok ? [] : fields.problems), ...(expiry.ok ? [] : [expiry.problem])];
-  const canonical = canonicalJson(fields.value ?? (decoded.value as object));
-  const fingerprint = commandFingerprint(place.commandType, canonical);
-  if (!fields.ok || !expiry.ok)
-    return {
-      kind: 'arrival',
-      arrival: arrival({ kind: 'invalid', fieldsJson: canonical, problems }, fingerprint, null),
-      original,
-      buriedAs: null,
-      readMs: nowMs,
-    };
-  return {
-    kind: 'arrival',
-    arrival: arrival({ kind: 'valid', fieldsJson: canonical, fields: fields.value }, fingerprint, expiry.ms),
-    original,
-    buriedAs: null,
-    readMs: nowMs,
-  };
+    const expiry = readExpiry(message);
+    const fields = readCommandFields(place.commandType, decoded.value);
+    const problems: FieldProblem[] = [...(fields.ok ? [] : fields.problems), ...(expiry.ok ? [] : [expiry.problem])];
+    const canonical = canonicalJson(fields.value ?? (decoded.value as object));
+    const fingerprint = commandFingerprint(place.commandType, canonical);
+    const read =
+      fields.ok && expiry.ok
+        ? arrival({ kind: 'valid', fieldsJson: canonical, fields: fields.value }, fingerprint, expiry.ms)
+        : arrival({ kind: 'invalid', fieldsJson: canonical, problems }, fingerprint, null);
+    return { kind: 'arrival', arrival: read, original, buriedAs: null, readMs: nowMs };
+  });
 }
 
 /** What is left to do with a message that made our own code fail: looks at nothing but its place, key and `ce_id`. */
@@ -147,8 +142,7 @@ export function setAside(
   place: CommandPlace,
   message: InputMessage,
   aside: Aside,
-  nowMs: number,
-): Extract<Intake, { kind: 'set-aside' }> {
+): CommandAside {
   const origin = placeOf(place, message);
   const key = readKey(message.key);
   const isOurs = key.ok && laneOf(key.key, options.laneCount) === place.lane;
@@ -166,7 +160,7 @@ export function setAside(
         expiresAtMs: null,
         content: { kind: 'unreadable', problem: aside.problem },
       };
-  return { kind: 'set-aside', letter: letterAside(place, message, aside), arrival, readMs: nowMs };
+  return { letter: letterAside(place, message, aside), arrival };
 }
 
 function bytesFingerprint(commandType: CommandType, { value }: InputMessage): string {
@@ -176,15 +170,21 @@ function bytesFingerprint(commandType: CommandType, { value }: InputMessage): st
     .digest('base64url');
 }
 
-type Decoded = Awaited<ReturnType<RecordRegistry['decode']>>;
+/** Goes on at once where nothing has to be waited for. */
+export function whenDecoded<Read>(
+  decoded: DecodeResult | Promise<DecodeResult>,
+  read: (decoded: DecodeResult) => Read,
+): Read | Promise<Read> {
+  return decoded instanceof Promise ? decoded.then(read) : read(decoded);
+}
 
 /** Avro, unless the message's content type says JSON. */
-export async function decodeValue(
+export function decodeValue(
   options: Pick<IntakeOptions, 'registry'>,
   topic: string,
   message: Pick<InputMessage, 'headers'>,
   value: Buffer,
-): Promise<Decoded> {
+): DecodeResult | Promise<DecodeResult> {
   const contentType = shortHeader(message, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   if (contentType !== JSON_CONTENT_TYPE) return options.registry.decode(topic, value);
   try {

@@ -5,15 +5,15 @@ import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { laneOf, readKey } from 'payment-processor-contract/keys';
 import type { OperatorDecision } from 'payment-processor-contract/types';
-import { decodeValue, type IntakeOptions } from './command-intake.ts';
+import { decodeValue, whenDecoded, type IntakeOptions } from './command-intake.ts';
+import type { Unavailable } from './inbox.ts';
 import type { InputMessage } from './input-message.ts';
 import { movedRecord, originalMessage, shortHeader, sizeProblem, type Place } from './message-origin.ts';
 
 export type DecisionIntake =
   | { kind: 'decision'; key: string; decision: OperatorOrder; original: OriginalMessage }
   | { kind: 'dead-letter'; letter: DeadLetter }
-  | { kind: 'misrouted'; record: OutgoingRecord }
-  | { kind: 'unavailable'; problem: string };
+  | { kind: 'misrouted'; record: OutgoingRecord };
 
 /** Room for names and reasons as people write them. */
 const TEXT_MAX = 2_000;
@@ -39,11 +39,12 @@ const operatorDecision: z.ZodType<OperatorDecision> = z.strictObject({
   reason: text,
 });
 
-export async function readDecision(
+/** @returns a promise where the registry must be asked */
+export function readDecision(
   options: IntakeOptions,
   place: Place,
   message: InputMessage,
-): Promise<DecisionIntake> {
+): DecisionIntake | Unavailable | Promise<DecisionIntake | Unavailable> {
   const original = originalMessage(place, options.laneCount, message);
   const buried = (reason: DeadLetterReason, problem: string): DecisionIntake => ({
     kind: 'dead-letter',
@@ -58,13 +59,16 @@ export async function readDecision(
   if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(lane, original, tooLarge !== null) };
   if (tooLarge !== null) return buried('TOO_LARGE', tooLarge);
   if (message.value === null) return unreadable('the message has no value');
-  const decoded = await decodeValue(options, place.topic, message, message.value);
-  if (decoded.kind === 'unavailable') return decoded;
-  if (decoded.kind !== 'record') return unreadable(decoded.problem);
-  const decision = operatorDecision.safeParse(decoded.value);
-  if (!decision.success) {
-    return unreadable(decision.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; '));
-  }
-  const order = { ...decision.data, id: shortHeader(message, 'ce_id') };
-  return { kind: 'decision', key: key.key, decision: order, original };
+  return whenDecoded(
+    decodeValue(options, place.topic, message, message.value),
+    (decoded): DecisionIntake | Unavailable => {
+      if (decoded.kind === 'unavailable') return decoded;
+      if (decoded.kind !== 'record') return unreadable(decoded.problem);
+      const decision = operatorDecision.safeParse(decoded.value);
+      if (!decision.success)
+        return unreadable(decision.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; '));
+      const order = { ...decision.data, id: shortHeader(message, 'ce_id') };
+      return { kind: 'decision', key: key.key, decision: order, original };
+    },
+  );
 }

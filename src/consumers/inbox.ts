@@ -1,46 +1,30 @@
 /**
- * The messages of one input topic that a lane has fetched but not yet admitted.
+ * The messages of one input topic that a lane has fetched but not yet taken, as they came.
  *
  *   offer   takes a batch that continues where the last one ended, as far as there is room; refuses any other batch and
  *           seeks back
- *   pump    decodes the messages in order, one at a time; waits while the registry is unavailable. If a message makes our
- *           code fail, retries it, then sets it aside
- *   peek / take   the decoded messages, oldest first
+ *   read    decodes the oldest message; it stays decoded until the lane takes it. While the registry is asked, it waits
+ *   take    removes it
  *
  * At its limits the inbox pauses the partition: further messages stay in Kafka, where consumer lag shows them.
  */
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { inputMessage, sizeOf, type InputMessage } from './input-message.ts';
-import type { LoopTurn } from './loop-turn.ts';
-import { errorText } from './message-failures.ts';
-import type { Aside } from './message-origin.ts';
-import { sleep } from './signal.ts';
 
-/** A decoded message, in the form that the lane handles. */
-export interface Ready<Item> {
-  readonly message: InputMessage;
-  readonly offset: bigint;
-  readonly item: Item;
+/** The registry cannot be asked: the message waits. */
+export interface Unavailable {
+  readonly kind: 'unavailable';
+  readonly problem: string;
 }
 
-export type ReadResult<Item> = { kind: 'item'; item: Item } | { kind: 'unavailable'; problem: string };
-
-/** What to do with the next message. */
-export type ReadingOrder = { kind: 'read' } | { kind: 'set-aside'; problem: string } | { kind: 'not-now' };
-
-export interface InboxOptions<Item> {
+export interface InboxOptions<Item extends { readonly kind: string }> {
   readonly topic: string;
   readonly lane: number;
-  /** Returns an item even for an unreadable message. If it throws, the message has triggered a bug. */
-  readonly read: (message: InputMessage) => Promise<ReadResult<Item>>;
-  /** For a message on which `read` failed too often, or that must not be read at all. Never throws. */
-  readonly setAside: (message: InputMessage, aside: Aside) => Item;
-  /** @returns whether to set the message aside now; otherwise the inbox reads it again */
-  readonly failed: (offset: bigint, error: unknown) => boolean;
-  /** Called and awaited before each read. Never rejects. */
-  readonly beforeReading: (offset: bigint) => Promise<ReadingOrder>;
-  /** Shared by all inboxes of the process. */
-  readonly turn: LoopTurn;
+  /**
+   * Returns an item even for an unreadable message; a promise where the registry must be asked first. If it throws, the message
+   * has triggered a bug.
+   */
+  readonly read: (message: InputMessage) => Item | Unavailable | Promise<Item | Unavailable>;
   readonly seek: (offset: bigint) => void;
   readonly resume: () => void;
   /** Messages below the expected offset came again; the inbox skips them. */
@@ -48,6 +32,14 @@ export interface InboxOptions<Item> {
   /** There is something to handle. */
   readonly wake: () => void;
 }
+
+/** What is known of the oldest message. */
+type Head<Item> =
+  | { readonly kind: 'unread' }
+  /** The registry is asked, or will be asked again. */
+  | { readonly kind: 'waits' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'read'; readonly item: Item };
 
 /** Most messages of one topic in one transaction: bounds the time to its commit. */
 export const ITEMS_MAX = 500;
@@ -59,23 +51,20 @@ const BYTES_MAX = 2 * 1024 * 1024;
 /** A batch may exceed these limits by as much as an honest batch can hold. The rest of a larger batch is fetched again. */
 const BATCH_MESSAGES_MAX = 5_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
-/** Pause before the inbox rereads a message that made our code fail. */
-const FAILED_WAIT_MS = 100;
 /** After this many seeks without progress the partition rests: an out-of-range fetch also voids those of other partitions. */
 const FRUITLESS_SEEKS_MAX = 10;
 const SEEK_AGAIN_MS = 5_000;
 /** Wait before the registry is asked again. */
 const UNAVAILABLE_WAIT_MS = 1_000;
 
-export class Inbox<Item> {
+export class Inbox<Item extends { readonly kind: string }> {
   readonly #options: InboxOptions<Item>;
-  readonly #raw: InputMessage[] = [];
-  #ready: Ready<Item>[] = [];
+  readonly #messages: InputMessage[] = [];
+  #head: Head<Item> = { kind: 'unread' };
   #bytes = 0;
   /** Offset at which the next batch must continue; null while closed. */
   #expected: bigint | null = null;
   #isPaused = true;
-  #isPumping = false;
   #epoch = 0;
   #problem: string | null = null;
   #highWatermark = 0n;
@@ -107,11 +96,10 @@ export class Inbox<Item> {
   close(): void {
     this.#epoch += 1;
     this.#expected = null;
-    this.#raw.length = 0;
-    this.#ready = [];
+    this.#messages.length = 0;
+    this.#head = { kind: 'unread' };
     this.#bytes = 0;
     this.#problem = null;
-    this.#isPumping = false;
     this.#seeks = 0;
   }
 
@@ -132,13 +120,13 @@ export class Inbox<Item> {
     for (const clientMessage of unseen) {
       if (taken >= BATCH_MESSAGES_MAX || takenBytes >= BATCH_BYTES_MAX) break;
       const message = inputMessage(clientMessage);
-      this.#raw.push(message);
+      this.#messages.push(message);
       taken += 1;
       takenBytes += sizeOf(message);
     }
     this.#bytes += takenBytes;
     this.#seeks = 0;
-    void this.#pump();
+    if (taken > 0) this.#options.wake();
     if (taken === unseen.length) {
       this.#expected = batch.lastOffset + 1n;
       return 'taken';
@@ -159,24 +147,58 @@ export class Inbox<Item> {
     return this.#expected;
   }
 
-  peek(): Ready<Item> | undefined {
-    return this.#ready[0];
+  /** The oldest message; undefined: there is none. */
+  head(): InputMessage | undefined {
+    return this.#messages[0];
   }
 
-  /** Removes the oldest decoded message. */
+  /** Whether the oldest message has been decoded, and was not taken. */
+  isHeadRead(): boolean {
+    return this.#head.kind === 'read';
+  }
+
+  /**
+   * Decodes the oldest message.
+   * @returns null: there is none, or it waits for the registry
+   * @throws what our code failed with; the next call tries again
+   */
+  read(): { readonly item: Item } | null {
+    const [message] = this.#messages;
+    if (message === undefined) return null;
+    if (this.#head.kind === 'unread') this.#readHead(message);
+    const head = this.#head;
+    switch (head.kind) {
+      case 'unread':
+      case 'waits':
+        return null;
+      case 'failed':
+        this.#head = { kind: 'unread' };
+        throw head.error;
+      case 'read':
+        return head;
+    }
+  }
+
+  /** Removes the oldest message. */
   take(): void {
-    const taken = this.#ready.shift();
-    if (taken !== undefined) this.#bytes -= sizeOf(taken.message);
+    const taken = this.#messages.shift();
+    if (taken !== undefined) this.#bytes -= sizeOf(taken);
+    this.#head = { kind: 'unread' };
   }
 
   /** Offset below which the lane has taken everything, control records included. */
   position(): bigint | null {
-    return this.#ready[0]?.offset ?? this.#raw[0]?.offset ?? this.#expected;
+    return this.#messages[0]?.offset ?? this.#expected;
   }
 
   /** Resumes fetching once there is room. */
   makeRoom(): void {
-    if (this.#expected === null || !this.#isPaused || this.#held() > MESSAGES_MAX / 2 || this.#bytes > BYTES_MAX / 2)
+    if (
+      this.#expected === null ||
+      !this.#isPaused ||
+      this.#messages.length > MESSAGES_MAX / 2 ||
+      this.#bytes > BYTES_MAX / 2
+    )
       return;
     if (this.#rests()) return;
     this.#isPaused = false;
@@ -189,58 +211,50 @@ export class Inbox<Item> {
     highWatermark: bigint;
     problem: string | null;
   } {
-    const oldest = this.#ready[0]?.message.timestampMs ?? this.#raw[0]?.timestampMs ?? null;
     return {
-      held: this.#held(),
-      oldestTimestampMs: oldest,
+      held: this.#messages.length,
+      oldestTimestampMs: this.#messages[0]?.timestampMs ?? null,
       highWatermark: this.#highWatermark,
       problem: this.#problem,
     };
   }
 
-  async #pump(): Promise<void> {
-    if (this.#isPumping) return;
-    this.#isPumping = true;
-    const epoch = this.#epoch;
-    const { turn } = this.#options;
-    while (this.#raw[0] !== undefined) {
-      if (turn.isOver()) {
-        await turn.next();
-        if (epoch !== this.#epoch) return;
-        continue;
-      }
-      const message = this.#raw[0];
-      const read = await this.#readOne(message);
-      if (epoch !== this.#epoch) return;
-      if (read.kind === 'item') {
-        this.#problem = null;
-        this.#raw.shift();
-        this.#ready.push({ message, offset: message.offset, item: read.item });
-        this.#options.wake();
-        continue;
-      }
-      if (read.kind === 'unavailable') {
-        this.#problem = read.problem;
-        this.#options.wake();
-      }
-      await sleep(read.kind === 'unavailable' ? UNAVAILABLE_WAIT_MS : FAILED_WAIT_MS);
-      if (epoch !== this.#epoch) return;
+  #readHead(message: InputMessage): void {
+    try {
+      const read = this.#options.read(message);
+      if (read instanceof Promise) void this.#await(read);
+      else this.#settle(read);
+    } catch (error) {
+      this.#head = { kind: 'failed', error };
     }
-    this.#isPumping = false;
   }
 
-  /** Never rejects. */
-  async #readOne(message: InputMessage): Promise<ReadResult<Item> | { kind: 'failed' }> {
-    const { beforeReading, failed, read, setAside } = this.#options;
-    try {
-      const order = await beforeReading(message.offset);
-      if (order.kind === 'read') return await read(message);
-      if (order.kind === 'not-now') return { kind: 'failed' };
-      return { kind: 'item', item: setAside(message, { problem: order.problem, isByReference: true }) };
-    } catch (error) {
-      if (!failed(message.offset, error)) return { kind: 'failed' };
-      return { kind: 'item', item: setAside(message, { problem: errorText(error), isByReference: false }) };
+  async #await(reading: Promise<Item | Unavailable>): Promise<void> {
+    this.#head = { kind: 'waits' };
+    const epoch = this.#epoch;
+    const settled = await reading.then(
+      (read) => () => this.#settle(read),
+      (error: unknown) => () => (this.#head = { kind: 'failed', error }),
+    );
+    if (epoch !== this.#epoch) return;
+    settled();
+    this.#options.wake();
+  }
+
+  #settle(read: Item | Unavailable): void {
+    if (!isUnavailable(read)) {
+      this.#problem = null;
+      this.#head = { kind: 'read', item: read };
+      return;
     }
+    this.#problem = read.problem;
+    this.#head = { kind: 'waits' };
+    const epoch = this.#epoch;
+    setTimeout(() => {
+      if (epoch !== this.#epoch) return;
+      this.#head = { kind: 'unread' };
+      this.#options.wake();
+    }, UNAVAILABLE_WAIT_MS);
   }
 
   #seekAgain(expected: bigint): BatchReply {
@@ -261,11 +275,11 @@ export class Inbox<Item> {
     return this.#seeks >= FRUITLESS_SEEKS_MAX;
   }
 
-  #held(): number {
-    return this.#raw.length + this.#ready.length;
-  }
-
   #isFull(): boolean {
-    return this.#held() >= MESSAGES_MAX || this.#bytes >= BYTES_MAX;
+    return this.#messages.length >= MESSAGES_MAX || this.#bytes >= BYTES_MAX;
   }
+}
+
+function isUnavailable(read: { readonly kind: string }): read is Unavailable {
+  return read.kind === 'unavailable';
 }

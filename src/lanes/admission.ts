@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type CommandPlace, type Intake, setAside, type TracedCommand } from '../consumers/command-intake.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
+import type { Aside } from '../consumers/message-origin.ts';
 import { admit, intentOf, newEntry, type Admission } from '../ledger/admission.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
@@ -21,15 +22,13 @@ const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
   conflict: 'conflict',
 };
 
-export type CommandItem = Exclude<Intake, { kind: 'unavailable' }>;
-
 /** Why the oldest command of a topic is not admitted. */
 export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
 
 /** Fields of unfinished commands in memory: few of them may be at the limit of their size at once. */
 const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
 
-export class CommandAdmission implements InputHandler<CommandItem, AdmissionCause, CommandPlace> {
+export class CommandAdmission implements InputHandler<Intake, AdmissionCause, CommandPlace> {
   readonly name = 'admission';
   readonly #parts: DeskParts;
 
@@ -37,7 +36,7 @@ export class CommandAdmission implements InputHandler<CommandItem, AdmissionCaus
     this.#parts = parts;
   }
 
-  async handle(transaction: LaneTransaction, item: CommandItem): Promise<AdmissionCause | null> {
+  handle(transaction: LaneTransaction, item: Intake): AdmissionCause | null {
     const { calls, clock, lane, memory, outcomes, policy, processId, reports, unfinishedMax } = this.#parts;
     if (item.kind === 'misrouted') {
       transaction.add(item.record);
@@ -49,23 +48,19 @@ export class CommandAdmission implements InputHandler<CommandItem, AdmissionCaus
       this.#trace(transaction, item.command, item.readMs, 'dead-letter', item.letter.reason);
       return null;
     }
-    if (item.kind === 'set-aside') {
-      await this.#finishAside(transaction, item);
-      return null;
-    }
     const { arrival, buriedAs, original, readMs } = item;
     const nowMs = clock.nowMs();
     const known = memory.entry(arrival.key);
     const admission = admit(arrival, known, nowMs, policy);
     switch (admission.kind) {
       case 'copy':
-        await this.#copy(transaction, known, arrival.commandId);
+        this.#copy(transaction, known, arrival.commandId);
         break;
       case 'conflict':
-        await outcomes.conflict(transaction, arrival, admission.result);
+        outcomes.conflict(transaction, arrival, admission.result);
         break;
       case 'finish':
-        await outcomes.apply(transaction, { ...admission, seen: null }, null);
+        outcomes.apply(transaction, { ...admission, seen: null }, null);
         break;
       case 'call': {
         if (memory.unfinished.size >= unfinishedMax || memory.unfinishedBytes() >= UNFINISHED_BYTES_MAX)
@@ -100,38 +95,26 @@ export class CommandAdmission implements InputHandler<CommandItem, AdmissionCaus
     transaction.reports.push(() => traces.admitted(command, { kind, beganMs, buriedAs }));
   }
 
-  async #copy(transaction: LaneTransaction, known: Entry | undefined, commandId: string | null): Promise<void> {
+  #copy(transaction: LaneTransaction, known: Entry | undefined, commandId: string | null): void {
     const { outcomes, policy } = this.#parts;
     if (known === undefined || outcomes.replay(transaction, known, commandId)) return;
     const decision = decide(known, { kind: 'copied', copy: { commandId } }, policy);
-    await outcomes.apply(transaction, decision, null);
-  }
-
-  async setAside(
-    transaction: LaneTransaction,
-    place: CommandPlace,
-    message: InputMessage,
-    problem: string,
-  ): Promise<void> {
-    const { clock, laneCount } = this.#parts;
-    const aside = { problem, isByReference: false };
-    await this.#finishAside(transaction, setAside({ laneCount }, place, message, aside, clock.nowMs()));
+    outcomes.apply(transaction, decision, null);
   }
 
   /** What made our own code fail before it was an entry: nothing of it was ever sent. */
-  async #finishAside(
-    transaction: LaneTransaction,
-    { arrival, letter, readMs }: Extract<CommandItem, { kind: 'set-aside' }>,
-  ): Promise<void> {
+  setAside(transaction: LaneTransaction, place: CommandPlace, message: InputMessage, aside: Aside): void {
     const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
+    const { arrival, letter } = setAside(this.#parts, place, message, aside);
     // Before all else: whatever comes of the result, the message is not lost.
     outcomes.bury(transaction, letter);
     if (arrival === null || memory.entry(arrival.key) !== undefined) return;
     try {
       const entry = newEntry(arrival, policy);
-      const result = failedResult(entry, letter.message, clock.nowMs());
-      await outcomes.apply(transaction, { kind: 'finish', entry, result, seen: null }, null);
-      this.#trace(transaction, arrival, readMs, 'finished', letter.reason);
+      const nowMs = clock.nowMs();
+      const result = failedResult(entry, letter.message, nowMs);
+      outcomes.apply(transaction, { kind: 'finish', entry, result, seen: null }, null);
+      this.#trace(transaction, arrival, nowMs, 'finished', letter.reason);
     } catch (error) {
       reports.failed(lane, 'admission', error);
     }

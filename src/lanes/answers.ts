@@ -46,21 +46,21 @@ export class Answers {
     this.#parts = parts;
   }
 
-  async handleEvent(transaction: LaneTransaction, happened: EntryEvent): Promise<void> {
+  handleEvent(transaction: LaneTransaction, happened: EntryEvent): void {
     const { event } = happened;
     if (event.kind === 'answered' || event.kind === 'not-begun') transaction.settledAttempts.push(event.attemptId);
     const entry = this.#parts.memory.unfinished.get(happened.key);
     if (entry === undefined) return;
     this.#trace(transaction, entry, happened);
     try {
-      await this.#apply(transaction, entry, decide(entry, event, this.#parts.policy), shownBetween(entry, happened));
+      this.#apply(transaction, entry, decide(entry, event, this.#parts.policy), shownBetween(entry, happened));
     } catch (error) {
-      await this.#drop(transaction, entry, error);
+      this.#drop(transaction, entry, error);
     }
   }
 
   /** @returns whether it was handled, must wait for a call slot or the service, or needs a look-up that is now to be made */
-  async handleDue(transaction: LaneTransaction, entry: Entry): Promise<DueReply> {
+  handleDue(transaction: LaneTransaction, entry: Entry): DueReply {
     const { calls, clock, policy, processId } = this.#parts;
     const attemptId = randomUUID();
     try {
@@ -71,17 +71,17 @@ export class Answers {
         if (claimCall(this.#parts, attempt, decision.entry, isQuoted) !== null) return { kind: 'waits' };
       }
       if (decision.kind === 'look-up') return decision;
-      await this.#apply(transaction, entry, decision, null);
+      this.#apply(transaction, entry, decision, null);
     } catch (error) {
       calls.settle(attemptId);
-      await this.#drop(transaction, entry, error);
+      this.#drop(transaction, entry, error);
     }
     return { kind: 'handled' };
   }
 
-  async #apply(transaction: LaneTransaction, entry: Entry, decision: Decision, shown: CallTimes | null): Promise<void> {
+  #apply(transaction: LaneTransaction, entry: Entry, decision: Decision, shown: CallTimes | null): void {
     const { lane, outcomes, reports } = this.#parts;
-    await outcomes.apply(transaction, decision, shown);
+    outcomes.apply(transaction, decision, shown);
     if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
     const ranOut = quoteRunOutOf(entry, decision.entry);
     if (ranOut !== null) transaction.reports.push(() => reports.quoteRanOut(lane, ranOut));
@@ -95,12 +95,12 @@ export class Answers {
   }
 
   /** Our own code failed on the entry. What it was about is tried again when the lane is restored or the entry is due. */
-  async #drop(transaction: LaneTransaction, entry: Entry, error: unknown): Promise<void> {
+  #drop(transaction: LaneTransaction, entry: Entry, error: unknown): void {
     const { clock, lane, policy, reports } = this.#parts;
     reports.failed(lane, 'entry', error);
     const problem = error instanceof Error ? error.message : String(error);
     const decision = decide(entry, { kind: 'failed', nowMs: clock.nowMs(), problem }, policy);
-    await this.#parts.outcomes.apply(transaction, decision, null);
+    this.#parts.outcomes.apply(transaction, decision, null);
   }
 }
 

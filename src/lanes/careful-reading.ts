@@ -2,14 +2,21 @@
  * For a lane that is lost over and over: one message at a time, each marked in the ledger before it is read, so that
  * whoever owns the lane next knows which one its last owner died of (invariant I6).
  *
- *   turn      one message of all inputs, for there is one mark
- *   marked    its place is committed, with how often it was marked in a row
+ *   turn      one message of all inputs, for there is one mark; the transaction that gives it the turn writes the mark alone
+ *   marked    its place is committed, with how often it was marked in a row; it may be read
  *   over      it was committed, alone, or has to wait for another reason: the mark is cleared, the next has its turn
  *
  * Owned by an open lane. A message that was marked too often is set aside unread.
  */
-import type { ReadingOrder } from '../consumers/inbox.ts';
 import type { Suspect } from '../ledger/ledger-records.ts';
+
+/** What to do with the next message of an input. */
+export type ReadingOrder =
+  | { readonly kind: 'read' }
+  /** Its turn begins: this mark is to be written, and nothing else. */
+  | { readonly kind: 'mark'; readonly mark: Suspect }
+  | { readonly kind: 'set-aside'; readonly problem: string }
+  | { readonly kind: 'not-now' };
 
 /** A message that was marked this often, and never committed, is set aside. */
 export const SUSPECT_TRIES_MAX = 3;
@@ -18,58 +25,37 @@ const HARMLESS_MAX = 100;
 
 export class CarefulReading {
   readonly #suspect: Suspect | null;
-  readonly #mark: (suspect: Suspect) => Promise<void>;
-  #turn: { readonly topic: string; readonly offset: bigint; readonly end: () => void } | null = null;
-  #lastTurn: Promise<void> = Promise.resolve();
+  #turn: { readonly topic: string; readonly offset: bigint } | null = null;
   #harmless = 0;
   #isMarkStale = false;
 
-  /**
-   * @param suspect the message that the lane was lost at last
-   * @param mark commits a mark; rejects when that is not certain
-   */
-  constructor(suspect: Suspect | null, mark: (suspect: Suspect) => Promise<void>) {
+  /** @param suspect the message that the lane was lost at last */
+  constructor(suspect: Suspect | null) {
     this.#suspect = suspect;
-    this.#mark = mark;
   }
 
   isOver(): boolean {
     return this.#harmless >= HARMLESS_MAX && this.#turn === null && !this.#isMarkStale;
   }
 
-  /** Waits for the message's turn, and marks it. Never rejects. */
-  async before(topic: string, offset: bigint): Promise<ReadingOrder> {
-    // It is read again: its own turn goes on.
-    if (this.#turn?.topic === topic && this.#turn.offset === offset) return { kind: 'read' };
-    const turn = this.#lastTurn;
-    const { promise, resolve } = Promise.withResolvers<undefined>();
-    this.#lastTurn = promise;
-    await turn;
+  before(topic: string, offset: bigint): ReadingOrder {
+    const turn = this.#turn;
     const suspect = this.#suspect;
+    // Its mark is committed: it filled the transaction that gave the message its turn.
+    if (turn !== null) return { kind: turn.topic === topic && turn.offset === offset ? 'read' : 'not-now' };
     const tries = suspect?.topic === topic && suspect.offset === offset ? suspect.tries : 0;
-    const end = (): void => resolve(undefined);
     const isOver = this.#harmless >= HARMLESS_MAX;
-    // Nobody would end a turn that began now.
-    if (isOver) end();
     if (tries >= SUSPECT_TRIES_MAX) {
-      if (!isOver) this.#turn = { topic, offset, end };
+      if (!isOver) this.#turn = { topic, offset };
       return { kind: 'set-aside', problem: `the lane was lost at this message ${tries} times in a row` };
     }
     if (isOver) return { kind: 'read' };
-    try {
-      await this.#mark({ topic, offset, tries: tries + 1 });
-    } catch {
-      // The lane is over or given away: its next owner reads the message.
-      end();
-      return { kind: 'not-now' };
-    }
-    this.#turn = { topic, offset, end };
-    return { kind: 'read' };
+    this.#turn = { topic, offset };
+    return { kind: 'mark', mark: { topic, offset, tries: tries + 1 } };
   }
 
   /** @param positions of the inputs, as committed */
   committed(positions: ReadonlyMap<string, bigint>): void {
-    this.#isMarkStale = false;
     const turn = this.#turn;
     if (turn !== null && (positions.get(turn.topic) ?? 0n) > turn.offset) this.#endTurn();
   }
@@ -93,8 +79,11 @@ export class CarefulReading {
     return this.#isMarkStale;
   }
 
+  markCleared(): void {
+    this.#isMarkStale = false;
+  }
+
   #endTurn(): void {
-    this.#turn?.end();
     this.#turn = null;
     this.#harmless += 1;
   }

@@ -18,6 +18,7 @@ import type { Written } from '../producers/producer-session.ts';
 import { batchName, encodeBatches, type OutgoingRecord } from '../producers/record-batch.ts';
 import type { PartitionName } from '../producers/transaction-requests.ts';
 import { TransactionFailedError, type TransactionalProducer } from '../producers/transactional-producer.ts';
+import { FillTurn } from './fill-turn.ts';
 import { LostWithOthersError, wasRefused } from './troubles.ts';
 
 /** What one lane has gathered. */
@@ -35,8 +36,11 @@ export interface CommitterOptions {
   readonly clock: Clock;
 }
 
-/** Asked before it is committed, and again while it finds no room: what was handed over, and what the lane adds. */
-type AddTo = (commit: LaneCommit) => Promise<LaneCommit>;
+/**
+ * Asked before it is committed, and again while it finds no room: what was handed over, and what the lane adds until the instant
+ * of the monotonic clock.
+ */
+export type AddTo = (untilMs: number) => LaneCommit;
 
 /** Of all lanes of one transaction: bounds memory and the time to its commit. */
 const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
@@ -67,6 +71,7 @@ interface Waiting {
 
 export class Committer {
   readonly #options: CommitterOptions;
+  readonly fillTurn: FillTurn;
   #writer: Writer | null = null;
   /** Of claims that are disowned: where a partition takes none, no lane is lost with it. */
   #disowner: Writer | null = null;
@@ -78,6 +83,7 @@ export class Committer {
 
   constructor(options: CommitterOptions) {
     this.#options = options;
+    this.fillTurn = new FillTurn(options.clock);
   }
 
   /** The writer of the present. */
@@ -91,6 +97,7 @@ export class Committer {
     const { clock, groupId, makeProducer } = this.#options;
     const transactionalId = idPrefixOf(groupId) + randomUUID();
     return new Writer(transactionalId, makeProducer(transactionalId), {
+      fillTurn: this.fillTurn,
       isApart: () => clock.monotonicMs() < this.#apartUntilMs,
       onRefused: () => (this.#apartUntilMs = clock.monotonicMs() + APART_MS),
     });
@@ -160,6 +167,7 @@ export function idPrefixOf(groupId: string): string {
 }
 
 interface WriterHooks {
+  readonly fillTurn: FillTurn;
   readonly isApart: () => boolean;
   readonly onRefused: () => void;
 }
@@ -207,7 +215,7 @@ export class Writer {
    * @returns where the transaction lies; of the lane's partitions nothing else of this process is in it
    * @throws TransactionFailedError, LostWithOthersError when it is not certain that it was committed; the writer is broken then
    */
-  commit(commit: LaneCommit, addTo: AddTo = async () => commit): Promise<Committed> {
+  commit(commit: LaneCommit, addTo: AddTo = () => commit): Promise<Committed> {
     if (this.#broken !== null) return Promise.reject(lostWith(this.#broken));
     const { promise, reject, resolve } = Promise.withResolvers<Committed>();
     this.#waiting.push({ handedOver: commit, addTo, commit, resolve, reject });
@@ -235,7 +243,7 @@ export class Writer {
       try {
         await this.open();
         const written = await this.#producer.commit(partitionsOf(together), async () => {
-          await this.#addToAll();
+          this.#addToAll();
           together = this.#fitting();
           this.#waiting = this.#waiting.filter((waiting) => !together.includes(waiting));
           return encodeBatches(recordsOf(together));
@@ -249,16 +257,16 @@ export class Writer {
     this.#running = null;
   }
 
-  async #addToAll(): Promise<void> {
-    await Promise.all(
-      this.#waiting.map(async (waiting) => {
-        try {
-          waiting.commit = await waiting.addTo(waiting.commit);
-        } catch (error) {
-          this.#refuse(waiting, error);
-        }
-      }),
-    );
+  /** All lanes that wait share the turn, whoever comes first. */
+  #addToAll(): void {
+    const all = this.#waiting;
+    for (const [index, waiting] of all.entries()) {
+      try {
+        waiting.commit = waiting.addTo(this.#hooks.fillTurn.untilMs(all.length - index));
+      } catch (error) {
+        this.#refuse(waiting, error);
+      }
+    }
   }
 
   #refuse(refused: Waiting, reason: unknown): void {

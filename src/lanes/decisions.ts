@@ -5,19 +5,17 @@ import type { DeskParts } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
-export type DecisionItem = Exclude<DecisionIntake, { kind: 'unavailable' }>;
-
-export class Decisions implements InputHandler<DecisionItem, never> {
+export class Decisions implements InputHandler<DecisionIntake, never> {
   readonly name = 'decision';
   readonly #parts: DeskParts;
-  readonly setAside: InputHandler<DecisionItem, never>['setAside'] = (...message) =>
+  readonly setAside: InputHandler<DecisionIntake, never>['setAside'] = (...message) =>
     this.#parts.outcomes.setAside(...message);
 
   constructor(parts: DeskParts) {
     this.#parts = parts;
   }
 
-  async handle(transaction: LaneTransaction, item: DecisionItem): Promise<null> {
+  handle(transaction: LaneTransaction, item: DecisionIntake): null {
     const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
     switch (item.kind) {
       case 'misrouted':
@@ -33,7 +31,7 @@ export class Decisions implements InputHandler<DecisionItem, never> {
         if (reply.kind === 'refused') {
           outcomes.bury(transaction, { ...item.original, reason: 'REFUSED_DECISION', message: reply.reason });
         } else {
-          await outcomes.apply(transaction, reply.decision, null);
+          outcomes.apply(transaction, reply.decision, null);
         }
         const isCarriedOut = reply.kind === 'decided';
         transaction.reports.push(() =>

@@ -40,7 +40,7 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
     this.#record = decodeHolds(parts.index.value(parts.lane, HOLD_KEY));
   }
 
-  async handle(transaction: LaneTransaction, item: HoldIntake): Promise<HoldStop | null> {
+  handle(transaction: LaneTransaction, item: HoldIntake): HoldStop | null {
     const { clock, lane, log, outcomes, topics } = this.#parts;
     if (item.kind === 'dead-letter') {
       outcomes.bury(transaction, item.letter);

@@ -2,21 +2,21 @@
  * The inputs of a lane, and how far each has been admitted: one inbox per command topic, one each for decisions, holds and
  * observations.
  */
-import { readMessage, setAside, type CommandPlace } from '../consumers/command-intake.ts';
-import { readDecision } from '../consumers/decision-intake.ts';
+import { readMessage, type Intake, type CommandPlace } from '../consumers/command-intake.ts';
+import { readDecision, type DecisionIntake } from '../consumers/decision-intake.ts';
 import { readHold, type HoldIntake } from '../consumers/hold-intake.ts';
 import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
-import { Inbox, type ReadResult } from '../consumers/inbox.ts';
+import { Inbox, type Unavailable } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
-import { letterAside, type Aside, type Place } from '../consumers/message-origin.ts';
+import type { Place } from '../consumers/message-origin.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
 import type { PositionRecord } from '../ledger/ledger-records.ts';
-import type { AdmissionCause, CommandItem } from './admission.ts';
+import type { AdmissionCause } from './admission.ts';
 import type { CarefulReading } from './careful-reading.ts';
-import type { DecisionItem } from './decisions.ts';
 import type { HoldStop } from './holds.ts';
 import { lastingJump, startPositions } from './input-positions.ts';
 import { ObservationReader, type ObservationItem } from './observations.ts';
+import { halfwayMs } from './fill-turn.ts';
 import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
 import { LateWake } from './late-wake.ts';
 import type { LaneParts } from './parts.ts';
@@ -25,8 +25,8 @@ import type { LaneTransaction } from './transaction.ts';
 
 /** Handlers for the messages of each input. */
 export interface InputHandlers {
-  readonly commands: InputHandler<CommandItem, AdmissionCause, CommandPlace>;
-  readonly decisions: InputHandler<DecisionItem, never>;
+  readonly commands: InputHandler<Intake, AdmissionCause, CommandPlace>;
+  readonly decisions: InputHandler<DecisionIntake, never>;
   readonly holds: InputHandler<HoldIntake, HoldStop>;
   readonly observations: InputHandler<ObservationItem, never>;
 }
@@ -39,12 +39,12 @@ const OBSERVATIONS_WAIT_MS = 100;
 /** After this time the lane commits its position past records that are for no reader, even if nothing else needs a commit. */
 const PASSED_MS_MAX = 10_000;
 
-type AnyInbox = Inbox<CommandItem> | Inbox<DecisionItem> | Inbox<HoldIntake> | Inbox<ObservationItem>;
+type AnyInbox = Inbox<Intake> | Inbox<DecisionIntake> | Inbox<HoldIntake> | Inbox<ObservationItem>;
 
 export class Inputs {
   readonly #parts: LaneParts;
-  readonly #commands: Input<CommandItem, CommandPlace>[];
-  readonly #decisions: Input<DecisionItem>;
+  readonly #commands: Input<Intake, CommandPlace>[];
+  readonly #decisions: Input<DecisionIntake>;
   readonly #holds: Input<HoldIntake>;
   readonly #observations: Input<ObservationItem>;
   /** Runs while observations wait. */
@@ -65,25 +65,17 @@ export class Inputs {
     this.#parts = parts;
     this.#observationsWait = new LateWake(OBSERVATIONS_WAIT_MS, wake);
     const { lane, topics } = parts;
-    const inputOf = <Item, At extends Place>(
+    const inputOf = <Item extends { readonly kind: string }, At extends Place>(
       place: At,
-      read: (message: InputMessage) => Promise<ReadResult<Item>>,
-      aside: (message: InputMessage, aside: Aside) => Item,
-      onRead = wake,
+      read: (message: InputMessage) => Item | Unavailable | Promise<Item | Unavailable>,
+      onOffered = wake,
     ): Input<Item, At> => {
       const { topic } = place;
       const inbox = new Inbox({
         topic,
         lane,
         read,
-        setAside: aside,
-        beforeReading: async (offset) => (await this.#careful?.before(topic, offset)) ?? { kind: 'read' },
-        failed: (offset, error) => {
-          parts.reports.failed(lane, 'reading', error);
-          return parts.failures.count(topic, offset);
-        },
-        wake: onRead,
-        turn: parts.turn,
+        wake: onOffered,
         onRedelivered: (messages) => parts.reports.redelivered(messages),
         seek: (offset) => parts.member.seek(topic, lane, offset),
         resume: () => parts.member.resume(topic, lane),
@@ -92,36 +84,21 @@ export class Inputs {
     };
     this.#commands = parts.commandTypes.map((type) => {
       const place = { topic: topics.commands[type], lane, commandType: type };
-      return inputOf<CommandItem, CommandPlace>(
-        place,
-        async (message) => {
-          const read = await readMessage(parts.intake, place, message, parts.clock.nowMs());
-          return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
-        },
-        (message, aside) => setAside(parts, place, message, aside, parts.clock.nowMs()),
+      return inputOf<Intake, CommandPlace>(place, (message) =>
+        readMessage(parts.intake, place, message, parts.clock.nowMs()),
       );
     });
     const decisions = { topic: topics.operatorDecisions, lane };
-    this.#decisions = inputOf<DecisionItem, Place>(
-      decisions,
-      async (message) => {
-        const read = await readDecision(parts.intake, decisions, message);
-        return read.kind === 'unavailable' ? read : { kind: 'item', item: read };
-      },
-      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(decisions, message, aside) }),
+    this.#decisions = inputOf<DecisionIntake, Place>(decisions, (message) =>
+      readDecision(parts.intake, decisions, message),
     );
     const holds = { topic: topics.operatorHolds, lane };
-    this.#holds = inputOf<HoldIntake, Place>(
-      holds,
-      async (message) => ({ kind: 'item', item: readHold(holds, parts.laneCount, message) }),
-      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(holds, message, aside) }),
-    );
+    this.#holds = inputOf<HoldIntake, Place>(holds, (message) => readHold(holds, parts.laneCount, message));
     const observations = { topic: topics.observations, lane };
     const observationReader = new ObservationReader(parts);
     this.#observations = inputOf<ObservationItem, Place>(
       observations,
-      async (message) => observationReader.read(observations, message),
-      (message, aside) => ({ kind: 'dead-letter', letter: letterAside(observations, message, aside) }),
+      (message) => observationReader.read(observations, message),
       () => this.#observationsWait.begin(),
     );
   }
@@ -198,32 +175,41 @@ export class Inputs {
     this.#inboxOf(topic)?.passFiltered(firstOffset, lastOffset);
   }
 
-  /** Adds the messages that may be admitted to the transaction. @returns by topic, why the rest may not */
-  async admit(handlers: InputHandlers, transaction: LaneTransaction): Promise<Map<string, AdmissionCause>> {
+  /**
+   * Adds the messages that may be admitted to the transaction.
+   * @param untilMs of the monotonic clock
+   * @returns by topic, why the rest may not
+   */
+  admit(handlers: InputHandlers, transaction: LaneTransaction, untilMs: number): Map<string, AdmissionCause> {
     const causes = new Map<string, AdmissionCause>();
     // Until the ids are bound, a recreated topic would look like the one that we read.
     if (!this.#isBound || this.#hasPassedForLong()) transaction.want();
-    const unconfirmed = await takeFrom(this.#parts, transaction, this.#holds, handlers.holds);
-    if (unconfirmed === 'former-owner') this.#careful?.declined(this.#holds.place.topic);
-    this.#holds.inbox.makeRoom();
-    await takeFrom(this.#parts, transaction, this.#decisions, handlers.decisions);
-    this.#decisions.inbox.makeRoom();
-    if (!transaction.isEmpty() || this.#observationsWait.isOver()) await this.#takeObservations(handlers, transaction);
+    transaction.beginPhase(untilMs);
+    this.#take(transaction, this.#holds, handlers.holds);
+    this.#take(transaction, this.#decisions, handlers.decisions);
     // Commands get their own time: there may be many observations.
-    transaction.beginFilling(this.#parts.clock.monotonicMs());
+    transaction.beginPhase(halfwayMs(this.#parts.clock.monotonicMs(), untilMs));
+    if (!transaction.isEmpty() || this.#observationsWait.isOver()) this.#takeObservations(handlers, transaction);
+    transaction.beginPhase(untilMs);
     this.#turn += 1;
     for (let index = 0; index < this.#commands.length; index += 1) {
       const command = this.#commands[(this.#turn + index) % this.#commands.length];
       if (command === undefined) continue;
-      const { inbox, place } = command;
-      const cause = await takeFrom(this.#parts, transaction, command, handlers.commands);
-      if (cause !== null) causes.set(place.topic, cause);
-      if (cause !== null && cause !== 'failed') this.#careful?.declined(place.topic);
-      inbox.makeRoom();
+      const cause = this.#take(transaction, command, handlers.commands);
+      if (cause !== null) causes.set(command.place.topic, cause);
     }
-    if (!transaction.isEmpty()) await this.#takeObservations(handlers, transaction);
-    this.#observations.inbox.makeRoom();
+    if (!transaction.isEmpty()) this.#takeObservations(handlers, transaction);
     return causes;
+  }
+
+  #take<Item extends { readonly kind: string }, Stop, At extends Place>(
+    transaction: LaneTransaction,
+    input: Input<Item, At>,
+    handler: InputHandler<Item, Stop, At>,
+  ): Stop | 'failed' | null {
+    const stop = takeFrom(this.#parts, this.#careful, transaction, input, handler);
+    input.inbox.makeRoom();
+    return stop;
   }
 
   /** Whether all hold orders before the offset are in force. */
@@ -276,9 +262,9 @@ export class Inputs {
     });
   }
 
-  async #takeObservations({ observations }: InputHandlers, transaction: LaneTransaction): Promise<void> {
-    await takeFrom(this.#parts, transaction, this.#observations, observations);
-    if (this.#observations.inbox.peek() === undefined) this.#observationsWait.end();
+  #takeObservations({ observations }: InputHandlers, transaction: LaneTransaction): void {
+    this.#take(transaction, this.#observations, observations);
+    if (this.#observations.inbox.head() === undefined) this.#observationsWait.end();
   }
 
   #hasPassedForLong(): boolean {

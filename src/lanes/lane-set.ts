@@ -18,7 +18,6 @@ import {
   processName,
   type GroupProcess,
 } from '../consumers/group-processes.ts';
-import { LoopTurn } from '../consumers/loop-turn.ts';
 import { MessageFailures } from '../consumers/message-failures.ts';
 import { OffsetReports } from '../consumers/offset-reports.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
@@ -162,7 +161,6 @@ export class LaneSet {
       calls: this.#calls,
       lookUps: new LookUps({ listTransactions: (filter) => this.#poller.listAside(filter) }, clock),
       clock,
-      turn: new LoopTurn(clock),
       log,
       reports,
       traces,

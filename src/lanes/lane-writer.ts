@@ -16,7 +16,7 @@ import {
 } from '../ledger/ledger-records.ts';
 import { batchName, type OutgoingRecord } from '../producers/record-batch.ts';
 import type { OwnCommit } from '../store/own-commits.ts';
-import type { Committed, Committer, LaneCommit, Writer } from './committer.ts';
+import type { AddTo, Committed, Committer, LaneCommit, Writer } from './committer.ts';
 
 /** At the end of a transaction, in each of its partitions. */
 const CONTROL_RECORDS = 1;
@@ -80,7 +80,7 @@ export class LaneWriter {
    * @returns what of it is in the lane's ledger; null where its brokers do not say where
    * @throws when it is not certain that it was committed: then the lane is lost
    */
-  async commit(commit: LaneCommit, addTo?: () => Promise<LaneCommit>): Promise<OwnCommit | null> {
+  async commit(commit: LaneCommit, addTo?: AddTo): Promise<OwnCommit | null> {
     if (this.#ended !== null) throw new Error('the lane has released its writer');
     this.#last = commit;
     return this.#placed(await this.#writer().commit(commit, addTo));

@@ -1,5 +1,5 @@
 /** Status changes of a lane: observations are reduced over the state of their transaction (invariant I4). */
-import type { ReadResult } from '../consumers/inbox.ts';
+import type { Unavailable } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { originalMessage, type Place } from '../consumers/message-origin.ts';
 import { UnknownSchemaError } from '../ledger/ledger-value.ts';
@@ -34,13 +34,13 @@ export class ObservationReader {
     this.#parts = parts;
   }
 
-  read(place: Place, message: InputMessage): ReadResult<ObservationItem> {
+  read(place: Place, message: InputMessage): ObservationItem | Unavailable {
     const { key } = message;
     let problem = 'not an observation of the processor, and nobody else writes here';
     try {
       const observation = message.cut === null ? decodeObservation(message.value) : null;
       if (observation !== null && key !== null && key.length > 0 && key.length <= ID_LENGTH_MAX)
-        return { kind: 'item', item: { kind: 'observation', id: key.toString(), observation } };
+        return { kind: 'observation', id: key.toString(), observation };
     } catch (error) {
       if (!(error instanceof UnknownSchemaError)) throw error;
       problem = error.message;
@@ -50,7 +50,7 @@ export class ObservationReader {
     const reason = unreadableBatch === null ? 'UNREADABLE' : 'UNREADABLE_BATCH';
     const original = originalMessage(place, this.#parts.laneCount, message);
     const letter = { ...original, reason, message: unreadableBatch?.problem ?? problem } as const;
-    return { kind: 'item', item: { kind: 'dead-letter', letter } };
+    return { kind: 'dead-letter', letter };
   }
 
   #mayWait(): boolean {
@@ -70,16 +70,16 @@ export class Observations implements InputHandler<ObservationItem, never> {
     this.#parts = parts;
   }
 
-  async handle(transaction: LaneTransaction, item: ObservationItem): Promise<null> {
-    if (item.kind === 'observation') await this.#reduce(transaction, item.id, item.observation);
+  handle(transaction: LaneTransaction, item: ObservationItem): null {
+    if (item.kind === 'observation') this.#reduce(transaction, item.id, item.observation);
     else this.#parts.outcomes.bury(transaction, item.letter);
     return null;
   }
 
-  async #reduce(transaction: LaneTransaction, id: string, observation: Observation): Promise<void> {
+  #reduce(transaction: LaneTransaction, id: string, observation: Observation): void {
     const { lane, laneCount, memory, reports, writer } = this.#parts;
     const reduction = reduce(memory.transaction(id), id, observation);
-    const records = await statusRecords(writer, laneCount, reduction);
+    const records = statusRecords(writer, laneCount, reduction);
     transaction.putTransaction(reduction.state);
     memory.putTransaction(reduction.state, transaction.commit);
     transaction.add(...records);

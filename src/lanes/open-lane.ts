@@ -9,7 +9,7 @@
  * and opens and ends them.
  */
 import { Signal } from '../consumers/signal.ts';
-import { encodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
+import type { Suspect } from '../ledger/ledger-records.ts';
 import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { AdmittedTime } from './admitted-time.ts';
@@ -20,6 +20,7 @@ import { CarefulReading } from './careful-reading.ts';
 import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
 import { DueTurns } from './due-turns.ts';
+import { halfwayMs } from './fill-turn.ts';
 import { Holds } from './holds.ts';
 import type { InputHandlers, Inputs } from './inputs.ts';
 import type { LaneCommit } from './committer.ts';
@@ -87,10 +88,7 @@ export class OpenLane {
     this.#committedMs = parts.clock.nowMs();
     this.#beganMonotonicMs = parts.clock.monotonicMs();
     this.#inputTopics = new Set([...Object.values(parts.topics.commands), parts.topics.operatorDecisions]);
-    this.#careful =
-      ownership.careful === null
-        ? null
-        : new CarefulReading(ownership.careful.suspect, (suspect) => this.submit([this.#markOf(suspect)]));
+    this.#careful = ownership.careful === null ? null : new CarefulReading(ownership.careful.suspect);
     this.#memory = new Memory(parts.index, parts.lane, ownership.token);
     const outcomes = new Outcomes({ ...parts, memory: this.#memory });
     const holds = new Holds({ ...parts, outcomes }, () => inputs.hasHoldsBefore(ownership.holdsEnd));
@@ -132,13 +130,16 @@ export class OpenLane {
    * @throws if a transaction failed: then only the ledger can say whether it was committed
    */
   async run(): Promise<void> {
-    const { calls } = this.#parts;
+    const { calls, committer } = this.#parts;
     while (!this.#isOver()) {
-      const transaction = await this.#gather();
-      if (this.#isOver()) return;
+      const transaction = this.#gather();
       if (transaction.isEmpty()) {
         this.#ownership.writer.assertWhole();
         for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
+        if (transaction.isCutShort()) {
+          await committer.fillTurn.next();
+          continue;
+        }
         this.#isIdle = true;
         await this.#signal.wait(LOOK_AGAIN_MS);
         this.#isIdle = false;
@@ -153,8 +154,8 @@ export class OpenLane {
       };
       this.#commitReports.handOver(token, transaction);
       // Events that arrive while it waits for its turn join the transaction.
-      const own = await writer.commit(toCommit(), async () => {
-        await this.#fill(transaction);
+      const own = await writer.commit(toCommit(), (untilMs) => {
+        this.#fill(transaction, untilMs);
         return toCommit();
       });
       if (this.#isOver()) return;
@@ -218,8 +219,8 @@ export class OpenLane {
     return [...this.#memory.unfinished.values()].some(({ phase }) => phase.state === 'INTENT');
   }
 
-  async #gather(): Promise<LaneTransaction> {
-    const { clock, lane, reports, topics } = this.#parts;
+  #gather(): LaneTransaction {
+    const { clock, committer, lane, reports, topics } = this.#parts;
     const transaction = new LaneTransaction({
       lane,
       commit: this.#commit + 1,
@@ -228,43 +229,49 @@ export class OpenLane {
       unitsMax: this.#careful?.isOver() === false ? 1 : Infinity,
     });
     transaction.reports.push(() => reports.committed());
-    if (this.#careful?.isMarkStale() === true) transaction.add(this.#markOf(null));
+    if (this.#careful?.isMarkStale() === true) {
+      transaction.mark(null);
+      this.#careful.markCleared();
+    }
     if (this.#isBarren(clock.monotonicMs())) transaction.want();
-    await this.#fill(transaction);
+    // The other lanes that begin in this turn have as much of what is left.
+    this.#fill(transaction, committer.fillTurn.untilMs(2));
     // Last: it must not forget a record that this transaction changes.
     if (this.#stage === 'admitting') this.#retention.gather(transaction);
     return transaction;
   }
 
-  /** Fills the transaction with everything that waits, as far as there is room and time. */
-  async #fill(transaction: LaneTransaction): Promise<void> {
+  /**
+   * Fills the transaction with everything that waits, as far as there is room and time.
+   * @param untilMs of the monotonic clock
+   */
+  #fill(transaction: LaneTransaction, untilMs: number): void {
     if (this.#isOver()) return;
     const { clock } = this.#parts;
-    transaction.beginFilling(clock.monotonicMs());
-    while (transaction.hasRoom(clock.monotonicMs())) {
+    transaction.beginPhase(untilMs);
+    while (this.#attempts.waitingEvents > 0 && transaction.mayTake(clock.monotonicMs())) {
       const happened = this.#attempts.takeEvent();
       if (happened === undefined) break;
-      await this.#answers.handleEvent(transaction, happened);
+      this.#answers.handleEvent(transaction, happened);
       transaction.unitDone();
     }
     if (this.#stage !== 'admitting') return;
     this.#submissions.takeInto(transaction);
     // Take turns: while a breaker lets single calls through, entries that always fail must not get all of them.
     this.#isDueFirst = !this.#isDueFirst;
-    if (this.#isDueFirst) await this.#handleDue(transaction);
-    // Due entries that must wait take time, but fill nothing.
-    transaction.beginFilling(clock.monotonicMs());
-    this.#causes = await this.#inputs.admit(this.#handlers, transaction);
-    if (!this.#isDueFirst) await this.#handleDue(transaction);
+    // Due entries that must wait take time, but fill nothing: new messages have half of it.
+    if (this.#isDueFirst) this.#handleDue(transaction, halfwayMs(clock.monotonicMs(), untilMs));
+    this.#causes = this.#inputs.admit(this.#handlers, transaction, untilMs);
+    if (!this.#isDueFirst) this.#handleDue(transaction, untilMs);
   }
 
-  async #handleDue(transaction: LaneTransaction): Promise<void> {
+  #handleDue(transaction: LaneTransaction, untilMs: number): void {
     const { clock } = this.#parts;
-    transaction.beginFilling(clock.monotonicMs());
+    transaction.beginPhase(untilMs);
     for (const key of this.#dueTurns.inTurn()) {
-      if (!transaction.hasRoom(clock.monotonicMs())) return;
+      if (!transaction.mayTake(clock.monotonicMs())) return;
       const entry = this.#memory.unfinished.get(key);
-      const reply = entry === undefined ? null : await this.#answers.handleDue(transaction, entry);
+      const reply = entry === undefined ? null : this.#answers.handleDue(transaction, entry);
       if (reply?.kind === 'waits') {
         this.#dueTurns.waits(key);
         continue;
@@ -277,11 +284,6 @@ export class OpenLane {
 
   #isBarren(monotonicMs: number): boolean {
     return this.#commit === 0 && (this.#stage === 'draining' || monotonicMs - this.#beganMonotonicMs > STEADY_MS);
-  }
-
-  #markOf(suspect: Suspect | null): OutgoingRecord {
-    const { lane, topics } = this.#parts;
-    return { topic: topics.ledger, partition: lane, key: SUSPECT_KEY, value: encodeSuspect(suspect), headers: {} };
   }
 
   #committed(transaction: LaneTransaction, next: ReadonlyMap<string, bigint>): void {

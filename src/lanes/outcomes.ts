@@ -4,7 +4,7 @@
  */
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
-import { letterAside, type Place } from '../consumers/message-origin.ts';
+import { letterAside, type Aside, type Place } from '../consumers/message-origin.ts';
 import type { Arrival } from '../ledger/admission.ts';
 import type { Decision, Seen } from '../ledger/decision.ts';
 import { effectOf } from '../ledger/effect.ts';
@@ -41,14 +41,14 @@ export class Outcomes {
   }
 
   /** @param call of the answer that showed something; null: nothing was called or looked up */
-  async apply(transaction: LaneTransaction, decision: Decision, call: CallTimes | null): Promise<void> {
+  apply(transaction: LaneTransaction, decision: Decision, call: CallTimes | null): void {
     if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
     const { lane, writer } = this.#parts;
     // All that can fail comes before the first change: what fails must leave nothing behind in the transaction.
     const observed = this.#observed(decision, call);
     if (decision.kind === 'finish') {
       const { entry, result } = decision;
-      const event = await resultEvent(writer, result, entry);
+      const event = resultEvent(writer, result, entry);
       const done = doneEntry(entry, result.outcome as Outcome, Number(result.completedAt), event);
       this.put(transaction, done);
       const fingerprint = entry.fieldsJson === null ? null : entry.fingerprint;
@@ -73,14 +73,14 @@ export class Outcomes {
   }
 
   /** What our own code failed on, where no entry comes of it: the dead letter is all. */
-  async setAside(transaction: LaneTransaction, place: Place, message: InputMessage, problem: string): Promise<void> {
-    this.bury(transaction, letterAside(place, message, { problem, isByReference: false }));
+  setAside(transaction: LaneTransaction, place: Place, message: InputMessage, aside: Aside): void {
+    this.bury(transaction, letterAside(place, message, aside));
   }
 
   /** A conflict is a result of its own; the entry of the key is not touched. */
-  async conflict(transaction: LaneTransaction, arrival: Arrival, result: CommandResult): Promise<void> {
+  conflict(transaction: LaneTransaction, arrival: Arrival, result: CommandResult): void {
     const { lane, writer } = this.#parts;
-    const event = await conflictEvent(writer, arrival.place, result, arrival.carried);
+    const event = conflictEvent(writer, arrival.place, result, arrival.carried);
     const fingerprint = arrival.content.kind === 'unreadable' ? null : arrival.fingerprint;
     transaction.add(resultRecord(writer, lane, { key: arrival.key, fingerprint }, event));
     this.#reportResult(transaction, arrival, result);

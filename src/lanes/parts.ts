@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { IntakeOptions } from '../consumers/command-intake.ts';
 import type { GroupMember, GroupOffset } from '../consumers/group-member.ts';
-import type { LoopTurn } from '../consumers/loop-turn.ts';
 import type { MessageFailures } from '../consumers/message-failures.ts';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
@@ -29,15 +28,13 @@ export interface LaneParts extends LaneSettings {
   readonly calls: Calls;
   readonly lookUps: Pick<LookUps, 'find'>;
   readonly clock: Clock;
-  /** Shared by all lanes of the process. */
-  readonly turn: LoopTurn;
   readonly log: Logger;
   /** Of what all lanes say of one fault. */
   readonly repeats: Repeats;
   readonly reports: LaneReports;
   readonly traces: CommandTraces;
   readonly groupId: string;
-  readonly committer: Pick<Committer, 'disown' | 'fence' | 'fenced' | 'writer'>;
+  readonly committer: Pick<Committer, 'disown' | 'fence' | 'fenced' | 'fillTurn' | 'writer'>;
   readonly member: Pick<GroupMember, 'seek' | 'resume' | 'isConfirmedSinceMs'>;
   readonly offsets: Pick<TopicOffsets, 'startOf' | 'written' | 'highWatermarks'>;
   /** Whether the process is a member of the group, as Kafka knows it. */

@@ -6,48 +6,78 @@ import type { Clock } from 'payment-processor-contract/clock';
 import { ITEMS_MAX, type Inbox } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
-import type { Place } from '../consumers/message-origin.ts';
+import type { Aside, Place } from '../consumers/message-origin.ts';
+import type { CarefulReading } from './careful-reading.ts';
 import type { LaneReports } from './reports.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** What an open lane does with the messages of an input. */
-export interface InputHandler<Item, Stop, At extends Place = Place> {
+export interface InputHandler<Item extends { readonly kind: string }, Stop, At extends Place = Place> {
   /** For the report of a failure. */
   readonly name: string;
   /** Puts what follows from a message into the transaction, all or nothing; anything but null leaves it where it is. */
-  handle(transaction: LaneTransaction, item: Item): Promise<Stop | null>;
+  handle(transaction: LaneTransaction, item: Item): Stop | null;
   /** Puts what is left to do with it into the transaction: nothing of it was sent. */
-  setAside(transaction: LaneTransaction, place: At, message: InputMessage, problem: string): Promise<void>;
+  setAside(transaction: LaneTransaction, place: At, message: InputMessage, aside: Aside): void;
 }
 
 /** An inbox, and where it stands. */
-export interface Input<Item, At extends Place = Place> {
+export interface Input<Item extends { readonly kind: string }, At extends Place = Place> {
   readonly place: At;
   readonly inbox: Inbox<Item>;
 }
 
-/** @returns what stopped it before the end, or null */
-export async function takeFrom<Item, Stop, At extends Place>(
-  { clock, failures, reports }: { clock: Clock; failures: MessageFailures; reports: Pick<LaneReports, 'failed'> },
+export interface TakingParts {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly failures: MessageFailures;
+  readonly reports: Pick<LaneReports, 'failed'>;
+}
+
+/**
+ * @param careful null: messages are read as they come
+ * @returns what stopped it before the end, or null
+ */
+export function takeFrom<Item extends { readonly kind: string }, Stop, At extends Place>(
+  { clock, failures, reports }: TakingParts,
+  careful: CarefulReading | null,
   transaction: LaneTransaction,
   { inbox, place }: Input<Item, At>,
   handler: InputHandler<Item, Stop, At>,
-): Promise<Stop | 'failed' | null> {
+): Stop | 'failed' | null {
   const { lane, topic } = place;
-  for (let count = 0; count < ITEMS_MAX && transaction.hasRoom(clock.monotonicMs()); count += 1) {
-    const ready = inbox.peek();
-    if (ready === undefined) return null;
-    try {
-      const stop = await handler.handle(transaction, ready.item);
-      if (stop !== null) return stop;
-    } catch (error) {
-      reports.failed(lane, handler.name, error);
-      if (!failures.count(topic, ready.offset)) return 'failed';
-      await handler.setAside(transaction, place, ready.message, errorText(error));
+  for (let count = 0; count < ITEMS_MAX && transaction.mayTake(clock.monotonicMs()); count += 1) {
+    const message = inbox.head();
+    if (message === undefined) return null;
+    const { offset } = message;
+    const order = inbox.isHeadRead() ? null : (careful?.before(topic, offset) ?? null);
+    switch (order?.kind) {
+      case 'not-now':
+        return null;
+      case 'mark':
+        transaction.mark(order.mark);
+        transaction.unitDone();
+        return null;
+      case 'set-aside':
+        handler.setAside(transaction, place, message, { problem: order.problem, isByReference: true });
+        break;
+      case 'read':
+      case undefined:
+        try {
+          const read = inbox.read();
+          if (read === null) return null;
+          const stop = handler.handle(transaction, read.item);
+          if (stop === null) break;
+          careful?.declined(topic);
+          return stop;
+        } catch (error) {
+          reports.failed(lane, handler.name, error);
+          if (!failures.count(topic, offset)) return 'failed';
+          handler.setAside(transaction, place, message, { problem: errorText(error), isByReference: false });
+        }
     }
     inbox.take();
-    transaction.moveTo(topic, inbox.position() ?? ready.offset + 1n);
-    transaction.unitDone({ topic, offset: ready.offset });
+    transaction.moveTo(topic, inbox.position() ?? offset + 1n);
+    transaction.unitDone({ topic, offset });
   }
   return null;
 }

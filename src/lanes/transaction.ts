@@ -10,10 +10,13 @@ import type { Entry } from '../ledger/entry.ts';
 import { encodeEntry } from '../ledger/entry-record.ts';
 import {
   encodePosition,
+  encodeSuspect,
   ENTRY_PREFIX,
   POSITION_KEY,
+  SUSPECT_KEY,
   TRANSACTION_PREFIX,
   type PositionRecord,
+  type Suspect,
 } from '../ledger/ledger-records.ts';
 import { batchName, type MessageHeaders, type OutgoingRecord } from '../producers/record-batch.ts';
 import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from 'payment-processor-contract/topic-definitions';
@@ -24,11 +27,6 @@ import type { LaneCommit } from './committer.ts';
 const FULL_SHARE = 0.25;
 /** Of all partitions together: bounds memory and the time to the commit. */
 const BYTES_MAX = 4 * 1024 * 1024;
-/**
- * What has happened, what is due and what has come in each fill a transaction for so long, in one go. All lanes of a process
- * do so side by side, in one turn of the event loop: so this bounds what they take of it together, however many there are.
- */
-const FILL_MS_MAX = 25;
 /** Of a record beside key, value and headers, and of each header: lengths and deltas at their longest. */
 const RECORD_OVERHEAD_BYTES = 40;
 const HEADER_OVERHEAD_BYTES = 10;
@@ -64,7 +62,9 @@ export class LaneTransaction {
   #units = 0;
   #soleMessage: { topic: string; offset: bigint } | null = null;
   #isFull = false;
-  #fillUntilMs = Infinity;
+  #phaseUntilMs = Infinity;
+  #isPhaseNew = true;
+  #isCutShort = false;
   #isWanted = false;
   /** For the metrics: counted once it is committed, for a transaction that fails is made again. */
   readonly reports: (() => void)[] = [];
@@ -88,14 +88,24 @@ export class LaneTransaction {
     return this.#isFull || this.#units >= this.#options.unitsMax;
   }
 
-  /** It is being filled, for the first time or again. */
-  beginFilling(monotonicMs: number): void {
-    this.#fillUntilMs = monotonicMs + FILL_MS_MAX;
+  /** What has happened, what is due and what has come in: each has a phase of every filling, and gets on by one at least. */
+  beginPhase(untilMonotonicMs: number): void {
+    this.#phaseUntilMs = untilMonotonicMs;
+    this.#isPhaseNew = true;
   }
 
-  /** What else there is waits for the next filling, of this transaction or of the next one. */
-  hasRoom(monotonicMs: number): boolean {
-    return !this.isFull() && monotonicMs < this.#fillUntilMs;
+  /** Asked before each. What else there is waits for the next filling, of this transaction or of the next one. */
+  mayTake(monotonicMs: number): boolean {
+    if (this.isFull()) return false;
+    const mayTake = this.#isPhaseNew || monotonicMs < this.#phaseUntilMs;
+    this.#isPhaseNew = false;
+    if (!mayTake) this.#isCutShort = true;
+    return mayTake;
+  }
+
+  /** Time was too short for something that may have been taken. */
+  isCutShort(): boolean {
+    return this.#isCutShort;
   }
 
   /** To be committed though nothing happened: the position is written again. */
@@ -146,6 +156,11 @@ export class LaneTransaction {
       this.#records.push(record);
       this.#count(record);
     }
+  }
+
+  /** @param suspect null: the mark of before is cleared */
+  mark(suspect: Suspect | null): void {
+    this.add(this.#ledger(SUSPECT_KEY, encodeSuspect(suspect)));
   }
 
   moveTo(topic: string, position: bigint): void {

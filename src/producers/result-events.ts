@@ -13,7 +13,7 @@ import type { CommandResult } from 'payment-processor-contract/types';
 import type { OutgoingRecord } from './record-batch.ts';
 
 export interface ResultWriter {
-  readonly registry: RecordRegistry;
+  readonly registry: Pick<RecordRegistry, 'encode'>;
   readonly topics: TopicNames;
   readonly topicPrefix: string;
 }
@@ -21,36 +21,33 @@ export interface ResultWriter {
 /** The `ce_id` of the decision that made a revision. */
 export const DECISION_HEADER = 'decision-id';
 
-/** The one result of an entry's revision. @throws RegistryError when the schema is not available */
+/** The one result of an entry's revision. */
 export function resultEvent(
   writer: ResultWriter,
   result: CommandResult,
   { carried, decisionId }: Pick<Entry, 'carried' | 'decisionId'>,
-): Promise<StoredEvent> {
+): StoredEvent {
   const idName = eventIdNames.result(writer.topicPrefix, result.commandKey, result.revision);
   const decided = decisionId === null ? {} : { [DECISION_HEADER]: decisionId };
   return encoded(writer, idName, result, { ...carried, ...decided });
 }
 
-/**
- * @param place of the message that is answered. Its headers are no proof of that: they could claim another message's id
- * @throws RegistryError when the schema is not available
- */
+/** @param place of the message that is answered. Its headers are no proof of that: they could claim another message's id */
 export function conflictEvent(
   writer: ResultWriter,
   place: Origin,
   result: CommandResult,
   carried: Carried,
-): Promise<StoredEvent> {
+): StoredEvent {
   return encoded(writer, eventIdNames.conflict(place.topic, place.partition, place.offset), result, carried);
 }
 
-async function encoded(
+function encoded(
   writer: ResultWriter,
   idName: string,
   result: CommandResult,
   more: Carried & { readonly [DECISION_HEADER]?: string },
-): Promise<StoredEvent> {
+): StoredEvent {
   const headers = {
     ...eventHeaders({
       id: eventId(idName),
@@ -61,7 +58,7 @@ async function encoded(
     ...more,
     ...replyTo(result.commandId),
   };
-  return { value: await writer.registry.encode(writer.topics.results, result), headers };
+  return { value: writer.registry.encode(writer.topics.results, result), headers };
 }
 
 /** @param fingerprint of the command's fields; null where they could not be read */

@@ -5,18 +5,14 @@ import type { Reduction } from '../status/reducer.ts';
 import type { OutgoingRecord } from './record-batch.ts';
 import type { ResultWriter } from './result-events.ts';
 
-/** The records of one reduction: none, or the changes it found. @throws RegistryError when a schema cannot be had */
-export async function statusRecords(
-  writer: ResultWriter,
-  lanes: number,
-  reduction: Reduction,
-): Promise<OutgoingRecord[]> {
+/** The records of one reduction: none, or the changes it found. */
+export function statusRecords(writer: ResultWriter, lanes: number, reduction: Reduction): OutgoingRecord[] {
   const records: OutgoingRecord[] = [];
   const { transactionEvent, quoteEvents, state } = reduction;
   if (transactionEvent !== null) {
     const name = eventIdNames.transactionStatus(writer.topicPrefix, transactionEvent.transactionId, state.changes);
     records.push(
-      await record(
+      record(
         writer.topics.transactionStatusChanged,
         'TransactionStatusChanged',
         transactionEvent.transactionId,
@@ -28,23 +24,23 @@ export async function statusRecords(
   for (const [index, event] of quoteEvents.entries()) {
     const change = state.quoteChanges - quoteEvents.length + index + 1;
     const name = eventIdNames.quoteStatus(writer.topicPrefix, event.quoteId, change);
-    records.push(await record(writer.topics.quoteStatusChanged, 'QuoteStatusChanged', event.quoteId, name, event));
+    records.push(record(writer.topics.quoteStatusChanged, 'QuoteStatusChanged', event.quoteId, name, event));
   }
   return records;
 
-  async function record(
+  function record(
     topic: string,
     recordName: string,
     key: string,
     idName: string,
     event: { observedAt: bigint },
-  ): Promise<OutgoingRecord> {
+  ): OutgoingRecord {
     const headers = eventHeaders({ id: eventId(idName), recordName, subject: key, timeMs: Number(event.observedAt) });
     return {
       topic,
       partition: laneOf(key, lanes),
       key,
-      value: await writer.registry.encode(topic, event),
+      value: writer.registry.encode(topic, event),
       headers: { ...headers, ...state.carried },
     };
   }

@@ -12,7 +12,7 @@ const options: IntakeOptions = {
   maxAgeMs: aPolicy().commandMaxAgeMs,
 };
 
-function read(changes: object): Promise<DecisionIntake> {
+function read(changes: object): DecisionIntake {
   const message = inputMessage({
     key: Buffer.from('key-1'),
     value: Buffer.from(JSON.stringify({ ...DECISION, ...changes })),
@@ -21,11 +21,11 @@ function read(changes: object): Promise<DecisionIntake> {
     attributes: 0,
     offset: '17',
   });
-  return readDecision(options, { topic: 'decisions', lane: 0 }, message);
+  return readDecision(options, { topic: 'decisions', lane: 0 }, message) as DecisionIntake;
 }
 
-test('a decision in JSON is read', async () => {
-  expect(await read({})).toMatchObject({
+test('a decision in JSON is read', () => {
+  expect(read({})).toMatchObject({
     kind: 'decision',
     key: 'key-1',
     decision: { ...DECISION, transactionId: null },
@@ -34,8 +34,8 @@ test('a decision in JSON is read', async () => {
 
 test.each(['decision', 'transactionId', 'operator', 'reason'])(
   'one whose %s is not Unicode is a dead letter: it would stand in the result as another text',
-  async (name) => {
-    const intake = await read({ [name]: 'a\ud800' });
+  (name) => {
+    const intake = read({ [name]: 'a\ud800' });
     expect(intake).toMatchObject({ kind: 'dead-letter', letter: { reason: 'UNREADABLE' } });
     expect(intake.kind === 'dead-letter' ? intake.letter.message : '').toContain(`${name} is not Unicode`);
   },

@@ -114,7 +114,7 @@ test('while the transaction before is still being ended, lanes hand over and add
   kafka.ended = promise;
   const [first, added] = [of('a'), of('b')];
   const both = { ...first, records: [...first.records, ...added.records] };
-  const handed = writer.commit(first, async () => both);
+  const handed = writer.commit(first, () => both);
   await settled();
   const later = writer.commit(of('c'));
   resolve(undefined);
@@ -127,7 +127,11 @@ test('while the transaction before is still being ended, lanes hand over and add
 test('a lane that fails to add is lost alone, and nothing of it is committed', async () => {
   const kafka = new Producers();
   const writer = kafka.committer().writer();
-  const failing = fateOf(writer.commit(of('a'), () => Promise.reject(new TypeError('a bug'))));
+  const failing = fateOf(
+    writer.commit(of('a'), () => {
+      throw new TypeError('a bug');
+    }),
+  );
   const other = fateOf(writer.commit(of('b')));
   await kafka.next();
   expect(await Promise.all([failing, other])).toEqual(['own-failure', 'committed']);
@@ -142,7 +146,7 @@ test('what finds no room is asked again what it adds, and goes out whole', async
   const waiting = of('b', { 'observations/1': 0.6 });
   const handed = [
     writer.commit(of('a', { 'observations/1': 0.6 })),
-    writer.commit(waiting, async () => {
+    writer.commit(waiting, () => {
       asked += 1;
       return { ...waiting, records: [...waiting.records, ...of(String(asked)).records] };
     }),

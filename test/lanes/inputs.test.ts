@@ -1,7 +1,6 @@
 /** What observations take of a lane's commits and of its time. Which inputs a commit moved: broken-producer.test.ts tells. */
 import type { KafkaMessage } from 'kafkajs';
 import { afterEach, expect, test, vi } from 'vitest';
-import { LoopTurn } from '../../src/consumers/loop-turn.ts';
 import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
@@ -19,11 +18,11 @@ test('observations wait for something else that their lane commits, and not for 
   let wakes = 0;
   const member = { seek: silence, resume: silence };
   const clock = { monotonicMs: () => 0 };
-  const parts = { lane: 0, laneCount: 1, topics, commandTypes: [], member, clock, turn: new LoopTurn(clock) };
+  const parts = { lane: 0, laneCount: 1, topics, commandTypes: [], member, clock };
   const inputs = new Inputs(parts as unknown as LaneParts, () => (wakes += 1));
   inputs.open(new Map([[topics.observations, 0n]]), null);
   const handlers = {
-    observations: { name: 'observation', handle: async () => ((taken += 1), null), setAside: async () => undefined },
+    observations: { name: 'observation', handle: () => ((taken += 1), null), setAside: silence },
   } as unknown as InputHandlers;
   const observe = async (offset: bigint): Promise<void> => {
     const message = { key: Buffer.from('id'), value: Buffer.from('{}'), offset: String(offset), timestamp: '0' };
@@ -31,7 +30,7 @@ test('observations wait for something else that their lane commits, and not for 
     inputs.offer({ topic: topics.observations, lane: 0, messages: [message as KafkaMessage], ...batch });
     await vi.advanceTimersByTimeAsync(0);
   };
-  const admitted = async (isWanted: boolean): Promise<number> => {
+  const admitted = (isWanted: boolean): number => {
     taken = 0;
     const inputTopics = new Set<string>();
     const transaction = new LaneTransaction({
@@ -42,30 +41,29 @@ test('observations wait for something else that their lane commits, and not for 
       unitsMax: 9,
     });
     if (isWanted) transaction.want();
-    await inputs.admit(handlers, transaction);
+    inputs.admit(handlers, transaction, Infinity);
     return taken;
   };
 
   await observe(0n);
-  expect([await admitted(false), wakes]).toEqual([0, 0]);
-  expect(await admitted(true)).toBe(1);
+  expect([admitted(false), wakes]).toEqual([0, 0]);
+  expect(admitted(true)).toBe(1);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(wakes).toBe(0);
 
   await observe(1n);
   await vi.advanceTimersByTimeAsync(1_000);
-  expect([wakes, await admitted(false)]).toEqual([1, 1]);
+  expect([wakes, admitted(false)]).toEqual([1, 1]);
 });
 
-test('observations take nothing of the time that commands have', async () => {
+test('observations take half of the time, and leave commands the other', () => {
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const parts = {
-    ...{ lane: 0, laneCount: 1, topics, commandTypes: ['transfer-in'], clock, turn: new LoopTurn(clock) },
+    ...{ lane: 0, laneCount: 1, topics, commandTypes: ['transfer-in'], clock },
     ...{ member: { seek: silence, resume: silence }, intake: { laneCount: 1, maxAgeMs: { 'transfer-in': 1 } } },
   };
-  let read = 0;
-  const inputs = new Inputs(parts as unknown as LaneParts, () => (read += 1));
+  const inputs = new Inputs(parts as unknown as LaneParts, silence);
   inputs.open(new Map(), null);
   for (const topic of [topics.observations, transfers]) {
     const messages = Array.from({ length: 9 }, (_, offset) => {
@@ -75,24 +73,21 @@ test('observations take nothing of the time that commands have', async () => {
     const range = { fetchedOffset: 0n, lastOffset: 8n, highWatermark: 9n };
     inputs.offer({ topic, lane: 0, messages: messages as unknown as KafkaMessage[], ...range });
   }
-  // For each command, and once for the observations, which can wait.
-  await vi.waitFor(() => expect(read).toBe(10));
   const taken = { observations: 0, commands: 0 };
   const handler = (name: keyof typeof taken) => ({
     name,
-    handle: async () => {
-      // Longer than a third of the time that there is.
+    handle: () => {
       nowMs += 10;
       taken[name] += 1;
       return null;
     },
-    setAside: async () => undefined,
+    setAside: silence,
   });
   const options = { lane: 0, commit: 1, ledgerTopic: topics.ledger, inputTopics: new Set<string>(), unitsMax: 18 };
   const transaction = new LaneTransaction(options);
   transaction.want();
-  transaction.beginFilling(nowMs);
   const handlers = { observations: handler('observations'), commands: handler('commands') };
-  await inputs.admit(handlers as unknown as InputHandlers, transaction);
+  inputs.admit(handlers as unknown as InputHandlers, transaction, 60);
+  // Half of the time is for each.
   expect(taken).toEqual({ observations: 3, commands: 3 });
 });

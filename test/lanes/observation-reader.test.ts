@@ -43,7 +43,7 @@ function readingAt(): (second: number, value: Buffer) => string {
   return (second, value) => {
     nowMs = second * 1_000;
     const read = reader.read(PLACE, messageOf(value));
-    return read.kind === 'item' ? read.item.kind : read.kind;
+    return read.kind;
   };
 }
 
@@ -79,13 +79,11 @@ test('what is set aside says why, and has its bytes', () => {
   reader.read(PLACE, messageOf(bytes));
   nowMs = 6_000;
   expect(reader.read(PLACE, messageOf(bytes))).toMatchObject({
-    item: {
-      kind: 'dead-letter',
-      letter: {
-        reason: 'UNREADABLE',
-        message: expect.stringContaining('run the release that wrote it') as string,
-        value: bytes,
-      },
+    kind: 'dead-letter',
+    letter: {
+      reason: 'UNREADABLE',
+      message: expect.stringContaining('run the release that wrote it') as string,
+      value: bytes,
     },
   });
 });

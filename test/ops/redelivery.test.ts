@@ -2,8 +2,6 @@
 import { expect, test } from 'vitest';
 import type { KafkaMessage } from 'kafkajs';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
-import { systemClock } from 'payment-processor-contract/clock';
-import { LoopTurn } from '../../src/consumers/loop-turn.ts';
 import { Inbox } from '../../src/consumers/inbox.ts';
 
 function batch(firstOffset: number, lastOffset: number): FetchedBatch {
@@ -20,18 +18,14 @@ function batch(firstOffset: number, lastOffset: number): FetchedBatch {
 test('a fetch that begins too early is taken from where the lane stands; one that ends too early is sought again', () => {
   const redelivered: number[] = [];
   const sought: bigint[] = [];
-  const inbox = new Inbox<string>({
+  const inbox = new Inbox({
     topic: 'commands',
     lane: 0,
-    read: async ({ value }) => ({ kind: 'item', item: String(value) }),
-    turn: new LoopTurn(systemClock),
+    read: () => ({ kind: 'read' }),
     seek: (offset) => sought.push(offset),
     resume: () => undefined,
     wake: () => undefined,
     onRedelivered: (messages) => redelivered.push(messages),
-    setAside: () => 'aside',
-    failed: () => true,
-    beforeReading: async () => ({ kind: 'read' }),
   });
   inbox.open(10n);
   expect(inbox.offer(batch(10, 19))).toBe('taken');

@@ -1,20 +1,24 @@
 /**
  * Loaded into a processor before its own code (`node --import`): a bug of our own, on purpose. Encoding the result of the
- * command with the key FAULTY_KEY fails three times, as often as it takes to be set aside; then it works. Each failure
- * takes FAULTY_DELAY_MS, 0 by default.
+ * command with the key FAULTY_KEY fails as often as it takes to be set aside; then it works. The command is not set aside
+ * before FAULTY_FOR_MS, 0 by default.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { RecordRegistry } from 'payment-processor-contract/registry';
+import { MessageFailures } from '../../src/consumers/message-failures.ts';
 
 const encode = Object.getOwnPropertyDescriptor(RecordRegistry.prototype, 'encode')?.value as RecordRegistry['encode'];
-let failuresLeft = 3;
+const count = Object.getOwnPropertyDescriptor(MessageFailures.prototype, 'count')?.value as MessageFailures['count'];
+let firstMs: number | null = null;
+let isSetAside = false;
 
-RecordRegistry.prototype.encode = async function (this: RecordRegistry, topic: string, record: object) {
+RecordRegistry.prototype.encode = function (this: RecordRegistry, topic: string, record: object) {
   const isFaulty = 'commandKey' in record && 'outcome' in record && record.commandKey === process.env['FAULTY_KEY'];
-  if (isFaulty && failuresLeft > 0) {
-    failuresLeft -= 1;
-    await delay(Number(process.env['FAULTY_DELAY_MS'] ?? 0));
-    throw new TypeError('a bug on purpose');
-  }
+  if (isFaulty && !isSetAside) throw new TypeError('a bug on purpose');
   return encode.call(this, topic, record);
+};
+
+MessageFailures.prototype.count = function (this: MessageFailures, topic: string, offset: bigint) {
+  firstMs ??= Date.now();
+  isSetAside = Date.now() - firstMs >= Number(process.env['FAULTY_FOR_MS'] ?? 0) && count.call(this, topic, offset);
+  return isSetAside;
 };

@@ -35,7 +35,9 @@ export async function submitDecision(
   const topics = topicNames(settings.TOPIC_PREFIX);
   const topic = topics.operatorDecisions;
   const kafka = cliKafka(settings);
-  const value = await createRegistry(settings).encode(topic, decision);
+  const registry = createRegistry(settings);
+  await registry.ready(topic);
+  const value = registry.encode(topic, decision);
   const id = randomUUID();
   const replies = new DecisionReplies(topic, key, { ...decision, id });
   const reply = Promise.withResolvers<DecisionReply>();

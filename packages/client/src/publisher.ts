@@ -170,10 +170,12 @@ export class PaymentCommandPublisher {
   }
 
   async #encode(topic: string, fields: object): Promise<Buffer> {
-    if (this.#registry !== null) return this.#registry.encode(topic, fields);
-    throw new RegistryError('Avro needs SCHEMA_REGISTRY_URL, which is not set: set it, or publish JSON', {
-      failure: null,
-    });
+    if (this.#registry === null) {
+      const problem = 'Avro needs SCHEMA_REGISTRY_URL, which is not set: set it, or publish JSON';
+      throw new RegistryError(problem, { failure: null });
+    }
+    await this.#registry.ready(topic);
+    return this.#registry.encode(topic, fields);
   }
 
   /** Sends what waits and disconnects. */

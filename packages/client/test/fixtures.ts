@@ -122,7 +122,8 @@ export class ResultWriter {
     result: CommandResult,
     headers: Record<string, string> = {},
   ): Promise<(end: 'commit' | 'abort') => Promise<void>> {
-    const value = await this.#registry.encode(this.#topic, result);
+    await this.#registry.ready(this.#topic);
+    const value = this.#registry.encode(this.#topic, result);
     const transaction = await this.#producer.transaction();
     const ids = { ce_id: randomUUID(), ce_time: new Date(Number(result.completedAt)).toISOString(), ...headers };
     await transaction.send({ topic: this.#topic, messages: [{ key: result.commandKey, value, headers: ids }] });

@@ -122,20 +122,27 @@ export class RecordRegistry {
     }
   }
 
-  /**
-   * Writes a record in the wire format.
-   * @throws RegistryError when the schema's id is not known yet and cannot be looked up
-   */
-  async encode(topic: string, value: object): Promise<Buffer> {
-    const { id, type } = this.#own.get(topic) ?? (await this.#ownSchema(topic));
+  /** Looks up the topic's schema where it is not known yet. @throws RegistryError when it cannot be looked up */
+  async ready(topic: string): Promise<void> {
+    if (!this.#own.has(topic)) await this.#ownSchema(topic);
+  }
+
+  /** Writes a record in the wire format. The topic is prepared or ready: `encode` waits for nothing. */
+  encode(topic: string, value: object): Buffer {
+    const own = this.#own.get(topic);
+    if (own === undefined) throw new Error(`the schema of ${topic} was not looked up before a record was written`);
+    const { id, type } = own;
     const bytes = avroBytes(type, value, WIRE_HEADER_BYTES);
     bytes.writeUInt8(0, 0);
     bytes.writeInt32BE(id, 1);
     return bytes;
   }
 
-  /** Reads a value of the topic into our own record of it. Never throws for what the bytes or the schema say. */
-  async decode(topic: string, bytes: Buffer): Promise<DecodeResult> {
+  /**
+   * Reads a value of the topic into our own record of it. Never throws for what the bytes or the schema say.
+   * @returns a promise where the registry must be asked for the writer's schema
+   */
+  decode(topic: string, bytes: Buffer): DecodeResult | Promise<DecodeResult> {
     if (bytes.length < WIRE_HEADER_BYTES || bytes[0] !== 0) {
       return {
         kind: 'unreadable',
@@ -145,19 +152,14 @@ export class RecordRegistry {
       };
     }
     const schemaId = bytes.readInt32BE(1);
-    const writer = await this.#writer(topic, this.#reader(topic), schemaId);
-    if (writer.kind !== 'writer') return writer;
-    try {
-      return { kind: 'record', value: writer.schema.read(bytes.subarray(WIRE_HEADER_BYTES)) };
-    } catch (error) {
-      return { kind: 'unreadable', problem: `the bytes do not fit schema id ${schemaId}: ${messageOf(error)}` };
-    }
-  }
-
-  async #writer(topic: string, reader: ReaderRecord, schemaId: number): Promise<Writer> {
     const name = `${topic} ${schemaId}`;
     const known = this.#writers.get(name);
-    if (known !== undefined) return known;
+    if (known !== undefined) return readBy(known, schemaId, bytes);
+    return this.#lookUpWriter(topic, name, schemaId).then((writer) => readBy(writer, schemaId, bytes));
+  }
+
+  async #lookUpWriter(topic: string, name: string, schemaId: number): Promise<Writer> {
+    const reader = this.#reader(topic);
     let lookUp = this.#lookUps.get(name);
     if (lookUp === undefined) {
       lookUp = this.#writerLookUp
@@ -236,6 +238,15 @@ export class RecordRegistry {
           : failureOfStatus(status, null, messageOf(error));
       throw registryError(failure, this.#access.url, error);
     }
+  }
+}
+
+function readBy(writer: Writer, schemaId: number, bytes: Buffer): DecodeResult {
+  if (writer.kind !== 'writer') return writer;
+  try {
+    return { kind: 'record', value: writer.schema.read(bytes.subarray(WIRE_HEADER_BYTES)) };
+  } catch (error) {
+    return { kind: 'unreadable', problem: `the bytes do not fit schema id ${schemaId}: ${messageOf(error)}` };
   }
 }
 

@@ -48,7 +48,7 @@ class Registry {
     });
   }
 
-  decode(id = ID): Promise<DecodeResult> {
+  async decode(id = ID): Promise<DecodeResult> {
     return this.records.decode(topic, framed(id, bytes));
   }
 }

@@ -391,7 +391,8 @@ test('halves of surrogate pairs are written as what every reader reads', async (
   await register(subjectOf(topic), loadSchema('QuoteStatusChanged'));
   const value = { quoteId: 'q\ud800', previousStatus: null, status: '\udfff', transactionId: null, expiresAt: null };
   const more = { commandKey: null, observedAt: 1n, derivedFromTransaction: true };
-  const bytes = await registry.encode(topic, { ...value, ...more });
+  await registry.ready(topic);
+  const bytes = registry.encode(topic, { ...value, ...more });
   expect(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(6))).not.toThrow();
   expect(await registry.decode(topic, bytes)).toMatchObject({ value: { quoteId: 'q\ufffd', status: '\ufffd' } });
 });

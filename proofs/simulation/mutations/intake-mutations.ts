@@ -50,12 +50,6 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     among: ['poison-bug'],
   },
   {
-    name: 'a message that our code fails on ends the lane',
-    find: "if (!failed(message.offset, error)) return { kind: 'failed' };",
-    replace: 'if (!failed(message.offset, error)) throw error;',
-    among: ['poison-bug'],
-  },
-  {
     name: 'large messages are kept whole',
     find: 'bytes <= WHOLE_BYTES_MAX && ',
     replace: '',
@@ -83,7 +77,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what is due goes on without asking whether it is full',
-    find: `      if (!transaction.hasRoom(clock.monotonicMs())) return;
+    find: `      if (!transaction.mayTake(clock.monotonicMs())) return;
 `,
     replace: '',
     among: ['masses'],
@@ -110,6 +104,13 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     name: 'what a lane was lost at three times is read again',
     find: 'if (tries >= SUSPECT_TRIES_MAX) {',
     replace: 'if (Number.isNaN(0)) {',
+    among: ['poison-refused'],
+  },
+  {
+    name: 'a mark is committed together with its message',
+    find: `        transaction.unitDone();
+        return null;`,
+    replace: '        continue;',
     among: ['poison-refused'],
   },
   {
