@@ -1,15 +1,19 @@
-/** What every command of the command line begins with: settings from the environment, a Kafka client, an output. */
-import type { Command } from 'commander';
+/** What commands of the command line begin with: settings from the environment, a Kafka client. */
 import type { PaymentApi } from '../../../src/api/payment-api.ts';
 import { readSomeSettings, type Config, type SettingName } from 'payment-processor-contract/config';
-import { createKafka, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { createKafka, KAFKA_SETTING_NAMES, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { CliFailure } from './exit-codes.ts';
-import { createOutput, type Output, type OutputFormat } from './output.ts';
 
 /** An operator waits: about eight seconds of trying, then the broker's absence is told. */
 export const CLI_RETRY = { initialRetryTime: 50, maxRetryTime: 1_500, retries: 10, factor: 0.2, multiplier: 1.6 };
 
-export function cliKafka(settings: KafkaSettings): ReturnType<typeof createKafka> {
+/** What most commands need: Kafka, and the prefix of our topics on it. */
+export const CLI_SETTING_NAMES = [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
+export type CliSettings = Pick<Config, (typeof CLI_SETTING_NAMES)[number]>;
+
+export type CliKafka = ReturnType<typeof createKafka>;
+
+export function cliKafka(settings: KafkaSettings): CliKafka {
   return createKafka(settings, 'payment-cli', { retry: CLI_RETRY });
 }
 
@@ -38,12 +42,6 @@ export function requireSettings<Name extends SettingName>(names: readonly Name[]
   const read = readSomeSettings(process.env, names);
   if (read.ok) return read.config;
   throw new CliFailure('settings', `wrong settings, all from the environment:\n  ${read.problems.join('\n  ')}`);
-}
-
-/** The output in the format of the command's `--output`. */
-export function outputOf(command: Command): Output {
-  const { output } = command.optsWithGlobals<{ output?: OutputFormat }>();
-  return createOutput(output ?? 'text');
 }
 
 /** Runs until SIGINT or SIGTERM, or until the work ends by itself. */

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { partitionOffsets, writtenOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { laneOf } from 'payment-processor-contract/keys';
-import type { cliKafka } from './context.ts';
+import type { CliKafka } from './context.ts';
 
 export interface HeldPartition {
   readonly topic: string;
@@ -23,7 +23,7 @@ const LOOK_MS = 100;
  * @param laneOfKey of each topic the lane of this key alone
  */
 export async function readHeldBack(
-  kafka: ReturnType<typeof cliKafka>,
+  kafka: CliKafka,
   topics: readonly string[],
   laneOfKey?: string,
 ): Promise<HeldPartition[]> {

@@ -4,8 +4,7 @@ import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { isInForce, NO_HOLDS, withOrder, type HoldOrder, type HoldsRecord } from '../../../src/ledger/holds.ts';
 import { topicNames } from 'payment-processor-contract/topics';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
-import { cliKafka } from './context.ts';
+import { cliKafka, type CliSettings } from './context.ts';
 import { readTopics } from './whole-topics.ts';
 
 export interface AuditedOrder extends HoldOrder {
@@ -23,7 +22,7 @@ export interface AuditedOrder extends HoldOrder {
  * @throws the Kafka client's error
  */
 export async function readOrders(
-  settings: KafkaSettings & { readonly TOPIC_PREFIX: string },
+  settings: CliSettings,
   nowMs: number,
 ): Promise<{ orders: AuditedOrder[]; hidden: readonly string[] }> {
   const topics = [topicNames(settings.TOPIC_PREFIX).operatorHolds];

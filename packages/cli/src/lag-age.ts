@@ -1,7 +1,7 @@
 /** The lag of a group with the age of what waits: one small read at the head of each lane that has lag. */
 import { readGroupLag, type LaneLag } from './kafka/group-lag.ts';
 import { firstRecordsFrom, placeName } from 'payment-processor-client/internal/kafka/record-at';
-import type { cliKafka } from './context.ts';
+import type { CliKafka } from './context.ts';
 
 export interface AgedLag extends LaneLag {
   /** When the oldest command that is not admitted was written; null without one. */
@@ -13,7 +13,7 @@ export interface AgedLag extends LaneLag {
  * @throws as readGroupLag and firstRecordsFrom
  */
 export async function readLagWithAge(
-  kafka: ReturnType<typeof cliKafka>,
+  kafka: CliKafka,
   settings: { readonly KAFKA_GROUP_ID: string; readonly TOPIC_PREFIX: string },
   topics: readonly string[],
 ): Promise<{ lanes: AgedLag[]; missing: string[] }> {

@@ -1,16 +1,13 @@
 /** The ledger's entries of one command, read from its lane of the ledger topic. */
-import type { Config } from 'payment-processor-contract/config';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { decodeEntry } from '../../../src/ledger/entry-record.ts';
 import { ENTRY_PREFIX } from '../../../src/ledger/ledger-records.ts';
 import { learnSchema, LedgerFormatError } from '../../../src/ledger/ledger-value.ts';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CliFailure } from './exit-codes.ts';
 import { readTopics, requireNothingHidden } from './whole-topics.ts';
-
-type LedgerSettings = KafkaSettings & Pick<Config, 'TOPIC_PREFIX'>;
+import type { CliSettings } from './context.ts';
 
 export interface EntryRecord {
   lane: number;
@@ -27,7 +24,7 @@ export interface EntryRecord {
  * @throws CliFailure for a record of another release
  */
 export async function readEntryRecords(
-  settings: LedgerSettings,
+  settings: CliSettings,
   key: string,
   onEntry: (record: EntryRecord) => void,
 ): Promise<readonly string[]> {
@@ -46,7 +43,7 @@ export async function readEntryRecords(
  * @throws CliFailure where an open transaction hides later ones
  */
 export async function readEntries(
-  settings: LedgerSettings,
+  settings: CliSettings,
   keys: ReadonlySet<string>,
 ): Promise<Map<string, Entry | null>> {
   const entries = new Map<string, Entry | null>();
@@ -65,7 +62,7 @@ export async function readEntries(
 }
 
 /** The present entry of a key, or null when the ledger does not have it. @throws CliFailure where a later one is hidden */
-export async function readEntry(settings: LedgerSettings, key: string): Promise<Entry | null> {
+export async function readEntry(settings: CliSettings, key: string): Promise<Entry | null> {
   let entry: Entry | null = null;
   requireNothingHidden(await readEntryRecords(settings, key, (record) => (entry = record.entry)));
   return entry;

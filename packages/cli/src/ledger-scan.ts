@@ -1,14 +1,12 @@
 /** The present entries of the ledger that are asked for: all lanes, whoever owns them. Reads alone, within limits of time and number. */
-import type { Config } from 'payment-processor-contract/config';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { ENTRY_PREFIX, OWNER_KEY } from '../../../src/ledger/ledger-records.ts';
 import { learnSchema } from '../../../src/ledger/ledger-value.ts';
 import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { lanesInWords } from 'payment-processor-contract/keys';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka } from './context.ts';
+import { cliKafka, type CliSettings } from './context.ts';
 import { entryRecordOf } from './ledger-entries.ts';
 import { within } from './story/time-box.ts';
 import { beginReading } from './whole-topics.ts';
@@ -33,7 +31,7 @@ export interface LedgerScan {
  * @throws the Kafka client's error; an Error naming the topic that does not exist; CliFailure for another release's ledger
  */
 export async function scanLedger(
-  settings: KafkaSettings & Pick<Config, 'TOPIC_PREFIX'>,
+  settings: CliSettings,
   readForMs: number,
   mayBe: (key: string, value: Buffer) => boolean,
   isAsked: (entry: Entry) => boolean,

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { firstRecordsFrom, type RawRecord } from 'payment-processor-client/internal/kafka/record-at';
 import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import type { cliKafka } from './context.ts';
+import type { CliKafka } from './context.ts';
 import { originalHeaders, summaryOfRaw } from './dead-letter.ts';
 import { CliFailure } from './exit-codes.ts';
 
@@ -18,11 +18,7 @@ const VALUE_SHA256 = 'dlq-value-sha256';
  * @returns the letter with its message whole
  * @throws CliFailure when the message is not there any more, or is not the one that was buried
  */
-export async function wholeLetter(
-  kafka: ReturnType<typeof cliKafka>,
-  groupPrefix: string,
-  letter: RawRecord,
-): Promise<RawRecord> {
+export async function wholeLetter(kafka: CliKafka, groupPrefix: string, letter: RawRecord): Promise<RawRecord> {
   if (headerOf(letter, BY_REFERENCE) !== 'true') return letter;
   const { source } = summaryOfRaw(letter);
   const place = `${source.topic ?? '?'}, partition ${source.partition ?? '?'}, offset ${source.offset ?? '?'}`;
@@ -46,7 +42,7 @@ export async function wholeLetter(
 }
 
 async function readAt(
-  kafka: ReturnType<typeof cliKafka>,
+  kafka: CliKafka,
   groupPrefix: string,
   source: { topic: string | null; partition: string | null; offset: string | null },
 ): Promise<RawRecord | null> {

@@ -6,7 +6,7 @@
  */
 import { EXIT_CODES } from './exit-codes.ts';
 import { stdoutIsAll } from './output.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand } from './program.ts';
 
 /** Longest that sockets which are closing may hold the process back once all is written. */
 const EXIT_GRACE_MS = 2_000;

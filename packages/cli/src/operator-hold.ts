@@ -11,18 +11,17 @@ import { readBounds, type Bounds } from 'payment-processor-client/internal/kafka
 import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
 import { decodeHolds, isCarriedOut, type HoldOrder } from '../../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../../src/ledger/ledger-records.ts';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { RecordPublisher } from 'payment-processor-client/internal/kafka/record-publisher';
 import { JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
 import { lanesInWords } from 'payment-processor-contract/keys';
 import { messageOf } from 'payment-processor-contract/registry-http';
 import { topicNames } from 'payment-processor-contract/topics';
-import { CLI_RETRY, cliKafka } from './context.ts';
+import { CLI_RETRY, cliKafka, type CliKafka, type CliSettings } from './context.ts';
 import { readGroup } from './doctor/group-members.ts';
 import { CliFailure } from './exit-codes.ts';
 import { oncePublished } from './failures.ts';
 
-export type HoldSettings = KafkaSettings & Pick<Config, 'TOPIC_PREFIX' | 'KAFKA_GROUP_ID'>;
+export type HoldSettings = CliSettings & Pick<Config, 'KAFKA_GROUP_ID'>;
 
 interface OrderWait {
   readonly forMs: number;
@@ -67,7 +66,7 @@ interface WrittenOrder {
 }
 
 async function confirmedBy(
-  kafka: ReturnType<typeof cliKafka>,
+  kafka: CliKafka,
   settings: HoldSettings,
   bounds: readonly Bounds[],
   { id, offsets, order }: WrittenOrder,
@@ -134,7 +133,7 @@ async function written(
 
 /** Who has the lanes, in words. */
 async function whoHas(
-  kafka: ReturnType<typeof cliKafka>,
+  kafka: CliKafka,
   { KAFKA_GROUP_ID: groupId, TOPIC_PREFIX }: HoldSettings,
   lanes: readonly number[],
 ): Promise<string> {

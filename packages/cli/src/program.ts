@@ -1,5 +1,6 @@
-/** The commands of the command line, with their flags. */
-import { Command, Option } from 'commander';
+/** The commands of the command line with their flags, and one run of it, from its words to its exit code. */
+import { CommanderError, Option } from 'commander';
+import { CliCommand } from './cli-command.ts';
 import { addDeadLettersCommand } from './commands/dead-letters.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addHoldCommands } from './commands/hold.ts';
@@ -17,38 +18,56 @@ import { addTopicsCommand } from './commands/topics.ts';
 import { addTransactionsCommand } from './commands/transactions.ts';
 import { addUnfinishedCommand } from './commands/unfinished.ts';
 import { addUnknownCommand } from './commands/unknown.ts';
-import { exitCodeTable } from './exit-codes.ts';
+import { CliFailure, EXIT_CODES, exitCodeTable } from './exit-codes.ts';
+import { failureOf } from './failures.ts';
+import { shownLine } from './output.ts';
 
-export function createProgram(): Command {
-  const program = new Command('payments')
+/** In the order of the help. */
+const ADDING = [
+  addTopicsCommand,
+  addSchemasCommand,
+  addPublishCommand,
+  addShowCommand,
+  addResultsCommand,
+  addStatusShowCommand,
+  addMirrorCommand,
+  addTransactionsCommand,
+  addLagCommand,
+  addLedgerCommand,
+  addDeadLettersCommand,
+  addUnfinishedCommand,
+  addUnknownCommand,
+  addResolveCommand,
+  addHoldCommands,
+  addHoldsCommand,
+  addDoctorCommand,
+];
+
+export function createProgram(): CliCommand {
+  const program = new CliCommand('payments')
     .description(
       'Tools for the payment processor: topics, schemas, publishing commands, looking at what became of them, deciding on them.',
     )
     .addOption(new Option('--output <format>', 'how results are written').choices(['text', 'json']).default('text'))
     .showHelpAfterError('(add --help for the options)')
-    .addHelpText(
-      'after',
-      `
+    // Throws instead of ending the process. Commands inherit it, for they are added later.
+    .exitOverride().details(`
 Settings are environment variables: KAFKA_BROKERS and SCHEMA_REGISTRY_URL are required by most commands.
 
-${exitCodeTable()}`,
-    );
-  addTopicsCommand(program);
-  addSchemasCommand(program);
-  addPublishCommand(program);
-  addShowCommand(program);
-  addResultsCommand(program);
-  addStatusShowCommand(program);
-  addMirrorCommand(program);
-  addTransactionsCommand(program);
-  addLagCommand(program);
-  addLedgerCommand(program);
-  addDeadLettersCommand(program);
-  addUnfinishedCommand(program);
-  addUnknownCommand(program);
-  addResolveCommand(program);
-  addHoldCommands(program);
-  addHoldsCommand(program);
-  addDoctorCommand(program);
+${exitCodeTable()}`);
+  for (const add of ADDING) add(program);
   return program;
+}
+
+/** @returns the exit code */
+export async function runCommand(words: readonly string[]): Promise<number> {
+  try {
+    await createProgram().parseAsync(words, { from: 'user' });
+    return EXIT_CODES.ok.code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok.code : EXIT_CODES.usage.code;
+    const failure = error instanceof CliFailure ? error : failureOf(error);
+    process.stderr.write(`${failure.message.split('\n').map(shownLine).join('\n')}\n`);
+    return EXIT_CODES[failure.reason].code;
+  }
 }

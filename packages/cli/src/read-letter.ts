@@ -2,19 +2,16 @@
 import { firstRecordsFrom, type RawRecord } from 'payment-processor-client/internal/kafka/record-at';
 import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka } from './context.ts';
+import { cliKafka, type CliSettings } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { letterName, noteOf, noteText, type RedriveNote } from './redrive-notes.ts';
 import { readTopics } from './whole-topics.ts';
 
-type LetterSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
-
 export const PLACE_HELP = 'partition/offset as `list` shows it, or topic/partition/offset';
 
 /** @throws CliFailure for what is no place, and where there is no dead letter */
-export async function readLetter(settings: LetterSettings, place: string): Promise<RawRecord> {
+export async function readLetter(settings: CliSettings, place: string): Promise<RawRecord> {
   const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
   const match = /^(?:(.+)\/)?(\d{1,4})\/(\d{1,18})$/.exec(place);
   if (match === null) throw new CliFailure('usage', `${place} is no place: give ${PLACE_HELP}`);
@@ -67,7 +64,7 @@ export interface LettersOfReason {
  * @param limit of letters that are kept, with their bytes
  */
 export async function readLettersOf(
-  settings: LetterSettings,
+  settings: CliSettings,
   reason: string,
   notes: ReadonlyMap<string, readonly RedriveNote[]>,
   limit: number,

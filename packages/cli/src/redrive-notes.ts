@@ -7,14 +7,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { HANDLED, NOTE_HEADERS, notedOffset } from '../../../src/producers/dead-letter-notes.ts';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka } from './context.ts';
+import { cliKafka, type CliSettings } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
 import { readTopics } from './whole-topics.ts';
-
-type NoteSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
 
 /** A lane's open transaction hides what follows it from readers, until it ends or its time of 15 s is up. */
 const OWN_NOTE_TRIES_MAX = 10;
@@ -54,7 +51,7 @@ export function noteOf(record: Pick<TopicRecord, 'headers' | 'key' | 'partition'
 
 /** @returns every note, by the name of its dead letter's place, each oldest first; and what an open transaction hides, in sentences */
 export async function readNotes(
-  settings: NoteSettings,
+  settings: CliSettings,
 ): Promise<{ notes: Map<string, RedriveNote[]>; hidden: readonly string[] }> {
   const notes = new Map<string, RedriveNote[]>();
   const hidden = await readTopics(settings, {
@@ -103,7 +100,7 @@ export type ClaimedBy = RedriveNote | null;
  * @throws CliFailure when the notes cannot be read in time: then nothing may be sent
  */
 export async function claimRedrives(
-  settings: NoteSettings,
+  settings: CliSettings,
   operator: string,
   claims: readonly RedriveClaim[],
 ): Promise<ClaimedBy[]> {
@@ -114,7 +111,7 @@ export async function claimRedrives(
 
 /** Handled by a person otherwise: it is open no more. As `claimRedrives`. */
 export async function acknowledge(
-  settings: NoteSettings,
+  settings: CliSettings,
   operator: string,
   claims: readonly LetterClaim[],
   because: string,
@@ -125,7 +122,7 @@ export async function acknowledge(
 }
 
 async function claimed<Claim extends LetterClaim>(
-  settings: NoteSettings,
+  settings: CliSettings,
   claims: readonly Claim[],
   noteOn: (claim: Claim, id: string) => NoteMessage,
 ): Promise<ClaimedBy[]> {
@@ -157,7 +154,7 @@ function firstAfter(
   return first === undefined || first.id === id ? null : first;
 }
 
-async function writeNotes(settings: NoteSettings, messages: readonly NoteMessage[]): Promise<void> {
+async function writeNotes(settings: CliSettings, messages: readonly NoteMessage[]): Promise<void> {
   const producer = cliKafka(settings).producer({
     idempotent: true,
     maxInFlightRequests: 1,

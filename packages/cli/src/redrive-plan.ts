@@ -5,10 +5,9 @@
 import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Config } from 'payment-processor-contract/config';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka } from './context.ts';
+import { cliKafka, type CliSettings } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { readEntries } from './ledger-entries.ts';
 import { wholeLetter } from './letter-original.ts';
@@ -52,7 +51,7 @@ export interface Aimed {
 
 /** @returns in the order of the letters */
 export async function planRedrives(
-  settings: KafkaSettings & Pick<Config, 'TOPIC_PREFIX' | 'LEDGER_RETENTION'>,
+  settings: CliSettings & Pick<Config, 'LEDGER_RETENTION'>,
   letters: readonly RawRecord[],
   options: PlanOptions,
 ): Promise<PlannedRedrive[]> {
@@ -71,11 +70,7 @@ export async function planRedrives(
   return planned;
 }
 
-async function aim(
-  settings: KafkaSettings & { readonly TOPIC_PREFIX: string },
-  buried: RawRecord,
-  options: PlanOptions,
-): Promise<Aimed> {
+async function aim(settings: CliSettings, buried: RawRecord, options: PlanOptions): Promise<Aimed> {
   const whole = await wholeLetter(cliKafka(settings), `${settings.TOPIC_PREFIX}-cli`, buried);
   const letter = withHeaders(whole, options.headers);
   const ownKey = whole.key?.toString('latin1') ?? null;

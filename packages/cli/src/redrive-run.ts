@@ -8,10 +8,9 @@
 import { randomUUID } from 'node:crypto';
 import { ResultAwaiter, type AwaitedResult } from 'payment-processor-client/internal/result-awaiter';
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { messageOf } from 'payment-processor-contract/registry-http';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
-import { CLI_RETRY, cliKafka } from './context.ts';
+import { CLI_RETRY, cliKafka, type CliSettings } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { messageContent } from './message-content.ts';
 import { claimRedrives, letterName, noteText, type ClaimedBy, type RedriveNote } from './redrive-notes.ts';
@@ -47,11 +46,9 @@ export interface RunOptions {
 /** Letters that are marked before the first of them is published: what a crash leaves marked and unsent. */
 const CLAIMED_AT_ONCE = 20;
 
-type RedriveSettings = KafkaSettings & { readonly TOPIC_PREFIX: string };
-
 /** @returns in the order of the plans; what fails once the first may be marked is told of each */
 export async function runRedrives(
-  settings: RedriveSettings,
+  settings: CliSettings,
   plans: readonly ReadyRedrive[],
   options: RunOptions,
 ): Promise<RedriveOutcome[]> {

@@ -8,7 +8,7 @@ import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { keyProblem, laneOf, readKey } from 'payment-processor-contract/keys';
 import type { TopicNames } from 'payment-processor-contract/topics';
-import type { cliKafka } from './context.ts';
+import type { CliKafka } from './context.ts';
 import { originalHeaders, summaryOfRaw } from './dead-letter.ts';
 import { CliFailure } from './exit-codes.ts';
 
@@ -115,16 +115,16 @@ export function withHeaders(letter: RawRecord, changes: HeaderChanges): RawRecor
 
 /** Publishes letters' messages again, one at a time; owns its producer from `open` to `close`. */
 export class Republisher {
-  readonly #kafka: ReturnType<typeof cliKafka>;
-  readonly #producer: ReturnType<ReturnType<typeof cliKafka>['producer']>;
+  readonly #kafka: CliKafka;
+  readonly #producer: ReturnType<CliKafka['producer']>;
   readonly #lanes = new Map<string, number>();
 
-  private constructor(kafka: ReturnType<typeof cliKafka>) {
+  private constructor(kafka: CliKafka) {
     this.#kafka = kafka;
     this.#producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false });
   }
 
-  static async open(kafka: ReturnType<typeof cliKafka>): Promise<Republisher> {
+  static async open(kafka: CliKafka): Promise<Republisher> {
     const publisher = new Republisher(kafka);
     await publisher.#producer.connect();
     return publisher;

@@ -1,9 +1,8 @@
 /** The results UNKNOWN that wait for an operator's decision, by the ledger. */
-import type { Config } from 'payment-processor-contract/config';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { scanLedger } from './ledger-scan.ts';
+import type { CliSettings } from './context.ts';
 
 export interface UnknownResult {
   readonly lane: number;
@@ -25,10 +24,7 @@ export interface UnknownResults {
  * @param readForMs longest time of the reading
  * @throws as scanLedger does
  */
-export async function readUnknownResults(
-  settings: KafkaSettings & Pick<Config, 'TOPIC_PREFIX'>,
-  readForMs: number,
-): Promise<UnknownResults> {
+export async function readUnknownResults(settings: CliSettings, readForMs: number): Promise<UnknownResults> {
   const { cuts, found } = await scanLedger(
     settings,
     readForMs,

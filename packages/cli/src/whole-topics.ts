@@ -1,12 +1,9 @@
 /** Topics as the commands read them: from the beginning to the end that they have now. */
-import type { Config } from 'payment-processor-contract/config';
 import { openTopicReader, type TopicReaderOptions } from 'payment-processor-client/internal/kafka/topic-reader';
-import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
-import { cliKafka } from './context.ts';
+import { cliKafka, type CliSettings } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { heldText, readHeldBack } from './held-back.ts';
 
-type Settings = KafkaSettings & Pick<Config, 'TOPIC_PREFIX'>;
 type Reading = Pick<TopicReaderOptions, 'topics' | 'laneOfKey' | 'newest' | 'onLeftOut' | 'onRecord'>;
 
 /**
@@ -14,7 +11,7 @@ type Reading = Pick<TopicReaderOptions, 'topics' | 'laneOfKey' | 'newest' | 'onL
  * @returns what an open transaction hides from it, in sentences
  * @throws the Kafka client's error; an Error naming the topics that do not exist; what `onRecord` throws
  */
-export async function readTopics(settings: Settings, reading: Reading): Promise<readonly string[]> {
+export async function readTopics(settings: CliSettings, reading: Reading): Promise<readonly string[]> {
   const { done, hidden } = await beginReading(settings, reading);
   await done;
   return hidden;
@@ -22,7 +19,7 @@ export async function readTopics(settings: Settings, reading: Reading): Promise<
 
 /** For callers with a limit of time. What fails once the reading has begun rejects `done`. @throws as `readTopics` */
 export async function beginReading(
-  settings: Settings,
+  settings: CliSettings,
   reading: Reading,
 ): Promise<{ readonly done: Promise<void>; readonly hidden: readonly string[] }> {
   const kafka = cliKafka(settings);

@@ -2,7 +2,7 @@
  * The command line for one run after the other, loaded once: loading is three quarters of what most runs take on processors.
  * Each run comes as a message and has its own environment; what it writes goes back as it writes it, its exit code at the end.
  */
-import { runCommand } from '../src/run-command.ts';
+import { runCommand } from '../src/program.ts';
 
 export interface HostedRun {
   readonly environment: Readonly<Record<string, string>>;

@@ -1,22 +1,21 @@
 /** `dead-letters acknowledge`: says that a person has handled them otherwise; they are open no more. */
-import { Option, type Command } from 'commander';
-import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
-import { outputOf, requireSettings } from '../context.ts';
+import { Option } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
+import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { operatorName } from '../operator-name.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { acknowledge, letterName, noteText, readNotes } from '../redrive-notes.ts';
 import { requireNothingHidden } from '../whole-topics.ts';
 
-export function addDeadLettersAcknowledgeCommand(deadLetters: Command): void {
+export function addDeadLettersAcknowledgeCommand(deadLetters: CliCommand): void {
   deadLetters
     .command('acknowledge')
     .description('mark dead letters as handled: page, doctor and alert count them no more; nothing is published')
     .argument('<places...>', PLACE_HELP)
     .addOption(new Option('--because <text>', 'what was done about them; kept with them').makeOptionMandatory())
     .option('--operator <name>', 'who acknowledges; else PAYMENTS_OPERATOR or the system user')
-    .addHelpText(
-      'after',
+    .details(
       `
 One that was redriven is handled already. A message that was fine is redriven instead, once its cause is fixed.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter at a place; nothing is marked then.
@@ -24,11 +23,10 @@ Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter
 Examples:
   $ npm run cli -- dead-letters acknowledge 2/15 2/16 --because 'publisher sent them again as order-17b'`,
     )
-    .action(async (places: string[], flags: { because: string; operator?: string }, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, places: string[], flags: { because: string; operator?: string }) => {
       const operator = operatorName(flags.operator);
       if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say what was done');
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const settings = requireSettings(CLI_SETTING_NAMES);
       const { hidden, notes } = await readNotes(settings);
       requireNothingHidden(hidden);
       const open = [];

@@ -1,9 +1,9 @@
 /** `dead-letters redrive`: publishes dead letters' messages to their topics again, one or all of a reason. */
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
-import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { confirm } from '../confirm.ts';
-import { outputOf, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { operatorName } from '../operator-name.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
@@ -41,7 +41,7 @@ interface RedriveFlags {
 
 type RedriveSettings = Parameters<typeof planRedrives>[0];
 
-export function addDeadLettersRedriveCommand(deadLetters: Command): void {
+export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
   deadLetters
     .command('redrive')
     .description("publish dead letters' messages to their topics again: the same bytes, key and headers")
@@ -71,8 +71,7 @@ export function addDeadLettersRedriveCommand(deadLetters: Command): void {
       false,
     )
     .option('--yes', 'do not ask; required where there is no terminal to ask at', false)
-    .addHelpText(
-      'after',
+    .details(
       `
 What will happen is said first. A key that has its INVALID result already keeps it: such a message needs a new key
 (--key, --key-suffix). A command that was set aside (FAILED) is run again by \`resolve KEY --decision RETRY\`.
@@ -91,11 +90,10 @@ Examples:
   $ npm run cli -- dead-letters redrive --reason UNKNOWN_SCHEMA --key-suffix=-again --dry-run
   $ npm run --silent cli -- --output json dead-letters redrive --reason UNKNOWN_SCHEMA --key-suffix=-again --await --yes | jq '{key, outcome}'`,
     )
-    .action(async (place: string | undefined, flags: RedriveFlags, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, place: string | undefined, flags: RedriveFlags) => {
       checkFlags(place, flags);
       const operator = operatorName(flags.operator);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX', 'LEDGER_RETENTION']);
+      const settings = requireSettings([...CLI_SETTING_NAMES, 'LEDGER_RETENTION']);
       const awaiting = flags.await
         ? { settings: requireSettings(CLIENT_SETTING_NAMES), timeoutMs: flags.awaitFor }
         : null;

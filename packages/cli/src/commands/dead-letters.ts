@@ -1,9 +1,9 @@
 /** `dead-letters list` and `show`: messages that could not be processed. */
-import { Option, type Command } from 'commander';
+import { Option } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
-import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
-import { outputOf, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { letterName, noteOf, readNotes, type RedriveNote } from '../redrive-notes.ts';
@@ -23,7 +23,7 @@ const REASONS: readonly DeadLetterReason[] = [
   'UNREADABLE_BATCH',
 ];
 
-export function addDeadLettersCommand(program: Command): void {
+export function addDeadLettersCommand(program: CliCommand): void {
   const deadLetters = program
     .command('dead-letters')
     .description('look at messages that could not be processed, and publish them again');
@@ -33,14 +33,13 @@ export function addDeadLettersCommand(program: Command): void {
   addDeadLettersAcknowledgeCommand(deadLetters);
 }
 
-function addList(deadLetters: Command): void {
+function addList(deadLetters: CliCommand): void {
   deadLetters
     .command('list')
     .description('list the dead letters, oldest first by lane; their values are not printed')
     .addOption(new Option('--reason <reason>', 'those with this reason alone').choices(REASONS))
     .option('--open', 'those alone that nobody redrove or acknowledged', false)
-    .addHelpText(
-      'after',
+    .details(
       `
 Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
@@ -48,10 +47,9 @@ Examples:
   $ npm run cli -- dead-letters list
   $ npm run --silent cli -- --output json dead-letters list --reason UNREADABLE | jq -r .key`,
     )
-    .action(async (options: { open: boolean; reason?: string }, command: Command) => {
+    .runs(async (output, options: { open: boolean; reason?: string }) => {
       endWithReader();
-      const output = outputOf(command);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const settings = requireSettings(CLI_SETTING_NAMES);
       const { hidden, notes } = await readNotes(settings);
       await readTopics(settings, {
         topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
@@ -67,13 +65,12 @@ Examples:
     });
 }
 
-function addShow(deadLetters: Command): void {
+function addShow(deadLetters: CliCommand): void {
   deadLetters
     .command('show')
     .description('print one dead letter with its headers and its bytes, which may hold account data')
     .argument('<place>', PLACE_HELP)
-    .addHelpText(
-      'after',
+    .details(
       `
 Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter at that place.
 
@@ -81,9 +78,8 @@ Examples:
   $ npm run cli -- dead-letters show 2/15
   $ npm run --silent cli -- --output json dead-letters show 2/15 | jq -r .valueHex | xxd -r -p`,
     )
-    .action(async (place: string, _options: unknown, command: Command) => {
-      const output = outputOf(command);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+    .runs(async (output, place: string) => {
+      const settings = requireSettings(CLI_SETTING_NAMES);
       const letter = await readLetter(settings, place);
       const { hidden, notes } = await readNotes(settings);
       const redriven = notes.get(letterName(letter)) ?? [];

@@ -1,8 +1,8 @@
 /** `doctor`: checks all that the processor needs and says what to do about what is amiss. Changes nothing. */
-import { Option, type Command } from 'commander';
+import { Option } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { readConfig, SETTINGS } from 'payment-processor-contract/config';
 import { ROLE_NAMES, type Role } from 'payment-processor-contract/rights';
-import { outputOf } from '../context.ts';
 import { ok, problem, type Finding } from '../doctor/findings.ts';
 import { checkKafka } from '../doctor/kafka-checks.ts';
 import { checkRights } from '../doctor/rights-checks.ts';
@@ -11,7 +11,7 @@ import { CliFailure } from '../exit-codes.ts';
 const STATUS_WIDTH = 'not checked'.length;
 const CHECK_WIDTH = 'payment-service'.length;
 
-export function addDoctorCommand(program: Command): void {
+export function addDoctorCommand(program: CliCommand): void {
   program
     .command('doctor')
     .description(
@@ -19,8 +19,7 @@ export function addDoctorCommand(program: Command): void {
     )
     .option('--rights', 'check the rights of a role at Kafka, each one, and nothing else')
     .addOption(new Option('--role <role>', 'whose rights, of docs/rights.md').choices(ROLE_NAMES).default('processor'))
-    .addHelpText(
-      'after',
+    .details(
       `
 Each check is ok, a problem with what to do, or not checked with the reason. Nothing is changed and no command is sent;
 the payment service is asked for one page of transactions. It takes some seconds, at most about a minute.
@@ -35,8 +34,7 @@ Examples:
   $ npm run cli -- doctor --rights --role operator
   $ npm run --silent cli -- --output json doctor | jq -r 'select(.status == "problem") | .message'`,
     )
-    .action(async (options: { rights?: boolean; role: Role }, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, options: { rights?: boolean; role: Role }) => {
       const findings = options.rights === true ? await checkRights(options.role) : await checkAll();
       for (const finding of findings) output.document(finding, textOf(finding));
       const problems = findings.filter(({ status }) => status === 'problem').length;

@@ -1,9 +1,9 @@
 /** `hold` and `release`: no call of these commands begins, from now on; they may begin again. */
-import { Argument, type Command } from 'commander';
+import { Argument } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../../../src/ledger/holds.ts';
-import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
-import { outputOf, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { submitOrder } from '../operator-hold.ts';
 import { operatorName } from '../operator-name.ts';
@@ -18,13 +18,10 @@ interface OrderFlags {
   waitFor: number;
 }
 
-export function addHoldCommands(program: Command): void {
+export function addHoldCommands(program: CliCommand): void {
   orderCommand(program, 'hold', 'stop payments: no call of these types begins any more, in any processor')
     .requiredOption('--reason <text>', 'why; kept with the hold')
-    .option('--until <instant>', 'when the hold ends by itself, ISO 8601 with a zone', instant)
-    .addHelpText(
-      'after',
-      `
+    .option('--until <instant>', 'when the hold ends by itself, ISO 8601 with a zone', instant).details(`
 Without a type all are held. Once it exits with 0 no call of these types begins, in any member of the group, until they are
 released or --until has passed: the owner of each lane has confirmed it. Commands wait in Kafka and still expire at their own age; calls that
 were under way end, and are committed; look-ups go on. A hold of execute-quote holds quotes that lead to an execution, too.
@@ -34,33 +31,30 @@ Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- hold --reason "the service pays twice, incident 31"
-  $ npm run cli -- hold execute-quote create-quote --reason "wrong rates" --until 2026-01-31T12:00:00Z`,
-    );
-  orderCommand(program, 'release', 'let held commands be called again')
-    .option('--reason <text>', 'why; kept with the order', 'released')
-    .addHelpText(
-      'after',
-      `
+  $ npm run cli -- hold execute-quote create-quote --reason "wrong rates" --until 2026-01-31T12:00:00Z`);
+  orderCommand(program, 'release', 'let held commands be called again').option(
+    '--reason <text>',
+    'why; kept with the order',
+    'released',
+  ).details(`
 Without a type all are released. Exits with 5 when a lane has not confirmed in time: it may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- release
-  $ npm run cli -- release transfer-in --reason "incident 31 is over"`,
-    );
+  $ npm run cli -- release transfer-in --reason "incident 31 is over"`);
 }
 
-function orderCommand(program: Command, name: 'hold' | 'release', description: string): Command {
+function orderCommand(program: CliCommand, name: 'hold' | 'release', description: string): CliCommand {
   return program
     .command(name)
     .description(description)
     .addArgument(new Argument('[types...]', 'command types; all if none is given').choices(COMMAND_TYPES))
     .option('--operator <name>', 'who orders it; else PAYMENTS_OPERATOR or the system user')
     .addOption(durationOption('--wait-for <duration>', 'longest wait for every lane to confirm', WAIT_DEFAULT))
-    .action(async (types: string[], flags: OrderFlags, command: Command) => {
+    .runs(async (output, types: string[], flags: OrderFlags) => {
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
-      const output = outputOf(command);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'KAFKA_GROUP_ID', 'TOPIC_PREFIX']);
+      const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
       const { id, lanes, pending, whom } = await submitOrder(settings, order, {
         forMs: flags.waitFor,
         onWaiting: (waitedFor) => output.note(`written to every lane; waiting for ${waitedFor}`),

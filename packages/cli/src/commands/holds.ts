@@ -1,16 +1,14 @@
 /** `holds`: what operators held and released: who, why, from when and until when. */
-import type { Command } from 'commander';
-import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
-import { outputOf, requireSettings } from '../context.ts';
+import type { CliCommand } from '../cli-command.ts';
+import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
 import { requireAllRead } from '../whole-topics.ts';
 
-export function addHoldsCommand(program: Command): void {
+export function addHoldsCommand(program: CliCommand): void {
   program
     .command('holds')
     .description('list what operators held and released, oldest first: who, why, from when, until when')
-    .addHelpText(
-      'after',
+    .details(
       `
 Read from the topic of the orders, which keeps all of them. Whether each lane has confirmed an order, \`hold\` and \`release\`
 say, and the page of any processor.
@@ -20,9 +18,8 @@ Examples:
   $ npm run cli -- holds
   $ npm run --silent cli -- --output json holds | jq 'select(.inForce != [])'`,
     )
-    .action(async (_options: unknown, command: Command) => {
-      const output = outputOf(command);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+    .runs(async (output) => {
+      const settings = requireSettings(CLI_SETTING_NAMES);
       const { hidden, orders } = await readOrders(settings, Date.now());
       for (const order of orders) output.document(order, orderText(order));
       requireAllRead(hidden);

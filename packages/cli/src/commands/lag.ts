@@ -1,21 +1,19 @@
 /** `lag`: what the processor has not admitted yet, by command topic and lane. */
-import type { Command } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import type { LaneLag } from '../kafka/group-lag.ts';
-import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka, outputOf, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, cliKafka, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { heldText, readHeldBack } from '../held-back.ts';
 import { readLagWithAge, type AgedLag } from '../lag-age.ts';
 import { textTable } from '../output.ts';
 
-export function addLagCommand(program: Command): void {
+export function addLagCommand(program: CliCommand): void {
   program
     .command('lag')
     .description('print how many commands the group has not admitted yet, by topic and lane; commits nothing')
-    .addHelpText(
-      'after',
+    .details(
       `
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX. Commands that are admitted and unfinished are not lag:
 the processor's own page and metrics count them by state. The last column is the age of the oldest command that waits.
@@ -25,9 +23,8 @@ Examples:
   $ npm run cli -- lag
   $ npm run --silent cli -- --output json lag | jq -s 'map(.lag) | add'`,
     )
-    .action(async (_options: unknown, command: Command) => {
-      const output = outputOf(command);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'KAFKA_GROUP_ID', 'TOPIC_PREFIX']);
+    .runs(async (output) => {
+      const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
       const topics = Object.values(topicNames(settings.TOPIC_PREFIX).commands);
       const kafka = cliKafka(settings);
       const [{ lanes, missing }, held] = await Promise.all([

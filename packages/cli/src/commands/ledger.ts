@@ -1,10 +1,9 @@
 /** `ledger show KEY`: what the ledger holds of one command, as far back as compaction left it. */
-import type { Command } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import type { Entry } from '../../../../src/ledger/entry.ts';
-import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
-import { outputOf, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
@@ -12,14 +11,13 @@ import { phaseText } from '../ledger-text.ts';
 import { endWithReader } from '../output.ts';
 import { requireAllRead } from '../whole-topics.ts';
 
-export function addLedgerCommand(program: Command): void {
+export function addLedgerCommand(program: CliCommand): void {
   const ledger = program.command('ledger').description('look into the ledger of commands');
   ledger
     .command('show')
     .description("print the states of one command's ledger entry, oldest first; the last line is the current one")
     .argument('<key>', "the command's key")
-    .addHelpText(
-      'after',
+    .details(
       `
 Settings: KAFKA_BROKERS, TOPIC_PREFIX. The topic is compacted: earlier states may be gone.
 The whole lane is read, so this takes a while where many keys are remembered. Exits with 3 when the key is not known.
@@ -28,12 +26,11 @@ Examples:
   $ npm run cli -- ledger show order-17
   $ npm run --silent cli -- --output json ledger show order-17 | tail -1 | jq .entry.phase.state`,
     )
-    .action(async (key: string, _options: unknown, command: Command) => {
+    .runs(async (output, key: string) => {
       endWithReader();
-      const output = outputOf(command);
       const problem = keyProblem(key);
       if (problem !== null) throw new CliFailure('usage', problem);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+      const settings = requireSettings(CLI_SETTING_NAMES);
       const ledgerTopic = topicNames(settings.TOPIC_PREFIX).ledger;
       let found = 0;
       const hidden = await readEntryRecords(settings, key, (record) => {

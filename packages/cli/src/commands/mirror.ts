@@ -4,7 +4,7 @@
  * An event is written before its offset is committed: after a crash it may come a second time, with the same `ce_id`, and
  * none is left out. Order is kept within a partition.
  */
-import type { Command } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { STREAMS, type PaymentEvent } from 'payment-processor-client/internal/events';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { subscribe } from 'payment-processor-client/internal/subscription';
@@ -12,16 +12,15 @@ import { RecordPublisher, type KeyedRecord } from 'payment-processor-client/inte
 import { JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { jsonCopyOf, topicNames, UNREADABLE_HEADER } from 'payment-processor-contract/topics';
-import { CLI_RETRY, cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
+import { CLI_RETRY, cliKafka, requireSettings, untilInterrupted } from '../context.ts';
 import { outageNotes } from '../event-output.ts';
 
-export function addMirrorCommand(program: Command): void {
+export function addMirrorCommand(program: CliCommand): void {
   program
     .command('mirror')
     .description('copy results and status events as JSON into topics of their own, until it is stopped')
     .option('--group <id>', 'consumer group, which remembers how far it is; <TOPIC_PREFIX>-json-mirror if not given')
-    .addHelpText(
-      'after',
+    .details(
       `
 The topics end in .json.v1 instead of .v1: make them with \`topics create --json-copies\`. Several may run in one group.
 
@@ -29,8 +28,7 @@ Examples:
   $ npm run cli -- topics create --json-copies
   $ npm run cli -- mirror`,
     )
-    .action(async (flags: { group?: string }, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, flags: { group?: string }) => {
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const records = await RecordPublisher.connect(cliKafka(settings), jsonTopics(settings.TOPIC_PREFIX), CLI_RETRY);
       try {

@@ -1,7 +1,8 @@
 /** `publish TYPE`: one command onto its topic, and with `--await` its result. */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { Argument, Option, type Command } from 'commander';
+import { Argument, Option } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
 import {
   fingerprintOf,
@@ -13,7 +14,7 @@ import { ResultAwaiter } from 'payment-processor-client/internal/result-awaiter'
 import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { JsonMeaningError, parseUnambiguous, type JsonValue } from 'payment-processor-contract/lossless-json';
-import { CLI_RETRY, cliKafka, outputOf, requireSettings } from '../context.ts';
+import { CLI_RETRY, cliKafka, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { oncePublished } from '../failures.ts';
@@ -37,7 +38,7 @@ interface PublishFlags {
 const AWAIT_DEFAULT = '60s';
 const SOURCE = 'payment-cli';
 
-export function addPublishCommand(program: Command): void {
+export function addPublishCommand(program: CliCommand): void {
   program
     .command('publish')
     .description('publish one payment command; its fields are checked before anything is sent')
@@ -52,8 +53,7 @@ export function addPublishCommand(program: Command): void {
     .option('--source <uri>', 'ce_source: who publishes', SOURCE)
     .option('--await', 'wait for the result and print it', false)
     .addOption(durationOption('--await-for <duration>', 'longest wait for the result', AWAIT_DEFAULT))
-    .addHelpText(
-      'after',
+    .details(
       `
 With --await: 0 when the command was ACCEPTED, 4 when it ended otherwise, 5 when no result came in time.
 The topic of simulate-uma-receive is read only by a processor with SANDBOX_COMMANDS=true.
@@ -64,8 +64,7 @@ Examples:
   $ npm run cli -- publish execute-quote --key pay-9 --value '{"quoteId":"Quote:5","transactionId":"Transaction:5"}' --expires-at 2026-01-31T12:00:00Z
   $ npm run --silent cli -- --output json publish create-quote --key quote-3 --value-file quote.json --format json`,
     )
-    .action(async (type: CommandType, flags: PublishFlags, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, type: CommandType, flags: PublishFlags) => {
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const fields = await readFields(flags);
       const fingerprint = fingerprintOf(type, flags.key, fields);

@@ -1,5 +1,6 @@
 /** `resolve KEY`: an operator's decision on a command's result, which makes the next revision. */
-import { Option, type Command } from 'commander';
+import { Option } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { readSomeSettings } from 'payment-processor-contract/config';
 import type { Entry } from '../../../../src/ledger/entry.ts';
@@ -8,7 +9,7 @@ import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
 import { confirm } from '../confirm.ts';
-import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
+import { API_SETTING_NAMES, cliPaymentApi, requireSettings } from '../context.ts';
 import { lookedAtInWords, lookAtTransaction, type LookedAt } from '../decided-transaction.ts';
 import { eventDocument, eventText, resultText } from '../event-output.ts';
 import type { DecidedResult } from '../decision-reply.ts';
@@ -39,7 +40,7 @@ interface ResolveFlags {
   yes: boolean;
 }
 
-export function addResolveCommand(program: Command): void {
+export function addResolveCommand(program: CliCommand): void {
   program
     .command('resolve')
     .description("decide on a command's result, after looking the payment up at the service; makes the next revision")
@@ -64,8 +65,7 @@ export function addResolveCommand(program: Command): void {
     )
     .addOption(durationOption('--wait-for <duration>', 'longest wait for the result', REPLY_DEFAULT))
     .option('--yes', 'do not ask at a terminal', false)
-    .addHelpText(
-      'after',
+    .details(
       `
   EXECUTED      the service executed it; UNKNOWN becomes ACCEPTED
   NOT_EXECUTED  the service did not execute it; UNKNOWN becomes EXPIRED
@@ -88,8 +88,7 @@ Examples:
   $ npm run cli -- resolve order-17 --decision NOT_EXECUTED --reason "not in the account's statement of today" --yes
   $ npm run --silent cli -- --output json resolve order-18 --decision RETRY --reason "account was unlocked" | jq .value.outcome`,
     )
-    .action(async (key: string, flags: ResolveFlags, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, key: string, flags: ResolveFlags) => {
       const operator = checkFlags(key, flags);
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const { entry, result: present } = await presentResult(settings, key);

@@ -1,10 +1,10 @@
 /** `results` and `status`: what was published about commands, transactions and quotes. */
-import type { Command } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { topicOf, type Stream } from 'payment-processor-client/internal/events';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { subscribe } from 'payment-processor-client/internal/subscription';
 import { topicNames } from 'payment-processor-contract/topics';
-import { CLI_RETRY, cliKafka, outputOf, requireSettings, untilInterrupted } from '../context.ts';
+import { CLI_RETRY, cliKafka, requireSettings, untilInterrupted } from '../context.ts';
 import { eventDocument, eventText, outageNotes } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { heldText, readHeldBack } from '../held-back.ts';
@@ -17,7 +17,7 @@ interface ReadFlags {
   key?: string;
 }
 
-export function addResultsCommand(program: Command): void {
+export function addResultsCommand(program: CliCommand): void {
   addReader(program, ['results'], {
     name: 'results',
     description: 'print the results of commands',
@@ -39,7 +39,7 @@ export function addResultsCommand(program: Command): void {
 }
 
 function addReader(
-  program: Command,
+  program: CliCommand,
   streams: readonly Stream[],
   texts: { name: string; description: string; keyHelp: string; examples: string },
 ): void {
@@ -49,17 +49,15 @@ function addReader(
     .option('--follow', 'stay, and print what comes from now on', false)
     .option('--from-beginning', 'with --follow: begin with what is there already', false)
     .option('--key <key>', texts.keyHelp)
-    .addHelpText(
-      'after',
+    .details(
       `
 Without --follow everything that the topic still holds is printed. Only committed records are shown; nothing is committed.
 With --key and without --follow it exits with 3 when there is nothing of the key.
 
 Examples:${texts.examples}`,
     )
-    .action(async (flags: ReadFlags, command: Command) => {
+    .runs(async (output, flags: ReadFlags) => {
       endWithReader();
-      const output = outputOf(command);
       let found = 0;
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const names = topicNames(settings.TOPIC_PREFIX);

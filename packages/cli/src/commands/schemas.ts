@@ -1,6 +1,6 @@
 /** `schemas register` and `schemas check`. */
-import type { Command } from 'commander';
-import { outputOf, requireSettings } from '../context.ts';
+import type { CliCommand } from '../cli-command.ts';
+import { requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import {
   COMPATIBILITY,
@@ -10,13 +10,12 @@ import {
   subjectProblem,
 } from '../schema-subjects.ts';
 
-export function addSchemasCommand(program: Command): void {
+export function addSchemasCommand(program: CliCommand): void {
   const schemas = program.command('schemas').description('register and check the Avro schemas');
   schemas
     .command('register')
     .description(`register what is missing under <topic>-value, compatibility ${COMPATIBILITY}; again changes nothing`)
-    .addHelpText(
-      'after',
+    .details(
       `
 Settings: SCHEMA_REGISTRY_URL, SCHEMA_REGISTRY_USERNAME, SCHEMA_REGISTRY_PASSWORD, TOPIC_PREFIX.
 
@@ -24,8 +23,7 @@ Examples:
   $ npm run cli -- schemas register
   $ TOPIC_PREFIX=payments-staging npm run cli -- schemas register`,
     )
-    .action(async (_options: unknown, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output) => {
       for (const registration of await registerSubjects(requireSettings(REGISTRY_SETTING_NAMES))) {
         const { action, subject, record, schemaId } = registration;
         output.document(registration, `${action.padEnd(10)} ${subject} (${record}, schema id ${schemaId})`);
@@ -34,8 +32,7 @@ Examples:
   schemas
     .command('check')
     .description('compare the registry with our schemas; changes nothing')
-    .addHelpText(
-      'after',
+    .details(
       `
 Exits with 6 when a schema is missing or incompatible, when a subject's latest version is not ours, or its level is not
 ${COMPATIBILITY}.
@@ -44,8 +41,7 @@ Examples:
   $ npm run cli -- schemas check
   $ npm run --silent cli -- --output json schemas check | jq 'select(.problem != null)'`,
     )
-    .action(async (_options: unknown, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output) => {
       const states = await readSubjects(requireSettings(REGISTRY_SETTING_NAMES));
       const problems = states.map((state) => ({ ...state, problem: subjectProblem(state) }));
       for (const state of problems) {

@@ -1,10 +1,10 @@
 /** `show`: all that the topics say of one key, or of the commands that a payment came from. Reads alone. */
-import type { Command } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { keyHash } from 'payment-processor-contract/key-hash';
 import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka, outputOf, requireSettings } from '../context.ts';
+import { cliKafka, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { heldText, readHeldBack } from '../held-back.ts';
@@ -33,7 +33,7 @@ interface ShowFlags {
   unmasked: boolean;
 }
 
-export function addShowCommand(program: Command): void {
+export function addShowCommand(program: CliCommand): void {
   program
     .command('show')
     .description(
@@ -52,8 +52,7 @@ export function addShowCommand(program: Command): void {
     )
     .addOption(durationOption('--read-for <duration>', 'longest time of each part of the reading', READ_FOR_DEFAULT))
     .option('--unmasked', 'show account numbers and personal data as they are', false)
-    .addHelpText(
-      'after',
+    .details(
       `
 Read from Kafka, whoever owns the lane: topics of commands, decisions, results, dead letters and status changes, and the
 ledger, which is compacted and read whole. What a limit cut off is said, and so is what the ledger does not keep, such as
@@ -68,8 +67,7 @@ Examples:
   $ npm run cli -- show --hash 9f86d081884c7d65
   $ npm run --silent cli -- --output json show order-17 | jq '{state, outcome, calls, runbooks}'`,
     )
-    .action(async (key: string | undefined, flags: ShowFlags, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, key: string | undefined, flags: ShowFlags) => {
       const asked = [key, flags.transaction, flags.quote, flags.hash, flags.offset].filter(
         (given) => given !== undefined,
       );

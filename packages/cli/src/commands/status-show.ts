@@ -1,21 +1,20 @@
 /** `status show`: the history of one payment, its transaction's changes and its quote's in one list. */
-import type { Command } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
-import { outputOf, requireSettings } from '../context.ts';
+import { requireSettings } from '../context.ts';
 import { eventDocument, isoOf, unreadableText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { observedMs, readStatusHistory, type StatusEvent } from '../status-history.ts';
 import { requireAllRead } from '../whole-topics.ts';
 
 /** Adds the subcommand to `status`, which must be there already. */
-export function addStatusShowCommand(program: Command): void {
-  program.commands
-    .find((command) => command.name() === 'status')
-    ?.command('show')
+export function addStatusShowCommand(program: CliCommand): void {
+  const status = program.commands.find((command) => command.name() === 'status') as CliCommand;
+  status
+    .command('show')
     .description('print the history of one payment: the changes of its transaction and of its quote, with their times')
     .argument('<id>', 'the id of a transaction or of a quote')
-    .addHelpText(
-      'after',
+    .details(
       `
 Each line has the time at which the change was observed, the time since the line before, and how long after the change
 it was observed, by the service's own timestamp. Exits with 3 when nothing was published about the id.
@@ -24,8 +23,7 @@ Examples:
   $ npm run cli -- status show Transaction:5
   $ npm run --silent cli -- --output json status show Quote:5 | jq .sincePreviousMs`,
     )
-    .action(async (id: string, _options: unknown, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, id: string) => {
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const { events, hidden } = await readStatusHistory(settings, id, output);
       events.forEach((event, index) => {

@@ -1,17 +1,17 @@
 /** `topics create` and `topics check`. */
-import type { Command } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { createTopics, type TopicCreation } from '../kafka/topic-creation.ts';
 import { checkTopics } from '../../../../src/producers/topic-admin.ts';
 import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
-import { cliKafka, outputOf, requireSettings } from '../context.ts';
+import { cliKafka, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 
 const REPLICATION_FACTOR_MAX = 10;
 
-export function addTopicsCommand(program: Command): void {
+export function addTopicsCommand(program: CliCommand): void {
   const topics = program.command('topics').description('make and check the topics of the prefix');
   topics
     .command('create')
@@ -23,8 +23,7 @@ export function addTopicsCommand(program: Command): void {
       wholeNumber(1, REPLICATION_FACTOR_MAX),
     )
     .option('--json-copies', 'also the topics that `mirror` writes', false)
-    .addHelpText(
-      'after',
+    .details(
       `
 Settings: KAFKA_BROKERS, TOPIC_PREFIX, LANES, LEDGER_RETENTION, COMMAND_MAX_AGE. LANES is fixed for the life of a prefix.
 
@@ -32,8 +31,7 @@ Examples:
   $ npm run cli -- topics create --dry-run
   $ LANES=24 npm run cli -- topics create --replication-factor 3`,
     )
-    .action(async (options: { dryRun: boolean; jsonCopies: boolean; replicationFactor?: number }, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, options: { dryRun: boolean; jsonCopies: boolean; replicationFactor?: number }) => {
       const settings = requireTopicSettings();
       const kafka = cliKafka(settings);
       const creations = await createTopics(kafka, settings, {
@@ -52,8 +50,7 @@ Examples:
   topics
     .command('check')
     .description('compare the topics with what the processor relies on; changes nothing')
-    .addHelpText(
-      'after',
+    .details(
       `
 Exits with 6 when there are problems, one per line. SANDBOX_COMMANDS=true also wants the sandbox command's topic.
 
@@ -61,8 +58,7 @@ Examples:
   $ npm run cli -- topics check
   $ npm run --silent cli -- --output json topics check | jq .message`,
     )
-    .action(async (_options: unknown, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output) => {
       await report(output, requireTopicSettings());
       output.note('all topics are as they must be');
     });

@@ -1,19 +1,20 @@
 /** `transactions list`: the service's own list of transactions, with all of its filters. */
-import { Option, type Command } from 'commander';
+import { Option } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import type { PaymentApi } from '../../../../src/api/payment-api.ts';
 import type { ListReading, TransactionFilter } from '../../../../src/api/types.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { currencyAmountText } from '../amount-text.ts';
-import { API_SETTING_NAMES, cliPaymentApi, outputOf, requireSettings } from '../context.ts';
+import { API_SETTING_NAMES, cliPaymentApi, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { instant, wholeNumber } from '../option-values.ts';
-import { endWithReader, type Output, textTable } from '../output.ts';
+import { endWithReader, textTable, type Output } from '../output.ts';
 
 const LIMIT_MAX = 100;
 /** Pages that `--all` reads at most: a hundred thousand transactions of 100 to a page. */
 const PAGES_MAX = 1_000;
 
-export function addTransactionsCommand(program: Command): void {
+export function addTransactionsCommand(program: CliCommand): void {
   const transactions = program.command('transactions').description('look at transactions in the payment service');
   transactions
     .command('list')
@@ -31,8 +32,7 @@ export function addTransactionsCommand(program: Command): void {
     .option('--cursor <cursor>', 'the page after an earlier one')
     .addOption(new Option('--sort-order <order>', 'desc if not given').choices(['asc', 'desc']))
     .option('--all', `all pages, ${PAGES_MAX} at most`, false)
-    .addHelpText(
-      'after',
+    .details(
       `
 Settings: API_BASE_URL (with the version segment), API_TOKEN_ID, API_CLIENT_SECRET, API_TIMEOUT_MS.
 With --output json each page is one document; amounts keep all digits.
@@ -42,9 +42,8 @@ Examples:
   $ npm run cli -- transactions list --start-date 2026-01-01T00:00:00Z --limit 100 --all
   $ npm run --silent cli -- --output json transactions list --reference INV-7 | jq '.data[].id'`,
     )
-    .action(async (flags: TransactionFilter & { all: boolean }, command: Command) => {
+    .runs(async (output, flags: TransactionFilter & { all: boolean }) => {
       endWithReader();
-      const output = outputOf(command);
       const settings = requireSettings(API_SETTING_NAMES);
       const api = await cliPaymentApi(settings);
       try {

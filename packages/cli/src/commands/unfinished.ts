@@ -1,10 +1,10 @@
 /** `unfinished list`: what is admitted and has no result yet, with what comes next and why. Reads alone. */
-import { Option, type Command } from 'commander';
+import { Option } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { mayBeUnfinished } from '../../../../src/ledger/ledger-value.ts';
-import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { ageText } from '../age-text.ts';
-import { outputOf, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
 import { scanLedger, type ScannedEntry } from '../ledger-scan.ts';
 import { maskedText } from '../masking.ts';
@@ -23,7 +23,7 @@ interface Flags {
   readonly readFor: number;
 }
 
-export function addUnfinishedCommand(program: Command): void {
+export function addUnfinishedCommand(program: CliCommand): void {
   program
     .command('unfinished')
     .description('look at commands that are admitted and have no result yet')
@@ -33,8 +33,7 @@ export function addUnfinishedCommand(program: Command): void {
     .addOption(new Option('--phase <phase>', 'in this phase alone').choices(['INTENT', 'PARKED', 'DOUBTFUL', 'QUOTED']))
     .option('--limit <number>', 'how many are shown', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
     .addOption(durationOption('--read-for <duration>', 'longest time of the reading', READ_FOR_DEFAULT))
-    .addHelpText(
-      'after',
+    .details(
       `
 Read from the ledger topic, all lanes, whoever owns them. How many wait for what is told at the end, by phase and reason.
 Exits with 0 when there are none, with 1 when not all could be read. Settings: KAFKA_BROKERS, TOPIC_PREFIX.
@@ -43,9 +42,8 @@ Examples:
   $ npm run cli -- unfinished list --phase DOUBTFUL
   $ npm run --silent cli -- --output json unfinished list --lane 3 | jq -r .key`,
     )
-    .action(async ({ lane, limit, phase, readFor }: Flags, command: Command) => {
-      const output = outputOf(command);
-      const settings = requireSettings([...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
+    .runs(async (output, { lane, limit, phase, readFor }: Flags) => {
+      const settings = requireSettings(CLI_SETTING_NAMES);
       const scan = await scanLedger(
         settings,
         readFor,

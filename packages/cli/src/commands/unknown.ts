@@ -1,10 +1,10 @@
 /** `unknown list`: the results that wait for an operator's decision, with the commands that come next. Reads alone. */
-import type { Command } from 'commander';
+import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, createRegistry } from 'payment-processor-client/internal/settings';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandError, CommandResult } from 'payment-processor-contract/types';
-import { outputOf, requireSettings } from '../context.ts';
+import { requireSettings } from '../context.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import { unknownDocument, unknownText } from '../unknown-output.ts';
 import { readUnknownResults } from '../unknown-results.ts';
@@ -14,15 +14,14 @@ const READ_FOR_DEFAULT = '2m';
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 10_000;
 
-export function addUnknownCommand(program: Command): void {
+export function addUnknownCommand(program: CliCommand): void {
   const unknown = program.command('unknown').description('look at results that are UNKNOWN and want a decision');
   unknown
     .command('list')
     .description('list them, oldest first: key, transaction, first call, age, why, and the commands that come next')
     .option('--limit <number>', 'how many are shown, the oldest', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
     .addOption(durationOption('--read-for <duration>', 'longest time of the reading', READ_FOR_DEFAULT))
-    .addHelpText(
-      'after',
+    .details(
       `
 Read from the ledger topic, all lanes, whoever owns them. Account numbers and personal data in messages are masked.
 The \`resolve\` line decides nothing as it stands: put in the decision and the reason (docs/runbooks/unknown-results.md).
@@ -32,8 +31,7 @@ Examples:
   $ npm run cli -- unknown list
   $ npm run --silent cli -- --output json unknown list | jq -r '[.ageSeconds, .key, .transactionId] | @tsv'`,
     )
-    .action(async ({ limit, readFor }: { limit: number; readFor: number }, command: Command) => {
-      const output = outputOf(command);
+    .runs(async (output, { limit, readFor }: { limit: number; readFor: number }) => {
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const { cuts, results } = await readUnknownResults(settings, readFor);
       const registry = createRegistry(settings);

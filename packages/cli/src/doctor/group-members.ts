@@ -1,6 +1,6 @@
 /** A consumer group as the brokers describe it, with the partitions that each member was given. */
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import type { cliKafka } from '../context.ts';
+import type { CliKafka } from '../context.ts';
 
 export interface GroupDescription {
   /** Stable, PreparingRebalance, CompletingRebalance, Empty, Dead or Unknown. */
@@ -14,7 +14,7 @@ export interface GroupDescription {
 }
 
 /** @throws the Kafka client's error */
-export async function readGroup(kafka: ReturnType<typeof cliKafka>, groupId: string): Promise<GroupDescription> {
+export async function readGroup(kafka: CliKafka, groupId: string): Promise<GroupDescription> {
   const { groups } = await withAdmin(kafka, (admin) => admin.describeGroups([groupId]));
   const [group] = groups;
   return {

@@ -6,14 +6,12 @@ import { checkTopics } from '../../../../src/producers/topic-admin.ts';
 import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
 import { readGroupLag } from '../kafka/group-lag.ts';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka } from '../context.ts';
+import { cliKafka, type CliKafka } from '../context.ts';
 import { heldText, readHeldBack } from '../held-back.ts';
 import { readLagWithAge } from '../lag-age.ts';
 import { notChecked, ok, problem, withSettings, type CheckName, type Finding } from './findings.ts';
 import { readGroup, type GroupDescription } from './group-members.ts';
 import { checkDeadLetters, checkHolds, checkUnknownResults } from './people-checks.ts';
-
-type CliKafka = ReturnType<typeof cliKafka>;
 
 /** Commands that wait longer than this wait for a reason. */
 const LAG_AGE_MAX_MS = 60_000;

@@ -1,6 +1,4 @@
 /** What waits for people: what operators hold, results that are UNKNOWN, and dead letters that nobody redrove. Read within limits. */
-import type { Config } from 'payment-processor-contract/config';
-import type { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { ageText } from '../age-text.ts';
@@ -10,8 +8,7 @@ import { within } from '../story/time-box.ts';
 import { readUnknownResults } from '../unknown-results.ts';
 import { beginReading } from '../whole-topics.ts';
 import { notChecked, ok, problem, type Finding } from './findings.ts';
-
-type PeopleSettings = Pick<Config, (typeof KAFKA_SETTING_NAMES)[number] | 'TOPIC_PREFIX'>;
+import type { CliSettings } from '../context.ts';
 
 /** A million keys are read in less. */
 const READ_FOR_MS = 30_000;
@@ -21,7 +18,7 @@ const NEWS_MS = 3_600_000;
 /** The operator who published it was answered, and it is no command: nobody redrives it. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
-export async function checkHolds(settings: PeopleSettings): Promise<Finding[]> {
+export async function checkHolds(settings: CliSettings): Promise<Finding[]> {
   const { hidden, orders } = await readOrders(settings, Date.now());
   const holds = orders.filter(({ inForce }) => inForce.length > 0);
   const unread = hidden.map((part) => notChecked('holds', part));
@@ -35,7 +32,7 @@ export async function checkHolds(settings: PeopleSettings): Promise<Finding[]> {
   return [...held, ...unread];
 }
 
-export async function checkUnknownResults(settings: PeopleSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
+export async function checkUnknownResults(settings: CliSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
   const { cuts, results } = await readUnknownResults(settings, readForMs);
   const [oldest] = results;
   if (oldest === undefined) {
@@ -52,7 +49,7 @@ export async function checkUnknownResults(settings: PeopleSettings, readForMs = 
   ];
 }
 
-export async function checkDeadLetters(settings: PeopleSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
+export async function checkDeadLetters(settings: CliSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
   const letters = new Map<string, { reason: string; timestampMs: number }>();
   const redriven = new Set<string>();
   const cuts: string[] = [];

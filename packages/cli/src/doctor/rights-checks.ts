@@ -1,11 +1,10 @@
 /** The rights of a role, asked of the brokers one by one with the credentials of this command line. */
-import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { missingRightInWords, missingRights } from '../../../../src/producers/rights-check.ts';
 import { grantCommand, rightsOf, type Role } from 'payment-processor-contract/rights';
-import { cliKafka } from '../context.ts';
+import { CLI_SETTING_NAMES, cliKafka } from '../context.ts';
 import { ok, problem, withSettings, type Finding } from './findings.ts';
 
-const NAMES_NEEDED = [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX', 'KAFKA_GROUP_ID', 'SANDBOX_COMMANDS'] as const;
+const NAMES_NEEDED = [...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID', 'SANDBOX_COMMANDS'] as const;
 
 export function checkRights(role: Role): Promise<Finding[]> {
   return withSettings('rights', NAMES_NEEDED, async (settings) => {
