@@ -1,4 +1,9 @@
-/** An age as people say it: its two largest units. Pure. */
+/** Ages. Pure. */
+
+/** Whole seconds. Instants are others': one ahead of our clock is no negative age. */
+export function ageSeconds(sinceMs: number, nowMs: number): number {
+  return Math.max(0, Math.round((nowMs - sinceMs) / 1000));
+}
 
 const UNITS = [
   ['d', 86_400],
@@ -7,7 +12,10 @@ const UNITS = [
   ['s', 1],
 ] as const;
 
-/** @param seconds whole and not negative */
+/**
+ * An age as people say it: its two largest units.
+ * @param seconds whole and not negative
+ */
 export function ageText(seconds: number): string {
   const first = UNITS.findIndex(([, size]) => seconds >= size);
   if (first === -1) return '0 s';

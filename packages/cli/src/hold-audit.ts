@@ -5,7 +5,7 @@ import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-
 import { isInForce, NO_HOLDS, withOrder, type HoldOrder, type HoldsRecord } from '../../../src/ledger/holds.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
-import { readTopics } from './whole-topics.ts';
+import { readTopics } from './topic-reading.ts';
 
 export interface AuditedOrder extends HoldOrder {
   readonly id: string;

@@ -13,7 +13,6 @@ import { addResolveCommand } from './commands/resolve.ts';
 import { addResultsCommand } from './commands/results.ts';
 import { addSchemasCommand } from './commands/schemas.ts';
 import { addShowCommand } from './commands/show.ts';
-import { addStatusShowCommand } from './commands/status-show.ts';
 import { addTopicsCommand } from './commands/topics.ts';
 import { addTransactionsCommand } from './commands/transactions.ts';
 import { addUnfinishedCommand } from './commands/unfinished.ts';
@@ -29,7 +28,6 @@ const ADDING = [
   addPublishCommand,
   addShowCommand,
   addResultsCommand,
-  addStatusShowCommand,
   addMirrorCommand,
   addTransactionsCommand,
   addLagCommand,

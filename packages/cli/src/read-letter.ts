@@ -6,7 +6,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { letterName, noteOf, noteText, type RedriveNote } from './redrive-notes.ts';
-import { readTopics } from './whole-topics.ts';
+import { readTopics } from './topic-reading.ts';
 
 export const PLACE_HELP = 'partition/offset as `list` shows it, or topic/partition/offset';
 

@@ -11,7 +11,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
-import { readTopics } from './whole-topics.ts';
+import { readTopics } from './topic-reading.ts';
 
 /** A lane's open transaction hides what follows it from readers, until it ends or its time of 15 s is up. */
 const OWN_NOTE_TRIES_MAX = 10;

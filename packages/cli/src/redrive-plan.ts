@@ -9,7 +9,7 @@ import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
-import { readEntries } from './ledger-entries.ts';
+import { readEntries } from './ledger.ts';
 import { wholeLetter } from './letter-original.ts';
 import { letterName, noteText, whomToAsk, type RedriveNote } from './redrive-notes.ts';
 import { foresight, targetOf, withHeaders, type HeaderChanges, type RedriveTarget } from './redrive.ts';

@@ -5,7 +5,7 @@ import { subscribe } from 'payment-processor-client/internal/subscription';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_RETRY, cliKafka } from './context.ts';
 import { outageNotes } from './event-output.ts';
-import { heldText, readHeldBack } from './held-back.ts';
+import { heldText, readHeldBack } from './lag.ts';
 import type { Output } from './output.ts';
 
 /** Of a transaction or of a quote; or one that cannot be read. */

@@ -1,6 +1,6 @@
 /** What a ledger that was read to its end does not tell. Pure; what it tells is in unknown.test.ts and unfinished.test.ts. */
 import { expect, test } from 'vitest';
-import { ownerless } from '../src/ledger-scan.ts';
+import { ownerless } from '../src/ledger.ts';
 
 test('a lane without an owner was never opened, or its ledger is lost: that nothing waits there is not known', () => {
   const lanes = [2, 0, 1].map((partition) => ({ partition }));

@@ -6,7 +6,7 @@ import { CliFailure } from '../exit-codes.ts';
 import { operatorName } from '../operator-name.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { acknowledge, letterName, noteText, readNotes } from '../redrive-notes.ts';
-import { requireNothingHidden } from '../whole-topics.ts';
+import { requireNothingHidden } from '../topic-reading.ts';
 
 export function addDeadLettersAcknowledgeCommand(deadLetters: CliCommand): void {
   deadLetters

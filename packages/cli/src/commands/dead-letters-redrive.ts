@@ -13,7 +13,7 @@ import { letterName, noteText, readNotes, whomToAsk, type RedriveNote } from '..
 import { planRedrives, type PlanOptions, type ReadyRedrive } from '../redrive-plan.ts';
 import { outcomeLine, plannedLine, worstOf, type ReportLine } from '../redrive-report.ts';
 import { runRedrives, type RunOptions } from '../redrive-run.ts';
-import { requireNothingHidden } from '../whole-topics.ts';
+import { requireNothingHidden } from '../topic-reading.ts';
 
 /** A batch has no message of its own to be sent again. */
 const REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'INVALID_KEY', 'TOO_LARGE', 'SET_ASIDE', 'REFUSED_DECISION'] as const;

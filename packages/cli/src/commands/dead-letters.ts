@@ -7,7 +7,7 @@ import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { letterName, noteOf, readNotes, type RedriveNote } from '../redrive-notes.ts';
-import { readTopics, requireAllRead } from '../whole-topics.ts';
+import { readTopics, requireAllRead } from '../topic-reading.ts';
 import { addDeadLettersAcknowledgeCommand } from './dead-letters-acknowledge.ts';
 import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
 import { endWithReader } from '../output.ts';

@@ -2,7 +2,7 @@
 import type { CliCommand } from '../cli-command.ts';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
-import { requireAllRead } from '../whole-topics.ts';
+import { requireAllRead } from '../topic-reading.ts';
 
 export function addHoldsCommand(program: CliCommand): void {
   program

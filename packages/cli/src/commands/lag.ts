@@ -1,13 +1,12 @@
 /** `lag`: what the processor has not admitted yet, by command topic and lane. */
 import type { CliCommand } from '../cli-command.ts';
-import type { LaneLag } from '../kafka/group-lag.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_SETTING_NAMES, cliKafka, requireSettings } from '../context.ts';
+import { ageSeconds } from '../age-text.ts';
 import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { heldText, readHeldBack } from '../held-back.ts';
-import { readLagWithAge, type AgedLag } from '../lag-age.ts';
 import { textTable } from '../output.ts';
+import { heldText, readHeldBack, readLag, sumOf, type LaneLag } from '../lag.ts';
 
 export function addLagCommand(program: CliCommand): void {
   program
@@ -28,7 +27,7 @@ Examples:
       const topics = Object.values(topicNames(settings.TOPIC_PREFIX).commands);
       const kafka = cliKafka(settings);
       const [{ lanes, missing }, held] = await Promise.all([
-        readLagWithAge(kafka, settings, topics),
+        readLag(kafka, settings, topics),
         readHeldBack(kafka, topics),
       ]);
       if (lanes.length === 0) {
@@ -44,41 +43,22 @@ Examples:
     });
 }
 
-function documentOf({ oldestTimestampMs, ...lane }: AgedLag, nowMs: number): object {
+function documentOf({ oldestTimestampMs, ...lane }: LaneLag, nowMs: number): object {
   if (oldestTimestampMs === null) return { ...lane, oldestTimestamp: null, oldestSeconds: null };
   return { ...lane, oldestTimestamp: isoOf(oldestTimestampMs), oldestSeconds: ageSeconds(oldestTimestampMs, nowMs) };
 }
 
 /** One row per topic, one column per lane. */
-function lagTable(lanes: readonly AgedLag[], nowMs: number): string[] {
+function lagTable(lanes: readonly LaneLag[], nowMs: number): string[] {
   const laneNumbers = [...new Set(lanes.map(({ lane }) => lane))].sort((left, right) => left - right);
-  const topics = [...new Set(lanes.map(({ topic }) => topic))];
-  const sum = (of: readonly LaneLag[]): string => of.reduce((total, { lag }) => total + lag, 0n).toString();
-  const oldest = (of: readonly AgedLag[]): string => {
-    const timestamps = of.map(({ oldestTimestampMs }) => oldestTimestampMs).filter((ms) => ms !== null);
-    return timestamps.length === 0 ? '' : `${ageSeconds(Math.min(...timestamps), nowMs)} s`;
-  };
-  const row = (name: string, of: readonly AgedLag[]): string[] => [
-    name,
-    ...laneNumbers.map((number) => sum(of.filter(({ lane }) => lane === number))),
-    sum(of),
-    oldest(of),
-  ];
-  return textTable(
-    ['topic', ...laneNumbers.map((lane) => `lane ${lane}`), 'all', 'oldest'],
-    [
-      ...topics.map((name) =>
-        row(
-          name,
-          lanes.filter(({ topic }) => topic === name),
-        ),
-      ),
-      row('all', lanes),
-    ],
-  );
-}
-
-/** Timestamps are the brokers'; one ahead of our clock is no negative age. */
-function ageSeconds(timestampMs: number, nowMs: number): number {
-  return Math.max(0, Math.round((nowMs - timestampMs) / 1000));
+  const rows = [...Map.groupBy(lanes, ({ topic }) => topic), ['all', lanes] as const].map(([name, of]) => {
+    const { oldestTimestampMs, total } = sumOf(of);
+    return [
+      name,
+      ...laneNumbers.map((number) => String(sumOf(of.filter(({ lane }) => lane === number)).total)),
+      String(total),
+      oldestTimestampMs === null ? '' : `${ageSeconds(oldestTimestampMs, nowMs)} s`,
+    ];
+  });
+  return textTable(['topic', ...laneNumbers.map((lane) => `lane ${lane}`), 'all', 'oldest'], rows);
 }

@@ -6,10 +6,10 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
-import { phaseText } from '../ledger-text.ts';
+import { readEntryRecords, type EntryRecord } from '../ledger.ts';
+import { phaseText } from '../ledger.ts';
 import { endWithReader } from '../output.ts';
-import { requireAllRead } from '../whole-topics.ts';
+import { requireAllRead } from '../topic-reading.ts';
 
 export function addLedgerCommand(program: CliCommand): void {
   const ledger = program.command('ledger').description('look into the ledger of commands');

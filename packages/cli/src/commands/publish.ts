@@ -18,9 +18,9 @@ import { CLI_RETRY, cliKafka, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { oncePublished } from '../failures.ts';
-import { heldText, readHeldBack } from '../held-back.ts';
 import { durationOption, instant } from '../option-values.ts';
 import { shownLine } from '../output.ts';
+import { heldText, readHeldBack } from '../lag.ts';
 
 interface PublishFlags {
   key: string;

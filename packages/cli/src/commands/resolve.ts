@@ -14,8 +14,8 @@ import { lookedAtInWords, lookAtTransaction, type LookedAt } from '../decided-tr
 import { eventDocument, eventText, resultText } from '../event-output.ts';
 import type { DecidedResult } from '../decision-reply.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { readEntry } from '../ledger-entries.ts';
-import { phaseText } from '../ledger-text.ts';
+import { readEntry } from '../ledger.ts';
+import { phaseText } from '../ledger.ts';
 import { submitDecision } from '../operator-decision.ts';
 import { operatorName } from '../operator-name.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';

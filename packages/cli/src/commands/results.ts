@@ -1,15 +1,16 @@
-/** `results` and `status`: what was published about commands, transactions and quotes. */
+/** `results`, `status` and `status show`: what was published about commands, transactions and quotes. */
 import type { CliCommand } from '../cli-command.ts';
 import { topicOf, type Stream } from 'payment-processor-client/internal/events';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { subscribe } from 'payment-processor-client/internal/subscription';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_RETRY, cliKafka, requireSettings, untilInterrupted } from '../context.ts';
-import { eventDocument, eventText, outageNotes } from '../event-output.ts';
+import { eventDocument, eventText, isoOf, outageNotes, unreadableText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { heldText, readHeldBack } from '../held-back.ts';
+import { heldText, readHeldBack } from '../lag.ts';
 import { endWithReader } from '../output.ts';
-import { requireAllRead } from '../whole-topics.ts';
+import { observedMs, readStatusHistory, type StatusEvent } from '../status-history.ts';
+import { requireAllRead } from '../topic-reading.ts';
 
 interface ReadFlags {
   follow: boolean;
@@ -27,7 +28,7 @@ export function addResultsCommand(program: CliCommand): void {
   $ npm run cli -- results --follow
   $ npm run --silent cli -- --output json results --key order-17 | jq .value.outcome`,
   });
-  addReader(program, ['transaction-status', 'quote-status'], {
+  const status = addReader(program, ['transaction-status', 'quote-status'], {
     name: 'status',
     description: 'print the status changes of transactions and quotes',
     keyHelp: 'changes of this transaction or quote id alone',
@@ -36,14 +37,43 @@ export function addResultsCommand(program: CliCommand): void {
   $ npm run cli -- status --follow
   $ npm run --silent cli -- --output json status --key Transaction:5 | jq .value.status`,
   });
+  status
+    .command('show')
+    .description('print the history of one payment: the changes of its transaction and of its quote, with their times')
+    .argument('<id>', 'the id of a transaction or of a quote')
+    .details(
+      `
+Each line has the time at which the change was observed, the time since the line before, and how long after the change
+it was observed, by the service's own timestamp. Exits with 3 when nothing was published about the id.
+
+Examples:
+  $ npm run cli -- status show Transaction:5
+  $ npm run --silent cli -- --output json status show Quote:5 | jq .sincePreviousMs`,
+    )
+    .runs(async (output, id: string) => {
+      const settings = requireSettings(CLIENT_SETTING_NAMES);
+      const { events, hidden } = await readStatusHistory(settings, id, output);
+      events.forEach((event, index) => {
+        const previous = events[index - 1];
+        const sincePreviousMs = previous === undefined ? null : observedMs(event) - observedMs(previous);
+        const seenAfterMs = seenAfter(event);
+        output.document(
+          { ...eventDocument(event), sincePreviousMs, seenAfterMs },
+          lineOf(event, sincePreviousMs, seenAfterMs),
+        );
+      });
+      requireAllRead(hidden);
+      if (events.length === 0)
+        throw new CliFailure('notFound', `no status change of ${id} is there, or is kept any more`);
+    });
 }
 
 function addReader(
   program: CliCommand,
   streams: readonly Stream[],
   texts: { name: string; description: string; keyHelp: string; examples: string },
-): void {
-  program
+): CliCommand {
+  return program
     .command(texts.name)
     .description(texts.description)
     .option('--follow', 'stay, and print what comes from now on', false)
@@ -90,4 +120,31 @@ Examples:${texts.examples}`,
         );
       }
     });
+}
+
+/** Null where the service does not say when it changed. */
+function seenAfter(event: StatusEvent): number | null {
+  if (event.kind !== 'transaction-status' || event.value.changedAt === null) return null;
+  const changedMs = Date.parse(event.value.changedAt);
+  return Number.isNaN(changedMs) ? null : observedMs(event) - changedMs;
+}
+
+function lineOf(event: StatusEvent, sincePreviousMs: number | null, seenAfterMs: number | null): string {
+  const since = sincePreviousMs === null ? '' : `+${secondsOf(sincePreviousMs)}`;
+  const start = `${isoOf(observedMs(event))}  ${since.padStart(10)}`;
+  if (event.kind === 'unreadable') return `${start}  ${unreadableText(event)}`;
+  const { previousStatus, status, commandKey } = event.value;
+  const what = event.kind === 'transaction-status' ? 'transaction' : 'quote';
+  const notes = [
+    ...(event.kind === 'transaction-status' && event.value.failureReason !== null ? [event.value.failureReason] : []),
+    ...(event.kind === 'quote-status' && event.value.derivedFromTransaction ? ['from its transaction'] : []),
+    ...(event.kind === 'transaction-status' && event.value.observedBy === 'POLL' ? ['polled'] : []),
+    ...(commandKey === null ? [] : [`command ${commandKey}`]),
+    ...(seenAfterMs === null ? [] : [`seen after ${secondsOf(seenAfterMs)}`]),
+  ];
+  return `${start}  ${what.padEnd(11)}  ${previousStatus ?? '(new)'} -> ${status}  ${notes.join(', ')}`;
+}
+
+function secondsOf(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
 }

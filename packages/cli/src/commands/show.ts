@@ -1,13 +1,13 @@
 /** `show`: all that the topics say of one key, or of the commands that a payment came from. Reads alone. */
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
+import type { Entry } from '../../../../src/ledger/entry.ts';
 import { keyHash } from 'payment-processor-contract/key-hash';
 import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { heldText, readHeldBack } from '../held-back.ts';
 import { maskedText, maskedValue } from '../masking.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
@@ -15,9 +15,10 @@ import { readStatusHistory, type StatusEvent } from '../status-history.ts';
 import { findKeys, KEYS_MAX, nobodysText } from '../story/find-keys.ts';
 import { readStory } from '../story/read-story.ts';
 import { storyDocument, storyText } from '../story/story-output.ts';
-import { scanLedger } from '../ledger-scan.ts';
+import { scanLedger } from '../ledger.ts';
 import { isUnknown } from '../story/story.ts';
-import { within } from '../story/time-box.ts';
+import { within } from '../topic-reading.ts';
+import { heldText, readHeldBack } from '../lag.ts';
 
 const NEWEST_DEFAULT = 1_000_000;
 const NEWEST_MAX = 1_000_000_000;
@@ -95,7 +96,7 @@ async function keysOf(
     settings,
     readFor,
     (key) => hash === undefined || keyHash(key) === hash,
-    ({ origin }) => offset === undefined || `${origin.partition}/${origin.offset}` === offset,
+    (entry): entry is Entry => offset === undefined || `${entry.origin.partition}/${entry.origin.offset}` === offset,
   );
   if (found.length > 0) return found.map(({ entry }) => entry.key);
   const what = hash === undefined ? `was published at ${offset}` : `has the hash ${hash}`;
@@ -149,9 +150,13 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
 
 /** @throws CliFailure when the time is up: half of the keys would be taken for all of them */
 async function inTime<Value>(forMs: number, what: string, reading: Promise<Value>): Promise<Value> {
-  const boxed = await within(forMs, what, reading);
-  if (boxed.kind === 'read') return boxed.value;
-  throw new CliFailure('failed', `${boxed.sentence}: give it more time`);
+  const [cut] = await within(
+    forMs,
+    what,
+    reading.then(() => []),
+  );
+  if (cut === undefined) return reading;
+  throw new CliFailure('failed', `${cut}: give it more time`);
 }
 
 /** The transaction and the quote of one payment. */

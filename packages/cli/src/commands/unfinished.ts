@@ -3,13 +3,13 @@ import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { mayBeUnfinished } from '../../../../src/ledger/ledger-value.ts';
-import { ageText } from '../age-text.ts';
+import { ageSeconds, ageText } from '../age-text.ts';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
-import { scanLedger, type ScannedEntry } from '../ledger-scan.ts';
+import { scanLedger, type ScannedEntry } from '../ledger.ts';
 import { maskedText } from '../masking.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
-import { requireAllRead } from '../whole-topics.ts';
+import { requireAllRead } from '../topic-reading.ts';
 
 const READ_FOR_DEFAULT = '2m';
 const LIMIT_DEFAULT = 100;
@@ -44,22 +44,23 @@ Examples:
     )
     .runs(async (output, { lane, limit, phase, readFor }: Flags) => {
       const settings = requireSettings(CLI_SETTING_NAMES);
-      const scan = await scanLedger(
+      const { cuts, found } = await scanLedger(
         settings,
         readFor,
         (_key, value) => mayBeUnfinished(value),
-        ({ phase: { state } }) => state !== 'DONE' && (phase === undefined || state === phase),
+        (entry): entry is Entry => entry.phase.state !== 'DONE' && (phase === undefined || entry.phase.state === phase),
       );
-      const found = scan.found
+      const listed = found
         .filter((each) => lane === undefined || each.lane === lane)
-        .sort((left, right) => left.lane - right.lane || bornMs(left) - bornMs(right));
+        .sort((left, right) => left.lane - right.lane || publishedMs(left) - publishedMs(right))
+        .map(documentOf);
       const nowMs = Date.now();
-      for (const each of found.slice(0, limit)) output.document(documentOf(each), [textOf(each, nowMs)]);
-      if (found.length > limit) output.note(`${found.length - limit} more are not shown (--limit)`);
-      const causes = Map.groupBy(found, ({ entry }) => `${entry.phase.state}, ${nextOf(entry).why}`);
+      for (const document of listed.slice(0, limit)) output.document(document, textOf(document, nowMs));
+      if (listed.length > limit) output.note(`${listed.length - limit} more are not shown (--limit)`);
+      const causes = Map.groupBy(listed, (document) => `${document.phase}, ${document.why}`);
       for (const [cause, group] of causes) output.note(`${group.length} ${cause}`);
-      requireAllRead(scan.cuts);
-      if (found.length > 0) return;
+      requireAllRead(cuts);
+      if (listed.length > 0) return;
       const isOfAll = lane === undefined && phase === undefined;
       output.note(
         isOfAll ? 'every admitted command has its result' : 'none of this lane and phase: others may be there',
@@ -67,8 +68,7 @@ Examples:
     });
 }
 
-function documentOf({ entry, lane }: ScannedEntry): object {
-  const { next, why } = nextOf(entry);
+function documentOf({ entry, lane }: ScannedEntry) {
   return {
     key: entry.key,
     command: entry.commandType,
@@ -77,15 +77,16 @@ function documentOf({ entry, lane }: ScannedEntry): object {
     published: isoOf(entry.origin.timestampMs),
     calls: entry.attempts,
     firstCall: entry.firstSentMs === null ? null : isoOf(entry.firstSentMs),
-    next,
-    why,
+    ...nextOf(entry),
   };
 }
 
-function textOf({ entry, lane }: ScannedEntry, nowMs: number): string {
-  const { next, why } = nextOf(entry);
-  const age = ageText(Math.max(0, Math.round((nowMs - entry.origin.timestampMs) / 1000)));
-  return [entry.key, entry.commandType, `lane ${lane}`, `${entry.phase.state} for ${age}`, next, why].join('  ');
+function textOf(
+  { command, key, lane, next, phase, published, why }: ReturnType<typeof documentOf>,
+  nowMs: number,
+): string {
+  const age = ageText(ageSeconds(Date.parse(published), nowMs));
+  return [key, command, `lane ${lane}`, `${phase} for ${age}`, next, why].join('  ');
 }
 
 /** @returns what happens next, and why it has not happened yet */
@@ -104,6 +105,6 @@ function nextOf({ phase }: Entry): { next: string; why: string } {
   }
 }
 
-function bornMs({ entry }: ScannedEntry): number {
+function publishedMs({ entry }: ScannedEntry): number {
   return entry.origin.timestampMs;
 }

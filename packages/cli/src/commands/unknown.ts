@@ -1,18 +1,24 @@
 /** `unknown list`: the results that wait for an operator's decision, with the commands that come next. Reads alone. */
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, createRegistry } from 'payment-processor-client/internal/settings';
-import type { RecordRegistry } from 'payment-processor-contract/registry';
+import { commandLine } from 'payment-processor-contract/command-line';
+import { ageSeconds, ageText } from '../age-text.ts';
+import { isoOf } from '../event-output.ts';
+import { readUnknownResults, subjectOf, type ScannedEntry, type UnknownEntry } from '../ledger.ts';
+import { maskedText } from '../masking.ts';
+import type { Entry } from '../../../../src/ledger/entry.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandError, CommandResult } from 'payment-processor-contract/types';
 import { requireSettings } from '../context.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
-import { unknownDocument, unknownText } from '../unknown-output.ts';
-import { readUnknownResults } from '../unknown-results.ts';
-import { requireAllRead } from '../whole-topics.ts';
+import { requireAllRead } from '../topic-reading.ts';
 
 const READ_FOR_DEFAULT = '2m';
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 10_000;
+/** The service's clock may be another. */
+const LOOK_BEFORE_MS = 3_600_000;
+const PLAIN_WORD = /^[\w.:/@%+=,-]+$/;
 
 export function addUnknownCommand(program: CliCommand): void {
   const unknown = program.command('unknown').description('look at results that are UNKNOWN and want a decision');
@@ -33,25 +39,79 @@ Examples:
     )
     .runs(async (output, { limit, readFor }: { limit: number; readFor: number }) => {
       const settings = requireSettings(CLIENT_SETTING_NAMES);
-      const { cuts, results } = await readUnknownResults(settings, readFor);
+      const { cuts, found } = await readUnknownResults(settings, readFor);
       const registry = createRegistry(settings);
-      const { results: topic } = topicNames(settings.TOPIC_PREFIX);
+      const { results } = topicNames(settings.TOPIC_PREFIX);
       const nowMs = Date.now();
       let unread = 0;
-      for (const result of results.slice(0, limit)) {
-        const error = await errorOf(registry, topic, result.value);
+      for (const unknown of found.slice(0, limit)) {
+        // Unread where the registry does not answer, or the result is not one of this release.
+        const decoded = await registry.decode(results, unknown.entry.phase.result.value);
+        const error = decoded.kind === 'record' ? (decoded.value as CommandResult).error : null;
         if (error === null) unread += 1;
-        output.document(unknownDocument(result, error, nowMs), unknownText(result, error, nowMs));
+        const document = documentOf(unknown, error, nowMs);
+        output.document(document, textOf(document));
       }
-      if (results.length > limit) output.note(`${results.length - limit} more are not shown (--limit)`);
+      if (found.length > limit) output.note(`${found.length - limit} more are not shown (--limit)`);
       if (unread > 0) output.note(`why they are UNKNOWN could not be read of ${unread}: see the schema registry`);
       requireAllRead(cuts);
-      if (results.length === 0) output.note('no result is UNKNOWN');
+      if (found.length === 0) output.note('no result is UNKNOWN');
     });
 }
 
-/** Null where the registry does not answer, or the result is not one of this release. */
-async function errorOf(registry: RecordRegistry, topic: string, value: Buffer): Promise<CommandError | null> {
-  const decoded = await registry.decode(topic, value);
-  return decoded.kind === 'record' ? (decoded.value as CommandResult).error : null;
+/** @param error of the result; null where it could not be read */
+function documentOf({ entry, lane }: ScannedEntry<UnknownEntry>, error: CommandError | null, nowMs: number) {
+  const { completedMs } = entry.phase;
+  const subject = subjectOf(entry);
+  return {
+    key: entry.key,
+    command: entry.commandType,
+    lane,
+    transactionId: subject?.transactionId ?? null,
+    quoteId: subject?.quoteId ?? null,
+    firstCall: entry.firstSentMs === null ? null : isoOf(entry.firstSentMs),
+    calls: entry.attempts,
+    completed: isoOf(completedMs),
+    ageSeconds: ageSeconds(completedMs, nowMs),
+    revision: entry.revision,
+    code: error?.code ?? null,
+    problem: error === null ? null : maskedText(error.message),
+    next: nextCommands(entry),
+  };
+}
+
+function textOf(unknown: ReturnType<typeof documentOf>): string[] {
+  const { code, command, firstCall, key, lane, next, problem, transactionId } = unknown;
+  const facts = [
+    command,
+    `transaction ${transactionId ?? 'not known'}`,
+    `first call ${firstCall ?? 'not known'}`,
+    `UNKNOWN for ${ageText(unknown.ageSeconds)}`,
+    `lane ${lane}`,
+  ];
+  return [
+    [key, ...facts].join('  '),
+    ...(problem === null ? [] : [`  ${code}: ${problem}`]),
+    `  ${next.show}`,
+    `  ${next.look}`,
+    `  ${next.resolve}`,
+  ];
+}
+
+/** Lines to copy. What an operator has to find out stands in words that no tool takes: as it is, `resolve` decides nothing. */
+function nextCommands(entry: Entry): { show: string; look: string; resolve: string } {
+  const cli = commandLine(process.env);
+  const key = shellWord(entry.key);
+  const since = isoOf((entry.firstSentMs ?? entry.origin.timestampMs) - LOOK_BEFORE_MS);
+  const decision = `--decision 'EXECUTED, NOT_EXECUTED or RETRY' --expected-revision ${entry.revision}`;
+  return {
+    show: `${cli} show ${key}`,
+    look: `${cli} transactions list --all --start-date ${since}`,
+    resolve: `${cli} resolve ${key} ${decision} --reason 'what was found'`,
+  };
+}
+
+/** One word for a shell: keys may hold any character but blanks. */
+function shellWord(text: string): string {
+  return PLAIN_WORD.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

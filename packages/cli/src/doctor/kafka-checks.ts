@@ -4,14 +4,12 @@ import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { checkTopics } from '../../../../src/producers/topic-admin.ts';
 import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
-import { readGroupLag } from '../kafka/group-lag.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliKafka } from '../context.ts';
-import { heldText, readHeldBack } from '../held-back.ts';
-import { readLagWithAge } from '../lag-age.ts';
 import { notChecked, ok, problem, withSettings, type CheckName, type Finding } from './findings.ts';
 import { readGroup, type GroupDescription } from './group-members.ts';
 import { checkDeadLetters, checkHolds, checkUnknownResults } from './people-checks.ts';
+import { heldText, readHeldBack, readLag, sumOf } from '../lag.ts';
 
 /** Commands that wait longer than this wait for a reason. */
 const LAG_AGE_MAX_MS = 60_000;
@@ -67,8 +65,7 @@ export async function checkKafka(): Promise<Finding[]> {
 async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<Finding[]> {
   if (settings.SANDBOX_COMMANDS) return [];
   const topic = topicNames(settings.TOPIC_PREFIX).commands['simulate-uma-receive'];
-  const { lanes } = await readGroupLag(kafka, settings.KAFKA_GROUP_ID, [topic]);
-  const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
+  const { total } = sumOf((await readLag(kafka, settings, [topic])).lanes);
   if (total === 0n) return [];
   const what = `nobody reads ${total} messages of ${topic}, for SANDBOX_COMMANDS is off`;
   return [problem('lag', `${what}: set SANDBOX_COMMANDS=true at the processors of a sandbox, or publish them no more`)];
@@ -150,22 +147,21 @@ async function checkLag(settings: GroupSettings): Promise<Finding[]> {
     readHeldBack(cliKafka(settings), [...topics, ...Object.values(others)]),
   ]);
   const unread = [...sandbox, ...held.map((partition) => problem('lag', heldText(partition)))];
-  return lagFindings(await readLagWithAge(cliKafka(settings), settings, topics), unread, Date.now());
+  return lagFindings(await readLag(cliKafka(settings), settings, topics), unread, Date.now());
 }
 
 /** @param unread what is in no lag */
 export function lagFindings(
-  { lanes, missing }: Awaited<ReturnType<typeof readLagWithAge>>,
+  { lanes, missing }: Awaited<ReturnType<typeof readLag>>,
   unread: readonly Finding[],
   nowMs: number,
 ): Finding[] {
   if (lanes.length === 0) return [notChecked('lag', 'there are no command topics')];
-  const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
-  const timestamps = lanes.map(({ oldestTimestampMs }) => oldestTimestampMs).filter((ms) => ms !== null);
+  const { oldestTimestampMs, total } = sumOf(lanes);
   const hidden = missing.map((topic) => notChecked('lag', `${topic} is not there, or is hidden`));
   const others = [...unread, ...hidden];
-  if (timestamps.length === 0) return others.length > 0 ? others : [ok('lag', 'every command is admitted')];
-  const ageMs = Math.max(0, nowMs - Math.min(...timestamps));
+  if (oldestTimestampMs === null) return others.length > 0 ? others : [ok('lag', 'every command is admitted')];
+  const ageMs = Math.max(0, nowMs - oldestTimestampMs);
   const text = `${total} not admitted yet, the oldest for ${Math.round(ageMs / 1000)} s`;
   if (ageMs <= LAG_AGE_MAX_MS) return others.length > 0 ? others : [ok('lag', text)];
   const where = lanes.filter(({ lag }) => lag > 0n).map(({ topic, lane, lag }) => `${topic} lane ${lane}: ${lag}`);

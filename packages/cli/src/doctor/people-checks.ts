@@ -1,12 +1,11 @@
 /** What waits for people: what operators hold, results that are UNKNOWN, and dead letters that nobody redrove. Read within limits. */
 import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
 import { topicNames } from 'payment-processor-contract/topics';
-import { ageText } from '../age-text.ts';
+import { ageSeconds, ageText } from '../age-text.ts';
 import { inForceText, readOrders } from '../hold-audit.ts';
 import { letterName, noteOf } from '../redrive-notes.ts';
-import { within } from '../story/time-box.ts';
-import { readUnknownResults } from '../unknown-results.ts';
-import { beginReading } from '../whole-topics.ts';
+import { readUnknownResults } from '../ledger.ts';
+import { readTopics, within } from '../topic-reading.ts';
 import { notChecked, ok, problem, type Finding } from './findings.ts';
 import type { CliSettings } from '../context.ts';
 
@@ -33,13 +32,13 @@ export async function checkHolds(settings: CliSettings): Promise<Finding[]> {
 }
 
 export async function checkUnknownResults(settings: CliSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
-  const { cuts, results } = await readUnknownResults(settings, readForMs);
-  const [oldest] = results;
+  const { cuts, found } = await readUnknownResults(settings, readForMs);
+  const [oldest] = found;
   if (oldest === undefined) {
     return cuts.length === 0 ? [ok('unknown-results', 'none')] : [notChecked('unknown-results', cuts.join('; '))];
   }
-  const age = ageText(Math.max(0, Math.round((Date.now() - oldest.completedMs) / 1000)));
-  const wanted = results.length === 1 ? '1 waits for an operator' : `${results.length} wait for an operator`;
+  const age = ageText(ageSeconds(oldest.entry.phase.completedMs, Date.now()));
+  const wanted = found.length === 1 ? '1 waits for an operator' : `${found.length} wait for an operator`;
   const more = cuts.map((cut) => ` (${cut})`).join('');
   return [
     problem(
@@ -53,11 +52,10 @@ export async function checkDeadLetters(settings: CliSettings, readForMs = READ_F
   const letters = new Map<string, { reason: string; timestampMs: number }>();
   const redriven = new Set<string>();
   const cuts: string[] = [];
-  const reading = await beginReading(settings, {
+  const reading = readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
     newest: LETTERS_NEWEST,
-    onLeftOut: (_topic, partition, offsets) =>
-      void cuts.push(`lane ${partition}: ${offsets} offsets before the newest ${LETTERS_NEWEST} were not read`),
+    onCut: (cut) => void cuts.push(cut),
     onRecord: (record) => {
       const note = noteOf(record);
       if (note !== null) redriven.add(letterName({ partition: note.partition, offset: note.letterOffset }));
@@ -67,15 +65,14 @@ export async function checkDeadLetters(settings: CliSettings, readForMs = READ_F
       }
     },
   });
-  const boxed = await within(readForMs, 'the dead letters', reading.done);
-  const endless = [...reading.hidden, ...(boxed.kind === 'cut' ? [boxed.sentence] : [])];
-  cuts.push(...endless);
+  const unread = await within(readForMs, 'the dead letters', reading);
+  cuts.push(...unread);
 
   const waiting = [...letters].filter(([name, { reason }]) => !redriven.has(name) && reason !== ANSWERED);
   const more = cuts.map((cut) => ` (${cut})`).join('');
   const others = letters.size - waiting.length;
   const done = others === 0 ? '' : `${others} redriven, acknowledged, or answered to their operator`;
-  if (waiting.length === 0 && endless.length > 0) return [notChecked('dead-letters', cuts.join('; '))];
+  if (waiting.length === 0 && unread.length > 0) return [notChecked('dead-letters', cuts.join('; '))];
   if (waiting.length === 0) return [ok('dead-letters', `${done === '' ? 'none' : done}${more}`)];
   const counts = new Map<string, number>();
   for (const [, { reason }] of waiting) counts.set(reason, (counts.get(reason) ?? 0) + 1);

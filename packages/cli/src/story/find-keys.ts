@@ -3,17 +3,15 @@
  * name, and those whose result or ledger entry does. Every lane is read, for a lane follows from the key alone.
  */
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
-import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { Entry } from '../../../../src/ledger/entry.ts';
-import { keptFields } from '../../../../src/ledger/kept-fields.ts';
 import { decodeEntry } from '../../../../src/ledger/entry-record.ts';
-import { ENTRY_PREFIX } from '../../../../src/ledger/ledger-records.ts';
-import { learnSchema, LedgerFormatError } from '../../../../src/ledger/ledger-value.ts';
+import { LedgerFormatError } from '../../../../src/ledger/ledger-value.ts';
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { StatusEvent } from '../status-history.ts';
-import { readTopics } from '../whole-topics.ts';
+import { readTopics } from '../topic-reading.ts';
+import { entryKeyOf, subjectOf } from '../ledger.ts';
 
 /** One payment is made by a command or two; more is somebody who repeats. */
 export const KEYS_MAX = 20;
@@ -48,20 +46,16 @@ export async function findKeys(
   const hidden = await readTopics(settings, {
     topics: [results, ledger],
     newest,
-    onLeftOut: (topic, partition, offsets) =>
-      void cuts.push(
-        `${topic}, partition ${partition}: ${offsets} offsets before the newest ${newest} were not read (--newest)`,
-      ),
+    onCut: (cut) => void cuts.push(`${cut} (--newest)`),
     onRecord: async (record) => {
       if (keys.size >= KEYS_MAX || record.key === null || record.value === null) return;
-      const key = record.key.toString();
+      const { value } = record;
       if (record.topic === ledger) {
-        learnSchema(record.value);
-        const entry = entryIn(record, unread);
+        const entry = entryKeyOf(record) === null ? null : entryOf(value, unread);
         if (entry !== null && namesIn(entry).some((id) => ids.has(id))) keys.add(entry.key);
         return;
       }
-      const { value } = record;
+      const key = record.key.toString();
       // An Avro string is its UTF-8 bytes: most records need not be decoded.
       if (keys.has(key) || ![...ids].some((id) => value.includes(id))) return;
       const decoded = await registry.decode(results, value);
@@ -87,8 +81,8 @@ export function nobodysText(id: string, cuts: readonly string[]): string {
   return `no command names ${id}${cuts.length > 0 ? ', in what was read' : ': it was seen by polling alone'}`;
 }
 
-function entryIn({ key, value }: TopicRecord, unread: { count: number }): Entry | null {
-  if (value === null || key?.toString().startsWith(ENTRY_PREFIX) !== true) return null;
+/** Null where this release cannot read it. */
+function entryOf(value: Buffer, unread: { count: number }): Entry | null {
   try {
     return decodeEntry(value);
   } catch (error) {
@@ -99,16 +93,8 @@ function entryIn({ key, value }: TopicRecord, unread: { count: number }): Entry 
 }
 
 function namesIn(entry: Entry): string[] {
-  const { quoted } = entry;
-  const fields = entry.commandType === 'execute-quote' ? keptFields('execute-quote', entry) : null;
-  const rejected = entry.commandType === 'reject-transaction' ? keptFields('reject-transaction', entry) : null;
-  return textsOf(
-    quoted?.quoteId,
-    quoted?.transactionId,
-    fields?.quoteId,
-    fields?.transactionId,
-    rejected?.transactionId,
-  );
+  const subject = subjectOf(entry);
+  return textsOf(subject?.quoteId, subject?.transactionId);
 }
 
 function namesOfResult({ quote, transaction }: CommandResult): string[] {

@@ -9,18 +9,16 @@ import { createRegistry, type ClientSettings } from 'payment-processor-client/in
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { isRawNumber } from 'payment-processor-contract/lossless-json';
-import { keptFields } from '../../../../src/ledger/kept-fields.ts';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import { summaryOf } from '../dead-letter.ts';
 import { decodedMessage, messageContent } from '../message-content.ts';
-import { readEntryRecords, type EntryRecord } from '../ledger-entries.ts';
+import { readEntryRecords, subjectOf, type EntryRecord } from '../ledger.ts';
 import type { Output } from '../output.ts';
-import { readTopics } from '../whole-topics.ts';
+import { readTopics, within } from '../topic-reading.ts';
 import { letterName, noteOf, type RedriveNote } from '../redrive-notes.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
-import { within } from './time-box.ts';
 import type {
   PublishedDecision,
   PublishedMessage,
@@ -51,7 +49,7 @@ export async function readStory(
   const found = new Found(settings, key);
   const entries: EntryRecord[] = [];
   let leftOut = 0;
-  const boxed = await Promise.all([
+  const unread = await Promise.all([
     within(limits.readForMs, 'the topics of commands, decisions, results and dead letters', found.read(limits.newest)),
     within(
       limits.readForMs,
@@ -67,10 +65,9 @@ export async function readStory(
       leftOut += events.length - changes.length;
       return hidden;
     });
-    boxed.push(await within(limits.readForMs, 'the topics of status changes', reading));
+    unread.push(await within(limits.readForMs, 'the topics of status changes', reading));
   }
   const { decisions, messages, results } = found;
-  const endless = boxed.flatMap((box) => (box.kind === 'cut' ? [box.sentence] : box.value));
   return {
     key,
     messages,
@@ -79,8 +76,8 @@ export async function readStory(
     decisions,
     letters: found.letters(),
     changes,
-    cuts: [...found.cuts, ...endless, ...leftOutText(leftOut + found.leftOut)],
-    isCutShort: endless.length > 0,
+    cuts: [...found.cuts, ...unread.flat(), ...leftOutText(leftOut + found.leftOut)],
+    isCutShort: unread.flat().length > 0,
   };
 }
 
@@ -120,11 +117,7 @@ class Found {
       topics: [...this.#typeOf.keys(), operatorDecisions, results, deadLetters],
       laneOfKey: this.#key,
       newest,
-      onLeftOut: (topic, partition, offsets) => {
-        this.cuts.push(
-          `${topic}, partition ${partition}: ${offsets} offsets before the newest ${newest} were not read (--newest)`,
-        );
-      },
+      onCut: (cut) => void this.cuts.push(`${cut} (--newest)`),
       onRecord: async (record) => {
         if (record.topic === deadLetters) this.#takeLetter(record);
         else if (record.key?.toString() !== this.#key) return;
@@ -221,14 +214,11 @@ function decisionOf(value: unknown): StoryDecision | null {
 function paymentIdOf(results: readonly PublishedResult[], entries: readonly EntryRecord[]): string | null {
   const settled = results.flatMap(({ content }) => (content.kind === 'result' ? [content.result] : [])).reverse();
   const entry = entries.findLast((record) => record.entry !== null)?.entry ?? null;
-  const fields = entry?.commandType === 'execute-quote' ? keptFields('execute-quote', entry) : null;
-  const rejected = entry?.commandType === 'reject-transaction' ? keptFields('reject-transaction', entry) : null;
+  const subject = entry === null ? null : subjectOf(entry);
   const ids = [
     ...settled.flatMap(({ quote, transaction }) => [transaction?.id, quote?.transactionId, quote?.id]),
-    entry?.quoted?.transactionId,
-    fields?.transactionId,
-    rejected?.transactionId,
-    fields?.quoteId,
+    subject?.transactionId,
+    subject?.quoteId,
   ];
   return ids.find((id) => id !== null && id !== undefined && id !== '') ?? null;
 }

@@ -3,7 +3,7 @@ import type { Entry } from '../../../../src/ledger/entry.ts';
 import { timeLimitInWords } from '../../../../src/ledger/time-limit.ts';
 import { parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { eventDocument, isoOf } from '../event-output.ts';
-import { phaseText } from '../ledger-text.ts';
+import { phaseText } from '../ledger.ts';
 import { maskedText, maskedValue } from '../masking.ts';
 import { callsOf, notKept } from './calls.ts';
 import { runbooksOf } from './runbooks.ts';

@@ -11,7 +11,7 @@ import {
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { LetterSummary } from '../dead-letter.ts';
-import type { EntryRecord } from '../ledger-entries.ts';
+import type { EntryRecord } from '../ledger.ts';
 import type { MessageContent, Unread } from '../message-content.ts';
 import type { RedriveNote } from '../redrive-notes.ts';
 import type { StatusEvent } from '../status-history.ts';

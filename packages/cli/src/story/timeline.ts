@@ -1,9 +1,9 @@
 /** The story of a key as lines in the order of time. Pure; texts of others are as they were, unless masked by the caller. */
-import type { EntryRecord } from '../ledger-entries.ts';
+import type { EntryRecord } from '../ledger.ts';
 import { isoOf, resultText, statusChangeText, unreadableText } from '../event-output.ts';
 import { noteText } from '../redrive-notes.ts';
 import { observedMs } from '../status-history.ts';
-import { phaseText } from '../ledger-text.ts';
+import { phaseText } from '../ledger.ts';
 import {
   roleOf,
   type MessageRole,

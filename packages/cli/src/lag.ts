@@ -1,0 +1,127 @@
+/**
+ * What of the command topics a group has not admitted yet, by lane, with the age of what waits; and what is in no lag. Only
+ * asks: nothing is committed or consumed.
+ *
+ * The end is the last stable offset, as kafkajs' admin client always asks: records behind a transaction that a publisher
+ * left open are not counted until it ends.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { firstRecordsFrom, placeName } from 'payment-processor-client/internal/kafka/record-at';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { laneOf } from 'payment-processor-contract/keys';
+import { partitionOffsets, readsFrom, writtenOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import type { CliKafka } from './context.ts';
+
+export interface LaneLag {
+  topic: string;
+  /** The partition, which is the lane. */
+  lane: number;
+  /** Offset after the last committed record. */
+  endOffset: bigint;
+  /** The group's committed offset; null when it has committed none, and all that the topic holds counts. */
+  groupOffset: bigint | null;
+  /** Offsets from the group's to the end; the markers of publishers' transactions count as well. */
+  lag: bigint;
+  /** When the oldest command that is not admitted was written; null without one. */
+  oldestTimestampMs: number | null;
+}
+
+/**
+ * One small read at the head of each lane that has lag.
+ * @returns one entry per topic and lane, and the topics that do not exist
+ * @throws the client's error when no broker answers or the group may not be described
+ */
+export async function readLag(
+  kafka: CliKafka,
+  { KAFKA_GROUP_ID: groupId, TOPIC_PREFIX }: { readonly KAFKA_GROUP_ID: string; readonly TOPIC_PREFIX: string },
+  topics: readonly string[],
+): Promise<{ lanes: LaneLag[]; missing: string[] }> {
+  const { lanes, missing } = await withAdmin(kafka, async (admin) => {
+    const listed = new Set(await admin.listTopics());
+    const existing = topics.filter((topic) => listed.has(topic));
+    const committed = existing.length === 0 ? [] : await admin.fetchOffsets({ groupId, topics: existing });
+    const groupOffsets = new Map(
+      committed.flatMap(({ topic, partitions }) =>
+        partitions.map(({ partition, offset }) => [placeName({ topic, partition }), BigInt(offset)] as const),
+      ),
+    );
+    const found: Omit<LaneLag, 'oldestTimestampMs'>[] = [];
+    for (const topic of existing) {
+      const byLane = [...(await partitionOffsets(admin, topic))].sort(([left], [right]) => left - right);
+      for (const [lane, bounds] of byLane) {
+        const offset = groupOffsets.get(placeName({ topic, partition: lane })) ?? -1n;
+        const lag = bounds.high - readsFrom(bounds, offset);
+        found.push({ topic, lane, endOffset: bounds.high, groupOffset: offset < 0n ? null : offset, lag });
+      }
+    }
+    return { lanes: found, missing: topics.filter((topic) => !listed.has(topic)) };
+  });
+  const places = lanes
+    .filter(({ lag }) => lag > 0n)
+    .map(({ topic, lane, endOffset, lag }) => ({ topic, partition: lane, offset: endOffset - lag, endOffset }));
+  const oldest = await firstRecordsFrom(kafka, `${TOPIC_PREFIX}-cli`, places);
+  const aged = lanes.map((lag) => ({
+    ...lag,
+    oldestTimestampMs: oldest.get(placeName({ topic: lag.topic, partition: lag.lane }))?.timestampMs ?? null,
+  }));
+  return { lanes: aged, missing };
+}
+
+/** All of the lanes, and since when the oldest of their commands waits; null: none does. */
+export function sumOf(lanes: readonly LaneLag[]): { total: bigint; oldestTimestampMs: number | null } {
+  const timestamps = lanes.map(({ oldestTimestampMs }) => oldestTimestampMs).filter((ms) => ms !== null);
+  const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
+  return { total, oldestTimestampMs: timestamps.length === 0 ? null : Math.min(...timestamps) };
+}
+
+/** Messages that no reader gets yet, for a transaction before them is open. They are in no lag, and in no reading. */
+export interface HeldPartition {
+  readonly topic: string;
+  readonly partition: number;
+  readonly messages: bigint;
+  /** Of the first of them. */
+  readonly stableOffset: bigint;
+}
+
+/** Transactions are over in milliseconds; what one hides for so long it may hide for minutes. */
+const HIDDEN_MS_MAX = 2_000;
+const LOOK_MS = 100;
+
+/**
+ * What was written before the call and cannot be read at its end. A reading that begins afterwards has all the rest.
+ * @param topics those that do not exist hold nothing back
+ * @param laneOfKey of each topic the lane of this key alone
+ */
+export async function readHeldBack(
+  kafka: CliKafka,
+  topics: readonly string[],
+  laneOfKey?: string,
+): Promise<HeldPartition[]> {
+  return withAdmin(kafka, async (admin) => {
+    const listed = new Set(await admin.listTopics());
+    const existing = topics.filter((topic) => listed.has(topic));
+    const ends = new Map<string, ReadonlyMap<number, bigint>>();
+    for (const topic of existing) ends.set(topic, await writtenOffsets(admin, topic));
+    const untilMs = performance.now() + HIDDEN_MS_MAX;
+    for (;;) {
+      const held: HeldPartition[] = [];
+      for (const [topic, written] of ends) {
+        const only = laneOfKey === undefined ? null : laneOf(laneOfKey, written.size);
+        for (const [partition, { high: stableOffset }] of await partitionOffsets(admin, topic)) {
+          const messages = (written.get(partition) ?? 0n) - stableOffset;
+          if (messages > 0n && (only ?? partition) === partition)
+            held.push({ topic, partition, messages, stableOffset });
+        }
+      }
+      if (held.length === 0 || performance.now() > untilMs) return held;
+      await delay(LOOK_MS);
+    }
+  });
+}
+
+export function heldText({ messages, partition, topic }: HeldPartition): string {
+  return (
+    `${messages} ${messages === 1n ? 'message' : 'messages'} of ${topic}, lane ${partition}, behind an open transaction: ` +
+    'nobody can read them until its producer ends it, or Kafka does after its transaction.timeout.ms'
+  );
+}

@@ -1,0 +1,174 @@
+/** Entries of the ledger, read from its topic: of one command, of many keys, or all that are asked for, whoever owns their lanes. */
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
+import { lanesInWords } from 'payment-processor-contract/keys';
+import { topicNames } from 'payment-processor-contract/topics';
+import type { Entry, Phase } from '../../../src/ledger/entry.ts';
+import { decodeEntry } from '../../../src/ledger/entry-record.ts';
+import { ENTRY_PREFIX, OWNER_KEY } from '../../../src/ledger/ledger-records.ts';
+import { learnSchema, LedgerFormatError, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
+import { OPERATIONS, type SubjectIds } from '../../../src/ledger/operations.ts';
+import { cliKafka, type CliSettings } from './context.ts';
+import { isoOf } from './event-output.ts';
+import { CliFailure } from './exit-codes.ts';
+import { readTopics, requireNothingHidden, within } from './topic-reading.ts';
+
+export interface EntryRecord {
+  readonly lane: number;
+  readonly offset: bigint;
+  readonly timestampMs: number;
+  /** Null: forgotten from here on. */
+  readonly entry: Entry | null;
+}
+
+/** The key that a record is the entry of; null: it is another record. All are shown to it, for some hold schemas. */
+export function entryKeyOf({ key, value }: Pick<TopicRecord, 'key' | 'value'>): string | null {
+  learnSchema(value);
+  const name = key?.toString() ?? '';
+  return name.startsWith(ENTRY_PREFIX) ? name.slice(ENTRY_PREFIX.length) : null;
+}
+
+/** @throws CliFailure for a record of another release */
+function entryIn({ offset, value }: TopicRecord): Entry | null {
+  try {
+    return value === null ? null : decodeEntry(value);
+  } catch (error) {
+    if (!(error instanceof LedgerFormatError)) throw error;
+    throw new CliFailure('failed', `${error.message} (offset ${offset}): use the tool of the processor's release`);
+  }
+}
+
+/**
+ * Reads the whole lane of the key, as far as compaction left it.
+ * @param onEntry told of each record of the key, oldest first
+ * @returns what an open transaction hides from it, in sentences
+ * @throws CliFailure for a record of another release
+ */
+export async function readEntryRecords(
+  settings: CliSettings,
+  key: string,
+  onEntry: (record: EntryRecord) => void,
+): Promise<readonly string[]> {
+  return readTopics(settings, {
+    topics: [topicNames(settings.TOPIC_PREFIX).ledger],
+    laneOfKey: key,
+    onRecord: (record) => {
+      const { offset, partition: lane, timestampMs } = record;
+      if (entryKeyOf(record) === key) onEntry({ lane, offset, timestampMs, entry: entryIn(record) });
+    },
+  });
+}
+
+/** The present entry of a key, or null when the ledger does not have it. @throws CliFailure where a later one is hidden */
+export async function readEntry(settings: CliSettings, key: string): Promise<Entry | null> {
+  let entry: Entry | null = null;
+  requireNothingHidden(await readEntryRecords(settings, key, (record) => (entry = record.entry)));
+  return entry;
+}
+
+/**
+ * The present entries of many keys, by key; all lanes are read. Null: forgotten. None for a key that the ledger does not have.
+ * @throws CliFailure where an open transaction hides later ones
+ */
+export async function readEntries(
+  settings: CliSettings,
+  keys: ReadonlySet<string>,
+): Promise<Map<string, Entry | null>> {
+  const entries = new Map<string, Entry | null>();
+  const hidden = await readTopics(settings, {
+    topics: [topicNames(settings.TOPIC_PREFIX).ledger],
+    onRecord: (record) => {
+      const key = entryKeyOf(record);
+      if (key !== null && keys.has(key)) entries.set(key, entryIn(record));
+    },
+  });
+  requireNothingHidden(hidden);
+  return entries;
+}
+
+/** So many have one cause, and are not looked at one by one. */
+const KEPT_MAX = 10_000;
+
+export interface ScannedEntry<Asked extends Entry = Entry> {
+  readonly lane: number;
+  readonly entry: Asked;
+}
+
+/**
+ * Present entries of all lanes, within limits of time and number.
+ * @param mayBe of the key and the record as it lies there, so that most need not be decoded
+ * @param isAsked of the present entry
+ * @returns with what was not read, in sentences
+ * @throws the Kafka client's error; an Error naming the topic that does not exist; CliFailure for another release's ledger
+ */
+export async function scanLedger<Asked extends Entry>(
+  settings: CliSettings,
+  readForMs: number,
+  mayBe: (key: string, value: Buffer) => boolean,
+  isAsked: (entry: Entry) => entry is Asked,
+): Promise<{ found: ScannedEntry<Asked>[]; cuts: string[] }> {
+  const topics = [topicNames(settings.TOPIC_PREFIX).ledger];
+  const lanes = await readBounds(cliKafka(settings), topics);
+  const owned = new Set<number>();
+  const found = new Map<string, ScannedEntry<Asked>>();
+  const cuts = new Set<string>();
+  const onRecord = (record: TopicRecord): void => {
+    const { partition: lane, value } = record;
+    const key = entryKeyOf(record);
+    if (key === null) {
+      if (record.key?.toString() === OWNER_KEY) owned.add(lane);
+      return;
+    }
+    const entry = value !== null && mayBe(key, value) ? entryIn(record) : null;
+    if (entry === null || !isAsked(entry)) found.delete(key);
+    else if (found.has(key) || found.size < KEPT_MAX) found.set(key, { lane, entry });
+    else cuts.add(`there are more than ${KEPT_MAX}: the others are listed when these are over`);
+  };
+  const unread = await within(readForMs, 'the ledger', readTopics(settings, { topics, onRecord }));
+  return { found: [...found.values()], cuts: [...cuts, ...(unread.length > 0 ? unread : ownerless(lanes, owned))] };
+}
+
+/** Whoever opens a lane leaves a record in its ledger, which is kept for good. */
+export function ownerless(lanes: readonly { readonly partition: number }[], owned: ReadonlySet<number>): string[] {
+  const without = lanes.map(({ partition }) => partition).filter((lane) => !owned.has(lane));
+  if (without.length === 0) return [];
+  const named = lanesInWords(without.sort((left, right) => left - right));
+  return [`the ledger of ${named}: no processor has opened it yet, or it was lost`];
+}
+
+export type UnknownEntry = Entry & { readonly phase: Extract<Phase, { state: 'DONE' }> };
+
+/** The results UNKNOWN that wait for an operator's decision, oldest first. As scanLedger. */
+export async function readUnknownResults(
+  settings: CliSettings,
+  readForMs: number,
+): Promise<{ found: ScannedEntry<UnknownEntry>[]; cuts: string[] }> {
+  const { cuts, found } = await scanLedger(
+    settings,
+    readForMs,
+    (_key, value) => mayBeUnknown(value),
+    (entry): entry is UnknownEntry => entry.phase.state === 'DONE' && entry.phase.outcome === 'UNKNOWN',
+  );
+  return { cuts, found: found.sort((left, right) => left.entry.phase.completedMs - right.entry.phase.completedMs) };
+}
+
+/** The transaction and the quote that the command is about, or whose quote it made; null: no answer named one. */
+export function subjectOf(entry: Entry): SubjectIds | null {
+  return entry.quoted ?? OPERATIONS[entry.commandType].lookUp?.subject(entry) ?? null;
+}
+
+/** What an entry is doing, or what it came to. */
+export function phaseText({ phase, waits }: Entry): string {
+  switch (phase.state) {
+    case 'INTENT':
+      return `attempt ${phase.attemptId} since ${isoOf(phase.atMs)}, deadline ${phase.timeoutMs} ms`;
+    case 'PARKED':
+      return `until ${isoOf(phase.untilMs)}, wait ${waits}: ${phase.reason}`;
+    case 'DOUBTFUL':
+      return `to be settled from ${isoOf(phase.settleAtMs)}: ${phase.reason}`;
+    case 'QUOTED':
+      return 'the quote is recorded, its execution follows';
+    case 'DONE':
+      return phase.outcome;
+  }
+}
