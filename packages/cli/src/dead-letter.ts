@@ -48,9 +48,10 @@ export function summaryText(letter: LetterSummary, redriven: readonly RedriveNot
   return `${letter.timestamp}  ${(letter.reason ?? '?').padEnd(16)}  ${keyText(letter)}  from ${sourceText(letter)}  (${place})  ${letter.message ?? ''}${notes}`;
 }
 
-export function summaryOfRaw(record: RawRecord): LetterSummary {
+/** With the first value of each header, as text. */
+export function inText(record: RawRecord): TopicRecord {
   const headers = Object.entries(record.headers).map(([name, [first]]) => [name, first?.toString() ?? '']);
-  return summaryOf({ ...record, headers: Object.fromEntries(headers) as Record<string, string> });
+  return { ...record, headers: Object.fromEntries(headers) as Record<string, string> };
 }
 
 /** The headers that the message came with. */
@@ -65,7 +66,7 @@ export function letterDocument(record: RawRecord): object {
     values.map((value) => ({ text: textOf(value), hex: value.toString('hex') })),
   ]);
   return {
-    ...summaryOfRaw(record),
+    ...summaryOf(inText(record)),
     headers: Object.fromEntries(headers) as object,
     valueText: record.value === null ? null : textOf(record.value),
     valueHex: record.value?.toString('hex') ?? null,
@@ -73,7 +74,7 @@ export function letterDocument(record: RawRecord): object {
 }
 
 export function letterText(record: RawRecord, redriven: readonly RedriveNote[]): string[] {
-  const letter = summaryOfRaw(record);
+  const letter = summaryOf(inText(record));
   const headers = Object.entries(originalHeaders(record)).flatMap(([name, values]) =>
     values.map((value) => `  ${name}: ${textOf(value) ?? `0x${value.toString('hex')}`}`),
   );
@@ -93,7 +94,7 @@ function keyText(letter: LetterSummary): string {
   return letter.keyBase64 === null ? '(no key)' : (letter.key ?? `base64:${letter.keyBase64}`);
 }
 
-function sourceText({ source }: LetterSummary): string {
+export function sourceText({ source }: Pick<LetterSummary, 'source'>): string {
   return `${source.topic ?? '?'}, partition ${source.partition ?? '?'}, offset ${source.offset ?? '?'}`;
 }
 

@@ -33,6 +33,11 @@ export class CliFailure extends Error {
   }
 }
 
+/** Before anything was sent, as it says. */
+export function unsent(reason: ExitReason, why: string): CliFailure {
+  return new CliFailure(reason, `${why}; nothing was sent`);
+}
+
 /** The table as text for the help. */
 export function exitCodeTable(): string {
   const rows = Object.values(EXIT_CODES).map(({ code, meaning }) => `  ${String(code).padEnd(4)}${meaning}`);

@@ -1,14 +1,35 @@
-/** One dead letter, by its place; several, by their reason. */
+/** Dead letters: one, by its place; several, by their reason; and the message of one, as it was before it was buried. */
+import { createHash } from 'node:crypto';
 import { firstRecordsFrom, type RawRecord } from 'payment-processor-client/internal/kafka/record-at';
-import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import { messageOf } from 'payment-processor-contract/registry-http';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
-import { CliFailure } from './exit-codes.ts';
-import { letterName, noteOf, noteText, type RedriveNote } from './redrive-notes.ts';
+import { inText, originalHeaders, sourceText, summaryOf } from './dead-letter.ts';
+import { CliFailure, unsent } from './exit-codes.ts';
+import { letterName, notedLetter, noteOf, noteText, type RedriveNote } from './redrive-notes.ts';
 import { readTopics } from './topic-reading.ts';
 
 export const PLACE_HELP = 'partition/offset as `list` shows it, or topic/partition/offset';
+
+/** @returns null where there is no such topic, partition or committed record */
+async function recordAt(
+  settings: CliSettings,
+  topic: string,
+  partition: number,
+  offset: bigint,
+): Promise<RawRecord | null> {
+  const kafka = cliKafka(settings);
+  const bounds = await withAdmin(kafka, async (admin) => {
+    if (!(await admin.listTopics()).includes(topic)) return undefined;
+    return (await partitionOffsets(admin, topic)).get(partition);
+  });
+  if (bounds === undefined || offset < bounds.low) return null;
+  const places = [{ topic, partition, offset, endOffset: bounds.high }];
+  const [record] = (await firstRecordsFrom(kafka, `${settings.TOPIC_PREFIX}-cli`, places)).values();
+  return record?.offset === offset ? record : null;
+}
 
 /** @throws CliFailure for what is no place, and where there is no dead letter */
 export async function readLetter(settings: CliSettings, place: string): Promise<RawRecord> {
@@ -20,34 +41,20 @@ export async function readLetter(settings: CliSettings, place: string): Promise<
   }
   const partition = Number(match[2]);
   const offset = BigInt(match[3] ?? '');
-  const kafka = cliKafka(settings);
-  const bounds = await withAdmin(kafka, async (admin) => {
-    if (!(await admin.listTopics()).includes(topic)) {
-      throw new CliFailure('notFound', `topic ${topic} does not exist: run \`npm run cli -- topics create\``);
-    }
-    return (await partitionOffsets(admin, topic)).get(partition);
-  });
-  const endOffset = bounds?.high ?? 0n;
-  const isThere = offset >= (bounds?.low ?? 0n);
-  const places = isThere ? [{ topic, partition, offset, endOffset }] : [];
-  const [record] = (await firstRecordsFrom(kafka, `${settings.TOPIC_PREFIX}-cli`, places)).values();
-  if (record?.offset !== offset) {
+  const record = await recordAt(settings, topic, partition, offset);
+  if (record === null) {
     throw new CliFailure(
       'notFound',
       `there is no dead letter at ${topic}, partition ${partition}, offset ${offset}: see \`dead-letters list\``,
     );
   }
-  const headers = Object.fromEntries(
-    Object.entries(record.headers).map(([name, [first]]) => [name, first?.toString() ?? '']),
+  const note = noteOf(inText(record));
+  if (note === null) return record;
+  const name = notedLetter(note);
+  throw new CliFailure(
+    'notFound',
+    `there is no dead letter at ${place}, but a note on ${name}: it was ${noteText(note)}`,
   );
-  const note = noteOf({ ...record, headers });
-  if (note !== null) {
-    throw new CliFailure(
-      'notFound',
-      `there is no dead letter at ${place}, but a note on ${letterName({ partition: note.partition, offset: note.letterOffset })}: it was ${noteText(note)}`,
-    );
-  }
-  return record;
 }
 
 export interface LettersOfReason {
@@ -82,4 +89,37 @@ export async function readLettersOf(
     },
   });
   return { letters, redriven, beyond };
+}
+
+/**
+ * A message that was too large to be copied was buried by reference: the letter has the first bytes of its value alone, and
+ * tells its length and SHA-256, by which the message is known again at its first place.
+ * @returns the letter with its message whole
+ * @throws CliFailure when the message is not there any more, or is not the one that was buried
+ */
+export async function wholeLetter(settings: CliSettings, letter: RawRecord): Promise<RawRecord> {
+  const { headers } = inText(letter);
+  if (headers['dlq-by-reference'] !== 'true') return letter;
+  const { source } = summaryOf(inText(letter));
+  const refused = (why: string): CliFailure =>
+    unsent(
+      'refused',
+      `the dead letter has only the beginning of its message, whose original was at ${sourceText({ source })}: ${why}`,
+    );
+  const { topic, partition, offset } = source;
+  const isPlace = topic !== null && /^\d{1,4} \d{1,18}$/.test(`${partition} ${offset}`);
+  const reading = isPlace ? recordAt(settings, topic, Number(partition), BigInt(offset ?? '')) : Promise.resolve(null);
+  const original = await reading.catch((error: unknown) => {
+    throw refused(`it cannot be read there (${messageOf(error)})`);
+  });
+  if (original === null)
+    throw refused('it is not there any more, or in a batch that cannot be read; its publisher must send it again');
+  const value = original.value ?? Buffer.alloc(0);
+  const isSame =
+    String(value.length) === headers['dlq-value-bytes'] &&
+    createHash('sha256').update(value).digest('hex') === headers['dlq-value-sha256'];
+  if (!isSame) throw refused('what is there has another length or SHA-256 than was buried');
+  const ownHeaders = Object.entries(letter.headers).filter(([name]) => name.startsWith('dlq-'));
+  const whole = { ...originalHeaders(original), ...Object.fromEntries(ownHeaders) };
+  return { ...letter, key: original.key, value: original.value, headers: whole };
 }

@@ -6,9 +6,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import { RecordPublisher } from 'payment-processor-client/internal/kafka/record-publisher';
 import { HANDLED, NOTE_HEADERS, notedOffset } from '../../../src/producers/dead-letter-notes.ts';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka, type CliSettings } from './context.ts';
+import { CLI_RETRY, cliKafka, type CliSettings } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
 import { readTopics } from './topic-reading.ts';
@@ -23,7 +24,7 @@ export interface RedriveNote {
   readonly letterOffset: bigint;
   /** The dead letter's own key; null: it had none. */
   readonly letterKey: string | null;
-  /** Under which it was to be published. */
+  /** Under which it was to be published; empty: it was acknowledged. */
   readonly key: string;
   /** Why it was acknowledged; null: it was redriven. */
   readonly because: string | null;
@@ -59,7 +60,7 @@ export async function readNotes(
     onRecord: (record) => {
       const note = noteOf(record);
       if (note === null) return;
-      const name = letterName({ partition: note.partition, offset: note.letterOffset });
+      const name = notedLetter(note);
       notes.set(name, [...(notes.get(name) ?? []), note]);
     },
   });
@@ -70,9 +71,18 @@ export function letterName({ partition, offset }: { partition: number; offset: b
   return `${partition}/${offset}`;
 }
 
-export function noteText({ because, key, operator, timestamp }: RedriveNote): string {
-  const what = because === null ? `redriven as ${key}` : `acknowledged (${because})`;
-  return `${what} by ${operator} at ${timestamp}`;
+/** The name of the letter that it is on. */
+export function notedLetter({ letterOffset, partition }: RedriveNote): string {
+  return letterName({ partition, offset: letterOffset });
+}
+
+/** What was done with a letter. */
+function handledText({ because, key }: Pick<RedriveNote, 'because' | 'key'>): string {
+  return because === null ? `redriven as ${key}` : `acknowledged (${because})`;
+}
+
+export function noteText(note: RedriveNote): string {
+  return `${handledText(note)} by ${note.operator} at ${note.timestamp}`;
 }
 
 /** Who knows what became of it. */
@@ -80,15 +90,10 @@ export function whomToAsk({ because, key, operator }: RedriveNote): string {
   return because === null ? `look with \`show ${key}\`` : `ask ${operator}`;
 }
 
-/** A dead letter that somebody wants to handle. */
-export interface LetterClaim {
-  readonly letter: { topic: string; partition: number; offset: bigint; key: Buffer | null };
+/** A dead letter that somebody wants to redrive, or to acknowledge: to be open no more, for it was handled otherwise. */
+export interface LetterClaim extends Pick<RedriveNote, 'because' | 'key'> {
+  readonly letter: { partition: number; offset: bigint; key: Buffer | null };
   readonly knownNotes: readonly RedriveNote[];
-}
-
-export interface RedriveClaim extends LetterClaim {
-  /** Under which it is to be published. */
-  readonly key: string;
 }
 
 /** Null: the claim was first. Else who was. */
@@ -99,41 +104,33 @@ export type ClaimedBy = RedriveNote | null;
  * @returns in the order of the claims
  * @throws CliFailure when the notes cannot be read in time: then nothing may be sent
  */
-export async function claimRedrives(
-  settings: CliSettings,
-  operator: string,
-  claims: readonly RedriveClaim[],
-): Promise<ClaimedBy[]> {
-  return claimed(settings, claims, ({ key, letter }, id) =>
-    noteMessage(letter, operator, id, { kind: 'redriven', key }),
-  );
-}
-
-/** Handled by a person otherwise: it is open no more. As `claimRedrives`. */
-export async function acknowledge(
+export async function claimLetters(
   settings: CliSettings,
   operator: string,
   claims: readonly LetterClaim[],
-  because: string,
 ): Promise<ClaimedBy[]> {
-  return claimed(settings, claims, ({ letter }, id) =>
-    noteMessage(letter, operator, id, { kind: 'acknowledged', because }),
-  );
-}
-
-async function claimed<Claim extends LetterClaim>(
-  settings: CliSettings,
-  claims: readonly Claim[],
-  noteOn: (claim: Claim, id: string) => NoteMessage,
-): Promise<ClaimedBy[]> {
-  const ids = claims.map(() => randomUUID());
-  await writeNotes(
-    settings,
-    claims.map((claim, index) => noteOn(claim, ids[index] ?? '')),
-  );
+  const noted = claims.map((claim) => ({ ...claim, id: randomUUID() }));
+  const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
+  const publisher = await RecordPublisher.connect(cliKafka(settings), [topic], CLI_RETRY);
+  try {
+    for (const { because, id, key, letter } of noted) {
+      const headers = {
+        'dlq-reason': because === null ? HANDLED.redriven : HANDLED.acknowledged,
+        'dlq-message': `${handledText({ because, key })} by ${operator}`,
+        [NOTE_HEADERS.partition]: String(letter.partition),
+        [NOTE_HEADERS.offset]: letter.offset.toString(),
+        ...(because === null ? { [NOTE_HEADERS.key]: key } : { [NOTE_HEADERS.because]: because }),
+        [NOTE_HEADERS.operator]: operator,
+        [NOTE_HEADERS.id]: id,
+      };
+      await publisher.publish({ topic, key: letter.key, value: null, partition: letter.partition, headers });
+    }
+  } finally {
+    await publisher.close();
+  }
   for (let tries = 0; tries < OWN_NOTE_TRIES_MAX; tries += 1) {
     const { notes } = await readNotes(settings);
-    const found = claims.map((claim, index) => firstAfter(notes, claim, ids[index] ?? ''));
+    const found = noted.map((claim) => firstAfter(notes.get(letterName(claim.letter)) ?? [], claim));
     if (found.every((first) => first !== 'not-there-yet')) return found;
     await delay(OWN_NOTE_PAUSE_MS);
   }
@@ -144,48 +141,10 @@ async function claimed<Claim extends LetterClaim>(
 }
 
 function firstAfter(
-  notes: ReadonlyMap<string, RedriveNote[]>,
-  { knownNotes, letter }: LetterClaim,
-  id: string,
+  notes: readonly RedriveNote[],
+  { id, knownNotes }: LetterClaim & { readonly id: string },
 ): ClaimedBy | 'not-there-yet' {
-  const ofLetter = notes.get(letterName(letter)) ?? [];
-  if (!ofLetter.some((note) => note.id === id)) return 'not-there-yet';
-  const [first] = ofLetter.filter((note) => !knownNotes.some((known) => known.id === note.id));
+  if (!notes.some((note) => note.id === id)) return 'not-there-yet';
+  const first = notes.find((note) => !knownNotes.some((known) => known.id === note.id));
   return first === undefined || first.id === id ? null : first;
-}
-
-async function writeNotes(settings: CliSettings, messages: readonly NoteMessage[]): Promise<void> {
-  const producer = cliKafka(settings).producer({
-    idempotent: true,
-    maxInFlightRequests: 1,
-    allowAutoTopicCreation: false,
-  });
-  await producer.connect();
-  try {
-    const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
-    for (const message of messages) await producer.send({ topic, acks: -1, messages: [message] });
-  } finally {
-    await producer.disconnect();
-  }
-}
-
-type NoteMessage = ReturnType<typeof noteMessage>;
-
-function noteMessage(
-  letter: LetterClaim['letter'],
-  operator: string,
-  id: string,
-  what: { kind: 'redriven'; key: string } | { kind: 'acknowledged'; because: string },
-) {
-  const said = what.kind === 'redriven' ? `redriven as ${what.key}` : `acknowledged (${what.because})`;
-  const headers = {
-    'dlq-reason': HANDLED[what.kind],
-    'dlq-message': `${said} by ${operator}`,
-    [NOTE_HEADERS.partition]: String(letter.partition),
-    [NOTE_HEADERS.offset]: letter.offset.toString(),
-    ...(what.kind === 'redriven' ? { [NOTE_HEADERS.key]: what.key } : { [NOTE_HEADERS.because]: what.because }),
-    [NOTE_HEADERS.operator]: operator,
-    [NOTE_HEADERS.id]: id,
-  };
-  return { key: letter.key, value: null, partition: letter.partition, headers };
 }

@@ -3,16 +3,115 @@
  * nothing is sent and nothing marked.
  */
 import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
-import type { Entry } from '../../../src/ledger/entry.ts';
+import { CARRIED_LENGTH_MAX, type Entry } from '../../../src/ledger/entry.ts';
 import type { Config } from 'payment-processor-contract/config';
-import { keyProblem } from 'payment-processor-contract/keys';
-import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka, type CliSettings } from './context.ts';
-import { CliFailure } from './exit-codes.ts';
+import { keyProblem, readKey } from 'payment-processor-contract/keys';
+import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
+import type { CliSettings } from './context.ts';
+import { CliFailure, unsent } from './exit-codes.ts';
 import { readEntries } from './ledger.ts';
-import { wholeLetter } from './letter-original.ts';
-import { letterName, noteText, whomToAsk, type RedriveNote } from './redrive-notes.ts';
-import { foresight, targetOf, withHeaders, type HeaderChanges, type RedriveTarget } from './redrive.ts';
+import { letterName, notedLetter, noteText, whomToAsk, type RedriveNote } from './redrive-notes.ts';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { wholeLetter } from './read-letter.ts';
+import { inText, originalHeaders, summaryOf } from './dead-letter.ts';
+
+/** Reasons for which the command got an INVALID result of its key, where that was free. */
+const ANSWERED_REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'TOO_LARGE'];
+
+export interface RedriveTarget {
+  topic: string;
+  key: string;
+  /** Null: it is an operator's decision. */
+  commandType: CommandType | null;
+}
+
+/**
+ * Where the message goes, and under which key.
+ * @throws CliFailure when it cannot go anywhere, or needs another key
+ */
+export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null): RedriveTarget {
+  const { source } = summaryOf(inText(letter));
+  const commandType = COMMAND_TYPES.find((type) => topics.commands[type] === source.topic) ?? null;
+  if (source.topic === null || (commandType === null && source.topic !== topics.operatorDecisions)) {
+    throw unsent(
+      'refused',
+      `the dead letter says that it came from ${source.topic ?? 'nowhere'}, which is no topic of commands or decisions under this TOPIC_PREFIX`,
+    );
+  }
+  if (letter.value === null) throw unsent('refused', 'the message has no value to be sent again');
+  if ((letter.headers['ce_id']?.[0]?.toString().length ?? 0) > CARRIED_LENGTH_MAX) {
+    throw unsent(
+      'refused',
+      `its ce_id has more than ${CARRIED_LENGTH_MAX} characters, so no result can name it: give it another with --header ce_id=ID`,
+    );
+  }
+  if (newKey !== null) {
+    const problem = keyProblem(newKey);
+    if (problem !== null) throw unsent('usage', `--key: ${problem}`);
+    if (commandType === null)
+      throw new CliFailure('usage', 'a decision is about its own key: decide anew with `resolve`');
+    return { topic: source.topic, key: newKey, commandType };
+  }
+  const read = readKey(letter.key);
+  if (!read.ok) throw unsent('usage', `${read.problem}: give it one with --key`);
+  return { topic: source.topic, key: read.key, commandType };
+}
+
+/**
+ * What will happen, in sentences.
+ * @param entry what the ledger has of the target's key
+ * @throws CliFailure when it is certain to be of no use
+ */
+export function foresight(
+  letter: RawRecord,
+  target: RedriveTarget,
+  entry: Entry | null,
+  isNewKey: boolean,
+  nowMs: number,
+): string[] {
+  const { reason } = summaryOf(inText(letter));
+  if (target.commandType === null) {
+    return ['it is judged again: the revision that it names must still be the present one, else it is refused again'];
+  }
+  const notes: string[] = ['it counts as a new message: its age begins now'];
+  const expiresAt = originalHeaders(letter)['expires-at']?.[0]?.toString() ?? '';
+  if (Date.parse(expiresAt) <= nowMs)
+    notes.push(`its expires-at, ${expiresAt}, has passed: it will be EXPIRED if it can be read`);
+  if (reason !== null && ANSWERED_REASONS.includes(reason)) {
+    notes.push(
+      `it was ${reason}: unless the cause was mended (a schema registered, a release changed), it will be again`,
+    );
+  }
+  if (entry === null) return [...notes, `the key ${target.key} is not known: the message is a command of its own`];
+  const state = stateOf(entry);
+  if (isNewKey) {
+    throw unsent('refused', `the key ${target.key} is known already, its command is ${state}: give a key that is not`);
+  }
+  if (state === 'INVALID' && reason !== null && ANSWERED_REASONS.includes(reason)) {
+    throw unsent(
+      'refused',
+      `the key ${target.key} is known already with its INVALID result, so that this message would be a CONFLICT: send it under a new key with --key`,
+    );
+  }
+  const retry = state === 'FAILED' ? `; to have it run again use \`resolve ${target.key} --decision RETRY\`` : '';
+  return [
+    ...notes,
+    `the key ${target.key} is known already, its command is ${state}: with the same content this message gets that result, with other content it will be a CONFLICT${retry}`,
+  ];
+}
+
+function stateOf({ phase }: Entry): string {
+  return phase.state === 'DONE' ? phase.outcome : `not finished (${phase.state})`;
+}
+
+/** Headers that are set, or take the place of all of their name. */
+export type HeaderChanges = ReadonlyMap<string, string>;
+
+/** The letter as if its message had been published with these headers. */
+export function withHeaders(letter: RawRecord, changes: HeaderChanges): RawRecord {
+  const changed = [...changes].map(([name, value]) => [name, [Buffer.from(value)]] as const);
+  return { ...letter, headers: { ...letter.headers, ...Object.fromEntries(changed) } };
+}
 
 export interface ReadyRedrive {
   readonly kind: 'ready';
@@ -71,7 +170,7 @@ export async function planRedrives(
 }
 
 async function aim(settings: CliSettings, buried: RawRecord, options: PlanOptions): Promise<Aimed> {
-  const whole = await wholeLetter(cliKafka(settings), `${settings.TOPIC_PREFIX}-cli`, buried);
+  const whole = await wholeLetter(settings, buried);
   const letter = withHeaders(whole, options.headers);
   const ownKey = whole.key?.toString('latin1') ?? null;
   const suffixed = options.keySuffix === null || ownKey === null ? null : `${ownKey}${options.keySuffix}`;
@@ -104,14 +203,10 @@ export function readyOf(
       : [whyItMayBePaid(letter, ownKey, ledger), whichOtherWas(letter, ownKey, redrives)].filter((one) => one !== null);
   if (isBulk) {
     const [doubt] = doubts;
-    if (doubt !== undefined)
-      throw new CliFailure('refused', `${doubt}, and redrive it by its place if it is not; nothing was sent`);
+    if (doubt !== undefined) throw unsent('refused', `${doubt}, and redrive it by its place if it is not`);
     const other = taken.get(target.key);
     if (other !== undefined) {
-      throw new CliFailure(
-        'refused',
-        `dead letter ${other} has the same key ${target.key}: look at both; nothing was sent`,
-      );
+      throw unsent('refused', `dead letter ${other} has the same key ${target.key}: look at both`);
     }
     taken.set(target.key, letterName(letter));
   }
@@ -133,8 +228,8 @@ function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, remembersM
       : `the dead letter is older than LEDGER_RETENTION, so that the command of its own key ${ownKey} may be forgotten: ${look}`;
   }
   if (own === null) return `the ledger has forgotten the command of its own key ${ownKey}: ${look}`;
-  if (own.phase.state === 'DONE' && own.phase.outcome === 'INVALID') return null;
-  const state = own.phase.state === 'DONE' ? own.phase.outcome : `not finished (${own.phase.state})`;
+  const state = stateOf(own);
+  if (state === 'INVALID') return null;
   const retry = state === 'FAILED' ? `, or run it again with \`resolve ${ownKey} --decision RETRY\`` : '';
   return `the command of its own key ${ownKey} is ${state}: ${look}${retry}`;
 }
@@ -144,8 +239,7 @@ function whichOtherWas(letter: RawRecord, ownKey: string, redrives: PlanOptions[
   const others = [...redrives].flatMap(([name, notes]) => (name === letterName(letter) ? [] : notes));
   const earlier = others.find(({ letterKey }) => letterKey === ownKey);
   if (earlier === undefined) return null;
-  const name = letterName({ partition: earlier.partition, offset: earlier.letterOffset });
-  return `another dead letter of the key ${ownKey}, ${name}, was ${noteText(earlier)}: it may be the same payment; ${whomToAsk(earlier)}`;
+  return `another dead letter of the key ${ownKey}, ${notedLetter(earlier)}, was ${noteText(earlier)}: it may be the same payment; ${whomToAsk(earlier)}`;
 }
 
 /** Of many letters one that cannot be sent must not keep the others back. */

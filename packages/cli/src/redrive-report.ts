@@ -1,14 +1,14 @@
 /** What was redriven, and what came of it: a document and a line for each letter, and how it all ended. Pure. */
-import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
+import type { PublishedAt } from 'payment-processor-client/internal/kafka/record-publisher';
+import type { AwaitedResult } from 'payment-processor-client/internal/result-awaiter';
 import { eventDocument, resultText } from './event-output.ts';
 import type { ExitReason } from './exit-codes.ts';
 import { maskedText, maskedValue } from './masking.ts';
 import { letterName } from './redrive-notes.ts';
 import type { PlannedRedrive, ReadyRedrive } from './redrive-plan.ts';
-import type { RedriveOutcome } from './redrive-run.ts';
 
 export interface ReportLine {
-  readonly document: object;
+  readonly document: { readonly status: string; readonly [name: string]: unknown };
   readonly text: string;
   /** What it makes of the exit code. */
   readonly reason: ExitReason;
@@ -20,70 +20,53 @@ const GRAVITY = ['failed', 'noResult', 'notAccepted', 'refused', 'ok'] as const 
 
 /** A letter that will not be sent, or would be: of a plan alone. */
 export function plannedLine(plan: PlannedRedrive): ReportLine {
-  switch (plan.kind) {
-    case 'refused': {
-      const { message, reason } = plan.failure;
-      const document = { status: 'refused', from: fromOf(plan.letter), problem: message };
-      return { document, text: `${letterName(plan.letter)}  refused: ${message}`, reason, problem: message };
-    }
-    case 'ready': {
-      const { key, topic } = plan.target;
-      const { letter, notes } = plan;
-      const document = { status: 'would-be-published', topic, key, from: fromOf(letter), notes };
-      const text = `${letterName(letter)}  would be published as ${key} to ${topic}: ${notes.join('; ')}`;
-      return { document, text, reason: 'ok', problem: null };
-    }
+  const { kind, letter } = plan;
+  const name = letterName(letter);
+  const from = fromOf(plan);
+  if (kind === 'refused') {
+    const { message: problem, reason } = plan.failure;
+    return { document: { status: 'refused', from, problem }, text: `${name}  refused: ${problem}`, reason, problem };
   }
+  const { notes, target } = plan;
+  const { key, topic } = target;
+  const text = `${name}  would be published as ${key} to ${topic}: ${notes.join('; ')}`;
+  return { document: { status: 'would-be-published', topic, key, from, notes }, text, reason: 'ok', problem: null };
 }
 
-export function outcomeLine(
-  { letter, target }: ReadyRedrive,
-  outcome: RedriveOutcome,
+/** `refused`: somebody else was first; `not-known`: it may be marked, or published; `not-tried`: it is not marked. */
+export type UnsentStatus = 'refused' | 'not-known' | 'not-tried';
+
+/** A letter that was not published, as far as is known. */
+export function unsentLine(plan: ReadyRedrive, status: UnsentStatus, problem: string): ReportLine {
+  const { key, topic } = plan.target;
+  const text = `${letterName(plan.letter)}  ${key}: ${problem}`;
+  const reason = status === 'refused' ? 'refused' : 'failed';
+  return { document: { status, topic, key, from: fromOf(plan), problem }, text, reason, problem };
+}
+
+/** @param came the result; why none came; null: it was not waited for */
+export function publishedLine(
+  plan: ReadyRedrive,
+  { offset, partition }: PublishedAt,
+  came: AwaitedResult | string | null,
   isUnmasked: boolean,
 ): ReportLine {
-  const { key, topic } = target;
-  const common = { topic, key, from: fromOf(letter) };
-  const failed = (status: string, problem: string, reason: ExitReason): ReportLine => ({
-    document: { status, ...common, problem },
-    text: `${letterName(letter)}  ${key}: ${problem}`,
-    reason,
-    problem,
-  });
-  switch (outcome.kind) {
-    case 'claimed-by-other':
-      return failed('refused', outcome.problem, 'refused');
-    case 'not-known':
-      return failed('not-known', outcome.problem, 'failed');
-    case 'not-tried':
-      return failed('not-tried', 'not tried, for an earlier one could not be published; nothing was sent', 'failed');
-    case 'published': {
-      const { awaited, offset, partition } = outcome;
-      const at = { status: 'published', topic, partition, offset, key, from: fromOf(letter) };
-      const text = `published ${key} (${topic}, partition ${partition}, offset ${offset})`;
-      switch (awaited.kind) {
-        case 'not-awaited':
-          return { document: at, text, reason: 'ok', problem: null };
-        case 'none-in-time':
-          return {
-            ...failed('published', awaited.problem, 'noResult'),
-            text: `${text}  ${awaited.problem}`,
-          };
-        case 'result': {
-          const { result } = awaited;
-          const shown = isUnmasked ? eventDocument(result) : maskedValue(eventDocument(result));
-          const { outcome: ended } = result.value;
-          const line = `${text}  ${isUnmasked ? resultText(result.value) : maskedText(resultText(result.value))}`;
-          const isAccepted = ended === 'ACCEPTED';
-          return {
-            document: { ...at, outcome: ended, result: shown },
-            text: line,
-            reason: isAccepted ? 'ok' : 'notAccepted',
-            problem: isAccepted ? null : `${key} ended ${ended}`,
-          };
-        }
-      }
-    }
+  const { key, topic } = plan.target;
+  const document = { status: 'published', topic, partition, offset, key, from: fromOf(plan) };
+  const text = `published ${key} (${topic}, partition ${partition}, offset ${offset})`;
+  if (came === null) return { document, text, reason: 'ok', problem: null };
+  if (typeof came === 'string') {
+    return { document: { ...document, problem: came }, text: `${text}  ${came}`, reason: 'noResult', problem: came };
   }
+  const { outcome } = came.value;
+  const [result, said] = [eventDocument(came), resultText(came.value)];
+  const isAccepted = outcome === 'ACCEPTED';
+  return {
+    document: { ...document, outcome, result: isUnmasked ? result : maskedValue(result) },
+    text: `${text}  ${isUnmasked ? said : maskedText(said)}`,
+    reason: isAccepted ? 'ok' : 'notAccepted',
+    problem: isAccepted ? null : `${key} ended ${outcome}`,
+  };
 }
 
 /** The exit code of all together. */
@@ -92,6 +75,17 @@ export function worstOf(lines: readonly ReportLine[]): ExitReason {
   return GRAVITY.find((reason) => reasons.has(reason)) ?? 'ok';
 }
 
-function fromOf({ offset, partition, topic }: RawRecord): object {
+export function tallyOf(lines: readonly ReportLine[]): string {
+  const count = (reason: ExitReason): number => lines.filter((line) => line.reason === reason).length;
+  const published = lines.filter(({ document }) => document.status === 'published').length;
+  return [
+    `${published} published`,
+    `${lines.length - published} not`,
+    ...(count('notAccepted') > 0 ? [`${count('notAccepted')} ended otherwise than ACCEPTED`] : []),
+    ...(count('noResult') > 0 ? [`${count('noResult')} without a result in time`] : []),
+  ].join(', ');
+}
+
+function fromOf({ letter: { offset, partition, topic } }: PlannedRedrive): object {
   return { topic, partition, offset };
 }

@@ -6,61 +6,56 @@
  * published are told as such, and no further ones are marked.
  */
 import { randomUUID } from 'node:crypto';
-import { ResultAwaiter, type AwaitedResult } from 'payment-processor-client/internal/result-awaiter';
+import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
+import {
+  PublishError,
+  RecordPublisher,
+  type PublishedAt,
+} from 'payment-processor-client/internal/kafka/record-publisher';
+import { ResultAwaiter } from 'payment-processor-client/internal/result-awaiter';
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
-import { messageOf } from 'payment-processor-contract/registry-http';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
+import { messageOf } from 'payment-processor-contract/registry-http';
 import { CLI_RETRY, cliKafka, type CliSettings } from './context.ts';
-import { CliFailure } from './exit-codes.ts';
+import { originalHeaders } from './dead-letter.ts';
 import { messageContent } from './message-content.ts';
-import { claimRedrives, letterName, noteText, type ClaimedBy, type RedriveNote } from './redrive-notes.ts';
-import type { ReadyRedrive } from './redrive-plan.ts';
-import { Republisher, withHeaders } from './redrive.ts';
+import { claimLetters, letterName, noteText, type ClaimedBy } from './redrive-notes.ts';
+import { withHeaders, type PlanOptions, type ReadyRedrive } from './redrive-plan.ts';
+import { publishedLine, unsentLine, type ReportLine, type UnsentStatus } from './redrive-report.ts';
 
-export type AwaitedOutcome =
-  | { readonly kind: 'result'; readonly result: AwaitedResult }
-  | { readonly kind: 'none-in-time'; readonly problem: string }
-  | { readonly kind: 'not-awaited' };
-
-export type RedriveOutcome =
-  | {
-      readonly kind: 'published';
-      readonly partition: number;
-      readonly offset: bigint;
-      readonly awaited: AwaitedOutcome;
-    }
-  /** Somebody else was first: nothing was sent. */
-  | { readonly kind: 'claimed-by-other'; readonly problem: string }
-  /** Marked, and not published or not known to be. */
-  | { readonly kind: 'not-known'; readonly problem: string }
-  /** Neither marked nor published, for an earlier one could not be. */
-  | { readonly kind: 'not-tried' };
-
-export interface RunOptions {
+export interface RunOptions extends PlanOptions {
   readonly operator: string;
-  readonly notes: ReadonlyMap<string, readonly RedriveNote[]>;
   /** Null: results are not waited for. */
   readonly awaiting: { readonly settings: ClientSettings; readonly timeoutMs: number } | null;
+  readonly isUnmasked: boolean;
 }
 
 /** Letters that are marked before the first of them is published: what a crash leaves marked and unsent. */
 const CLAIMED_AT_ONCE = 20;
+/** Headers of the processor about a message that it moved; again they would make the message as old as it was. */
+const MOVED_HEADERS = 'moved-';
+const BY_ITS_PLACE = 'redrive it by its place with --again-may-pay-twice';
 
 /** @returns in the order of the plans; what fails once the first may be marked is told of each */
 export async function runRedrives(
   settings: CliSettings,
   plans: readonly ReadyRedrive[],
-  options: RunOptions,
-): Promise<RedriveOutcome[]> {
-  const { awaiting } = options;
+  { awaiting, isUnmasked, notes, operator }: RunOptions,
+): Promise<ReportLine[]> {
   const results = awaiting === null ? null : await ResultAwaiter.open(awaiting.settings, { retry: CLI_RETRY });
   const registry = awaiting === null ? null : createRegistry(awaiting.settings);
   try {
-    const publisher = await Republisher.open(cliKafka(settings));
+    const topics = [...new Set(plans.map(({ target }) => target.topic))];
+    const publisher = await RecordPublisher.connect(cliKafka(settings), topics, CLI_RETRY);
     try {
-      const claim = (part: readonly ReadyRedrive[]): Promise<ClaimedBy[]> =>
-        claimRedrives(settings, options.operator, part.map(claimOf(options)));
-      return await redriveEach(plans, { claim, publisher, results, registry, timeoutMs: awaiting?.timeoutMs ?? 0 });
+      const claim = (part: readonly ReadyRedrive[]): Promise<ClaimedBy[]> => {
+        const claims = part.map(({ letter, target }) => {
+          return { letter, key: target.key, because: null, knownNotes: notes.get(letterName(letter)) ?? [] };
+        });
+        return claimLetters(settings, operator, claims);
+      };
+      const timeoutMs = awaiting?.timeoutMs ?? 0;
+      return await redriveEach(plans, { claim, publisher, results, registry, timeoutMs, isUnmasked });
     } finally {
       await publisher.close();
     }
@@ -71,19 +66,20 @@ export async function runRedrives(
 
 export interface RedriveParts {
   readonly claim: (plans: readonly ReadyRedrive[]) => Promise<ClaimedBy[]>;
-  readonly publisher: Pick<Republisher, 'publish'>;
+  readonly publisher: Pick<RecordPublisher, 'publish'>;
   /** Null: results are not waited for. */
   readonly results: Pick<ResultAwaiter, 'expect'> | null;
   readonly registry: RecordRegistry | null;
   readonly timeoutMs: number;
+  readonly isUnmasked: boolean;
 }
 
 /** Never rejects once a letter may be marked. */
-export async function redriveEach(plans: readonly ReadyRedrive[], parts: RedriveParts): Promise<RedriveOutcome[]> {
+export async function redriveEach(plans: readonly ReadyRedrive[], parts: RedriveParts): Promise<ReportLine[]> {
   // Before the first is marked: where the registry does not answer, nothing was sent.
   const fingerprints: (string | null)[] = [];
   for (const plan of plans) fingerprints.push(await fingerprintOf(parts.registry, plan));
-  const outcomes: Promise<RedriveOutcome>[] = [];
+  const lines: Promise<ReportLine>[] = [];
   let isBroken = false;
   for (let first = 0; first < plans.length; first += CLAIMED_AT_ONCE) {
     const part = plans.slice(first, first + CLAIMED_AT_ONCE);
@@ -93,38 +89,30 @@ export async function redriveEach(plans: readonly ReadyRedrive[], parts: Redrive
       if (!isBroken) claims = await parts.claim(part);
     } catch (error) {
       isBroken = true;
-      unclaimed = messageOf(error);
+      unclaimed = reasonOf(error);
     }
     for (const [index, plan] of part.entries()) {
       const earlier = claims[index];
+      const unsent = async (...what: [status: UnsentStatus, problem: string]) => unsentLine(plan, ...what);
       if (unclaimed !== null) {
-        const problem = `its message was not published, and the dead letter may be marked (${unclaimed}): see \`dead-letters show ${letterName(plan.letter)}\`; if it is, redrive it by its place with --again-may-pay-twice`;
-        outcomes.push(Promise.resolve({ kind: 'not-known', problem }));
-      } else if (earlier === undefined) outcomes.push(Promise.resolve({ kind: 'not-tried' }));
-      else if (earlier !== null) {
+        const problem = `its message was not published, and the dead letter may be marked (${unclaimed}): see \`dead-letters show ${letterName(plan.letter)}\`; if it is, ${BY_ITS_PLACE}`;
+        lines.push(unsent('not-known', problem));
+      } else if (earlier === undefined) {
+        lines.push(unsent('not-tried', 'not tried, for an earlier one could not be published; nothing was sent'));
+      } else if (earlier !== null) {
         const problem = `somebody else was first: it was ${noteText(earlier)}; nothing was sent`;
-        outcomes.push(Promise.resolve({ kind: 'claimed-by-other', problem }));
+        lines.push(unsent('refused', problem));
       } else if (isBroken) {
-        const problem =
-          'the dead letter is marked as redriven, and its message was not published, for an earlier one could not be: ' +
-          'redrive it by its place with --again-may-pay-twice';
-        outcomes.push(Promise.resolve({ kind: 'not-known', problem }));
+        const problem = `the dead letter is marked as redriven, and its message was not published, for an earlier one could not be: ${BY_ITS_PLACE}`;
+        lines.push(unsent('not-known', problem));
       } else {
         const published = await publishOne(plan, fingerprints[first + index] ?? null, parts);
         isBroken = published.isBroken;
-        outcomes.push(published.outcome);
+        lines.push(published.line);
       }
     }
   }
-  return Promise.all(outcomes);
-}
-
-function claimOf({ notes }: RunOptions) {
-  return ({ letter, target }: ReadyRedrive) => ({
-    letter,
-    key: target.key,
-    knownNotes: notes.get(letterName(letter)) ?? [],
-  });
+  return Promise.all(lines);
 }
 
 /** Null: its result is not waited for, it is no command, or it cannot be read here. */
@@ -139,12 +127,16 @@ async function fingerprintOf(
   return content.kind === 'fields' ? content.fingerprint : null;
 }
 
-/** @param fingerprint of its command; null: its result is known by its id alone */
+/**
+ * The dead letter is marked already.
+ * @param fingerprint of its command; null: its result is known by its id alone
+ */
 async function publishOne(
-  { letter, target }: ReadyRedrive,
+  plan: ReadyRedrive,
   fingerprint: string | null,
-  { publisher, results, timeoutMs }: RedriveParts,
-): Promise<{ isBroken: boolean; outcome: Promise<RedriveOutcome> }> {
+  { isUnmasked, publisher, results, timeoutMs }: RedriveParts,
+): Promise<{ isBroken: boolean; line: Promise<ReportLine> }> {
+  const { letter, target } = plan;
   const ownId = letter.headers['ce_id']?.[0]?.toString();
   // By its id the result is known as that of this message.
   const commandId = ownId ?? randomUUID();
@@ -155,23 +147,30 @@ async function publishOne(
     results === null || target.commandType === null
       ? null
       : results.expect(target.key, { ...asked, type: target.commandType });
+  let at: PublishedAt;
   try {
-    const at = await publisher.publish(named, target);
-    return { isBroken: false, outcome: outcomeOf(at, awaited) };
+    const { key, topic } = target;
+    at = await publisher.publish({ topic, key: Buffer.from(key), value: letter.value, headers: headersOf(named, key) });
   } catch (error) {
-    if (!(error instanceof CliFailure)) throw error;
-    return { isBroken: true, outcome: Promise.resolve({ kind: 'not-known', problem: error.message }) };
+    const problem =
+      `the dead letter is marked as redriven, and it is not known whether its message was published (${reasonOf(error)}): ` +
+      `look with \`show ${target.key}\`; if it is not there, redrive it under the same key with --again-may-pay-twice`;
+    return { isBroken: true, line: Promise.resolve(unsentLine(plan, 'not-known', problem)) };
   }
+  const came = awaited?.catch(messageOf) ?? Promise.resolve(null);
+  return { isBroken: false, line: came.then((result) => publishedLine(plan, at, result, isUnmasked)) };
 }
 
-async function outcomeOf(
-  at: { partition: number; offset: bigint },
-  awaited: Promise<AwaitedResult> | null,
-): Promise<RedriveOutcome> {
-  if (awaited === null) return { kind: 'published', ...at, awaited: { kind: 'not-awaited' } };
-  try {
-    return { kind: 'published', ...at, awaited: { kind: 'result', result: await awaited } };
-  } catch (error) {
-    return { kind: 'published', ...at, awaited: { kind: 'none-in-time', problem: messageOf(error) } };
-  }
+/** The publisher's own advice is for those who publish under their own key. */
+function reasonOf(error: unknown): string {
+  return messageOf(error instanceof PublishError ? (error.cause ?? error) : error);
+}
+
+function headersOf(letter: RawRecord, key: string): Record<string, Buffer[]> {
+  const isNewKey = letter.key?.toString('latin1') !== key;
+  return Object.fromEntries(
+    Object.entries(originalHeaders(letter))
+      .filter(([name]) => !name.startsWith(MOVED_HEADERS))
+      .map(([name, values]) => [name, name === 'ce_subject' && isNewKey ? [Buffer.from(key)] : [...values]]),
+  );
 }

@@ -7,7 +7,7 @@ import type { RunningProcessor } from '../../../test/support/processor.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { eventually } from '../../../test/support/watch.ts';
 import { readLetter } from '../src/read-letter.ts';
-import { acknowledge } from '../src/redrive-notes.ts';
+import { claimLetters } from '../src/redrive-notes.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 
 const stack = useStack({ name: 'letters' });
@@ -94,7 +94,7 @@ describe('dead-letters acknowledge', () => {
     const read = readConfig(stack().environment);
     if (!read.ok) throw new Error(read.problems.join());
     const letter = await readLetter(read.config, place);
-    const [first] = await acknowledge(read.config, 'ada', [{ letter, knownNotes: [] }], 'sent again as x');
+    const [first] = await claimLetters(read.config, 'ada', [{ letter, key: '', because: 'x', knownNotes: [] }]);
     expect(first).toMatchObject({ operator: 'bob', key: 'crossed-1', because: null });
 
     const handled = await bury(null, COMMAND, 'handled-otherwise');

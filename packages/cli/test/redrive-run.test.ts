@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
 import { LiveEvents } from 'payment-processor-client/internal/live-events';
+import type { KeyedRecord } from 'payment-processor-client/internal/kafka/record-publisher';
 import { ResultAwaiter } from 'payment-processor-client/internal/result-awaiter';
 import { redriveEach, type RedriveParts } from '../src/redrive-run.ts';
 
@@ -17,12 +18,15 @@ const all = Array.from({ length: 41 }, (_, index) => planOf(index));
 
 function parts(given: Partial<RedriveParts> = {}): RedriveParts & { readonly sent: string[] } {
   const sent: string[] = [];
-  const publish = async (_letter: unknown, { key }: { key: string }) => {
+  const publish = async ({ key }: KeyedRecord) => {
     await turn();
-    return { partition: 0, offset: BigInt(sent.push(key)) };
+    return { partition: 0, offset: BigInt(sent.push(String(key))) };
   };
   const claim = async (plans: readonly unknown[]): Promise<null[]> => plans.map(() => null);
-  return { ...{ claim, publisher: { publish }, results: null, registry: null, timeoutMs: 1, sent }, ...given };
+  return {
+    ...{ claim, publisher: { publish }, results: null, registry: null, timeoutMs: 1, isUnmasked: false, sent },
+    ...given,
+  };
 }
 
 test('marks that cannot be written take back nothing that was published before', async () => {
@@ -33,7 +37,7 @@ test('marks that cannot be written take back nothing that was published before',
   const run = parts({ claim: async () => (claims.shift() ?? (async () => []))() });
   const outcomes = await redriveEach(all, run);
   expect(run.sent).toHaveLength(20);
-  expect(outcomes.map(({ kind }) => kind)).toEqual([
+  expect(outcomes.map(({ document }) => document.status)).toEqual([
     ...Array.from({ length: 20 }, () => 'published'),
     ...Array.from({ length: 20 }, () => 'not-known'),
     'not-tried',
@@ -65,8 +69,8 @@ test('the end of the subscription takes the others neither their message nor the
   await live.close();
   const outcomes = await running;
   expect(run.sent).toHaveLength(all.length);
-  expect(
-    new Set(outcomes.map((outcome) => (outcome.kind === 'published' ? outcome.awaited.kind : outcome.kind))),
-  ).toEqual(new Set(['none-in-time']));
+  expect(new Set(outcomes.map(({ document, reason }) => `${document.status} ${reason}`))).toEqual(
+    new Set(['published noResult']),
+  );
   await expect(new ResultAwaiter(live).expect('later', { timeoutMs: 1 })).rejects.toBeInstanceOf(PaymentClientError);
 });

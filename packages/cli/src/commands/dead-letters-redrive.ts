@@ -4,15 +4,15 @@ import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { confirm } from '../confirm.ts';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
-import { CliFailure } from '../exit-codes.ts';
+import { planRedrives } from '../redrive-plan.ts';
+import { plannedLine, tallyOf, worstOf, type ReportLine } from '../redrive-report.ts';
+import { runRedrives, type RunOptions } from '../redrive-run.ts';
+import { CliFailure, unsent } from '../exit-codes.ts';
 import { operatorName } from '../operator-name.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { PLACE_HELP, readLetter, readLettersOf } from '../read-letter.ts';
-import { letterName, noteText, readNotes, whomToAsk, type RedriveNote } from '../redrive-notes.ts';
-import { planRedrives, type PlanOptions, type ReadyRedrive } from '../redrive-plan.ts';
-import { outcomeLine, plannedLine, worstOf, type ReportLine } from '../redrive-report.ts';
-import { runRedrives, type RunOptions } from '../redrive-run.ts';
+import { letterName, noteText, readNotes, whomToAsk } from '../redrive-notes.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
 
 /** A batch has no message of its own to be sent again. */
@@ -47,12 +47,14 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
     .description("publish dead letters' messages to their topics again: the same bytes, key and headers")
     .argument('[place]', `one: ${PLACE_HELP}`)
     .addOption(
-      new Option('--reason <reason>', 'instead of one: all with this reason that were not redriven yet').choices(
-        REASONS,
-      ),
+      new Option('--reason <reason>', 'instead of one: all with this reason that were not redriven yet')
+        .choices(REASONS)
+        .conflicts(['key', 'againMayPayTwice']),
     )
     .option('--limit <number>', 'with --reason: how many at most', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
-    .option('--key <key>', 'publish the one under this key, which must not be known yet')
+    .addOption(
+      new Option('--key <key>', 'publish the one under this key, which must not be known yet').conflicts('keySuffix'),
+    )
     .option('--key-suffix <text>', 'publish each under its own key with this behind it, which must not be known yet')
     .option(
       '--header <name=value>',
@@ -91,7 +93,9 @@ Examples:
   $ npm run --silent cli -- --output json dead-letters redrive --reason UNKNOWN_SCHEMA --key-suffix=-again --await --yes | jq '{key, outcome}'`,
     )
     .runs(async (output, place: string | undefined, flags: RedriveFlags) => {
-      checkFlags(place, flags);
+      if ((place === undefined) === (flags.reason === undefined))
+        throw unsent('usage', 'give the place of one dead letter, or --reason');
+      if (flags.keySuffix === '') throw unsent('usage', '--key-suffix must not be empty');
       const operator = operatorName(flags.operator);
       const settings = requireSettings([...CLI_SETTING_NAMES, 'LEDGER_RETENTION']);
       const awaiting = flags.await
@@ -99,24 +103,19 @@ Examples:
         : null;
       const { hidden, notes } = await readNotes(settings);
       requireNothingHidden(hidden);
-      const options = { operator, notes, awaiting };
+      const options: RunOptions = {
+        operator,
+        awaiting,
+        notes,
+        key: flags.key ?? null,
+        keySuffix: flags.keySuffix ?? null,
+        headers: flags.header,
+        isBulk: place === undefined,
+        isUnmasked: flags.unmasked,
+      };
       if (place === undefined) await redriveMany(settings, flags, options, output);
       else await redriveOne(settings, place, flags, options, output);
     });
-}
-
-function checkFlags(place: string | undefined, flags: RedriveFlags): void {
-  const problem = problemOf(place, flags);
-  if (problem !== null) throw new CliFailure('usage', `${problem}; nothing was sent`);
-}
-
-function problemOf(place: string | undefined, flags: RedriveFlags): string | null {
-  if ((place === undefined) === (flags.reason === undefined)) return 'give the place of one dead letter, or --reason';
-  if (flags.key !== undefined && flags.keySuffix !== undefined) return 'give --key or --key-suffix';
-  if (place === undefined && flags.key !== undefined) return '--key is for one dead letter: use --key-suffix';
-  if (place === undefined && flags.againMayPayTwice) return '--again-may-pay-twice is for one dead letter at a time';
-  if (flags.keySuffix === '') return '--key-suffix must not be empty';
-  return null;
 }
 
 async function redriveOne(
@@ -129,8 +128,12 @@ async function redriveOne(
   const buried = await readLetter(settings, place);
   const known = options.notes.get(letterName(buried)) ?? [];
   for (const note of known) output.note(`it was ${noteText(note)}`);
-  if (!flags.againMayPayTwice) refuseSecond(known.at(-1));
-  const [plan] = await planRedrives(settings, [buried], planOptions(flags, options, false));
+  const last = known.at(-1);
+  if (last !== undefined && !flags.againMayPayTwice) {
+    const was = `the dead letter was ${noteText(last)}: ${whomToAsk(last)}`;
+    throw unsent('refused', `${was}. Published again it may be paid twice; only with --again-may-pay-twice`);
+  }
+  const [plan] = await planRedrives(settings, [buried], options);
   if (plan === undefined) throw new Error('a letter has no plan');
   if (plan.kind === 'refused') throw plan.failure;
   if (flags.dryRun) {
@@ -141,21 +144,13 @@ async function redriveOne(
   output.note(`to ${target.topic}, key ${target.key}, ${letter.value?.length ?? 0} bytes:`);
   for (const note of notes) output.note(`  ${note}`);
   await confirm('Publish this message again?', { yes: flags.yes, withoutTerminal: 'decline' });
-  const [line] = await run(settings, [plan], flags, options);
+  const [line] = await runRedrives(settings, [plan], options);
   if (line === undefined) throw new Error('a redrive has no outcome');
-  if (line.reason === 'refused' || line.reason === 'failed') throw new CliFailure(line.reason, line.problem ?? '');
-  show(output, line);
-  if (!flags.await) output.note(`look with \`show ${target.key}\``);
+  if (line.reason !== 'refused' && line.reason !== 'failed') {
+    show(output, line);
+    if (!flags.await) output.note(`look with \`show ${target.key}\``);
+  }
   if (line.reason !== 'ok') throw new CliFailure(line.reason, line.problem ?? '');
-}
-
-function refuseSecond(last: RedriveNote | undefined): void {
-  if (last === undefined) return;
-  throw new CliFailure(
-    'refused',
-    `the dead letter was ${noteText(last)}: ${whomToAsk(last)}. Published again it may be paid twice; ` +
-      'only with --again-may-pay-twice; nothing was sent',
-  );
 }
 
 async function redriveMany(
@@ -172,7 +167,7 @@ async function redriveMany(
     output.note(`no dead letter with the reason ${reason} is left to be redriven`);
     return;
   }
-  const plans = await planRedrives(settings, letters, planOptions(flags, options, true));
+  const plans = await planRedrives(settings, letters, options);
   const ready = plans.filter((plan) => plan.kind === 'ready');
   const refused = plans.filter((plan) => plan.kind === 'refused').map(plannedLine);
   for (const line of refused) show(output, line);
@@ -185,44 +180,16 @@ async function redriveMany(
   if (ready.length > 0) {
     await confirm(`Publish ${ready.length} messages again?`, { yes: flags.yes, withoutTerminal: 'decline' });
   }
-  const lines = ready.length === 0 ? [] : await run(settings, ready, flags, options);
+  const lines = ready.length === 0 ? [] : await runRedrives(settings, ready, options);
   for (const line of lines) show(output, line);
-  const summary = summaryOf([...lines, ...refused]);
-  output.note(summary);
+  const tally = tallyOf([...lines, ...refused]);
+  output.note(tally);
   const worst = worstOf([...lines, ...refused]);
-  if (worst !== 'ok') throw new CliFailure(worst, `not all came to what it should: ${summary}`);
-}
-
-function planOptions(flags: RedriveFlags, { notes }: RunOptions, isBulk: boolean): PlanOptions {
-  return { key: flags.key ?? null, keySuffix: flags.keySuffix ?? null, headers: flags.header, notes, isBulk };
-}
-
-async function run(
-  settings: RedriveSettings,
-  plans: readonly ReadyRedrive[],
-  flags: RedriveFlags,
-  options: RunOptions,
-): Promise<ReportLine[]> {
-  const outcomes = await runRedrives(settings, plans, options);
-  return plans.flatMap((plan, index) => {
-    const outcome = outcomes[index];
-    return outcome === undefined ? [] : [outcomeLine(plan, outcome, flags.unmasked)];
-  });
+  if (worst !== 'ok') throw new CliFailure(worst, `not all came to what it should: ${tally}`);
 }
 
 function show(output: Output, { document, text }: ReportLine): void {
   output.document(document, text);
-}
-
-function summaryOf(lines: readonly ReportLine[]): string {
-  const count = (reason: ReportLine['reason']): number => lines.filter((line) => line.reason === reason).length;
-  const published = lines.filter(({ document }) => 'status' in document && document.status === 'published').length;
-  return [
-    `${published} published`,
-    `${lines.length - published} not`,
-    ...(count('notAccepted') > 0 ? [`${count('notAccepted')} ended otherwise than ACCEPTED`] : []),
-    ...(count('noResult') > 0 ? [`${count('noResult')} without a result in time`] : []),
-  ].join(', ');
 }
 
 function header(text: string, earlier: ReadonlyMap<string, string>): ReadonlyMap<string, string> {

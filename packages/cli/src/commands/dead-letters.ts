@@ -1,4 +1,7 @@
-/** `dead-letters list` and `show`: messages that could not be processed. */
+/**
+ * `dead-letters list`, `show` and `acknowledge`: messages that could not be processed. An acknowledgement says that a person
+ * has handled them otherwise.
+ */
 import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
@@ -6,11 +9,12 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
-import { letterName, noteOf, readNotes, type RedriveNote } from '../redrive-notes.ts';
-import { readTopics, requireAllRead } from '../topic-reading.ts';
-import { addDeadLettersAcknowledgeCommand } from './dead-letters-acknowledge.ts';
+import { claimLetters, letterName, noteOf, noteText, readNotes, type RedriveNote } from '../redrive-notes.ts';
+import { readTopics, requireAllRead, requireNothingHidden } from '../topic-reading.ts';
 import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
 import { endWithReader } from '../output.ts';
+import { operatorName } from '../operator-name.ts';
+import { CliFailure } from '../exit-codes.ts';
 
 const REASONS: readonly DeadLetterReason[] = [
   'UNREADABLE',
@@ -30,7 +34,7 @@ export function addDeadLettersCommand(program: CliCommand): void {
   addList(deadLetters);
   addShow(deadLetters);
   addDeadLettersRedriveCommand(deadLetters);
-  addDeadLettersAcknowledgeCommand(deadLetters);
+  addAcknowledge(deadLetters);
 }
 
 function addList(deadLetters: CliCommand): void {
@@ -88,6 +92,44 @@ Examples:
         letterText(letter, redriven),
       );
       requireAllRead(hidden);
+    });
+}
+
+function addAcknowledge(deadLetters: CliCommand): void {
+  deadLetters
+    .command('acknowledge')
+    .description('mark dead letters as handled: page, doctor and alert count them no more; nothing is published')
+    .argument('<places...>', PLACE_HELP)
+    .addOption(new Option('--because <text>', 'what was done about them; kept with them').makeOptionMandatory())
+    .option('--operator <name>', 'who acknowledges; else PAYMENTS_OPERATOR or the system user')
+    .details(
+      `
+One that was redriven is handled already. A message that was fine is redriven instead, once its cause is fixed.
+Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter at a place; nothing is marked then.
+
+Examples:
+  $ npm run cli -- dead-letters acknowledge 2/15 2/16 --because 'publisher sent them again as order-17b'`,
+    )
+    .runs(async (output, places: string[], flags: { because: string; operator?: string }) => {
+      const operator = operatorName(flags.operator);
+      if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say what was done');
+      const settings = requireSettings(CLI_SETTING_NAMES);
+      const { hidden, notes } = await readNotes(settings);
+      requireNothingHidden(hidden);
+      const open = [];
+      for (const place of places) {
+        const letter = await readLetter(settings, place);
+        const known = notes.get(letterName(letter))?.at(-1);
+        if (known === undefined) open.push({ letter, key: '', because: flags.because, knownNotes: [] });
+        else output.note(`${letterName(letter)} was ${noteText(known)}`);
+      }
+      const earlier = await claimLetters(settings, operator, open);
+      for (const [index, { letter }] of open.entries()) {
+        const name = letterName(letter);
+        const first = earlier[index] ?? null;
+        if (first !== null) output.note(`${name} was ${noteText(first)}, before you`);
+        else output.document({ acknowledged: name, operator, because: flags.because }, [`acknowledged ${name}`]);
+      }
     });
 }
 

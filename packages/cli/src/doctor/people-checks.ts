@@ -3,7 +3,7 @@ import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts
 import { topicNames } from 'payment-processor-contract/topics';
 import { ageSeconds, ageText } from '../age-text.ts';
 import { inForceText, readOrders } from '../hold-audit.ts';
-import { letterName, noteOf } from '../redrive-notes.ts';
+import { letterName, notedLetter, noteOf } from '../redrive-notes.ts';
 import { readUnknownResults } from '../ledger.ts';
 import { readTopics, within } from '../topic-reading.ts';
 import { notChecked, ok, problem, type Finding } from './findings.ts';
@@ -58,7 +58,7 @@ export async function checkDeadLetters(settings: CliSettings, readForMs = READ_F
     onCut: (cut) => void cuts.push(cut),
     onRecord: (record) => {
       const note = noteOf(record);
-      if (note !== null) redriven.add(letterName({ partition: note.partition, offset: note.letterOffset }));
+      if (note !== null) redriven.add(notedLetter(note));
       else {
         const reason = record.headers['dlq-reason'] ?? 'without a reason';
         letters.set(letterName(record), { reason, timestampMs: record.timestampMs });

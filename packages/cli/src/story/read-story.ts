@@ -17,7 +17,7 @@ import { decodedMessage, messageContent } from '../message-content.ts';
 import { readEntryRecords, subjectOf, type EntryRecord } from '../ledger.ts';
 import type { Output } from '../output.ts';
 import { readTopics, within } from '../topic-reading.ts';
-import { letterName, noteOf, type RedriveNote } from '../redrive-notes.ts';
+import { letterName, notedLetter, noteOf, type RedriveNote } from '../redrive-notes.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
 import type {
   PublishedDecision,
@@ -147,7 +147,7 @@ class Found {
       this.leftOut += push(this.#letters, summaryOf(record));
       return;
     }
-    const name = letterName({ partition: note.partition, offset: note.letterOffset });
+    const name = notedLetter(note);
     const notes = this.#notes.get(name) ?? [];
     this.leftOut += push(notes, note);
     this.#notes.set(name, notes);

@@ -21,12 +21,12 @@ const { KafkaJSNumberOfRetriesExceeded } = kafkajs;
 
 export interface KeyedRecord {
   topic: string;
-  /** Decides the partition: murmur2, as Java publishers do by default. */
-  key: Buffer;
+  /** Decides the partition: murmur2, as Java publishers do by default. Null: the partition is given. */
+  key: Buffer | null;
   /** In place of the key's. */
   partition?: number;
-  value: Buffer;
-  headers: Record<string, string>;
+  value: Buffer | null;
+  headers: Record<string, string | Buffer[]>;
 }
 
 export interface PublishedAt {
@@ -128,7 +128,7 @@ export class RecordPublisher {
   }
 
   #partitionOf({ key, partition, topic }: KeyedRecord): number {
-    return partition ?? laneOf(key, this.partitionCount(topic));
+    return partition ?? laneOf(key ?? '', this.partitionCount(topic));
   }
 
   /** @throws PublishError where the topic does not exist */
@@ -230,7 +230,7 @@ export class RecordPublisher {
 }
 
 function bytesOf(record: KeyedRecord): number {
-  return record.key.length + record.value.length;
+  return (record.key?.length ?? 0) + (record.value?.length ?? 0);
 }
 
 /** Errors by which a broker tells that it did not take the records. */
