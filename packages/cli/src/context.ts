@@ -19,11 +19,14 @@ export function cliKafka(settings: KafkaSettings): CliKafka {
 
 export const API_SETTING_NAMES = ['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SECRET', 'API_TIMEOUT_MS'] as const;
 
-/** The payment service, for looking alone; to be started and closed. */
-export async function cliPaymentApi(settings: Pick<Config, (typeof API_SETTING_NAMES)[number]>): Promise<PaymentApi> {
+/** The payment service, for looking alone. */
+export async function withPaymentApi<Value>(
+  settings: Pick<Config, (typeof API_SETTING_NAMES)[number]>,
+  use: (api: PaymentApi) => Promise<Value> | Value,
+): Promise<Value> {
   // Loaded by the commands that need it: undici and all of src/api take a tenth of a start.
   const { createPaymentApi } = await import('../../../src/api/payment-api.ts');
-  return createPaymentApi({
+  const api = createPaymentApi({
     baseUrl: settings.API_BASE_URL,
     credentials: () => ({ tokenId: settings.API_TOKEN_ID, clientSecret: settings.API_CLIENT_SECRET }),
     timeoutMs: settings.API_TIMEOUT_MS,
@@ -32,6 +35,12 @@ export async function cliPaymentApi(settings: Pick<Config, (typeof API_SETTING_N
     breakerErrorPercent: 100,
     breakerResetMs: 1_000,
   });
+  try {
+    await api.start();
+    return await use(api);
+  } finally {
+    await api.close();
+  }
 }
 
 /**

@@ -14,18 +14,13 @@ import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './
 
 type Lists = Pick<PaymentApi, 'listTransactions'>;
 
-export type LookedAt =
-  | { kind: 'found'; comparison: Comparison; others: Others }
-  | { kind: 'not-found' }
-  | { kind: 'not-looked-at'; reason: string };
-
-/** Other transactions of the time of the command's calls. */
-export type Others =
-  /** The command names its transaction, or what is there differs: no other was looked for. */
-  | { kind: 'not-wanted' }
-  /** @param fitting those in which nothing differs from the command, and something agrees */
-  | { kind: 'looked-through'; count: number; isCustomers: boolean; fitting: readonly Transaction[] }
-  | { kind: 'not-known'; reason: string };
+/** What is said of the transaction. */
+export interface LookedAt {
+  /** Why not to decide by it; null: there is no reason. */
+  readonly doubt: string | null;
+  /** What was compared. */
+  readonly notes: readonly string[];
+}
 
 /** How long after its last call a command's transaction may be created; look-ups go as far. */
 const LATE_MS_MAX = 3_600_000;
@@ -41,22 +36,39 @@ const SHOWN_MAX = 10;
  */
 export async function lookAtTransaction(api: Lists, transactionId: string, entry: Entry): Promise<LookedAt> {
   const { outcome } = await lookedUp(api, transactionId, entry);
-  switch (outcome.kind) {
-    case 'not-found':
-      return { kind: 'not-found' };
-    case 'failed':
-      return { kind: 'not-looked-at', reason: outcome.reason };
-    case 'found': {
-      const comparison = compared(outcome.transaction, entry);
-      const { agreeing, differing } = comparison;
-      const isNamed = agreeing.includes('id') || agreeing.includes('quote');
-      const isOne = isNamed || differing.length > 0;
-      const others: Others = isOne
-        ? { kind: 'not-wanted' }
-        : await othersBeside(api, outcome.transaction, comparison, entry);
-      return { kind: 'found', comparison, others };
-    }
+  if (outcome.kind === 'failed') return notLookedAt(transactionId, outcome.reason);
+  if (outcome.kind === 'not-found') {
+    const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call until an hour after its last`;
+    return { doubt, notes: [] };
   }
+  const comparison = compared(outcome.transaction, entry);
+  const { agreeing, differing, open } = comparison;
+  const isNamed = agreeing.includes('id') || agreeing.includes('quote');
+  // Where the command names its transaction, or what is there differs, no other is looked for.
+  const others =
+    isNamed || differing.length > 0
+      ? { doubts: [], notes: [] }
+      : await othersBeside(api, outcome.transaction, comparison, entry);
+  const doubts = [
+    ...(differing.length === 0
+      ? []
+      : [`transaction ${transactionId} is another payment than was asked for: ${differing.join('; ')}`]),
+    ...(agreeing.length + differing.length > 0
+      ? []
+      : [`nothing of transaction ${transactionId} can be compared with the command`]),
+    ...others.doubts,
+  ];
+  const notes = [
+    `transaction ${transactionId} is there; as the command says it: ${agreeing.join(', ') || 'nothing'}`,
+    ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),
+    ...others.notes,
+  ];
+  return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes };
+}
+
+export function notLookedAt(transactionId: string, reason: string): LookedAt {
+  const doubt = `transaction ${transactionId} could not be looked at in the payment service (${reason})`;
+  return { doubt, notes: [] };
 }
 
 /** A look-up ends an hour after the call that it is about, and any of them may have made the transaction. */
@@ -83,6 +95,12 @@ const CUSTOMERS_SIDE: Partial<Record<CommandType, string>> = {
   'simulate-uma-receive': 'customer',
 };
 
+interface Others {
+  readonly doubts: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** Other transactions of the time of the command's calls that fit it: in which nothing differs from it, and something agrees. */
 async function othersBeside(
   api: Lists,
   { customerId, id }: Transaction,
@@ -97,77 +115,38 @@ async function othersBeside(
     ...(isCustomers ? { customerId } : {}),
     limit: PAGE_LIMIT,
   };
+  const notKnown = (reason: string): Others => {
+    return { doubts: [`whether other transactions fit the command is not known (${reason})`], notes: [] };
+  };
   const seen = new Set([id]);
   const fitting: Transaction[] = [];
   let cursor: string | null = null;
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
     const page = await api.listTransactions({ ...filter, ...(cursor === null ? {} : { cursor }) });
-    if (page.kind === 'failed') return { kind: 'not-known', reason: page.reason };
+    if (page.kind === 'failed') return notKnown(page.reason);
     const others = page.data.filter((other) => !seen.has(other.id));
     for (const other of others) seen.add(other.id);
     fitting.push(...others.filter((other) => fits(compared(other, entry))));
-    if (!page.hasMore) return { kind: 'looked-through', count: seen.size - 1, isCustomers, fitting };
+    if (!page.hasMore) return othersInWords(fitting, seen.size - 1, isCustomers);
     cursor = page.nextCursor;
-    if (cursor === null) return { kind: 'not-known', reason: 'the service gives no cursor to its next page' };
+    if (cursor === null) return notKnown('the service gives no cursor to its next page');
   }
-  return { kind: 'not-known', reason: `more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through` };
+  return notKnown(`more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through`);
 }
 
 function fits({ agreeing, differing }: Comparison): boolean {
   return differing.length === 0 && agreeing.length > 0;
 }
 
-/** The reason not to decide by the transaction, or null; and what the tool compared. */
-export function lookedAtInWords(transactionId: string, looked: LookedAt): { doubt: string | null; notes: string[] } {
-  switch (looked.kind) {
-    case 'not-found': {
-      const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call until an hour after its last`;
-      return { doubt, notes: [] };
-    }
-    case 'not-looked-at': {
-      const doubt = `transaction ${transactionId} could not be looked at in the payment service (${looked.reason})`;
-      return { doubt, notes: [] };
-    }
-    case 'found': {
-      const { agreeing, differing, open } = looked.comparison;
-      const others = othersInWords(looked.others);
-      const doubts = [
-        ...(differing.length === 0
-          ? []
-          : [`transaction ${transactionId} is another payment than was asked for: ${differing.join('; ')}`]),
-        ...(agreeing.length + differing.length > 0
-          ? []
-          : [`nothing of transaction ${transactionId} can be compared with the command`]),
-        ...others.doubts,
-      ];
-      const notes = [
-        `transaction ${transactionId} is there; as the command says it: ${agreeing.join(', ') || 'nothing'}`,
-        ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),
-        ...others.notes,
-      ];
-      return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes };
-    }
-  }
-}
-
-function othersInWords(others: Others): { doubts: string[]; notes: string[] } {
-  switch (others.kind) {
-    case 'not-wanted':
-      return { doubts: [], notes: [] };
-    case 'not-known':
-      return { doubts: [`whether other transactions fit the command is not known (${others.reason})`], notes: [] };
-    case 'looked-through': {
-      const { count, fitting, isCustomers } = others;
-      const whose = isCustomers ? ' of its customer' : '';
-      const notes = [
-        `other transactions${whose} from the time of the command's calls: ${count}; ${fitting.length} of them fit`,
-      ];
-      if (fitting.length === 0) return { doubts: [], notes };
-      const more = fitting.length - SHOWN_MAX;
-      const shown = [...fitting.slice(0, SHOWN_MAX).map(shownTransaction), ...(more > 0 ? [`${more} more`] : [])];
-      return { doubts: [`other transactions fit the command: ${shown.join(', ')}`], notes };
-    }
-  }
+function othersInWords(fitting: readonly Transaction[], count: number, isCustomers: boolean): Others {
+  const whose = isCustomers ? ' of its customer' : '';
+  const notes = [
+    `other transactions${whose} from the time of the command's calls: ${count}; ${fitting.length} of them fit`,
+  ];
+  if (fitting.length === 0) return { doubts: [], notes };
+  const more = fitting.length - SHOWN_MAX;
+  const shown = [...fitting.slice(0, SHOWN_MAX).map(shownTransaction), ...(more > 0 ? [`${more} more`] : [])];
+  return { doubts: [`other transactions fit the command: ${shown.join(', ')}`], notes };
 }
 
 function shownTransaction({ createdAt, id, receivedAmount, status }: Transaction): string {

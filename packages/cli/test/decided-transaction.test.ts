@@ -1,7 +1,7 @@
 /** The tool says of a transaction that an operator decides by what it compared, and what else fits. */
 import { describe, expect, test } from 'vitest';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
-import { lookAtTransaction, lookedAtInWords } from '../src/decided-transaction.ts';
+import { lookAtTransaction } from '../src/decided-transaction.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { aTransaction, entryAt, unknown } from '../../../test/ledger/entries.ts';
@@ -49,7 +49,7 @@ function lost(commandType: Parameters<typeof entryAt>[0], changes: Partial<Entry
 }
 
 async function saidOf(entry: Entry, service: Service, id = 'Transaction:5') {
-  const { doubt, notes } = lookedAtInWords(id, await lookAtTransaction(service, id, entry));
+  const { doubt, notes } = await lookAtTransaction(service, id, entry);
   return { doubt, notes: notes.join('\n') };
 }
 
@@ -194,9 +194,4 @@ describe('the transaction of another command', () => {
     expect(notes).toMatch(/says it: source, destination\nnot compared: received amount \(the command/);
     expect((await saidOf(entry, serviceOf([paid('$d@e.f')]))).doubt).toMatch(/destination is \$d@e.f/);
   });
-});
-
-test('one that is not listed, or could not be looked at, is said to be so', () => {
-  expect(lookedAtInWords('T', { kind: 'not-found' }).doubt).toMatch(/does not list a transaction T/);
-  expect(lookedAtInWords('T', { kind: 'not-looked-at', reason: 'held' }).doubt).toMatch(/could not be looked at.*held/);
 });

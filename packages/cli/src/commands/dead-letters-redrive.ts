@@ -2,17 +2,16 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
-import { confirm } from '../confirm.ts';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { planRedrives } from '../redrive-plan.ts';
 import { plannedLine, tallyOf, worstOf, type ReportLine } from '../redrive-report.ts';
 import { runRedrives, type RunOptions } from '../redrive-run.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
-import { operatorName } from '../operator-name.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { PLACE_HELP, readLetter, readLettersOf } from '../read-letter.ts';
 import { letterName, noteText, readNotes, whomToAsk } from '../redrive-notes.ts';
+import { confirm, operatorName } from '../operator.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
 
 /** A batch has no message of its own to be sent again. */

@@ -13,8 +13,8 @@ import { claimLetters, letterName, noteOf, noteText, readNotes, type RedriveNote
 import { readTopics, requireAllRead, requireNothingHidden } from '../topic-reading.ts';
 import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
 import { endWithReader } from '../output.ts';
-import { operatorName } from '../operator-name.ts';
 import { CliFailure } from '../exit-codes.ts';
+import { operatorName } from '../operator.ts';
 
 const REASONS: readonly DeadLetterReason[] = [
   'UNREADABLE',

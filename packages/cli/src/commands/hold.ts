@@ -4,10 +4,10 @@ import type { CliCommand } from '../cli-command.ts';
 import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../../../src/ledger/holds.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
-import { CliFailure } from '../exit-codes.ts';
+import { CliFailure, unsent } from '../exit-codes.ts';
 import { submitOrder } from '../operator-hold.ts';
-import { operatorName } from '../operator-name.ts';
 import { durationOption, instant } from '../option-values.ts';
+import { checkTexts, operatorName } from '../operator.ts';
 
 const WAIT_DEFAULT = '60s';
 
@@ -86,14 +86,10 @@ function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: 
 
 function orderOf(action: HoldOrder['action'], types: readonly string[], flags: OrderFlags): HoldOrder {
   const operator = operatorName(flags.operator);
-  for (const [name, text] of Object.entries({ reason: flags.reason, operator })) {
-    if (text.trim() === '' || text.length > ORDER_TEXT_MAX) {
-      throw new CliFailure('usage', `--${name} must have 1 to ${ORDER_TEXT_MAX} characters; nothing was sent`);
-    }
-  }
+  checkTexts({ reason: flags.reason, operator }, ORDER_TEXT_MAX);
   const until = flags.until ?? null;
   if (until !== null && until.getTime() <= Date.now())
-    throw new CliFailure('usage', `--until ${until.toISOString()} has passed; nothing was sent`);
+    throw unsent('usage', `--until ${until.toISOString()} has passed`);
   const at = new Date().toISOString();
   return { action, commandTypes: types, operator, reason: flags.reason, until: until?.toISOString() ?? null, at };
 }

@@ -16,7 +16,7 @@ import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/comm
 import { JsonMeaningError, parseUnambiguous, type JsonValue } from 'payment-processor-contract/lossless-json';
 import { CLI_RETRY, cliKafka, requireSettings } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
-import { CliFailure } from '../exit-codes.ts';
+import { CliFailure, unsent } from '../exit-codes.ts';
 import { oncePublished } from '../failures.ts';
 import { durationOption, instant } from '../option-values.ts';
 import { shownLine } from '../output.ts';
@@ -124,7 +124,7 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
     return parseUnambiguous(text);
   } catch (error) {
     const what = error instanceof JsonMeaningError ? 'cannot be taken' : 'is not JSON';
-    throw new CliFailure('usage', `${from} ${what}: ${(error as Error).message}; nothing was sent`);
+    throw unsent('usage', `${from} ${what}: ${(error as Error).message}`);
   }
 }
 

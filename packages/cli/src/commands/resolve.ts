@@ -8,18 +8,16 @@ import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
-import { confirm } from '../confirm.ts';
-import { API_SETTING_NAMES, cliPaymentApi, requireSettings } from '../context.ts';
-import { lookedAtInWords, lookAtTransaction, type LookedAt } from '../decided-transaction.ts';
-import { eventDocument, eventText, resultText } from '../event-output.ts';
+import { API_SETTING_NAMES, requireSettings, withPaymentApi } from '../context.ts';
+import { lookAtTransaction, notLookedAt } from '../decided-transaction.ts';
+import { eventDocument, eventText, isoOf, resultText } from '../event-output.ts';
 import type { DecidedResult } from '../decision-reply.ts';
-import { CliFailure } from '../exit-codes.ts';
-import { readEntry } from '../ledger.ts';
-import { phaseText } from '../ledger.ts';
+import { CliFailure, unsent } from '../exit-codes.ts';
+import { phaseText, readEntry } from '../ledger.ts';
 import { submitDecision } from '../operator-decision.ts';
-import { operatorName } from '../operator-name.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
+import { checkTexts, confirm, operatorName } from '../operator.ts';
 
 const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 type DecisionName = (typeof DECISIONS)[number];
@@ -114,18 +112,13 @@ function checkFlags(key: string, flags: ResolveFlags): string {
   const problem = keyProblem(key);
   if (problem !== null) throw new CliFailure('usage', problem);
   if (flags.transactionId !== undefined && flags.decision !== 'EXECUTED') {
-    throw new CliFailure('usage', '--transaction-id goes with --decision EXECUTED alone; nothing was sent');
+    throw unsent('usage', '--transaction-id goes with --decision EXECUTED alone');
   }
   if (flags.unverified && flags.transactionId === undefined) {
-    throw new CliFailure('usage', '--unverified goes with --transaction-id alone; nothing was sent');
+    throw unsent('usage', '--unverified goes with --transaction-id alone');
   }
   const operator = operatorName(flags.operator);
-  const texts = { reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' };
-  for (const [name, text] of Object.entries(texts)) {
-    if (text.trim() === '' || text.length > TEXT_MAX) {
-      throw new CliFailure('usage', `--${name} must have 1 to ${TEXT_MAX} characters; nothing was sent`);
-    }
-  }
+  checkTexts({ reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' }, TEXT_MAX);
   return operator;
 }
 
@@ -133,52 +126,41 @@ function checkFlags(key: string, flags: ResolveFlags): string {
 async function presentResult(settings: ClientSettings, key: string): Promise<{ entry: Entry; result: CommandResult }> {
   const entry = await readEntry(settings, key);
   if (entry === null) {
-    throw new CliFailure(
+    throw unsent(
       'notFound',
-      `the ledger has no entry of ${key} under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: it was not admitted yet (see \`lag\`), or is forgotten since LEDGER_RETENTION; nothing was sent`,
+      `the ledger has no entry of ${key} under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: it was not admitted yet (see \`lag\`), or is forgotten since LEDGER_RETENTION`,
     );
   }
   if (entry.phase.state !== 'DONE') {
-    throw new CliFailure(
+    throw unsent(
       'refused',
-      `${key} is not finished and cannot be decided on: ${entry.phase.state}, ${phaseText(entry)}; nothing was sent`,
+      `${key} is not finished and cannot be decided on: ${entry.phase.state}, ${phaseText(entry)}`,
     );
   }
   const { results } = topicNames(settings.TOPIC_PREFIX);
   const decoded = await createRegistry(settings).decode(results, entry.phase.result.value);
   if (decoded.kind !== 'record') {
-    throw new CliFailure('failed', `the present result of ${key} cannot be read: ${decoded.problem}; nothing was sent`);
+    throw unsent('failed', `the present result of ${key} cannot be read: ${decoded.problem}`);
   }
   return { entry, result: decoded.value as CommandResult };
 }
 
 /** @throws CliFailure unless the transaction alone fits the command, as far as both say, or the operator takes it on themselves */
 async function verify(output: Output, transactionId: string, entry: Entry, unverified: boolean): Promise<void> {
-  const { doubt, notes } = lookedAtInWords(transactionId, await lookedAt(transactionId, entry));
+  const settings = readSomeSettings(process.env, API_SETTING_NAMES);
+  const { doubt, notes } = settings.ok
+    ? await withPaymentApi(settings.config, (api) => lookAtTransaction(api, transactionId, entry))
+    : notLookedAt(transactionId, settings.problems.join('; '));
   for (const note of notes) output.note(note);
   if (doubt === null) return;
-  if (!unverified) {
-    throw new CliFailure('refused', `${doubt}. To decide all the same: --unverified; nothing was sent`);
-  }
+  if (!unverified) throw unsent('refused', `${doubt}. To decide all the same: --unverified`);
   output.note(`warning: ${doubt}; decided all the same (--unverified)`);
-}
-
-async function lookedAt(transactionId: string, entry: Entry): Promise<LookedAt> {
-  const settings = readSomeSettings(process.env, API_SETTING_NAMES);
-  if (!settings.ok) return { kind: 'not-looked-at', reason: settings.problems.join('; ') };
-  const api = await cliPaymentApi(settings.config);
-  try {
-    await api.start();
-    return await lookAtTransaction(api, transactionId, entry);
-  } finally {
-    await api.close();
-  }
 }
 
 function showPresent(output: Output, result: CommandResult): void {
   output.note(`present: ${resultText(result)}`);
   output.note(
-    `         completed ${new Date(Number(result.completedAt)).toISOString()}, calls that may have been sent: ${result.attempts}`,
+    `         completed ${isoOf(Number(result.completedAt))}, calls that may have been sent: ${result.attempts}`,
   );
   for (const warning of result.warnings) output.note(`         warning: ${warning}`);
 }

@@ -5,7 +5,7 @@ import type { PaymentApi } from '../../../../src/api/payment-api.ts';
 import type { ListReading, TransactionFilter } from '../../../../src/api/types.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { currencyAmountText } from '../amount-text.ts';
-import { API_SETTING_NAMES, cliPaymentApi, requireSettings } from '../context.ts';
+import { API_SETTING_NAMES, withPaymentApi, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { instant, wholeNumber } from '../option-values.ts';
 import { endWithReader, textTable, type Output } from '../output.ts';
@@ -45,14 +45,9 @@ Examples:
     .runs(async (output, flags: TransactionFilter & { all: boolean }) => {
       endWithReader();
       const settings = requireSettings(API_SETTING_NAMES);
-      const api = await cliPaymentApi(settings);
-      try {
-        await api.start();
-        const { all, ...filter } = flags;
-        await listPages(api, filter, all ? PAGES_MAX : 1, output, settings.API_BASE_URL);
-      } finally {
-        await api.close();
-      }
+      const { all, ...filter } = flags;
+      const pagesMax = all ? PAGES_MAX : 1;
+      await withPaymentApi(settings, (api) => listPages(api, filter, pagesMax, output, settings.API_BASE_URL));
     });
 }
 

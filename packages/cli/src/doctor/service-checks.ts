@@ -1,6 +1,6 @@
 /** What is asked over HTTP: the schema registry, the payment service, the processor's own endpoints. */
 import { request } from 'undici';
-import { API_SETTING_NAMES, cliPaymentApi } from '../context.ts';
+import { API_SETTING_NAMES, withPaymentApi } from '../context.ts';
 import { readSubjects, REGISTRY_SETTING_NAMES, subjectProblem } from '../schema-subjects.ts';
 import { messageOf, notChecked, ok, problem, withSettings, type Finding } from './findings.ts';
 
@@ -30,20 +30,14 @@ export async function checkRegistry(): Promise<Finding[]> {
 /** Base URL, version segment and credentials, by reading one transaction. */
 export async function checkPaymentService(): Promise<Finding[]> {
   return withSettings('payment-service', API_SETTING_NAMES, async (settings) => {
-    const api = await cliPaymentApi(settings);
-    try {
-      await api.start();
-      const state = api.state();
-      switch (state.kind) {
-        case 'serving':
-          return [ok('payment-service', `${settings.API_BASE_URL} answers, and takes the credentials`)];
-        case 'held':
-          return [problem('payment-service', state.reason)];
-        case 'unchecked':
-          return [problem('payment-service', `${settings.API_BASE_URL} was asked and said nothing: run this again`)];
-      }
-    } finally {
-      await api.close();
+    const state = await withPaymentApi(settings, (api) => api.state());
+    switch (state.kind) {
+      case 'serving':
+        return [ok('payment-service', `${settings.API_BASE_URL} answers, and takes the credentials`)];
+      case 'held':
+        return [problem('payment-service', state.reason)];
+      case 'unchecked':
+        return [problem('payment-service', `${settings.API_BASE_URL} was asked and said nothing: run this again`)];
     }
   });
 }
