@@ -1,38 +1,35 @@
-/** What a message of a command topic asks for, and by which fingerprint the ledger and its result know it. */
+/** What a message says, and by which fingerprint the ledger and its result know a command. */
 import { decodeValue } from '../../../src/consumers/command-intake.ts';
 import type { InputMessage } from '../../../src/consumers/input-message.ts';
 import { canonicalJson, commandFingerprint, readCommandFields } from 'payment-processor-contract/command-fields';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 
-/** A value that could not be read, and why. */
-export interface Unread {
-  readonly kind: 'unread';
-  readonly problem: string;
-}
-
-export type MessageContent =
-  /** The fingerprint is of type and fields, as the ledger has it of an entry. */
-  { readonly kind: 'fields'; readonly fields: object; readonly fingerprint: string } | Unread;
+/** A value, or why it could not be read. */
+export type Content<Value> =
+  { readonly value: Value; readonly problem: null } | { readonly value: null; readonly problem: string };
 
 type Message = Pick<InputMessage, 'headers'> & { readonly topic: string; readonly value: Buffer | null };
 
+/** The fingerprint is of type and fields, as the ledger has it of an entry; null: they cannot be read. */
 export async function messageContent(
   registry: RecordRegistry,
   message: Message,
   commandType: CommandType,
-): Promise<MessageContent> {
-  const decoded = await decodedMessage(registry, message);
-  if (decoded.kind !== 'record') return decoded;
-  const fields = readCommandFields(commandType, decoded.value).value ?? (decoded.value as object);
-  return { kind: 'fields', fields, fingerprint: commandFingerprint(commandType, canonicalJson(fields)) };
+): Promise<Content<object> & { readonly fingerprint: string | null }> {
+  const content = await decodedMessage(registry, message);
+  if (content.problem !== null) return { ...content, fingerprint: null };
+  const value = readCommandFields(commandType, content.value).value ?? (content.value as object);
+  return { value, problem: null, fingerprint: commandFingerprint(commandType, canonicalJson(value)) };
 }
 
 export async function decodedMessage(
   registry: RecordRegistry,
   { headers, topic, value }: Message,
-): Promise<{ kind: 'record'; value: unknown } | Unread> {
-  if (value === null) return { kind: 'unread', problem: 'it has no value' };
+): Promise<Content<unknown>> {
+  if (value === null) return { value, problem: 'it has no value' };
   const decoded = await decodeValue({ registry }, topic, { headers }, value);
-  return decoded.kind === 'record' ? decoded : { kind: 'unread', problem: decoded.problem };
+  return decoded.kind === 'record'
+    ? { value: decoded.value, problem: null }
+    : { value: null, problem: decoded.problem };
 }

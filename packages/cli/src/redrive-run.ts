@@ -123,8 +123,7 @@ async function fingerprintOf(
   const { commandType, topic } = target;
   if (registry === null || commandType === null) return null;
   const headers = Object.fromEntries(Object.entries(letter.headers).map(([name, values]) => [name, [...values]]));
-  const content = await messageContent(registry, { topic, headers, value: letter.value }, commandType);
-  return content.kind === 'fields' ? content.fingerprint : null;
+  return (await messageContent(registry, { topic, headers, value: letter.value }, commandType)).fingerprint;
 }
 
 /**

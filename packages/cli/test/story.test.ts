@@ -35,7 +35,7 @@ function story(outcome: Outcome, changes: readonly StatusEvent[], isCutShort = f
   const transaction =
     outcome === 'ACCEPTED' ? ({ id: ID, status: 'PENDING', receivedAmount: null } as Transaction) : null;
   const result = resultOf('invoice', { outcome, transaction });
-  const results = [{ ...at('results', 'invoice', 1n), content: { kind: 'result', result } }] as const;
+  const results = [{ ...at('results', 'invoice', 1n), value: result, problem: null }];
   const rest = { messages: [], entries: [], decisions: [], letters: [], cuts: [] };
   return { key: 'invoice', ...rest, results, changes, isCutShort };
 }
@@ -59,10 +59,10 @@ test('a copy of an earlier result does not hide a later one that cannot be read'
   const told = story('EXPIRED', []);
   const [first] = told.results;
   if (first === undefined) throw new Error('no result');
-  const [copied, unread] = [{ ce_id: 'one' }, { kind: 'unread', problem: 'a later release' } as const];
+  const [copied, unread] = [{ ce_id: 'one' }, { value: null, problem: 'a later release' } as const];
   const results = [
     { ...first, headers: copied },
-    { ...first, offset: 2n, headers: { ce_id: 'two' }, content: unread },
+    { ...first, offset: 2n, headers: { ce_id: 'two' }, ...unread },
     { ...first, offset: 3n, headers: { ...copied, replayed: 'true' } },
   ];
   expect(paymentIn({ ...told, results })).toMatch(/^nothing known/);
@@ -81,8 +81,7 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
     valueBytes: 2,
     movedFrom: null,
   };
-  const content = { kind: 'fields', fields: {}, fingerprint: 'f' } as const;
-  const messages = [{ ...message, content }];
+  const messages = [{ ...message, value: {}, problem: null, fingerprint: 'f' }];
   const shown = (isCutShort: boolean): string =>
     storyText({ ...story('ACCEPTED', [], isCutShort), messages }, false).join('\n');
   expect(shown(false)).toMatch(/state +not in the ledger: .*\n[^]*not admitted yet, or forgotten/);

@@ -5,9 +5,7 @@ import { parseLossless, stringifyLossless } from 'payment-processor-contract/los
 import { eventDocument, isoOf } from '../event-output.ts';
 import { phaseText } from '../ledger.ts';
 import { maskedText, maskedValue } from '../masking.ts';
-import { callsOf, notKept } from './calls.ts';
-import { runbooksOf } from './runbooks.ts';
-import { paymentOf, roleOf, type PublishedMessage, type Story } from './story.ts';
+import { callsOf, notKept, paymentOf, roleOf, runbooksOf, type PublishedMessage, type Story } from './story.ts';
 import { placeText, timelineOf } from './timeline.ts';
 
 const HEADING_WIDTH = 13;
@@ -38,35 +36,16 @@ export function storyDocument(story: Story, isUnmasked: boolean): object {
     payment: { kind, status, transactionId },
     state: entry === null ? null : entry.phase.state,
     outcome: entry?.phase.state === 'DONE' ? entry.phase.outcome : null,
-    published: messages.map(({ content, timestampMs, ...message }) => ({
-      ...message,
-      timestamp: isoOf(timestampMs),
-      role: roleOf({ content, timestampMs, ...message }, story),
-      ...(content.kind === 'fields'
-        ? { fields: content.fields, problem: null }
-        : { fields: null, ...problemOf(content) }),
-    })),
+    published: messages.map((message) => {
+      const { value: fields, ...rest } = message;
+      return { ...dated(rest), role: roleOf(message, story), fields };
+    }),
     calls: callsOf(story).map(({ beganMs, ...call }) => ({ ...call, began: isoOf(beganMs) })),
-    ledger: entries.map(({ entry: present, lane, offset, timestampMs }) => ({
-      lane,
-      offset,
-      timestamp: isoOf(timestampMs),
-      entry: present === null ? null : entryDocument(present),
-    })),
-    results: results.map(({ content, timestampMs, ...result }) => ({
-      ...result,
-      timestamp: isoOf(timestampMs),
-      ...(content.kind === 'result'
-        ? { value: content.result, problem: null }
-        : { value: null, ...problemOf(content) }),
-    })),
-    decisions: decisions.map(({ content, timestampMs, ...decision }) => ({
-      ...decision,
-      timestamp: isoOf(timestampMs),
-      ...(content.kind === 'decision'
-        ? { value: content.decision, problem: null }
-        : { value: null, ...problemOf(content) }),
-    })),
+    ledger: entries.map(({ entry: present, ...place }) => {
+      return { ...dated(place), entry: present === null ? null : entryDocument(present) };
+    }),
+    results: results.map(dated),
+    decisions: decisions.map(dated),
     deadLetters: letters.map(({ letter, redriven }) => ({ ...letter, redriven })),
     statusChanges: changes.map(eventDocument),
     runbooks: runbooksOf(story),
@@ -101,16 +80,16 @@ function paymentText(story: Story): string {
 }
 
 function commandLines(message: PublishedMessage, isUnmasked: boolean, mask: (text: string) => string): string[] {
-  const { content, headers } = message;
-  const fields = content.kind === 'fields' ? content.fields : null;
-  const shown = isUnmasked ? fields : maskedValue(fields);
+  const { headers, problem, value } = message;
   return [
     heading('command', `${message.commandType}, ${message.valueBytes} bytes, published ${isoOf(message.timestampMs)}`),
     heading('where', placeText(message)),
     ...Object.entries(headers).map(([name, value]) => heading('header', mask(`${name}: ${value}`))),
     heading(
       'fields',
-      content.kind === 'fields' ? stringifyLossless(shown) : mask(`cannot be read: ${content.problem}`),
+      problem === null
+        ? stringifyLossless(isUnmasked ? value : maskedValue(value))
+        : mask(`cannot be read: ${problem}`),
     ),
   ];
 }
@@ -134,8 +113,8 @@ function entryDocument({ fieldsJson, phase, ...entry }: Entry): object {
   return { ...entry, fields: fieldsJson === null ? null : parseLossless(fieldsJson), phase: shown };
 }
 
-function problemOf({ problem }: { problem: string }): { problem: string } {
-  return { problem };
+function dated<Record extends { timestampMs: number }>({ timestampMs, ...record }: Record) {
+  return { ...record, timestamp: isoOf(timestampMs) };
 }
 
 function heading(name: string, text: string): string {

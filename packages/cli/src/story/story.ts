@@ -1,4 +1,4 @@
-/** All that the topics say of one key. Plain data, made by `readStory`. */
+/** All that the topics say of one key, and what follows from it. Plain data, made by `readStory`. */
 import { uniqueIdOf } from 'payment-processor-client/internal/events';
 import {
   countingResult,
@@ -12,7 +12,8 @@ import type { CommandType } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { LetterSummary } from '../dead-letter.ts';
 import type { EntryRecord } from '../ledger.ts';
-import type { MessageContent, Unread } from '../message-content.ts';
+import type { Content } from '../message-content.ts';
+import type { Entry } from '../../../../src/ledger/entry.ts';
 import type { RedriveNote } from '../redrive-notes.ts';
 import type { StatusEvent } from '../status-history.ts';
 
@@ -23,22 +24,18 @@ export interface RecordPlace {
   readonly timestampMs: number;
 }
 
-interface Published extends RecordPlace {
-  readonly headers: Readonly<Record<string, string>>;
-}
+/** A record of a topic, and what its value says. */
+export type Published<Value> = RecordPlace & Content<Value> & { readonly headers: Readonly<Record<string, string>> };
 
-/** A message of a command topic. */
-export interface PublishedMessage extends Published {
+/** A message of a command topic: its value are the fields. */
+export type PublishedMessage = Published<object> & {
   readonly commandType: CommandType;
   readonly valueBytes: number;
-  readonly content: MessageContent;
+  /** Of type and fields, as the ledger has it of an entry; null: they cannot be read. */
+  readonly fingerprint: string | null;
   /** Of one that was moved to the key's lane: its first place. */
   readonly movedFrom: { readonly partition: string; readonly offset: string } | null;
-}
-
-export interface PublishedResult extends Published {
-  readonly content: { readonly kind: 'result'; readonly result: CommandResult } | Unread;
-}
+};
 
 /** An operator's decision, as it was published. */
 export interface StoryDecision {
@@ -47,10 +44,6 @@ export interface StoryDecision {
   readonly reason: string;
   readonly expectedRevision: string;
   readonly transactionId: string | null;
-}
-
-export interface PublishedDecision extends Published {
-  readonly content: { readonly kind: 'decision'; readonly decision: StoryDecision } | Unread;
 }
 
 export interface StoryLetter {
@@ -63,8 +56,8 @@ export interface Story {
   readonly messages: readonly PublishedMessage[];
   /** States of the ledger's entry, oldest first, as far back as compaction left them. */
   readonly entries: readonly EntryRecord[];
-  readonly results: readonly PublishedResult[];
-  readonly decisions: readonly PublishedDecision[];
+  readonly results: readonly Published<CommandResult>[];
+  readonly decisions: readonly Published<StoryDecision>[];
   readonly letters: readonly StoryLetter[];
   readonly changes: readonly StatusEvent[];
   /** What was not read, in sentences. */
@@ -79,11 +72,15 @@ export function isUnknown(story: Story): boolean {
   return [decisions, entries, letters, messages, results].every((found) => found.length === 0);
 }
 
+/** The last entry that was not forgotten. */
+export function lastEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
+  return entries.findLast(({ entry }) => entry !== null)?.entry ?? null;
+}
+
 /** Where the payment is, as far as results and status changes were read: as the client's `awaitSettled` says it. */
 export function paymentOf({ changes, isCutShort, results }: Story): PaymentState<CommandResult> {
   const found = new FirstPlaces<FoundResult & { readonly uniqueId: string | null }>();
-  for (const { content, headers, offset } of results)
-    found.take({ uniqueId: uniqueIdOf(headers), offset, value: content.kind === 'unread' ? null : content.result });
+  for (const { headers, offset, value } of results) found.take({ uniqueId: uniqueIdOf(headers), offset, value });
   const counting = found.all().reduce<FoundResult | null>(countingResult, null);
   const moves = changes.filter(({ kind }) => kind !== 'quote-status');
   moves.sort((left, right) => Number(left.offset - right.offset));
@@ -106,7 +103,7 @@ export type MessageRole =
 
 /** What a message is to the ledger's entry of its key. */
 export function roleOf(message: PublishedMessage, story: Story): MessageRole {
-  const entry = story.entries.findLast((record) => record.entry !== null)?.entry ?? null;
+  const entry = lastEntryOf(story);
   if (entry === null) return story.isCutShort ? 'unread' : 'not-admitted';
   const partition = message.movedFrom?.partition ?? String(message.partition);
   const offset = message.movedFrom?.offset ?? message.offset.toString();
@@ -114,6 +111,93 @@ export function roleOf(message: PublishedMessage, story: Story): MessageRole {
   if (origin.topic === message.topic && String(origin.partition) === partition && origin.offset.toString() === offset) {
     return 'command';
   }
-  if (message.content.kind === 'unread') return 'unread';
-  return message.content.fingerprint === entry.fingerprint ? 'copy' : 'other-content';
+  if (message.fingerprint === null) return 'unread';
+  return message.fingerprint === entry.fingerprint ? 'copy' : 'other-content';
+}
+
+export interface ShownCall {
+  readonly attemptId: string;
+  /** Of this entry, from 1 on. */
+  readonly attempt: number;
+  readonly step: Entry['step'];
+  readonly processId: string;
+  readonly beganMs: number;
+  readonly timeoutMs: number;
+}
+
+/** @returns calls whose intent the ledger still has, oldest first, each once */
+export function callsOf({ entries }: Story): ShownCall[] {
+  const calls = new Map<string, ShownCall>();
+  for (const { entry } of entries) {
+    if (entry?.phase.state !== 'INTENT') continue;
+    const { atMs, attemptId, processId, timeoutMs } = entry.phase;
+    const { attempts, step } = entry;
+    calls.set(attemptId, { attemptId, attempt: attempts + 1, step, processId, beganMs: atMs, timeoutMs });
+  }
+  return [...calls.values()];
+}
+
+/** What a reader may miss, and why it is not there: in sentences. */
+export function notKept(story: Story): string[] {
+  const entry = lastEntryOf(story);
+  if (entry === null) return [];
+  const calls = callsOf(story);
+  // An intent that is the present state has not been counted yet.
+  const made = Math.max(entry.attempts, ...calls.map(({ attempt }) => attempt));
+  const missing = made - new Set(calls.map(({ attempt }) => attempt)).size;
+  return [
+    ...(made === 0
+      ? []
+      : [
+          "each call's own answer: the ledger keeps the state that it led to, and the result has the answer that settled it",
+        ]),
+    ...(missing <= 0
+      ? []
+      : [`${missing} of ${made} calls one by one: compaction left the later states of the entry alone`]),
+    ...(entry.firstSentMs === null && entry.unexecuted === null
+      ? []
+      : ['each single look-up: the ledger keeps what look-ups came to']),
+  ];
+}
+
+/** The runbooks that apply. @returns paths within the repository, each once */
+export function runbooksOf(story: Story): string[] {
+  const entry = story.entries.at(-1)?.entry ?? null;
+  const isWaiting = entry === null && story.messages.length > 0 && !isUnknown(story);
+  const names = [
+    ...(entry === null ? [] : runbooksOfEntry(entry)),
+    ...(isWaiting ? ['PaymentsOldestUnansweredTooOld'] : []),
+    ...(story.letters.length > 0 ? ['PaymentsDeadLetters'] : []),
+  ];
+  return [...new Set(names)].map((name) => `docs/runbooks/${name}.md`);
+}
+
+function runbooksOfEntry({ drops, phase, quotesRunOut }: Entry): string[] {
+  const further = [
+    ...(drops > 0 ? ['PaymentsOwnFailures'] : []),
+    ...(quotesRunOut > 0 ? ['PaymentsCommandsExpired'] : []),
+  ];
+  switch (phase.state) {
+    case 'INTENT':
+    case 'PARKED':
+    case 'QUOTED':
+      return ['PaymentsOldestUnansweredTooOld', ...further];
+    case 'DOUBTFUL':
+      return ['PaymentsDoubtNotSettled', ...further];
+    case 'DONE':
+      break;
+  }
+  switch (phase.outcome) {
+    case 'UNKNOWN':
+      return ['unknown-results', ...further];
+    case 'FAILED':
+      return ['PaymentsOwnFailures', ...further];
+    case 'EXPIRED':
+      return ['PaymentsCommandsExpired', ...further];
+    case 'ACCEPTED':
+    case 'REFUSED':
+    case 'INVALID':
+    case 'CONFLICT':
+      return further;
+  }
 }

@@ -1,4 +1,5 @@
 /** The story of a key as lines in the order of time. Pure; texts of others are as they were, unless masked by the caller. */
+import type { CommandResult } from 'payment-processor-contract/types';
 import type { EntryRecord } from '../ledger.ts';
 import { isoOf, resultText, statusChangeText, unreadableText } from '../event-output.ts';
 import { noteText } from '../redrive-notes.ts';
@@ -7,9 +8,9 @@ import { phaseText } from '../ledger.ts';
 import {
   roleOf,
   type MessageRole,
-  type PublishedDecision,
+  type Published,
   type PublishedMessage,
-  type PublishedResult,
+  type StoryDecision,
   type RecordPlace,
   type Story,
 } from './story.ts';
@@ -62,14 +63,14 @@ export function placeText({ offset, partition, topic }: RecordPlace): string {
 }
 
 function messageLine(message: PublishedMessage, story: Story): Line {
-  const { commandType, content, headers, movedFrom, timestampMs } = message;
+  const { commandType, headers, movedFrom, problem, timestampMs } = message;
   const parts = [
     commandType,
     ROLES[roleOf(message, story)],
     `(${placeText(message)})`,
     ...(headers['ce_id'] === undefined ? [] : [`id ${headers['ce_id']}`]),
     ...(movedFrom === null ? [] : [`moved from partition ${movedFrom.partition}, offset ${movedFrom.offset}`]),
-    ...(content.kind === 'unread' ? [`cannot be read: ${content.problem}`] : []),
+    ...(problem === null ? [] : [`cannot be read: ${problem}`]),
   ];
   return { atMs: timestampMs, what: 'published', text: parts.join('  ') };
 }
@@ -98,14 +99,16 @@ function doubtNotes({ firstSentMs, lastEndedMs, phase, unexecuted }: NonNullable
   return [...sent, ...ended, `none of ${unexecuted.attempts} took effect, by ${by}`];
 }
 
-function resultLine({ content, headers, timestampMs, ...place }: PublishedResult): Line {
-  const at = { ...place, timestampMs };
-  if (content.kind === 'unread') {
-    return { atMs: timestampMs, what: 'result', text: `cannot be read: ${content.problem}  (${placeText(at)})` };
-  }
-  const { completedAt, httpStatus, warnings } = content.result;
+function unreadLine(what: string, problem: string, place: RecordPlace): Line {
+  return { atMs: place.timestampMs, what, text: `cannot be read: ${problem}  (${placeText(place)})` };
+}
+
+function resultLine(published: Published<CommandResult>): Line {
+  const { headers, problem, timestampMs, value } = published;
+  if (problem !== null) return unreadLine('result', problem, published);
+  const { completedAt, httpStatus, warnings } = value;
   const parts = [
-    resultText(content.result),
+    resultText(value),
     ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
     `completed ${isoOf(Number(completedAt))}`,
     ...(headers['replayed'] === 'true' ? [`for a copy${repliedTo(headers)}`] : []),
@@ -118,20 +121,18 @@ function repliedTo(headers: Readonly<Record<string, string>>): string {
   return headers['in-reply-to'] === undefined ? '' : ` (in reply to ${headers['in-reply-to']})`;
 }
 
-function decisionLine({ content, timestampMs, ...place }: PublishedDecision, story: Story): Line {
-  const at = { ...place, timestampMs };
-  if (content.kind === 'unread') {
-    return { atMs: timestampMs, what: 'decision', text: `cannot be read: ${content.problem}  (${placeText(at)})` };
-  }
-  const { decision, expectedRevision, operator, reason, transactionId } = content.decision;
+function decisionLine(published: Published<StoryDecision>, story: Story): Line {
+  const { offset, partition, problem, timestampMs, topic, value } = published;
+  if (problem !== null) return unreadLine('decision', problem, published);
+  const { decision, expectedRevision, operator, reason, transactionId } = value;
   const words = `${decision} on revision ${expectedRevision} by ${operator}: ${reason}`;
   const refusal = story.letters.find(
     ({ letter: { source } }) =>
-      source.topic === at.topic && source.partition === String(at.partition) && source.offset === at.offset.toString(),
+      source.topic === topic && source.partition === String(partition) && source.offset === offset.toString(),
   );
   const isInForce = story.entries.some(({ entry }) => entry?.audit.includes(words) === true);
   const became =
     refusal === undefined ? (isInForce ? 'carried out' : 'not judged yet, as far as the ledger tells') : 'refused';
   const of = transactionId === null ? '' : `  ${transactionId}`;
-  return { atMs: timestampMs, what: 'decision', text: `${words}${of}  ${became}  (${placeText(at)})` };
+  return { atMs: timestampMs, what: 'decision', text: `${words}${of}  ${became}  (${placeText(published)})` };
 }
