@@ -3,9 +3,8 @@ import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { readConfig, SETTINGS } from 'payment-processor-contract/config';
 import { ROLE_NAMES, type Role } from 'payment-processor-contract/rights';
-import { ok, problem, type Finding } from '../doctor/findings.ts';
-import { checkKafka } from '../doctor/kafka-checks.ts';
-import { checkRights } from '../doctor/rights-checks.ts';
+import { ok, problem, type Finding, type Said } from '../doctor/findings.ts';
+import { checkKafka, checkRights } from '../doctor/kafka-checks.ts';
 import { CliFailure } from '../exit-codes.ts';
 
 const STATUS_WIDTH = 'not checked'.length;
@@ -46,20 +45,16 @@ async function checkAll(): Promise<Finding[]> {
   // No other command needs what it loads.
   const { checkPaymentService, checkProcessor, checkRegistry } = await import('../doctor/service-checks.ts');
   const parts = await Promise.all([checkKafka(), checkRegistry(), checkPaymentService(), checkProcessor()]);
-  return [...checkSettings(), ...parts.flat()];
+  return [...checkSettings().map((said) => ({ check: 'settings' as const, ...said })), ...parts.flat()];
 }
 
-function checkSettings(): Finding[] {
+function checkSettings(): Said[] {
   const read = readConfig(process.env);
-  if (!read.ok) return read.problems.map((text) => problem('settings', `${text}: set it in the environment`));
+  if (!read.ok) return read.problems.map((text) => problem(`${text}: set it in the environment`));
   const { KAFKA_GROUP_ID, LANES, TOPIC_PREFIX } = read.config;
   const count = Object.keys(SETTINGS).length;
-  return [
-    ok(
-      'settings',
-      `all ${count} can be read; TOPIC_PREFIX=${TOPIC_PREFIX}, KAFKA_GROUP_ID=${KAFKA_GROUP_ID}, LANES=${LANES}`,
-    ),
-  ];
+  const names = `TOPIC_PREFIX=${TOPIC_PREFIX}, KAFKA_GROUP_ID=${KAFKA_GROUP_ID}, LANES=${LANES}`;
+  return [ok(`all ${count} can be read; ${names}`)];
 }
 
 function textOf({ check, status, message }: Finding): string {

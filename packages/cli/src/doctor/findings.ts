@@ -25,31 +25,33 @@ export interface Finding {
   message: string;
 }
 
-export function ok(check: CheckName, message: string): Finding {
-  return { check, status: 'ok', message };
+/** One sentence of a check, about itself unless it names another. */
+export type Said = Omit<Finding, 'check'> & Partial<Pick<Finding, 'check'>>;
+export type Says = Said | readonly Said[];
+
+export function ok(message: string): Said {
+  return { status: 'ok', message };
 }
 
-export function problem(check: CheckName, message: string): Finding {
-  return { check, status: 'problem', message };
+export function problem(message: string): Said {
+  return { status: 'problem', message };
 }
 
-export function notChecked(check: CheckName, why: string): Finding {
-  return { check, status: 'not-checked', message: `because ${why}` };
+export function notChecked(why: string): Said {
+  return { status: 'not-checked', message: `because ${why}` };
 }
 
 /** Runs a check with the settings that it needs; one that cannot be made tells why instead of ending the others. */
 export async function withSettings<Name extends SettingName>(
   check: CheckName,
   names: readonly Name[],
-  run: (settings: Pick<Config, Name>) => Promise<Finding[]>,
+  run: (settings: Pick<Config, Name>) => Promise<Says>,
 ): Promise<Finding[]> {
   const read = readSomeSettings(process.env, names);
-  if (!read.ok) return [notChecked(check, `of its settings: ${read.problems.join('; ')}`)];
-  try {
-    return await run(read.config);
-  } catch (error) {
-    return [problem(check, messageOf(error))];
-  }
+  const said = read.ok
+    ? await run(read.config).catch((error: unknown) => problem(messageOf(error)))
+    : notChecked(`of its settings: ${read.problems.join('; ')}`);
+  return [said].flat().map((one) => ({ check, ...one }));
 }
 
 export function messageOf(error: unknown): string {

@@ -5,11 +5,22 @@ import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-clie
 import { checkTopics } from '../../../../src/producers/topic-admin.ts';
 import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka, type CliKafka } from '../context.ts';
-import { notChecked, ok, problem, withSettings, type CheckName, type Finding } from './findings.ts';
+import { CLI_SETTING_NAMES, cliKafka, type CliKafka } from '../context.ts';
+import {
+  notChecked,
+  ok,
+  problem,
+  withSettings,
+  type CheckName,
+  type Finding,
+  type Said,
+  type Says,
+} from './findings.ts';
 import { readGroup, type GroupDescription } from './group-members.ts';
 import { checkDeadLetters, checkHolds, checkUnknownResults } from './people-checks.ts';
 import { heldText, readHeldBack, readLag, sumOf } from '../lag.ts';
+import { missingRightInWords, missingRights } from '../../../../src/producers/rights-check.ts';
+import { grantCommand, rightsOf, type Role } from 'payment-processor-contract/rights';
 
 /** Commands that wait longer than this wait for a reason. */
 const LAG_AGE_MAX_MS = 60_000;
@@ -30,24 +41,22 @@ export async function checkKafka(): Promise<Finding[]> {
   const cluster = await withSettings('kafka', KAFKA_SETTING_NAMES, async (settings) => {
     const { brokers, clusterId } = await withAdmin(cliKafka(settings), (admin) => admin.describeCluster());
     const list = brokers.map(({ host, port }) => `${host}:${port}`).join(', ');
-    return [ok('kafka', `${counted(brokers.length, 'broker')} (${list}), cluster id ${clusterId}`)];
+    return ok(`${counted(brokers.length, 'broker')} (${list}), cluster id ${clusterId}`);
   });
   if (cluster.some(({ status }) => status !== 'ok')) {
-    return [...cluster, ...BEHIND_KAFKA.map((check) => notChecked(check, 'Kafka was not reached'))];
+    return [...cluster, ...BEHIND_KAFKA.map((check) => ({ check, ...notChecked('Kafka was not reached') }))];
   }
   let areLanesWrong = false;
   const topics = await withSettings('topics', TOPIC_NAMES_NEEDED, async (settings) => {
     const problems = await checkTopics(cliKafka(settings), settings, { sandboxCommands: settings.SANDBOX_COMMANDS });
     areLanesWrong = problems.some(({ kind }) => kind === 'lanes');
     if (problems.length > 0)
-      return problems.map(({ kind, message }) =>
-        problem('topics', kind === 'missing' ? message + HIDDEN_HINT : message),
-      );
-    return [ok('topics', `those of ${settings.TOPIC_PREFIX} are as they must be, ${counted(settings.LANES, 'lane')}`)];
+      return problems.map(({ kind, message }) => problem(kind === 'missing' ? message + HIDDEN_HINT : message));
+    return ok(`those of ${settings.TOPIC_PREFIX} are as they must be, ${counted(settings.LANES, 'lane')}`);
   });
   const group = withSettings('group', GROUP_NAMES_NEEDED, async (settings) =>
     areLanesWrong
-      ? [notChecked('group', 'LANES is wrong: it is not known which lanes must have an owner')]
+      ? notChecked('LANES is wrong: it is not known which lanes must have an owner')
       : checkGroup(cliKafka(settings), settings),
   );
   const people = [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
@@ -62,18 +71,18 @@ export async function checkKafka(): Promise<Finding[]> {
 }
 
 /** Messages that wait in the sandbox's topic while it is off. */
-async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<Finding[]> {
+async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<Said[]> {
   if (settings.SANDBOX_COMMANDS) return [];
   const topic = topicNames(settings.TOPIC_PREFIX).commands['simulate-uma-receive'];
   const { total } = sumOf((await readLag(kafka, settings, [topic])).lanes);
   if (total === 0n) return [];
   const what = `nobody reads ${total} messages of ${topic}, for SANDBOX_COMMANDS is off`;
-  return [problem('lag', `${what}: set SANDBOX_COMMANDS=true at the processors of a sandbox, or publish them no more`)];
+  return [problem(`${what}: set SANDBOX_COMMANDS=true at the processors of a sandbox, or publish them no more`)];
 }
 
 type GroupSettings = Pick<Config, (typeof GROUP_NAMES_NEEDED)[number]>;
 
-async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<Finding[]> {
+async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<Says> {
   const { KAFKA_GROUP_ID: groupId } = settings;
   const group = await readGroup(kafka, groupId);
   switch (group.state) {
@@ -81,20 +90,15 @@ async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<Fin
       return stableFindings(group, settings);
     case 'PreparingRebalance':
     case 'CompletingRebalance':
-      return [
-        problem('group', `${groupId} is handing out its lanes anew (${group.state}): run this again in some seconds`),
-      ];
+      return problem(`${groupId} is handing out its lanes anew (${group.state}): run this again in some seconds`);
     default:
-      return [
-        problem(
-          'group',
-          `${groupId} has no member (${group.state}): no processor runs with this KAFKA_GROUP_ID; start one with \`npm start\``,
-        ),
-      ];
+      return problem(
+        `${groupId} has no member (${group.state}): no processor runs with this KAFKA_GROUP_ID; start one with \`npm start\``,
+      );
   }
 }
 
-function stableFindings({ members }: GroupDescription, settings: GroupSettings): Finding[] {
+function stableFindings({ members }: GroupDescription, settings: GroupSettings): Says {
   const { KAFKA_GROUP_ID: groupId, LANES, TOPIC_PREFIX } = settings;
   const topics = topicNames(TOPIC_PREFIX);
   const lanesOf = (member: GroupDescription['members'][number], topic: string): readonly number[] =>
@@ -104,21 +108,17 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
   );
   if (served.length === 0) {
     const reads = [...new Set(members.flatMap(({ assignment }) => [...assignment.keys()]))];
-    return [
-      problem(
-        'group',
-        `no member of ${groupId} reads commands of TOPIC_PREFIX=${TOPIC_PREFIX}, but ${reads.join(', ') || 'nothing'}: its processors have another TOPIC_PREFIX, or KAFKA_GROUP_ID is another group's`,
-      ),
-    ];
+    return problem(
+      `no member of ${groupId} reads commands of TOPIC_PREFIX=${TOPIC_PREFIX}, but ${reads.join(', ') || 'nothing'}: its processors have another TOPIC_PREFIX, or KAFKA_GROUP_ID is another group's`,
+    );
   }
-  const findings: Finding[] = [];
+  const findings: Said[] = [];
   for (const [type, topic] of Object.entries(topics.commands)) {
     const owned = new Set(members.flatMap((member) => lanesOf(member, topic)));
     const missing = Array.from({ length: LANES }, (_, lane) => lane).filter((lane) => !owned.has(lane));
     if (missing.length === 0 || (type === 'simulate-uma-receive' && !settings.SANDBOX_COMMANDS)) continue;
     findings.push(
       problem(
-        'group',
         `no member of ${groupId} owns ${missing.length === LANES ? 'any lane' : `lane ${missing.join(', ')}`} of ${topic}: ` +
           'check that every processor has the same LANES and SANDBOX_COMMANDS, and restart those that differ',
       ),
@@ -129,15 +129,12 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
     const lanes = [...new Set([...member.assignment.values()].flat())].sort((left, right) => left - right);
     return `${member.clientId} at ${member.clientHost.replace(/^\//, '')}: ${lanes.length === 0 ? 'standby' : `lanes ${lanes.join(', ')}`}`;
   });
-  return [
-    ok(
-      'group',
-      `${groupId} is stable, every lane has its owner; ${counted(members.length, 'member')} (${owners.join('; ')})`,
-    ),
-  ];
+  return ok(
+    `${groupId} is stable, every lane has its owner; ${counted(members.length, 'member')} (${owners.join('; ')})`,
+  );
 }
 
-async function checkLag(settings: GroupSettings): Promise<Finding[]> {
+async function checkLag(settings: GroupSettings): Promise<Says> {
   const { commands, ...others } = topicNames(settings.TOPIC_PREFIX);
   const topics = Object.entries(commands)
     .filter(([type]) => type !== 'simulate-uma-receive' || settings.SANDBOX_COMMANDS)
@@ -146,28 +143,41 @@ async function checkLag(settings: GroupSettings): Promise<Finding[]> {
     checkUnread(cliKafka(settings), settings),
     readHeldBack(cliKafka(settings), [...topics, ...Object.values(others)]),
   ]);
-  const unread = [...sandbox, ...held.map((partition) => problem('lag', heldText(partition)))];
+  const unread = [...sandbox, ...held.map((partition) => problem(heldText(partition)))];
   return lagFindings(await readLag(cliKafka(settings), settings, topics), unread, Date.now());
 }
 
 /** @param unread what is in no lag */
 export function lagFindings(
   { lanes, missing }: Awaited<ReturnType<typeof readLag>>,
-  unread: readonly Finding[],
+  unread: readonly Said[],
   nowMs: number,
-): Finding[] {
-  if (lanes.length === 0) return [notChecked('lag', 'there are no command topics')];
+): Said[] {
+  if (lanes.length === 0) return [notChecked('there are no command topics')];
   const { oldestTimestampMs, total } = sumOf(lanes);
-  const hidden = missing.map((topic) => notChecked('lag', `${topic} is not there, or is hidden`));
+  const hidden = missing.map((topic) => notChecked(`${topic} is not there, or is hidden`));
   const others = [...unread, ...hidden];
-  if (oldestTimestampMs === null) return others.length > 0 ? others : [ok('lag', 'every command is admitted')];
+  if (oldestTimestampMs === null) return others.length > 0 ? others : [ok('every command is admitted')];
   const ageMs = Math.max(0, nowMs - oldestTimestampMs);
   const text = `${total} not admitted yet, the oldest for ${Math.round(ageMs / 1000)} s`;
-  if (ageMs <= LAG_AGE_MAX_MS) return others.length > 0 ? others : [ok('lag', text)];
+  if (ageMs <= LAG_AGE_MAX_MS) return others.length > 0 ? others : [ok(text)];
   const where = lanes.filter(({ lag }) => lag > 0n).map(({ topic, lane, lag }) => `${topic} lane ${lane}: ${lag}`);
-  return [...others, problem('lag', `${text} (${where.join(', ')}): see the processors' /health/ready for the reason`)];
+  return [...others, problem(`${text} (${where.join(', ')}): see the processors' /health/ready for the reason`)];
 }
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+const RIGHTS_NAMES_NEEDED = [...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID', 'SANDBOX_COMMANDS'] as const;
+
+/** The rights of a role, asked of the brokers one by one with the credentials of this command line. */
+export function checkRights(role: Role): Promise<Finding[]> {
+  return withSettings('rights', RIGHTS_NAMES_NEEDED, async (settings) => {
+    const rights = rightsOf(role, settings);
+    const missing = await missingRights(cliKafka(settings), rights);
+    if (missing.length === 0) return ok(`Kafka allows all ${rights.length} that a ${role} needs`);
+    const principal = `User:${settings.KAFKA_SASL_USERNAME ?? '<name>'}`;
+    return missing.map((right) => problem(`${missingRightInWords(right)}: ${grantCommand(right, principal)}`));
+  });
 }

@@ -6,7 +6,7 @@ import { inForceText, readOrders } from '../hold-audit.ts';
 import { letterName, notedLetter, noteOf } from '../redrive-notes.ts';
 import { readUnknownResults } from '../ledger.ts';
 import { readTopics, within } from '../topic-reading.ts';
-import { notChecked, ok, problem, type Finding } from './findings.ts';
+import { notChecked, ok, problem, type Says } from './findings.ts';
 import type { CliSettings } from '../context.ts';
 
 /** A million keys are read in less. */
@@ -17,38 +17,33 @@ const NEWS_MS = 3_600_000;
 /** The operator who published it was answered, and it is no command: nobody redrives it. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
-export async function checkHolds(settings: CliSettings): Promise<Finding[]> {
+export async function checkHolds(settings: CliSettings): Promise<Says> {
   const { hidden, orders } = await readOrders(settings, Date.now());
   const holds = orders.filter(({ inForce }) => inForce.length > 0);
-  const unread = hidden.map((part) => notChecked('holds', part));
-  if (holds.length === 0 && unread.length === 0) return [ok('holds', 'none')];
+  const unread = hidden.map(notChecked);
+  if (holds.length === 0 && unread.length === 0) return ok('none');
   const held = holds.map((audited) => {
     const { at, operator, reason, until } = audited;
     const ends = until === null ? '' : `, until ${until}`;
     const what = `${operator} ordered a hold of ${inForceText(audited)} at ${at}${ends} (${reason})`;
-    return problem('holds', `${what}: \`release\` them once the reason is over`);
+    return problem(`${what}: \`release\` them once the reason is over`);
   });
   return [...held, ...unread];
 }
 
-export async function checkUnknownResults(settings: CliSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
+export async function checkUnknownResults(settings: CliSettings, readForMs = READ_FOR_MS): Promise<Says> {
   const { cuts, found } = await readUnknownResults(settings, readForMs);
   const [oldest] = found;
   if (oldest === undefined) {
-    return cuts.length === 0 ? [ok('unknown-results', 'none')] : [notChecked('unknown-results', cuts.join('; '))];
+    return cuts.length === 0 ? ok('none') : notChecked(cuts.join('; '));
   }
   const age = ageText(ageSeconds(oldest.entry.phase.completedMs, Date.now()));
   const wanted = found.length === 1 ? '1 waits for an operator' : `${found.length} wait for an operator`;
   const more = cuts.map((cut) => ` (${cut})`).join('');
-  return [
-    problem(
-      'unknown-results',
-      `${wanted}, the oldest for ${age}${more}: see \`unknown list\` and docs/runbooks/unknown-results.md`,
-    ),
-  ];
+  return problem(`${wanted}, the oldest for ${age}${more}: see \`unknown list\` and docs/runbooks/unknown-results.md`);
 }
 
-export async function checkDeadLetters(settings: CliSettings, readForMs = READ_FOR_MS): Promise<Finding[]> {
+export async function checkDeadLetters(settings: CliSettings, readForMs = READ_FOR_MS): Promise<Says> {
   const letters = new Map<string, { reason: string; timestampMs: number }>();
   const redriven = new Set<string>();
   const cuts: string[] = [];
@@ -72,17 +67,14 @@ export async function checkDeadLetters(settings: CliSettings, readForMs = READ_F
   const more = cuts.map((cut) => ` (${cut})`).join('');
   const others = letters.size - waiting.length;
   const done = others === 0 ? '' : `${others} redriven, acknowledged, or answered to their operator`;
-  if (waiting.length === 0 && unread.length > 0) return [notChecked('dead-letters', cuts.join('; '))];
-  if (waiting.length === 0) return [ok('dead-letters', `${done === '' ? 'none' : done}${more}`)];
+  if (waiting.length === 0 && unread.length > 0) return notChecked(cuts.join('; '));
+  if (waiting.length === 0) return ok(`${done === '' ? 'none' : done}${more}`);
   const counts = new Map<string, number>();
   for (const [, { reason }] of waiting) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   const reasons = [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');
   const recent = waiting.filter(([, { timestampMs }]) => timestampMs >= Date.now() - NEWS_MS).length;
-  return [
-    problem(
-      'dead-letters',
-      `${waiting.length} open (${reasons}), ${recent} of them of the last hour${done === '' ? '' : `; ${done}`}${more}: ` +
-        'see `dead-letters list --open` and docs/runbooks/PaymentsDeadLetters.md',
-    ),
-  ];
+  return problem(
+    `${waiting.length} open (${reasons}), ${recent} of them of the last hour${done === '' ? '' : `; ${done}`}${more}: ` +
+      'see `dead-letters list --open` and docs/runbooks/PaymentsDeadLetters.md',
+  );
 }

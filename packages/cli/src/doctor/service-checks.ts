@@ -16,14 +16,15 @@ export async function checkRegistry(): Promise<Finding[]> {
     try {
       states = await readSubjects(settings);
     } catch (error) {
-      return [problem('registry', messageOf(error)), notChecked('schemas', 'the registry did not answer as it should')];
+      const schemas = { check: 'schemas', ...notChecked('the registry did not answer as it should') } as const;
+      return [problem(messageOf(error)), schemas];
     }
     const problems = states.map(subjectProblem).filter((text) => text !== null);
     const schemas =
       problems.length === 0
-        ? [ok('schemas', `all ${states.length} are registered under ${settings.TOPIC_PREFIX}`)]
-        : problems.map((text) => problem('schemas', text));
-    return [ok('registry', `${url} answers`), ...schemas];
+        ? [ok(`all ${states.length} are registered under ${settings.TOPIC_PREFIX}`)]
+        : problems.map(problem);
+    return [ok(`${url} answers`), ...schemas.map((one) => ({ check: 'schemas' as const, ...one }))];
   });
 }
 
@@ -33,11 +34,11 @@ export async function checkPaymentService(): Promise<Finding[]> {
     const state = await withPaymentApi(settings, (api) => api.state());
     switch (state.kind) {
       case 'serving':
-        return [ok('payment-service', `${settings.API_BASE_URL} answers, and takes the credentials`)];
+        return ok(`${settings.API_BASE_URL} answers, and takes the credentials`);
       case 'held':
-        return [problem('payment-service', state.reason)];
+        return problem(state.reason);
       case 'unchecked':
-        return [problem('payment-service', `${settings.API_BASE_URL} was asked and said nothing: run this again`)];
+        return problem(`${settings.API_BASE_URL} was asked and said nothing: run this again`);
     }
   });
 }
@@ -46,28 +47,29 @@ export async function checkPaymentService(): Promise<Finding[]> {
 export async function checkProcessor(): Promise<Finding[]> {
   const isSet = (name: string): boolean => (process.env[name] ?? '') !== '';
   if (!isSet('HTTP_HOST') && !isSet('HTTP_PORT')) {
-    return [notChecked('processor', 'neither HTTP_HOST nor HTTP_PORT is set, which say where a processor listens')];
+    return [
+      {
+        check: 'processor',
+        ...notChecked('neither HTTP_HOST nor HTTP_PORT is set, which say where a processor listens'),
+      },
+    ];
   }
   return withSettings('processor', ['HTTP_HOST', 'HTTP_PORT'], async (settings) => {
-    if (settings.HTTP_PORT === 0)
-      return [notChecked('processor', 'HTTP_PORT is 0: it listens on a port of its choice')];
+    if (settings.HTTP_PORT === 0) return notChecked('HTTP_PORT is 0: it listens on a port of its choice');
     const url = `http://${reachable(settings.HTTP_HOST)}:${settings.HTTP_PORT}/health/ready`;
     try {
       const response = await request(url, { signal: AbortSignal.timeout(READY_TIMEOUT_MS) });
       const text = (await response.body.text()).slice(0, READY_TEXT_MAX);
       const reasons = reasonsOf(text);
       if (response.statusCode === 200) {
-        return [ok('processor', [`${url} is ready`, ...reasons].join('; '))];
+        return [ok([`${url} is ready`, ...reasons].join('; '))];
       }
-      return [problem('processor', `${url} is not ready (HTTP ${response.statusCode}): ${reasons.join('; ') || text}`)];
+      return problem(`${url} is not ready (HTTP ${response.statusCode}): ${reasons.join('; ') || text}`);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      return [
-        problem(
-          'processor',
-          `${url} does not answer (${reason}): start a processor, or set HTTP_HOST and HTTP_PORT to where it listens`,
-        ),
-      ];
+      return problem(
+        `${url} does not answer (${reason}): start a processor, or set HTTP_HOST and HTTP_PORT to where it listens`,
+      );
     }
   });
 }
