@@ -49,3 +49,19 @@ test('they exist, with their flags', () => {
   }
   expect(problems).toEqual([]);
 });
+
+test('each shows examples, and the defaults of its durations as they are given', () => {
+  const runnable = (command: Command): Command[] => [
+    ...(command.commands.length === 0 || command.name() === 'status' ? [command] : []),
+    ...command.commands.flatMap(runnable),
+  ];
+  for (const command of runnable(program)) {
+    let help = '';
+    command.configureOutput({ writeOut: (text) => void (help += text) }).outputHelp();
+    expect(help).toContain('Examples:');
+    const durations = command.options.filter(({ flags }) => flags.includes('<duration>'));
+    for (const { flags } of durations) {
+      expect(help).toMatch(new RegExp(`${flags} [^(]*\\(default:\\s+\\d+(ms|[smhd])\\)`));
+    }
+  }
+});

@@ -1,5 +1,6 @@
 /** Runs the command line: as a process of its own, as its users do, or quicker in a process for many runs. */
 import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseLossless, type JsonObject } from 'payment-processor-contract/lossless-json';
 import { childEnvironment } from '../../../test/support/child-environment.ts';
@@ -8,6 +9,7 @@ import type { HostedRun, Told } from './cli-host.ts';
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 /** A command that hangs fails its test by this, and leaves no process behind. */
 const RUN_MS_MAX = 45_000;
+const LOOK_MS = 20;
 
 export interface CliRun {
   code: number | null;
@@ -31,38 +33,26 @@ export function startCli(environment: Record<string, string>, ...args: string[])
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: RUN_MS_MAX,
   });
-  let stdout = '';
-  let stderr = '';
-  const watchers = new Set<() => void>();
-  const told = (): void => {
-    for (const watcher of watchers) watcher();
-  };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-    told();
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-    told();
-  });
+  const written = { stdout: '', stderr: '' };
+  let isRunning = true;
+  for (const stream of ['stdout', 'stderr'] as const)
+    child[stream].setEncoding('utf8').on('data', (text: string) => void (written[stream] += text));
   const ended = new Promise<CliRun>((resolve, reject) => {
     child.on('error', reject);
-    child.on('close', (code) => resolve({ code, stdout, stderr, documents: documentsOf(stdout) }));
+    child.on('close', (code) => {
+      isRunning = false;
+      resolve({ code, ...written, documents: documentsOf(written.stdout) });
+    });
   });
   return {
     ended,
     interrupt: () => void child.kill('SIGINT'),
-    seen: (text) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          if (!stdout.includes(text) && !stderr.includes(text)) return;
-          watchers.delete(look);
-          resolve();
-        };
-        watchers.add(look);
-        look();
-        void ended.then(() => reject(new Error(`ended without ${text}: ${stdout}${stderr}`)));
-      }),
+    seen: async (text) => {
+      while (!`${written.stdout}${written.stderr}`.includes(text)) {
+        if (!isRunning) throw new Error(`ended without ${text}: ${written.stdout}${written.stderr}`);
+        await delay(LOOK_MS);
+      }
+    },
   };
 }
 

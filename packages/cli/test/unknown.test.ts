@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ageText } from '../src/age-text.ts';
 import { executionOf, transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
@@ -84,14 +83,4 @@ describe('unknown list', () => {
     expect(registry.documents).toMatchObject([{ key: 'first', code: null, problem: null }, { key: QUOTED_KEY }]);
     expect(registry.stderr).toContain('could not be read of 2: see the schema registry');
   });
-});
-
-test.each([
-  [0, '0 s'],
-  [59, '59 s'],
-  [61, '1 min 1 s'],
-  [3_600, '1 h'],
-  [90_061, '1 d 1 h'],
-])('an age of %i seconds is %s', (seconds, text) => {
-  expect(ageText(seconds)).toBe(text);
 });

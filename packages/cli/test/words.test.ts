@@ -1,0 +1,81 @@
+/** What is said of single values and of failures. Pure. */
+import { expect, test } from 'vitest';
+import { PublishError, type PublishProblem } from 'payment-processor-client/internal/kafka/record-publisher';
+import { ageText } from '../src/age-text.ts';
+import { amountText } from '../src/amount-text.ts';
+import { lagFindings } from '../src/doctor/kafka-checks.ts';
+import { CliFailure } from '../src/exit-codes.ts';
+import { failureOf, oncePublished } from '../src/failures.ts';
+import { ownerless } from '../src/ledger.ts';
+import { durationOption } from '../src/option-values.ts';
+
+test.each([
+  [5n, 'USD', 2, '0.05 USD'],
+  [-5n, 'USD', 2, '-0.05 USD'],
+  [12345n, 'USD', 2, '123.45 USD'],
+  [7n, 'JPY', 0, '7 JPY'],
+  [9223372036854775807n, 'BTC', 8, '92233720368.54775807 BTC'],
+  [5n, 'XYZ', null, '5 smallest units of XYZ'],
+  [5n, 'XYZ', -1, '5 smallest units of XYZ'],
+  [5n, 'XYZ', 1_000_000, '5 smallest units of XYZ'],
+  [5n, null, null, '5 smallest units'],
+  [null, 'USD', 2, null],
+])('an amount is shown with the decimals that its currency has: %s %s, %s', (amount, code, decimals, text) => {
+  const currency = { code, name: null, symbol: null, decimals, otherFieldsJson: null };
+  expect(amountText(amount, code === null ? null : currency)).toBe(text);
+});
+
+test.each([
+  [0, '0 s'],
+  [59, '59 s'],
+  [61, '1 min 1 s'],
+  [3_600, '1 h'],
+  [90_061, '1 d 1 h'],
+])('an age of %i seconds is %s', (seconds, text) => {
+  expect(ageText(seconds)).toBe(text);
+});
+
+test('a duration that no timer takes is refused: it would be over at once', () => {
+  const parsed = (text: string): unknown => durationOption('--wait-for <duration>', '', '60s').parseArg?.(text, 0);
+  expect(parsed('596h')).toBe(596 * 3_600_000);
+  expect(() => parsed('597h')).toThrow(/at most 24 days/);
+});
+
+test.each<[PublishProblem, string]>([
+  ['NOT_CONFIRMED', 'noResult'],
+  ['NOT_WRITTEN', 'failed'],
+  ['TOPIC_MISSING', 'failed'],
+])('a publication that is %s ends with the exit code of %s', (problem, reason) => {
+  expect(failureOf(new PublishError(problem, 'x'))).toMatchObject({ reason, message: 'x' });
+});
+
+test('what cannot be read of something that is published does not take it back', async () => {
+  const refused = new CliFailure('refused', 'no');
+  await expect(oncePublished('it is written', Promise.reject(refused))).rejects.toBe(refused);
+  await expect(oncePublished('it is written', Promise.reject(new Error('no broker')))).rejects.toMatchObject({
+    reason: 'noResult',
+    message: 'it is written, and what becomes of it cannot be read: no broker',
+  });
+});
+
+test('a lane without an owner was never opened, or its ledger is lost: that nothing waits there is not known', () => {
+  const lanes = [2, 0, 1].map((partition) => ({ partition }));
+  expect(ownerless(lanes, new Set([0, 1, 2]))).toEqual([]);
+  expect(ownerless(lanes, new Set([1]))).toEqual([
+    'the ledger of lanes 0, 2: no processor has opened it yet, or it was lost',
+  ]);
+});
+
+test('doctor does not say that every command is admitted of a topic that is hidden', () => {
+  const lane = { topic: 'seen', lane: 0, endOffset: 5n, groupOffset: 5n, lag: 0n, oldestTimestampMs: null };
+  const late = { ...lane, lag: 2n, oldestTimestampMs: 0 };
+  const admitted = { status: 'ok', message: 'every command is admitted' };
+  const hidden = { status: 'not-checked', message: 'because hidden is not there, or is hidden' };
+  expect(lagFindings({ lanes: [lane], missing: [] }, [], 0)).toMatchObject([admitted]);
+  expect(lagFindings({ lanes: [lane], missing: ['hidden'] }, [], 0)).toMatchObject([hidden]);
+  expect(lagFindings({ lanes: [late], missing: ['hidden'] }, [], 1_000)).toMatchObject([hidden]);
+  expect(lagFindings({ lanes: [late], missing: ['hidden'] }, [], 61_000)).toMatchObject([
+    hidden,
+    { status: 'problem' },
+  ]);
+});
