@@ -3,11 +3,11 @@
  * written down in README.md.
  */
 import { z } from 'zod';
-import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { currencyOf, DEFAULT_CURRENCY } from './currencies.ts';
 import { FAULT_RULE, FAULT_RULES_MAX } from './faults.ts';
 import { errorReply, invalidInput, jsonReply, type Reply } from './replies.ts';
 import type { Sandbox } from './sandbox.ts';
+import { SETTINGS } from './settings.ts';
 import { openAccount, postStartingBalance, type Account, type World } from './state.ts';
 import { accountId, currencyCode, customerId, lookupId } from './validation.ts';
 
@@ -23,19 +23,6 @@ const ACCOUNT = z.strictObject({
 });
 
 const LOOKUP = z.strictObject({ id: lookupId, requiredPayerDataFields: z.array(z.string()).max(50) });
-
-const DURATION_MAX_MS = 1e12;
-const durationMs = z.number().min(0).max(DURATION_MAX_MS);
-const SETTINGS = z.strictObject({
-  honourKeys: z.array(z.enum(COMMAND_TYPES)).optional(),
-  refuseReusedKeys: z.boolean().optional(),
-  writePointZero: z.boolean().optional(),
-  quoteLifetimeMs: durationMs.optional(),
-  settleMs: durationMs.optional(),
-  approvalMs: durationMs.optional(),
-  rateLimitPerSecond: z.number().positive().nullable().optional(),
-  idempotencyRetentionMs: durationMs.optional(),
-});
 
 /** One object or a list of them. */
 function oneOrMore<Item extends z.ZodType>(item: Item) {
@@ -69,13 +56,7 @@ const HANDLERS: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/control/settings': {
     GET: ({ world }) => ok(world.settings),
     POST: ({ world }, body) =>
-      checked(SETTINGS, body, (settings) => {
-        Object.assign(
-          world.settings,
-          Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)),
-        );
-        return ok(world.settings);
-      }),
+      checked(SETTINGS.partial(), body, (settings) => ok(Object.assign(world.settings, settings))),
   },
   '/control/reset': {
     POST: (sandbox) => {

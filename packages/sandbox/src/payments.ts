@@ -9,7 +9,7 @@
  */
 import { reversed } from './books.ts';
 import { linesOf, takeLines, type Movement } from './payment-lines.ts';
-import type { FailureReason, Scenario } from './scenarios.ts';
+import type { FailureReason } from './scenarios.ts';
 import {
   nameOfParty,
   type Quote,
@@ -37,20 +37,9 @@ const TIME_OUT_FACTOR = 3;
 /** What tells one new transaction from another; the rest is the same for all. */
 export type NewTransaction = Pick<
   Transaction,
-  | 'type'
-  | 'scenario'
-  | 'source'
-  | 'destination'
-  | 'customerId'
-  | 'platformCustomerId'
-  | 'sent'
-  | 'received'
-  | 'price'
-  | 'quoteId'
-  | 'description'
-  | 'counterpartyInformation'
+  'type' | 'scenario' | 'source' | 'destination' | 'customerId' | 'platformCustomerId' | 'sent' | 'received'
 > &
-  Partial<Pick<Transaction, 'receiverIdentifiers'>>;
+  Partial<Pick<Transaction, 'price' | 'quoteId' | 'description' | 'counterpartyInformation' | 'receiverIdentifiers'>>;
 
 /** Records a new transaction: PENDING, or CREATED in the slow scenario. */
 export function addTransaction(world: World, fields: NewTransaction, nowMs: number): Transaction {
@@ -59,6 +48,10 @@ export function addTransaction(world: World, fields: NewTransaction, nowMs: numb
   const transaction: Transaction = {
     senderIdentifiers: [nameOfParty(fields.source)],
     receiverIdentifiers: [nameOfParty(fields.destination)],
+    price: null,
+    quoteId: null,
+    description: null,
+    counterpartyInformation: null,
     ...fields,
     id,
     position: world.timeline.length,
@@ -78,17 +71,13 @@ export function addTransaction(world: World, fields: NewTransaction, nowMs: numb
 
 /** A new quote: its transaction becomes PENDING if it is not yet, and both expire unless executed before. */
 export function awaitExecution(world: World, quote: Quote): void {
-  const { transaction } = quote;
+  const { createdAtMs, expiresAtMs, transaction } = quote;
   if (transaction.status === 'CREATED') {
-    follow(
-      world,
-      transaction,
-      [{ status: 'PENDING', afterMs: world.settings.settleMs * SLOW_FACTOR }],
-      quote.createdAtMs,
-    );
+    const afterMs = world.settings.settleMs * SLOW_FACTOR;
+    follow(world, transaction, [{ status: 'PENDING', afterMs }], createdAtMs);
   }
-  world.scheduler.at(quote.expiresAtMs, (dueMs) => {
-    if (quote.status === 'PENDING') abandonPlan(transaction, 'EXPIRED', dueMs, quote);
+  world.scheduler.at(expiresAtMs, (dueMs) => {
+    if (quote.status === 'PENDING') abandonPlan(world, transaction, 'EXPIRED', dueMs);
   });
 }
 
@@ -96,95 +85,55 @@ export function awaitExecution(world: World, quote: Quote): void {
 export function executeQuote(world: World, quote: Quote, nowMs: number): void {
   const { transaction } = quote;
   setQuoteStatus(quote, 'PROCESSING', nowMs);
-  abandonPlan(transaction, transaction.scenario.kind === 'times-out' ? 'PENDING' : 'PROCESSING', nowMs, quote);
+  abandonPlan(world, transaction, transaction.scenario.kind === 'times-out' ? 'PENDING' : 'PROCESSING', nowMs);
   world.books.post(`the execution of ${quote.id}`, takeLines(transaction));
-  follow(world, transaction, outgoingPlan(transaction.scenario, world.settings.settleMs), nowMs);
+  follow(world, transaction, planOf(transaction, world.settings.settleMs, world.settings.settleMs), nowMs);
 }
 
 /** A new incoming payment: takes the money from the sender and waits `waitMs` before it is done. */
 export function receive(world: World, transaction: Transaction, waitMs: number): void {
   world.books.post(`the arrival of ${transaction.id}`, takeLines(transaction));
-  follow(
-    world,
-    transaction,
-    incomingPlan(transaction.scenario, waitMs, world.settings.settleMs),
-    transaction.createdAtMs,
-  );
+  follow(world, transaction, planOf(transaction, waitMs, world.settings.settleMs), transaction.createdAtMs);
 }
 
 /** Rejects an incoming payment that is PENDING: the money goes back. */
 export function rejectIncoming(world: World, transaction: Transaction, nowMs: number): void {
-  abandonPlan(transaction, 'REJECTED', nowMs, undefined);
+  abandonPlan(world, transaction, 'REJECTED', nowMs);
   world.books.post(`the rejection of ${transaction.id}`, reversed(takeLines(transaction)));
 }
 
-function outgoingPlan(scenario: Scenario, settleMs: number): Step[] {
-  const untilSentMs = settleMs * SHARE_BEFORE_SENT;
-  const sent: Step = { status: 'SENT', afterMs: untilSentMs };
-  const lastMs = settleMs - untilSentMs;
-  const completed: Step = { status: 'COMPLETED', afterMs: lastMs, movement: 'deliver' };
+/** @param usualMs from the execution or the arrival until it is done, where nothing is the matter */
+function planOf({ scenario, type }: Transaction, usualMs: number, settleMs: number): Step[] {
+  const isOutgoing = type === 'OUTGOING';
+  const untilSentMs = isOutgoing ? usualMs * SHARE_BEFORE_SENT : 0;
+  const sent: Step[] = isOutgoing ? [{ status: 'SENT', afterMs: untilSentMs }] : [];
+  const afterMs = usualMs - untilSentMs;
+  const completed: Step = { status: 'COMPLETED', afterMs, movement: 'deliver' };
   switch (scenario.kind) {
     case 'succeeds':
-      return [sent, completed];
+      return [...sent, completed];
     case 'rejected':
-      return [sent, { status: 'REJECTED', afterMs: lastMs, movement: 'return' }];
+      return [...sent, { status: 'REJECTED', afterMs, movement: 'return' }];
     case 'refunded-later':
-      return [sent, completed, { status: 'REFUNDED', afterMs: settleMs, movement: 'take-back' }];
-    case 'times-out':
-      return [
-        {
-          status: 'FAILED',
-          afterMs: settleMs * TIME_OUT_FACTOR,
-          failureReason: 'QUOTE_EXECUTION_FAILED',
-          movement: 'return',
-        },
-      ];
+      return [...sent, completed, { status: 'REFUNDED', afterMs: settleMs, movement: 'take-back' }];
+    case 'times-out': {
+      const failureReason = isOutgoing ? 'QUOTE_EXECUTION_FAILED' : 'PAYMENT_APPROVAL_TIMED_OUT';
+      return [{ status: 'FAILED', afterMs: usualMs * TIME_OUT_FACTOR, failureReason, movement: 'return' }];
+    }
     case 'slow':
       return [
-        { ...sent, afterMs: settleMs * SLOW_FACTOR },
-        { ...completed, afterMs: settleMs * SLOW_FACTOR },
+        { status: isOutgoing ? 'SENT' : 'PENDING', afterMs: settleMs * SLOW_FACTOR },
+        { ...completed, afterMs: usualMs * SLOW_FACTOR },
       ];
     case 'fails': {
       const { failureReason } = scenario;
       // Only the off-ramp fails after the money has left: it comes back later. The others fail before it is sent.
-      if (failureReason !== 'OFFRAMP_FAILED')
-        return [{ status: 'FAILED', afterMs: untilSentMs, failureReason, movement: 'return' }];
-      return [
-        sent,
-        { status: 'FAILED', afterMs: lastMs, failureReason },
-        { status: 'REFUNDED', afterMs: settleMs, movement: 'return' },
-      ];
+      if (isOutgoing && failureReason === 'OFFRAMP_FAILED') {
+        const refunded: Step = { status: 'REFUNDED', afterMs: settleMs, movement: 'return' };
+        return [...sent, { status: 'FAILED', afterMs, failureReason }, refunded];
+      }
+      return [{ status: 'FAILED', afterMs: isOutgoing ? untilSentMs : usualMs, failureReason, movement: 'return' }];
     }
-    case 'refused':
-      throw new Error('BUG: a payment was planned that the call should have refused');
-  }
-}
-
-function incomingPlan(scenario: Scenario, waitMs: number, settleMs: number): Step[] {
-  const completed: Step = { status: 'COMPLETED', afterMs: waitMs, movement: 'deliver' };
-  switch (scenario.kind) {
-    case 'succeeds':
-      return [completed];
-    case 'rejected':
-      return [{ status: 'REJECTED', afterMs: waitMs, movement: 'return' }];
-    case 'refunded-later':
-      return [completed, { status: 'REFUNDED', afterMs: settleMs, movement: 'take-back' }];
-    case 'times-out':
-      return [
-        {
-          status: 'FAILED',
-          afterMs: waitMs * TIME_OUT_FACTOR,
-          failureReason: 'PAYMENT_APPROVAL_TIMED_OUT',
-          movement: 'return',
-        },
-      ];
-    case 'slow':
-      return [
-        { status: 'PENDING', afterMs: settleMs * SLOW_FACTOR },
-        { ...completed, afterMs: waitMs * SLOW_FACTOR },
-      ];
-    case 'fails':
-      return [{ status: 'FAILED', afterMs: waitMs, failureReason: scenario.failureReason, movement: 'return' }];
     case 'refused':
       throw new Error('BUG: a payment was planned that the call should have refused');
   }
@@ -198,12 +147,7 @@ function follow(world: World, transaction: Transaction, steps: readonly Step[], 
   world.scheduler.at(fromMs + step.afterMs, (dueMs) => {
     if (transaction.plan !== plan) return;
     if (step.failureReason !== undefined) transaction.failureReason = step.failureReason;
-    changeStatus(
-      transaction,
-      step.status,
-      dueMs,
-      transaction.quoteId === null ? undefined : world.quotes.get(transaction.quoteId),
-    );
+    changeStatus(world, transaction, step.status, dueMs);
     if (step.movement !== undefined) {
       world.books.post(`${transaction.id} becoming ${step.status}`, linesOf(step.movement, transaction));
     }
@@ -212,26 +156,17 @@ function follow(world: World, transaction: Transaction, steps: readonly Step[], 
 }
 
 /** Leaves the plan that the transaction was on, for a status that comes from outside it. */
-function abandonPlan(
-  transaction: Transaction,
-  status: TransactionStatus,
-  atMs: number,
-  quote: Quote | undefined,
-): void {
+function abandonPlan(world: World, transaction: Transaction, status: TransactionStatus, atMs: number): void {
   transaction.plan += 1;
-  changeStatus(transaction, status, atMs, quote);
+  changeStatus(world, transaction, status, atMs);
 }
 
-function changeStatus(
-  transaction: Transaction,
-  status: TransactionStatus,
-  atMs: number,
-  quote: Quote | undefined,
-): void {
+function changeStatus(world: World, transaction: Transaction, status: TransactionStatus, atMs: number): void {
   if (transaction.status !== status) transaction.history.push({ status, atMs });
   transaction.status = status;
   transaction.updatedAtMs = atMs;
   if (status === 'COMPLETED') transaction.settledAtMs = atMs;
+  const quote = world.quotes.get(transaction.quoteId ?? '');
   // A payment that times out is PENDING although its quote was executed: a quote never goes back.
   if (quote !== undefined && status !== 'PENDING') setQuoteStatus(quote, quoteStatusOf(status), atMs);
 }

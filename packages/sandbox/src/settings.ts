@@ -1,24 +1,28 @@
 /** What can be set, at the start or at run time through `POST /control/settings`. */
-import type { CommandType } from 'payment-processor-contract/commands';
+import { z } from 'zod';
+import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 
-export interface Settings {
+const durationMs = z.number().min(0).max(1e12);
+
+export const SETTINGS = z.strictObject({
   /** Operations whose Idempotency-Key is honoured. */
-  honourKeys: CommandType[];
+  honourKeys: z.array(z.enum(COMMAND_TYPES)).readonly(),
   /** A known Idempotency-Key with another request is answered 409; else as the first request was, as the interface says. */
-  refuseReusedKeys: boolean;
+  refuseReusedKeys: z.boolean(),
   /** Integers of answers are written as `1000.0`, which JSON Schema takes for integers. */
-  writePointZero: boolean;
+  writePointZero: z.boolean(),
   /** From the creation of a quote to its expiry. */
-  quoteLifetimeMs: number;
+  quoteLifetimeMs: durationMs,
   /** From the execution of a quote, or from a transfer-in, to COMPLETED. */
-  settleMs: number;
+  settleMs: durationMs,
   /** How long a simulated incoming UMA payment waits PENDING, so that it can be rejected. */
-  approvalMs: number;
+  approvalMs: durationMs,
   /** Requests per second to the versioned endpoints, all clients together; null: no limit. */
-  rateLimitPerSecond: number | null;
+  rateLimitPerSecond: z.number().positive().nullable(),
   /** How long an Idempotency-Key is remembered. */
-  idempotencyRetentionMs: number;
-}
+  idempotencyRetentionMs: durationMs,
+});
+export type Settings = z.infer<typeof SETTINGS>;
 
 export const DEFAULT_SETTINGS: Settings = {
   honourKeys: ['transfer-in'],

@@ -1,30 +1,18 @@
 /** Starts the payment service's sandbox in this process. */
 import type { AddressInfo } from 'node:net';
-import type { CommandType } from 'payment-processor-contract/commands';
 import { systemClock, type Clock } from './clock.ts';
 import { VERSION_SEGMENT } from './operations.ts';
 import { Sandbox } from './sandbox.ts';
 import { createSandboxServer } from './server.ts';
-import { DEFAULT_SETTINGS } from './settings.ts';
+import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
 import type { AccountSeed } from './state.ts';
 
-export interface SandboxStartOptions {
+export interface SandboxStartOptions extends Partial<Settings> {
   /** 0, the default: any free one. */
   port?: number;
   /** Without it, any that is not empty. */
   tokenId?: string;
   clientSecret?: string;
-  /** Operations whose Idempotency-Key is honoured; transfer-in alone by default. */
-  honourKeys?: readonly CommandType[];
-  /** A known key with another request is answered 409; by default as the first request was. */
-  refuseReusedKeys?: boolean;
-  /** Integers of answers are written as `1000.0`. */
-  writePointZero?: boolean;
-  quoteLifetimeMs?: number;
-  settleMs?: number;
-  approvalMs?: number;
-  rateLimitPerSecond?: number;
-  idempotencyRetentionMs?: number;
   /** Accounts that exist from the start; others come into being when first named. */
   accounts?: readonly AccountSeed[];
   /** Seed of the draws of fault rules with a share; 1 by default. */
@@ -51,17 +39,9 @@ const HOST = '127.0.0.1';
 
 /** The service itself, without a server. @throws if an account of the options is not valid. */
 export function makeSandbox(options: Omit<SandboxStartOptions, 'port' | 'log'>): Sandbox {
+  const names = Object.keys(DEFAULT_SETTINGS) as (keyof Settings)[];
   return new Sandbox({
-    settings: {
-      honourKeys: [...(options.honourKeys ?? DEFAULT_SETTINGS.honourKeys)],
-      refuseReusedKeys: options.refuseReusedKeys ?? DEFAULT_SETTINGS.refuseReusedKeys,
-      writePointZero: options.writePointZero ?? DEFAULT_SETTINGS.writePointZero,
-      quoteLifetimeMs: options.quoteLifetimeMs ?? DEFAULT_SETTINGS.quoteLifetimeMs,
-      settleMs: options.settleMs ?? DEFAULT_SETTINGS.settleMs,
-      approvalMs: options.approvalMs ?? DEFAULT_SETTINGS.approvalMs,
-      rateLimitPerSecond: options.rateLimitPerSecond ?? DEFAULT_SETTINGS.rateLimitPerSecond,
-      idempotencyRetentionMs: options.idempotencyRetentionMs ?? DEFAULT_SETTINGS.idempotencyRetentionMs,
-    },
+    settings: Object.fromEntries(names.map((name) => [name, options[name] ?? DEFAULT_SETTINGS[name]])) as Settings,
     credentials: { tokenId: options.tokenId ?? null, clientSecret: options.clientSecret ?? null },
     clock: options.clock ?? systemClock(),
     accounts: options.accounts ?? [],

@@ -125,7 +125,7 @@ export interface World {
 
 export function createWorld(settings: Settings, clock: Clock): World {
   return {
-    settings: { ...settings, honourKeys: [...settings.honourKeys] },
+    settings: { ...settings },
     clock,
     scheduler: new Scheduler(clock),
     identifiers: new Identifiers(),

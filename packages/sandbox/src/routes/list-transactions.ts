@@ -11,21 +11,19 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
   type: ['INCOMING', 'OUTGOING'],
   sortOrder: ['asc', 'desc'],
 };
-const PARAMETERS = [
-  'customerId',
-  'platformCustomerId',
-  'senderAccountIdentifier',
-  'receiverAccountIdentifier',
-  'status',
-  'type',
-  'reference',
-  'startDate',
-  'endDate',
-  'limit',
-  'cursor',
-  'sortOrder',
-] as const;
-type Parameters = Partial<Record<(typeof PARAMETERS)[number], string>>;
+/** Filters other than the dates: what a transaction is found by. */
+const FILTERS: Readonly<Record<string, (transaction: Transaction) => readonly string[]>> = {
+  customerId: ({ customerId }) => [customerId],
+  platformCustomerId: ({ platformCustomerId }) => [platformCustomerId],
+  senderAccountIdentifier: ({ senderIdentifiers }) => senderIdentifiers,
+  receiverAccountIdentifier: ({ receiverIdentifiers }) => receiverIdentifiers,
+  status: ({ status }) => [status],
+  type: ({ type }) => [type],
+  // One that shows no reconciliation instructions is not found by what they would say.
+  reference: ({ reference, status }) => (status === 'CREATED' ? [] : [reference]),
+};
+const PARAMETERS = [...Object.keys(FILTERS), 'startDate', 'endDate', 'limit', 'cursor', 'sortOrder'];
+type Parameters = Readonly<Partial<Record<string, string>>>;
 
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
@@ -60,14 +58,13 @@ export function listTransactions(world: World, query: string): Outcome {
 
 function problemsOf(parameters: Parameters): Problem[] {
   const problems: Problem[] = [];
-  const values: Readonly<Record<string, string | undefined>> = parameters;
   for (const [path, choices] of Object.entries(CHOICES)) {
-    const value = values[path];
+    const value = parameters[path];
     if (value !== undefined && !choices.includes(value))
       problems.push({ path, message: `must be one of ${choices.join(', ')}` });
   }
   for (const path of ['startDate', 'endDate']) {
-    const value = values[path];
+    const value = parameters[path];
     if (value !== undefined && instantOf(value) === null) {
       problems.push({ path, message: 'must be an ISO 8601 date-time with its zone, such as 2026-01-31T00:00:00Z' });
     }
@@ -110,33 +107,12 @@ function pageOf(
   return { data, totalCount: matches === null ? Math.max(until - from, 0) : totalCount, hasMore };
 }
 
-/** The filters other than the dates; null when there is none. */
+/** Null where there is no filter but the dates. */
 function predicateOf(parameters: Parameters): ((transaction: Transaction) => boolean) | null {
-  const tests: ((transaction: Transaction) => boolean)[] = [];
-  const {
-    customerId,
-    platformCustomerId,
-    senderAccountIdentifier,
-    receiverAccountIdentifier,
-    status,
-    type,
-    reference,
-  } = parameters;
-  if (customerId !== undefined) tests.push((transaction) => transaction.customerId === customerId);
-  if (platformCustomerId !== undefined)
-    tests.push((transaction) => transaction.platformCustomerId === platformCustomerId);
-  if (senderAccountIdentifier !== undefined) {
-    tests.push((transaction) => transaction.senderIdentifiers.includes(senderAccountIdentifier));
-  }
-  if (receiverAccountIdentifier !== undefined) {
-    tests.push((transaction) => transaction.receiverIdentifiers.includes(receiverAccountIdentifier));
-  }
-  if (status !== undefined) tests.push((transaction) => transaction.status === status);
-  if (type !== undefined) tests.push((transaction) => transaction.type === type);
-  // A transaction that shows no reconciliation instructions is not found by what they would say.
-  if (reference !== undefined) {
-    tests.push((transaction) => transaction.status !== 'CREATED' && transaction.reference === reference);
-  }
+  const tests = Object.entries(FILTERS).flatMap(([name, namesOf]) => {
+    const asked = parameters[name];
+    return asked === undefined ? [] : [(transaction: Transaction) => namesOf(transaction).includes(asked)];
+  });
   return tests.length === 0 ? null : (transaction) => tests.every((test) => test(transaction));
 }
 

@@ -43,10 +43,6 @@ export function transferIn(world: World, body: unknown): Outcome {
       platformCustomerId: destination.platformCustomerId,
       sent: money,
       received: money,
-      price: null,
-      quoteId: null,
-      description: null,
-      counterpartyInformation: null,
     },
     world.clock.nowMs(),
   );
