@@ -31,10 +31,10 @@ function holdsOf(isRead: boolean, fencedForMs = SESSION_MS): Holds {
 }
 
 /** @returns how many records the order leads to */
-async function written(holds: Holds): Promise<number> {
+function written(holds: Holds): number {
   let records = 0;
   const transaction = { add: () => void (records += 1), reports: [] };
-  await holds.handle(transaction as unknown as LaneTransaction, HOLD);
+  holds.handle(transaction as unknown as LaneTransaction, HOLD);
   return records;
 }
 
@@ -45,19 +45,19 @@ export const HOLD_CHECKS: readonly DirectCheck[] = [
   },
   {
     wrong: 'calls begin while the hold that forbids them is being committed',
-    holds: async () => {
+    holds: () => {
       const holds = holdsOf(true);
-      await written(holds);
+      written(holds);
       return holds.refusal(ENTRY) === 'operator-hold';
     },
   },
   {
     wrong:
       'an order is confirmed while an owner that was fenced may begin calls, or is not obeyed until then, or never confirmed',
-    holds: async () => {
+    holds: () => {
       const young = holdsOf(true, SESSION_MS - 1);
-      const isConfirmed = (await written(young)) > 0;
-      return !isConfirmed && young.refusal(ENTRY) === 'operator-hold' && (await written(holdsOf(true))) === 1;
+      const isConfirmed = written(young) > 0;
+      return !isConfirmed && young.refusal(ENTRY) === 'operator-hold' && written(holdsOf(true)) === 1;
     },
   },
   {

@@ -203,7 +203,7 @@ describe('schema ids', () => {
     });
     const registry = registryOf(topics, proxy.baseUrl);
     const bytes = framed(id, typeOf(schema).toBuffer({ ...SIDES, amount: 7n }));
-    const decoded = await Promise.all(Array.from({ length: 20 }, () => registry.decode(topic, bytes)));
+    const decoded = await Promise.all(Array.from({ length: 20 }, async () => registry.decode(topic, bytes)));
     await registry.decode(topic, bytes);
     expect(decoded.every(({ kind }) => kind === 'record')).toBe(true);
     expect(proxy.requests.length).toBe(2);
