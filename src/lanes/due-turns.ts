@@ -6,21 +6,24 @@ export class DueTurns {
   readonly #due: ReadonlySet<string>;
   /** Had to wait when it was asked last; the one that was asked longest ago comes first. */
   readonly #waited = new Set<string>();
+  /** Of them, how many this round has yet to ask: a walk that ended early leaves the others to the next. */
+  #left = 0;
 
   constructor(due: ReadonlySet<string>) {
     this.#due = due;
   }
 
-  /** Those that have to wait again meanwhile are not asked twice. */
+  /** Ends with its round: then each was asked, and none that had to wait again was asked twice. */
   *inTurn(): Generator<string> {
     for (const key of this.#waited) if (!this.#due.has(key)) this.#waited.delete(key);
-    let left = this.#waited.size;
+    if (this.#left === 0) this.#left = this.#waited.size;
     for (const key of this.#due) if (!this.#waited.has(key)) yield key;
     for (const key of this.#waited) {
-      if (left === 0) return;
-      left -= 1;
+      if (this.#left === 0) return;
       yield key;
+      this.#left -= 1;
     }
+    this.#left = 0;
   }
 
   waits(key: string): void {

@@ -1,0 +1,86 @@
+/** When an open lane goes on, and when it rests (invariants I5, I7). */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { topicNames } from 'payment-processor-contract/topics';
+import { CommitReports } from '../../src/lanes/commit-reports.ts';
+import { FillTurn } from '../../src/lanes/fill-turn.ts';
+import { Inputs } from '../../src/lanes/inputs.ts';
+import type { LaneWriter } from '../../src/lanes/lane-writer.ts';
+import { OpenLane, type Ownership } from '../../src/lanes/open-lane.ts';
+import type { LaneParts } from '../../src/lanes/parts.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import { aPolicy, doubtful, entryAt } from '../ledger/entries.ts';
+
+const WORK_MS = 1;
+const TURNS = 200;
+const PARKED = { state: 'PARKED', untilMs: 0, reason: 'told to wait' } as const;
+const silence = (): void => undefined;
+
+interface Asked {
+  claims: number;
+  lookUps: number;
+}
+
+/** A lane with these entries, where no call may begin. Time is what the work takes. */
+function laneWith(unfinished: Entry[], careful: Ownership['careful'] = null): { lane: OpenLane; asked: Asked } {
+  const asked = { claims: 0, lookUps: 0 };
+  let nowMs = 2_000;
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const topics = topicNames('test');
+  const index = {
+    unfinished: () => unfinished,
+    owner: () => undefined,
+    value: () => undefined,
+    expired: () => [],
+    checkpoint: () => ({ timestampMs: 0 }),
+  };
+  const calls = {
+    settle: silence,
+    claim: () => {
+      asked.claims += 1;
+      nowMs += WORK_MS;
+      return 'breaker';
+    },
+  };
+  const lookUps = {
+    find: () => {
+      asked.lookUps += 1;
+      return new Promise(silence);
+    },
+  };
+  const parts = {
+    ...{ lane: 0, laneCount: 1, processId: 'process', topics, commandTypes: [], clock, index, calls, lookUps },
+    ...{
+      policy: aPolicy({ settlingTimeMs: 0 }),
+      retention: { doneMs: 1, transactionMs: 1 },
+      sessionTimeoutMs: 1,
+      unfinishedMax: 2_000,
+    },
+    member: { seek: silence, resume: silence },
+    committer: { fillTurn: new FillTurn(clock) },
+    reports: { failed: (_lane: number, _what: string, error: unknown) => expect.unreachable(String(error)) },
+  } as unknown as LaneParts;
+  const inputs = new Inputs(parts, silence);
+  inputs.open(new Map(), null);
+  const writer = { onBroken: silence, assertWhole: silence } as unknown as LaneWriter;
+  const ownership = { writer, token: 'token', careful, holdsEnd: 0n };
+  return { lane: new OpenLane(parts, inputs, new CommitReports(), ownership), asked };
+}
+
+async function turnsOf(lane: OpenLane): Promise<void> {
+  const over = lane.run();
+  for (let turn = 0; turn < TURNS; turn += 1) await nextTurn();
+  lane.end();
+  await over;
+}
+
+function many(count: number, entry: Entry): Entry[] {
+  return Array.from({ length: count }, (_, at) => ({ ...entry, key: `key-${at}` }));
+}
+
+test('a lane whose due entries must all wait asks each of them, and then rests', async () => {
+  const { asked, lane } = laneWith(many(100, { ...entryAt('transfer-in'), phase: PARKED }));
+  await turnsOf(lane);
+  expect(asked.claims).toBeGreaterThanOrEqual(100);
+  expect(asked.claims).toBeLessThan(300);
+});
