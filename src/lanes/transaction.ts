@@ -103,9 +103,9 @@ export class LaneTransaction {
     return mayTake;
   }
 
-  /** Time was too short for something that may have been taken. */
+  /** There may be more that could be taken: time was too short for it, or its units are used up. */
   isCutShort(): boolean {
-    return this.#isCutShort;
+    return this.#isCutShort || this.isFull();
   }
 
   /** To be committed though nothing happened: the position is written again. */

@@ -84,3 +84,9 @@ test('a lane whose due entries must all wait asks each of them, and then rests',
   expect(asked.claims).toBeGreaterThanOrEqual(100);
   expect(asked.claims).toBeLessThan(300);
 });
+
+test('a lane that reads carefully goes on after a unit that leads to no record', async () => {
+  const { asked, lane } = laneWith(many(3, doubtful(entryAt('reject-transaction'))), { suspect: null });
+  await turnsOf(lane);
+  expect(asked.lookUps).toBe(3);
+});
