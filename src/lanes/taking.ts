@@ -45,9 +45,10 @@ export function takeFrom<Item extends { readonly kind: string }, Stop, At extend
   handler: InputHandler<Item, Stop, At>,
 ): Stop | 'failed' | null {
   const { lane, topic } = place;
-  for (let count = 0; count < ITEMS_MAX && transaction.mayTake(clock.monotonicMs()); count += 1) {
+  for (let count = 0; count < ITEMS_MAX; count += 1) {
     const message = inbox.head();
-    if (message === undefined) return null;
+    // First: an input with nothing to take must not use up the turn of the others in its phase.
+    if (message === undefined || !transaction.mayTake(clock.monotonicMs())) return null;
     const { offset } = message;
     const order = inbox.isHeadRead() ? null : (careful?.before(topic, offset) ?? null);
     switch (order?.kind) {

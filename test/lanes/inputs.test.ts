@@ -1,4 +1,4 @@
-/** What observations take of a lane's commits and of its time. Which inputs a commit moved: broken-producer.test.ts tells. */
+/** What each input takes of a lane's commits and of its time. Which inputs a commit moved: broken-producer.test.ts tells. */
 import type { KafkaMessage } from 'kafkajs';
 import { afterEach, expect, test, vi } from 'vitest';
 import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
@@ -90,4 +90,30 @@ test('observations take half of the time, and leave commands the other', () => {
   inputs.admit(handlers as unknown as InputHandlers, transaction, 60);
   // Half of the time is for each.
   expect(taken).toEqual({ observations: 3, commands: 3 });
+});
+
+test('an input with nothing to take leaves its turn to the next: where time is short, each that has something gets on', () => {
+  const clock = { nowMs: () => 0, monotonicMs: () => 0 };
+  const commandTypes = ['transfer-in', 'create-quote', 'execute-quote'] as const;
+  const maxAgeMs = { 'transfer-in': 1, 'create-quote': 1, 'execute-quote': 1 };
+  const parts = {
+    ...{ lane: 0, laneCount: 1, topics, commandTypes, clock, intake: { laneCount: 1, maxAgeMs } },
+    member: { seek: silence, resume: silence },
+  };
+  const inputs = new Inputs(parts as unknown as LaneParts, silence);
+  inputs.open(new Map(), null);
+  const filled = [topics.operatorDecisions, transfers];
+  for (const topic of filled) {
+    const headers = { 'content-type': 'application/json' };
+    const message = { key: Buffer.from('id'), value: Buffer.from('{}'), offset: '0', timestamp: '0', headers };
+    const range = { fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
+    inputs.offer({ topic, lane: 0, messages: [message as unknown as KafkaMessage], ...range });
+  }
+  const handler = { name: 'any', handle: () => null, setAside: silence };
+  const handlers = { holds: handler, decisions: handler, observations: handler, commands: handler };
+  const options = { lane: 0, commit: 1, ledgerTopic: topics.ledger, inputTopics: new Set<string>() };
+  const transaction = new LaneTransaction({ ...options, unitsMax: Infinity });
+  inputs.admit(handlers, transaction, -1);
+  expect([...transaction.positions().keys()]).toEqual(filled);
+  expect(transaction.isCutShort()).toBe(false);
 });
