@@ -36,8 +36,10 @@ export interface InboxOptions<Item extends { readonly kind: string }> {
 /** What is known of the oldest message. */
 type Head<Item> =
   | { readonly kind: 'unread' }
-  /** The registry is asked, or will be asked again. */
-  | { readonly kind: 'waits' }
+  /** The registry is asked. */
+  | { readonly kind: 'asked' }
+  /** It will be asked again. */
+  | { readonly kind: 'unavailable' }
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'read'; readonly item: Item };
 
@@ -152,9 +154,14 @@ export class Inbox<Item extends { readonly kind: string }> {
     return this.#messages[0];
   }
 
-  /** Whether the oldest message has been decoded, and was not taken. */
-  isHeadRead(): boolean {
-    return this.#head.kind === 'read';
+  /** The oldest message is to be decoded, for the first time or again. */
+  isUnread(): boolean {
+    return this.#head.kind === 'unread';
+  }
+
+  /** The oldest message waits until the registry is asked again. */
+  isUnavailable(): boolean {
+    return this.#head.kind === 'unavailable';
   }
 
   /**
@@ -169,7 +176,8 @@ export class Inbox<Item extends { readonly kind: string }> {
     const head = this.#head;
     switch (head.kind) {
       case 'unread':
-      case 'waits':
+      case 'asked':
+      case 'unavailable':
         return null;
       case 'failed':
         this.#head = { kind: 'unread' };
@@ -230,7 +238,7 @@ export class Inbox<Item extends { readonly kind: string }> {
   }
 
   async #await(reading: Promise<Item | Unavailable>): Promise<void> {
-    this.#head = { kind: 'waits' };
+    this.#head = { kind: 'asked' };
     const epoch = this.#epoch;
     const settled = await reading.then(
       (read) => () => this.#settle(read),
@@ -248,7 +256,7 @@ export class Inbox<Item extends { readonly kind: string }> {
       return;
     }
     this.#problem = read.problem;
-    this.#head = { kind: 'waits' };
+    this.#head = { kind: 'unavailable' };
     const epoch = this.#epoch;
     setTimeout(() => {
       if (epoch !== this.#epoch) return;

@@ -57,20 +57,25 @@ export class CarefulReading {
   /** @param positions of the inputs, as committed */
   committed(positions: ReadonlyMap<string, bigint>): void {
     const turn = this.#turn;
-    if (turn !== null && (positions.get(turn.topic) ?? 0n) > turn.offset) this.#endTurn();
+    if (turn === null || (positions.get(turn.topic) ?? 0n) <= turn.offset) return;
+    this.#turn = null;
+    this.#harmless += 1;
   }
 
-  /** The message of the topic was read and has to wait for what is not its fault. */
-  declined(topic: string): void {
+  /**
+   * The message of the topic has to wait for what is not its fault.
+   * @param isRead and did no harm by it; else it is marked again before it is
+   */
+  declined(topic: string, isRead: boolean): void {
     if (this.#turn?.topic !== topic) return;
-    this.#endTurn();
-    this.#isMarkStale = true;
+    if (isRead) this.#harmless += 1;
+    this.drain();
   }
 
-  /** The lane is given away in order. */
+  /** The turn ends, for the message or for the lane, which is given away in order. */
   drain(): void {
     if (this.#turn === null) return;
-    this.#endTurn();
+    this.#turn = null;
     this.#isMarkStale = true;
   }
 
@@ -81,10 +86,5 @@ export class CarefulReading {
 
   markCleared(): void {
     this.#isMarkStale = false;
-  }
-
-  #endTurn(): void {
-    this.#turn = null;
-    this.#harmless += 1;
   }
 }

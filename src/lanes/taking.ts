@@ -50,7 +50,7 @@ export function takeFrom<Item extends { readonly kind: string }, Stop, At extend
     // First: an input with nothing to take must not use up the turn of the others in its phase.
     if (message === undefined || !transaction.mayTake(clock.monotonicMs())) return null;
     const { offset } = message;
-    const order = inbox.isHeadRead() ? null : (careful?.before(topic, offset) ?? null);
+    const order = inbox.isUnread() ? (careful?.before(topic, offset) ?? null) : null;
     switch (order?.kind) {
       case 'not-now':
         return null;
@@ -65,10 +65,13 @@ export function takeFrom<Item extends { readonly kind: string }, Stop, At extend
       case undefined:
         try {
           const read = inbox.read();
-          if (read === null) return null;
+          if (read === null) {
+            if (inbox.isUnavailable()) careful?.declined(topic, false);
+            return null;
+          }
           const stop = handler.handle(transaction, read.item);
           if (stop === null) break;
-          careful?.declined(topic);
+          careful?.declined(topic, true);
           return stop;
         } catch (error) {
           reports.failed(lane, handler.name, error);

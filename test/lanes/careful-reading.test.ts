@@ -1,8 +1,15 @@
 /** A lane that reads one message at a time (I6). */
-import { expect, test } from 'vitest';
+import type { KafkaMessage } from 'kafkajs';
+import { afterEach, expect, test, vi } from 'vitest';
+import { topicNames } from 'payment-processor-contract/topics';
 import { CarefulReading } from '../../src/lanes/careful-reading.ts';
+import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
+import type { LaneParts } from '../../src/lanes/parts.ts';
+import { LaneTransaction } from '../../src/lanes/transaction.ts';
 
 const MESSAGES_MAX = 1_000;
+
+afterEach(() => void vi.useRealTimers());
 
 test('a message is marked before it is read, and all others wait until it is committed', () => {
   const careful = new CarefulReading({ topic: 'one', offset: 5n, tries: 1 });
@@ -35,9 +42,61 @@ test('once careful reading is over, the messages of all topics are read as they 
 test('a message that must wait for what is not its fault gives its turn away, and its mark is cleared', () => {
   const careful = new CarefulReading(null);
   careful.before('one', 5n);
-  careful.declined('one');
+  careful.declined('one', true);
   expect(careful.isMarkStale()).toBe(true);
   careful.markCleared();
   expect(careful.isMarkStale()).toBe(false);
   expect(careful.before('two', 0n).kind).toBe('mark');
+});
+
+test('a message that waits for the registry gives its turn away as often as it is asked for, and is marked anew', async () => {
+  vi.useFakeTimers();
+  const silence = (): void => undefined;
+  const topics = topicNames('test');
+  const transfers = topics.commands['transfer-in'];
+  const clock = { nowMs: () => 0, monotonicMs: () => 0 };
+  const registry = { decode: async () => ({ kind: 'unavailable', problem: 'away' }) };
+  const parts = {
+    ...{ lane: 0, laneCount: 1, topics, commandTypes: ['transfer-in'], clock },
+    ...{ member: { seek: silence, resume: silence }, intake: { registry, laneCount: 1, maxAgeMs: {} } },
+  };
+  const inputs = new Inputs(parts as unknown as LaneParts, silence);
+  const careful = new CarefulReading(null);
+  inputs.open(new Map([topics.operatorDecisions, transfers].map((topic) => [topic, 0n])), careful);
+  const offer = (topic: string, headers: object): void => {
+    const message = { key: Buffer.from('id'), value: Buffer.from('{}'), offset: '0', timestamp: '0', headers };
+    const range = { fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
+    inputs.offer({ topic, lane: 0, messages: [message as unknown as KafkaMessage], ...range });
+  };
+  const handler = { name: 'any', handle: () => null, setAside: silence };
+  const handlers = { holds: handler, decisions: handler, observations: handler, commands: handler } as InputHandlers;
+  let commits = 0;
+  const fill = async (): Promise<void> => {
+    const options = { lane: 0, commit: 1, ledgerTopic: topics.ledger, inputTopics: new Set<string>(), unitsMax: 1 };
+    const transaction = new LaneTransaction(options);
+    inputs.admit(handlers, transaction, Infinity);
+    await vi.advanceTimersByTimeAsync(0);
+    if (transaction.isEmpty()) return;
+    commits += 1;
+    inputs.moved(inputs.next(transaction.positions()));
+  };
+
+  offer(transfers, {});
+  await fill();
+  offer(topics.operatorDecisions, { 'content-type': 'application/json' });
+  for (let filled = 0; filled < 10; filled += 1) await fill();
+  expect(inputs.positions().get(topics.operatorDecisions)).toBe(1n);
+  // Two marks and the decision: while it waits there is nothing to commit.
+  expect(commits).toBe(3);
+  await vi.advanceTimersByTimeAsync(1_000);
+  for (let filled = 0; filled < 10; filled += 1) await fill();
+  expect(commits).toBe(4);
+});
+
+test('messages that were not read count for nothing: careful reading goes on', () => {
+  const careful = new CarefulReading(null);
+  for (let asked = 0; asked < MESSAGES_MAX; asked += 1) {
+    expect(careful.before('one', 5n).kind).toBe('mark');
+    careful.declined('one', false);
+  }
 });
