@@ -192,6 +192,7 @@ export class Inbox<Item extends { readonly kind: string }> {
     const taken = this.#messages.shift();
     if (taken !== undefined) this.#bytes -= sizeOf(taken);
     this.#head = { kind: 'unread' };
+    this.#problem = null;
   }
 
   /** Offset below which the lane has taken everything, control records included. */
