@@ -172,7 +172,8 @@ export class KnownPayment {
   takeChange(event: PaymentEvent): void {
     const isNamed = event.kind === 'transaction-status' && event.value.commandKeys.includes(this.#key);
     const isOfResult = this.result !== null && transactionOf(this.result) === event.key;
-    if (!isNamed && !isOfResult) return;
+    // What follows on a change that named it: it may name the key no more, or not be readable.
+    if (!isNamed && !isOfResult && !this.#changes.has(event.key)) return;
     const known = this.#changes.get(event.key) ?? new FirstPlaces();
     known.take(event);
     this.#changes.set(event.key, known);

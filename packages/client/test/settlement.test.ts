@@ -173,6 +173,14 @@ describe('a payment that is followed is settled', () => {
     expect(topics.reads).toContain('transaction-status all since');
   });
 
+  test.each([
+    ['names it no more', change('REFUNDED', { offset: 2n }, []), { kind: 'settled', status: 'REFUNDED' }],
+    ['cannot be read', unreadable('changes', ID, 2n), { kind: 'open', status: null }],
+  ])('not by its last but one change, where the last one %s', async (_, last, said) => {
+    const topics = new Topics([result('ACCEPTED', { id: null })], [change('COMPLETED'), last]);
+    expect(await topics.follow()).toMatchObject(said);
+  });
+
   test('by the answer itself, where it is the last that was seen, once the whole lane is read', async () => {
     const topics = new Topics([result('ACCEPTED', { status: 'REJECTED' })]);
     expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'REJECTED' });
