@@ -1,6 +1,7 @@
 /** A lane that is taken while others own it meanwhile, and what it knows of them from its earlier takings. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
+import { FillTurn } from '../../src/lanes/fill-turn.ts';
 import { Lane } from '../../src/lanes/lane.ts';
 import { CLAIM_PREFIX, encodeClaim } from '../../src/ledger/ledger-records.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
@@ -61,6 +62,7 @@ function committerWith(changes: object): object {
     disown: silence,
     fence: async () => undefined,
     fenced: () => new Set(),
+    fillTurn: new FillTurn(systemClock),
     ...changes,
   };
 }
