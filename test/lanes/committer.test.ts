@@ -124,6 +124,22 @@ test('while the transaction before is still being ended, lanes hand over and add
   expect(kafka.committed).toEqual([['a', 'b', 'c']]);
 });
 
+test('lanes of one transaction begin their next in another order: the first has most of the turn that they share', async () => {
+  const kafka = new Producers();
+  const writer = kafka.committer().writer();
+  const begun: string[] = [];
+  const lane = async (name: string): Promise<void> => {
+    for (let commits = 0; commits < 3; commits += 1) {
+      begun.push(name);
+      await writer.commit(of(name));
+    }
+  };
+  const all = ['a', 'b', 'c'].map((name) => lane(name));
+  for (let transaction = 0; transaction < 3; transaction += 1) await kafka.next();
+  await Promise.all(all);
+  expect(begun.join('')).toBe('abc' + 'bca' + 'cab');
+});
+
 test('a lane that fails to add is lost alone, and nothing of it is committed', async () => {
   const kafka = new Producers();
   const writer = kafka.committer().writer();
