@@ -1,7 +1,7 @@
 /**
  * Notes of redrives and acknowledgements, on the partition of their dead letter. That of a redrive is written before the
- * message is published again, so that two people at once redrive it once. Of the notes that nobody had seen the first
- * counts; the others publish nothing.
+ * message is published again, so that two people at once redrive it once. Of the notes on it, and on other letters of its
+ * key, that nobody had seen the first counts; the others publish nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,6 +22,8 @@ export interface RedriveNote {
   /** Of the dead letter. */
   readonly partition: number;
   readonly letterOffset: bigint;
+  /** Its own, in the same partition. */
+  readonly offset: bigint;
   /** The dead letter's own key; null: it had none. */
   readonly letterKey: string | null;
   /** Under which it was to be published; empty: it was acknowledged. */
@@ -34,13 +36,16 @@ export interface RedriveNote {
 }
 
 /** Null: the record is a dead letter. */
-export function noteOf(record: Pick<TopicRecord, 'headers' | 'key' | 'partition' | 'timestampMs'>): RedriveNote | null {
-  const { headers, partition, timestampMs } = record;
+export function noteOf(
+  record: Pick<TopicRecord, 'headers' | 'key' | 'offset' | 'partition' | 'timestampMs'>,
+): RedriveNote | null {
+  const { headers, offset, partition, timestampMs } = record;
   const letterOffset = notedOffset((name) => headers[name]);
   if (letterOffset === null) return null;
   return {
     partition,
     letterOffset,
+    offset,
     letterKey: record.key?.toString('latin1') ?? null,
     key: headers[NOTE_HEADERS.key] ?? '',
     because: headers[NOTE_HEADERS.because] ?? null,
@@ -90,9 +95,16 @@ export function whomToAsk({ because, key, operator }: RedriveNote): string {
   return because === null ? `look with \`show ${key}\`` : `ask ${operator}`;
 }
 
+/** Of a letter that another one of its key was handled before. */
+export function otherLetterText(note: RedriveNote): string {
+  return `another dead letter of the key ${note.letterKey}, ${notedLetter(note)}, was ${noteText(note)}: it may be the same payment; ${whomToAsk(note)}`;
+}
+
 /** A dead letter that somebody wants to redrive, or to acknowledge: to be open no more, for it was handled otherwise. */
 export interface LetterClaim extends Pick<RedriveNote, 'because' | 'key'> {
   readonly letter: { partition: number; offset: bigint; key: Buffer | null };
+  /** A command: another letter of its key may be the same payment, whatever key that is published under. */
+  readonly isPayment: boolean;
   readonly knownNotes: readonly RedriveNote[];
 }
 
@@ -129,8 +141,8 @@ export async function claimLetters(
     await publisher.close();
   }
   for (let tries = 0; tries < OWN_NOTE_TRIES_MAX; tries += 1) {
-    const { notes } = await readNotes(settings);
-    const found = noted.map((claim) => firstAfter(notes.get(letterName(claim.letter)) ?? [], claim));
+    const notes = [...(await readNotes(settings)).notes.values()].flat();
+    const found = noted.map((claim) => firstBefore(notes, claim));
     if (found.every((first) => first !== 'not-there-yet')) return found;
     await delay(OWN_NOTE_PAUSE_MS);
   }
@@ -140,11 +152,18 @@ export async function claimLetters(
   );
 }
 
-function firstAfter(
+/** @param notes of all letters */
+export function firstBefore(
   notes: readonly RedriveNote[],
-  { id, knownNotes }: LetterClaim & { readonly id: string },
+  { id, isPayment, knownNotes, letter }: LetterClaim & { readonly id: string },
 ): ClaimedBy | 'not-there-yet' {
-  if (!notes.some((note) => note.id === id)) return 'not-there-yet';
-  const first = notes.find((note) => !knownNotes.some((known) => known.id === note.id));
-  return first === undefined || first.id === id ? null : first;
+  const own = notes.find((note) => note.id === id);
+  if (own === undefined) return 'not-there-yet';
+  const known = new Set(knownNotes.map((note) => note.id));
+  const isRival = (note: RedriveNote): boolean =>
+    notedLetter(note) === letterName(letter) ||
+    (isPayment && own.letterKey !== null && note.letterKey === own.letterKey);
+  // Of two lanes nothing tells which was first: then neither is published.
+  const isEarlier = ({ offset, partition }: RedriveNote): boolean => partition !== own.partition || offset < own.offset;
+  return notes.find((note) => isRival(note) && isEarlier(note) && !known.has(note.id)) ?? null;
 }

@@ -10,7 +10,7 @@ import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
 import type { CliSettings } from './context.ts';
 import { CliFailure, unsent } from './exit-codes.ts';
 import { readEntries } from './ledger.ts';
-import { letterName, notedLetter, noteText, whomToAsk, type RedriveNote } from './redrive-notes.ts';
+import { letterName, otherLetterText, type RedriveNote } from './redrive-notes.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { wholeLetter } from './read-letter.ts';
 import { inText, originalHeaders, summaryOf } from './dead-letter.ts';
@@ -238,8 +238,7 @@ function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, remembersM
 function whichOtherWas(letter: RawRecord, ownKey: string, redrives: PlanOptions['notes']): string | null {
   const others = [...redrives].flatMap(([name, notes]) => (name === letterName(letter) ? [] : notes));
   const earlier = others.find(({ letterKey }) => letterKey === ownKey);
-  if (earlier === undefined) return null;
-  return `another dead letter of the key ${ownKey}, ${notedLetter(earlier)}, was ${noteText(earlier)}: it may be the same payment; ${whomToAsk(earlier)}`;
+  return earlier === undefined ? null : otherLetterText(earlier);
 }
 
 /** Of many letters one that cannot be sent must not keep the others back. */

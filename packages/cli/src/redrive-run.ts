@@ -19,7 +19,15 @@ import { messageOf } from 'payment-processor-contract/registry-http';
 import { CLI_RETRY, cliKafka, type CliSettings } from './context.ts';
 import { originalHeaders } from './dead-letter.ts';
 import { messageContent } from './message-content.ts';
-import { claimLetters, letterName, noteText, type ClaimedBy } from './redrive-notes.ts';
+import {
+  claimLetters,
+  letterName,
+  notedLetter,
+  noteText,
+  otherLetterText,
+  type ClaimedBy,
+  type RedriveNote,
+} from './redrive-notes.ts';
 import { withHeaders, type PlanOptions, type ReadyRedrive } from './redrive-plan.ts';
 import { publishedLine, unsentLine, type ReportLine, type UnsentStatus } from './redrive-report.ts';
 
@@ -48,9 +56,10 @@ export async function runRedrives(
     const topics = [...new Set(plans.map(({ target }) => target.topic))];
     const publisher = await RecordPublisher.connect(cliKafka(settings), topics, CLI_RETRY);
     try {
+      const knownNotes = [...notes.values()].flat();
       const claim = (part: readonly ReadyRedrive[]): Promise<ClaimedBy[]> => {
         const claims = part.map(({ letter, target }) => {
-          return { letter, key: target.key, because: null, knownNotes: notes.get(letterName(letter)) ?? [] };
+          return { letter, key: target.key, because: null, isPayment: target.commandType !== null, knownNotes };
         });
         return claimLetters(settings, operator, claims);
       };
@@ -100,8 +109,7 @@ export async function redriveEach(plans: readonly ReadyRedrive[], parts: Redrive
       } else if (earlier === undefined) {
         lines.push(unsent('not-tried', 'not tried, for an earlier one could not be published; nothing was sent'));
       } else if (earlier !== null) {
-        const problem = `somebody else was first: it was ${noteText(earlier)}; nothing was sent`;
-        lines.push(unsent('refused', problem));
+        lines.push(unsent('refused', whoWasFirst(plan, earlier)));
       } else if (isBroken) {
         const problem = `the dead letter is marked as redriven, and its message was not published, for an earlier one could not be: ${BY_ITS_PLACE}`;
         lines.push(unsent('not-known', problem));
@@ -113,6 +121,12 @@ export async function redriveEach(plans: readonly ReadyRedrive[], parts: Redrive
     }
   }
   return Promise.all(lines);
+}
+
+function whoWasFirst({ letter }: ReadyRedrive, earlier: RedriveNote): string {
+  if (notedLetter(earlier) === letterName(letter))
+    return `somebody else was first: it was ${noteText(earlier)}; nothing was sent`;
+  return `${otherLetterText(earlier)}. Nothing was sent, though the dead letter is marked as redriven: if it is another payment, ${BY_ITS_PLACE}`;
 }
 
 /** Null: its result is not waited for, it is no command, or it cannot be read here. */

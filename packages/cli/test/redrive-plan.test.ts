@@ -39,7 +39,14 @@ describe('a letter whose own key may have been paid', () => {
   });
 
   test('by another letter of the key is left out of many, and goes by its place with a word of it', () => {
-    const note = { partition: 2, letterOffset: 9n, letterKey: 'order-1', key: 'order-1b', operator: 'dana' };
+    const note = {
+      partition: 2,
+      letterOffset: 9n,
+      offset: 30n,
+      letterKey: 'order-1',
+      key: 'order-1b',
+      operator: 'dana',
+    };
     const redriven = [{ ...note, because: null, timestamp: '2026-01-01T00:00:00.000Z', id: 'note-1' }];
     const words =
       /another dead letter of the key order-1, 2\/9, was redriven as order-1b by dana .* may be the same payment/;

@@ -47,6 +47,20 @@ test('marks that cannot be written take back nothing that was published before',
   });
 });
 
+test('a letter of whose key another was redriven meanwhile is not published, and it is told that it is marked', async () => {
+  const note = { partition: 0, letterOffset: 90n, offset: 91n, letterKey: 'key-0', key: 'key-0b', because: null };
+  const theirs = { ...note, operator: 'dana', timestamp: '2026-01-01T00:00:00.000Z', id: 'theirs' };
+  const run = parts({ claim: async () => [theirs] });
+  const [line] = await redriveEach(all.slice(0, 1), run);
+  expect(run.sent).toEqual([]);
+  expect(line).toMatchObject({
+    reason: 'refused',
+    problem: expect.stringMatching(
+      /^another dead letter of the key key-0, 0\/90, was redriven as key-0b by dana .*same payment.* Nothing was sent, though the dead letter is marked/,
+    ) as string,
+  });
+});
+
 test('a registry that does not answer fails the run before a letter is marked', async () => {
   const framed = all.map((plan) => ({ ...plan, letter: { ...plan.letter, value: Buffer.of(0, 0, 0, 0, 1, 0) } }));
   const marked: unknown[] = [];
