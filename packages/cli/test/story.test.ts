@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { StatusEvent } from '../src/status-history.ts';
 import { nobodysText, unreadChanges } from '../src/story/find-keys.ts';
 import { storyDocument, storyText } from '../src/story/story-output.ts';
-import type { Story } from '../src/story/story.ts';
+import { isOfMessage, keepSome, type Story } from '../src/story/story.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { Transaction } from 'payment-processor-contract/types';
 import { resultOf } from '../../client/test/result-of.ts';
@@ -66,6 +66,21 @@ test('a copy of an earlier result does not hide a later one that cannot be read'
     { ...first, offset: 3n, headers: { ...copied, replayed: 'true' } },
   ];
   expect(paymentIn({ ...told, results })).toMatch(/^nothing known/);
+});
+
+test('however many conflicts there are, they hide no revision', () => {
+  const result = (offset: number, outcome: Outcome, revision: number) => {
+    return { ...at('results', 'invoice', BigInt(offset)), value: resultOf('invoice', { outcome, revision }) };
+  };
+  const published = Array.from({ length: 1_200 }, (_, offset) => result(offset, 'CONFLICT', 0));
+  published.splice(0, 1, result(0, 'EXPIRED', 1));
+  published.splice(400, 1, result(400, 'ACCEPTED', 2));
+  const results: (typeof published)[number][] = [];
+  let leftOut = 0;
+  for (const each of published) leftOut += keepSome(results, each, 500, isOfMessage);
+  expect([results.length, leftOut]).toEqual([500, 700]);
+  const told = { ...story('EXPIRED', []), results: results.map((each) => ({ ...each, problem: null })) };
+  expect(paymentIn(told)).toMatch(/^not settled/);
 });
 
 test('of a reading that was cut short nothing is concluded that what follows may contradict', () => {

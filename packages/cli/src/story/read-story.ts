@@ -18,7 +18,15 @@ import type { Output } from '../output.ts';
 import { readTopics, within } from '../topic-reading.ts';
 import { letterName, notedLetter, noteOf, type RedriveNote } from '../redrive-notes.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
-import { lastEntryOf, type Published, type PublishedMessage, type Story, type StoryDecision } from './story.ts';
+import {
+  isOfMessage,
+  keepSome,
+  lastEntryOf,
+  type Published,
+  type PublishedMessage,
+  type Story,
+  type StoryDecision,
+} from './story.ts';
 
 export interface StoryLimits {
   /** Offsets of each topic's partition that are read, those before its end. */
@@ -45,12 +53,8 @@ export async function readStory(
   const entries: EntryRecord[] = [];
   const cuts: string[] = [];
   let leftOut = 0;
-  /** The oldest and the newest are kept where there are too many. */
   const keep = <Item>(items: Item[], item: Item): void => {
-    items.push(item);
-    if (items.length <= RECORDS_MAX) return;
-    items.splice(RECORDS_MAX / 2, 1);
-    leftOut += 1;
+    leftOut += keepSome(items, item, RECORDS_MAX);
   };
 
   const names = topicNames(settings.TOPIC_PREFIX);
@@ -71,7 +75,8 @@ export async function readStory(
       keep(messages, { ...place, commandType, valueBytes: value?.length ?? 0, ...content, movedFrom });
     } else {
       const content = await decodedMessage(registry, record);
-      if (topic === names.results) keep(results, { ...place, ...(content as Content<CommandResult>) });
+      const result = { ...place, ...(content as Content<CommandResult>) };
+      if (topic === names.results) leftOut += keepSome(results, result, RECORDS_MAX, isOfMessage);
       else keep(decisions, { ...place, ...decisionIn(content) });
     }
   };

@@ -72,6 +72,24 @@ export function isUnknown(story: Story): boolean {
   return [decisions, entries, letters, messages, results].every((found) => found.length === 0);
 }
 
+/**
+ * Keeps the oldest and the newest where there are too many.
+ * @param isLess goes before any other
+ * @returns how many were left out
+ */
+export function keepSome<Item>(items: Item[], item: Item, max: number, isLess?: (item: Item) => boolean): number {
+  items.push(item);
+  if (items.length <= max) return 0;
+  const least = isLess === undefined ? -1 : items.findIndex(isLess);
+  items.splice(least < 0 ? Math.floor(max / 2) : least, 1);
+  return 1;
+}
+
+/** A CONFLICT is about a message, of which there may be any number, and says nothing of its key. */
+export function isOfMessage({ value }: { readonly value: CommandResult | null }): boolean {
+  return value?.outcome === 'CONFLICT';
+}
+
 /** The last entry that was not forgotten. */
 export function lastEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
   return entries.findLast(({ entry }) => entry !== null)?.entry ?? null;
