@@ -193,14 +193,15 @@ export function readyOf(
   taken: Map<string, string>,
   { isBulk, notes: redrives }: PlanOptions,
 ): ReadyRedrive {
-  const entry = ledger.entries.get(target.key) ?? null;
+  const known = ledger.entries.get(target.key);
+  const entry = known ?? null;
   const isNewKey = target.key !== ownKey;
   const notes = foresight(letter, target, entry, isNewKey, Date.now());
   if (target.commandType === null) return { kind: 'ready', letter, target, notes };
-  const doubts =
-    ownKey === null
-      ? []
-      : [whyItMayBePaid(letter, ownKey, ledger), whichOtherWas(letter, ownKey, redrives)].filter((one) => one !== null);
+  const doubts = [
+    ...(ownKey === null ? [] : [whyItMayBePaid(letter, ownKey, ledger), whichOtherWas(letter, ownKey, redrives)]),
+    isNewKey && known === null ? forgottenText('the key', target.key) : null,
+  ].filter((one) => one !== null);
   if (isBulk) {
     const [doubt] = doubts;
     if (doubt !== undefined) throw unsent('refused', `${doubt}, and redrive it by its place if it is not`);
@@ -220,18 +221,26 @@ export function readyOf(
  */
 function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, remembersMs }: KeyMemory): string | null {
   const own = entries.get(ownKey);
-  const look = `it may be the same payment; look with \`show ${ownKey}\``;
+  const look = lookText(ownKey);
   if (own === undefined) {
     const isRemembered = Date.now() - letter.timestampMs < remembersMs || keyProblem(ownKey) !== null;
     return isRemembered
       ? null
       : `the dead letter is older than LEDGER_RETENTION, so that the command of its own key ${ownKey} may be forgotten: ${look}`;
   }
-  if (own === null) return `the ledger has forgotten the command of its own key ${ownKey}: ${look}`;
+  if (own === null) return forgottenText('its own key', ownKey);
   const state = stateOf(own);
   if (state === 'INVALID') return null;
   const retry = state === 'FAILED' ? `, or run it again with \`resolve ${ownKey} --decision RETRY\`` : '';
   return `the command of its own key ${ownKey} is ${state}: ${look}${retry}`;
+}
+
+function forgottenText(what: string, key: string): string {
+  return `the ledger has forgotten the command of ${what} ${key}: ${lookText(key)}`;
+}
+
+function lookText(key: string): string {
+  return `it may be the same payment; look with \`show ${key}\``;
 }
 
 /** Another letter of the key may have been the same payment, and was sent under a key that nobody can know by this one. Null: none was. */
