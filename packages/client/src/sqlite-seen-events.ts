@@ -45,13 +45,13 @@ export class SqliteSeenEvents implements SeenEvents {
 
   /**
    * Runs the effect of an event and remembers the event in one transaction: both are on the disk, or neither is. An event
-   * without an id is not remembered.
+   * without an id, or one that cannot be read, is not remembered.
    * @param effect changes this database alone, and synchronously
    * @returns what the effect returned; undefined where the event was remembered already
    * @throws what the effect threw; then nothing was changed
    */
   once<Value>(
-    { uniqueId }: Pick<PaymentEvent, 'uniqueId'>,
+    { kind, uniqueId }: Pick<PaymentEvent, 'uniqueId'> & Partial<Pick<PaymentEvent, 'kind'>>,
     effect: (database: DatabaseSync) => Value,
   ): Value | undefined {
     this.database.exec('BEGIN IMMEDIATE');
@@ -59,7 +59,7 @@ export class SqliteSeenEvents implements SeenEvents {
       const value = uniqueId !== null && this.has(uniqueId) ? undefined : effect(this.database);
       // What it does later would be in no transaction, and lost if it fails: the event is remembered by then.
       if (value instanceof Promise) throw new TypeError('the effect of an event must be synchronous');
-      if (uniqueId !== null) this.remember(uniqueId);
+      if (uniqueId !== null && kind !== 'unreadable') this.remember(uniqueId);
       this.database.exec('COMMIT');
       return value;
     } catch (error) {

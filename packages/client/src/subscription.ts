@@ -29,7 +29,7 @@ import {
   type HandlerOptions,
 } from './handling.ts';
 import { notice, type Noticing } from './notices.ts';
-import { RecentIds, type SeenEvents } from './seen-events.ts';
+import { onceRemembered, RecentIds, type SeenEvents } from './seen-events.ts';
 import { registryOf, type PublisherSettings } from './settings.ts';
 
 export interface ConnectionOptions extends Noticing {
@@ -115,10 +115,7 @@ async function open(settings: PublisherSettings, options: SubscriptionOptions): 
         notice(options, { kind: 'registry-outage', problem }),
       );
       if (event === null) throw new PaymentClientError('CLOSED', 'closed before this record could be read');
-      const { uniqueId } = event;
-      if (uniqueId !== null && (await seen?.has(uniqueId)) === true) return;
-      await handleEvent(event, options, closing.signal);
-      if (uniqueId !== null) await seen?.remember(uniqueId);
+      await onceRemembered(seen, event, () => handleEvent(event, options, closing.signal));
     },
   });
   const ended = withClientErrors(() => reader.ended);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterAll, expect, test } from 'vitest';
 import { SqliteSeenEvents } from '../src/index.ts';
+import { onceRemembered } from '../src/seen-events.ts';
 
 /** Another process that has begun to write, and ends soon. */
 const WRITER = `
@@ -40,6 +41,18 @@ test('an effect happens once, also over a restart, and not at all where it throw
   expect(pay(second, 'two')).toBe(1);
   expect(second.database.prepare('SELECT key FROM paid').all()).toEqual([{ key: 'one' }, { key: 'two' }]);
   second.close();
+});
+
+test('an event that cannot be read is not remembered, for a copy may be readable once its schema is registered', async () => {
+  const seen = await SqliteSeenEvents.open(join(folder, 'unreadable.sqlite'));
+  const handled: string[] = [];
+  for (const kind of ['unreadable', 'result', 'result', 'unreadable'] as const)
+    await onceRemembered(seen, { kind, uniqueId: 'one' }, async () => void handled.push(kind));
+  expect(handled).toEqual(['unreadable', 'result']);
+  for (const kind of ['unreadable', 'result', 'result', 'unreadable'] as const)
+    seen.once({ kind, uniqueId: 'two' }, () => void handled.push(kind));
+  expect(handled).toEqual(['unreadable', 'result', 'unreadable', 'result']);
+  seen.close();
 });
 
 test('ids are forgotten once they are old', async () => {
