@@ -194,7 +194,7 @@ async function submit(
       output.document(eventDocument(result), eventText(result));
       const { outcome } = result.value;
       if (decision.decision === 'RETRY' && outcome !== 'ACCEPTED') {
-        throw new CliFailure('notAccepted', `${key} was run again and ended ${outcome}`);
+        throw new CliFailure('notAccepted', `the retry of ${key} ended ${outcome}`);
       }
     }
   }
