@@ -124,6 +124,8 @@ async function othersBeside(
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
     const page = await api.listTransactions({ ...filter, ...(cursor === null ? {} : { cursor }) });
     if (page.kind === 'failed') return notKnown(page.reason);
+    // What is left out, or not understood, may fit; without `hasMore` there may be another page.
+    if (page.warnings.length > 0) return notKnown(`of the service's list: ${page.warnings.join('; ')}`);
     const others = page.data.filter((other) => !seen.has(other.id));
     for (const other of others) seen.add(other.id);
     fitting.push(...others.filter((other) => fits(compared(other, entry))));

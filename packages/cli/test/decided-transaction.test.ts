@@ -65,6 +65,17 @@ describe('the transaction of a transfer-in', () => {
     expect(notes).toMatch(/of its customer from the time of the command's calls: 1; 0 of them fit/);
   });
 
+  test('beside one that the service’s list does not show whole is in doubt', async () => {
+    const service = serviceOf([aTransaction(WHOLE)]);
+    const warnings = ['data[1] has no id and is left out', 'hasMore is not a boolean'];
+    const listTransactions = async (filter: TransactionFilter) => ({
+      ...(await service.listTransactions(filter)),
+      warnings,
+    });
+    const { doubt } = await saidOf(lost('transfer-in'), { ...service, listTransactions });
+    expect(doubt).toMatch(/^whether other transactions fit the command is not known \(.*data\[1\] has no id/);
+  });
+
   test('with another payment of the same accounts and amount is in doubt, and the others are named, from every page', async () => {
     const twins = [6, 7, 8].map((id) => aTransaction({ ...WHOLE, id: `Transaction:${id}`, status: 'COMPLETED' }));
     const service = serviceOf([...twins, aTransaction(WHOLE)]);
