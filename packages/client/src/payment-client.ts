@@ -114,7 +114,7 @@ export class PaymentClient {
     options: RequestOptions,
   ): Promise<Answer> {
     return withClientErrors(async () => {
-      // A copy: each try publishes what was asked for, whatever becomes of the caller's object meanwhile.
+      // Copies: each try publishes what was asked for, whatever becomes of the caller's objects meanwhile.
       const asked = checkCommand(type, key, fields);
       const fingerprint = fingerprintOf(type, key, asked);
       checkPublishOptions(options);
@@ -130,7 +130,8 @@ export class PaymentClient {
           (result) => ({ kind: 'came' as const, result }),
           (error: unknown) => ({ kind: 'did-not-come' as const, error }),
         );
-      const published = this.#publish(type, key, asked, { ...options, commandId }, deadlineMs);
+      const expiry = options.expiresAt === undefined ? {} : { expiresAt: new Date(options.expiresAt) };
+      const published = this.#publish(type, key, asked, { ...options, ...expiry, commandId }, deadlineMs);
       const end = await Promise.race([awaited, published.then(() => awaited)]);
       const ms = performance.now() - (deadlineMs - options.timeoutMs);
       const outcome = end.kind === 'came' ? end.result.value.outcome : 'unanswered';

@@ -54,10 +54,10 @@ describe('a request whose first try certainly wrote nothing', () => {
   });
 });
 
-test('a request that goes on trying publishes what was asked for, whatever becomes of the fields meanwhile', async () => {
+test('a request that goes on trying publishes what was asked for, whatever becomes of fields and options meanwhile', async () => {
   const published: string[] = [];
-  const publishUntyped: PaymentCommandPublisher['publishUntyped'] = async (type, key, fields) => {
-    published.push(fingerprintOf(type, key, fields));
+  const publishUntyped: PaymentCommandPublisher['publishUntyped'] = async (type, key, fields, options) => {
+    published.push(`${fingerprintOf(type, key, fields)} ${options?.expiresAt?.toISOString()}`);
     throw LOST;
   };
   const client = new PaymentClient({
@@ -68,8 +68,10 @@ test('a request that goes on trying publishes what was asked for, whatever becom
     noticing: {},
   });
   const fields = transferInOf('invoice');
-  const asked = fingerprintOf('transfer-in', 'invoice', fields);
-  const answer = client.request('transfer-in', 'invoice', fields, { timeoutMs: TIMEOUT_MS });
+  const expiresAt = new Date('2026-01-31T12:00:00.000Z');
+  const asked = `${fingerprintOf('transfer-in', 'invoice', fields)} ${expiresAt.toISOString()}`;
+  const answer = client.request('transfer-in', 'invoice', fields, { timeoutMs: TIMEOUT_MS, expiresAt });
+  expiresAt.setFullYear(2030);
   fields.destination.accountId = 'InternalAccount:of-the-next-invoice';
   expect(await answer).toMatchObject({ kind: 'unanswered' });
   expect(published.length).toBeGreaterThan(1);
