@@ -1,5 +1,7 @@
 /** What `show` says of a payment, by what was read of its results and status changes. */
 import { expect, test } from 'vitest';
+import { showEach } from '../src/commands/show.ts';
+import { CliFailure } from '../src/exit-codes.ts';
 import type { StatusEvent } from '../src/status-history.ts';
 import { nobodysText, unreadChanges } from '../src/story/find-keys.ts';
 import { storyDocument, storyText } from '../src/story/story-output.ts';
@@ -81,6 +83,16 @@ test('however many conflicts there are, they hide no revision', () => {
   expect([results.length, leftOut]).toEqual([500, 700]);
   const told = { ...story('EXPIRED', []), results: results.map((each) => ({ ...each, problem: null })) };
   expect(paymentIn(told)).toMatch(/^not settled/);
+});
+
+test('a command of a payment that is known nowhere any more does not hide the others', async () => {
+  const shown: string[] = [];
+  const showing = showEach(['forgotten', 'second', 'third'], async (key) => {
+    if (key === 'forgotten') throw new CliFailure('notFound', `${key} is known nowhere`);
+    shown.push(key);
+  });
+  await expect(showing).rejects.toThrow('forgotten is known nowhere');
+  expect(shown).toEqual(['second', 'third']);
 });
 
 test('of a reading that was cut short nothing is concluded that what follows may contradict', () => {

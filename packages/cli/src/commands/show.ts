@@ -83,7 +83,7 @@ Examples:
       if (key !== undefined) await showKey(settings, key, options, output);
       else if (flags.hash === undefined && flags.offset === undefined)
         await showPayment(settings, only, options, output);
-      else for (const found of await keysOf(settings, flags)) await showKey(settings, found, options, output);
+      else await showEach(await keysOf(settings, flags), (found) => showKey(settings, found, options, output));
     });
 }
 
@@ -145,7 +145,19 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
     return;
   }
   output.note(`${id}: ${keys.length === 1 ? 'the command' : `${keys.length} commands,`} ${keys.join(', ')}`);
-  for (const key of keys) await showKey(settings, key, options, output);
+  await showEach(keys, (key) => showKey(settings, key, options, output));
+}
+
+/** One that is known nowhere any more does not hide the others of its payment. @throws CliFailure of those, in the end */
+export async function showEach(keys: readonly string[], show: (key: string) => Promise<void>): Promise<void> {
+  const unknown: string[] = [];
+  for (const key of keys) {
+    await show(key).catch((error: unknown) => {
+      if (!(error instanceof CliFailure) || error.reason !== 'notFound') throw error;
+      unknown.push(error.message);
+    });
+  }
+  if (unknown.length > 0) throw new CliFailure('notFound', unknown.join('\n'));
 }
 
 /** @throws CliFailure when the time is up: half of the keys would be taken for all of them */
