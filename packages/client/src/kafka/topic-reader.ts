@@ -245,6 +245,8 @@ class RunningReader implements TopicReader {
   async #readBatch(payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
     const position = this.#positions.get(placeName(batch));
+    // A topic that was deleted and made again: of what it holds nothing was read.
+    if (position !== undefined && BigInt(batch.highWatermark) < position.offset) position.offset = 0n;
     const work = new KeyedWork(this.#options.concurrency ?? 1);
     this.#work = work;
     this.#heartbeats = startHeartbeats(() => payload.heartbeat(), this.#heartbeatIntervalMs);
