@@ -98,18 +98,27 @@ export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote'
 type FoundEvent =
   Extract<PaymentEvent, { kind: 'result' }> | (Extract<PaymentEvent, { kind: 'unreadable' }> & { value: null });
 
-/** Events of one key, each at its first place: a mirror may copy one again after those that followed it. */
+/**
+ * Events of one key, each at its first place: a mirror may copy one again after those that followed it, and may have been
+ * unable to read it at first.
+ */
 export class FirstPlaces<Event extends Pick<PaymentEvent, 'uniqueId' | 'offset'>> {
   readonly #events = new Map<string, Event>();
 
   take(event: Event): void {
     const name = event.uniqueId ?? String(event.offset);
-    if (event.offset < (this.#events.get(name)?.offset ?? Infinity)) this.#events.set(name, event);
+    const known = this.#events.get(name) ?? event;
+    const offset = event.offset < known.offset ? event.offset : known.offset;
+    this.#events.set(name, { ...(isReadable(known) ? known : event), offset });
   }
 
   all(): Event[] {
     return [...this.#events.values()];
   }
+}
+
+function isReadable(event: object): boolean {
+  return 'value' in event && event.value !== null;
 }
 
 /** The results of one key, in any order. */
