@@ -155,14 +155,18 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     name: 'Kafka down',
     what: 'all brokers are down',
     alerts: ['PaymentsKafkaNotAnswering', 'PaymentsLanesNotOpen'],
-    inject: async ({ engine, stack }) => {
+    inject: async ({ engine, load, stack }) => {
+      // A broker that is killed in a commit may forget its transaction (PaymentsCommandsHeldBack): none may be under way.
+      await load.settled();
       // A lane that has nothing to commit would stay open: answers come once the brokers are gone.
       await stack.service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: SLOW_CALL_MS });
       for (let lane = 0; lane < LANES; lane += 1) {
         const [key = ''] = keysOfLane('under-way', lane, 1);
         await stack.publisher.publish('transfer-in', key, transferInOf(key));
       }
+      await delay(SLOW_CALL_MS / 2);
       await engine.broker(0).kill();
+      load.begin();
     },
     action: 'the brokers are started',
     look: (scene) => scene.doctorFinds('Kafka down', 'PaymentsKafkaNotAnswering', /kafka/i),
