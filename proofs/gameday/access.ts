@@ -25,6 +25,7 @@ export function securityAt(port: number): BrokerSecurity {
       'listener.name.named.plain.sasl.jaas.config': `${LOGIN} ${users.join(' ')};`,
     },
     scramUsers: [],
+    logsAllowed: false,
   };
 }
 

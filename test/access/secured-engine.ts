@@ -96,6 +96,7 @@ function securityOf(ports: Readonly<Record<Door, number>>, { broker, ca }: Certi
       ...ofListener('gated', scram),
     },
     scramUsers: USERS.map((user) => `SCRAM-SHA-512=[name=${user},password=${passwordOf(user)}]`),
+    logsAllowed: true,
   };
 }
 

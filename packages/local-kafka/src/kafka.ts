@@ -48,6 +48,8 @@ export interface BrokerSecurity {
   readonly properties: Readonly<Record<string, string>>;
   /** Users that are made with the storage, as Kafka's formatting takes them: `SCRAM-SHA-512=[name=...,password=...]`. */
   readonly scramUsers: readonly string[];
+  /** Also logs what the authorizer allows, many lines a second: tests read there which rights nobody needs. */
+  readonly logsAllowed: boolean;
 }
 
 /** The server settings of one broker of a cluster. */
@@ -109,7 +111,6 @@ const LOGGING = [
   'appender.console.layout.pattern=[%d] %p %m (%c)%n',
   '',
 ].join('\n');
-/** With rights to ask for, what is allowed is logged beside what is denied: tests read it, to find rights that nobody needs. */
 const LOGGING_OF_RIGHTS = ['logger.authorizer.name=kafka.authorizer.logger', 'logger.authorizer.level=DEBUG', ''].join(
   '\n',
 );
@@ -145,7 +146,10 @@ export async function prepareBroker(
     ([name, value]) => `${name}=${value}`,
   );
   await writeFile(join(home, 'server.properties'), `${properties.join('\n')}\n`);
-  await writeFile(join(home, 'log4j2.properties'), security === null ? LOGGING : LOGGING + LOGGING_OF_RIGHTS);
+  await writeFile(
+    join(home, 'log4j2.properties'),
+    security?.logsAllowed === true ? LOGGING + LOGGING_OF_RIGHTS : LOGGING,
+  );
   const isFormatted = await stat(join(data, 'meta.properties')).then(
     () => true,
     () => false,
