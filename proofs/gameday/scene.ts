@@ -27,8 +27,8 @@ export const FAULTY_KEY = 'game-day-bug';
 /** A process that is killed is replaced well before PaymentsLanesNotOpen fires, which is after 15 s at the usual scale. */
 const SESSION_TIMEOUT_MS = 4_000;
 const API_TIMEOUT_MS = 3_000;
-/** Half of it, as it passes on a game day, is half a minute. */
-export const LEDGER_RETENTION_SECONDS = 20 * 60;
+/** Half of it passes in a minute on a game day: longer than commands wait in any other fault. */
+export const LEDGER_RETENTION_SECONDS = 40 * 60;
 const COMMANDS_PER_SECOND = 2;
 /** With calls of SLOW_CALL_MS two processors make about ten a second: half of the wave. */
 const WAVE_PER_SECOND = 20;
