@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
-import { quoteRequest, sandboxForTest, type Answer, type TestSandbox } from './support.ts';
+import { sandboxForTest, type Answer, type TestSandbox } from './support.ts';
 
 /** A call of each operation that is new each time it is prepared, and can be sent again and again. */
 async function prepared(sandbox: TestSandbox, operation: CommandType): Promise<(key: string) => Promise<Answer>> {
   switch (operation) {
     case 'create-quote':
-      return (key) => sandbox.post('/quotes', quoteRequest(), key);
+      return (key) => sandbox.quote({}, key);
     case 'execute-quote': {
       const { body } = await sandbox.quote();
       return (key) => sandbox.post(`/quotes/${body.id}/execute`, undefined, key);
@@ -18,21 +18,14 @@ async function prepared(sandbox: TestSandbox, operation: CommandType): Promise<(
       return (key) => sandbox.post(`/transactions/${body.id}/reject`, { reason: 'r' }, key);
     }
     case 'simulate-uma-receive':
-      return (key) =>
-        sandbox.post(
-          '/sandbox/uma/receive',
-          {
-            senderUmaAddress: '$s@x.example',
-            receivingCurrencyCode: 'USD',
-            receivingCurrencyAmount: 1,
-            customerId: 'Customer:c',
-          },
-          key,
-        );
+      return (key) => sandbox.receive({}, key);
   }
 }
 
 const ONE_SHOT: readonly CommandType[] = ['execute-quote', 'reject-transaction'];
+
+const pay = (sandbox: TestSandbox): Promise<Answer> =>
+  sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k');
 
 describe('where the key is honoured', () => {
   test.each(COMMAND_TYPES)('a repeated %s gets the same answer and has one effect', async (operation) => {
@@ -48,16 +41,14 @@ describe('where the key is honoured', () => {
 
   test('requests with one key at the same time have one effect and one answer', async () => {
     const sandbox = await sandboxForTest();
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k')),
-    );
+    const answers = await Promise.all(Array.from({ length: 20 }, () => pay(sandbox)));
     expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
     expect((await sandbox.effects()).operations['transfer-in'].k).toMatchObject({ calls: 20, effects: 1 });
   });
 
   test('another body gets the same answer, as the interface says, and has no effect', async () => {
     const sandbox = await sandboxForTest();
-    const first = await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k');
+    const first = await pay(sandbox);
     const other = await sandbox.transferIn('ExternalAccount:c', 'InternalAccount:d', 6, 'k');
     expect({ status: other.status, text: other.text }).toEqual({ status: 201, text: first.text });
     expect((await sandbox.effects()).operations['transfer-in'].k).toMatchObject({ calls: 2, effects: 1 });
@@ -65,7 +56,7 @@ describe('where the key is honoured', () => {
 
   test('another body is refused where that is set, and the same JSON written otherwise is not another body', async () => {
     const sandbox = await sandboxForTest({ refuseReusedKeys: true });
-    const first = await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k');
+    const first = await pay(sandbox);
     const refused = { status: 409, body: { code: 'IDEMPOTENCY_KEY_REUSED' } };
     const other = () => sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 6, 'k');
     expect(await other()).toMatchObject(refused);
@@ -83,30 +74,30 @@ describe('where the key is honoured', () => {
     const refused = await sandbox.transferIn('ExternalAccount:e', 'InternalAccount:e', 5, 'k');
     expect(refused.status).toBe(400);
     expect((await sandbox.transferIn('ExternalAccount:e', 'InternalAccount:e', 5, 'k')).text).toBe(refused.text);
-    expect((await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k')).text).toBe(refused.text);
+    expect((await pay(sandbox)).text).toBe(refused.text);
   });
 
   test('an injected 5xx is not stored', async () => {
     const sandbox = await sandboxForTest();
     await sandbox.control('POST', 'faults', { kind: 'status', httpStatus: 503, count: 1 });
-    expect((await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k')).status).toBe(503);
-    expect((await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k')).status).toBe(201);
+    expect((await pay(sandbox)).status).toBe(503);
+    expect((await pay(sandbox)).status).toBe(201);
   });
 
   test('a key is forgotten after the retention', async () => {
     const sandbox = await sandboxForTest();
-    const first = await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k');
+    const first = await pay(sandbox);
     sandbox.clock.advance(24 * 3_600_000 - 1);
-    expect((await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k')).text).toBe(first.text);
+    expect((await pay(sandbox)).text).toBe(first.text);
     sandbox.clock.advance(1);
-    const later = await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k');
+    const later = await pay(sandbox);
     expect(later.body.id).not.toBe(first.body.id);
     expect((await sandbox.effects()).operations['transfer-in'].k).toMatchObject({ calls: 3, effects: 2 });
   });
 
   test('one key is told apart by operation and by client', async () => {
     const sandbox = await sandboxForTest({ honourKeys: ['transfer-in', 'create-quote'] });
-    const first = await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k');
+    const first = await pay(sandbox);
     expect((await sandbox.quote({}, 'k')).status).toBe(201);
     const other = await sandbox.send(
       'POST',
@@ -135,10 +126,6 @@ describe('where the key is not honoured', () => {
     expect((await sandbox.quote({}, 'k')).body.id).not.toBe((await sandbox.quote({}, 'k')).body.id);
     await sandbox.control('POST', 'settings', { honourKeys: ['create-quote'] });
     expect((await sandbox.quote({}, 'k')).body.id).toBe((await sandbox.quote({}, 'k')).body.id);
-    const transfers = [
-      await sandbox.transferIn(undefined, undefined, 5, 'k'),
-      await sandbox.transferIn(undefined, undefined, 5, 'k'),
-    ];
-    expect(transfers[0]?.body.id).not.toBe(transfers[1]?.body.id);
+    expect((await pay(sandbox)).body.id).not.toBe((await pay(sandbox)).body.id);
   });
 });

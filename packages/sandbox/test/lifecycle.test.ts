@@ -32,12 +32,18 @@ describe('an outgoing payment', () => {
     ['ExternalAccount:006', ['PROCESSING', 'SENT', 'COMPLETED', 'REFUNDED']],
     ['ExternalAccount:015', ['PROCESSING', 'SENT', 'FAILED', 'REFUNDED']],
     ['ExternalAccount:018', ['PROCESSING', 'FAILED']],
-  ])('to %s goes through %j', async (destination, statuses) => {
-    const sandbox = await sandboxForTest();
-    const id = await executedTransactionId(sandbox, destination);
-    expect(await history(sandbox, id, 20_000)).toEqual(statuses);
-    expect(await sandbox.books()).toMatchObject({ balanced: true, scheduledSteps: 0 });
-  });
+  ])(
+    'to %s goes through %j, and leaves the sender what it had unless it is COMPLETED',
+    async (destination, statuses) => {
+      const sandbox = await sandboxForTest({ accounts: [{ id: 'InternalAccount:a', balance: 50_000n }] });
+      const id = await executedTransactionId(sandbox, destination);
+      expect(await internalBalance(sandbox, 'InternalAccount:a')).toBe(40_000n);
+      expect(await history(sandbox, id, 20_000)).toEqual(statuses);
+      expect(await sandbox.books()).toMatchObject({ balanced: true, scheduledSteps: 0 });
+      const left = statuses.at(-1) === 'COMPLETED' ? 40_000n : 50_000n;
+      expect(await internalBalance(sandbox, 'InternalAccount:a')).toBe(left);
+    },
+  );
 
   test('has its statuses and those of its quote in the control endpoint, each with its instant and once', async () => {
     const sandbox = await sandboxForTest();
@@ -90,17 +96,6 @@ describe('an outgoing payment', () => {
     const refused = await sandbox.post(`/quotes/${quote.id}/execute`);
     expect(refused).toMatchObject({ status: 409, body: { code: 'QUOTE_EXPIRED' } });
   });
-
-  test.each(['004', '005', '006', '011', '015', '018'])(
-    'that ends in scenario %s leaves the sender what it had',
-    async (digits) => {
-      const sandbox = await sandboxForTest({ accounts: [{ id: 'InternalAccount:a', balance: 50_000n }] });
-      await executedTransactionId(sandbox, `ExternalAccount:${digits}`);
-      expect(await internalBalance(sandbox, 'InternalAccount:a')).toBe(40_000n);
-      sandbox.clock.advance(60_000);
-      expect(await internalBalance(sandbox, 'InternalAccount:a')).toBe(50_000n);
-    },
-  );
 
   test('shows the instant of each change in updatedAt, and of its completion in settledAt', async () => {
     const sandbox = await sandboxForTest({ settleMs: 1000 });
@@ -199,23 +194,6 @@ describe('failures on demand', () => {
     ];
     for (const answer of answers) expect(answer).toMatchObject({ status: 400, body: { status: 400, code } });
     expect((await sandbox.books()).transactions).toBe(0);
-  });
-
-  test('all nine statuses can be produced', async () => {
-    const sandbox = await sandboxForTest();
-    const destinations = ['ExternalAccount:1', 'ExternalAccount:004', 'ExternalAccount:006', 'ExternalAccount:018'];
-    for (const destination of destinations) await executedTransactionId(sandbox, destination);
-    await sandbox.quote();
-    await sandbox.quote(toAccount('ExternalAccount:007'));
-    const seen = new Set<string>();
-    for (let step = 0; step < 70; step++) {
-      const { body } = await sandbox.get('/transactions');
-      for (const transaction of body.data) seen.add(transaction.status);
-      sandbox.clock.advance(1000);
-    }
-    expect([...seen].sort()).toEqual(
-      ['CREATED', 'PENDING', 'PROCESSING', 'SENT', 'COMPLETED', 'REJECTED', 'FAILED', 'REFUNDED', 'EXPIRED'].sort(),
-    );
   });
 });
 

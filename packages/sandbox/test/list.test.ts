@@ -41,6 +41,7 @@ async function paged(
     const { body } = await sandbox.get(
       `/transactions?${query}${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
     );
+    expect(body.data).not.toEqual([]);
     ids.push(...body.data.map((transaction) => transaction.id));
     expect('nextCursor' in body).toBe(body.hasMore);
     if (!body.hasMore) return ids;
@@ -119,9 +120,9 @@ describe('filters', () => {
 });
 
 describe('order and pages', () => {
-  test('newest first by default, oldest first if asked, also within one millisecond', async () => {
+  test('newest first by default, oldest first if asked, also within one millisecond; a last page may be full', async () => {
     const sandbox = await sandboxForTest();
-    const ids = await transfers(sandbox, 8);
+    const ids = await transfers(sandbox, 9);
     expect(await paged(sandbox, 'limit=3&sortOrder=asc')).toEqual(ids);
     expect(await paged(sandbox, 'limit=3')).toEqual(ids.toReversed());
     expect(await paged(sandbox, 'limit=3&sortOrder=desc')).toEqual(ids.toReversed());
@@ -137,34 +138,19 @@ describe('order and pages', () => {
     expect(await page('?limit=1')).toMatchObject({ hasMore: true, data: { length: 1 } });
   });
 
-  test('a last page that is full has no cursor', async () => {
-    const sandbox = await sandboxForTest();
-    await transfers(sandbox, 4);
-    const first = await sandbox.get('/transactions?limit=2');
-    const last = await sandbox.get(`/transactions?limit=2&cursor=${first.body.nextCursor}`);
-    expect(last.body).toMatchObject({ hasMore: false, totalCount: 4 });
-    expect(last.body).not.toHaveProperty('nextCursor');
-  });
-
-  test.each(['asc', 'desc'])('no transaction is seen twice or missed while others arrive, %s', async (sortOrder) => {
-    const sandbox = await sandboxForTest();
-    const before = await transfers(sandbox, 10);
-    const during: string[] = [];
-    const seen = await paged(sandbox, `limit=3&sortOrder=${sortOrder}`, async () => {
-      if (during.length < 4) during.push(...(await transfers(sandbox, 2)));
-    });
-    expect(seen).toEqual(sortOrder === 'asc' ? [...before, ...during] : before.toReversed());
-  });
-
-  test('pages keep to their filters', async () => {
-    const sandbox = await sandboxForTest();
-    const incoming: string[] = [];
-    for (let index = 0; index < 5; index++) {
-      incoming.push(...(await transfers(sandbox, 1)));
-      await sandbox.quote();
-    }
-    expect(await paged(sandbox, 'limit=2&type=INCOMING&sortOrder=asc')).toEqual(incoming);
-  });
+  test.each(['asc', 'desc'])(
+    'no transaction of a filter is seen twice or missed while others arrive, %s',
+    async (sortOrder) => {
+      const sandbox = await sandboxForTest();
+      const before = await transfers(sandbox, 10);
+      const during: string[] = [];
+      const seen = await paged(sandbox, `limit=3&type=INCOMING&sortOrder=${sortOrder}`, async () => {
+        await sandbox.quote();
+        if (during.length < 4) during.push(...(await transfers(sandbox, 2)));
+      });
+      expect(seen).toEqual(sortOrder === 'asc' ? [...before, ...during] : before.toReversed());
+    },
+  );
 
   test('a cursor goes with any limit, but only with the filters that it was issued for', async () => {
     const sandbox = await sandboxForTest();

@@ -1,99 +1,74 @@
 import { describe, expect, test } from 'vitest';
 import { raw, rawRequest } from './raw-requests.ts';
-import { ANY_STRING, quoteRequest, sandboxForTest, type Fields } from './support.ts';
+import { ANY_STRING, quoteRequest, RECEIVE, sandboxForTest, toAccount, TRANSFER, type Fields } from './support.ts';
 
-const TRANSFER = {
-  source: { accountId: 'ExternalAccount:a' },
-  destination: { accountId: 'InternalAccount:b' },
-  amount: 5,
-};
-const RECEIVE = {
-  senderUmaAddress: '$s@x.example',
-  receivingCurrencyCode: 'USD',
-  receivingCurrencyAmount: 5,
-  customerId: 'Customer:c',
-};
+const AMOUNTS: readonly (readonly [path: string, amount: string, fields: Fields])[] = [
+  ['/quotes', 'lockedCurrencyAmount', quoteRequest()],
+  ['/transfer-in', 'amount', TRANSFER],
+  ['/sandbox/uma/receive', 'receivingCurrencyAmount', RECEIVE],
+];
+
+/** The fields as JSON, with the amount as it is written here. */
+const withAmount = (name: string, literal: string, fields: Fields): string =>
+  JSON.stringify({ ...fields, [name]: undefined }).replace(/}$/, `,"${name}":${literal}}`);
 
 describe('bodies that the interface does not allow are 400', () => {
-  const withAmount = (name: string, literal: string, fields: Fields): string => {
-    return JSON.stringify({ ...fields, [name]: undefined }).replace(/}$/, `,"${name}":${literal}}`);
-  };
   const badNumbers = '0 -1 1.5 1.05e1 0.0 9223372036854775808 1e19 1e-1 "5" null true [] {}'.split(' ');
+  const account = (accountId: string): Fields => ({ source: { sourceType: 'ACCOUNT', accountId } });
+  const quotes: Record<string, Fields> = {
+    ...Object.fromEntries(
+      ['source', 'destination', 'lockedCurrencySide', 'lockedCurrencyAmount'].map((name) => [
+        `without ${name}`,
+        { [name]: undefined },
+      ]),
+    ),
+    'an unknown side': { lockedCurrencySide: 'sending' },
+    'an unknown purpose': { purposeOfPayment: 'FUN' },
+    'an unknown sourceType': { source: { sourceType: 'CARD', accountId: 'InternalAccount:a' } },
+    'an unknown destinationType': { destination: { destinationType: 'X', accountId: 'InternalAccount:b' } },
+    'an id of another kind': account('Customer:a'),
+    'an id without its prefix': account('a'),
+    'an empty id': account('InternalAccount:'),
+    'a lookup id of another kind': { lookupId: 'Quote:1' },
+    'the same account on both sides': toAccount('InternalAccount:a'),
+    'a flag that is no boolean': { immediatelyExecute: 'true' },
+    'a description that is no string': { description: 5 },
+    'an optional field that is null': { description: null },
+    'senderCustomerInfo with a number': { senderCustomerInfo: { AGE: 5 } },
+    'senderCustomerInfo that is a number': { senderCustomerInfo: 5 },
+    'an unknown field': { colour: 'red' },
+  };
+  const transfers: Record<string, Fields> = {
+    'without source': { source: undefined },
+    'without destination': { destination: undefined },
+    'from an internal account': { source: { accountId: 'InternalAccount:a' } },
+    'to an external account': { destination: { accountId: 'ExternalAccount:b' } },
+  };
+  const received: Record<string, Fields> = {
+    ...Object.fromEntries(Object.keys(RECEIVE).map((name) => [`without ${name}`, { [name]: undefined }])),
+    'an unknown currency': { receivingCurrencyCode: 'XXX' },
+    'an address that is none': { senderUmaAddress: 'someone' },
+  };
   const cases: [string, string, unknown][] = [
-    ...badNumbers.map((literal): [string, string, unknown] => [
-      `lockedCurrencyAmount ${literal}`,
+    ...AMOUNTS.flatMap(([path, name, fields]) =>
+      badNumbers.map((literal): [string, string, unknown] => [literal, path, withAmount(name, literal, fields)]),
+    ),
+    ['an amount above the limit', '/quotes', quoteRequest({ lockedCurrencyAmount: 9_000_000_000_000_001 })],
+    ...Object.entries(quotes).map(([name, fields]): [string, string, unknown] => [
+      name,
       '/quotes',
-      withAmount('lockedCurrencyAmount', literal, quoteRequest()),
+      quoteRequest(fields),
     ]),
-    [
-      'lockedCurrencyAmount above the limit',
-      '/quotes',
-      withAmount('lockedCurrencyAmount', '9000000000000001', quoteRequest()),
-    ],
-    ...badNumbers.map((literal): [string, string, unknown] => [
-      `amount ${literal}`,
+    ...Object.entries(transfers).map(([name, fields]): [string, string, unknown] => [
+      name,
       '/transfer-in',
-      withAmount('amount', literal, TRANSFER),
+      { ...TRANSFER, ...fields },
     ]),
-    ...badNumbers.map((literal): [string, string, unknown] => [
-      `receivingCurrencyAmount ${literal}`,
+    ...Object.entries(received).map(([name, fields]): [string, string, unknown] => [
+      name,
       '/sandbox/uma/receive',
-      withAmount('receivingCurrencyAmount', literal, RECEIVE),
+      { ...RECEIVE, ...fields },
     ]),
-    ...['source', 'destination', 'lockedCurrencySide', 'lockedCurrencyAmount'].map(
-      (name): [string, string, unknown] => [`a quote without ${name}`, '/quotes', quoteRequest({ [name]: undefined })],
-    ),
-    ...['source', 'destination'].map((name): [string, string, unknown] => [
-      `a transfer-in without ${name}`,
-      '/transfer-in',
-      { ...TRANSFER, [name]: undefined },
-    ]),
-    ...['senderUmaAddress', 'receivingCurrencyCode', 'receivingCurrencyAmount', 'customerId'].map(
-      (name): [string, string, unknown] => [
-        `a UMA payment without ${name}`,
-        '/sandbox/uma/receive',
-        { ...RECEIVE, [name]: undefined },
-      ],
-    ),
-    ['an unknown side', '/quotes', quoteRequest({ lockedCurrencySide: 'sending' })],
-    ['an unknown purpose', '/quotes', quoteRequest({ purposeOfPayment: 'FUN' })],
-    [
-      'an unknown sourceType',
-      '/quotes',
-      quoteRequest({ source: { sourceType: 'CARD', accountId: 'InternalAccount:a' } }),
-    ],
-    [
-      'an unknown destinationType',
-      '/quotes',
-      quoteRequest({ destination: { destinationType: 'X', accountId: 'InternalAccount:b' } }),
-    ],
-    ['an id of another kind', '/quotes', quoteRequest({ source: { sourceType: 'ACCOUNT', accountId: 'Customer:a' } })],
-    ['an id without its prefix', '/quotes', quoteRequest({ source: { sourceType: 'ACCOUNT', accountId: 'a' } })],
-    ['an empty id', '/quotes', quoteRequest({ source: { sourceType: 'ACCOUNT', accountId: 'InternalAccount:' } })],
-    ['a lookup id of another kind', '/quotes', quoteRequest({ lookupId: 'Quote:1' })],
-    [
-      'the same account on both sides',
-      '/quotes',
-      quoteRequest({ destination: { destinationType: 'ACCOUNT', accountId: 'InternalAccount:a' } }),
-    ],
-    ['a flag that is no boolean', '/quotes', quoteRequest({ immediatelyExecute: 'true' })],
-    ['a description that is no string', '/quotes', quoteRequest({ description: 5 })],
-    ['an optional field that is null', '/quotes', quoteRequest({ description: null })],
-    ['senderCustomerInfo with a number', '/quotes', quoteRequest({ senderCustomerInfo: { AGE: 5 } })],
-    ['senderCustomerInfo that is a number', '/quotes', quoteRequest({ senderCustomerInfo: 5 })],
-    ['an unknown field', '/quotes', quoteRequest({ colour: 'red' })],
-    [
-      'a transfer-in from an internal account',
-      '/transfer-in',
-      { ...TRANSFER, source: { accountId: 'InternalAccount:a' } },
-    ],
-    [
-      'a transfer-in to an external account',
-      '/transfer-in',
-      { ...TRANSFER, destination: { accountId: 'ExternalAccount:b' } },
-    ],
-    ['an unknown currency', '/sandbox/uma/receive', { ...RECEIVE, receivingCurrencyCode: 'XXX' }],
-    ['an address that is none', '/sandbox/uma/receive', { ...RECEIVE, senderUmaAddress: 'someone' }],
     ['malformed JSON', '/transfer-in', '{"source":'],
     ['two JSON values', '/transfer-in', '{}{}'],
     ['an array', '/transfer-in', '[]'],
@@ -141,14 +116,14 @@ describe('bodies that the interface does not allow are 400', () => {
 
 test.each(['5.0', '0.5e1', '50e-1'])('the amount %s is the integer 5, as JSON Schema says', async (literal) => {
   const sandbox = await sandboxForTest();
-  const bodyOf = (fields: Fields, name: string): string =>
-    JSON.stringify({ ...fields, [name]: 12321 }).replace('12321', literal);
-  const transfer = await sandbox.post('/transfer-in', bodyOf(TRANSFER, 'amount'));
-  expect(transfer).toMatchObject({ status: 201, body: { receivedAmount: { amount: 5 } } });
-  const quote = await sandbox.post('/quotes', bodyOf(quoteRequest(), 'lockedCurrencyAmount'));
-  expect(quote).toMatchObject({ status: 201, body: { totalSendingAmount: 5 } });
-  const received = await sandbox.post('/sandbox/uma/receive', bodyOf(RECEIVE, 'receivingCurrencyAmount'));
-  expect(received).toMatchObject({ status: 200, body: { receivedAmount: { amount: 5 } } });
+  const answers = await Promise.all(
+    AMOUNTS.map(([path, name, fields]) => sandbox.post(path, withAmount(name, literal, fields))),
+  );
+  expect(answers).toMatchObject([
+    { status: 201, body: { totalSendingAmount: 5 } },
+    { status: 201, body: { receivedAmount: { amount: 5 } } },
+    { status: 200, body: { receivedAmount: { amount: 5 } } },
+  ]);
 });
 
 test('query parameters that the interface does not allow are 400', async () => {

@@ -111,14 +111,8 @@ export class TestSandbox {
     return this.post('/quotes', quoteRequest(fields), key);
   }
 
-  async receive(fields: Fields = {}): Promise<Answer> {
-    return this.post('/sandbox/uma/receive', {
-      senderUmaAddress: '$sender@sandbox.example',
-      receivingCurrencyCode: 'USD',
-      receivingCurrencyAmount: 700,
-      customerId: 'Customer:c',
-      ...fields,
-    });
+  async receive(fields: Fields = {}, key?: string): Promise<Answer> {
+    return this.post('/sandbox/uma/receive', { ...RECEIVE, ...fields }, key);
   }
 
   /** The transaction of that id, as the list shows it now. */
@@ -161,6 +155,19 @@ function parsed(text: string): WireBody {
     return null as unknown as WireBody;
   }
 }
+
+export const TRANSFER: Fields = {
+  source: { accountId: 'ExternalAccount:a' },
+  destination: { accountId: 'InternalAccount:b' },
+  amount: 500,
+};
+
+export const RECEIVE: Fields = {
+  senderUmaAddress: '$sender@sandbox.example',
+  receivingCurrencyCode: 'USD',
+  receivingCurrencyAmount: 700,
+  customerId: 'Customer:c',
+};
 
 /** Matches any string where an answer is compared. */
 export const ANY_STRING: unknown = expect.any(String);
