@@ -1,17 +1,10 @@
 /** The literals that the client promises are those that results have. */
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OUTCOME_NAMES, PROCESSOR_ERROR_CODES, subscribe, type PaymentEvent } from '../src/index.ts';
-import { freshPrefix, prepare, resultOf, ResultWriter, settingsOf } from './fixtures.ts';
-
-const prefix = freshPrefix('literals');
-let writer: ResultWriter;
-
-beforeAll(async () => {
-  await prepare(prefix);
-  writer = await ResultWriter.open(prefix);
-});
-afterAll(async () => writer.close());
+import { expect, test } from 'vitest';
+import type { TopicRecord } from '../src/kafka/topic-reader.ts';
+import { readEvent } from '../src/events.ts';
+import { OUTCOME_NAMES, PROCESSOR_ERROR_CODES } from '../src/index.ts';
+import { resultOf } from './result-of.ts';
 
 test('the codes of the processor are those that its results are made with, and that the docs list', () => {
   const source = readFileSync('src/ledger/result-record.ts', 'utf8');
@@ -23,19 +16,20 @@ test('the codes of the processor are those that its results are made with, and t
 });
 
 test('a result that a later release may make is handed over as unreadable, and no outcome is mistaken for another', async () => {
-  for (const outcome of [...OUTCOME_NAMES, 'POSTPONED'])
-    await writer.write(resultOf(outcome.toLowerCase(), { outcome }));
-  const events: PaymentEvent[] = [];
-  const subscription = await subscribe(settingsOf(prefix), {
-    streams: ['results'],
-    start: { from: 'beginning' },
-    untilEnd: true,
-    onEvent: (event) => void events.push(event),
-  });
-  await subscription.ended;
-  const outcomes = events.flatMap((event) => (event.kind === 'result' ? [event.value.outcome] : []));
-  expect(outcomes.sort()).toEqual([...OUTCOME_NAMES].sort());
-  expect(events.filter(({ kind }) => kind === 'unreadable')).toMatchObject([
-    { key: 'postponed', problem: /outcome POSTPONED.*update the client/ },
-  ]);
+  const record = { topic: 'results', partition: 0, offset: 0n, timestampMs: 0, key: Buffer.from('key'), headers: {} };
+  const read = (outcome: string) => {
+    const stored: TopicRecord = { ...record, value: Buffer.from(outcome) };
+    const value = resultOf('key', { outcome });
+    return readEvent(
+      stored,
+      'results',
+      () => ({ kind: 'record', value }),
+      new AbortController().signal,
+      () => undefined,
+    );
+  };
+  for (const outcome of OUTCOME_NAMES)
+    expect(await read(outcome)).toMatchObject({ kind: 'result', value: { outcome } });
+  const problem = expect.stringMatching(/outcome POSTPONED.*update the client/) as string;
+  expect(await read('POSTPONED')).toMatchObject({ kind: 'unreadable', key: 'key', problem });
 });
