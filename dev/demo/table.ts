@@ -1,12 +1,13 @@
 /** The table of what is published and what arrives, one row at a time. Pure text. */
 import type { CommandResult } from 'payment-processor-client';
-import type { Currency } from 'payment-processor-contract/types';
+import { amountText, currencyAmountText } from 'payment-processor-cli/amount-text';
 import { changeText } from './checks.ts';
 import type { JournalEntry } from './journal.ts';
 
 type Row = readonly [kind: string, subject: string, state: string, note: string];
 
 const ID_DIGITS_SHOWN = 6;
+const OPEN_AMOUNT = 'an open amount';
 
 export const TABLE_HEAD = line('time', ['what', 'key or id', 'outcome or status', 'note']);
 
@@ -41,11 +42,11 @@ function resultNote({ error, quote, transaction, settledBy }: CommandResult, isC
   if (error !== null) return `${error.code}: ${error.message}`;
   const notes: string[] = [];
   if (quote !== null) {
-    const sent = money(quote.totalSendingAmount, quote.sendingCurrency);
-    const received = money(quote.totalReceivingAmount, quote.receivingCurrency);
+    const sent = amountText(quote.totalSendingAmount, quote.sendingCurrency) ?? OPEN_AMOUNT;
+    const received = amountText(quote.totalReceivingAmount, quote.receivingCurrency) ?? OPEN_AMOUNT;
     notes.push(`${shortened(quote.id)} ${quote.status ?? ''}: ${sent} for ${received}`);
   } else if (transaction !== null) {
-    const received = money(transaction.receivedAmount?.amount, transaction.receivedAmount?.currency);
+    const received = currencyAmountText(transaction.receivedAmount) ?? OPEN_AMOUNT;
     notes.push(`${shortened(transaction.id)} ${transaction.status ?? ''}: ${received}`);
   }
   if (settledBy !== 'ANSWER') notes.push(`settled by ${settledBy}`);
@@ -64,13 +65,4 @@ function changeNote(change: { commandKey: string | null; failureReason?: string 
 function shortened(id: string): string {
   const [type = '', local = ''] = id.split(':');
   return local.length > ID_DIGITS_SHOWN ? `${type}:…${local.slice(-ID_DIGITS_SHOWN)}` : id;
-}
-
-/** `250.00 USD` for 25000 of a currency with two decimals. */
-function money(amount?: bigint | null, currency?: Currency | null): string {
-  if (amount == null) return 'an open amount';
-  const decimals = currency?.decimals ?? 0;
-  const format = new Intl.NumberFormat('en', { minimumFractionDigits: decimals, useGrouping: false });
-  // As text, of which Intl keeps all digits.
-  return `${format.format(`${amount}E-${decimals}` as Intl.StringNumericLiteral)} ${currency?.code ?? ''}`.trimEnd();
 }
