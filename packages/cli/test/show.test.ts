@@ -1,7 +1,13 @@
+/** `show`, `ledger show` and `unfinished list`: what is known of commands, of one stack. */
 import { beforeAll, describe, expect, test } from 'vitest';
+import { laneOf } from 'payment-processor-contract/keys';
+import { keyHash } from 'payment-processor-contract/key-hash';
 import type { JsonObject } from 'payment-processor-contract/lossless-json';
 import { createQuoteOf, executionOf, transferInOf } from '../../../test/support/commands.ts';
+import { unknownTransfer } from '../../../test/support/lost-answer.ts';
+import { LANES } from '../../../test/support/stack.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
+import { eventually } from '../../../test/support/watch.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 
 // The service honours no key: a lost execution is settled by a look-up, a lost transfer-in by nobody.
@@ -11,9 +17,14 @@ beforeAll(async () => {
   await stack().startProcessor();
 });
 
-const show = (...args: string[]): Promise<CliRun> => runCli({ ...stack().environment }, 'show', ...args);
-const showJson = (...args: string[]): Promise<CliRun> =>
-  runCli({ ...stack().environment }, '--output', 'json', 'show', ...args);
+const cli = (...args: string[]): Promise<CliRun> => runCli({ ...stack().environment }, ...args);
+const cliJson = (...args: string[]): Promise<CliRun> => cli('--output', 'json', ...args);
+const show = (...args: string[]): Promise<CliRun> => cli('show', ...args);
+const showJson = (...args: string[]): Promise<CliRun> => cliJson('show', ...args);
+
+/** The service puts this command off, for longer than the tests run. */
+const park = (operation: 'transfer-in' | 'execute-quote', key: string): Promise<void> =>
+  stack().service.addFaults({ kind: 'status', httpStatus: 429, retryAfter: 600, operation, key });
 
 describe('show KEY', () => {
   test('tells a doubt that was settled: the message, the call, the look-up, the result, the status changes', async () => {
@@ -47,10 +58,9 @@ describe('show KEY', () => {
       },
     ]);
     const [document] = run.documents;
-    const states = (document?.ledger as JsonObject[]).map(
-      ({ entry }) => ((entry as JsonObject).phase as JsonObject).state,
-    );
-    expect(states).toEqual(['INTENT', 'DOUBTFUL', 'DONE']);
+    const states = (entries: JsonObject[]): unknown[] =>
+      entries.map(({ entry }) => ((entry as JsonObject).phase as JsonObject).state);
+    expect(states(document?.ledger as JsonObject[])).toEqual(['INTENT', 'DOUBTFUL', 'DONE']);
     expect((document?.calls as JsonObject[]).map(({ attempt }) => JSON.stringify(attempt))).toEqual(['1']);
     expect((document?.statusChanges as JsonObject[]).length).toBeGreaterThan(0);
 
@@ -62,6 +72,14 @@ describe('show KEY', () => {
     expect(text.stdout).toMatch(/transaction +.* -> /);
     expect(text.stdout).toMatch(/not kept +each call's own answer/);
     expect(text.stdout).toMatch(/not kept +each single look-up/);
+
+    const ledger = await cliJson('ledger', 'show', key);
+    expect(ledger.code).toBe(0);
+    expect(states(ledger.documents)).toEqual(['INTENT', 'DOUBTFUL', 'DONE']);
+    const done = (ledger.documents.at(-1)?.entry as { phase: { result: { valueBase64: string } } }).phase;
+    expect(Buffer.from(done.result.valueBase64, 'base64').toString('latin1')).toContain(execution.transactionId);
+    const lines = (await cli('ledger', 'show', key)).stdout;
+    expect(lines).toMatch(/INTENT[^\n]*attempt [^]*DOUBTFUL[^]*DONE[^\n]*ACCEPTED/);
   });
 
   test('tells copies from other content under the same key, which is a CONFLICT', async () => {
@@ -112,9 +130,7 @@ describe('show KEY', () => {
 
   test('tells who decided, what was refused, and every revision; an UNKNOWN names its runbook', async () => {
     const key = 'decided';
-    await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key, count: 1 });
-    await stack().publisher.publish('transfer-in', key, transferInOf(key));
-    expect((await stack().journal.result(key)).value.outcome).toBe('UNKNOWN');
+    await unknownTransfer(stack(), key);
     const before = await show(key);
     expect(before.stdout).toMatch(/state +DONE, UNKNOWN; revision 1/);
     expect(before.stdout).toContain('docs/runbooks/unknown-results.md');
@@ -163,6 +179,9 @@ describe('show KEY', () => {
     expect(await show()).toMatchObject({ code: 2 });
     expect(await show('key', '--quote', 'Quote:1')).toMatchObject({ code: 2 });
     expect(await show('--transaction', 'Transaction:none')).toMatchObject({ code: 3 });
+    expect(await show('--hash', 'ffffffffffffffff')).toMatchObject({ code: 3 });
+    expect(await cli('ledger', 'show', 'nobody-knows')).toMatchObject({ code: 3 });
+    expect(await cli('ledger', 'show', 'a.execute')).toMatchObject({ code: 2 });
   });
 
   test('of a message that nobody has admitted yet says so', async () => {
@@ -177,19 +196,51 @@ describe('show KEY', () => {
   });
 });
 
+describe('of a command that waits to be tried again', () => {
+  const list = (...filter: string[]): Promise<CliRun> => cliJson('unfinished', 'list', ...filter);
+
+  beforeAll(async () => {
+    await park('transfer-in', 'parked');
+    await stack().publisher.publish('transfer-in', 'parked', transferInOf('parked'));
+    const isParked = ({ documents }: CliRun): boolean => documents[0]?.phase === 'PARKED';
+    await eventually(list, isParked, 'the command to be parked');
+  });
+
+  test('unfinished list has key, lane, phase, what comes next and why, and nothing that is done', async () => {
+    const { code, documents, stderr } = await list();
+    expect(code).toBe(0);
+    expect(documents).toMatchObject([{ key: 'parked', command: 'transfer-in', phase: 'PARKED' }]);
+    expect(documents[0]?.next).toMatch(/^tried again at 2/);
+    expect(documents[0]?.why).toContain('429');
+    expect(stderr).toMatch(/1 PARKED, .*429/);
+  });
+
+  test.each([
+    ['lane', String((laneOf('parked', LANES) + 1) % LANES)],
+    ['phase', 'DOUBTFUL'],
+  ])('unfinished list of another %s has none, and says so', async (name, value) => {
+    const run = await list(`--${name}`, value);
+    expect(run).toMatchObject({ code: 0, documents: [] });
+    expect(run.stderr).toContain('none of this lane and phase');
+    expect(run.stderr).not.toContain('every');
+    expect(await list('--phase', 'doubtful')).toMatchObject({ code: 2 });
+  });
+
+  test('show finds the key by its hash, and by where its command lies', async () => {
+    expect(await showJson('--hash', keyHash('parked'))).toMatchObject({ code: 0, documents: [{ key: 'parked' }] });
+    const { source } = (await stack().journal.result('conflicting')).value;
+    const { documents } = await showJson('--offset', `${source.partition}/${source.offset}`);
+    expect(documents.map(({ key }) => key)).toContain('conflicting');
+  });
+});
+
 describe('show by payment', () => {
   test('finds the commands of a transaction and of a quote, those that only the ledger knows as well', async () => {
     const key = 'two-commands';
     await stack().publisher.publish('create-quote', key, createQuoteOf(key));
     const { quote } = (await stack().journal.result(key)).value;
     const [quoteId, transactionId] = [quote?.id ?? '', quote?.transactionId ?? ''];
-    await stack().service.addFaults({
-      kind: 'status',
-      httpStatus: 429,
-      retryAfter: '600',
-      operation: 'execute-quote',
-      key: 'its-execution',
-    });
+    await park('execute-quote', 'its-execution');
     await stack().publisher.publish('execute-quote', 'its-execution', { quoteId, transactionId });
     const keysOf = async (...args: string[]): Promise<unknown[]> =>
       (await showJson(...args)).documents.map((document) => document.key).sort();
