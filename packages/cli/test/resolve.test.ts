@@ -1,11 +1,12 @@
+/** `unknown list` and `resolve`: the results that wait for an operator, and the decisions on them. */
 import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { transferInOf } from '../../../test/support/commands.ts';
+import { executionOf, transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 import { unknownTransfer } from '../../../test/support/lost-answer.ts';
 
-// The service does not honour the key of a transfer-in: without a clear answer only an operator can tell.
+// The service honours no key: a lost transfer-in is settled by nobody.
 const stack = useStack({
   name: 'resolve',
   sandbox: { honourKeys: [] },
@@ -16,14 +17,84 @@ beforeAll(async () => {
   await stack().startProcessor();
 });
 
-const resolve = (...args: string[]): Promise<CliRun> =>
-  runCli({ ...stack().environment }, '--output', 'json', 'resolve', ...args);
+const cli = (...args: string[]): Promise<CliRun> => runCli({ ...stack().environment }, ...args);
+const resolve = (...args: string[]): Promise<CliRun> => cli('--output', 'json', 'resolve', ...args);
+/** As a shell must be given it: in quotes. */
+const QUOTED_KEY = "order'$(reboot)";
 
 /** The transaction that the service made of the key's call. */
 async function transactionOf(key: string): Promise<string> {
   const { operations } = await stack().service.effects();
   return operations['transfer-in'][key]?.transactionIds[0] ?? '';
 }
+
+describe('unknown list', () => {
+  const list = (...args: string[]): Promise<CliRun> => cli('unknown', 'list', ...args);
+  const listJson = (): Promise<CliRun> => cli('--output', 'json', 'unknown', 'list');
+
+  test('says so where nothing is UNKNOWN, with exit code 0', async () => {
+    await stack().publisher.publish('transfer-in', 'well', transferInOf('well'));
+    await stack().journal.result('well');
+    const run = await list();
+    expect(run).toMatchObject({ code: 0, stdout: '' });
+    expect(run.stderr).toContain('no result is UNKNOWN');
+  });
+
+  test('lists what nobody decided, oldest first, with what to do; what was decided is gone', async () => {
+    await unknownTransfer(stack(), 'first');
+    await unknownTransfer(stack(), 'decided');
+    await unknownTransfer(stack(), QUOTED_KEY);
+    const execution = await executionOf(stack(), 'settled');
+    await stack().service.addFaults({ kind: 'drop-after', operation: 'execute-quote', key: 'settled', count: 1 });
+    await stack().publisher.publish('execute-quote', 'settled', execution);
+    expect((await stack().journal.result('settled')).value.outcome).toBe('ACCEPTED');
+    expect(await resolve('decided', '--decision', 'NOT_EXECUTED', '--reason', 'not in the list')).toMatchObject({
+      code: 0,
+    });
+
+    const run = await listJson();
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.documents.map(({ key }) => key)).toEqual(['first', QUOTED_KEY]);
+    const [first] = run.documents;
+    expect(first).toMatchObject({ command: 'transfer-in', transactionId: null, quoteId: null, code: 'UNDECIDABLE' });
+    expect(first?.firstCall).toMatch(/^2\d{3}-/);
+    expect(JSON.stringify(first?.ageSeconds)).toMatch(/^\d+$/);
+
+    const text = await list();
+    expect(text).toMatchObject({ code: 0 });
+    expect(text.stdout).toMatch(
+      /^first {2}transfer-in {2}transaction not known {2}first call 2.*UNKNOWN for \d+ .* lane \d/m,
+    );
+    expect(text.stdout).toContain('npm run cli -- show first\n');
+    expect(text.stdout).toMatch(/npm run cli -- transactions list --all --start-date 2\S+Z$/m);
+    expect(text.stdout).toMatch(/npm run cli -- resolve first --decision '.*' --expected-revision 1 --reason '.*'$/m);
+    expect(text.stdout).toContain(String.raw`resolve 'order'\''$(reboot)' --decision`);
+
+    const limited = await list('--limit', '1');
+    expect(limited.stdout).not.toContain('reboot');
+    expect(limited.stderr).toContain('1 more are not shown (--limit)');
+  });
+
+  test('decides nothing with its resolve line as it stands', async () => {
+    const words = ['--decision', 'EXECUTED, NOT_EXECUTED or RETRY', '--expected-revision', '1'];
+    const run = await resolve('first', ...words, '--reason', 'what was found', '--yes');
+    expect(run.code).toBe(2);
+    expect(stack().journal.results('first')).toHaveLength(1);
+  });
+
+  test('says why it cannot tell more: a limit of time, a registry that does not answer', async () => {
+    const late = await list('--read-for', '1ms');
+    expect(late.code).toBe(1);
+    expect(late.stderr).toMatch(/not read: the ledger: not read to their end within 1 ms/);
+    const registry = await runCli(
+      { ...stack().environment, SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' },
+      ...['--output', 'json', 'unknown', 'list'],
+    );
+    expect(registry).toMatchObject({ code: 0 });
+    expect(registry.documents).toMatchObject([{ key: 'first', code: null, problem: null }, { key: QUOTED_KEY }]);
+    expect(registry.stderr).toContain('could not be read of 2: see the schema registry');
+  });
+});
 
 describe('resolve', () => {
   test('shows the present result, publishes the decision and prints what it came to', async () => {
@@ -87,11 +158,9 @@ describe('resolve', () => {
     const stale = await resolve('stale', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '7');
     expect(stale).toMatchObject({ code: 7, documents: [] });
     expect(stale.stderr).toMatch(/REFUSED_DECISION.*revision 7.*revision 1/);
-    await stack().publisher.publish('transfer-in', 'good', transferInOf('good'));
-    await stack().journal.result('good');
-    const good = await resolve('good', '--decision', 'NOT_EXECUTED', '--reason', 'x');
-    expect(good).toMatchObject({ code: 7, documents: [] });
-    expect(good.stderr).toContain('ACCEPTED');
+    const well = await resolve('well', '--decision', 'NOT_EXECUTED', '--reason', 'x');
+    expect(well).toMatchObject({ code: 7, documents: [] });
+    expect(well.stderr).toContain('ACCEPTED');
   });
 
   test('of two who decide at once under one name and reason, tells one that it was carried out and the other that not', async () => {
@@ -113,13 +182,8 @@ describe('resolve', () => {
     const before = stack().journal.deadLetters().length;
     const none = await resolve('nobody', '--decision', 'RETRY', '--reason', 'x');
     expect(none).toMatchObject({ code: 3, documents: [] });
-    await stack().service.addFaults({
-      kind: 'status',
-      httpStatus: 429,
-      retryAfter: '600',
-      operation: 'transfer-in',
-      key: 'parked',
-    });
+    const later = { kind: 'status', httpStatus: 429, retryAfter: 600 } as const;
+    await stack().service.addFaults({ ...later, operation: 'transfer-in', key: 'parked' });
     await stack().publisher.publish('transfer-in', 'parked', transferInOf('parked'));
     await expect
       .poll(async () => (await resolve('parked', '--decision', 'RETRY', '--reason', 'x')).stderr, { timeout: 30_000 })
