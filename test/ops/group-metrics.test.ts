@@ -1,6 +1,6 @@
-/** What two processes of one group tell of the ledger, of each other and of what goes wrong with lanes, in real runs. */
+/** What processes of one group tell of the ledger and of what goes wrong with lanes, in real runs. The tests follow each other. */
 import { randomUUID } from 'node:crypto';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { decodeOwner, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 import type { ProcessorState } from '../../src/ops/processor-state.ts';
 import type { RunningProcessor } from '../support/processor.ts';
@@ -16,10 +16,8 @@ const stack = useStack({
   settings: { API_IDEMPOTENT_OPERATIONS: '' },
 });
 
-afterEach(async () => {
-  await stack().endProcessors();
-  await stack().service.clearFaults();
-});
+/** The one that runs after the restart. */
+let processor: RunningProcessor;
 
 /** The sum of the series of a metric that have the label pairs. */
 async function valueOf(processor: RunningProcessor, name: string, labels = ''): Promise<number> {
@@ -60,16 +58,16 @@ test('UNKNOWN is counted by the owner of the lane alone, shown by all, kept over
     expect(JSON.stringify(state)).not.toContain('unclear');
   }
   await stack().endProcessors();
-  const third = await stack().startProcessor();
-  const sum = (): Promise<number> => valueOf(third, 'payments_unknown_results');
+  processor = await stack().startProcessor();
+  const sum = (): Promise<number> => valueOf(processor, 'payments_unknown_results');
   await eventually(sum, (value) => value === 1, 'the UNKNOWN result to be counted after a restart');
-  expect(await valueOf(third, 'payments_unknown_oldest_seconds')).toBeGreaterThan(0);
+  expect(await valueOf(processor, 'payments_unknown_oldest_seconds')).toBeGreaterThan(0);
   await stack().publishDecision('unclear', {
     ...{ decision: 'NOT_EXECUTED', expectedRevision: 1, transactionId: null },
     ...{ operator: 'ada', reason: 'looked up' },
   });
   await eventually(sum, (value) => value === 0, 'the decided result to be counted no more');
-  expect((await stateOf(third)).unknownResults).toMatchObject({ waiting: 0, oldestSeconds: null, listed: [] });
+  expect((await stateOf(processor)).unknownResults).toMatchObject({ waiting: 0, oldestSeconds: null, listed: [] });
 });
 
 /** Of the lane's present owner. */
@@ -83,8 +81,6 @@ async function transactionalIdOf(lane: number): Promise<string> {
 }
 
 test('lanes whose process is fenced are counted as lost, and acquired again', async () => {
-  const processor = await stack().startProcessor();
-  await allLanesOpen(processor);
   const intruder = stack().kafka.producer({
     transactionalId: await transactionalIdOf(1),
     idempotent: true,
@@ -108,9 +104,6 @@ test('lanes whose process is fenced are counted as lost, and acquired again', as
 });
 
 test('commands behind a transaction that their publisher leaves open are told, though in no lag', async () => {
-  const processor = await stack().startProcessor();
-  await stack().publisher.publish('transfer-in', 'before', transferInOf('before'));
-  await stack().journal.result('before');
   const publisher = stack().kafka.producer({
     transactionalId: `publisher-${randomUUID()}`,
     idempotent: true,
