@@ -1,16 +1,17 @@
 /** The README's "by hand": its shell snippet is run as it stands, on a topic prefix of its own. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { startSandbox } from 'payment-processor-sandbox/start';
 import { freePort } from 'payment-processor-local-kafka/ports';
-import { freshPrefix } from '../../packages/client/test/fixtures.ts';
+import { environmentOf, freshPrefix } from '../../packages/client/test/fixtures.ts';
 import { childEnvironment } from '../support/child-environment.ts';
-import { useStack } from '../support/test-stack.ts';
 import { snippetsOf } from './snippets.ts';
 
 const SCRIPT_MS_MAX = 100_000;
-const stack = useStack({ name: 'by-hand' });
 
 /** Ends at the first failure, with all that it left running. */
 async function runScript(
@@ -34,17 +35,20 @@ async function runScript(
 
 test('a command is published, executed and shown', async () => {
   const prefix = freshPrefix('snippet');
-  const environment: Record<string, string> = {
-    ...stack().environment,
-    TOPIC_PREFIX: prefix,
+  const sandbox = await startSandbox();
+  const stateFolder = await mkdtemp(join(tmpdir(), 'by-hand-'));
+  const environment = {
+    ...environmentOf(prefix),
     KAFKA_GROUP_ID: prefix,
-    STATE_DIR: `${stack().environment['STATE_DIR'] ?? ''}-${prefix}`,
+    ...{ API_BASE_URL: sandbox.baseUrl, API_TOKEN_ID: 'local', API_CLIENT_SECRET: 'local' },
+    STATE_DIR: stateFolder,
     HTTP_PORT: String(await freePort()),
   };
   const shown = snippetsOf('README.md').find(({ text }) => text.includes('topics create'))?.text ?? '';
   // What `npm run local` prints is in the environment.
   const { code, output } = await runScript(shown.replace(/^export .*\n/, ''), environment);
-  await rm(environment['STATE_DIR'] ?? '', { recursive: true, force: true });
+  await rm(stateFolder, { recursive: true, force: true });
+  await sandbox.stop();
   expect({ code, output }).toMatchObject({ code: 0 });
   expect(output).toMatch(/my-1[^\n]*ACCEPTED|ACCEPTED[^\n]*my-1/);
 });
