@@ -3,21 +3,38 @@
  * letter that says why it was refused.
  *
  * Stages: both readers have their place -> the decision is published -> the result or the refusal comes, or the time is
- * up -> readers and publisher are closed. All three belong to one call of `submitDecision`; which reply is its own,
- * `decision-reply.ts` tells.
+ * up -> readers and publisher are closed. All three belong to one call of `submitDecision`. Its result names it, by the `ce_id` of
+ * its message, and says the same; its refusal is the dead letter of its place. A result of the same revision that is neither is of
+ * another's decision: the refusal of this one follows.
  */
 import { randomUUID } from 'node:crypto';
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
+import type { PaymentEvent } from 'payment-processor-client/internal/events';
 import { subscribe } from 'payment-processor-client/internal/subscription';
-import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
+import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { RecordPublisher, type PublishedAt } from 'payment-processor-client/internal/kafka/record-publisher';
 import { AVRO_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
 import { RECORD_NAMESPACE } from 'payment-processor-contract/schemas';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { OperatorDecision } from 'payment-processor-contract/types';
+import { auditOf, type OperatorOrder } from '../../../src/ledger/operator.ts';
+import { DECISION_HEADER } from '../../../src/producers/result-events.ts';
 import { CLI_RETRY, cliKafka } from './context.ts';
 import { oncePublished } from './failures.ts';
-import { DecisionReplies, type DecisionReply } from './decision-reply.ts';
+
+export type DecidedResult = Extract<PaymentEvent, { kind: 'result' }>;
+
+interface Refusal {
+  readonly kind: 'refused';
+  readonly dlqReason: string;
+  readonly problem: string;
+}
+
+type DecisionReply =
+  | { readonly kind: 'decided'; readonly result: DecidedResult }
+  | Refusal
+  /** @param result of the revision that the decision was to make; it does not name the decision */
+  | { readonly kind: 'no-reply'; readonly result: DecidedResult | null };
 
 export interface SubmitOptions {
   /** Longest wait for the reply, from the publication on. */
@@ -39,13 +56,12 @@ export async function submitDecision(
   await registry.ready(topic);
   const value = registry.encode(topic, decision);
   const id = randomUUID();
-  const replies = new DecisionReplies(topic, key, { ...decision, id });
+  let next: DecidedResult | null = null;
+  /** Where the decision lies; null: it was not published, or its reply is not awaited any more. */
+  const place = Promise.withResolvers<PublishedAt | null>();
   const reply = Promise.withResolvers<DecisionReply>();
   // A publication that fails leaves it unawaited.
   reply.promise.catch(() => undefined);
-  const settle = (found: DecisionReply | null): void => {
-    if (found !== null) reply.resolve(found);
-  };
   const opened = await Promise.allSettled([
     RecordPublisher.connect(kafka, [topic], CLI_RETRY),
     subscribe(settings, {
@@ -54,7 +70,9 @@ export async function submitDecision(
       start: { from: 'now' },
       retry: CLI_RETRY,
       onEvent: (event) => {
-        if (event.kind === 'result') settle(replies.takeResult(event));
+        if (event.kind !== 'result' || event.value.revision !== decision.expectedRevision + 1) return;
+        if (isMadeBy(event, { ...decision, id })) reply.resolve({ kind: 'decided', result: event });
+        else next = event;
       },
     }),
     openTopicReader(kafka, {
@@ -63,7 +81,12 @@ export async function submitDecision(
       start: { from: 'now' },
       untilEnd: false,
       groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
-      onRecord: (record) => settle(replies.takeLetter(record)),
+      onRecord: async (record) => {
+        // Its dead letter may come before the place is known.
+        const at = await place.promise;
+        const refusal = at === null ? null : refusalIn(record, { topic, ...at });
+        if (refusal !== null) reply.resolve(refusal);
+      },
     }),
   ]);
   const [publisher, results, letters] = opened;
@@ -89,11 +112,29 @@ export async function submitDecision(
       },
     });
     options.onPublished({ topic, ...at });
-    settle(replies.published(at));
-    timer = setTimeout(() => settle(replies.timeUp()), options.timeoutMs);
+    place.resolve(at);
+    timer = setTimeout(() => reply.resolve({ kind: 'no-reply', result: next }), options.timeoutMs);
     return await oncePublished('the decision was published', reply.promise);
   } finally {
     clearTimeout(timer);
+    place.resolve(null);
     await Promise.all(opened.map(async (part) => (part.status === 'fulfilled' ? part.value.close() : undefined)));
   }
+}
+
+/** Whether the result comes of this very decision, and of all that it says. */
+export function isMadeBy({ headers, value }: DecidedResult, order: OperatorOrder): boolean {
+  const { transaction, warnings } = value;
+  const isTransaction = order.decision !== 'EXECUTED' || (transaction?.id ?? null) === order.transactionId;
+  return headers[DECISION_HEADER] === order.id && warnings.includes(auditOf(order)) && isTransaction;
+}
+
+/** @param at where the decision lies; null: the dead letter is another's */
+export function refusalIn({ headers }: TopicRecord, at: PublishedAt & { readonly topic: string }): Refusal | null {
+  const isOfIt =
+    headers['dlq-topic'] === at.topic &&
+    headers['dlq-partition'] === String(at.partition) &&
+    headers['dlq-offset'] === at.offset.toString();
+  if (!isOfIt) return null;
+  return { kind: 'refused', dlqReason: headers['dlq-reason'] ?? '', problem: headers['dlq-message'] ?? '' };
 }

@@ -11,10 +11,9 @@ import type { CommandResult, OperatorDecision } from 'payment-processor-contract
 import { API_SETTING_NAMES, requireSettings, withPaymentApi } from '../context.ts';
 import { lookAtTransaction, notLookedAt } from '../decided-transaction.ts';
 import { eventDocument, eventText, isoOf, resultText } from '../event-output.ts';
-import type { DecidedResult } from '../decision-reply.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { phaseText, readEntry } from '../ledger.ts';
-import { submitDecision } from '../operator-decision.ts';
+import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
 import { checkTexts, confirm, operatorName } from '../operator.ts';
