@@ -1,35 +1,55 @@
-/** Two processors on a real broker: the page's data of either shows both, and one that is killed is told as gone. */
+/**
+ * Two processors on a real broker: the page's data of either shows both, either answers for any lane, and one that is killed
+ * is told as gone. The tests follow each other.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { processName } from '../../../src/consumers/group-processes.ts';
+import type { CommandState } from '../../../src/ops/command-state.ts';
 import type { GroupSample } from '../../../src/ops/group/group-history.ts';
 import type { GroupState } from '../../../src/ops/group/group-state.ts';
-import { transferInOf } from '../../support/commands.ts';
+import { executionOf, transferInOf } from '../../support/commands.ts';
 import type { RunningProcessor } from '../../support/processor.ts';
 import { LANES } from '../../support/stack.ts';
 import { useStack } from '../../support/test-stack.ts';
 import { eventually } from '../../support/watch.ts';
 
-const TOKEN = 'the-token-of-both';
 const COMMANDS = 12;
-const stack = useStack({ name: 'group-page', settings: { HTTP_AUTH_TOKEN: TOKEN } });
-
-afterEach(async () => {
-  await stack().endProcessors();
+// The service honours no key: a lost execution is settled by a look-up, a lost transfer-in by nobody.
+const stack = useStack({
+  name: 'group-page',
+  sandbox: { honourKeys: [] },
+  settings: { API_IDEMPOTENT_OPERATIONS: '' },
 });
+let folder: string;
+let token: string;
+let first: RunningProcessor;
+let second: RunningProcessor;
 
-async function ask<Answer>({ httpUrl }: RunningProcessor, path: string, token = TOKEN): Promise<Answer> {
-  const answer = await fetch(`${httpUrl}${path}`, { headers: { authorization: `Bearer ${token}` } });
+async function exchangeToken(next: string): Promise<void> {
+  token = next;
+  await writeFile(join(folder, 'token'), token);
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'group-token-'));
+  await exchangeToken('the-token-of-both');
+  const settings = { HTTP_AUTH_TOKEN_FILE: join(folder, 'token') };
+  [first, second] = [await stack().startProcessor(settings), await stack().startProcessor(settings)];
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function ask<Answer>({ httpUrl }: RunningProcessor, path: string, headers = {}): Promise<Answer> {
+  const answer = await fetch(`${httpUrl}${path}`, { headers: { authorization: `Bearer ${token}`, ...headers } });
   return (await answer.json()) as Answer;
 }
 
 const nameOf = ({ processId }: GroupState): string => processName(processId);
 const openLanes = ({ lanes }: GroupState): number => lanes.filter(({ stage }) => stage === 'open').length;
 
-test('either shows the sums of both; one that is killed is gone, with what it had, until the other has its lanes', async () => {
-  const [first, second] = [await stack().startProcessor(), await stack().startProcessor()];
+test('either shows the sums of both', async () => {
   const isWhole = (state: GroupState): boolean =>
     openLanes(state) === LANES &&
     state.members.length === 2 &&
@@ -75,8 +95,63 @@ test('either shows the sums of both; one that is killed is gone, with what it ha
       state.timeline.some((event) => event.process === process && event.kind === 'lanes'),
     );
   await eventually(() => ask<GroupState>(first, '/api/group'), given, 'the lanes of both to be in the timeline');
+});
 
-  const killed = nameOf(states[1]!);
+const search = (processor: RunningProcessor, key: string): Promise<CommandState> =>
+  ask(processor, '/api/command', { 'command-key': key });
+
+test('a key gives its state at every member, whoever owns its lane: a settled doubt, an UNKNOWN, a conflict, none', async () => {
+  await stack().service.addFaults(
+    { kind: 'drop-after', operation: 'execute-quote', key: 'looked-up', count: 1 },
+    { kind: 'drop-after', operation: 'transfer-in', key: 'lost', count: 1 },
+  );
+  await stack().publisher.publish('execute-quote', 'looked-up', await executionOf(stack(), 'looked-up'));
+  await stack().publisher.publish('transfer-in', 'lost', transferInOf('lost'));
+  await stack().publisher.publish('transfer-in', 'twice', transferInOf('twice'));
+  await stack().publisher.publish('transfer-in', 'twice', transferInOf('twice', 5n));
+  await stack().journal.until(
+    () => stack().journal.results('twice').length === 2 && stack().journal.results('lost').length === 1,
+    'the results',
+  );
+  await stack().journal.result('looked-up');
+  for (const processor of [first, second]) {
+    await expect
+      .poll(() => search(processor, 'looked-up'))
+      .toMatchObject({ found: true, phase: 'DONE', outcome: 'ACCEPTED', attempts: 1, doubt: { isSettled: true } });
+    await expect
+      .poll(() => search(processor, 'lost'))
+      .toMatchObject({
+        found: true,
+        command: 'transfer-in',
+        outcome: 'UNKNOWN',
+        revision: 1,
+        doubt: { isSettled: false },
+      });
+    // The conflict is about the other message: the key's own command stands.
+    await expect
+      .poll(() => search(processor, 'twice'))
+      .toMatchObject({ found: true, outcome: 'ACCEPTED', doubt: null });
+    expect(await search(processor, 'nobody-knows')).toMatchObject({ found: false });
+  }
+});
+
+test('the key stands in no line of the log', () => {
+  for (const processor of [first, second]) expect(processor.lines.join('\n')).not.toMatch(/nobody-knows|looked-up/);
+});
+
+test('a token that is exchanged in its file is the one that members ask each other with', async () => {
+  await exchangeToken('the-next-token-of-both');
+  // Both look at the file again after a second; what was asked before tells nothing. A refused question is answered without members.
+  const sinceMs = Date.now() + 3_000;
+  const hearsOther = ({ members }: Partial<GroupState>): boolean =>
+    Date.parse(members?.find(({ isThis }) => !isThis)?.answeredAt ?? '') > sinceMs;
+  await eventually(() => ask<Partial<GroupState>>(first, '/api/group'), hearsOther, 'the other with the next token');
+});
+
+test('one that is killed is gone, with what it had, until the other has its lanes', async () => {
+  const [stays, killed] = await Promise.all(
+    [first, second].map(async (processor) => nameOf(await ask<GroupState>(processor, '/api/group'))),
+  );
   await second.kill9();
   const isGone = ({ members }: GroupState): boolean =>
     members.some(({ process, standing }) => process === killed && standing === 'gone');
@@ -91,38 +166,6 @@ test('either shows the sums of both; one that is killed is gone, with what it ha
   );
   const isTakenOver = (state: GroupState): boolean => openLanes(state) === LANES && state.untoldLanes.length === 0;
   const later = await eventually(() => ask<GroupState>(first, '/api/group'), isTakenOver, 'its lanes to be open');
-  expect(new Set(later.lanes.map(({ process }) => process))).toEqual(new Set([nameOf(states[0]!)]));
+  expect(new Set(later.lanes.map(({ process }) => process))).toEqual(new Set([stays]));
   expect(later.members.map(({ standing }) => standing)).toEqual(['member', 'gone']);
-});
-
-test('a token that is exchanged in its file is the one that members ask each other with', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'group-token-'));
-  const file = join(folder, 'token');
-  try {
-    await writeFile(file, TOKEN);
-    const settings = { HTTP_AUTH_TOKEN: '', HTTP_AUTH_TOKEN_FILE: file };
-    const [first] = [await stack().startProcessor(settings), await stack().startProcessor(settings)];
-    // A refused question is answered without members.
-    const hearsOther =
-      (sinceMs: number) =>
-      ({ members }: Partial<GroupState>) => {
-        const other = members?.find(({ isThis }) => !isThis);
-        return Date.parse(other?.answeredAt ?? '') > sinceMs;
-      };
-    await eventually(
-      () => ask<Partial<GroupState>>(first, '/api/group'),
-      hearsOther(0),
-      'a report from the other member',
-    );
-    await writeFile(file, 'the-next-token-of-both');
-    const exchangedMs = Date.now();
-    await eventually(
-      () => ask<Partial<GroupState>>(first, '/api/group', 'the-next-token-of-both'),
-      // Both look at the file again after a second; what was asked before tells nothing.
-      hearsOther(exchangedMs + 3_000),
-      'a report from the other member with the next token',
-    );
-  } finally {
-    await rm(folder, { recursive: true });
-  }
 });
