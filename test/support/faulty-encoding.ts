@@ -1,24 +1,31 @@
 /**
  * Loaded into a processor before its own code (`node --import`): a bug of our own, on purpose. Encoding the result of the
- * command with the key FAULTY_KEY fails as often as it takes to be set aside; then it works. The command is not set aside
- * before FAULTY_FOR_MS, 0 by default.
+ * command with the key FAULTY_KEY fails for FAULTY_FOR_MS, 0 by default, and then three times, as often as it takes to be set
+ * aside; then it works.
  */
 import { RecordRegistry } from 'payment-processor-contract/registry';
 import { MessageFailures } from '../../src/consumers/message-failures.ts';
 
 const encode = Object.getOwnPropertyDescriptor(RecordRegistry.prototype, 'encode')?.value as RecordRegistry['encode'];
 const count = Object.getOwnPropertyDescriptor(MessageFailures.prototype, 'count')?.value as MessageFailures['count'];
+const forMs = Number(process.env['FAULTY_FOR_MS'] ?? 0);
 let firstMs: number | null = null;
-let isSetAside = false;
+let failuresLeft = 3;
+
+function isOver(): boolean {
+  firstMs ??= Date.now();
+  return Date.now() - firstMs >= forMs;
+}
 
 RecordRegistry.prototype.encode = function (this: RecordRegistry, topic: string, record: object) {
   const isFaulty = 'commandKey' in record && 'outcome' in record && record.commandKey === process.env['FAULTY_KEY'];
-  if (isFaulty && !isSetAside) throw new TypeError('a bug on purpose');
+  if (isFaulty && failuresLeft > 0) {
+    if (isOver()) failuresLeft -= 1;
+    throw new TypeError('a bug on purpose');
+  }
   return encode.call(this, topic, record);
 };
 
 MessageFailures.prototype.count = function (this: MessageFailures, topic: string, offset: bigint) {
-  firstMs ??= Date.now();
-  isSetAside = Date.now() - firstMs >= Number(process.env['FAULTY_FOR_MS'] ?? 0) && count.call(this, topic, offset);
-  return isSetAside;
+  return isOver() && count.call(this, topic, offset);
 };
