@@ -176,7 +176,7 @@ describe('doctor', () => {
     const { value } = await stack().journal.result('hidden');
     const id = value.transaction?.id ?? '';
     const endChanges = await openTransaction(kafka, topics.transactionStatusChanged, laneOf(id, LANES));
-    const heldChange = /not read:? +1 message of \S+\.transaction-status-changed\.v1/;
+    const heldChange = /not read:? +\d+ messages? of \S+\.transaction-status-changed\.v1/;
     const shown = (await cli('show', 'hidden')).stdout;
     expect(shown).toMatch(heldChange);
     expect(shown).not.toMatch(/^payment +settled/m);
