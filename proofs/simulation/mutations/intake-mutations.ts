@@ -107,13 +107,6 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     among: ['poison-refused'],
   },
   {
-    name: 'a mark is committed together with its message',
-    find: `        transaction.unitDone();
-        return null;`,
-    replace: '        continue;',
-    among: ['poison-refused'],
-  },
-  {
     name: 'careful reading never ends for who waits',
     find: 'const isOver = this.#harmless >= HARMLESS_MAX;',
     replace: 'const isOver = Number.isNaN(0);',
