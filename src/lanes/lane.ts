@@ -184,12 +184,13 @@ export class Lane {
   /**
    * Tries until the lane is open, stopped, or taken from us.
    * @param lostMs of the monotonic clock: the group must have confirmed this process since; null: it just did
+   * @param retakeMs how long to wait first
    */
-  async #acquire(lostMs: number | null = null): Promise<void> {
+  async #acquire(lostMs: number | null = null, retakeMs = 0): Promise<void> {
     const { clock, committer, lane, topics } = this.#parts;
     const looks = new Looks();
     let confirmedFromMs = lostMs;
-    let pauseMs = 0;
+    let pauseMs = retakeMs;
     for (;;) {
       const writer = new LaneWriter(committer, { topic: topics.ledger, partition: lane });
       this.#enter({ stage: 'acquiring', writer });
@@ -246,17 +247,20 @@ export class Lane {
   }
 
   async #hold(openLane: OpenLane, writer: LaneWriter): Promise<void> {
-    const { clock, lane, log, reports } = this.#parts;
+    const { clock, lane, log, repeats, reports } = this.#parts;
     try {
       await openLane.run();
     } catch (error) {
       if (!this.#isCurrent(writer)) return;
       const reason = lossOf(error);
-      log.warn({ event: 'lane-lost', lane, reason, err: error });
       reports.laneLost(reason);
       this.#troubled(reason, error, openLane.soleMessage());
+      const retakeMs = this.#troubles.retakeMs();
+      const repeated = retakeMs === 0 ? 0 : repeats.unsaid(`lane-lost: ${errorText(error)}`);
+      if (repeated !== null)
+        log.warn({ event: 'lane-lost', lane, reason, err: error, ...(repeated > 0 && { repeated }) });
       if (this.#state.stage === 'releasing') this.#released();
-      else void this.#acquire(clock.monotonicMs());
+      else void this.#acquire(clock.monotonicMs(), retakeMs);
     }
   }
 

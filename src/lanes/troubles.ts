@@ -23,6 +23,12 @@ export type LaneLoss =
 
 /** Losses with less time than this between them are one trouble. */
 const TROUBLE_MS = 60_000;
+/** A commit that failed this soon after the one before it seems to have the same cause. */
+const SAME_CAUSE_MS = 10_000;
+/** So many failed commits in a row may be chance; later ones have a cause that lasts, such as a right that was taken away. */
+const CHANCE_FAILURES_MAX = 3;
+const RETAKE_MS_MIN = 300;
+const RETAKE_MS_MAX = 5_000;
 /** Owners in a row that committed nothing, after which the lane is read carefully. */
 const BARREN_MAX = 2;
 
@@ -52,11 +58,15 @@ export class Troubles {
   #suspect: Suspect | null = null;
   /** The last loss has a cause that no message has. */
   #isExplained = false;
+  /** Failed commits, each soon after the one before it. */
+  #failedInRow = 0;
 
   /** @param soleMessage what the last transaction was about; null where it was about more, or none */
   lost(loss: { reason: LaneLoss; message: string; nowMs: number }, soleMessage: MessagePlace | null): void {
     const { message, nowMs, reason } = loss;
     const last = this.now(nowMs);
+    if (last === null || nowMs - last.lastMs >= SAME_CAUSE_MS) this.#failedInRow = 0;
+    if (reason === 'not-committed') this.#failedInRow += 1;
     this.#trouble = {
       losses: (last?.losses ?? 0) + 1,
       sinceMs: last?.sinceMs ?? nowMs,
@@ -73,6 +83,12 @@ export class Troubles {
   /** Losses of late; null: none for a while. */
   now(nowMs: number): Trouble | null {
     return this.#trouble !== null && nowMs - this.#trouble.lastMs < TROUBLE_MS ? this.#trouble : null;
+  }
+
+  /** How long to wait before the lane is taken again. 0, unless its commits fail for a cause that lasts. */
+  retakeMs(): number {
+    const lasting = this.#failedInRow - CHANCE_FAILURES_MAX;
+    return lasting <= 0 ? 0 : Math.min(RETAKE_MS_MIN * 2 ** (lasting - 1), RETAKE_MS_MAX);
   }
 
   /**
