@@ -65,6 +65,8 @@ async function runLocal({ sandboxPort, ...engineOptions }: LocalOptions): Promis
   if (sandboxPort !== undefined) await requireFree(sandboxPort, 'the sandbox');
   const sandbox = await startSandbox(sandboxPort === undefined ? {} : { port: sandboxPort });
   const engine = await startEngine({ ...engineOptions, onProgress: say });
+  // Before it is named: it may come at once.
+  const stopped = stopSignal();
   say(`
 Kafka, the schema registry and the sandbox are running. Settings to use in another terminal:
 
@@ -83,7 +85,7 @@ npm run cli -- schemas register
 and start the processor with: npm start
 
 Ctrl-C ends all of it.`);
-  await stopSignal();
+  await stopped;
   setTimeout(() => process.exit(EXIT_CODE_FAILED), STOP_MS_MAX).unref();
   await Promise.all([engine.stop(), sandbox.stop()]);
   say('Stopped.');

@@ -37,7 +37,6 @@ async function main(): Promise<void> {
     return;
   }
   const sandbox = await startSandbox(options);
-  process.stdout.write(`sandbox ready\n  base URL  ${sandbox.baseUrl}\n  control   ${sandbox.url}/control/effects\n`);
   const stop = (): void => {
     process.off('SIGINT', stop);
     process.off('SIGTERM', stop);
@@ -45,6 +44,7 @@ async function main(): Promise<void> {
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
+  process.stdout.write(`sandbox ready\n  base URL  ${sandbox.baseUrl}\n  control   ${sandbox.url}/control/effects\n`);
 }
 
 /** The options of the command line; null where help was asked for. */

@@ -40,9 +40,10 @@ Examples:
             await records.publish(jsonRecordOf(event));
           },
         });
-        output.note('copying; Ctrl-C ends');
         try {
-          await untilInterrupted(subscription.ended);
+          const ended = untilInterrupted(subscription.ended);
+          output.note('copying; Ctrl-C ends');
+          await ended;
         } finally {
           await subscription.close();
         }

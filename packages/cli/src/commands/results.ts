@@ -105,10 +105,11 @@ Examples:${texts.examples}`,
           output.document(eventDocument(event), eventText(event));
         },
       });
-      if (flags.follow) output.note('following; Ctrl-C ends');
       try {
         // A signal that ended the reading early would let a part pass for the whole.
-        await (flags.follow ? untilInterrupted(subscription.ended) : subscription.ended);
+        const ended = flags.follow ? untilInterrupted(subscription.ended) : subscription.ended;
+        if (flags.follow) output.note('following; Ctrl-C ends');
+        await ended;
       } finally {
         await subscription.close();
       }
