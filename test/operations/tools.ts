@@ -35,7 +35,8 @@ export async function runTool(
     timeout: TOOL_MS_MAX,
     maxBuffer: OUTPUT_BYTES_MAX,
   });
-  pending.child.stdin?.end(input);
+  // A tool may end without having read it: its exit code says whether that was right.
+  pending.child.stdin?.on('error', () => undefined).end(input);
   try {
     const { stdout, stderr } = await pending;
     return { code: 0, output: stdout, text: stdout + stderr };
