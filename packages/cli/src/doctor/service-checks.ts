@@ -1,13 +1,20 @@
 /** What is asked over HTTP: the schema registry, the payment service, the processor's own endpoints. */
-import { request } from 'undici';
+import { Client, request } from 'undici';
+import { z } from 'zod';
 import { API_SETTING_NAMES, withPaymentApi } from '../context.ts';
 import { readSubjects, REGISTRY_SETTING_NAMES, subjectProblem } from '../schema-subjects.ts';
-import { messageOf, notChecked, ok, problem, withSettings, type Finding } from './findings.ts';
+import { messageOf, notChecked, ok, problem, withSettings, type Finding, type Said } from './findings.ts';
 
 /** The endpoint answers from memory. */
 const READY_TIMEOUT_MS = 5_000;
 /** An answer is a few reasons; nothing longer is ours. */
 const READY_TEXT_MAX = 2_000;
+/** Of a thousand lanes and all members. */
+const GROUP_BYTES_MAX = 8 * 1024 * 1024;
+
+const GROUP = z.object({
+  reasons: z.array(z.object({ reason: z.string(), processes: z.array(z.string()), isBlocking: z.boolean() })),
+});
 
 export async function checkRegistry(): Promise<Finding[]> {
   return withSettings('registry', REGISTRY_SETTING_NAMES, async (settings) => {
@@ -54,17 +61,18 @@ export async function checkProcessor(): Promise<Finding[]> {
       },
     ];
   }
-  return withSettings('processor', ['HTTP_HOST', 'HTTP_PORT'], async (settings) => {
+  return withSettings('processor', ['HTTP_HOST', 'HTTP_PORT', 'HTTP_AUTH_TOKEN'], async (settings) => {
     if (settings.HTTP_PORT === 0) return notChecked('HTTP_PORT is 0: it listens on a port of its choice');
-    const url = `http://${reachable(settings.HTTP_HOST)}:${settings.HTTP_PORT}/health/ready`;
+    const url = `http://${reachable(settings.HTTP_HOST)}:${settings.HTTP_PORT}`;
     try {
-      const response = await request(url, { signal: AbortSignal.timeout(READY_TIMEOUT_MS) });
+      const response = await request(`${url}/health/ready`, { signal: AbortSignal.timeout(READY_TIMEOUT_MS) });
       const text = (await response.body.text()).slice(0, READY_TEXT_MAX);
       const reasons = reasonsOf(text);
-      if (response.statusCode === 200) {
-        return [ok([`${url} is ready`, ...reasons].join('; '))];
-      }
-      return problem(`${url} is not ready (HTTP ${response.statusCode}): ${reasons.join('; ') || text}`);
+      const own =
+        response.statusCode === 200
+          ? ok([`${url}/health/ready is ready`, ...reasons].join('; '))
+          : problem(`${url}/health/ready is not ready (HTTP ${response.statusCode}): ${reasons.join('; ') || text}`);
+      return [own, ...(await checkOthers(url, settings.HTTP_AUTH_TOKEN, reasons))];
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       return problem(
@@ -72,6 +80,31 @@ export async function checkProcessor(): Promise<Finding[]> {
       );
     }
   });
+}
+
+/** What keeps other members of the group from their work, as the processor last heard of them. */
+async function checkOthers(url: string, authToken: string | null, own: readonly string[]): Promise<Said[]> {
+  const headers = authToken === null ? {} : { authorization: `Bearer ${authToken}` };
+  const client = new Client(url, { maxResponseSize: GROUP_BYTES_MAX });
+  try {
+    const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
+    const { body, statusCode } = await client.request({ path: '/api/group', method: 'GET', headers, signal });
+    if (statusCode !== 200) {
+      await body.dump();
+      const hint = statusCode === 401 ? ': set HTTP_AUTH_TOKEN as the processor has it' : '';
+      return [notChecked(`of other members ${url}/api/group answers HTTP ${statusCode}${hint}`)];
+    }
+    const read = GROUP.safeParse(await body.json());
+    if (!read.success) return [notChecked(`of other members the answer of ${url}/api/group is not understood`)];
+    return read.data.reasons
+      .filter(({ isBlocking, reason }) => isBlocking && !own.includes(reason))
+      .map(({ processes, reason }) => problem(`${processes.join(', ')} is not ready: ${reason}`));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return [notChecked(`of other members ${url}/api/group does not answer as it should (${reason})`)];
+  } finally {
+    await client.destroy();
+  }
 }
 
 /** An address to listen on at all interfaces is none to connect to. */

@@ -1,0 +1,64 @@
+/** What `doctor` says of the processor that it is pointed at, and of the other members of its group. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
+import { checkProcessor } from '../src/doctor/service-checks.ts';
+
+let server: Server | null = null;
+
+afterEach(() => {
+  server?.close();
+  vi.unstubAllEnvs();
+});
+
+/** A processor that answers the paths with these statuses and bodies. */
+async function processorThat(
+  answers: Readonly<Record<string, readonly [status: number, body: unknown]>>,
+): Promise<void> {
+  server = createServer((request, response) => {
+    const isAllowed = request.url === '/health/ready' || request.headers.authorization === 'Bearer secret';
+    const [status, body] = isAllowed ? (answers[request.url ?? ''] ?? [404, null]) : [401, null];
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  vi.stubEnv('HTTP_HOST', '127.0.0.1');
+  vi.stubEnv('HTTP_PORT', `${(server.address() as AddressInfo).port}`);
+  vi.stubEnv('HTTP_AUTH_TOKEN', 'secret');
+}
+
+async function said(): Promise<string[]> {
+  const findings = await checkProcessor();
+  return findings.map(({ message, status }) => `${status}: ${message.replace(/^http:\/\/127\.0\.0\.1:\d+/, '')}`);
+}
+
+test('a lane that another member stopped is named, with its reason, though this member is ready', async () => {
+  const stopped = {
+    reason: 'lane 0 is stopped: records were deleted by retention',
+    processes: ['pod-b'],
+    isBlocking: true,
+  };
+  const slow = { reason: 'one call waits', processes: ['pod-b'], isBlocking: false };
+  await processorThat({ '/health/ready': [200, { reasons: [] }], '/api/group': [200, { reasons: [stopped, slow] }] });
+  expect(await said()).toEqual([
+    'ok: /health/ready is ready',
+    'problem: pod-b is not ready: lane 0 is stopped: records were deleted by retention',
+  ]);
+});
+
+test('what this member said itself is not said again', async () => {
+  const reason = 'lane 0 is stopped: it was truncated';
+  const everybody = { reason, processes: ['pod-a', 'pod-b'], isBlocking: true };
+  await processorThat({ '/health/ready': [503, { reasons: [reason] }], '/api/group': [200, { reasons: [everybody] }] });
+  expect(await said()).toEqual([`problem: /health/ready is not ready (HTTP 503): ${reason}`]);
+});
+
+test('without the token, and of an answer that is none of ours, it says that the others were not asked', async () => {
+  await processorThat({ '/health/ready': [200, { reasons: [] }], '/api/group': [200, 'hello'] });
+  expect((await said())[1]).toMatch(
+    /^not-checked: because of other members the answer of .*\/api\/group is not understood/,
+  );
+  vi.stubEnv('HTTP_AUTH_TOKEN', 'wrong');
+  expect((await said())[1]).toMatch(/^not-checked: because of other members .*HTTP 401: set HTTP_AUTH_TOKEN/);
+});
