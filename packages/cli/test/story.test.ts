@@ -1,5 +1,5 @@
 /** What `show` says of a payment, by what was read of its results and status changes. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { showEach } from '../src/commands/show.ts';
 import { CliFailure } from '../src/exit-codes.ts';
 import type { StatusEvent } from '../src/status-history.ts';
@@ -8,6 +8,7 @@ import { storyDocument, storyText } from '../src/story/story-output.ts';
 import { isOfMessage, keepSome, type Story } from '../src/story/story.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { Transaction } from 'payment-processor-contract/types';
+import { entryAt } from '../../../test/ledger/entries.ts';
 import { resultOf } from '../../client/test/result-of.ts';
 
 const ID = 'Transaction:1';
@@ -99,6 +100,60 @@ test('of a reading that was cut short nothing is concluded that what follows may
   expect(paymentIn(story('EXPIRED', []))).toBe('not accepted: EXPIRED');
   expect(paymentIn(story('EXPIRED', [], true))).toMatch(/^nothing known/);
   expect(paymentIn(story('ACCEPTED', [change('COMPLETED', 1n)], true))).toBe('not settled: COMPLETED, Transaction:1');
+});
+
+describe('while its command runs', () => {
+  const running = { ...entryAt('transfer-in'), key: 'invoice', revision: 2 };
+  const told = (outcome: Outcome, entry = running): Story => {
+    const { source } = story(outcome, []).results[0]?.value ?? resultOf('invoice');
+    const own = { ...entry, origin: { ...source, timestampMs: 0 } };
+    const entries = [{ lane: 0, offset: 1n, timestampMs: 1_700_000_000_000, entry: own }];
+    return { ...story(outcome, [change('COMPLETED', 1n)]), entries };
+  };
+
+  test('nothing is concluded from the result that an operator had it run again after', () => {
+    for (const outcome of ['EXPIRED', 'INVALID', 'FAILED', 'UNKNOWN'] as const) {
+      expect(paymentIn(told(outcome))).toBe('nothing known: its command is under way, and its result is still to come');
+    }
+  });
+
+  test('nothing is concluded from the result of an earlier command of the key, which was forgotten', () => {
+    const later = told('ACCEPTED', { ...running, revision: 1 });
+    const [result] = later.results;
+    if (result === undefined || result.value === null) throw new Error('no result');
+    const value = { ...result.value, source: { ...result.value.source, offset: 1n } };
+    const earlier = { ...result, value, problem: null };
+    expect(paymentIn({ ...later, results: [earlier] })).toMatch(/^nothing known/);
+  });
+
+  test('its own result counts, where the ledger was read before it', () => {
+    expect(paymentIn(told('ACCEPTED', { ...running, revision: 1 }))).toBe('settled: COMPLETED, Transaction:1');
+  });
+});
+
+describe('the fields of the command', () => {
+  const entry = { ...entryAt('transfer-in'), key: 'invoice' };
+  const message = (fingerprint: string | null, amount: bigint) => {
+    const place = { ...at('commands', 'invoice', 30n), commandType: 'transfer-in' as const, movedFrom: null };
+    return { ...place, valueBytes: 2, value: { amount }, problem: null, fingerprint };
+  };
+  const lines = (messages: Story['messages']): string[] => {
+    const entries = [{ lane: 0, offset: 1n, timestampMs: 1_700_000_000_000, entry }];
+    return storyText({ ...story('UNKNOWN', []), entries, messages }, true);
+  };
+  const fieldsIn = (messages: Story['messages']): string | undefined =>
+    lines(messages).find((line) => line.startsWith('fields'));
+
+  test('are never those of a message that was ignored', () => {
+    const ignored = message('another', 999n);
+    expect(lines([ignored]).join('\n')).not.toMatch(/^(fields|command|where) .*(999|offset 30)/m);
+    expect(fieldsIn([ignored])).toMatch(/"amount":5\b/);
+  });
+
+  test('are those of a copy, or as the ledger keeps them, once its message is gone', () => {
+    expect(fieldsIn([message('another', 999n), message('fingerprint', 5n)])).toMatch(/"amount":5\b/);
+    expect(fieldsIn([])).toMatch(/"amount":5\b/);
+  });
 });
 
 test('of a ledger that was not read to its end it is not said that it lacks the key', () => {

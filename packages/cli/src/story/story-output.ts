@@ -5,20 +5,29 @@ import { parseLossless, stringifyLossless } from 'payment-processor-contract/los
 import { eventDocument, isoOf } from '../event-output.ts';
 import { phaseText } from '../ledger.ts';
 import { maskedText, maskedValue } from '../masking.ts';
-import { callsOf, notKept, paymentOf, roleOf, runbooksOf, type PublishedMessage, type Story } from './story.ts';
+import {
+  callsOf,
+  lastEntryOf,
+  notKept,
+  paymentOf,
+  roleOf,
+  runbooksOf,
+  runningEntryOf,
+  type PublishedMessage,
+  type Story,
+} from './story.ts';
 import { placeText, timelineOf } from './timeline.ts';
 
 const HEADING_WIDTH = 13;
 
 export function storyText(story: Story, isUnmasked: boolean): string[] {
   const entry = story.entries.at(-1)?.entry ?? null;
-  const command = story.messages.find((message) => roleOf(message, story) === 'command') ?? story.messages[0];
   const mask = isUnmasked ? (text: string): string => text : maskedText;
   return [
     heading('key', story.key),
     heading('state', `${story.isCutShort ? 'as far as it was read: ' : ''}${mask(stateText(story, entry))}`),
     heading('payment', paymentText(story)),
-    ...(command === undefined ? [] : commandLines(command, isUnmasked, mask)),
+    ...commandLines(story, isUnmasked, mask),
     ...(entry === null ? [] : limitLines(entry).map(mask)),
     heading('history', `messages: ${story.messages.length}, calls of which the ledger tells: ${callsOf(story).length}`),
     ...timelineOf(story).map((line) => mask(`  ${line}`)),
@@ -75,11 +84,31 @@ function paymentText(story: Story): string {
     case 'unknown':
       return 'unknown: it may have been paid; an operator decides';
     case 'nothing-known':
-      return 'nothing known: there is no result that can be read';
+      return runningEntryOf(story) === null
+        ? 'nothing known: there is no result that can be read'
+        : 'nothing known: its command is under way, and its result is still to come';
   }
 }
 
-function commandLines(message: PublishedMessage, isUnmasked: boolean, mask: (text: string) => string): string[] {
+/** A message that is not the command may say anything: then the command is what the ledger keeps of it. */
+function commandLines(story: Story, isUnmasked: boolean, mask: (text: string) => string): string[] {
+  const { messages } = story;
+  const entry = lastEntryOf(story);
+  const command = messages.find((message) => roleOf(message, story) === 'command');
+  const shown = command ?? (entry === null ? messages[0] : undefined);
+  if (shown !== undefined) return messageLines(shown, isUnmasked, mask);
+  if (entry === null) return [];
+  const fields = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
+  return [
+    heading('command', `${entry.commandType}; its message is not among those that were read`),
+    heading(
+      'fields',
+      fields === null ? 'not kept by the ledger' : stringifyLossless(isUnmasked ? fields : maskedValue(fields)),
+    ),
+  ];
+}
+
+function messageLines(message: PublishedMessage, isUnmasked: boolean, mask: (text: string) => string): string[] {
   const { headers, problem, value } = message;
   return [
     heading('command', `${message.commandType}, ${message.valueBytes} bytes, published ${isoOf(message.timestampMs)}`),

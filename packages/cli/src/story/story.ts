@@ -95,16 +95,36 @@ export function lastEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
   return entries.findLast(({ entry }) => entry !== null)?.entry ?? null;
 }
 
-/** Where the payment is, as far as results and status changes were read: as the client's `awaitSettled` says it. */
-export function paymentOf({ changes, isCutShort, results }: Story): PaymentState<CommandResult> {
+/**
+ * Where the payment is, as far as results and status changes were read: as the client's `awaitSettled` says it, which does not
+ * see that the command of the result that counts is run again, or that the key has a later one.
+ */
+export function paymentOf(story: Story): PaymentState<CommandResult> {
+  const { changes, isCutShort, results } = story;
   const found = new FirstPlaces<FoundResult & { readonly uniqueId: string | null }>();
   for (const { headers, offset, value } of results) found.take({ uniqueId: uniqueIdOf(headers), offset, value });
   const counting = found.all().reduce<FoundResult | null>(countingResult, null);
+  if (isPassed(counting?.value ?? null, runningEntryOf(story))) return { kind: 'nothing-known' };
   const moves = changes.filter(({ kind }) => kind !== 'quote-status');
   moves.sort((left, right) => Number(left.offset - right.offset));
   const last = new Map(moves.map((move) => [move.key, move.kind === 'transaction-status' ? move.value : null]));
   const state = paymentState(counting?.value ?? null, last);
   return isCutShort ? withoutEnd(state) : state;
+}
+
+/** The key's present entry while it has no result yet; null: it has one, or there is no entry. */
+export function runningEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
+  const entry = entries.at(-1)?.entry ?? null;
+  return entry?.phase.state === 'DONE' ? null : entry;
+}
+
+/** Whether the result is of an earlier revision than the running entry works for, or of an earlier command of the key. */
+function isPassed(result: CommandResult | null, running: Entry | null): boolean {
+  if (result === null || running === null) return false;
+  const { origin, revision } = running;
+  const { offset, partition, topic } = result.source;
+  const isOfEntry = topic === origin.topic && partition === origin.partition && offset === origin.offset;
+  return !isOfEntry || result.revision < revision;
 }
 
 export type MessageRole =
