@@ -36,11 +36,15 @@ export function plannedLine(plan: PlannedRedrive): ReportLine {
 /** `refused`: somebody else was first; `not-known`: it may be marked, or published; `not-tried`: it is not marked. */
 export type UnsentStatus = 'refused' | 'not-known' | 'not-tried';
 
-/** A letter that was not published, as far as is known. */
-export function unsentLine(plan: ReadyRedrive, status: UnsentStatus, problem: string): ReportLine {
+/** A letter that was not published, as far as is known. @param reason `noResult` where it may be published all the same */
+export function unsentLine(
+  plan: ReadyRedrive,
+  status: UnsentStatus,
+  problem: string,
+  reason: ExitReason = status === 'refused' ? 'refused' : 'failed',
+): ReportLine {
   const { key, topic } = plan.target;
   const text = `${letterName(plan.letter)}  ${key}: ${problem}`;
-  const reason = status === 'refused' ? 'refused' : 'failed';
   return { document: { status, topic, key, from: fromOf(plan), problem }, text, reason, problem };
 }
 
@@ -76,11 +80,15 @@ export function worstOf(lines: readonly ReportLine[]): ExitReason {
 }
 
 export function tallyOf(lines: readonly ReportLine[]): string {
-  const count = (reason: ExitReason): number => lines.filter((line) => line.reason === reason).length;
-  const published = lines.filter(({ document }) => document.status === 'published').length;
+  const isPublished = ({ document }: ReportLine): boolean => document.status === 'published';
+  const published = lines.filter(isPublished);
+  const others = lines.filter((line) => !isPublished(line));
+  const count = (reason: ExitReason, of = published): number => of.filter((line) => line.reason === reason).length;
+  const perhaps = count('noResult', others);
   return [
-    `${published} published`,
-    `${lines.length - published} not`,
+    `${published.length} published`,
+    ...(perhaps > 0 ? [`${perhaps} perhaps`] : []),
+    `${others.length - perhaps} not`,
     ...(count('notAccepted') > 0 ? [`${count('notAccepted')} ended otherwise than ACCEPTED`] : []),
     ...(count('noResult') > 0 ? [`${count('noResult')} without a result in time`] : []),
   ].join(', ');

@@ -168,7 +168,9 @@ async function publishOne(
     const problem =
       `the dead letter is marked as redriven, and it is not known whether its message was published (${reasonOf(error)}): ` +
       `look with \`show ${target.key}\`; if it is not there, redrive it under the same key with --again-may-pay-twice`;
-    return { isBroken: true, line: Promise.resolve(unsentLine(plan, 'not-known', problem)) };
+    const mayBeWritten = error instanceof PublishError && error.mayBeWritten;
+    const line = unsentLine(plan, 'not-known', problem, mayBeWritten ? 'noResult' : 'failed');
+    return { isBroken: true, line: Promise.resolve(line) };
   }
   const came = awaited?.catch(messageOf) ?? Promise.resolve(null);
   return { isBroken: false, line: came.then((result) => publishedLine(plan, at, result, isUnmasked)) };

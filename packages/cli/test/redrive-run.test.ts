@@ -3,8 +3,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
 import { LiveEvents } from 'payment-processor-client/internal/live-events';
-import type { KeyedRecord } from 'payment-processor-client/internal/kafka/record-publisher';
+import { PublishError, type KeyedRecord } from 'payment-processor-client/internal/kafka/record-publisher';
 import { ResultAwaiter } from 'payment-processor-client/internal/result-awaiter';
+import { tallyOf } from '../src/redrive-report.ts';
 import { redriveEach, type RedriveParts } from '../src/redrive-run.ts';
 
 function planOf(index: number) {
@@ -45,6 +46,16 @@ test('marks that cannot be written take back nothing that was published before',
   expect(outcomes[20]).toMatchObject({
     problem: expect.stringMatching(/not published, and .* may be marked \(no broker\)/) as string,
   });
+});
+
+test.each([
+  ['NOT_CONFIRMED', 'noResult', '0 published, 1 perhaps, 0 not'],
+  ['NOT_WRITTEN', 'failed', '0 published, 1 not'],
+] as const)('a publication that is %s ends with the exit code of %s: %s', async (problem, reason, tally) => {
+  const publisher = { publish: async () => Promise.reject(new PublishError(problem, 'x', new Error('cut off'))) };
+  const [line] = await redriveEach(all.slice(0, 1), parts({ publisher }));
+  expect(line).toMatchObject({ reason, problem: expect.stringMatching(/marked as redriven, .*\(cut off\)/) as string });
+  expect(tallyOf(line === undefined ? [] : [line])).toBe(tally);
 });
 
 test('a letter of whose key another was redriven meanwhile is not published, and it is told that it is marked', async () => {
