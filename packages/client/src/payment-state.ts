@@ -42,6 +42,9 @@ export function withoutEnd<Result extends ResultRecord>(state: PaymentState<Resu
   }
 }
 
+/** Clocks of the processor, of the brokers and of the caller may differ by this. */
+export const CLOCKS_APART_MS = 600_000;
+
 const NOT_ACCEPTED = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
 
 /**
@@ -55,14 +58,25 @@ export function paymentState<Result extends ResultRecord>(
   if (result === null) return { kind: 'nothing-known' };
   if (NOT_ACCEPTED.includes(result.outcome)) return { kind: 'not-accepted', result };
   if (result.outcome !== 'ACCEPTED') return { kind: 'unknown', result };
-  const [onlyId = null, ...others] = changes.keys();
-  const transactionId = transactionOf(result) ?? (others.length === 0 ? onlyId : null);
+  const transactionId = transactionOf(result) ?? onlyTransaction(result, changes);
   if (transactionId === null) return { kind: 'open', status: null, transactionId, result };
   // Without an event the answer itself is what was seen last.
   const change = changes.get(transactionId);
   const { failureReason = null, status = null } = (change === undefined ? result.transaction : change) ?? {};
   if (!isFinalStatus(status)) return { kind: 'open', status, transactionId, result };
   return { kind: 'settled', status, transactionId, failureReason, result };
+}
+
+/** Of a result that names none the one that its command may be about. What was seen before it is of an earlier command of the key. */
+function onlyTransaction(
+  { commandTimestamp }: ResultRecord,
+  changes: ReadonlyMap<string, TransactionStatusChanged | null>,
+): string | null {
+  const sinceMs = Number(commandTimestamp) - CLOCKS_APART_MS;
+  const [only, ...others] = [...changes].filter(
+    ([, change]) => change === null || Number(change.observedAt) >= sinceMs,
+  );
+  return only === undefined || others.length > 0 ? null : only[0];
 }
 
 /** A result of a key as its lane has it. Without a value it cannot be read, and may say anything. */

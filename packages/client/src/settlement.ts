@@ -10,7 +10,7 @@ import type { CommandAnswer } from './answers.ts';
 import type { PaymentEvent } from './events.ts';
 import type { LaneReader } from './lane-reader.ts';
 import type { LiveEvents } from './live-events.ts';
-import { KnownPayment, transactionOf, withoutEnd, type PaymentState } from './payment-state.ts';
+import { CLOCKS_APART_MS, KnownPayment, transactionOf, withoutEnd, type PaymentState } from './payment-state.ts';
 
 export interface SettlementOptions {
   /** How long the payment is followed. */
@@ -42,9 +42,6 @@ export interface PaymentTopics {
   changes: () => Promise<LiveListening>;
   read: LaneReader;
 }
-
-/** Clocks of the processor, of the brokers and of the caller may differ by this. */
-const CLOCKS_APART_MS = 600_000;
 
 /** @param of the key; or a result, which says since when to read */
 export async function followPayment(

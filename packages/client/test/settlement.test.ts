@@ -35,7 +35,7 @@ function result(
 }
 
 function change(status: string, { id = ID, offset = 1n }: Given = {}, commandKeys = [KEY]): PaymentEvent {
-  const value = { transactionId: id, status, failureReason: null, commandKeys };
+  const value = { transactionId: id, status, failureReason: null, commandKeys, observedAt: 1_700_000_000_200n };
   return { ...envelope('changes', id ?? '', offset), kind: 'transaction-status', value } as unknown as PaymentEvent;
 }
 
@@ -108,6 +108,16 @@ test('a key that was forgotten and used again is its later command, whatever rev
     const topics = new Topics(results, [change('COMPLETED')]);
     expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED' });
   }
+});
+
+test('a result that names no transaction is not settled by that of an earlier command of its key', async () => {
+  const earlier = result('ACCEPTED', { offset: 1n });
+  const later = result('ACCEPTED', { id: null, offset: 2n });
+  const weekLater = { commandTimestamp: 1_700_700_000_000n, completedAt: 1_700_700_000_100n };
+  const source = { topic: 'commands', partition: 0, offset: 7n };
+  Object.assign(later.kind === 'result' ? later.value : {}, { source, ...weekLater });
+  const topics = new Topics([earlier, later], [change('COMPLETED')]);
+  expect(await topics.follow()).toMatchObject({ kind: 'open', status: null, transactionId: null });
 });
 
 test('a message that could not be read is not the command of a fingerprint', async () => {
