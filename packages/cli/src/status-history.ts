@@ -5,6 +5,7 @@ import { subscribe } from 'payment-processor-client/internal/subscription';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_RETRY, cliKafka } from './context.ts';
 import { outageNotes } from './event-output.ts';
+import { inOrder } from './in-order.ts';
 import { heldText, readHeldBack } from './lag.ts';
 import type { Output } from './output.ts';
 
@@ -48,8 +49,7 @@ export async function readStatusHistory(settings: ClientSettings, id: string, ou
   } else if (quote?.value.transactionId != null) {
     others.push(...(await read(['transaction-status'], quote.value.transactionId)));
   }
-  const events = [...own, ...others].sort((left, right) => observedMs(left) - observedMs(right));
-  return { events, hidden: [...hidden] };
+  return { events: inOrder([...own, ...others], ({ topic }) => topic, observedMs), hidden: [...hidden] };
 }
 
 /** @param key null: events of all keys */

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { showEach } from '../src/commands/show.ts';
 import { CliFailure } from '../src/exit-codes.ts';
-import type { StatusEvent } from '../src/status-history.ts';
+import { inOrder } from '../src/in-order.ts';
+import { observedMs, type StatusEvent } from '../src/status-history.ts';
 import { nobodysText, unreadChanges } from '../src/story/find-keys.ts';
 import { storyDocument, storyText } from '../src/story/story-output.ts';
 import { isOfMessage, keepSome, type Story } from '../src/story/story.ts';
@@ -18,14 +19,14 @@ function at(topic: string, key: string, offset: bigint) {
   return { topic, partition: 0, offset, timestampMs: 1_700_000_000_000, key, id, uniqueId: id, headers: {} };
 }
 
-function change(status: string, offset: bigint): StatusEvent {
+function change(status: string, offset: bigint, observedAt = 1n): StatusEvent {
   const value = {
     transactionId: ID,
     status,
     previousStatus: null,
     failureReason: null,
     commandKeys: [],
-    observedAt: 1n,
+    observedAt,
   };
   return { ...at('changes', ID, offset), kind: 'transaction-status', value } as unknown as StatusEvent;
 }
@@ -84,6 +85,21 @@ test('however many conflicts there are, they hide no revision', () => {
   expect([results.length, leftOut]).toEqual([500, 700]);
   const told = { ...story('EXPIRED', []), results: results.map((each) => ({ ...each, problem: null })) };
   expect(paymentIn(told)).toMatch(/^not settled/);
+});
+
+test('the last line of a payment is its last status, whatever the clock of the member that saw it', () => {
+  const quote = { ...change('COMPLETED', 1n, 300n), topic: 'quotes', kind: 'quote-status' } as StatusEvent;
+  const behind = [change('PENDING', 1n, 200n), change('COMPLETED', 2n, 500n), change('REFUNDED', 3n, 400n)];
+  const history = inOrder([...behind, quote], ({ topic }) => topic, observedMs);
+  expect(history.map((event) => (event.kind === 'unreadable' ? '' : event.value.status))).toEqual([
+    'PENDING',
+    'COMPLETED',
+    'COMPLETED',
+    'REFUNDED',
+  ]);
+  expect(history.indexOf(quote)).toBe(1);
+  const shown = storyText(story('ACCEPTED', history), false).filter((line) => /^ .* -> /.test(line));
+  expect(shown.at(-1)).toContain('REFUNDED');
 });
 
 test('a command of a payment that is known nowhere any more does not hide the others', async () => {

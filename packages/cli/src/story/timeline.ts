@@ -2,6 +2,7 @@
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { EntryRecord } from '../ledger.ts';
 import { isoOf, resultText, statusChangeText, unreadableText } from '../event-output.ts';
+import { inOrder } from '../in-order.ts';
 import { noteText } from '../redrive-notes.ts';
 import { observedMs } from '../status-history.ts';
 import { phaseText } from '../ledger.ts';
@@ -17,6 +18,7 @@ import {
 
 /** Where records have one time, what causes comes before what follows. */
 interface Line {
+  readonly topic: string;
   readonly atMs: number;
   readonly what: string;
   readonly text: string;
@@ -40,6 +42,7 @@ export function timelineOf(story: Story): string[] {
     ...story.decisions.map((decision) => decisionLine(decision, story)),
     ...story.results.map(resultLine),
     ...story.letters.map(({ letter, redriven }) => ({
+      topic: 'dead-letters',
       atMs: Date.parse(letter.timestamp),
       what: 'dead letter',
       text: [
@@ -48,14 +51,17 @@ export function timelineOf(story: Story): string[] {
       ].join('  '),
     })),
     ...story.changes.map((event) => ({
+      topic: event.topic,
       atMs: observedMs(event),
       what: event.kind === 'quote-status' ? 'quote' : 'transaction',
       text: event.kind === 'unreadable' ? unreadableText(event) : statusChangeText(event),
     })),
   ];
-  return lines
-    .sort((left, right) => left.atMs - right.atMs)
-    .map(({ atMs, what, text }) => `${isoOf(atMs)}  ${what.padEnd(WHAT_WIDTH)}  ${text}`.trimEnd());
+  return inOrder(
+    lines,
+    ({ topic }) => topic,
+    ({ atMs }) => atMs,
+  ).map(({ atMs, what, text }) => `${isoOf(atMs)}  ${what.padEnd(WHAT_WIDTH)}  ${text}`.trimEnd());
 }
 
 export function placeText({ offset, partition, topic }: RecordPlace): string {
@@ -72,11 +78,12 @@ function messageLine(message: PublishedMessage, story: Story): Line {
     ...(movedFrom === null ? [] : [`moved from partition ${movedFrom.partition}, offset ${movedFrom.offset}`]),
     ...(problem === null ? [] : [`cannot be read: ${problem}`]),
   ];
-  return { atMs: timestampMs, what: 'published', text: parts.join('  ') };
+  return { topic: message.topic, atMs: timestampMs, what: 'published', text: parts.join('  ') };
 }
 
 function entryLine({ entry, offset, timestampMs }: EntryRecord): Line {
-  if (entry === null) return { atMs: timestampMs, what: 'ledger', text: `forgotten  (offset ${offset})` };
+  const place = { topic: 'ledger', atMs: timestampMs, what: 'ledger' };
+  if (entry === null) return { ...place, text: `forgotten  (offset ${offset})` };
   const call = entry.phase.state === 'INTENT' ? [`call ${entry.attempts + 1}, step ${entry.step}`] : [];
   const notes = [
     ...call,
@@ -86,7 +93,7 @@ function entryLine({ entry, offset, timestampMs }: EntryRecord): Line {
     ...doubtNotes(entry),
     ...(entry.drops > 0 ? [`failures of our own code: ${entry.drops}`] : []),
   ];
-  return { atMs: timestampMs, what: 'ledger', text: `${entry.phase.state.padEnd(8)}  ${notes.join('; ')}` };
+  return { ...place, text: `${entry.phase.state.padEnd(8)}  ${notes.join('; ')}` };
 }
 
 function doubtNotes({ firstSentMs, lastEndedMs, phase, unexecuted }: NonNullable<EntryRecord['entry']>): string[] {
@@ -100,11 +107,12 @@ function doubtNotes({ firstSentMs, lastEndedMs, phase, unexecuted }: NonNullable
 }
 
 function unreadLine(what: string, problem: string, place: RecordPlace): Line {
-  return { atMs: place.timestampMs, what, text: `cannot be read: ${problem}  (${placeText(place)})` };
+  const { timestampMs, topic } = place;
+  return { topic, atMs: timestampMs, what, text: `cannot be read: ${problem}  (${placeText(place)})` };
 }
 
 function resultLine(published: Published<CommandResult>): Line {
-  const { headers, problem, timestampMs, value } = published;
+  const { headers, problem, timestampMs, topic, value } = published;
   if (problem !== null) return unreadLine('result', problem, published);
   const { completedAt, httpStatus, warnings } = value;
   const parts = [
@@ -114,7 +122,7 @@ function resultLine(published: Published<CommandResult>): Line {
     ...(headers['replayed'] === 'true' ? [`for a copy${repliedTo(headers)}`] : []),
     ...warnings.map((warning) => `warning: ${warning}`),
   ];
-  return { atMs: timestampMs, what: 'result', text: parts.join('  ') };
+  return { topic, atMs: timestampMs, what: 'result', text: parts.join('  ') };
 }
 
 function repliedTo(headers: Readonly<Record<string, string>>): string {
@@ -134,5 +142,5 @@ function decisionLine(published: Published<StoryDecision>, story: Story): Line {
   const became =
     refusal === undefined ? (isInForce ? 'carried out' : 'not judged yet, as far as the ledger tells') : 'refused';
   const of = transactionId === null ? '' : `  ${transactionId}`;
-  return { atMs: timestampMs, what: 'decision', text: `${words}${of}  ${became}  (${placeText(published)})` };
+  return { topic, atMs: timestampMs, what: 'decision', text: `${words}${of}  ${became}  (${placeText(published)})` };
 }
