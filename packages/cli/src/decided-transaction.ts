@@ -15,11 +15,16 @@ import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './
 type Lists = Pick<PaymentApi, 'listTransactions'>;
 
 /** What is said of the transaction. */
-export interface LookedAt {
+export interface Saying {
   /** Why not to decide by it; null: there is no reason. */
   readonly doubt: string | null;
   /** What was compared. */
   readonly notes: readonly string[];
+}
+
+export interface LookedAt extends Saying {
+  /** It is the transaction that the command, or the quote that it made, is about. */
+  readonly isNamed: boolean;
 }
 
 /** How long after its last call a command's transaction may be created; look-ups go as far. */
@@ -39,7 +44,7 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
   if (outcome.kind === 'failed') return notLookedAt(transactionId, outcome.reason);
   if (outcome.kind === 'not-found') {
     const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call until an hour after its last`;
-    return { doubt, notes: [] };
+    return { doubt, notes: [], isNamed: false };
   }
   const comparison = compared(outcome.transaction, entry);
   const { agreeing, differing, open } = comparison;
@@ -63,12 +68,12 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
     ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),
     ...others.notes,
   ];
-  return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes };
+  return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes, isNamed };
 }
 
 export function notLookedAt(transactionId: string, reason: string): LookedAt {
   const doubt = `transaction ${transactionId} could not be looked at in the payment service (${reason})`;
-  return { doubt, notes: [] };
+  return { doubt, notes: [], isNamed: false };
 }
 
 /** A look-up ends an hour after the call that it is about, and any of them may have made the transaction. */

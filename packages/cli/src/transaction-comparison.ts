@@ -36,11 +36,15 @@ export function sentMsOf(entry: Entry): number {
   return entry.firstSentMs ?? entry.origin.timestampMs;
 }
 
+/** Whether the command's call makes a transaction of its own. */
+export function isMadeByCall({ commandType }: Pick<Entry, 'commandType'>): boolean {
+  return ['create-quote', 'transfer-in', 'simulate-uma-receive'].includes(commandType);
+}
+
 /** A transaction that the command's own call makes is no older than that call. */
 function tooEarly({ createdAt }: Transaction, entry: Entry): string[] {
-  const isMadeByCall = ['create-quote', 'transfer-in', 'simulate-uma-receive'].includes(entry.commandType);
   const sentMs = sentMsOf(entry);
-  if (!isMadeByCall || !(Date.parse(createdAt ?? '') < sentMs - CLOCK_DIFFERENCE_MS_MAX)) return [];
+  if (!isMadeByCall(entry) || !(Date.parse(createdAt ?? '') < sentMs - CLOCK_DIFFERENCE_MS_MAX)) return [];
   return [`it was created at ${createdAt ?? ''}, before the command's first call at ${new Date(sentMs).toISOString()}`];
 }
 

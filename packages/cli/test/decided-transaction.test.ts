@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
 import { lookAtTransaction } from '../src/decided-transaction.ts';
+import { ownersInWords } from '../src/transaction-owners.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { aTransaction, entryAt, unknown } from '../../../test/ledger/entries.ts';
@@ -205,4 +206,13 @@ describe('the transaction of another command', () => {
     expect(notes).toMatch(/says it: source, destination\nnot compared: received amount \(the command/);
     expect((await saidOf(entry, serviceOf([paid('$d@e.f')]))).doubt).toMatch(/destination is \$d@e.f/);
   });
+});
+
+test('a transaction that the result or entry of another command names is in doubt', () => {
+  const found = (...keys: string[]) => ({ keys, cuts: ['lane 3'] });
+  expect(ownersInWords('Transaction:5', 'mine', found('mine', 'theirs'))).toEqual({
+    doubt: "transaction Transaction:5 is another command's already: theirs (`show theirs`)",
+    notes: ['whose the transaction is, not read: lane 3'],
+  });
+  expect(ownersInWords('Transaction:5', 'mine', found('mine')).doubt).toBeNull();
 });

@@ -139,6 +139,19 @@ describe('resolve', () => {
     expect(decided.stderr).toMatch(/warning: .*Transaction:5.*all the same/);
   });
 
+  test('takes the transaction of another command for none of this one, though it fits', async () => {
+    const fields = transferInOf('same-payment');
+    await stack().publisher.publish('transfer-in', 'paid', fields);
+    const id = (await stack().journal.result('paid')).value.transaction?.id ?? '';
+    await stack().service.addFaults({ kind: 'drop-before', operation: 'transfer-in', key: 'not-paid', count: 1 });
+    await stack().publisher.publish('transfer-in', 'not-paid', fields);
+    expect((await stack().journal.result('not-paid')).value.outcome).toBe('UNKNOWN');
+    const run = await resolve('not-paid', '--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', id);
+    expect(run).toMatchObject({ code: 7, documents: [] });
+    expect(run.stderr).toMatch(/is another command's already: paid .*--unverified; nothing was sent/);
+    expect(stack().journal.results('not-paid')).toHaveLength(1);
+  });
+
   test('carries out NOT_EXECUTED with exit code 0, and RETRY by how the command ends', async () => {
     await unknownTransfer(stack(), 'absent');
     const absent = await resolve('absent', '--decision', 'NOT_EXECUTED', '--reason', 'not there', '--operator', 'ada');

@@ -9,7 +9,7 @@ import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
 import { API_SETTING_NAMES, requireSettings, withPaymentApi } from '../context.ts';
-import { lookAtTransaction, notLookedAt } from '../decided-transaction.ts';
+import { lookAtTransaction, notLookedAt, type Saying } from '../decided-transaction.ts';
 import { eventDocument, eventText, isoOf, resultText } from '../event-output.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { phaseText, readEntry } from '../ledger.ts';
@@ -17,6 +17,8 @@ import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
 import { checkTexts, confirm, operatorName } from '../operator.ts';
+import { isMadeByCall } from '../transaction-comparison.ts';
+import { lookForOwners } from '../transaction-owners.ts';
 
 const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 type DecisionName = (typeof DECISIONS)[number];
@@ -52,7 +54,7 @@ export function addResolveCommand(program: CliCommand): void {
     .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found; looked at in the service first')
     .option(
       '--unverified',
-      'decide though that transaction was not found, is another payment, is not the only one that fits, or could not be looked at',
+      "decide though that transaction was not found, is another payment or another command's, is not the only one that fits, or could not be looked at",
       false,
     )
     .option(
@@ -72,8 +74,8 @@ export function addResolveCommand(program: CliCommand): void {
 With --transaction-id that transaction is looked at in the service first, which needs API_BASE_URL, API_TOKEN_ID and
 API_CLIENT_SECRET too. What of it was compared with the command, and what could not be, is said. Where it is not there, its
 accounts, amount, quote or time are not the command's, nothing of it can be compared, others that the service lists for the
-time of the command's calls fit as well, or it could not be looked at, the decision is not published (exit code 7) unless
---unverified is given.
+time of the command's calls fit as well, another command has it already, or it could not be looked at, the decision is not
+published (exit code 7) unless --unverified is given.
 The present result is shown first. A decision on a revision that is not the present one any more is refused.
 At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked.
 Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
@@ -90,7 +92,10 @@ Examples:
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const { entry, result: present } = await presentResult(settings, key);
       showPresent(output, present);
-      if (flags.transactionId !== undefined) await verify(output, flags.transactionId, entry, flags.unverified);
+      if (flags.transactionId !== undefined) {
+        const said = await verify(settings, flags.transactionId, entry);
+        judge(output, said, flags.unverified);
+      }
       const decision: OperatorDecision = {
         decision: flags.decision,
         expectedRevision: flags.expectedRevision ?? present.revision,
@@ -144,14 +149,22 @@ async function presentResult(settings: ClientSettings, key: string): Promise<{ e
   return { entry, result: decoded.value as CommandResult };
 }
 
+/** @returns what the service says of the transaction, and whether another command has it */
+async function verify(settings: ClientSettings, transactionId: string, entry: Entry): Promise<Saying[]> {
+  const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
+  const looked = ofApi.ok
+    ? await withPaymentApi(ofApi.config, (api) => lookAtTransaction(api, transactionId, entry))
+    : notLookedAt(transactionId, ofApi.problems.join('; '));
+  if (looked.isNamed || !isMadeByCall(entry)) return [looked];
+  return [looked, await lookForOwners(settings, transactionId, entry.key)];
+}
+
 /** @throws CliFailure unless the transaction alone fits the command, as far as both say, or the operator takes it on themselves */
-async function verify(output: Output, transactionId: string, entry: Entry, unverified: boolean): Promise<void> {
-  const settings = readSomeSettings(process.env, API_SETTING_NAMES);
-  const { doubt, notes } = settings.ok
-    ? await withPaymentApi(settings.config, (api) => lookAtTransaction(api, transactionId, entry))
-    : notLookedAt(transactionId, settings.problems.join('; '));
-  for (const note of notes) output.note(note);
-  if (doubt === null) return;
+function judge(output: Output, said: readonly Saying[], unverified: boolean): void {
+  for (const note of said.flatMap(({ notes }) => notes)) output.note(note);
+  const doubts = said.flatMap(({ doubt }) => doubt ?? []);
+  if (doubts.length === 0) return;
+  const doubt = doubts.join('; ');
   if (!unverified) throw unsent('refused', `${doubt}. To decide all the same: --unverified`);
   output.note(`warning: ${doubt}; decided all the same (--unverified)`);
 }
