@@ -189,7 +189,7 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
 
 test('that a payment is of no command is not said where its status changes cannot be read', () => {
   expect(nobodysText(ID, unreadChanges([change('COMPLETED', 1n)]))).toBe(
-    `no command names ${ID}: it was seen by polling alone`,
+    `no command names ${ID}, in what is kept: it was seen by polling alone, or its command waits to be admitted or is forgotten`,
   );
   expect(nobodysText(ID, unreadChanges([unreadable(1n)]))).toBe(`no command names ${ID}, in what was read`);
 });

@@ -78,7 +78,8 @@ export function unreadChanges(changes: readonly StatusEvent[]): string[] {
 
 /** Of a payment that status changes tell of. @param cuts what was not looked at */
 export function nobodysText(id: string, cuts: readonly string[]): string {
-  return `no command names ${id}${cuts.length > 0 ? ', in what was read' : ': it was seen by polling alone'}`;
+  if (cuts.length > 0) return `no command names ${id}, in what was read`;
+  return `no command names ${id}, in what is kept: it was seen by polling alone, or its command waits to be admitted or is forgotten`;
 }
 
 /** Null where this release cannot read it. */
