@@ -47,7 +47,7 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
     return { doubt, notes: [], isNamed: false };
   }
   const comparison = compared(outcome.transaction, entry);
-  const { agreeing, differing, open } = comparison;
+  const { agreeing, differing, isAlike, open } = comparison;
   const isNamed = agreeing.includes('id') || agreeing.includes('quote');
   // Where the command names its transaction, or what is there differs, no other is looked for.
   const others =
@@ -58,7 +58,7 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
     ...(differing.length === 0
       ? []
       : [`transaction ${transactionId} is another payment than was asked for: ${differing.join('; ')}`]),
-    ...(agreeing.length + differing.length > 0
+    ...(isAlike || differing.length > 0
       ? []
       : [`nothing of transaction ${transactionId} can be compared with the command`]),
     ...others.doubts,
@@ -141,8 +141,8 @@ async function othersBeside(
   return notKnown(`more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through`);
 }
 
-function fits({ agreeing, differing }: Comparison): boolean {
-  return differing.length === 0 && agreeing.length > 0;
+function fits({ differing, isAlike }: Comparison): boolean {
+  return differing.length === 0 && isAlike;
 }
 
 function othersInWords(fitting: readonly Transaction[], count: number, isCustomers: boolean): Others {

@@ -1,6 +1,7 @@
 /** A transaction of the service beside the command that an operator decides on: what agrees, differs, or cannot be compared. Pure. */
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { keptFields } from '../../../src/ledger/kept-fields.ts';
+import { OPERATIONS } from '../../../src/ledger/operations.ts';
 import { otherField } from 'payment-processor-contract/command-fields/field-shapes';
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { Transaction } from 'payment-processor-contract/types';
@@ -8,9 +9,13 @@ import type { Transaction } from 'payment-processor-contract/types';
 /** By how much the service's clock may be behind ours. */
 export const CLOCK_DIFFERENCE_MS_MAX = 600_000;
 
+const STATUS = 'status';
+
 export interface Comparison {
   /** Names of what both say alike. */
   readonly agreeing: readonly string[];
+  /** Something of it tells the payment from others: a status does not. */
+  readonly isAlike: boolean;
   /** In words. */
   readonly differing: readonly string[];
   /** Names of what one of them does not say, and which. */
@@ -24,6 +29,7 @@ export function compared(transaction: Transaction, entry: Entry): Comparison {
   const open = pairs.filter(([, asked, found]) => asked === null || found === null);
   return {
     agreeing: agreeing.map(([what]) => what),
+    isAlike: agreeing.some(([what]) => what !== STATUS),
     differing: [
       ...differing.map(([what, asked, found]) => `its ${what} is ${String(found)}, and ${String(asked)} was asked for`),
       ...tooEarly(transaction, entry),
@@ -67,13 +73,15 @@ function comparableOf(entry: Entry, transaction: Transaction): Comparable[] {
       const fields = keptFields(entry.commandType, entry);
       const isReceiving = fields?.lockedCurrencySide === 'RECEIVING';
       const amount = isReceiving ? fields.lockedCurrencyAmount : null;
-      return [...ofQuote, ...accountsOf(fields, transaction), receivedAmount(amount, transaction)];
+      const ofExecution = entry.immediate ? [executionStatus(transaction)] : [];
+      return [...ofQuote, ...ofExecution, ...accountsOf(fields, transaction), receivedAmount(amount, transaction)];
     }
     case 'execute-quote': {
       const fields = keptFields(entry.commandType, entry);
       return [
         ['id', fields?.transactionId ?? null, transaction.id],
         ['quote', fields?.quoteId ?? null, shownQuoteId],
+        executionStatus(transaction),
       ];
     }
     case 'transfer-in': {
@@ -84,7 +92,7 @@ function comparableOf(entry: Entry, transaction: Transaction): Comparable[] {
       const fields = keptFields(entry.commandType, entry);
       return [
         ['id', fields?.transactionId ?? null, transaction.id],
-        ['status', 'REJECTED', transaction.status],
+        [STATUS, 'REJECTED', transaction.status],
       ];
     }
     case 'simulate-uma-receive': {
@@ -96,6 +104,14 @@ function comparableOf(entry: Entry, transaction: Transaction): Comparable[] {
       ];
     }
   }
+}
+
+const EXECUTED = 'that of an executed quote';
+
+/** A quote has its transaction before it is executed: that there is one says nothing of the execution. */
+function executionStatus(transaction: Transaction): Comparable {
+  const isExecuted = OPERATIONS['execute-quote'].lookUp?.finding(transaction) === 'EXECUTED';
+  return [STATUS, EXECUTED, isExecuted ? EXECUTED : transaction.status];
 }
 
 interface Accounts {

@@ -175,16 +175,37 @@ describe('the transaction of another command', () => {
       const service = serviceOf([twin, aTransaction({ id: 'Transaction:1', status: 'REJECTED' })]);
       const { doubt, notes } = await saidOf(lost(type), service, 'Transaction:1');
       expect(doubt).toBeNull();
-      expect(notes).toContain('as the command says it: id');
+      expect(notes).toMatch(/as the command says it: id, status$/m);
       expect(notes).not.toContain('other transactions');
     }
   });
 
   test('of a quote that names none is known by its quote, where the service shows that', async () => {
     const entry = lost('execute-quote', { fieldsJson: '{"quoteId":"Quote:1"}' });
-    const shown = aTransaction({ id: 'Transaction:5', otherFieldsJson: '{"quoteId":"Quote:1"}' });
+    const shown = aTransaction({ id: 'Transaction:5', status: 'SENT', otherFieldsJson: '{"quoteId":"Quote:1"}' });
     expect((await saidOf(entry, serviceOf([shown]))).doubt).toBeNull();
-    expect((await saidOf(entry, serviceOf([aTransaction({ id: 'Transaction:5' })]))).doubt).toMatch(/nothing of/);
+    const unnamed = aTransaction({ id: 'Transaction:5', status: 'SENT' });
+    expect((await saidOf(entry, serviceOf([unnamed]))).doubt).toMatch(/nothing of/);
+  });
+
+  test.each([
+    ['PENDING', null, 'PENDING'],
+    ['CREATED', null, 'CREATED'],
+    ['EXPIRED', null, 'EXPIRED'],
+    ['FAILED', 'QUOTE_EXPIRED', 'FAILED'],
+    ['HELD', null, 'HELD'],
+  ])('of a quote is in doubt while it is %s (%s): the quote made it, and its execution did not', async (...shown) => {
+    const [status, failureReason, word] = shown;
+    const quoted = { quoteId: 'Quote:1', transactionId: 'Transaction:1' } as Entry['quoted'];
+    for (const entry of [lost('execute-quote'), lost('create-quote', { immediate: true, quoted })]) {
+      const service = serviceOf([aTransaction({ ...WHOLE, id: 'Transaction:1', source: null, status, failureReason })]);
+      const changed = entry.commandType === 'create-quote' ? { ...entry, fieldsJson: null } : entry;
+      const { doubt } = await saidOf(changed, service, 'Transaction:1');
+      expect(doubt).toContain(`its status is ${word}, and that of an executed quote was asked for`);
+    }
+    const made = lost('create-quote', { quoted, fieldsJson: null });
+    const transaction = aTransaction({ ...WHOLE, id: 'Transaction:1', status, failureReason });
+    expect((await saidOf(made, serviceOf([transaction]), 'Transaction:1')).doubt).toBeNull();
   });
 
   test('of a quote to a UMA address is compared by that', async () => {
