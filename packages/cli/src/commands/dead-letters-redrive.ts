@@ -82,7 +82,7 @@ its choice meanwhile: ask first.
 Without a terminal and without --yes nothing is sent, and the exit code is 8. The dead letters stay, each with a note
 of who redrove it and as which key; a second time is refused with 7, unless --again-may-pay-twice is given.
 Exits with 0 when all were published (with --await: and ACCEPTED), 4 when one ended otherwise, 5 when no result came in
-time, 7 when one was left out.
+time or one may be published all the same, 7 when one was left out.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX, LEDGER_RETENTION; with --await SCHEMA_REGISTRY_URL as well.
 
 Examples:
