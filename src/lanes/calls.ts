@@ -7,8 +7,8 @@
  *   begin     the intent is committed: the call waits for a slot; `CallScheduler` picks the next one. There are as many slots
  *             as connections, so that nothing queues between the last check and the socket
  *   running   the call has just passed the gate; the answer comes within the call's deadline
- *   ended     the answer is kept until the lane has committed its consequences
- *   settle    forgets the attempt and returns its claim
+ *   ended     the claim is returned; the answer is kept until the lane has committed its consequences
+ *   settle    forgets the attempt
  *   release   the lane is lost or acquired again: attempts that never began are forgotten. Attempts that began are remembered
  *             without a claim, so that their intent in the ledger never counts as one whose call did not begin
  */
@@ -46,8 +46,9 @@ interface Attempt extends Claimed {
   order: CallOrder | null;
   owner: CallOwner | null;
   end: CallEnd | null;
-  /** Whether it counts against the limits; an attempt of a lost lane does not. */
+  /** Whether it counts against the limits: until its call ended, or its lane was lost. */
   holdsClaim: boolean;
+  isOfLostLane: boolean;
 }
 
 /** What this process knows about one of its own intents. */
@@ -78,6 +79,8 @@ export class Calls {
   readonly #scheduler: CallScheduler;
   readonly #limits: ClaimLimits;
   readonly #spaceListeners = new Set<() => void>();
+  /** A claim was refused since the listeners were last called. */
+  #isSpaceAwaited = false;
   #running = 0;
   #released = 0;
   #hasForgotten = false;
@@ -90,7 +93,7 @@ export class Calls {
     options.api.onChange(() => this.#announceSpace());
   }
 
-  /** The listener is called when an intent may have become possible. */
+  /** The listener is called when an intent that was refused may have become possible. */
   onSpace(listener: () => void): void {
     this.#spaceListeners.add(listener);
   }
@@ -104,6 +107,7 @@ export class Calls {
   claim(claim: Claim): ClaimRefusal | null {
     const refusal = this.#limits.refusal(claim) ?? (claim.mayWait || this.#takeSlot(claim) ? null : 'no-slot');
     if (refusal === null) this.#claim(claim.attemptId, claim);
+    else this.#isSpaceAwaited = true;
     return refusal === 'no-slot' && this.#scheduler.isRateLimited(this.#moment().nowMs) ? 'rate-limit' : refusal;
   }
 
@@ -135,20 +139,18 @@ export class Calls {
     if (attempt.stage === 'running') throw new Error(`attempt ${attemptId} is still running`);
     this.#forget(attemptId, attempt);
     if (this.#scheduler.cancel(attemptId)) this.#pump();
-    this.#announceSpace();
   }
 
   /** The lane discards its memory, and does not know whether its last transaction was committed. */
   release(lane: number): void {
     for (const [attemptId, attempt] of this.#attempts) {
-      if (attempt.lane !== lane || !attempt.holdsClaim) continue;
+      if (attempt.lane !== lane || attempt.isOfLostLane) continue;
       attempt.owner = null;
       if (wasBegun(attempt)) this.#remember(attempt);
       else this.#forget(attemptId, attempt);
     }
     this.#scheduler.release(lane);
     this.#pump();
-    this.#announceSpace();
   }
 
   /** Number of the lane's calls under way. */
@@ -183,6 +185,7 @@ export class Calls {
       owner: null,
       end: null,
       holdsClaim: true,
+      isOfLostLane: false,
     };
     this.#attempts.set(attemptId, attempt);
     this.#limits.claimed(attempt);
@@ -190,17 +193,24 @@ export class Calls {
 
   #forget(attemptId: string, attempt: Attempt): void {
     this.#attempts.delete(attemptId);
-    if (attempt.holdsClaim) this.#limits.givenBack(attempt);
-    else this.#released -= 1;
+    if (attempt.isOfLostLane) this.#released -= 1;
+    this.#giveBack(attempt);
+  }
+
+  #giveBack(attempt: Attempt): void {
+    if (!attempt.holdsClaim) return;
+    attempt.holdsClaim = false;
+    this.#limits.givenBack(attempt);
+    this.#announceSpace();
   }
 
   #remember(attempt: Attempt): void {
-    attempt.holdsClaim = false;
-    this.#limits.givenBack(attempt);
+    attempt.isOfLostLane = true;
+    this.#giveBack(attempt);
     this.#released += 1;
     if (this.#released <= RELEASED_MAX) return;
     for (const [attemptId, other] of this.#attempts) {
-      if (other.holdsClaim || other.stage === 'running') continue;
+      if (!other.isOfLostLane || other.stage === 'running') continue;
       this.#hasForgotten = true;
       this.#forget(attemptId, other);
       return;
@@ -258,6 +268,7 @@ export class Calls {
     this.#scheduler.free(attempt.workClass);
     attempt.stage = 'ended';
     attempt.end = end;
+    this.#giveBack(attempt);
     attempt.owner?.ended(attemptId, end);
   }
 
@@ -274,6 +285,8 @@ export class Calls {
   }
 
   #announceSpace(): void {
+    if (!this.#isSpaceAwaited) return;
+    this.#isSpaceAwaited = false;
     for (const listener of this.#spaceListeners) listener();
   }
 }
