@@ -148,7 +148,7 @@ async function taken(
 /** What a taker that is called off writes to the lane. @param isUnderWay its claim is being committed by then */
 async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
   const written: string[] = [];
-  const processWriter = {
+  const processLoop = {
     transactionalId: 'group-process-own',
     isBroken: () => false,
     cancel: () => !isUnderWay,
@@ -157,7 +157,7 @@ async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
       return new Promise(silence);
     },
   };
-  const committer = { writer: () => processWriter } as unknown as Committer;
+  const committer = { loop: () => processLoop } as unknown as Committer;
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
   void writer
     .own({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, new Map(), [])

@@ -1,7 +1,6 @@
 /** A lane that is taken while others own it meanwhile, and what it knows of them from its earlier takings. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
-import { FillTurn } from '../../src/lanes/fill-turn.ts';
 import { Lane } from '../../src/lanes/lane.ts';
 import { CLAIM_PREFIX, encodeClaim } from '../../src/ledger/ledger-records.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
@@ -49,20 +48,18 @@ function laneWith(changes: object): Lane {
 }
 
 function committerWith(changes: object): object {
-  const writer = {
+  const loop = {
     transactionalId: 'group-process-1',
     commit: async (commit: unknown) => ({ commit, written: new Map() }),
     cancel: silence,
     isBroken: () => false,
-    assertWhole: silence,
-    onBroken: () => silence,
+    join: () => ({ wake: silence, leave: silence }),
   };
   return {
-    writer: () => ({ ...writer, ...changes }),
+    loop: () => ({ ...loop, ...changes }),
     disown: silence,
     fence: async () => undefined,
     fenced: () => new Set(),
-    fillTurn: new FillTurn(systemClock),
     ...changes,
   };
 }

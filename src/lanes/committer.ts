@@ -1,34 +1,16 @@
 /**
- * The transactions of this process: what its lanes have gathered goes out together, one transaction after the other.
+ * The transactional producers of this process: the one that its lanes commit through, and those that it fences.
  *
- *   waiting     lanes hand over what they have gathered while the transaction before is under way, or ends
- *   committing  once it has ended, lanes add what has happened since; what waits goes into one transaction, as much as every
- *               partition takes; all of it is committed, or none
- *   broken      a transaction did not go through: every lane that writes here is lost, and takes its lane again with a
- *               writer under another transactional id
- *
- * A transactional id is never used again: whoever fences it fences what it was used for, and nothing that came after.
- * Owns the writer of the present, and remembers which ids it has fenced.
+ * Once a transaction did not go through, the next loop has another transactional id. None is used again, so fencing one ends
+ * what it was used for, and nothing that came later.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
-import type { Written } from '../producers/producer-session.ts';
-import { batchName, encodeBatches, type OutgoingRecord } from '../producers/record-batch.ts';
-import type { PartitionName } from '../producers/transaction-requests.ts';
-import { TransactionFailedError, type TransactionalProducer } from '../producers/transactional-producer.ts';
-import { FillTurn } from './fill-turn.ts';
-import { LostWithOthersError, wasRefused } from './troubles.ts';
-
-/** What one lane has gathered. */
-export interface LaneCommit {
-  readonly lane: number;
-  readonly records: readonly OutgoingRecord[];
-  /** By topic and partition, which share it takes of what a batch there may have. */
-  readonly shares: ReadonlyMap<string, number>;
-  readonly bytes: number;
-}
+import type { TransactionalProducer } from '../producers/transactional-producer.ts';
+import type { LaneCommit } from './lane-commit.ts';
+import { Loop } from './loop.ts';
 
 export interface CommitterOptions {
   readonly groupId: string;
@@ -36,14 +18,6 @@ export interface CommitterOptions {
   readonly clock: Clock;
 }
 
-/**
- * Asked before it is committed, and again while it finds no room: what was handed over, and what the lane adds until the instant
- * of the monotonic clock.
- */
-export type AddTo = (untilMs: number) => LaneCommit;
-
-/** Of all lanes of one transaction: bounds memory and the time to its commit. */
-const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
 /** After the broker refused what several lanes had together, each has transactions of its own: then it shows whose it was. */
 const APART_MS = 60_000;
 /** Ids of producers long gone; to forget one costs fencing it once more. */
@@ -54,27 +28,11 @@ const DISOWN_AGAIN_MS = 500;
 /** A process that ends waits so long for it. */
 const DISOWN_AT_END_MS_MAX = 2_000;
 
-/** Where what was handed over lies, with what the lane has added to it. */
-export interface Committed {
-  readonly written: Written;
-  readonly commit: LaneCommit;
-}
-
-interface Waiting {
-  readonly handedOver: LaneCommit;
-  readonly addTo: AddTo;
-  /** What was handed over, with what was added. */
-  commit: LaneCommit;
-  readonly resolve: (committed: Committed) => void;
-  readonly reject: (reason: unknown) => void;
-}
-
 export class Committer {
   readonly #options: CommitterOptions;
-  readonly fillTurn: FillTurn;
-  #writer: Writer | null = null;
+  #loop: Loop | null = null;
   /** Of claims that are disowned: where a partition takes none, no lane is lost with it. */
-  #disowner: Writer | null = null;
+  #disowner: Loop | null = null;
   readonly #fenced = new Set<string>();
   readonly #fencing = new Map<string, Promise<void>>();
   readonly #disowning = new Set<Promise<void>>();
@@ -83,24 +41,20 @@ export class Committer {
 
   constructor(options: CommitterOptions) {
     this.#options = options;
-    this.fillTurn = new FillTurn(options.clock);
   }
 
-  /** The writer of the present. */
-  writer(): Writer {
-    this.#writer = this.#whole(this.#writer);
-    return this.#writer;
+  /** The present one; another one once it broke. */
+  loop(): Loop {
+    this.#loop = this.#whole(this.#loop);
+    return this.#loop;
   }
 
-  #whole(writer: Writer | null): Writer {
-    if (writer?.isBroken() === false) return writer;
+  #whole(loop: Loop | null): Loop {
+    if (loop?.isBroken() === false) return loop;
     const { clock, groupId, makeProducer } = this.#options;
+    if (loop?.wasRefusedTogether() === true) this.#apartUntilMs = clock.monotonicMs() + APART_MS;
     const transactionalId = idPrefixOf(groupId) + randomUUID();
-    return new Writer(transactionalId, makeProducer(transactionalId), {
-      fillTurn: this.fillTurn,
-      isApart: () => clock.monotonicMs() < this.#apartUntilMs,
-      onRefused: () => (this.#apartUntilMs = clock.monotonicMs() + APART_MS),
-    });
+    return new Loop(transactionalId, makeProducer(transactionalId), clock, this.#apartUntilMs);
   }
 
   /** Transactional ids that this process has fenced, and that nobody uses again; the set changes as it fences more. */
@@ -127,8 +81,8 @@ export class Committer {
   }
 
   /**
-   * Of a lane whose writer broke while its claim stood: ends the broken producer for good, and only then says so in the ledger,
-   * through a writer of its own. Nobody relies on it; it is tried a few times.
+   * Of a lane whose loop broke while its claim stood: ends the broken producer for good, and only then says so in the ledger,
+   * through a loop of its own. Nobody relies on it; it is tried a few times.
    * @param commit the claim of the broken producer, and nothing else: the lane may have another owner by now
    */
   disown(transactionalId: string, commit: LaneCommit): void {
@@ -139,11 +93,11 @@ export class Committer {
     this.#disowning.add(disowning);
   }
 
-  /** Once what waits is committed, or the producer broke. */
+  /** Once nothing is left to commit, or the producer broke. */
   async close(): Promise<void> {
     await settledWithin(Promise.all(this.#disowning), DISOWN_AT_END_MS_MAX);
     this.#isClosed = true;
-    await this.#writer?.close();
+    await this.#loop?.close();
   }
 
   async #disown(transactionalId: string, commit: LaneCommit): Promise<void> {
@@ -164,163 +118,4 @@ export class Committer {
 /** Of the transactional ids of a group's processes. */
 export function idPrefixOf(groupId: string): string {
   return `${groupId}-process-`;
-}
-
-interface WriterHooks {
-  readonly fillTurn: FillTurn;
-  readonly isApart: () => boolean;
-  readonly onRefused: () => void;
-}
-
-export class Writer {
-  readonly transactionalId: string;
-  readonly #producer: TransactionalProducer;
-  readonly #hooks: WriterHooks;
-  #waiting: Waiting[] = [];
-  #running: Promise<void> | null = null;
-  #opening: Promise<void> | null = null;
-  #broken: Error | null = null;
-  readonly #brokenListeners = new Set<() => void>();
-
-  constructor(transactionalId: string, producer: TransactionalProducer, hooks: WriterHooks) {
-    this.transactionalId = transactionalId;
-    this.#producer = producer;
-    this.#hooks = hooks;
-  }
-
-  isBroken(): boolean {
-    return this.#broken !== null;
-  }
-
-  /** @throws LostWithOthersError */
-  assertWhole(): void {
-    if (this.#broken !== null) throw lostWith(this.#broken);
-  }
-
-  /** @returns what ends the listening */
-  onBroken(listener: () => void): () => void {
-    this.#brokenListeners.add(listener);
-    return () => this.#brokenListeners.delete(listener);
-  }
-
-  /** Ahead of the first commit, which need not wait for it then. @throws what breaks the writer with that commit */
-  open(): Promise<void> {
-    this.#opening ??= this.#producer.open();
-    return this.#opening;
-  }
-
-  /**
-   * With the next transaction that has room, after all that was handed over before.
-   * @param addTo what it throws loses the lane, and nothing of what was handed over is committed
-   * @returns where the transaction lies; of the lane's partitions nothing else of this process is in it
-   * @throws TransactionFailedError, LostWithOthersError when it is not certain that it was committed; the writer is broken then
-   */
-  commit(commit: LaneCommit, addTo: AddTo = () => commit): Promise<Committed> {
-    if (this.#broken !== null) return Promise.reject(lostWith(this.#broken));
-    const { promise, reject, resolve } = Promise.withResolvers<Committed>();
-    this.#waiting.push({ handedOver: commit, addTo, commit, resolve, reject });
-    this.#running ??= this.#run();
-    return promise;
-  }
-
-  /** @returns false: it is under way, or over */
-  cancel(commit: LaneCommit): boolean {
-    const cancelled = this.#waiting.find(({ handedOver }) => handedOver === commit);
-    if (cancelled !== undefined) this.#refuse(cancelled, new LostWithOthersError('the lane was lost before'));
-    return cancelled !== undefined;
-  }
-
-  async close(): Promise<void> {
-    await this.#running;
-    this.#break(new TransactionFailedError('the process ends'), []);
-  }
-
-  async #run(): Promise<void> {
-    // What others hand over in the same turn goes along.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      let together = this.#fitting();
-      try {
-        await this.open();
-        const written = await this.#producer.commit(partitionsOf(together), async () => {
-          this.#addToAll();
-          together = this.#fitting();
-          this.#waiting = this.#waiting.filter((waiting) => !together.includes(waiting));
-          return encodeBatches(recordsOf(together));
-        });
-        // Who begins its next first has most of the turn that all share: another one each time.
-        for (const { commit, resolve } of [...together.slice(1), ...together.slice(0, 1)]) resolve({ written, commit });
-      } catch (error) {
-        this.#break(error instanceof Error ? error : new Error(String(error)), together);
-        break;
-      }
-    }
-    this.#running = null;
-  }
-
-  /** All lanes that wait share the turn, whoever comes first. */
-  #addToAll(): void {
-    const all = this.#waiting;
-    for (const [index, waiting] of all.entries()) {
-      try {
-        waiting.commit = waiting.addTo(this.#hooks.fillTurn.untilMs(all.length - index));
-      } catch (error) {
-        this.#refuse(waiting, error);
-      }
-    }
-  }
-
-  #refuse(refused: Waiting, reason: unknown): void {
-    this.#waiting = this.#waiting.filter((waiting) => waiting !== refused);
-    refused.reject(reason);
-  }
-
-  /** Those that waited longest, as far as each partition has room for them, one of each lane; at least one. */
-  #fitting(): Waiting[] {
-    const together: Waiting[] = [];
-    const shares = new Map<string, number>();
-    const isApart = this.#hooks.isApart();
-    let bytes = 0;
-    for (const waiting of this.#waiting) {
-      const { commit } = waiting;
-      const isTooMuch =
-        isApart ||
-        together.some((other) => other.commit.lane === commit.lane) ||
-        bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
-        [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
-      if (together.length > 0 && isTooMuch) break;
-      together.push(waiting);
-      bytes += commit.bytes;
-      for (const [batch, share] of commit.shares) shares.set(batch, (shares.get(batch) ?? 0) + share);
-    }
-    return together;
-  }
-
-  #break(error: Error, together: readonly Waiting[]): void {
-    if (this.#broken !== null) return;
-    this.#broken = error;
-    this.#producer.drop();
-    const isShared = together.length > 1;
-    const isRefused = wasRefused(error);
-    if (isShared && isRefused) this.#hooks.onRefused();
-    // Of several lanes nobody knows whose it was.
-    for (const { reject } of together) reject(isShared && isRefused ? lostWith(error) : error);
-    for (const { reject } of this.#waiting) reject(lostWith(error));
-    this.#waiting = [];
-    for (const listener of this.#brokenListeners) listener();
-    this.#brokenListeners.clear();
-  }
-}
-
-function recordsOf(together: readonly Waiting[]): OutgoingRecord[] {
-  return together.flatMap(({ commit }) => commit.records);
-}
-
-function partitionsOf(together: readonly Waiting[]): PartitionName[] {
-  const names = new Map(recordsOf(together).map((record) => [batchName(record.topic, record.partition), record]));
-  return [...names.values()];
-}
-
-function lostWith(error: Error): LostWithOthersError {
-  return new LostWithOthersError(`the process's producer broke: ${error.message}`, { cause: error });
 }

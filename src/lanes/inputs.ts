@@ -16,12 +16,11 @@ import type { CarefulReading } from './careful-reading.ts';
 import type { HoldStop } from './holds.ts';
 import { lastingJump, startPositions } from './input-positions.ts';
 import { ObservationReader, type ObservationItem } from './observations.ts';
-import { halfwayMs } from './fill-turn.ts';
 import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
 import { LateWake } from './late-wake.ts';
 import type { LaneParts } from './parts.ts';
 import { takeFrom, type Input, type InputHandler } from './taking.ts';
-import type { LaneTransaction } from './transaction.ts';
+import { halfwayMs, type LaneTransaction } from './transaction.ts';
 
 /** Handlers for the messages of each input. */
 export interface InputHandlers {

@@ -17,7 +17,7 @@ export interface LaneStartParts {
   readonly steps: StartSteps;
   readonly ledger: Pick<LedgerCopy, 'open' | 'isRead'>;
   readonly watch: Pick<InputWatch, 'start'>;
-  readonly committer: Pick<Committer, 'writer'>;
+  readonly committer: Pick<Committer, 'loop'>;
   readonly member: Pick<GroupMember, 'start'>;
   /** Asks where the inputs stand, as the taking of a lane does. */
   readonly askInputs: () => readonly Promise<unknown>[];
@@ -73,7 +73,7 @@ export class LaneStart {
   #warmUp(): Promise<void> {
     const { askInputs, clock, isOver, isServedByOthers, ledger, steps } = this.#parts;
     return warmedUp({
-      tries: [this.#openWriter(), ...askInputs()],
+      tries: [this.#openLoop(), ...askInputs()],
       isRead: () => ledger.isRead(),
       isServedByOthers,
       onUnanswered: (error) => steps.failed(error),
@@ -83,12 +83,12 @@ export class LaneStart {
   }
 
   /** Ahead of the first lane. One that failed is of no use to a lane, and lets go of what it opened. */
-  async #openWriter(): Promise<void> {
-    const writer = this.#parts.committer.writer();
+  async #openLoop(): Promise<void> {
+    const loop = this.#parts.committer.loop();
     try {
-      await writer.open();
+      await loop.open();
     } catch (error) {
-      await writer.close();
+      await loop.close();
       throw error;
     }
   }

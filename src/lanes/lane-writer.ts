@@ -1,10 +1,10 @@
 /**
- * What one attempt at a lane writes through: the process's writer of the time when it is first asked for.
+ * What one attempt at a lane writes through: the process's loop of the time when it is first asked for.
  *
- *   open    commits of the lane, in the order in which they are handed over; each is told to the ledger's reader, which need
- *           not read it from Kafka then
- *   ended   nothing more is taken; behind all that was, the ledger says that the owner has released its lane, or, where the
- *           writer broke, that this has been fenced
+ *   claimed  the ledger has the claim, and the OWNER record
+ *   joined   the lane fills transactions; where its records lie is told, so that the ledger's reader need not fetch them
+ *   ended    nothing more is taken; behind all that was, the ledger says that the owner has released its lane, or, where the
+ *            loop broke, that this has been fenced
  */
 import {
   CLAIM_PREFIX,
@@ -16,45 +16,52 @@ import {
 } from '../ledger/ledger-records.ts';
 import { batchName, type OutgoingRecord } from '../producers/record-batch.ts';
 import type { OwnCommit } from '../store/own-commits.ts';
-import type { AddTo, Committed, Committer, LaneCommit, Writer } from './committer.ts';
+import type { Committer } from './committer.ts';
+import type { LaneCommit } from './lane-commit.ts';
+import type { Committed, Filler, Loop, Seat } from './loop.ts';
 
 /** At the end of a transaction, in each of its partitions. */
 const CONTROL_RECORDS = 1;
 
+/** An open lane. */
+export interface LaneFiller extends Pick<Filler, 'fill' | 'lost'> {
+  /** @param own what of it is in the lane's ledger; null where its brokers do not say where */
+  committed(own: OwnCommit | null): void;
+}
+
 export class LaneWriter {
-  readonly #committer: Pick<Committer, 'disown' | 'writer'>;
+  readonly #committer: Pick<Committer, 'disown' | 'loop'>;
   readonly #ledger: { readonly topic: string; readonly partition: number };
-  #picked: Writer | null = null;
+  #picked: Loop | null = null;
+  #seat: Seat | null = null;
   /** Behind the records and the control record of what it wrote last; null: not known. */
   #endOffset: bigint | null = null;
-  readonly #unlisten: (() => void)[] = [];
   /** It may be in the ledger: it is to be taken away. */
   #claim: Claimant | null = null;
-  /** It was handed over with this. */
+  /** It is committed with this. */
   #claiming: LaneCommit | null = null;
-  /** The one handed over last. */
-  #last: LaneCommit | null = null;
   #ended: Promise<void> | null = null;
 
-  constructor(committer: Pick<Committer, 'disown' | 'writer'>, ledger: { topic: string; partition: number }) {
+  constructor(committer: Pick<Committer, 'disown' | 'loop'>, ledger: { topic: string; partition: number }) {
     this.#committer = committer;
     this.#ledger = ledger;
   }
 
   get transactionalId(): string {
-    return this.#writer().transactionalId;
+    return this.#loop().transactionalId;
   }
 
   /**
    * @param schemas that the lane's ledger does not have yet, by its keys
    * @param fenced transactional ids whose claims on the lane are void
-   * @throws as `commit` does
+   * @throws when it is not certain that it was committed: then the lane is lost
    */
   async own(
     owner: Omit<OwnerRecord, 'transactionalId'>,
     schemas: ReadonlyMap<string, Buffer>,
     fenced: readonly string[],
   ): Promise<void> {
+    this.#assertNotEnded();
     const { transactionalId } = this;
     const record = { ...owner, transactionalId };
     // The first: what is written by them comes behind.
@@ -64,35 +71,31 @@ export class LaneWriter {
     // The last: whoever has read it has read the others.
     this.#claim = record;
     this.#claiming = this.#commitOf([...written, ...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]);
-    await this.commit(this.#claiming);
+    this.#placed(await this.#loop().commit(this.#claiming));
   }
 
-  /** Takes the claim away, behind all that was handed over; the lane may be claimed again. @throws as `commit` does */
+  /** Takes the claim away, behind all that the lane has committed; it may be claimed again. @throws as `own` does */
   async withdraw(): Promise<void> {
     if (this.#claim === null) return;
     const { transactionalId } = this.#claim;
-    await this.#writer().commit(this.#commitOf([this.#record(CLAIM_PREFIX + transactionalId, null)]));
+    await this.#loop().commit(this.#commitOf([this.#record(CLAIM_PREFIX + transactionalId, null)]));
     this.#claim = null;
   }
 
-  /**
-   * @param addTo as of the process's writer
-   * @returns what of it is in the lane's ledger; null where its brokers do not say where
-   * @throws when it is not certain that it was committed: then the lane is lost
-   */
-  async commit(commit: LaneCommit, addTo?: AddTo): Promise<OwnCommit | null> {
-    if (this.#ended !== null) throw new Error('the lane has released its writer');
-    this.#last = commit;
-    return this.#placed(await this.#writer().commit(commit, addTo));
+  /** From now on the lane fills transactions, until `end`. */
+  join(lane: LaneFiller): void {
+    this.#assertNotEnded();
+    this.#seat = this.#loop().join({
+      lane: this.#ledger.partition,
+      fill: (untilMs) => lane.fill(untilMs),
+      committed: (committed) => lane.committed(this.#placed(committed)),
+      lost: (error) => lane.lost(error),
+    });
   }
 
-  /** @throws LostWithOthersError where the writer broke, though the lane had nothing to commit */
-  assertWhole(): void {
-    this.#writer().assertWhole();
-  }
-
-  onBroken(listener: () => void): void {
-    this.#unlisten.push(this.#writer().onBroken(listener));
+  /** The lane may have something to commit. */
+  wake(): void {
+    this.#seat?.wake();
   }
 
   /** @returns once the ledger says so, or the next owner has to find out for itself; never rejects */
@@ -102,10 +105,9 @@ export class LaneWriter {
   }
 
   async #end(): Promise<void> {
-    for (const unlisten of this.#unlisten) unlisten();
-    const [last, writer] = [this.#last, this.#picked];
-    const isCancelled = last !== null && writer?.cancel(last) === true;
-    if (isCancelled && last === this.#claiming) this.#claim = null;
+    this.#seat?.leave();
+    const isCancelled = this.#claiming !== null && this.#picked?.cancel(this.#claiming) === true;
+    if (isCancelled) this.#claim = null;
     await this.withdraw().catch(() => this.#disown());
   }
 
@@ -128,12 +130,16 @@ export class LaneWriter {
     return { ...at, isNext: at.firstOffset === followsOffset, records: ofLedger };
   }
 
+  #assertNotEnded(): void {
+    if (this.#ended !== null) throw new Error('the lane has released its writer');
+  }
+
   #record(key: string, value: Buffer | null): OutgoingRecord {
     return { ...this.#ledger, key, value, headers: {} };
   }
 
-  #writer(): Writer {
-    this.#picked ??= this.#committer.writer();
+  #loop(): Loop {
+    this.#picked ??= this.#committer.loop();
     return this.#picked;
   }
 

@@ -8,10 +8,10 @@
  * Owns the memory of unfinished entries, timers, submissions and events. The lane owns the inputs, the writer and the counts,
  * and opens and ends them.
  */
-import { Signal } from '../consumers/signal.ts';
 import type { Suspect } from '../ledger/ledger-records.ts';
 import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
+import type { OwnCommit } from '../store/own-commits.ts';
 import { AdmittedTime } from './admitted-time.ts';
 import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';
@@ -20,12 +20,11 @@ import { CarefulReading } from './careful-reading.ts';
 import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
 import { DueTurns } from './due-turns.ts';
-import { halfwayMs } from './fill-turn.ts';
 import { Holds } from './holds.ts';
 import type { InputHandlers, Inputs } from './inputs.ts';
-import type { LaneCommit } from './committer.ts';
+import type { LaneCommit } from './lane-commit.ts';
 import type { OpenLaneStatus } from './lane-status.ts';
-import type { LaneWriter } from './lane-writer.ts';
+import type { LaneFiller, LaneWriter } from './lane-writer.ts';
 import { Memory } from './memory.ts';
 import { Observations } from './observations.ts';
 import { Outcomes } from './outcomes.ts';
@@ -33,11 +32,9 @@ import type { LaneParts } from './parts.ts';
 import { Retention } from './retention.ts';
 import { Submissions } from './submissions.ts';
 import { Timers } from './timers.ts';
-import { LaneTransaction } from './transaction.ts';
+import { halfwayMs, LaneTransaction } from './transaction.ts';
 import type { MessagePlace } from './troubles.ts';
 
-/** How often an idle lane checks for deadlines that pass while nothing happens. */
-const LOOK_AGAIN_MS = 1_000;
 /** After this long an idle ownership counts as healthy: it commits its position although it has nothing else to commit. */
 const STEADY_MS = 30_000;
 
@@ -51,12 +48,12 @@ export interface Ownership {
   holdsEnd: bigint;
 }
 
-export class OpenLane {
+export class OpenLane implements LaneFiller {
   readonly #parts: LaneParts;
   readonly #inputs: Inputs;
   readonly #commitReports: CommitReports;
   readonly #ownership: Ownership;
-  readonly #signal = new Signal();
+  readonly #over = Promise.withResolvers<undefined>();
   readonly #memory: Memory;
   readonly #answers: Answers;
   readonly #handlers: InputHandlers;
@@ -68,6 +65,10 @@ export class OpenLane {
   #stage: 'admitting' | 'draining' | 'over' = 'admitting';
   /** Number of the last committed transaction. */
   #commit = 0;
+  /** Filled until it is committed; null: there is nothing to commit. */
+  #transaction: LaneTransaction | null = null;
+  /** Offsets of all inputs behind it. */
+  #next: ReadonlyMap<string, bigint> = new Map();
   #causes: ReadonlyMap<string, AdmissionCause> = new Map();
   #isDueFirst = false;
   /** True while no commit is under way. */
@@ -107,7 +108,6 @@ export class OpenLane {
     });
     this.#retention = new Retention(parts, this.#memory, admitted);
     const wake = (): void => this.wake();
-    ownership.writer.onBroken(wake);
     this.#timers = new Timers(parts.clock, longestWaitMs(parts.policy), wake);
     this.#dueTurns = new DueTurns(this.#timers.due);
     this.#attempts = new Attempts(parts, {
@@ -125,47 +125,61 @@ export class OpenLane {
   }
 
   /**
-   * Runs one transaction after the other.
+   * Fills one transaction after the other.
    * @returns once the ownership is over
    * @throws if a transaction failed: then only the ledger can say whether it was committed
    */
-  async run(): Promise<void> {
-    const { calls, committer } = this.#parts;
-    while (!this.#isOver()) {
-      const transaction = this.#gather();
-      if (transaction.isEmpty()) {
-        this.#ownership.writer.assertWhole();
-        for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
-        if (transaction.isCutShort()) {
-          await committer.fillTurn.next();
-          continue;
-        }
-        this.#isIdle = true;
-        await this.#signal.wait(LOOK_AGAIN_MS);
-        this.#isIdle = false;
-        continue;
-      }
-      const { token, writer } = this.#ownership;
-      let next = this.#inputs.positions();
-      const toCommit = (): LaneCommit => {
-        this.#soleMessage = transaction.soleMessage();
-        next = this.#inputs.next(transaction.positions());
-        return transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, next);
-      };
-      this.#commitReports.handOver(token, transaction);
-      // Events that arrive while it waits for its turn join the transaction.
-      const own = await writer.commit(toCommit(), (untilMs) => {
-        this.#fill(transaction, untilMs);
-        return toCommit();
-      });
-      if (this.#isOver()) return;
-      if (own !== null) this.#parts.reader.ownCommitted(this.#parts.lane, own);
-      this.#committed(transaction, next);
+  run(): Promise<undefined> {
+    this.#ownership.writer.join(this);
+    return this.#over.promise;
+  }
+
+  fill(untilMs: number): LaneCommit | null {
+    const begun = this.#transaction;
+    const transaction = begun ?? this.#begin();
+    this.#fill(transaction, untilMs);
+    // Last: it must not forget a record that this transaction changes.
+    if (begun === null && this.#stage === 'admitting') this.#retention.gather(transaction);
+    if (transaction.isEmpty()) {
+      for (const attemptId of transaction.settledAttempts) this.#parts.calls.settle(attemptId);
+      this.#isIdle = !transaction.isCutShort();
+      if (!this.#isIdle) this.wake();
+      return null;
     }
+    const { token } = this.#ownership;
+    this.#isIdle = false;
+    this.#transaction = transaction;
+    this.#soleMessage = transaction.soleMessage();
+    this.#next = this.#inputs.next(transaction.positions());
+    this.#commitReports.handOver(token, transaction);
+    return transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, this.#next);
+  }
+
+  committed(own: OwnCommit | null): void {
+    const transaction = this.#transaction;
+    this.#transaction = null;
+    if (this.#stage === 'over' || transaction === null) return;
+    const { calls, clock, lane, onMoved, reader } = this.#parts;
+    if (own !== null) reader.ownCommitted(lane, own);
+    this.#commit = transaction.commit;
+    this.#committedMs = clock.nowMs();
+    const moved = this.#inputs.moved(this.#next);
+    this.#submissions.committed();
+    this.#commitReports.committed(this.#ownership.token, transaction.commit);
+    for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
+    for (const entry of transaction.entries()) {
+      if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);
+      else this.#timers.set(entry);
+    }
+    onMoved(moved.map(([topic, offset]) => ({ topic, lane, offset })));
+  }
+
+  lost(error: unknown): void {
+    this.#over.reject(error);
   }
 
   wake(): void {
-    this.#signal.wake();
+    this.#ownership.writer.wake();
   }
 
   /** For the inputs. */
@@ -193,7 +207,7 @@ export class OpenLane {
     this.#stage = 'over';
     this.#submissions.reject('the lane was lost');
     this.#timers.clear();
-    this.wake();
+    this.#over.resolve(undefined);
   }
 
   submit(records: readonly OutgoingRecord[]): Promise<void> {
@@ -219,8 +233,8 @@ export class OpenLane {
     return [...this.#memory.unfinished.values()].some(({ phase }) => phase.state === 'INTENT');
   }
 
-  #gather(): LaneTransaction {
-    const { clock, committer, lane, reports, topics } = this.#parts;
+  #begin(): LaneTransaction {
+    const { clock, lane, reports, topics } = this.#parts;
     const transaction = new LaneTransaction({
       lane,
       commit: this.#commit + 1,
@@ -234,10 +248,6 @@ export class OpenLane {
       this.#careful.markCleared();
     }
     if (this.#isBarren(clock.monotonicMs())) transaction.want();
-    // The other lanes that begin in this turn have as much of what is left.
-    this.#fill(transaction, committer.fillTurn.untilMs(2));
-    // Last: it must not forget a record that this transaction changes.
-    if (this.#stage === 'admitting') this.#retention.gather(transaction);
     return transaction;
   }
 
@@ -246,7 +256,6 @@ export class OpenLane {
    * @param untilMs of the monotonic clock
    */
   #fill(transaction: LaneTransaction, untilMs: number): void {
-    if (this.#isOver()) return;
     const { clock } = this.#parts;
     transaction.beginPhase(untilMs);
     while (this.#attempts.waitingEvents > 0 && transaction.mayTake(clock.monotonicMs())) {
@@ -284,25 +293,5 @@ export class OpenLane {
 
   #isBarren(monotonicMs: number): boolean {
     return this.#commit === 0 && (this.#stage === 'draining' || monotonicMs - this.#beganMonotonicMs > STEADY_MS);
-  }
-
-  #committed(transaction: LaneTransaction, next: ReadonlyMap<string, bigint>): void {
-    const { calls, clock, lane, onMoved } = this.#parts;
-    this.#commit = transaction.commit;
-    this.#committedMs = clock.nowMs();
-    const moved = this.#inputs.moved(next);
-    this.#submissions.committed();
-    this.#commitReports.committed(this.#ownership.token, transaction.commit);
-    for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
-    for (const entry of transaction.entries()) {
-      if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);
-      else this.#timers.set(entry);
-    }
-    onMoved(moved.map(([topic, offset]) => ({ topic, lane, offset })));
-  }
-
-  /** Check after every wait, because it may have changed. */
-  #isOver(): boolean {
-    return this.#stage === 'over';
   }
 }

@@ -34,7 +34,7 @@ export interface LaneParts extends LaneSettings {
   readonly reports: LaneReports;
   readonly traces: CommandTraces;
   readonly groupId: string;
-  readonly committer: Pick<Committer, 'disown' | 'fence' | 'fenced' | 'fillTurn' | 'writer'>;
+  readonly committer: Pick<Committer, 'disown' | 'fence' | 'fenced' | 'loop'>;
   readonly member: Pick<GroupMember, 'seek' | 'resume' | 'isConfirmedSinceMs'>;
   readonly offsets: Pick<TopicOffsets, 'startOf' | 'written' | 'highWatermarks'>;
   /** Whether the process is a member of the group, as Kafka knows it. */

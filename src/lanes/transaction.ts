@@ -21,7 +21,7 @@ import {
 import { batchName, type MessageHeaders, type OutgoingRecord } from '../producers/record-batch.ts';
 import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from 'payment-processor-contract/topic-definitions';
 import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
-import type { LaneCommit } from './committer.ts';
+import type { LaneCommit } from './lane-commit.ts';
 
 /** Of what a topic's batch may have: a unit adds at most the rest. An answer at its limit, as entry or observation, is 2 MiB. */
 const FULL_SHARE = 0.25;
@@ -209,6 +209,11 @@ export class LaneTransaction {
   #ledger(key: string, value: Buffer | null): OutgoingRecord {
     return { topic: this.#options.ledgerTopic, partition: this.#options.lane, key, value, headers: {} };
   }
+}
+
+/** Of what is left, at least half remains for those that come after. */
+export function halfwayMs(nowMs: number, untilMs: number): number {
+  return nowMs + (untilMs - nowMs) / 2;
 }
 
 /** At most what it takes in a batch that is not compressed. */

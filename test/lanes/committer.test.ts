@@ -1,9 +1,11 @@
 /**
- * What lanes hand over, with what they add until it can be sent, goes out together, in order, as far as partitions have room; a
+ * What lanes commit, with what they add until it can be sent, goes out together, in order, as far as partitions have room; a
  * producer that breaks takes all along.
  */
 import { expect, test, vi } from 'vitest';
-import { Committer, type LaneCommit, type Writer } from '../../src/lanes/committer.ts';
+import { Committer } from '../../src/lanes/committer.ts';
+import type { LaneCommit } from '../../src/lanes/lane-commit.ts';
+import type { Loop, Seat } from '../../src/lanes/loop.ts';
 import { lossOf } from '../../src/lanes/troubles.ts';
 import { TransactionFailedError, type TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 
@@ -74,16 +76,34 @@ async function fateOf(commit: Promise<unknown>): Promise<string> {
   );
 }
 
-function handOver(writer: Writer, ...commits: readonly LaneCommit[]): Promise<string>[] {
-  return commits.map((commit) => fateOf(writer.commit(commit)));
+/** A lane that has this to commit each time that it is asked, until it has committed it so often. */
+function joined(loop: Loop, lane: string, fill: (untilMs: number) => LaneCommit | null, times = 1): Promise<string> {
+  const { promise, reject, resolve } = Promise.withResolvers<undefined>();
+  let left = times;
+  const seat: Seat = loop.join({
+    lane: lane.charCodeAt(0),
+    fill: (untilMs) => (left > 0 ? fill(untilMs) : null),
+    committed: () => {
+      left -= 1;
+      if (left > 0) return;
+      seat.leave();
+      resolve(undefined);
+    },
+    lost: reject,
+  });
+  return fateOf(promise);
+}
+
+function handOver(loop: Loop, ...commits: readonly LaneCommit[]): Promise<string>[] {
+  return commits.map((commit) => fateOf(loop.commit(commit)));
 }
 
 test('what lanes hand over while a transaction is under way goes into the next one, in that order', async () => {
   const kafka = new Producers();
-  const writer = kafka.committer().writer();
-  const first = handOver(writer, of('a'));
+  const loop = kafka.committer().loop();
+  const first = handOver(loop, of('a'));
   await settled();
-  const others = handOver(writer, of('b'), of('c'), of('d'));
+  const others = handOver(loop, of('b'), of('c'), of('d'));
   await kafka.next();
   await kafka.next();
   expect(await Promise.all([...first, ...others])).toEqual(Array(4).fill('committed'));
@@ -92,10 +112,10 @@ test('what lanes hand over while a transaction is under way goes into the next o
 
 test('a transaction takes no more of one partition than a batch there may have, and no more bytes than are bounded', async () => {
   const kafka = new Producers();
-  const writer = kafka.committer().writer();
+  const loop = kafka.committer().loop();
   const large = 5 * 1024 * 1024;
   const all = handOver(
-    writer,
+    loop,
     of('f'),
     of('b', { 'observations/1': 0.6 }),
     of('c', { 'observations/1': 0.5 }),
@@ -107,84 +127,89 @@ test('a transaction takes no more of one partition than a batch there may have, 
   expect(kafka.committed).toEqual([['f', 'b'], ['c', 'd'], ['e']]);
 });
 
-test('while the transaction before is still being ended, lanes hand over and add to what goes into the next one', async () => {
+test('while the transaction before is still being ended, lanes add to what goes into the next one', async () => {
   const kafka = new Producers();
-  const writer = kafka.committer().writer();
+  const loop = kafka.committer().loop();
   const { promise, resolve } = Promise.withResolvers<undefined>();
   kafka.ended = promise;
-  const [first, added] = [of('a'), of('b')];
-  const both = { ...first, records: [...first.records, ...added.records] };
-  const handed = writer.commit(first, () => both);
+  const first = of('a');
+  let filled = 0;
+  const adding = joined(loop, 'a', () => {
+    filled += 1;
+    return filled === 1 ? first : { ...first, records: [...first.records, ...of('b').records] };
+  });
   await settled();
-  const later = writer.commit(of('c'));
+  const later = handOver(loop, of('c'));
   resolve(undefined);
   await kafka.next();
-  expect((await handed).commit).toBe(both);
-  expect((await later).commit.records).toHaveLength(1);
+  expect(await Promise.all([adding, ...later])).toEqual(['committed', 'committed']);
   expect(kafka.committed).toEqual([['a', 'b', 'c']]);
 });
 
-test('lanes of one transaction begin their next in another order: the first has most of the turn that they share', async () => {
+test('lanes share a turn: each has its part of what is left, and who committed last comes last', async () => {
   const kafka = new Producers();
-  const writer = kafka.committer().writer();
-  const begun: string[] = [];
-  const lane = async (name: string): Promise<void> => {
-    for (let commits = 0; commits < 3; commits += 1) {
-      begun.push(name);
-      await writer.commit(of(name));
-    }
-  };
-  const all = ['a', 'b', 'c'].map((name) => lane(name));
-  for (let transaction = 0; transaction < 3; transaction += 1) await kafka.next();
-  await Promise.all(all);
-  expect(begun.join('')).toBe('abc' + 'bca' + 'cab');
+  const loop = kafka.committer().loop();
+  const parts: string[] = [];
+  const all = ['a', 'b'].map((lane) =>
+    joined(
+      loop,
+      lane,
+      (untilMs) => {
+        parts.push(`${lane} ${untilMs - kafka.nowMs}`);
+        // The first leaves half of its part to the other.
+        kafka.nowMs = parts.length % 2 === 1 ? (kafka.nowMs + untilMs) / 2 : untilMs;
+        return of(lane, { 'observations/1': 0.6 });
+      },
+      2,
+    ),
+  );
+  for (let transaction = 0; transaction < 4; transaction += 1) await kafka.next();
+  expect(await Promise.all(all)).toEqual(['committed', 'committed']);
+  expect(kafka.committed).toEqual([['a'], ['b'], ['a'], ['b']]);
+  expect(parts.slice(0, 4)).toEqual(['a 5', 'b 7.5', 'a 5', 'b 7.5']);
 });
 
 test('a lane that fails to add is lost alone, and nothing of it is committed', async () => {
   const kafka = new Producers();
-  const writer = kafka.committer().writer();
-  const failing = fateOf(
-    writer.commit(of('a'), () => {
-      throw new TypeError('a bug');
-    }),
-  );
-  const other = fateOf(writer.commit(of('b')));
+  const loop = kafka.committer().loop();
+  const failing = joined(loop, 'a', () => {
+    throw new TypeError('a bug');
+  });
+  const other = handOver(loop, of('b'));
   await kafka.next();
-  expect(await Promise.all([failing, other])).toEqual(['own-failure', 'committed']);
+  expect(await Promise.all([failing, ...other])).toEqual(['own-failure', 'committed']);
   expect(kafka.committed).toEqual([['b']]);
-  expect(writer.isBroken()).toBe(false);
+  expect(loop.isBroken()).toBe(false);
 });
 
 test('what finds no room is asked again what it adds, and goes out whole', async () => {
   const kafka = new Producers();
-  const writer = kafka.committer().writer();
+  const loop = kafka.committer().loop();
   let asked = 0;
   const waiting = of('b', { 'observations/1': 0.6 });
-  const handed = [
-    writer.commit(of('a', { 'observations/1': 0.6 })),
-    writer.commit(waiting, () => {
-      asked += 1;
-      return { ...waiting, records: [...waiting.records, ...of(String(asked)).records] };
-    }),
-  ];
+  const first = handOver(loop, of('a', { 'observations/1': 0.6 }));
+  const second = joined(loop, 'b', () => {
+    asked += 1;
+    return { ...waiting, records: [...waiting.records, ...of(String(asked)).records] };
+  });
   await kafka.next();
   await kafka.next();
-  await Promise.all(handed);
-  expect(kafka.committed).toEqual([['a'], ['b', '2']]);
+  expect(await Promise.all([...first, second])).toEqual(['committed', 'committed']);
+  expect(kafka.committed).toEqual([['a'], ['b', '4']]);
 });
 
 test('where all is taken back before it can be sent, no transaction is written', async () => {
   const kafka = new Producers();
-  const writer = kafka.committer().writer();
+  const loop = kafka.committer().loop();
   const { promise, resolve } = Promise.withResolvers<undefined>();
   kafka.ended = promise;
   const commit = of('a');
-  const handed = handOver(writer, commit);
+  const handed = handOver(loop, commit);
   await settled();
-  writer.cancel(commit);
+  loop.cancel(commit);
   resolve(undefined);
   expect(await Promise.all(handed)).toEqual(['with-others']);
-  const next = handOver(writer, of('b'));
+  const next = handOver(loop, of('b'));
   await kafka.next();
   expect(await Promise.all(next)).toEqual(['committed']);
   expect(kafka.committed).toEqual([['b']]);
@@ -192,22 +217,47 @@ test('where all is taken back before it can be sent, no transaction is written',
 
 test('a lane that ends takes back what is not under way, and nothing else', async () => {
   const kafka = new Producers();
-  const writer = kafka.committer().writer();
+  const loop = kafka.committer().loop();
   const [underWay, waiting] = [of('u'), of('w')];
-  const first = handOver(writer, underWay);
+  const first = handOver(loop, underWay);
   await settled();
-  const second = handOver(writer, waiting);
-  writer.cancel(underWay);
-  writer.cancel(waiting);
+  const second = handOver(loop, waiting);
+  loop.cancel(underWay);
+  loop.cancel(waiting);
   await kafka.next();
   expect(await Promise.all([...first, ...second])).toEqual(['committed', 'with-others']);
   expect(kafka.committed).toEqual([['u']]);
 });
 
+test('an idle lane is asked when it is woken, and one that has left is asked no more', async () => {
+  const kafka = new Producers();
+  const loop = kafka.committer().loop();
+  let asked = 0;
+  const idle = loop.join({
+    lane: 1,
+    fill: () => {
+      asked += 1;
+      return null;
+    },
+    committed: () => expect.unreachable(),
+    lost: () => expect.unreachable(),
+  });
+  await settled();
+  await settled();
+  expect(asked).toBe(1);
+  idle.wake();
+  await settled();
+  expect(asked).toBe(2);
+  idle.leave();
+  idle.wake();
+  await settled();
+  expect(asked).toBe(2);
+});
+
 test('two commits of one lane are never in one transaction: where each lies in its ledger follows from the answer', async () => {
   const kafka = new Producers();
-  const writer = kafka.committer().writer();
-  const handed = handOver(writer, of('a'), of('b'), of('a'), of('c'));
+  const loop = kafka.committer().loop();
+  const handed = handOver(loop, of('a'), of('b'), of('a'), of('c'));
   for (const together of [
     ['a', 'b'],
     ['a', 'c'],
@@ -221,20 +271,18 @@ test('two commits of one lane are never in one transaction: where each lies in i
 test('after a failure every lane is lost, and what comes next is written under another transactional id', async () => {
   const kafka = new Producers();
   const committer = kafka.committer();
-  const writer = committer.writer();
-  let told = 0;
-  writer.onBroken(() => (told += 1));
+  const loop = committer.loop();
+  const idle = joined(loop, 'i', () => null);
   kafka.failure = LOST;
-  const first = handOver(writer, of('a'), of('b'));
+  const first = handOver(loop, of('a'), of('b'));
   await settled();
-  const waiting = handOver(writer, of('c'));
+  const waiting = handOver(loop, of('c'));
   await kafka.next();
   expect(await Promise.all([...first, ...waiting])).toEqual(['not-committed', 'not-committed', 'with-others']);
-  expect(await fateOf(writer.commit(of('d')))).toBe('with-others');
-  expect(() => writer.assertWhole()).toThrow();
-  expect(told).toBe(1);
+  expect(await fateOf(loop.commit(of('d')))).toBe('with-others');
+  expect(await idle).toBe('with-others');
   kafka.failure = null;
-  const again = handOver(committer.writer(), of('e'));
+  const again = handOver(committer.loop(), of('e'));
   await kafka.next();
   expect(await Promise.all(again)).toEqual(['committed']);
   expect(new Set(kafka.made).size).toBe(2);
@@ -244,11 +292,11 @@ test('what the broker refuses of several lanes together is nobody’s; then each
   const kafka = new Producers();
   const committer = kafka.committer();
   kafka.failure = REFUSED;
-  const together = handOver(committer.writer(), of('a'), of('b'));
+  const together = handOver(committer.loop(), of('a'), of('b'));
   await kafka.next();
   expect(await Promise.all(together)).toEqual(['with-others', 'with-others']);
   kafka.failure = null;
-  const apart = handOver(committer.writer(), of('a'), of('b'));
+  const apart = handOver(committer.loop(), of('a'), of('b'));
   await kafka.next();
   expect(kafka.committed).toEqual([['a']]);
   kafka.failure = REFUSED;
@@ -256,7 +304,7 @@ test('what the broker refuses of several lanes together is nobody’s; then each
   expect(await Promise.all(apart)).toEqual(['committed', 'refused']);
   kafka.failure = null;
   kafka.nowMs += 60_000;
-  const later = handOver(committer.writer(), of('c'), of('d'));
+  const later = handOver(committer.loop(), of('c'), of('d'));
   await kafka.next();
   expect(await Promise.all(later)).toEqual(['committed', 'committed']);
   expect(kafka.committed).toEqual([['a'], ['c', 'd']]);
@@ -271,7 +319,7 @@ test('a transactional id is fenced once, however many lanes ask', async () => {
   expect([...committer.fenced()]).toEqual(['former', 'other']);
 });
 
-test('of a broken writer that cannot be fenced nothing is said, and it is not tried for ever', async () => {
+test('of a broken loop that cannot be fenced nothing is said, and it is not tried for ever', async () => {
   vi.useFakeTimers();
   const kafka = new Producers();
   kafka.fenceFailure = LOST;
@@ -284,11 +332,11 @@ test('of a broken writer that cannot be fenced nothing is said, and it is not tr
   vi.useRealTimers();
 });
 
-test('what a broken writer claimed is said by a writer of its own: where the ledger takes nothing, no lane is lost', async () => {
+test('what a broken loop claimed is said by a loop of its own: where the ledger takes nothing, no lane is lost', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const kafka = new Producers();
   const committer = kafka.committer();
-  const present = committer.writer();
+  const present = committer.loop();
   kafka.failure = LOST;
   committer.disown('broken', of('claim'));
   for (let tries = 0; tries < 3; tries += 1) {
@@ -297,7 +345,7 @@ test('what a broken writer claimed is said by a writer of its own: where the led
   }
   expect(kafka.made).toHaveLength(3);
   expect(present.isBroken()).toBe(false);
-  expect(committer.writer()).toBe(present);
+  expect(committer.loop()).toBe(present);
   kafka.failure = null;
   const handedOver = handOver(present, of('a'));
   await kafka.next();

@@ -3,12 +3,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CommitReports } from '../../src/lanes/commit-reports.ts';
-import { FillTurn } from '../../src/lanes/fill-turn.ts';
 import { Inputs } from '../../src/lanes/inputs.ts';
-import type { LaneWriter } from '../../src/lanes/lane-writer.ts';
+import type { LaneCommit } from '../../src/lanes/lane-commit.ts';
+import type { LaneFiller, LaneWriter } from '../../src/lanes/lane-writer.ts';
+import { Loop, type Seat } from '../../src/lanes/loop.ts';
 import { OpenLane, type Ownership } from '../../src/lanes/open-lane.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
+import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import { aPolicy, doubtful, entryAt } from '../ledger/entries.ts';
 
 const WORK_MS = 1;
@@ -16,13 +18,19 @@ const TURNS = 200;
 const PARKED = { state: 'PARKED', untilMs: 0, reason: 'told to wait' } as const;
 const silence = (): void => undefined;
 
+interface Lane {
+  readonly lane: OpenLane;
+  readonly loop: Loop;
+  readonly asked: Asked;
+}
+
 interface Asked {
   claims: number;
   lookUps: number;
 }
 
 /** A lane with these entries, where no call may begin. Time is what the work takes. */
-function laneWith(unfinished: Entry[], careful: Ownership['careful'] = null): { lane: OpenLane; asked: Asked } {
+function laneWith(unfinished: Entry[], careful: Ownership['careful'] = null): Lane {
   const asked = { claims: 0, lookUps: 0 };
   let nowMs = 2_000;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
@@ -57,21 +65,29 @@ function laneWith(unfinished: Entry[], careful: Ownership['careful'] = null): { 
       unfinishedMax: 2_000,
     },
     member: { seek: silence, resume: silence },
-    committer: { fillTurn: new FillTurn(clock) },
     reports: { failed: (_lane: number, _what: string, error: unknown) => expect.unreachable(String(error)) },
   } as unknown as LaneParts;
   const inputs = new Inputs(parts, silence);
   inputs.open(new Map(), null);
-  const writer = { onBroken: silence, assertWhole: silence } as unknown as LaneWriter;
+  const loop = new Loop('loop', { drop: silence } as unknown as TransactionalProducer, clock, 0);
+  let seat: Seat | null = null;
+  const writer = {
+    join: (joining: LaneFiller) => {
+      const fill = (untilMs: number): LaneCommit | null => joining.fill(untilMs);
+      seat = loop.join({ lane: 0, fill, committed: silence, lost: (error) => joining.lost(error) });
+    },
+    wake: () => seat?.wake(),
+  } as unknown as LaneWriter;
   const ownership = { writer, token: 'token', careful, holdsEnd: 0n };
-  return { lane: new OpenLane(parts, inputs, new CommitReports(), ownership), asked };
+  return { lane: new OpenLane(parts, inputs, new CommitReports(), ownership), loop, asked };
 }
 
-async function turnsOf(lane: OpenLane): Promise<void> {
+async function turnsOf({ lane, loop }: Lane): Promise<void> {
   const over = lane.run();
   for (let turn = 0; turn < TURNS; turn += 1) await nextTurn();
   lane.end();
   await over;
+  await loop.close();
 }
 
 function many(count: number, entry: Entry): Entry[] {
@@ -79,14 +95,14 @@ function many(count: number, entry: Entry): Entry[] {
 }
 
 test('a lane whose due entries must all wait asks each of them, and then rests', async () => {
-  const { asked, lane } = laneWith(many(100, { ...entryAt('transfer-in'), phase: PARKED }));
+  const lane = laneWith(many(100, { ...entryAt('transfer-in'), phase: PARKED }));
   await turnsOf(lane);
-  expect(asked.claims).toBeGreaterThanOrEqual(100);
-  expect(asked.claims).toBeLessThan(300);
+  expect(lane.asked.claims).toBeGreaterThanOrEqual(100);
+  expect(lane.asked.claims).toBeLessThan(300);
 });
 
 test('a lane that reads carefully goes on after a unit that leads to no record', async () => {
-  const { asked, lane } = laneWith(many(3, doubtful(entryAt('reject-transaction'))), { suspect: null });
+  const lane = laneWith(many(3, doubtful(entryAt('reject-transaction'))), { suspect: null });
   await turnsOf(lane);
-  expect(asked.lookUps).toBe(3);
+  expect(lane.asked.lookUps).toBe(3);
 });

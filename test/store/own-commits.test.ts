@@ -8,7 +8,8 @@ import type { Kafka } from 'kafkajs';
 import { systemClock } from 'payment-processor-contract/clock';
 import { TopicTail } from '../../src/consumers/topic-tail.ts';
 import { Committer } from '../../src/lanes/committer.ts';
-import { LaneWriter } from '../../src/lanes/lane-writer.ts';
+import { LaneWriter, type LaneFiller } from '../../src/lanes/lane-writer.ts';
+import type { LaneCommit } from '../../src/lanes/lane-commit.ts';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import {
   createKafka,
@@ -81,7 +82,39 @@ function readerInto(into: LedgerRecord[]): LedgerReader {
   return made;
 }
 
-function writer(): LaneWriter {
+/** Commits what it is given, a transaction for each. */
+class Owner implements LaneFiller {
+  readonly #writer: LaneWriter;
+  #commit: LaneCommit | null = null;
+  #placed = Promise.withResolvers<OwnCommit | null>();
+
+  constructor(writer: LaneWriter) {
+    this.#writer = writer;
+    writer.join(this);
+  }
+
+  commit(records: LaneCommit['records']): Promise<OwnCommit | null> {
+    this.#placed = Promise.withResolvers<OwnCommit | null>();
+    this.#commit = { lane: LANE, records, shares: new Map(), bytes: 0 };
+    this.#writer.wake();
+    return this.#placed.promise;
+  }
+
+  fill(): LaneCommit | null {
+    return this.#commit;
+  }
+
+  committed(own: OwnCommit | null): void {
+    this.#commit = null;
+    this.#placed.resolve(own);
+  }
+
+  lost(error: unknown): void {
+    this.#placed.reject(error);
+  }
+}
+
+function writer(): Owner {
   const made = (transactionalId: string): TransactionalProducer =>
     new TransactionalProducer(createKafka(settings, topic, { retry: LANE_RETRY }), {
       transactionalId,
@@ -89,10 +122,10 @@ function writer(): LaneWriter {
     });
   const committer = new Committer({ groupId: topic, makeProducer: made, clock: systemClock });
   committers.push(committer);
-  return new LaneWriter(committer, { topic, partition: LANE });
+  return new Owner(new LaneWriter(committer, { topic, partition: LANE }));
 }
 
-async function commit(own: LaneWriter, ...keys: readonly string[]): Promise<OwnCommit> {
+async function commit(own: Owner, ...keys: readonly string[]): Promise<OwnCommit> {
   const records = keys.map((key) => ({
     topic,
     partition: LANE,
@@ -100,7 +133,7 @@ async function commit(own: LaneWriter, ...keys: readonly string[]): Promise<OwnC
     value: Buffer.from(`value of ${key}`),
     headers: {},
   }));
-  const committed = await own.commit({ lane: LANE, records, shares: new Map(), bytes: 0 });
+  const committed = await own.commit(records);
   if (committed === null) throw new Error('the broker does not say where it wrote');
   return committed;
 }
@@ -122,7 +155,7 @@ async function allOfKafka(count: number): Promise<unknown[][]> {
 }
 
 /** A lane that has been taken: what it wrote first has been read. */
-async function openLane(): Promise<LaneWriter> {
+async function openLane(): Promise<Owner> {
   const own = writer();
   await commit(own, 'c:first');
   await vi.waitFor(() => expect(keys()).toEqual(['c:first']), LATER);

@@ -67,9 +67,9 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a call begins before its intent is committed',
-    find: 'const { token, writer } = this.#ownership;',
+    find: 'const { token } = this.#ownership;',
     replace:
-      "const { token, writer } = this.#ownership; for (const entry of transaction.entries()) if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);",
+      "const { token } = this.#ownership; for (const entry of transaction.entries()) if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);",
   },
   {
     name: 'each attempt has a key of its own',

@@ -91,14 +91,14 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a taker that was called off releases what it never claimed',
-    find: 'if (isCancelled && last === this.#claiming) this.#claim = null;',
+    find: 'if (isCancelled) this.#claim = null;',
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'a taker that was called off leaves its claim behind',
-    find: 'if (isCancelled && last === this.#claiming) this.#claim = null;',
-    replace: 'if (last === this.#claiming) this.#claim = null;',
+    find: 'if (isCancelled) this.#claim = null;',
+    replace: 'if (this.#claiming !== null) this.#claim = null;',
     isToldDirectly: true,
   },
   {

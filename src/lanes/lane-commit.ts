@@ -1,0 +1,55 @@
+/** What lanes commit, and which of it goes into one transaction. Pure. */
+import { batchName, type OutgoingRecord } from '../producers/record-batch.ts';
+import type { PartitionName } from '../producers/transaction-requests.ts';
+
+/** What one lane commits. */
+export interface LaneCommit {
+  readonly lane: number;
+  readonly records: readonly OutgoingRecord[];
+  /** By topic and partition, which share it takes of what a batch there may have. */
+  readonly shares: ReadonlyMap<string, number>;
+  readonly bytes: number;
+}
+
+/** Somebody who commits, or has nothing to commit. */
+interface Waiting {
+  readonly commit: LaneCommit | null;
+}
+
+/** Of all lanes of one transaction: bounds memory and the time to its commit. */
+const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
+
+/**
+ * @param isApart each has a transaction of its own
+ * @returns the first of those that wait, as far as each partition has room for them, one of each lane; at least one
+ */
+export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boolean): Of[] {
+  const together: Of[] = [];
+  const lanes = new Set<number>();
+  const shares = new Map<string, number>();
+  let bytes = 0;
+  for (const one of waiting) {
+    const { commit } = one;
+    if (commit === null) continue;
+    const isTooMuch =
+      isApart ||
+      lanes.has(commit.lane) ||
+      bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
+      [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
+    if (together.length > 0 && isTooMuch) break;
+    together.push(one);
+    lanes.add(commit.lane);
+    bytes += commit.bytes;
+    for (const [batch, share] of commit.shares) shares.set(batch, (shares.get(batch) ?? 0) + share);
+  }
+  return together;
+}
+
+export function recordsOf(together: readonly Waiting[]): OutgoingRecord[] {
+  return together.flatMap(({ commit }) => commit?.records ?? []);
+}
+
+export function partitionsOf(together: readonly Waiting[]): PartitionName[] {
+  const names = new Map(recordsOf(together).map((record) => [batchName(record.topic, record.partition), record]));
+  return [...names.values()];
+}
