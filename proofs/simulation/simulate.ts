@@ -126,7 +126,7 @@ async function simulate(mutation: string | null): Promise<void> {
     histories: Math.min(Number.MAX_SAFE_INTEGER, Math.ceil((histories - part) / PROCESSES)),
     secondsMax: secondsLeft,
     untilBroken: false,
-    checksDirectly: mutation === null,
+    checksDirectly: true,
     choice,
     mutation: mutation === null ? null : changeOf(mutation),
   }));
