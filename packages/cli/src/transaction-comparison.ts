@@ -47,10 +47,11 @@ export function isMadeByCall({ commandType }: Pick<Entry, 'commandType'>): boole
   return ['create-quote', 'transfer-in', 'simulate-uma-receive'].includes(commandType);
 }
 
-/** A transaction that the command's own call makes is no older than that call. */
+/** A transaction that the command's own call makes is no older than that call; that of a quote is, where its execution waited. */
 function tooEarly({ createdAt }: Transaction, entry: Entry): string[] {
   const sentMs = sentMsOf(entry);
-  if (!isMadeByCall(entry) || !(Date.parse(createdAt ?? '') < sentMs - CLOCK_DIFFERENCE_MS_MAX)) return [];
+  const isOlder = entry.quoted !== null || !isMadeByCall(entry);
+  if (isOlder || !(Date.parse(createdAt ?? '') < sentMs - CLOCK_DIFFERENCE_MS_MAX)) return [];
   return [`it was created at ${createdAt ?? ''}, before the command's first call at ${new Date(sentMs).toISOString()}`];
 }
 

@@ -208,6 +208,13 @@ describe('the transaction of another command', () => {
     expect((await saidOf(made, serviceOf([transaction]), 'Transaction:1')).doubt).toBeNull();
   });
 
+  test('of a quote that waited for its execution is older than the first call of that, and still its own', async () => {
+    const quoted = { quoteId: 'Quote:1', transactionId: 'Transaction:5' } as Entry['quoted'];
+    const changes = { immediate: true, step: 'EXECUTE', quoted, fieldsJson: null } as const;
+    const paid = aTransaction({ ...WHOLE, createdAt: '2026-01-31T11:45:00.000Z', status: 'SENT' });
+    expect(await saidOf(lost('create-quote', changes), serviceOf([paid]))).toMatchObject({ doubt: null });
+  });
+
   test('of a quote to a UMA address is compared by that', async () => {
     const destination = { destinationType: 'UMA_ADDRESS', otherFieldsJson: '{"umaAddress":"$a@b.c"}' };
     const fields = { ...(JSON.parse(entryAt('create-quote').fieldsJson ?? '') as object), destination, lookupId: 'L' };
