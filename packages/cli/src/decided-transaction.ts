@@ -25,10 +25,12 @@ export interface Saying {
 export interface LookedAt extends Saying {
   /** It is the transaction that the command, or the quote that it made, is about. */
   readonly isNamed: boolean;
+  /** As the service shows it; null: it was not seen. */
+  readonly transaction: Transaction | null;
 }
 
 /** How long after its last call a command's transaction may be created; look-ups go as far. */
-const LATE_MS_MAX = 3_600_000;
+export const LATE_MS_MAX = 3_600_000;
 const PAGE_LIMIT = 100;
 /** Pages of other transactions: 10,000 of one customer's, within little more than an hour. */
 const PAGES_MAX = 100;
@@ -44,16 +46,17 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
   if (outcome.kind === 'failed') return notLookedAt(transactionId, outcome.reason);
   if (outcome.kind === 'not-found') {
     const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call until an hour after its last`;
-    return { doubt, notes: [], isNamed: false };
+    return { doubt, notes: [], isNamed: false, transaction: null };
   }
-  const comparison = compared(outcome.transaction, entry);
+  const { transaction } = outcome;
+  const comparison = compared(transaction, entry);
   const { agreeing, differing, isAlike, open } = comparison;
   const isNamed = agreeing.includes('id') || agreeing.includes('quote');
   // Where the command names its transaction, or what is there differs, no other is looked for.
   const others =
     isNamed || differing.length > 0
       ? { doubts: [], notes: [] }
-      : await othersBeside(api, outcome.transaction, comparison, entry);
+      : await othersBeside(api, transaction, comparison, entry);
   const doubts = [
     ...(differing.length === 0
       ? []
@@ -68,12 +71,12 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
     ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),
     ...others.notes,
   ];
-  return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes, isNamed };
+  return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes, isNamed, transaction };
 }
 
 export function notLookedAt(transactionId: string, reason: string): LookedAt {
   const doubt = `transaction ${transactionId} could not be looked at in the payment service (${reason})`;
-  return { doubt, notes: [], isNamed: false };
+  return { doubt, notes: [], isNamed: false, transaction: null };
 }
 
 /** A look-up ends an hour after the call that it is about, and any of them may have made the transaction. */
@@ -141,7 +144,7 @@ async function othersBeside(
   return notKnown(`more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through`);
 }
 
-function fits({ differing, isAlike }: Comparison): boolean {
+export function fits({ differing, isAlike }: Comparison): boolean {
   return differing.length === 0 && isAlike;
 }
 

@@ -5,6 +5,8 @@ import { CliFailure } from './exit-codes.ts';
 import { heldText, readHeldBack } from './lag.ts';
 
 type Reading = Pick<TopicReaderOptions, 'topics' | 'laneOfKey' | 'newest' | 'onRecord'> & {
+  /** Only records with this timestamp or a later one, ms since 1970. */
+  readonly sinceMs?: number;
   /** Told of what `newest` left out, in sentences. */
   readonly onCut?: (cut: string) => void;
 };
@@ -14,12 +16,15 @@ type Reading = Pick<TopicReaderOptions, 'topics' | 'laneOfKey' | 'newest' | 'onR
  * @returns what an open transaction hides from it, in sentences
  * @throws the Kafka client's error; an Error naming the topics that do not exist; what `onRecord` throws
  */
-export async function readTopics(settings: CliSettings, { onCut, ...reading }: Reading): Promise<readonly string[]> {
+export async function readTopics(
+  settings: CliSettings,
+  { onCut, sinceMs, ...reading }: Reading,
+): Promise<readonly string[]> {
   const kafka = cliKafka(settings);
   const held = await readHeldBack(kafka, reading.topics, reading.laneOfKey);
   const reader = await openTopicReader(kafka, {
     ...reading,
-    start: { from: 'beginning' },
+    start: sinceMs === undefined ? { from: 'beginning' } : { from: 'time', ms: sinceMs },
     untilEnd: true,
     groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onLeftOut: (topic, partition, offsets) =>

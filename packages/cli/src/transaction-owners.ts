@@ -1,37 +1,96 @@
 /**
- * Whether a transaction is another command's already: one with the same accounts and amount, of about the same time, fits a
- * command as well as its own would.
+ * Whether a transaction is another command's already, or may turn out to be: one with the same accounts and amount, of about the
+ * same time, fits a command as well as its own would.
  */
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
-import type { Saying } from './decided-transaction.ts';
-import { findKeys, type FoundKeys } from './story/find-keys.ts';
+import { possibleEffectOf } from '../../../src/ledger/effect.ts';
+import type { Entry } from '../../../src/ledger/entry.ts';
+import { mayBeUnfinished, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
+import type { Transaction } from 'payment-processor-contract/types';
+import { fits, LATE_MS_MAX, type Saying } from './decided-transaction.ts';
+import { scanLedger } from './ledger.ts';
+import { findKeysOfResults, namesIn, type FoundKeys } from './story/find-keys.ts';
 import { within } from './topic-reading.ts';
+import { compared, isMadeByCall, sentMsOf } from './transaction-comparison.ts';
 
-/** Offsets of each partition of results and ledger, before its end. */
-const NEWEST = 1_000_000;
 const READ_FOR_MS = 120_000;
+/** What names a transaction was written after it was made; clocks may differ by less than this. */
+const LOOK_BEFORE_MS = 3_600_000;
 
-/**
- * @param key of the command that is decided
- * @throws the Kafka client's error; an Error naming the topics that do not exist
- */
-export async function lookForOwners(settings: ClientSettings, transactionId: string, key: string): Promise<Saying> {
-  const finding = findKeys(settings, new Set([transactionId]), [], NEWEST);
-  const late = await within(
-    READ_FOR_MS,
-    'results and ledger',
-    finding.then(() => []),
-  );
-  if (late.length === 0) return ownersInWords(transactionId, key, await finding);
-  const doubt = `whether transaction ${transactionId} is another command's is not known (results and ledger were not read within ${READ_FOR_MS} ms)`;
-  return { doubt, notes: [] };
+export interface FoundOwners extends FoundKeys {
+  /** Of other commands that may have made the transaction, as far as anybody knows yet. */
+  readonly rivals: readonly Entry[];
 }
 
-/** @param found the keys whose result or entry names the transaction */
-export function ownersInWords(transactionId: string, key: string, { cuts, keys }: FoundKeys): Saying {
+/**
+ * @param transaction as the service shows it; null: it was not seen
+ * @param entry of the command that is decided
+ * @throws the Kafka client's error; an Error naming the topics that do not exist; CliFailure for another release's ledger
+ */
+export async function lookForOwners(
+  settings: ClientSettings,
+  transactionId: string,
+  transaction: Transaction | null,
+  entry: Entry,
+): Promise<Saying> {
+  const { key } = entry;
+  const names = (other: Entry): boolean => namesIn(other).includes(transactionId);
+  const finding = findKeysOfResults(settings, new Set([transactionId]), sentMsOf(entry) - LOOK_BEFORE_MS);
+  const [late, ofLedger] = await Promise.all([
+    within(
+      READ_FOR_MS,
+      'results',
+      finding.then(() => []),
+    ),
+    scanLedger(
+      settings,
+      READ_FOR_MS,
+      // An Avro string is its UTF-8 bytes: most records need not be decoded.
+      (_key, value) => mayBeUnfinished(value) || mayBeUnknown(value) || value.includes(transactionId),
+      (other): other is Entry => names(other) || (transaction !== null && mayHaveMade(other, key, transaction)),
+    ),
+  ]);
+  const ofResults = late.length === 0 ? await finding : { keys: [], cuts: late };
+  const entries = ofLedger.found.map((one) => one.entry);
+  return ownersInWords(transactionId, key, {
+    keys: [...new Set([...ofResults.keys, ...entries.filter(names).map((other) => other.key)])],
+    cuts: [...ofResults.cuts, ...ofLedger.cuts],
+    rivals: entries.filter((other) => !names(other)),
+  });
+}
+
+/** Whether the entry is of another command, which fits the transaction, and had a call at its time of which nobody knows what it did. */
+export function mayHaveMade(entry: Entry, key: string, transaction: Transaction): boolean {
+  const { lastEndedMs, phase } = entry;
+  if (entry.key === key || !isMadeByCall(entry)) return false;
+  const isOpen =
+    phase.state === 'DONE'
+      ? phase.outcome === 'UNKNOWN' &&
+        !(Date.parse(transaction.createdAt ?? '') > (lastEndedMs ?? sentMsOf(entry)) + LATE_MS_MAX)
+      : possibleEffectOf(entry)?.on === 'new';
+  return isOpen && fits(compared(transaction, entry));
+}
+
+/** @param found the keys whose result or entry names the transaction, and commands that may have made it */
+export function ownersInWords(transactionId: string, key: string, { cuts, keys, rivals }: FoundOwners): Saying {
   const others = keys.filter((other) => other !== key);
-  const notes = cuts.map((cut) => `whose the transaction is, not read: ${cut}`);
-  if (others.length === 0) return { doubt: null, notes };
-  const look = others.map((other) => `\`show ${other}\``).join(', ');
-  return { doubt: `transaction ${transactionId} is another command's already: ${others.join(', ')} (${look})`, notes };
+  const what = `transaction ${transactionId}`;
+  const doubts = [
+    ...(others.length === 0 ? [] : [`${what} is another command's already: ${others.join(', ')} (${look(others)})`]),
+    ...(rivals.length === 0
+      ? []
+      : [
+          `${what} may be that of another command, whose outcome is not known: ${rivals.map(stateOf).join('; ')} (${look(rivals.map((rival) => rival.key))})`,
+        ]),
+    ...(cuts.length === 0 ? [] : [`whether ${what} is another command's is not known (not read: ${cuts.join('; ')})`]),
+  ];
+  return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes: [] };
+}
+
+function stateOf({ key, phase }: Entry): string {
+  return `${key}, ${phase.state === 'DONE' ? phase.outcome : phase.state}`;
+}
+
+function look(keys: readonly string[]): string {
+  return keys.map((key) => `\`show ${key}\``).join(', ');
 }

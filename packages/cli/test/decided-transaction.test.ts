@@ -2,11 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
 import { lookAtTransaction } from '../src/decided-transaction.ts';
-import { ownersInWords } from '../src/transaction-owners.ts';
+import { mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
-import { aTransaction, entryAt, unknown } from '../../../test/ledger/entries.ts';
+import { aTransaction, doneWith, entryAt, unknown } from '../../../test/ledger/entries.ts';
 
+const DAY_MS = 86_400_000;
 const SENT_MS = Date.parse('2026-01-31T12:00:00Z');
 const CREATED = '2026-01-31T12:00:01.000Z';
 const account = (accountId: string) => ({ accountId, currency: null, otherFieldsJson: null });
@@ -236,11 +237,46 @@ describe('the transaction of another command', () => {
   });
 });
 
-test('a transaction that the result or entry of another command names is in doubt', () => {
-  const found = (...keys: string[]) => ({ keys, cuts: ['lane 3'] });
-  expect(ownersInWords('Transaction:5', 'mine', found('mine', 'theirs'))).toEqual({
-    doubt: "transaction Transaction:5 is another command's already: theirs (`show theirs`)",
-    notes: ['whose the transaction is, not read: lane 3'],
+describe('whose a transaction is', () => {
+  const mine = lost('transfer-in', { key: 'mine' });
+  const theirs = lost('transfer-in', { key: 'theirs' });
+  const doubtOf = (found: Partial<Parameters<typeof ownersInWords>[2]>): string | null =>
+    ownersInWords('Transaction:5', 'mine', { keys: ['mine'], cuts: [], rivals: [], ...found }).doubt;
+
+  test('is in doubt where the result or entry of another command names it', () => {
+    expect(doubtOf({})).toBeNull();
+    expect(doubtOf({ keys: ['mine', 'theirs'] })).toBe(
+      "transaction Transaction:5 is another command's already: theirs (`show theirs`)",
+    );
   });
-  expect(ownersInWords('Transaction:5', 'mine', found('mine')).doubt).toBeNull();
+
+  test('is in doubt where not all was read that may name it', () => {
+    expect(doubtOf({ cuts: ['lane 3'] })).toBe(
+      "whether transaction Transaction:5 is another command's is not known (not read: lane 3)",
+    );
+  });
+
+  test('is in doubt where another command may have made it, of which nobody knows yet', () => {
+    expect(doubtOf({ rivals: [theirs] })).toBe(
+      'transaction Transaction:5 may be that of another command, whose outcome is not known: theirs, UNKNOWN (`show theirs`)',
+    );
+  });
+
+  test('may be that of a command that fits it and had a call without a clear answer, by the time of its calls', () => {
+    const transaction = aTransaction(WHOLE);
+    const isRival = (entry: Entry): boolean => mayHaveMade(entry, 'mine', transaction);
+    const doubtful: Entry['phase'] = { state: 'DOUBTFUL', settleAtMs: 0, reason: 'HTTP 503', refusal: null };
+    const parked: Entry['phase'] = { state: 'PARKED', untilMs: 0, reason: 'HTTP 429' };
+    const fieldsJson = theirs.fieldsJson?.replace('"amount":5', '"amount":6') ?? null;
+    expect(isRival(mine)).toBe(false);
+    expect(isRival(theirs)).toBe(true);
+    expect(isRival({ ...theirs, phase: doubtful })).toBe(true);
+    expect(isRival({ ...theirs, phase: parked, firstSentMs: null, lastEndedMs: null, turnedAway: 1 })).toBe(true);
+    expect(isRival({ ...theirs, phase: parked, firstSentMs: null, lastEndedMs: null })).toBe(false);
+    expect(isRival(doneWith(theirs, 'EXPIRED'))).toBe(false);
+    expect(isRival({ ...theirs, fieldsJson })).toBe(false);
+    const ofLastMonth = { firstSentMs: SENT_MS - 30 * DAY_MS, lastEndedMs: SENT_MS - 30 * DAY_MS };
+    expect(isRival({ ...theirs, ...ofLastMonth })).toBe(false);
+    expect(isRival({ ...theirs, firstSentMs: SENT_MS + DAY_MS, lastEndedMs: SENT_MS + DAY_MS })).toBe(false);
+  });
 });

@@ -152,6 +152,22 @@ describe('resolve', () => {
     expect(stack().journal.results('not-paid')).toHaveLength(1);
   });
 
+  test('takes the transaction that another command may have made, as far as anybody knows, for none of this one', async () => {
+    const fields = transferInOf('lost-alike');
+    for (const [key, kind] of [['lost-after', 'drop-after'] as const, ['lost-before', 'drop-before'] as const]) {
+      await stack().service.addFaults({ kind, operation: 'transfer-in', key, count: 1 });
+      await stack().publisher.publish('transfer-in', key, fields);
+      expect((await stack().journal.result(key)).value.outcome).toBe('UNKNOWN');
+    }
+    const args = ['--decision', 'EXECUTED', '--reason', 'x', '--transaction-id', await transactionOf('lost-after')];
+    const run = await resolve('lost-before', ...args);
+    expect(run).toMatchObject({ code: 7, documents: [] });
+    expect(run.stderr).toMatch(
+      /may be that of another command.*: lost-after, UNKNOWN \(.*--unverified; nothing was sent/,
+    );
+    expect(stack().journal.results('lost-before')).toHaveLength(1);
+  });
+
   test('carries out NOT_EXECUTED with exit code 0, and RETRY by how the command ends', async () => {
     await unknownTransfer(stack(), 'absent');
     const absent = await resolve('absent', '--decision', 'NOT_EXECUTED', '--reason', 'not there', '--operator', 'ada');

@@ -75,7 +75,7 @@ With --transaction-id that transaction is looked at in the service first, which 
 API_CLIENT_SECRET too. What of it was compared with the command, and what could not be, is said. Where it is not there, its
 accounts, amount, quote or time are not the command's, its status is not that of an executed quote where one was to be
 executed, nothing of it can be compared, others that the service lists for the time of the command's calls fit as well, another
-command has it already, or it could not be looked at, the decision is not published (exit code 7) unless --unverified is given.
+command has it already or may have made it, or it could not be looked at, the decision is not published (exit code 7) unless --unverified is given.
 The present result is shown first. A decision on a revision that is not the present one any more is refused.
 At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked.
 Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
@@ -156,7 +156,7 @@ async function verify(settings: ClientSettings, transactionId: string, entry: En
     ? await withPaymentApi(ofApi.config, (api) => lookAtTransaction(api, transactionId, entry))
     : notLookedAt(transactionId, ofApi.problems.join('; '));
   if (looked.isNamed || !isMadeByCall(entry)) return [looked];
-  return [looked, await lookForOwners(settings, transactionId, entry.key)];
+  return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
 }
 
 /** @throws CliFailure unless the transaction alone fits the command, as far as both say, or the operator takes it on themselves */

@@ -56,11 +56,7 @@ export async function findKeys(
         return;
       }
       const key = record.key.toString();
-      // An Avro string is its UTF-8 bytes: most records need not be decoded.
-      if (keys.has(key) || ![...ids].some((id) => value.includes(id))) return;
-      const decoded = await registry.decode(results, value);
-      if (decoded.kind !== 'record') unread.count += 1;
-      else if (namesOfResult(decoded.value as CommandResult).some((id) => ids.has(id))) keys.add(key);
+      if (!keys.has(key) && (await isNamedIn(value, ids, registry, results, unread))) keys.add(key);
     },
   });
   cuts.push(...hidden);
@@ -68,6 +64,44 @@ export async function findKeys(
   if (unread.count > 0)
     cuts.push(`${unread.count} records of results and ledger cannot be read by this release or now`);
   return { keys: [...keys], cuts };
+}
+
+/** Of results alone, with this timestamp or a later one, however many. As findKeys. */
+export async function findKeysOfResults(
+  settings: ClientSettings,
+  ids: ReadonlySet<string>,
+  sinceMs: number,
+): Promise<FoundKeys> {
+  const { results } = topicNames(settings.TOPIC_PREFIX);
+  const registry = createRegistry(settings);
+  const keys = new Set<string>();
+  const unread = { count: 0 };
+  const hidden = await readTopics(settings, {
+    topics: [results],
+    sinceMs,
+    onRecord: async ({ key, value }) => {
+      if (key === null || value === null || keys.has(key.toString())) return;
+      if (await isNamedIn(value, ids, registry, results, unread)) keys.add(key.toString());
+    },
+  });
+  const cuts = unread.count === 0 ? [] : [`${unread.count} results: they cannot be read by this release or now`];
+  return { keys: [...keys], cuts: [...hidden, ...cuts] };
+}
+
+/** @param result as it lies in the topic. Counted where it cannot be read */
+async function isNamedIn(
+  result: Buffer,
+  ids: ReadonlySet<string>,
+  registry: ReturnType<typeof createRegistry>,
+  topic: string,
+  unread: { count: number },
+): Promise<boolean> {
+  // An Avro string is its UTF-8 bytes: most records need not be decoded.
+  if (![...ids].some((id) => result.includes(id))) return false;
+  const decoded = await registry.decode(topic, result);
+  if (decoded.kind === 'record') return namesOfResult(decoded.value as CommandResult).some((id) => ids.has(id));
+  unread.count += 1;
+  return false;
 }
 
 /** They may name commands. */
@@ -93,7 +127,8 @@ function entryOf(value: Buffer, unread: { count: number }): Entry | null {
   }
 }
 
-function namesIn(entry: Entry): string[] {
+/** The ids of the payment's transaction and quote, as far as the entry has them. */
+export function namesIn(entry: Entry): string[] {
   const subject = subjectOf(entry);
   return textsOf(subject?.quoteId, subject?.transactionId);
 }
