@@ -38,8 +38,13 @@ export function compared(transaction: Transaction, entry: Entry): Comparison {
   };
 }
 
-export function sentMsOf(entry: Entry): number {
-  return entry.firstSentMs ?? entry.origin.timestampMs;
+/**
+ * When the first call that may have taken effect was sent, or earlier. Of calls that were turned away, and it need not have been
+ * the service that did, nobody noted when; not before the command was published.
+ */
+export function sentMsOf({ firstSentMs, origin, turnedAway }: Entry): number {
+  if (firstSentMs === null) return origin.timestampMs;
+  return turnedAway > 0 ? Math.min(firstSentMs, origin.timestampMs) : firstSentMs;
 }
 
 /** Whether the command's call makes a transaction of its own. */

@@ -78,6 +78,16 @@ describe('the transaction of a transfer-in', () => {
     expect(doubt).toMatch(/^whether other transactions fit the command is not known \(.*data\[1\] has no id/);
   });
 
+  test('of a call that was turned away, not by the service for certain, is no other payment', async () => {
+    const publishedMs = SENT_MS - 1_800_000;
+    const origin = { ...entryAt('transfer-in').origin, timestampMs: publishedMs };
+    const early = aTransaction({ ...WHOLE, createdAt: '2026-01-31T11:30:01.000Z' });
+    const turnedAway = lost('transfer-in', { attempts: 3, turnedAway: 2, origin });
+    expect(await saidOf(turnedAway, serviceOf([early]))).toMatchObject({ doubt: null });
+    const sentOnce = lost('transfer-in', { attempts: 1, origin });
+    expect((await saidOf(sentOnce, serviceOf([early]))).doubt).toMatch(/before the command's first call/);
+  });
+
   test('with another payment of the same accounts and amount is in doubt, and the others are named, from every page', async () => {
     const twins = [6, 7, 8].map((id) => aTransaction({ ...WHOLE, id: `Transaction:${id}`, status: 'COMPLETED' }));
     const service = serviceOf([...twins, aTransaction(WHOLE)]);

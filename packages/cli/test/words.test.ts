@@ -2,12 +2,14 @@
 import { expect, test } from 'vitest';
 import { PublishError, type PublishProblem } from 'payment-processor-client/internal/kafka/record-publisher';
 import { ageText } from '../src/age-text.ts';
+import { nextCommands } from '../src/commands/unknown.ts';
 import { amountText } from '../src/amount-text.ts';
 import { lagFindings } from '../src/doctor/kafka-checks.ts';
 import { CliFailure } from '../src/exit-codes.ts';
 import { failureOf, oncePublished } from '../src/failures.ts';
 import { ownerless } from '../src/ledger.ts';
 import { durationOption } from '../src/option-values.ts';
+import { entryAt, unknown } from '../../../test/ledger/entries.ts';
 
 test.each([
   [5n, 'USD', 2, '0.05 USD'],
@@ -33,6 +35,20 @@ test.each([
   [90_061, '1 d 1 h'],
 ])('an age of %i seconds is %s', (seconds, text) => {
   expect(ageText(seconds)).toBe(text);
+});
+
+test.each([
+  ['execute-quote', {}, '2026-01-24T12:00:00.000Z'],
+  ['reject-transaction', {}, '2026-01-24T12:00:00.000Z'],
+  ['transfer-in', {}, '2026-01-31T11:00:00.000Z'],
+  ['transfer-in', { turnedAway: 1 }, '2026-01-31T09:00:00.000Z'],
+] as const)('the transaction of an UNKNOWN %s %j is looked for since %s', (commandType, changes, since) => {
+  const known = entryAt(commandType);
+  const origin = { ...known.origin, timestampMs: Date.parse('2026-01-31T10:00:00Z') };
+  const firstSentMs = Date.parse('2026-01-31T12:00:00Z');
+  expect(nextCommands({ ...unknown({ ...known, origin }), firstSentMs, ...changes }).look).toMatch(
+    new RegExp(`--start-date ${since}$`),
+  );
 });
 
 test('a duration that no timer takes is refused: it would be over at once', () => {

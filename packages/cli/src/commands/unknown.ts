@@ -12,12 +12,15 @@ import type { CommandError, CommandResult } from 'payment-processor-contract/typ
 import { requireSettings } from '../context.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import { requireAllRead } from '../topic-reading.ts';
+import { sentMsOf } from '../transaction-comparison.ts';
 
 const READ_FOR_DEFAULT = '2m';
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 10_000;
 /** The service's clock may be another. */
 const LOOK_BEFORE_MS = 3_600_000;
+/** A transaction that is known may be older than the call: a quote's, or a payment's that waits to be rejected. */
+const LOOK_BEFORE_KNOWN_MS = 7 * 86_400_000;
 const PLAIN_WORD = /^[\w.:/@%+=,-]+$/;
 
 export function addUnknownCommand(program: CliCommand): void {
@@ -99,10 +102,10 @@ function textOf(unknown: ReturnType<typeof documentOf>): string[] {
 }
 
 /** Lines to copy. What an operator has to find out stands in words that no tool takes: as it is, `resolve` decides nothing. */
-function nextCommands(entry: Entry): { show: string; look: string; resolve: string } {
+export function nextCommands(entry: Entry): { show: string; look: string; resolve: string } {
   const cli = commandLine(process.env);
   const key = shellWord(entry.key);
-  const since = isoOf((entry.firstSentMs ?? entry.origin.timestampMs) - LOOK_BEFORE_MS);
+  const since = isoOf(sentMsOf(entry) - (subjectOf(entry) === null ? LOOK_BEFORE_MS : LOOK_BEFORE_KNOWN_MS));
   const decision = `--decision 'EXECUTED, NOT_EXECUTED or RETRY' --expected-revision ${entry.revision}`;
   return {
     show: `${cli} show ${key}`,
