@@ -6,8 +6,10 @@ import type { ClientSettings } from 'payment-processor-client/internal/settings'
 import { possibleEffectOf } from '../../../src/ledger/effect.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { mayBeUnfinished, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
+import { OUTPUT_RETENTION_MS } from 'payment-processor-contract/topic-definitions';
 import type { Transaction } from 'payment-processor-contract/types';
 import { fits, LATE_MS_MAX, type Saying } from './decided-transaction.ts';
+import { isoOf } from './event-output.ts';
 import { scanLedger } from './ledger.ts';
 import { findKeysOfResults, namesIn, type FoundKeys } from './story/find-keys.ts';
 import { within } from './topic-reading.ts';
@@ -54,9 +56,15 @@ export async function lookForOwners(
   const entries = ofLedger.found.map((one) => one.entry);
   return ownersInWords(transactionId, key, {
     keys: [...new Set([...ofResults.keys, ...entries.filter(names).map((other) => other.key)])],
-    cuts: [...ofResults.cuts, ...ofLedger.cuts],
+    cuts: [...goneText(sentMsOf(entry), Date.now()), ...ofResults.cuts, ...ofLedger.cuts],
     rivals: entries.filter((other) => !names(other)),
   });
+}
+
+/** A result UNKNOWN is never forgotten, and may be older than what the results of others tell. */
+export function goneText(sentMs: number, nowMs: number): string[] {
+  if (nowMs - sentMs < OUTPUT_RETENTION_MS) return [];
+  return [`results of ${isoOf(sentMs)}: they are kept for 30 days, unless set otherwise`];
 }
 
 /** Whether the entry is of another command, which fits the transaction, and had a call at its time of which nobody knows what it did. */

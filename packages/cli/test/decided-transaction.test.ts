@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
 import { lookAtTransaction } from '../src/decided-transaction.ts';
-import { mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
+import { goneText, mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { aTransaction, doneWith, entryAt, unknown } from '../../../test/ledger/entries.ts';
@@ -263,6 +263,13 @@ describe('whose a transaction is', () => {
   test('is in doubt where not all was read that may name it', () => {
     expect(doubtOf({ cuts: ['lane 3'] })).toBe(
       "whether transaction Transaction:5 is another command's is not known (not read: lane 3)",
+    );
+  });
+
+  test('is in doubt where results of the time of its calls may be gone', () => {
+    expect(goneText(SENT_MS, SENT_MS + 29 * DAY_MS)).toEqual([]);
+    expect(doubtOf({ cuts: goneText(SENT_MS, SENT_MS + 30 * DAY_MS) })).toMatch(
+      /is not known \(not read: results of 2026-01-31T12:00:00.000Z: they are kept for 30 days/,
     );
   });
 

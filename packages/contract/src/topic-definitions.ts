@@ -36,7 +36,7 @@ const JSON_BYTES_MAX = 4 * CARRIER_BYTES_MAX;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** How long results, events and dead letters can be read again; at least as long as a key is remembered. */
-const OUTPUT_RETENTION_MS = 30 * DAY_MS;
+export const OUTPUT_RETENTION_MS = 30 * DAY_MS;
 
 /** Retention removes whole segments: one is closed after this share of the retention, so that little outlives it. */
 const SEGMENTS_PER_RETENTION = 24;
