@@ -33,6 +33,8 @@ export class Attempts {
   readonly #parts: LaneParts;
   readonly #acquisition: Acquisition;
   readonly #events: EntryEvent[] = [];
+  /** Attempts of intents that were found in the ledger and have no call here: their events say what becomes of them. */
+  readonly #withoutCall = new Set<string>();
 
   constructor(parts: LaneParts, acquisition: Acquisition) {
     this.#parts = parts;
@@ -57,6 +59,7 @@ export class Attempts {
     if (phase.state !== 'INTENT') return;
     const adoption = phase.processId === processId ? calls.adopt(phase.attemptId, this.#ownerOf(entry)) : 'unknown';
     if (adoption === 'adopted') return;
+    this.#withoutCall.add(phase.attemptId);
     if (adoption === 'never-begun') {
       const reason = 'the lane was lost before its call began';
       const event = { kind: 'not-begun' as const, attemptId: phase.attemptId, nowMs: clock.nowMs(), reason };
@@ -72,6 +75,8 @@ export class Attempts {
   begin(entry: Entry): void {
     if (entry.phase.state !== 'INTENT') return;
     const { attemptId } = entry.phase;
+    // Committed again to note a copy, before its event was taken.
+    if (this.#withoutCall.has(attemptId)) return;
     const order = { attemptId, ...callOf(entry), command: entry, attempt: entry.attempts + 1 };
     this.#parts.calls.begin(order, this.#ownerOf(entry));
   }
