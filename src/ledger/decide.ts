@@ -108,7 +108,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
     (isConflict ? isLookedUp || settlement === 'SAME_KEY' : isLookedUp && settlement === 'LOOK_UP');
   const verdict = verdictOf(event.reading, settlement, {
     inDoubt: isRepeated || (entry.firstSentMs !== null && !(isDecided && !isConflict)),
-    mayBeUnderWay: entry.lastEndedMs !== null && event.nowMs < lookUpFromMs(entry.lastEndedMs, policy),
+    mayBeUnderWay: entry.lastEndedMs !== null && event.beganMs < lookUpFromMs(entry.lastEndedMs, policy),
     canBeLookedUp: isLookedUp,
   });
   const { nowMs } = event;

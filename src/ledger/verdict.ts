@@ -29,7 +29,7 @@ const NOT_OF_THE_FIRST_CALL: ReadonlySet<number> = new Set([403, 405, 423]);
 export interface Doubt {
   /** An earlier attempt of this step may have taken effect. */
   readonly inDoubt: boolean;
-  /** Its effect may still come. */
+  /** Its effect could still come when this call began. */
   readonly mayBeUnderWay: boolean;
   /** A transaction's status can tell. */
   readonly canBeLookedUp: boolean;

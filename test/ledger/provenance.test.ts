@@ -446,10 +446,11 @@ describe('an answer that need not be the service\u2019s word', () => {
   });
 
   test('a refusal does not speak for a first call that may still be under way, even with its key', () => {
-    const underWay = { ...inDoubt(entryAt('transfer-in')), lastEndedMs: 11_600 };
+    // It was so when this call came, at 11,500 ms or later; its answer takes until 12,000 ms.
+    const underWay = { ...inDoubt(entryAt('transfer-in')), lastEndedMs: 11_001 };
     const inProgress: Reading = { ...REFUSED, httpStatus: 422 };
-    expect(entryOf(answered(underWay, inProgress))).toMatchObject({ phase: { state: 'PARKED' }, lastEndedMs: 11_600 });
-    expect(resultOf(answered({ ...underWay, lastEndedMs: 11_500 }, REFUSED)).outcome).toBe('REFUSED');
+    expect(entryOf(answered(underWay, inProgress))).toMatchObject({ phase: { state: 'PARKED' }, lastEndedMs: 11_001 });
+    expect(resultOf(answered({ ...underWay, lastEndedMs: 11_000 }, REFUSED)).outcome).toBe('REFUSED');
   });
 
   test('a 409 for a transfer-in that was turned away before is doubt: its key may be in use by that call', () => {

@@ -149,7 +149,7 @@ test('a wait of nothing, which the service asks for, is our own back-off', () =>
 });
 
 function answered(row: Row) {
-  return { kind: 'answered' as const, attemptId: 'attempt', reading: READINGS[row], beganMs: 1_000, nowMs: 2_000 };
+  return { kind: 'answered' as const, attemptId: 'attempt', reading: READINGS[row], beganMs: 1_400, nowMs: 2_000 };
 }
 
 function effectOf(decision: Decision): string {
