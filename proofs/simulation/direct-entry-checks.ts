@@ -198,6 +198,23 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     },
   },
   {
+    wrong:
+      'a refusal that was long on its way is taken for the answer of a first call that was under way when it began',
+    holds: () => {
+      const error = { code: 'IN_PROGRESS', message: '', details: null };
+      const reading = { kind: 'refused' as const, httpStatus: 422, error, rawResponse: '' };
+      const underWay = { ...inDoubt(entryAt('transfer-in')), lastEndedMs: NOW_MS - 1 };
+      const late = {
+        kind: 'answered' as const,
+        attemptId: 'attempt',
+        reading,
+        beganMs: NOW_MS,
+        nowMs: NOW_MS + HOUR_MS,
+      };
+      return decide(underWay, late, policy).kind === 'next';
+    },
+  },
+  {
     wrong: 'the settling time of a call that was cut off counts from then, not from its deadline',
     holds: () => {
       const lost = { kind: 'doubt' as const, httpStatus: null, reason: 'lost', rawResponse: null };

@@ -108,6 +108,12 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'a refusal answers for a first call by when it came, not by when its own call began',
+    find: 'event.beganMs < lookUpFromMs',
+    replace: 'event.nowMs < lookUpFromMs',
+    isToldDirectly: true,
+  },
+  {
     name: 'a call that was cut off is over at once',
     find: 'Math.max(nowMs, event.beganMs + phase.timeoutMs)',
     replace: 'nowMs',
