@@ -11,7 +11,7 @@
 import { callOf } from '../ledger/call-of.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import type { LookUpQuery } from '../ledger/plan.ts';
+import { isKeyLost, type LookUpQuery } from '../ledger/plan.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import { recordEffectStatus } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
@@ -101,12 +101,13 @@ export class Attempts {
   }
 
   #ownerOf(entry: Entry): CallOwner {
-    const { clock, isConfirmed } = this.#parts;
+    const { clock, isConfirmed, policy } = this.#parts;
     return {
       gate: () => {
         if (!this.#acquisition.isOpen()) return 'the lane is not open any more';
         if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
         if (this.#acquisition.isHeld(entry)) return 'an operator holds such commands';
+        if (isKeyLost(entry, clock.nowMs(), policy)) return 'the service may soon forget its key';
         return clock.nowMs() >= entry.deadlineMs ? 'the time limit of the command passed' : null;
       },
       ended: (attemptId, end) => {

@@ -80,6 +80,14 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   }
 }
 
+/** Whether only its key keeps the entry's next call from a second effect, and the service may not know that any more. */
+export function isKeyLost(entry: Entry, nowMs: number, policy: LedgerPolicy): boolean {
+  const { firstSentMs } = entry;
+  const proof = proofOf(entry);
+  const isByKey = proof === null ? settlementOf(entry, policy) === 'SAME_KEY' : proof.by === 'OPERATOR';
+  return firstSentMs !== null && isByKey && !isKeyTrusted(firstSentMs, nowMs, policy);
+}
+
 /**
  * Looks up the expired quote's transaction before another quote is paid. A proxy, not the service, may have deferred the
  * execution: the service may have taken that call, and its effect may still come.
