@@ -98,8 +98,10 @@ export class PoisonLoad {
     const key = kind.fixedKey ?? `${PREFIX}${this.#keys}`;
     const lane = laneOf(key, LANES);
     const partition = kind.partition === 'own' ? lane : (lane + 1) % LANES;
-    await this.#registry.ready(topic);
-    const encode = async (record: object): Promise<Buffer> => this.#registry.encode(topic, record);
+    const encode = async (record: object): Promise<Buffer> => {
+      await this.#registry.ready(topic);
+      return this.#registry.encode(topic, record);
+    };
     try {
       const poison = await kind.make({ topic, lane, key, nowMs: Date.now(), encode, foreignSchemaId });
       const produced = await this.#producer.produce(topic, partition, poison.batch);
