@@ -153,13 +153,6 @@ export class Calls {
     this.#pump();
   }
 
-  /** Number of the lane's calls under way. */
-  runningOf(lane: number): number {
-    let count = 0;
-    for (const attempt of this.#attempts.values()) if (attempt.lane === lane && attempt.stage === 'running') count += 1;
-    return count;
-  }
-
   running(): number {
     return this.#running;
   }
