@@ -61,7 +61,7 @@ function backlog(): KafkaMessage[] {
 
 test('no turn of the event loop fills transactions for longer than its share, and every lane gets on in each', async () => {
   const clock = new WorkClock();
-  const loop = new Loop('loop', {} as TransactionalProducer, clock, 0);
+  const loop = new Loop('loop', {} as unknown as TransactionalProducer, clock, 0);
   let handled = 0;
   const parts = {
     ...{ lane: 0, laneCount: 1, topics, commandTypes: ['transfer-in'], clock },
