@@ -26,3 +26,5 @@ process.on('message', ({ environment, words }: HostedRun) => {
   process.env = { ...environment };
   void runCommand(words).then((code) => tell({ kind: 'ended', code }));
 });
+// A run may have left a connection that keeps its process alive.
+process.on('disconnect', () => process.exit());

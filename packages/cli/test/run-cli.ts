@@ -62,7 +62,7 @@ export function runCliProcess(environment: Record<string, string>, ...args: stri
 }
 
 const HOST = fileURLToPath(new URL('cli-host.ts', import.meta.url));
-/** Without a run now. They end with this process, when the channel to it closes. */
+/** Without a run now. They end with this process, for the channel to it closes. */
 const idleHosts: ChildProcess[] = [];
 
 /** What it says and its exit code, where the process itself is not in question. */
