@@ -91,7 +91,7 @@ async function run(place: Place, options: ChaosOptions, rig: Rig): Promise<Chaos
   await fleet.startAll(options.processors);
 
   const random = seededRandom(seed + 1);
-  const weather = new Weather(stack.service, stack.sandbox.url, link);
+  const weather = new Weather(stack.service, link);
   const faults = (): readonly Fault[] => (isPlain ? SLOW_CALLS : badDay(random));
   await weather.replace(faults());
   const load = new Load(stack);

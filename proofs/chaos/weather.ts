@@ -4,32 +4,21 @@
  * Rules are replaced while the link is halted, so that no call is hit between reading the counts and removing the rules.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Fault, SandboxControl } from '../../test/support/sandbox-control.ts';
+import type { CountedFault, Fault, SandboxControl } from '../../test/support/sandbox-control.ts';
 import { API_TIMEOUT_MS, SETTLING_TIME_MS } from './rig.ts';
 import type { ServiceLink } from './service-link.ts';
 
 /** Calls that were let through before the link was halted are done by then. */
 const DRAIN_MS = 20;
 
-interface CountedFault {
-  kind: string;
-  hits: number;
-  httpStatus?: number;
-  at?: string;
-  hold?: boolean;
-}
-
 export class Weather {
   /** Calls hit, by kind. */
   readonly hits: Record<string, number> = {};
   readonly #service: SandboxControl;
-  readonly #faultsUrl: string;
   readonly #link: ServiceLink;
 
-  /** @param sandboxUrl base of the control endpoints */
-  constructor(service: SandboxControl, sandboxUrl: string, link: ServiceLink) {
+  constructor(service: SandboxControl, link: ServiceLink) {
     this.#service = service;
-    this.#faultsUrl = `${sandboxUrl}/control/faults`;
     this.#link = link;
   }
 
@@ -37,8 +26,7 @@ export class Weather {
     this.#link.halt();
     try {
       await delay(DRAIN_MS);
-      const { faults: replaced } = (await (await fetch(this.#faultsUrl)).json()) as { faults: CountedFault[] };
-      for (const fault of replaced) {
+      for (const fault of await this.#service.faults()) {
         const name = nameOf(fault);
         this.hits[name] = (this.hits[name] ?? 0) + fault.hits;
       }
@@ -51,8 +39,8 @@ export class Weather {
 }
 
 function nameOf({ kind, httpStatus, at, hold }: CountedFault): string {
-  if (kind === 'status') return `status ${httpStatus}`;
-  if (kind === 'delay') return `delay ${at ?? 'before'}`;
+  if (kind === 'status') return `status ${String(httpStatus)}`;
+  if (kind === 'delay') return `delay ${String(at ?? 'before')}`;
   if (kind === 'apply-late') return hold === true ? 'apply-late, held' : 'apply-late, cut';
   return kind;
 }

@@ -1,5 +1,6 @@
 /** What tests ask of the sandbox beside the processor: its control endpoints, and calls of a client's own. */
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { request } from 'undici';
 
 /** Any non-empty credentials will do unless the sandbox was given some. */
 export const TOKEN_ID = 'token-id-of-a-test';
@@ -46,6 +47,9 @@ export interface PaymentHistory {
 /** A rule of `POST /control/faults`; see the sandbox's README. */
 export type Fault = { kind: string; operation?: string } & Record<string, string | number | boolean>;
 
+/** A rule that holds, with the number of calls that it hit. */
+export type CountedFault = Fault & { hits: number };
+
 export interface SandboxQuote {
   id: string;
   transactionId: string;
@@ -67,9 +71,10 @@ type Exchange = (request: {
   body?: string;
 }) => Promise<{ status: number; text: string }>;
 
-const overTheNetwork: Exchange = async ({ url, ...request }) => {
-  const response = await fetch(url, request);
-  return { status: response.status, text: await response.text() };
+/** A connection for each request: the sandbox may close one that was kept just as the next request is written to it. */
+const overTheNetwork: Exchange = async ({ url, ...options }) => {
+  const { statusCode, body } = await request(url, { ...options, reset: true });
+  return { status: statusCode, text: await body.text() };
 };
 
 export class SandboxControl {
@@ -116,6 +121,11 @@ export class SandboxControl {
   async balanceOf(account: string): Promise<bigint> {
     const { balances } = await this.books();
     return BigInt(balances.find((line) => line.account === account)?.balance ?? '0');
+  }
+
+  async faults(): Promise<CountedFault[]> {
+    const { faults } = await this.#ask<{ faults: CountedFault[] }>('GET', `${this.#url}/control/faults`);
+    return faults;
   }
 
   async addFaults(...faults: Fault[]): Promise<void> {
