@@ -8,6 +8,8 @@ import type { LookUpAnswer } from '../../../src/lanes/look-up-questions.ts';
 import { LookUps } from '../../../src/lanes/look-ups.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Entry } from '../../../src/ledger/entry.ts';
+import { OPERATIONS } from '../../../src/ledger/operations.ts';
+import { operationOf } from '../../../src/ledger/settlement.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { currencyAmountText } from './amount-text.ts';
 import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './transaction-comparison.ts';
@@ -74,7 +76,25 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
   return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes, isNamed, transaction };
 }
 
-export function notLookedAt(transactionId: string, reason: string): LookedAt {
+/** Of a command that is decided NOT_EXECUTED and names its transaction: whether that transaction shows that it was executed. */
+export async function lookForEffect(api: Lists, transactionId: string, entry: Entry): Promise<Saying> {
+  const { outcome } = await lookedUp(api, transactionId, entry);
+  switch (outcome.kind) {
+    case 'failed':
+      return notLookedAt(transactionId, outcome.reason);
+    case 'not-found':
+      return { doubt: null, notes: [`the payment service does not list transaction ${transactionId}`] };
+    case 'found': {
+      const { transaction } = outcome;
+      const finding = OPERATIONS[operationOf(entry)].lookUp?.finding(transaction);
+      const seen = `transaction ${transactionId} is ${transaction.status ?? 'there, without a status'}`;
+      if (finding === 'EXECUTED') return { doubt: `${seen}: what the command asked for was done`, notes: [] };
+      return { doubt: null, notes: [seen] };
+    }
+  }
+}
+
+export function notLookedAt(transactionId: string, reason: string): LookedAt & { doubt: string } {
   const doubt = `transaction ${transactionId} could not be looked at in the payment service (${reason})`;
   return { doubt, notes: [], isNamed: false, transaction: null };
 }

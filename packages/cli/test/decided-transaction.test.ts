@@ -1,7 +1,7 @@
 /** The tool says of a transaction that an operator decides by what it compared, and what else fits. */
 import { describe, expect, test } from 'vitest';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
-import { lookAtTransaction } from '../src/decided-transaction.ts';
+import { lookAtTransaction, lookForEffect } from '../src/decided-transaction.ts';
 import { goneText, mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
@@ -244,6 +244,48 @@ describe('the transaction of another command', () => {
     const { notes } = await saidOf(entry, serviceOf([paid('$a@b.c')]));
     expect(notes).toMatch(/says it: source, destination\nnot compared: received amount \(the command/);
     expect((await saidOf(entry, serviceOf([paid('$d@e.f')]))).doubt).toMatch(/destination is \$d@e.f/);
+  });
+});
+
+describe('of a command that is decided NOT_EXECUTED', () => {
+  const quoted = { quoteId: 'Quote:1', transactionId: 'Transaction:1' } as Entry['quoted'];
+  const ofQuote = lost('create-quote', { immediate: true, step: 'EXECUTE', quoted, fieldsJson: null });
+  const effectOf = async (entry: Entry, status: string) => {
+    const service = serviceOf([aTransaction({ id: 'Transaction:1', status })]);
+    return lookForEffect(service, 'Transaction:1', entry);
+  };
+
+  test.each([
+    [lost('execute-quote'), 'COMPLETED'],
+    [ofQuote, 'REFUNDED'],
+    [lost('reject-transaction'), 'REJECTED'],
+  ])('the transaction that it names shows that it was done: %#', async (entry, status) => {
+    const { doubt } = await effectOf(entry, status);
+    expect(doubt).toBe(`transaction Transaction:1 is ${status}: what the command asked for was done`);
+  });
+
+  test.each([
+    [lost('execute-quote'), 'PENDING'],
+    [ofQuote, 'EXPIRED'],
+    [ofQuote, 'HELD'],
+    [lost('reject-transaction'), 'COMPLETED'],
+  ])('the transaction that it names does not show that it was done: %#', async (entry, status) => {
+    expect(await effectOf(entry, status)).toEqual({ doubt: null, notes: [`transaction Transaction:1 is ${status}`] });
+  });
+
+  test('a transaction that is not listed is named, and one that cannot be looked at is in doubt', async () => {
+    const none = await lookForEffect(serviceOf([]), 'Transaction:1', ofQuote);
+    expect(none).toEqual({ doubt: null, notes: ['the payment service does not list transaction Transaction:1'] });
+    const failed: ListReading = {
+      kind: 'failed',
+      cause: 'unauthorized',
+      reason: 'HTTP 403',
+      httpStatus: 403,
+      retryAfterMs: null,
+      serviceSays: null,
+    };
+    const { doubt } = await lookForEffect({ listTransactions: async () => failed }, 'Transaction:1', ofQuote);
+    expect(doubt).toMatch(/could not be looked at in the payment service \(HTTP 403\)/);
   });
 });
 

@@ -228,8 +228,8 @@ describe('resolve', () => {
     ['a transaction for a retry', ['key', '--decision', 'RETRY', '--reason', 'x', '--transaction-id', 'T'], /EXECUTED/],
     [
       'a flag that has nothing to be about',
-      ['key', '--decision', 'EXECUTED', '--reason', 'x', '--unverified'],
-      /--transaction-id/,
+      ['key', '--decision', 'RETRY', '--reason', 'x', '--unverified'],
+      /NOT_EXECUTED alone/,
     ],
     ['a key with a blank', ['a key', '--decision', 'RETRY', '--reason', 'x'], /key/],
     ['revision 0', ['key', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '0'], /whole number/],

@@ -9,10 +9,10 @@ import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
 import { API_SETTING_NAMES, requireSettings, withPaymentApi } from '../context.ts';
-import { lookAtTransaction, notLookedAt, type Saying } from '../decided-transaction.ts';
+import { lookAtTransaction, lookForEffect, notLookedAt, type Saying } from '../decided-transaction.ts';
 import { eventDocument, eventText, isoOf, resultText } from '../event-output.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
-import { phaseText, readEntry } from '../ledger.ts';
+import { phaseText, readEntry, subjectOf } from '../ledger.ts';
 import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
@@ -54,7 +54,7 @@ export function addResolveCommand(program: CliCommand): void {
     .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found; looked at in the service first')
     .option(
       '--unverified',
-      "decide though that transaction was not found, is another payment or another command's, is not the only one that fits, or could not be looked at",
+      'decide though the transaction, as the service shows it, speaks against the decision, or could not be looked at',
       false,
     )
     .option(
@@ -71,8 +71,9 @@ export function addResolveCommand(program: CliCommand): void {
   RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it proves nothing: what is in doubt
                 is settled first, and where nothing can settle it the result is UNKNOWN again, without a call
 
-With --transaction-id that transaction is looked at in the service first, which needs API_BASE_URL, API_TOKEN_ID and
-API_CLIENT_SECRET too. What of it was compared with the command, and what could not be, is said. Where it is not there, its
+With EXECUTED and NOT_EXECUTED the transaction that the command names is looked at in the service first, where API_BASE_URL,
+API_TOKEN_ID and API_CLIENT_SECRET are set. NOT_EXECUTED is not published where it shows that the command was executed.
+With --transaction-id that transaction is looked at instead, which needs those settings. What of it was compared with the command, and what could not be, is said. Where it is not there, its
 accounts, amount, quote or time are not the command's, its status is not that of an executed quote where one was to be
 executed, nothing of it can be compared, others that the service lists for the time of the command's calls fit as well, another
 command has it already or may have made it, or it could not be looked at, the decision is not published (exit code 7) unless --unverified is given.
@@ -80,7 +81,7 @@ The present result is shown first. A decision on a revision that is not the pres
 At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked.
 Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
 4 when the retried command ended otherwise, 5 when no reply came in time, 7 when the decision was refused.
-Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX; with --transaction-id also the API_ ones above.
+Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX, and the API_ ones above.
 
 Examples:
   $ npm run cli -- resolve order-17 --decision EXECUTED --transaction-id Transaction:5 --reason "found in the service's list"
@@ -92,10 +93,8 @@ Examples:
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const { entry, result: present } = await presentResult(settings, key);
       showPresent(output, present);
-      if (flags.transactionId !== undefined) {
-        const said = await verify(settings, flags.transactionId, entry);
-        judge(output, said, flags.unverified);
-      }
+      judge(output, await verify(settings, flags, entry), flags.unverified);
+      if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
       const decision: OperatorDecision = {
         decision: flags.decision,
         expectedRevision: flags.expectedRevision ?? present.revision,
@@ -118,8 +117,8 @@ function checkFlags(key: string, flags: ResolveFlags): string {
   if (flags.transactionId !== undefined && flags.decision !== 'EXECUTED') {
     throw unsent('usage', '--transaction-id goes with --decision EXECUTED alone');
   }
-  if (flags.unverified && flags.transactionId === undefined) {
-    throw unsent('usage', '--unverified goes with --transaction-id alone');
+  if (flags.unverified && flags.decision === 'RETRY') {
+    throw unsent('usage', '--unverified goes with --decision EXECUTED or NOT_EXECUTED alone');
   }
   const operator = operatorName(flags.operator);
   checkTexts({ reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' }, TEXT_MAX);
@@ -149,14 +148,37 @@ async function presentResult(settings: ClientSettings, key: string): Promise<{ e
   return { entry, result: decoded.value as CommandResult };
 }
 
-/** @returns what the service says of the transaction, and whether another command has it */
-async function verify(settings: ClientSettings, transactionId: string, entry: Entry): Promise<Saying[]> {
+/**
+ * @returns what the service says of the transaction that was found, or else of the one that the command names; and of what was
+ * found, whether another command has it
+ */
+async function verify(
+  settings: ClientSettings,
+  { decision, transactionId: foundId }: ResolveFlags,
+  entry: Entry,
+): Promise<Saying[]> {
+  const transactionId = foundId ?? subjectOf(entry)?.transactionId ?? null;
+  if (decision === 'RETRY' || transactionId === null) return [];
   const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
-  const looked = ofApi.ok
-    ? await withPaymentApi(ofApi.config, (api) => lookAtTransaction(api, transactionId, entry))
-    : notLookedAt(transactionId, ofApi.problems.join('; '));
+  if (!ofApi.ok) {
+    const { doubt, ...unseen } = notLookedAt(transactionId, ofApi.problems.join('; '));
+    // Not everybody who decides has the service's credentials: what the operator did not name is not asked of them.
+    return [foundId === undefined ? { doubt: null, notes: [doubt] } : { doubt, ...unseen }];
+  }
+  if (decision === 'NOT_EXECUTED') {
+    return [await withPaymentApi(ofApi.config, (api) => lookForEffect(api, transactionId, entry))];
+  }
+  const looked = await withPaymentApi(ofApi.config, (api) => lookAtTransaction(api, transactionId, entry));
   if (looked.isNamed || !isMadeByCall(entry)) return [looked];
   return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
+}
+
+/** The processor's settling time is not known here: it is named. */
+function warnOfLateEffect(output: Output, { lastEndedMs }: Entry): void {
+  if (lastEndedMs === null) return;
+  output.note(
+    `the last call was over by ${isoOf(lastEndedMs)}, and may take effect SETTLING_TIME_MS after that: what was looked at earlier proves nothing`,
+  );
 }
 
 /** @throws CliFailure unless the transaction alone fits the command, as far as both say, or the operator takes it on themselves */
