@@ -21,6 +21,7 @@ import type { PartitionOffsets } from 'payment-processor-contract/kafka/partitio
 import { KeyedWork } from './keyed-work.ts';
 import { placeName, rawRecordOf, type RawRecord } from './record-at.ts';
 import { startHeartbeats, type Heartbeats } from './steady-heartbeats.ts';
+import { subscribedAssigner } from './subscribed-assigner.ts';
 import { readBounds, type Bounds } from './topic-bounds.ts';
 
 export interface TopicRecord extends Omit<RawRecord, 'headers'> {
@@ -157,6 +158,7 @@ class RunningReader implements TopicReader {
     }
     this.#consumer = kafka.consumer({
       groupId: options.start.from === 'group' ? options.start.groupId : `${options.groupPrefix}-${randomUUID()}`,
+      partitionAssigners: [subscribedAssigner(kafka)],
       sessionTimeout: this.#limits.sessionTimeoutMs,
       heartbeatInterval: this.#heartbeatIntervalMs,
       rebalanceTimeout: this.#limits.rebalanceTimeoutMs,
