@@ -87,10 +87,11 @@ export function foresight(
   if (isNewKey) {
     throw unsent('refused', `the key ${target.key} is known already, its command is ${state}: give a key that is not`);
   }
-  if (state === 'INVALID' && reason !== null && ANSWERED_REASONS.includes(reason)) {
+  const isAnswered = state === 'INVALID' && reason !== null && ANSWERED_REASONS.includes(reason);
+  if (isAnswered || isUnread(entry)) {
     throw unsent(
       'refused',
-      `the key ${target.key} is known already with its INVALID result, so that this message would be a CONFLICT: send it under a new key with --key`,
+      `the key ${target.key} is known already with its ${state} result, so that this message would be a CONFLICT: send it under a new key with --key`,
     );
   }
   const retry = state === 'FAILED' ? `; to have it run again use \`resolve ${target.key} --decision RETRY\`` : '';
@@ -102,6 +103,12 @@ export function foresight(
 
 function stateOf({ phase }: Entry): string {
   return phase.state === 'DONE' ? phase.outcome : `not finished (${phase.state})`;
+}
+
+/** Answered without having been read: nothing was sent of it, it is known by its bytes alone, and no RETRY can run it. */
+function isUnread({ attempts, fieldsJson, phase }: Entry): boolean {
+  const isEnded = phase.state === 'DONE' && ['INVALID', 'FAILED'].includes(phase.outcome);
+  return isEnded && fieldsJson === null && attempts === 0;
 }
 
 /** Headers that are set, or take the place of all of their name. */
@@ -216,7 +223,7 @@ export function readyOf(
 }
 
 /**
- * Only a command that had no answer, or the INVALID one for being unreadable, is certain not to have been paid. Null: it is.
+ * Only a command that had no answer, or was never read (INVALID, FAILED), is certain not to have been paid. Null: it is.
  * The ledger keeps for as long as it remembers keys that it has forgotten one: beyond that it can tell of none.
  */
 function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, remembersMs }: KeyMemory): string | null {
@@ -230,7 +237,7 @@ function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, remembersM
   }
   if (own === null) return forgottenText('its own key', ownKey);
   const state = stateOf(own);
-  if (state === 'INVALID') return null;
+  if (state === 'INVALID' || isUnread(own)) return null;
   const retry = state === 'FAILED' ? `, or run it again with \`resolve ${ownKey} --decision RETRY\`` : '';
   return `the command of its own key ${ownKey} is ${state}: ${look}${retry}`;
 }

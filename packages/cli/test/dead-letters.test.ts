@@ -8,7 +8,7 @@ import { laneOf } from 'payment-processor-contract/keys';
 import { openTransaction } from '../../client/test/fixtures.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
 import type { RunningProcessor } from '../../../test/support/processor.ts';
-import { LANES } from '../../../test/support/stack.ts';
+import { faultyFor, LANES } from '../../../test/support/stack.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { eventually } from '../../../test/support/watch.ts';
 import { readLetter } from '../src/read-letter.ts';
@@ -298,6 +298,27 @@ describe('dead-letters redrive of one', () => {
       .filter(({ headers }) => headers['dlq-redriven-key']?.startsWith('once-') === true);
     expect(notes.map(({ headers }) => headers['dlq-redriven-key'])).toEqual(['once-1', 'once-3']);
     expect(await letters('show', `${notes[0]?.partition ?? ''}/${notes[0]?.offset ?? ''}`)).toMatchObject({ code: 3 });
+  });
+
+  test('of a command that was set aside before it was read publishes it under a new key, which nothing else can run', async () => {
+    await stack().endProcessors();
+    await stack().startProcessor(faultyFor('aside'));
+    const value = stringifyLossless(transferInOf('aside'));
+    const place = await bury('aside', value, 'aside', {
+      ...{ 'content-type': 'application/json', ce_id: 'aside', 'expires-at': '2026-01-01T00:00:00Z' },
+    });
+    await stack().endProcessors();
+    processor = await stack().startProcessor();
+    expect((await stack().journal.result('aside')).value.outcome).toBe('FAILED');
+    const inTime = ['--header', 'expires-at=2099-01-01T00:00:00Z'];
+    const own = await redrive(place, ...inTime, '--await', '--yes');
+    expect(own).toMatchObject({ code: 7, documents: [] });
+    expect(own.stderr).toMatch(/FAILED result, so that this message would be a CONFLICT/);
+    const many = ['--reason', 'SET_ASIDE', '--key-suffix=-again', ...inTime, '--await', '--yes'];
+    expect(await redrive(...many)).toMatchObject({
+      code: 0,
+      documents: [{ status: 'published', key: 'aside-again', outcome: 'ACCEPTED' }],
+    });
   });
 
   test('by several people at once publishes the message once', async () => {

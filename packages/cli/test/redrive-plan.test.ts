@@ -75,6 +75,28 @@ describe('a letter whose own key may have been paid', () => {
   });
 });
 
+describe('a letter whose own command was set aside before it was read', () => {
+  const result = { value: Buffer.alloc(0), headers: {} };
+  const failed = { ...entryAt('transfer-in'), phase: { state: 'DONE', outcome: 'FAILED', result, completedMs: 1 } };
+  const unread = { ...failed, fieldsJson: null } as Entry;
+
+  test('goes under a new key, also as one of many: nothing was sent of it', () => {
+    for (const isBulk of [true, false])
+      expect(plan(unread, { key: 'order-1-again', isBulk }).at(-1)).toMatch(/^the key order-1-again is not known/);
+  });
+
+  test('is refused under its own key, and nobody is told to RETRY what was never read', () => {
+    expect(() => plan(unread, { isBulk: false })).toThrow(
+      /FAILED result, so that this message would be a CONFLICT.*--key/,
+    );
+  });
+
+  test('where it was read, may be run again', () => {
+    expect(() => plan(failed as Entry, { key: 'order-1-again' })).toThrow(/is FAILED.*--decision RETRY/);
+    expect(plan(failed as Entry, { isBulk: false }).at(-1)).toContain('--decision RETRY');
+  });
+});
+
 test('a letter whose own key was not known is a command of its own', () => {
   expect(plan(undefined).at(-1)).toBe('the key order-1 is not known: the message is a command of its own');
   expect(plan(undefined, { days: 20, ownKey: 'no key', key: 'order-2' }).at(-1)).toMatch(

@@ -74,9 +74,9 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
     .option('--yes', 'do not ask; required where there is no terminal to ask at', false)
     .details(
       `
-What will happen is said first. A key that has its INVALID result already keeps it: such a message needs a new key
-(--key, --key-suffix). A command that was set aside (FAILED) is run again by \`resolve KEY --decision RETRY\`.
-With --reason each letter is left out, with its reason, whose own key has any other answer than INVALID, may have had one that
+What will happen is said first. A key that has the result of a message that was not read (INVALID, or FAILED where it was set
+aside) keeps it: such a message needs a new key (--key, --key-suffix).
+With --reason each letter is left out, with its reason, whose own key has any other answer than those, may have had one that
 the ledger has forgotten since, or is that of another letter of the run: it may be the same payment. Nothing can tell whether a publisher has sent it again under a key of
 its choice meanwhile: ask first.
 Without a terminal and without --yes nothing is sent, and the exit code is 8. The dead letters stay, each with a note
