@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { laneOf } from 'payment-processor-contract/keys';
 import { keyHash } from 'payment-processor-contract/key-hash';
-import type { JsonObject } from 'payment-processor-contract/lossless-json';
+import { stringifyLossless, type JsonObject } from 'payment-processor-contract/lossless-json';
 import { createQuoteOf, executionOf, transferInOf } from '../../../test/support/commands.ts';
 import { unknownTransfer } from '../../../test/support/lost-answer.ts';
 import { LANES } from '../../../test/support/stack.ts';
@@ -191,8 +191,16 @@ describe('show KEY', () => {
     expect(run.code).toBe(0);
     expect(run.stdout).toMatch(/state +not in the ledger: not admitted yet/);
     expect(run.stdout).toContain('docs/runbooks/PaymentsOldestUnansweredTooOld.md');
+
+    const value = stringifyLossless(transferInOf('astray'));
+    const partition = (laneOf('astray', LANES) + 1) % LANES;
+    const headers = { 'content-type': 'application/json' };
+    await stack().publishRaw('transfer-in', { key: 'astray', value, headers, partition });
+    const astray = await showJson('astray');
+    expect(astray).toMatchObject({ code: 0, documents: [{ published: [{ role: 'not-admitted' }] }] });
+    expect(astray.stderr).toContain(`on partition ${partition}, which is not that of its key`);
     await stack().startProcessor();
-    await stack().journal.result('waiting');
+    for (const key of ['waiting', 'astray']) await stack().journal.result(key);
   });
 });
 

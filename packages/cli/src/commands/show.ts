@@ -15,6 +15,7 @@ import { readStatusHistory, type StatusEvent } from '../status-history.ts';
 import { findKeys, KEYS_MAX, nobodysText } from '../story/find-keys.ts';
 import { readStory } from '../story/read-story.ts';
 import { storyDocument, storyText } from '../story/story-output.ts';
+import { withStrays } from '../story/strays.ts';
 import { scanLedger } from '../ledger.ts';
 import { isUnknown } from '../story/story.ts';
 import { within } from '../topic-reading.ts';
@@ -110,13 +111,20 @@ interface ShowOptions {
 }
 
 async function showKey(settings: ClientSettings, key: string, options: ShowOptions, output: Output): Promise<void> {
-  const story = await readStory(settings, key, options, output);
+  const ofLane = await readStory(settings, key, options, output);
+  const story = isUnknown(ofLane) ? await withStrays(settings, ofLane, options) : ofLane;
   if (isUnknown(story)) {
     const held = await readHeldBack(cliKafka(settings), Object.values(topicNames(settings.TOPIC_PREFIX).commands));
     throw new CliFailure(
       'notFound',
       `${key} is known nowhere under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: no message, ledger entry, result, decision or dead letter of it is there, or is kept any more` +
         [...new Set([...story.cuts, ...held.map(heldText)])].map((cut) => `\n  not read: ${cut}`).join(''),
+    );
+  }
+  if (isUnknown(ofLane)) {
+    const partitions = [...new Set(story.messages.map(({ partition }) => partition))].join(', ');
+    output.note(
+      `on partition ${partitions}, which is not that of its key: a processor moves it there, and then admits it (its publisher needs the partitioner murmur2)`,
     );
   }
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));
