@@ -50,6 +50,16 @@ describe('a command publisher', () => {
     expect(decoded).toMatchObject({ kind: 'record', value: { ...transferIn, amount: 9_007_199_254_740_993n } });
   });
 
+  test('of many at once takes no more together than the topic does, headers counted', async () => {
+    const keys = Array.from({ length: 3_000 }, (_, index) => `burst-${index}`).filter(
+      (key) => laneOf(key, LANES) === 0,
+    );
+    const carried = { correlationId: 'c'.repeat(1_000), tracestate: `a=${'t'.repeat(1_000)}` };
+    const sent = keys.map((key) => publisher.publish('transfer-in', key, { ...transferIn, amount: 1 }, carried));
+    const refused = (await Promise.allSettled(sent)).filter(({ status }) => status === 'rejected');
+    expect(refused).toEqual([]);
+  });
+
   test('writes JSON with every digit', async () => {
     await publisher.publish(
       'simulate-uma-receive',

@@ -229,8 +229,9 @@ export class RecordPublisher {
   }
 }
 
-function bytesOf(record: KeyedRecord): number {
-  return (record.key?.length ?? 0) + (record.value?.length ?? 0);
+function bytesOf({ headers, key, value }: KeyedRecord): number {
+  const ofHeaders = Object.entries(headers).flatMap(([name, given]) => [name, given].flat());
+  return [key ?? '', value ?? '', ...ofHeaders].reduce((sum, part) => sum + Buffer.byteLength(part), 0);
 }
 
 /** Errors by which a broker tells that it did not take the records. */
