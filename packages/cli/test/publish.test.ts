@@ -75,6 +75,15 @@ describe('publish', () => {
     expect((await readAll(prefix, topic)).filter(({ key }) => key?.toString().startsWith('bad') === true)).toEqual([]);
   });
 
+  test('refuses a file that is not UTF-8: what would be put in its place is another text', async () => {
+    const file = join(directory, 'latin1.json');
+    await writeFile(file, value.replace('ExternalAccount:1', 'ExternalAccount:M\u00fcller'), 'latin1');
+    const run = await published('--key', 'bad-10', '--value-file', file);
+    expect(run).toMatchObject({ code: 2, stdout: '' });
+    expect(run.stderr).toMatch(/is not UTF-8; nothing was sent/);
+    expect((await readAll(prefix, topic)).some(({ key }) => key?.toString() === 'bad-10')).toBe(false);
+  });
+
   test.each([
     ['accepted-1', 0, 'ACCEPTED'],
     ['refused-1', 4, 'REFUSED'],

@@ -1,4 +1,5 @@
 /** `publish TYPE`: one command onto its topic, and with `--await` its result. */
+import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Argument, Option } from 'commander';
@@ -114,11 +115,15 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
   if (from === '') throw new CliFailure('usage', 'give the fields of the command with --value or --value-file');
   let text = value ?? '';
   if (value === undefined) {
+    let bytes: Buffer;
     try {
-      text = valueFile === '-' ? await readStandardInput() : await readFile(from, 'utf8');
+      bytes = valueFile === '-' ? await readStandardInput() : await readFile(from);
     } catch (error) {
       throw new CliFailure('usage', `the file of --value-file cannot be read: ${(error as Error).message}`);
     }
+    // What is replaced would be paid as another text.
+    if (!isUtf8(bytes)) throw unsent('usage', `${from} is not UTF-8`);
+    text = bytes.toString('utf8');
   }
   try {
     return parseUnambiguous(text);
@@ -128,10 +133,10 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
   }
 }
 
-async function readStandardInput(): Promise<string> {
+async function readStandardInput(): Promise<Buffer> {
   const parts: Buffer[] = [];
   for await (const part of process.stdin) parts.push(part as Buffer);
-  return Buffer.concat(parts).toString('utf8');
+  return Buffer.concat(parts);
 }
 
 function optionsOf(flags: PublishFlags, commandId: string): PublishOptions {
