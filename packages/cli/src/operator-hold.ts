@@ -36,6 +36,8 @@ interface OrderReply {
   readonly pending: readonly number[];
   /** Those, with the members that own them. */
   readonly whom: string;
+  /** When the last lane confirmed it, by the brokers' clock; null: none has. The operator's may be another. */
+  readonly confirmedMs: number | null;
 }
 
 const LOOK_MS = 50;
@@ -73,16 +75,20 @@ async function confirmedBy(
   wait: OrderWait,
 ): Promise<OrderReply> {
   const pending = new Set(offsets.keys());
+  let confirmedMs: number | null = null;
   const reader = await openTopicReader(kafka, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
     start: { from: 'ends', bounds },
     untilEnd: false,
     groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
-    onRecord: ({ key, partition, value }) => {
+    onRecord: ({ key, partition, timestampMs, value }) => {
       if (key?.toString() !== HOLD_KEY || value === null) return;
       const offset = offsets.get(partition);
       if (offset === undefined) return;
-      if (isCarriedOut(decodeHolds(value), order, offset)) pending.delete(partition);
+      if (isCarriedOut(decodeHolds(value), order, offset)) {
+        pending.delete(partition);
+        confirmedMs = Math.max(confirmedMs ?? timestampMs, timestampMs);
+      }
       // Another's later order, or one that crossed this one, has taken it back.
       else pending.add(partition);
     },
@@ -103,7 +109,7 @@ async function confirmedBy(
     await reader.close();
   }
   if (pending.size > 0) whom = await whoHas(kafka, settings, [...pending]);
-  return { id, lanes: offsets.size, pending: [...pending], whom };
+  return { id, lanes: offsets.size, pending: [...pending], whom, confirmedMs };
 }
 
 /** @returns where the order lies, by lane */

@@ -109,3 +109,16 @@ test('under load, with a member that stands still and one that joins: no call be
   const results = await stack().journal.resultsOfAll(keys);
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
 });
+
+test('a hold whose end has passed by every clock but the operator’s is not said to hold', async () => {
+  await stack().endProcessors();
+  await stack().startProcessor();
+  const behind = {
+    CLOCK_AHEAD_MS: String(-2 * 3_600_000),
+    NODE_OPTIONS: `--import ${new URL('../../../test/support/wrong-clock.ts', import.meta.url).href}`,
+  };
+  const until = new Date(Date.now() - 60_000).toISOString();
+  const run = await runCli({ ...environment(), ...behind }, 'hold', '--reason', 'a wrong clock', '--until', until);
+  expect(run).toMatchObject({ code: 0 });
+  expect(run.stdout).toMatch(/^held until \S+, which has passed: calls of any type may begin again/);
+});

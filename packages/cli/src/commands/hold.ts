@@ -55,14 +55,14 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
     .runs(async (output, types: string[], flags: OrderFlags) => {
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
-      const { id, lanes, pending, whom } = await submitOrder(settings, order, {
+      const { confirmedMs, id, lanes, pending, whom } = await submitOrder(settings, order, {
         forMs: flags.waitFor,
         onWaiting: (waitedFor) => output.note(`written to every lane; waiting for ${waitedFor}`),
       });
       const isConfirmed = pending.length === 0;
       output.document(
         { kind: name, id, ...order, lanes, pending },
-        isConfirmed ? doneText(order, lanes, Date.now()) : [],
+        isConfirmed ? doneText(order, lanes, Math.max(Date.now(), confirmedMs ?? 0)) : [],
       );
       if (isConfirmed) return;
       const calls = name === 'hold' ? 'calls of it may still begin there' : 'it may still be held there';
@@ -73,7 +73,7 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
     });
 }
 
-/** @param nowMs once it is confirmed: its end may have passed meanwhile */
+/** @param nowMs once it is confirmed: its end may have passed meanwhile, or by every clock but the operator's */
 function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: number): string {
   const types = order.commandTypes.length === 0 ? 'any type' : order.commandTypes.join(', ');
   const confirmed = `all ${lanes} lanes have confirmed`;
