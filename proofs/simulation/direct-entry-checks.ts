@@ -1,4 +1,5 @@
 /** Direct checks of what is decided on entries, and of what is remembered of them. */
+import { ClockSet } from '../../src/lanes/clock-set.ts';
 import { Memory } from '../../src/lanes/memory.ts';
 import { Retention } from '../../src/lanes/retention.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
@@ -255,6 +256,17 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     wrong: 'a doubt that a slow clock wrote is settled at once by the next owner',
     holds: () =>
       planOf(takenUp(doubtful(entryAt('execute-quote')), HOUR_MS - 1, policy), HOUR_MS - 1, policy).kind === 'doubt',
+  },
+  {
+    wrong: 'a doubt is settled early once the clock of its owner is set forward',
+    holds: () => {
+      const unfinished = new Map([['key', doubtful(entryAt('execute-quote'))]]);
+      let nowMs = NOW_MS;
+      const set = new ClockSet({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 }, policy }, { unfinished });
+      nowMs = HOUR_MS;
+      set.look();
+      return unfinished.get('key')?.lastEndedMs === HOUR_MS;
+    },
   },
   {
     wrong: 'a first sending in the future makes a key trusted for longer',

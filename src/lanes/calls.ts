@@ -243,13 +243,15 @@ export class Calls {
     attempt.stage = 'running';
     this.#running += 1;
     this.#scheduler.began(this.#moment());
-    const beganMs = clock.nowMs();
+    const beganMonotonicMs = clock.monotonicMs();
     // Checked again at the socket: opening a connection may have taken time.
     const beforeSending = (): string | null =>
       attempt.owner === null ? 'its lane was given up' : attempt.owner.gate();
     void api.perform(order.request, { idempotencyKey: order.idempotencyKey, beforeSending }).then((reading) => {
       this.#running -= 1;
       const endedMs = clock.nowMs();
+      // By the clock as it is now: somebody may have set it meanwhile.
+      const beganMs = endedMs - Math.round(clock.monotonicMs() - beganMonotonicMs);
       // Before the lane gets the outcome, so that the call of a lost lane is traced too.
       traces.called(order.command, { operation: attempt.operation, attempt: order.attempt, reading, beganMs, endedMs });
       this.#end(attemptId, attempt, { kind: 'answered', reading, beganMs, endedMs });

@@ -17,6 +17,7 @@ import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';
 import { Attempts } from './attempts.ts';
 import { CarefulReading } from './careful-reading.ts';
+import { ClockSet } from './clock-set.ts';
 import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
 import { DueTurns } from './due-turns.ts';
@@ -75,6 +76,7 @@ export class OpenLane implements LaneFiller {
   #isIdle = false;
   #committedMs: number;
   readonly #beganMonotonicMs: number;
+  readonly #clockSet: ClockSet;
   readonly #inputTopics: ReadonlySet<string>;
   readonly #careful: CarefulReading | null;
   /** The only message that the current transaction would admit; null: several, or none. */
@@ -91,6 +93,7 @@ export class OpenLane implements LaneFiller {
     this.#inputTopics = new Set([...Object.values(parts.topics.commands), parts.topics.operatorDecisions]);
     this.#careful = ownership.careful === null ? null : new CarefulReading(ownership.careful.suspect);
     this.#memory = new Memory(parts.index, parts.lane, ownership.token);
+    this.#clockSet = new ClockSet(parts, this.#memory);
     const outcomes = new Outcomes({ ...parts, memory: this.#memory });
     const holds = new Holds({ ...parts, outcomes }, () => inputs.hasHoldsBefore(ownership.holdsEnd));
     const shared = { ...parts, memory: this.#memory, outcomes, holds };
@@ -135,6 +138,7 @@ export class OpenLane implements LaneFiller {
   }
 
   fill(untilMs: number): LaneCommit | null {
+    this.#clockSet.look();
     const begun = this.#transaction;
     const transaction = begun ?? this.#begin();
     this.#fill(transaction, untilMs);

@@ -23,8 +23,8 @@ export function withinReach(entry: Entry, nowMs: number, policy: Pick<LedgerPoli
 }
 
 /**
- * The same for an entry that a new owner finds. By a clock that was behind, a call may have ended later than is written:
- * the settling time is counted anew.
+ * The same for an entry that a new owner finds, or one whose clock was set forward. By a clock that was behind, a call may have
+ * ended later than is written: the settling time is counted anew.
  */
 export function takenUp(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 'callsEndWithinMs'>): Entry {
   const taken = withinReach(entry, nowMs, policy);

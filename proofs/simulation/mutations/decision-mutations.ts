@@ -114,6 +114,12 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'a clock that is set forward ends doubt early',
+    find: 'aheadMs - this.#aheadMs >= SET_MS_MIN',
+    replace: 'Number.isNaN(0)',
+    isToldDirectly: true,
+  },
+  {
     name: 'a call that was cut off is over at once',
     find: 'Math.max(nowMs, event.beganMs + phase.timeoutMs)',
     replace: 'nowMs',

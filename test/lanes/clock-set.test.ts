@@ -1,0 +1,170 @@
+/** The clock of a lane's owner is set while commands are in doubt: no doubt is settled before its time (invariant I2). */
+import type { KafkaMessage } from 'kafkajs';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { commandFingerprint } from 'payment-processor-contract/command-fields';
+import { topicNames } from 'payment-processor-contract/topics';
+import type { Reading } from '../../src/api/types.ts';
+import { Calls, type CallsOptions } from '../../src/lanes/calls.ts';
+import { CommitReports } from '../../src/lanes/commit-reports.ts';
+import { Inputs } from '../../src/lanes/inputs.ts';
+import { LaneWriter } from '../../src/lanes/lane-writer.ts';
+import { Loop } from '../../src/lanes/loop.ts';
+import { OpenLane } from '../../src/lanes/open-lane.ts';
+import type { LaneParts } from '../../src/lanes/parts.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
+import { aPolicy, doubtful, entryAt } from '../ledger/entries.ts';
+
+const topics = topicNames('test');
+const SETTLING_MS = 10_000;
+const TIMEOUT_MS = 1_000;
+const LOST: Reading = { kind: 'doubt', httpStatus: null, reason: 'lost', rawResponse: null };
+const IN_PROGRESS: Reading = {
+  kind: 'refused',
+  httpStatus: 400,
+  error: { code: 'REQUEST_IN_PROGRESS', message: 'the key is in use', details: null },
+  rawResponse: '{}',
+};
+const silence = (): void => undefined;
+/** Of the wall clock against the time that passes. */
+let aheadMs = 0;
+
+beforeEach(() => {
+  aheadMs = 0;
+  vi.useFakeTimers({ now: 1_000_000 });
+});
+afterEach(() => vi.useRealTimers());
+
+interface Running {
+  readonly lane: OpenLane;
+  readonly lookUps: number[];
+  readonly offerCopyOf: (entry: Entry) => void;
+  readonly end: () => Promise<void>;
+}
+
+function running(entry: Entry, answers: (Reading | Promise<Reading>)[]): Running {
+  const clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => Date.now() };
+  const lookUps: number[] = [];
+  const api = {
+    onChange: silence,
+    closure: () => null,
+    allowance: () => Infinity,
+    perform: async () => answers.shift(),
+  };
+  const calls = new Calls({
+    ...{ api, slots: 10, clock, isConfirmed: () => true, ratePerSecond: () => Infinity },
+    traces: { called: silence },
+  } as unknown as CallsOptions);
+  const { commandType } = entry;
+  const parts = {
+    ...{ lane: 0, laneCount: 1, processId: 'process', topics, commandTypes: [commandType], clock, calls },
+    ...{ isConfirmed: () => true, sessionTimeoutMs: 1, unfinishedMax: 2_000, onMoved: silence },
+    index: {
+      unfinished: () => [entry],
+      owner: () => undefined,
+      value: () => undefined,
+      entry: () => undefined,
+      expired: () => [],
+      checkpoint: () => ({ timestampMs: 0 }),
+    },
+    policy: aPolicy({ apiTimeoutMs: TIMEOUT_MS, settlingTimeMs: SETTLING_MS }),
+    retention: { doneMs: 1e9, transactionMs: 1e9 },
+    intake: { laneCount: 1, maxAgeMs: { [commandType]: 3_600_000 } },
+    member: { seek: silence, resume: silence },
+    lookUps: {
+      find: () => {
+        lookUps.push(Date.now());
+        return new Promise(silence);
+      },
+    },
+    writer: { topics, topicPrefix: 'test', registry: { encode: () => Buffer.from('a result') } },
+    traces: { admitted: silence, called: silence, resulted: silence },
+    reports: {
+      committed: silence,
+      resulted: silence,
+      failed: (_lane: number, _what: string, error: unknown) => expect.unreachable(String(error)),
+    },
+  } as unknown as LaneParts;
+  const inputs = new Inputs(parts, () => lane.wake());
+  inputs.open(new Map([[topics.commands[commandType], 0n]]), null);
+  const producer = {
+    open: async () => undefined,
+    commit: async (_expected: unknown, wanted: () => Promise<unknown>) => {
+      await wanted();
+      return new Map();
+    },
+    drop: silence,
+  } as unknown as TransactionalProducer;
+  const loop = new Loop('loop', producer, clock, 0);
+  const writer = new LaneWriter({ disown: silence, loop: () => loop }, { topic: topics.ledger, partition: 0 });
+  const ownership = { writer, token: 'token', careful: null, holdsEnd: 0n };
+  const lane = new OpenLane(parts, inputs, new CommitReports(), ownership);
+  calls.onSpace(() => lane.wake());
+  const over = lane.run();
+  return {
+    lane,
+    lookUps,
+    offerCopyOf: ({ fieldsJson, key }) => {
+      const message = {
+        ...{ key: Buffer.from(key), value: Buffer.from(fieldsJson ?? ''), offset: '0', timestamp: '0', attributes: 0 },
+        headers: { 'content-type': 'application/json' },
+      } satisfies KafkaMessage;
+      const topic = topics.commands[commandType];
+      const batch = { topic, lane: 0, messages: [message], fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
+      inputs.offer(batch);
+    },
+    end: async () => {
+      lane.end();
+      await over;
+      await writer.end();
+      await loop.close();
+    },
+  };
+}
+
+function of(entry: Entry): Entry {
+  const fingerprint = commandFingerprint(entry.commandType, entry.fieldsJson ?? '');
+  return { ...entry, fingerprint, deadlineMs: 1_000_000 + 3_600_000 };
+}
+
+const PARKED = { state: 'PARKED', untilMs: 0, reason: 'not sent yet' } as const;
+
+test('a refusal of a repeated key settles nothing early where the clock was set forward', async () => {
+  const { end, lane } = running(of({ ...entryAt('transfer-in'), phase: PARKED }), [LOST, IN_PROGRESS, IN_PROGRESS]);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(lane.status().entries).toMatchObject([{ attempts: 1, phase: { state: 'DOUBTFUL' } }]);
+
+  aheadMs = 60_000;
+  await vi.advanceTimersByTimeAsync(800);
+  expect(lane.status().entries).toMatchObject([{ attempts: 2, phase: { state: 'PARKED' } }]);
+  await end();
+});
+
+test('a call that is cut off counts from its deadline where the clock was set forward meanwhile', async () => {
+  const { promise, resolve } = Promise.withResolvers<Reading>();
+  const { end, lane } = running(of({ ...entryAt('transfer-in'), phase: PARKED }), [promise, LOST]);
+  await vi.advanceTimersByTimeAsync(10);
+
+  aheadMs = 60_000;
+  resolve(LOST);
+  await vi.advanceTimersByTimeAsync(10);
+  const deadlineMs = 1_000_000 + aheadMs + TIMEOUT_MS;
+  expect(lane.status().entries).toMatchObject([{ attempts: 1, lastEndedMs: deadlineMs }]);
+  await end();
+});
+
+test('a copy hastens no look-up where the clock was set forward', async () => {
+  const nowMs = 1_000_000;
+  const entry = of({ ...doubtful(entryAt('reject-transaction')), firstSentMs: nowMs, lastEndedMs: nowMs + TIMEOUT_MS });
+  const { end, lookUps, offerCopyOf } = running(entry, []);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(lookUps).toEqual([]);
+
+  aheadMs = 60_000;
+  offerCopyOf(entry);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(lookUps).toEqual([]);
+  await vi.advanceTimersByTimeAsync(2 * SETTLING_MS);
+  expect(lookUps).toHaveLength(1);
+  await end();
+});
