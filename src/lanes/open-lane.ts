@@ -30,6 +30,7 @@ import { Memory } from './memory.ts';
 import { Observations } from './observations.ts';
 import { Outcomes } from './outcomes.ts';
 import type { LaneParts } from './parts.ts';
+import { Resting } from './resting.ts';
 import { Retention } from './retention.ts';
 import { Submissions } from './submissions.ts';
 import { Timers } from './timers.ts';
@@ -61,6 +62,7 @@ export class OpenLane implements LaneFiller {
   readonly #retention: Retention;
   readonly #timers: Timers;
   readonly #dueTurns: DueTurns;
+  readonly #resting: Resting;
   readonly #attempts: Attempts;
   readonly #submissions = new Submissions();
   #stage: 'admitting' | 'draining' | 'over' = 'admitting';
@@ -113,6 +115,7 @@ export class OpenLane implements LaneFiller {
     const wake = (): void => this.wake();
     this.#timers = new Timers(parts.clock, longestWaitMs(parts.policy), wake);
     this.#dueTurns = new DueTurns(this.#timers.due);
+    this.#resting = new Resting(parts.commandTypes.length);
     this.#attempts = new Attempts(parts, {
       isCurrent: () => this.#stage !== 'over',
       isOpen: () => this.#stage === 'admitting',
@@ -146,12 +149,13 @@ export class OpenLane implements LaneFiller {
     if (begun === null && this.#stage === 'admitting') this.#retention.gather(transaction);
     if (transaction.isEmpty()) {
       for (const attemptId of transaction.settledAttempts) this.#parts.calls.settle(attemptId);
-      this.#isIdle = !transaction.isCutShort();
-      if (!this.#isIdle) this.wake();
+      this.#isIdle = this.#resting.isOver(transaction);
+      if (!this.#isIdle) this.#ownership.writer.wake();
       return null;
     }
     const { token } = this.#ownership;
     this.#isIdle = false;
+    this.#resting.begin();
     this.#transaction = transaction;
     this.#soleMessage = transaction.soleMessage();
     this.#next = this.#inputs.next(transaction.positions());
@@ -183,6 +187,7 @@ export class OpenLane implements LaneFiller {
   }
 
   wake(): void {
+    this.#resting.begin();
     this.#ownership.writer.wake();
   }
 
@@ -293,6 +298,7 @@ export class OpenLane implements LaneFiller {
       transaction.unitDone();
       if (reply?.kind === 'look-up') void this.#attempts.lookUp(key, reply.query);
     }
+    this.#resting.dueAsked();
   }
 
   #isBarren(monotonicMs: number): boolean {

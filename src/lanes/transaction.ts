@@ -83,6 +83,11 @@ export class LaneTransaction {
     return this.#bytes === 0 && this.#positions.size === 0 && !this.#isWanted;
   }
 
+  /** Nothing was handled, whether or not it led to a record. */
+  isUntouched(): boolean {
+    return this.#units === 0;
+  }
+
   /** Its bytes and units are used up: what else there is waits for the next transaction. */
   isFull(): boolean {
     return this.#isFull || this.#units >= this.#options.unitsMax;

@@ -1,5 +1,6 @@
 /** When an open lane goes on, and when it rests (invariants I5, I7). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { KafkaMessage } from 'kafkajs';
 import { expect, test } from 'vitest';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CommitReports } from '../../src/lanes/commit-reports.ts';
@@ -15,6 +16,8 @@ import { aPolicy, doubtful, entryAt } from '../ledger/entries.ts';
 
 const WORK_MS = 1;
 const TURNS = 200;
+const COMMANDS = ['create-quote', 'execute-quote', 'transfer-in', 'reject-transaction'] as const;
+const HOUR_MS = 3_600_000;
 const PARKED = { state: 'PARKED', untilMs: 0, reason: 'told to wait' } as const;
 const silence = (): void => undefined;
 
@@ -29,8 +32,16 @@ interface Asked {
   lookUps: number;
 }
 
+interface Given {
+  readonly careful?: Ownership['careful'];
+  /** Inputs that have a command. */
+  readonly arrived?: readonly (typeof COMMANDS)[number][];
+  /** Of a call that is asked for. */
+  readonly workMs?: number;
+}
+
 /** A lane with these entries, where no call may begin. Time is what the work takes. */
-function laneWith(unfinished: Entry[], careful: Ownership['careful'] = null): Lane {
+function laneWith(unfinished: Entry[], { arrived = [], careful = null, workMs = WORK_MS }: Given = {}): Lane {
   const asked = { claims: 0, lookUps: 0 };
   let nowMs = 2_000;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
@@ -39,6 +50,7 @@ function laneWith(unfinished: Entry[], careful: Ownership['careful'] = null): La
     unfinished: () => unfinished,
     owner: () => undefined,
     value: () => undefined,
+    entry: () => undefined,
     expired: () => [],
     checkpoint: () => ({ timestampMs: 0 }),
   };
@@ -46,7 +58,7 @@ function laneWith(unfinished: Entry[], careful: Ownership['careful'] = null): La
     settle: silence,
     claim: () => {
       asked.claims += 1;
-      nowMs += WORK_MS;
+      nowMs += workMs;
       return 'breaker';
     },
   };
@@ -57,18 +69,29 @@ function laneWith(unfinished: Entry[], careful: Ownership['careful'] = null): La
     },
   };
   const parts = {
-    ...{ lane: 0, laneCount: 1, processId: 'process', topics, commandTypes: [], clock, index, calls, lookUps },
+    ...{ lane: 0, laneCount: 1, processId: 'process', topics, commandTypes: arrived, clock, index, calls, lookUps },
     ...{
       policy: aPolicy({ settlingTimeMs: 0 }),
       retention: { doneMs: 1, transactionMs: 1 },
       sessionTimeoutMs: 1,
       unfinishedMax: 2_000,
     },
+    intake: { laneCount: 1, maxAgeMs: Object.fromEntries(arrived.map((type) => [type, HOUR_MS])) },
     member: { seek: silence, resume: silence },
     reports: { failed: (_lane: number, _what: string, error: unknown) => expect.unreachable(String(error)) },
   } as unknown as LaneParts;
   const inputs = new Inputs(parts, silence);
   inputs.open(new Map(), null);
+  for (const type of arrived) {
+    const message = {
+      key: Buffer.from(`new-${type}`),
+      value: Buffer.from(entryAt(type).fieldsJson ?? ''),
+      headers: { 'content-type': 'application/json' },
+      ...{ offset: '0', timestamp: '0', attributes: 0 },
+    } satisfies KafkaMessage;
+    const batch = { messages: [message], fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
+    inputs.offer({ topic: topics.commands[type], lane: 0, ...batch });
+  }
   const loop = new Loop('loop', { drop: silence } as unknown as TransactionalProducer, clock, 0);
   let seat: Seat | null = null;
   const writer = {
@@ -101,8 +124,16 @@ test('a lane whose due entries must all wait asks each of them, and then rests',
   expect(lane.asked.claims).toBeLessThan(300);
 });
 
+test('so does one where commands that have come must wait as well, and a filling has no time for all of both', async () => {
+  const due = many(100, { ...entryAt('transfer-in'), phase: PARKED });
+  const lane = laneWith(due, { arrived: COMMANDS, workMs: 4 });
+  await turnsOf(lane);
+  expect(lane.asked.claims).toBeGreaterThanOrEqual(100 + COMMANDS.length);
+  expect(lane.asked.claims).toBeLessThan(400);
+});
+
 test('a lane that reads carefully goes on after a unit that leads to no record', async () => {
-  const lane = laneWith(many(3, doubtful(entryAt('reject-transaction'))), { suspect: null });
+  const lane = laneWith(many(3, doubtful(entryAt('reject-transaction'))), { careful: { suspect: null } });
   await turnsOf(lane);
   expect(lane.asked.lookUps).toBe(3);
 });
