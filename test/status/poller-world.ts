@@ -22,6 +22,8 @@ export interface WorldOptions {
   /** From commit to index. */
   indexLagMs?: () => number;
   callMs?: () => number;
+  /** Of the poller's wall clock. */
+  aheadMs?: () => number;
 }
 
 export const SETTINGS: PollSettings = {
@@ -100,7 +102,8 @@ export class PollerWorld {
   }
 
   async #poll(): Promise<void> {
-    const { callMs, fate, list, settings } = this.#options;
+    const { aheadMs, callMs, fate, list, settings } = this.#options;
+    const clock = { nowMs: () => this.time.nowMs() + (aheadMs?.() ?? 0), monotonicMs: () => this.time.nowMs() };
     const reports: PollReports = {
       began: () => undefined,
       called: (kind) => void this.callKinds.set(kind, (this.callKinds.get(kind) ?? 0) + 1),
@@ -142,7 +145,7 @@ export class PollerWorld {
           },
           wait: (ms) => this.time.wait(ms),
         },
-        this.time,
+        clock,
         reports,
       );
       try {

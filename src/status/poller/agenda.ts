@@ -82,12 +82,13 @@ export class PollAgenda {
     const isGap = nowMs - record.discoveredToMs > GAP_MS;
     const gap = { fromMs: record.discoveredToMs - CLOCKS_MS, toMs: nowMs };
     const catchUp = isGap ? unionOf(record.catchUp, gap) : record.catchUp;
-    const discoveredToMs = isGap ? nowMs - CLOCKS_MS : record.discoveredToMs;
+    // The clock may have been ahead: no time in the future was reached.
+    const discoveredToMs = isGap ? nowMs - CLOCKS_MS : Math.min(record.discoveredToMs, nowMs);
     this.#discovery = new PollDiscovery(options, discoveredToMs, nowMs);
     this.#catchUp = catchUp === null ? null : catchUpWalk(catchUp);
     this.#sweptAtMs = record.sweptAtMs;
     this.#sweep = record.sweep === null ? null : sweepWalk(record.sweep);
-    this.#sweepDueMs = (record.sweptAtMs ?? nowMs) + options.intervalMs * SWEEP_INTERVALS;
+    this.#sweepDueMs = Math.min(record.sweptAtMs ?? nowMs, nowMs) + options.intervalMs * SWEEP_INTERVALS;
     this.#reversalsDueMs = nowMs + options.intervalMs * REVERSALS_INTERVALS;
     this.#planMs = nowMs;
   }

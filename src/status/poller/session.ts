@@ -3,7 +3,7 @@
  *
  *   starting   the record is read, or made: what exists at the first start is not announced
  *   watching   the states of all lanes are taken up, then page by page: asked for, judged, noted; the outbox publishes
- *   ended      stopped by its owner; or the lane could not publish, which rejects `run`
+ *   ended      stopped by its owner; the clock was set back; or the lane could not publish, which rejects `run`
  *
  * What a page shows is published through the lane, fenced, before the record counts the page as read; so a session that dies
  * leaves nothing behind that its successor would have to know, but for the record. It owns nothing that must be closed.
@@ -69,6 +69,9 @@ const BACK_OFF_MAX_MS = 60_000;
 const TOLD_MAX_MS = 300_000;
 /** A new owner goes over this much again. */
 const RECORD_INTERVAL_MS = 30_000;
+/** By less a clock is only kept right. */
+const SET_BACK_MS_MIN = 1_000;
+
 export class PollSession {
   readonly #settings: PollSettings;
   readonly #port: PollPort;
@@ -81,19 +84,25 @@ export class PollSession {
   #isStopped = false;
   #failures = 0;
   #recordedMs = 0;
+  /** Of the wall clock against the monotonic one, at the last look. */
+  #aheadMs: number;
 
   constructor(settings: PollSettings, port: PollPort, clock: Clock, reports: PollReports) {
     this.#settings = settings;
     this.#port = port;
     this.#clock = clock;
     this.#reports = reports;
+    this.#aheadMs = clock.nowMs() - clock.monotonicMs();
     this.#watch = new PollWatch(settings);
     const onPublished = (observations: number): void => reports.published(observations);
     this.#outbox = new PollOutbox({ port, clock, heldForMsMax: settings.heldForMsMax, onPublished });
     this.#budget = new PollBudget(settings.callsPerMinuteMax, clock.monotonicMs());
   }
 
-  /** Until stopped. @throws what `publish` rejects with */
+  /**
+   * Until it is stopped, or its clock is set back: by that clock nothing would be due for as long as it had been ahead.
+   * @throws what `publish` rejects with
+   */
   async run(): Promise<void> {
     const record = await this.#start();
     if (record === null) return;
@@ -111,7 +120,8 @@ export class PollSession {
     );
     this.#recordedMs = this.#clock.nowMs();
     this.#reports.began(record.startMs, this.#watch.size());
-    while (!this.#isStopped) await this.#step(this.#agenda);
+    while (!this.#isStopped && !this.#wasClockSetBack()) await this.#step(this.#agenda);
+    this.stop();
   }
 
   stop(): void {
@@ -131,6 +141,12 @@ export class PollSession {
     if (this.#agenda === null || this.#isStopped || reading.kind === 'failed' || this.#outbox.isFull()) return;
     const windowFromMs = instantOf(filter.startDate ?? null) ?? 0;
     this.#addPage(reading.data, this.#announcedFromMs(this.#agenda), windowFromMs, beganMs);
+  }
+
+  #wasClockSetBack(): boolean {
+    const before = this.#aheadMs;
+    this.#aheadMs = this.#clock.nowMs() - this.#clock.monotonicMs();
+    return before - this.#aheadMs >= SET_BACK_MS_MIN;
   }
 
   async #step(agenda: PollAgenda): Promise<void> {

@@ -1,0 +1,42 @@
+/** The poller's wall clock was ahead, and is set right while it polls. */
+import { expect, test } from 'vitest';
+import { PollerWorld, SETTINGS } from './poller-world.ts';
+import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
+
+const START_MS = Date.parse('2026-03-01T12:00:00Z');
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const SET_MS = START_MS + 10 * MINUTE_MS;
+
+test.each([HOUR_MS, DAY_MS])(
+  'a clock that was %d ms ahead keeps no change from being seen once it is right',
+  async (ms) => {
+    const at = (minute: number, status: string) => ({
+      atMs: START_MS + minute * MINUTE_MS,
+      status,
+      failureReason: null,
+    });
+    const payments: Payment[] = [
+      { id: 'Transaction:before', changes: [at(2, 'PENDING'), at(15, 'COMPLETED')] },
+      { id: 'Transaction:after', changes: [at(12, 'PENDING'), at(17, 'COMPLETED')] },
+    ];
+    const service = new SimulatedService(payments, PLAIN_MANNER);
+    const world: PollerWorld = new PollerWorld({
+      settings: { ...SETTINGS, startMs: START_MS - HOUR_MS },
+      startMs: START_MS,
+      list: (filter, nowMs) => service.list(filter, nowMs),
+      aheadMs: () => (world.time.nowMs() < SET_MS ? ms : 0),
+    });
+    world.start();
+    await world.time.runUntil(START_MS + 20 * MINUTE_MS);
+    world.end();
+    const seen = world.transactionEvents.map(({ status, transactionId }) => `${transactionId} ${status}`);
+    expect(seen.sort()).toEqual([
+      'Transaction:after COMPLETED',
+      'Transaction:after PENDING',
+      'Transaction:before COMPLETED',
+      'Transaction:before PENDING',
+    ]);
+  },
+);
