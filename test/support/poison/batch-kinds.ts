@@ -52,14 +52,9 @@ export const BATCH_FAMILIES: PoisonFamilies = {
 
 function bombs(): PoisonKind[] {
   const rows: [CodecName, number][] = [
-    ['gzip', 16],
     ['gzip', 63],
-    ['gzip', 70],
     ['snappy', 18],
     ['xerial', 18],
-    ['lz4', 63],
-    ['lz4', 70],
-    ['zstd', 60],
     ['zstd', 70],
     ['zstd', 200],
   ];
@@ -116,7 +111,7 @@ function crowds(): PoisonKind[] {
     if (one.length === half.length) throw new Error('an offset takes no room');
     return encodeRecords(Array.from({ length: count }, () => ({ key: null, value: null })));
   };
-  return [5_000, 1_000_000].map((count) =>
+  return [5_000, 250_000].map((count) =>
     batchKind(
       `${count} messages without key and value in a small batch`,
       { ...expected.unreadableBatch, burials: ['NO_KEY', 'UNREADABLE_BATCH'], copy: 'either' },

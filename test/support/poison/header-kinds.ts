@@ -72,7 +72,7 @@ const LARGE_HEADERS: readonly (readonly [string, HeaderList, keyof typeof CODECS
   ['headers of 6 MiB in a small batch', [['x', Buffer.alloc(6 * KIB * KIB, 0x61)]], 'zstd'],
   ['a command id of 900 KB', [['ce_id', 'x'.repeat(900_000)]], 'none'],
   ['a trace state of 900 KB', [['tracestate', 'x'.repeat(900_000)]], 'none'],
-  ['a million headers in a small batch', many(1_000_000, () => ''), 'zstd'],
+  ['250,000 headers in a small batch', many(250_000, () => ''), 'zstd'],
 ];
 
 export const HEADER_FAMILIES: PoisonFamilies = {
