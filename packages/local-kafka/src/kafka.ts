@@ -4,11 +4,10 @@
  * Stages of a broker: storage formatted (once per directory) -> started -> ready (it and all before it answer) -> ended.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EngineError } from './errors.ts';
-import { QUICK_START_FLAGS } from './jvm.ts';
+import { archiveFlags, QUICK_START_FLAGS } from './jvm.ts';
 import { LOOPBACK } from './ports.ts';
 import { logTail, startProcess, type SupervisedProcess } from './supervised-process.ts';
 
@@ -212,16 +211,10 @@ function logFile(places: KafkaPlaces, node: BrokerNode): string {
   return join(places.directory, 'logs', `broker-${node.nodeId}.log`);
 }
 
-/** Beside the folder of the jars: see class-archive.ts. */
-export function archiveOf(jars: string): string {
-  return `${jars}.jsa`;
-}
-
 function javaArguments(places: KafkaPlaces, home: string): string[] {
-  const archive = archiveOf(places.jars);
   return [
     ...QUICK_START_FLAGS,
-    ...(existsSync(archive) ? [`-XX:SharedArchiveFile=${archive}`] : []),
+    ...archiveFlags(places.jars),
     `-Dlog4j2.configurationFile=${join(home, 'log4j2.properties')}`,
     '-cp',
     join(places.jars, '*'),

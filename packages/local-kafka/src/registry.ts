@@ -5,12 +5,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { installed } from './cache.ts';
+import { makeClassArchive } from './class-archive.ts';
 import { EngineError } from './errors.ts';
-import { QUICK_START_FLAGS } from './jvm.ts';
+import { archiveFlags, QUICK_START_FLAGS } from './jvm.ts';
 import { registryPin, type ApicurioPin } from './pins.ts';
-import { LOOPBACK } from './ports.ts';
+import { freePort, LOOPBACK } from './ports.ts';
+import { httpProbe } from './readiness.ts';
+import { Server } from './server.ts';
 import { startProcess, type SupervisedProcess } from './supervised-process.ts';
 
+const TITLE = 'Schema registry';
 const SRFAKE_SOURCE = fileURLToPath(new URL('../srfake', import.meta.url));
 /** With Go's own packages not compiled yet, on a busy machine. */
 const BUILD_MS_MAX = 300_000;
@@ -18,49 +22,62 @@ const BUILD_MS_MAX = 300_000;
 export interface RegistryProgram {
   /** @returns the base URL that clients are given, without a trailing slash */
   url(port: number): string;
-  /** Starts it; it is not ready yet. It owns `registry/` and `logs/registry.log` in the engine's directory. */
-  start(directory: string, port: number): Promise<SupervisedProcess>;
+  /** Not started yet. It owns `registry/` and `logs/registry.log` in the engine's directory. */
+  server(directory: string, port: number): Server;
 }
 
 /** @throws {EngineError} INVALID_OPTIONS, MAVEN_MISSING, DOWNLOAD_FAILED */
 export async function installRegistry(java: string, onProgress: (line: string) => void): Promise<RegistryProgram> {
   const pin = registryPin();
-  return pin === null ? srfake() : apicurio(java, pin, await installed(pin, onProgress));
+  if (pin === null) return srfake();
+  const folder = await installed(pin, onProgress);
+  const written = async (directory: string, flag: string): Promise<Server> =>
+    apicurio(java, pin, folder, [flag]).server(directory, await freePort());
+  await makeClassArchive(folder, written, onProgress);
+  return apicurio(java, pin, folder, archiveFlags(folder));
 }
 
 /** Its database is a file, so that schema ids outlive a restart as the messages that carry them do. */
-function apicurio(java: string, pin: ApicurioPin, folder: string): RegistryProgram {
-  return {
-    url: (port) => `http://${LOOPBACK}:${port}/apis/ccompat/v7`,
-    start: (directory, port) =>
-      startIn(directory, java, (home) => [
-        '-Xmx256m',
-        '-XX:+ExitOnOutOfMemoryError',
-        ...QUICK_START_FLAGS,
-        `-Dquarkus.http.host=${LOOPBACK}`,
-        `-Dquarkus.http.port=${port}`,
-        `-D${pin.databaseSetting}=jdbc:h2:file:${join(home, 'database')}`,
-        '-jar',
-        join(folder, pin.jar),
-      ]),
-  };
+function apicurio(java: string, pin: ApicurioPin, folder: string, flags: readonly string[]): RegistryProgram {
+  const start = (directory: string, port: number): Promise<SupervisedProcess> =>
+    startIn(directory, java, (home) => [
+      '-Xmx256m',
+      '-XX:+ExitOnOutOfMemoryError',
+      ...QUICK_START_FLAGS,
+      ...flags,
+      `-Dquarkus.http.host=${LOOPBACK}`,
+      `-Dquarkus.http.port=${port}`,
+      `-D${pin.databaseSetting}=jdbc:h2:file:${join(home, 'database')}`,
+      '-jar',
+      join(folder, pin.jar),
+    ]);
+  return programOf((port) => `http://${LOOPBACK}:${port}/apis/ccompat/v7`, start);
 }
 
 /** In memory: started again, it knows nothing any more. */
 function srfake(): RegistryProgram {
+  const start = async (directory: string, port: number): Promise<SupervisedProcess> => {
+    const program = join(directory, 'srfake');
+    // Each time: what was compiled once comes from Go's cache.
+    await promisify(execFile)('go', ['build', '-buildvcs=false', '-o', program, '.'], {
+      cwd: SRFAKE_SOURCE,
+      timeout: BUILD_MS_MAX,
+    }).catch((cause: unknown) => {
+      throw new EngineError('DOWNLOAD_FAILED', 'srfake could not be built with `go` (1.24 or later).', { cause });
+    });
+    return startIn(directory, program, () => [`${LOOPBACK}:${port}`]);
+  };
+  return programOf((port) => `http://${LOOPBACK}:${port}`, start);
+}
+
+function programOf(
+  url: RegistryProgram['url'],
+  start: (directory: string, port: number) => Promise<SupervisedProcess>,
+): RegistryProgram {
   return {
-    url: (port) => `http://${LOOPBACK}:${port}`,
-    async start(directory, port) {
-      const program = join(directory, 'srfake');
-      // Each time: what was compiled once comes from Go's cache.
-      await promisify(execFile)('go', ['build', '-buildvcs=false', '-o', program, '.'], {
-        cwd: SRFAKE_SOURCE,
-        timeout: BUILD_MS_MAX,
-      }).catch((cause: unknown) => {
-        throw new EngineError('DOWNLOAD_FAILED', 'srfake could not be built with `go` (1.24 or later).', { cause });
-      });
-      return startIn(directory, program, () => [`${LOOPBACK}:${port}`]);
-    },
+    url,
+    // It is ready when it lists its subjects.
+    server: (directory, port) => new Server(TITLE, () => start(directory, port), httpProbe(`${url(port)}/subjects`)),
   };
 }
 
@@ -72,7 +89,7 @@ async function startIn(
   const home = join(directory, 'registry');
   await mkdir(home, { recursive: true });
   return startProcess({
-    title: 'Schema registry',
+    title: TITLE,
     program,
     arguments: parameters(home),
     logFile: join(directory, 'logs', 'registry.log'),

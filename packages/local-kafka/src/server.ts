@@ -26,13 +26,13 @@ export interface ServerControl {
 }
 
 export class Server implements ServerControl {
-  readonly #title: string;
+  readonly title: string;
   readonly #startProcess: () => Promise<SupervisedProcess>;
   readonly #probe: () => Promise<boolean>;
   #process: SupervisedProcess | null = null;
 
   constructor(title: string, start: () => Promise<SupervisedProcess>, probe: () => Promise<boolean>) {
-    this.#title = title;
+    this.title = title;
     this.#startProcess = start;
     this.#probe = probe;
   }
@@ -78,7 +78,7 @@ export class Server implements ServerControl {
   }
 
   #running(): SupervisedProcess {
-    if (this.#process === null) throw new EngineError('ENDED', `${this.#title} is not running.`);
+    if (this.#process === null) throw new EngineError('ENDED', `${this.title} is not running.`);
     return this.#process;
   }
 }

@@ -10,7 +10,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installed } from './cache.ts';
-import { makeClassArchive } from './class-archive.ts';
+import { makeClassArchive, type ArchivedServer } from './class-archive.ts';
 import { EngineError } from './errors.ts';
 import {
   newClusterId,
@@ -22,7 +22,7 @@ import {
 } from './kafka.ts';
 import { kafkaPin } from './pins.ts';
 import { freePort, LOOPBACK, PORT_MAX, requireFree } from './ports.ts';
-import { brokerProbe, httpProbe } from './readiness.ts';
+import { brokerProbe } from './readiness.ts';
 import { installRegistry } from './registry.ts';
 import { Server, type ServerControl } from './server.ts';
 import { findJava } from './tools.ts';
@@ -73,7 +73,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const java = await findJava();
   // One after the other: both use Maven's local repository.
   const jars = await installed(kafkaPin(), onProgress);
-  await makeClassArchive({ java, jars }, onProgress);
+  await makeClassArchive(jars, archivedBroker({ java, jars }), onProgress);
   const registryProgram = await installRegistry(java, onProgress);
   const nodes = await chooseNodes(brokerCount, options.kafkaPort);
   const registryPort =
@@ -90,12 +90,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
 
   const places: KafkaPlaces = { java, jars, directory };
   const url = registryProgram.url(registryPort);
-  const registry = new Server(
-    'Schema registry',
-    () => registryProgram.start(directory, registryPort),
-    // It is ready when it lists its subjects.
-    httpProbe(`${url}/subjects`),
-  );
+  const registry = registryProgram.server(directory, registryPort);
   const brokers = nodes.map(
     (node) =>
       // Started again later, a broker may find others down: it is ready when it is back itself.
@@ -143,6 +138,15 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       return broker;
     },
     stop: () => (stopping ??= stopAll()),
+  };
+}
+
+function archivedBroker({ java, jars }: Pick<KafkaPlaces, 'java' | 'jars'>): ArchivedServer {
+  return async (directory, flag) => {
+    const places = { java, jars, directory };
+    const node = { nodeId: 1, port: await freePort(), controllerPort: await freePort() };
+    await prepareBroker(places, node, [node], newClusterId(), null);
+    return new Server('Kafka', () => startBroker(places, node, [flag]), brokerProbe(node.port, node.nodeId, 1));
   };
 }
 

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { installed } from '../src/cache.ts';
-import { archiveOf } from '../src/kafka.ts';
-import { kafkaPin } from '../src/pins.ts';
+import { archiveOf } from '../src/jvm.ts';
+import { kafkaPin, registryPin } from '../src/pins.ts';
 import { freePort } from '../src/ports.ts';
 import { startEngine, type Engine } from '../src/start.ts';
 import { isAlive, logContains } from './processes.ts';
@@ -45,9 +45,12 @@ describe('an engine of one broker', () => {
     expect(lines.at(-1)).toMatch(/ready/);
   });
 
-  test('leaves an archive of classes for the starts to come', async () => {
-    const jars = await installed(kafkaPin(), () => undefined);
-    expect((await stat(archiveOf(jars))).size).toBeGreaterThan(1_000_000);
+  test('leaves archives of classes for the starts to come', async () => {
+    for (const pin of [kafkaPin(), registryPin()]) {
+      if (pin === null) continue;
+      const jars = await installed(pin, () => undefined);
+      expect((await stat(archiveOf(jars))).size).toBeGreaterThan(1_000_000);
+    }
   });
 
   test('keeps the log of each server', async () => {
