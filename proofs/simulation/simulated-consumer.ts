@@ -99,7 +99,7 @@ export class SimulatedConsumer {
     this.#fetchesWhileJoining = config.fetchWhileJoining ?? false;
     this.#isRunning = true;
     const make = this.#settings.partitionAssigners?.[0];
-    this.#assigner = make === undefined ? evenAssigner(this.#broker) : make({} as Parameters<PartitionAssigner>[0]);
+    this.#assigner = make === undefined ? evenAssigner(this.#broker) : make(assignedFrom(this.#broker));
     await this.#join();
   }
 
@@ -322,6 +322,17 @@ function decodedHeaders(headers: StoredHeaders): object {
 }
 
 /** All partitions, one member after the other. */
+function partitionsOf(broker: SimulatedBroker, topic: string): number[] {
+  return broker.topics().includes(topic) ? [...broker.logs(topic).keys()] : [];
+}
+
+/** What assigners are given of a cluster, as far as ours ask. */
+function assignedFrom(broker: SimulatedBroker): Parameters<PartitionAssigner>[0] {
+  const findTopicPartitionMetadata = (topic: string): { partitionId: number }[] =>
+    partitionsOf(broker, topic).map((partitionId) => ({ partitionId }));
+  return { cluster: { findTopicPartitionMetadata } } as unknown as Parameters<PartitionAssigner>[0];
+}
+
 function evenAssigner(broker: SimulatedBroker): Assigner {
   return {
     name: 'even',
@@ -334,9 +345,7 @@ function evenAssigner(broker: SimulatedBroker): Assigner {
       members.map(({ memberId }, index) => {
         const assignment = topics.map((topic): [string, number[]] => [
           topic,
-          (broker.topics().includes(topic) ? [...broker.logs(topic).keys()] : []).filter(
-            (partition) => partition % members.length === index,
-          ),
+          partitionsOf(broker, topic).filter((partition) => partition % members.length === index),
         ]);
         const memberAssignment = { version: 1, assignment: Object.fromEntries(assignment), userData: Buffer.alloc(0) };
         return { memberId, memberAssignment: AssignerProtocol.MemberAssignment.encode(memberAssignment) };
