@@ -126,7 +126,10 @@ function scenesOf(stack: Stack, processors: RunningProcessor[]): [SceneName, () 
     await processors.shift()?.[how]();
   };
   const start = async (): Promise<void> => {
-    processors.push(await stack.startProcessor());
+    const processor = await stack.spawnProcessor();
+    processors.push(processor);
+    // A third has no store yet, and reads every key first.
+    await processor.ready(COLD_MS_MAX);
   };
   const inTurn = async (): Promise<void> => {
     await end('stop');
