@@ -16,6 +16,7 @@ import { laneOf } from 'payment-processor-contract/keys';
 import { recordEffectStatus } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
+import { aheadMsOf, byClockOfNow } from './clock-set.ts';
 import type { LaneParts } from './parts.ts';
 
 export interface Acquisition {
@@ -32,7 +33,8 @@ export interface Acquisition {
 export class Attempts {
   readonly #parts: LaneParts;
   readonly #acquisition: Acquisition;
-  readonly #events: EntryEvent[] = [];
+  /** With how far the wall clock was ahead when they happened: a commit that stalls keeps them waiting. */
+  readonly #events: { readonly happened: EntryEvent; readonly aheadMs: number }[] = [];
   /** Attempts of intents that were found in the ledger and have no call here: their events say what becomes of them. */
   readonly #withoutCall = new Set<string>();
 
@@ -46,7 +48,8 @@ export class Attempts {
   }
 
   takeEvent(): EntryEvent | undefined {
-    return this.#events.shift();
+    const first = this.#events.shift();
+    return first && byClockOfNow(first.happened, aheadMsOf(this.#parts.clock) - first.aheadMs);
   }
 
   /**
@@ -63,12 +66,12 @@ export class Attempts {
     if (adoption === 'never-begun') {
       const reason = 'the lane was lost before its call began';
       const event = { kind: 'not-begun' as const, attemptId: phase.attemptId, nowMs: clock.nowMs(), reason };
-      this.#events.push({ key: entry.key, event, call: null });
+      this.#put({ key: entry.key, event, call: null });
       return;
     }
     // The former owner may still begin a call until its heartbeat is too old; that call ends within its deadline.
     const endedMs = clock.nowMs() + sessionTimeoutMs + phase.timeoutMs;
-    this.#events.push({ key: entry.key, event: { kind: 'orphaned', endedMs }, call: null });
+    this.#put({ key: entry.key, event: { kind: 'orphaned', endedMs }, call: null });
   }
 
   /** The call of an intent that is committed. */
@@ -119,8 +122,12 @@ export class Attempts {
 
   #happened(event: EntryEvent): void {
     if (!this.#acquisition.isCurrent()) return;
-    this.#events.push(event);
+    this.#put(event);
     this.#acquisition.wake();
+  }
+
+  #put(happened: EntryEvent): void {
+    this.#events.push({ happened, aheadMs: aheadMsOf(this.#parts.clock) });
   }
 }
 

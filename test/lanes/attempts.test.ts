@@ -16,7 +16,7 @@ function attemptsOf(isCurrent: () => boolean): { attempts: Attempts; found: (fou
       return undefined;
     },
   };
-  const clock = { nowMs: () => 3 };
+  const clock = { nowMs: () => 3, monotonicMs: () => 3 };
   const parts = { laneCount: 1, index, clock, lookUps: { find: () => promise } };
   const acquisition = { isCurrent, isOpen: isCurrent, isHeld: () => false, wake: () => undefined };
   return { attempts: new Attempts(parts as unknown as LaneParts, acquisition), found: resolve };
@@ -42,7 +42,7 @@ test('a look-up that ends while the lane is open is an event of its entry', asyn
 
 test('an intent whose call was never begun is not called when its lane opens: a commit comes first, which a fenced owner fails at', () => {
   const calls = { adopt: () => 'never-begun', begin: () => expect.unreachable('it was called') };
-  const parts = { calls, clock: { nowMs: () => 3 }, processId: 'process', sessionTimeoutMs: 1 };
+  const parts = { calls, clock: { nowMs: () => 3, monotonicMs: () => 3 }, processId: 'process', sessionTimeoutMs: 1 };
   const acquisition = { isCurrent: () => true, isOpen: () => true, isHeld: () => false, wake: () => undefined };
   const attempts = new Attempts(parts as unknown as LaneParts, acquisition);
   const phase = { state: 'INTENT', attemptId: 'attempt', processId: 'process', atMs: 0, timeoutMs: 1 } as const;

@@ -28,9 +28,12 @@ const IN_PROGRESS: Reading = {
 const silence = (): void => undefined;
 /** Of the wall clock against the time that passes. */
 let aheadMs = 0;
+/** Commits that have written their records end with it. */
+let stall: Promise<void> = Promise.resolve();
 
 beforeEach(() => {
   aheadMs = 0;
+  stall = Promise.resolve();
   vi.useFakeTimers({ now: 1_000_000 });
 });
 afterEach(() => vi.useRealTimers());
@@ -91,6 +94,7 @@ function running(entry: Entry, answers: (Reading | Promise<Reading>)[]): Running
     open: async () => undefined,
     commit: async (_expected: unknown, wanted: () => Promise<unknown>) => {
       await wanted();
+      await stall;
       return new Map();
     },
     drop: silence,
@@ -165,6 +169,29 @@ test('a copy hastens no look-up where the clock was set forward', async () => {
   await vi.advanceTimersByTimeAsync(2_000);
   expect(lookUps).toEqual([]);
   await vi.advanceTimersByTimeAsync(2 * SETTLING_MS);
+  expect(lookUps).toHaveLength(1);
+  await end();
+});
+
+test('an answer that waits for a commit counts from its deadline by the clock that was set forward meanwhile', async () => {
+  const { promise, resolve } = Promise.withResolvers<Reading>();
+  const entry = of({ ...entryAt('reject-transaction'), phase: PARKED });
+  const { end, lane, lookUps, offerCopyOf } = running(entry, [promise]);
+  await vi.advanceTimersByTimeAsync(10);
+  const commit = Promise.withResolvers<undefined>();
+  stall = commit.promise;
+  offerCopyOf(entry);
+  await vi.advanceTimersByTimeAsync(10);
+  resolve(LOST);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(lane.status().entries).toMatchObject([{ attempts: 0, phase: { state: 'INTENT' } }]);
+
+  aheadMs = 60_000;
+  commit.resolve(undefined);
+  await vi.advanceTimersByTimeAsync(SETTLING_MS - 100);
+  expect(lane.status().entries).toMatchObject([{ attempts: 1, phase: { state: 'DOUBTFUL' } }]);
+  expect(lookUps).toEqual([]);
+  await vi.advanceTimersByTimeAsync(2_000);
   expect(lookUps).toHaveLength(1);
   await end();
 });
