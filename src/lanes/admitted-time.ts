@@ -17,6 +17,8 @@ export interface AdmittedTimeParts {
   /** Next offsets of what is in the ledger, by topic. */
   readonly positions: () => ReadonlyMap<string, bigint>;
   readonly clock: Pick<Clock, 'nowMs'>;
+  /** The latest time that a broker gave to a record of the lane: our clock may be fast, and is not believed alone. */
+  readonly brokerMs: () => number;
 }
 
 interface Mark {
@@ -34,7 +36,7 @@ export class AdmittedTime {
     this.#parts = parts;
   }
 
-  /** Of our wall clock; -Infinity: not known yet. Makes sure that a later answer is to come. */
+  /** Of the slower of two clocks; -Infinity: not known yet. Makes sure that a later answer is to come. */
   upToMs(): number {
     const positions = this.#parts.positions();
     if (
@@ -50,13 +52,15 @@ export class AdmittedTime {
 
   /** Never rejects: without an answer nothing is forgotten, and the next look asks again. */
   async #ask(): Promise<void> {
-    const { clock, lane, offsets, topics } = this.#parts;
+    const { brokerMs, clock, lane, offsets, topics } = this.#parts;
     this.#isAsking = true;
     const beganMs = clock.nowMs();
+    const nowMs = Math.min(beganMs, brokerMs());
     try {
       const written = await Promise.all(topics.map((topic) => offsets.written(topic)));
       this.#awaited = {
-        atMs: Math.min(beganMs, ...written.map(({ atMs }) => atMs)),
+        // Answers may be older than the question.
+        atMs: nowMs - Math.max(0, ...written.map(({ atMs }) => beganMs - atMs)),
         ends: new Map(topics.map((topic, index) => [topic, written[index]?.ends.get(lane) ?? 0n])),
       };
     } catch {

@@ -110,6 +110,7 @@ export class OpenLane implements LaneFiller {
       ...parts,
       topics: parts.commandTypes.map((type) => parts.topics.commands[type]),
       positions: () => this.#inputs.positions(),
+      brokerMs: () => parts.index.checkpoint(parts.lane).timestampMs,
     });
     this.#retention = new Retention(parts, this.#memory, admitted);
     const wake = (): void => this.wake();

@@ -118,7 +118,7 @@ test('all is admitted up to an instant once the lane has committed what was writ
       return { atMs: NOW_MS, ends: new Map([[0, topic === 'one' ? 5n : 9n]]) };
     },
   };
-  const parts = { lane: 0, topics: ['one', 'two'], offsets, positions: () => positions, clock };
+  const parts = { lane: 0, topics: ['one', 'two'], offsets, positions: () => positions, clock, brokerMs: () => NOW_MS };
   const admitted = new AdmittedTime(parts);
   expect(admitted.upToMs()).toBe(-Infinity);
   await new Promise(setImmediate);
@@ -181,6 +181,26 @@ describe('a clock that is wrong by a week, either way, forgets nothing early', (
     brokerSays(broker);
     clockMs = ours;
     expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual([]);
+  });
+
+  test('of the process that retains, fast, while a copy waits that was published in its time', async () => {
+    apply(entry(done('young', DONE_MS), DONE_MS));
+    brokerSays(YOUNG_MS);
+    clockMs = YOUNG_MS + WEEK_MS;
+    let end = 5n;
+    const offsets = { written: async () => ({ atMs: clockMs, ends: new Map([[0, end]]) }) };
+    const brokerMs = (): number => opened.index.checkpoint(0).timestampMs;
+    const parts = { lane: 0, topics: ['one'], offsets, positions: () => new Map([['one', 5n]]), clock, brokerMs };
+    const admitted = new AdmittedTime(parts);
+    admitted.upToMs();
+    await new Promise(setImmediate);
+    // From now on a backlog gathers; its first message is the copy.
+    end = 6n;
+    brokerSays(DUE_MS);
+    clockMs = DUE_MS + WEEK_MS;
+    const known = { lane: 0, index: opened.index, clock, retention: RETENTION };
+    const retention = new Retention(known, new Memory(opened.index, 0, 'token'), admitted);
+    expect(tombstonesOf(retention)).toEqual([]);
   });
 
   test('where all clocks are right, it is forgotten when it is due', () => {
