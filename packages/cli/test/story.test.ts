@@ -59,6 +59,17 @@ test('the last status settles it, and one that cannot be read does not let an ea
   );
 });
 
+test('a decision that its result names was carried out, though the ledger has forgotten the key', () => {
+  const told = story('ACCEPTED', []);
+  const value = { decision: 'EXECUTED', operator: 'ann', reason: 'found', expectedRevision: '1', transactionId: ID };
+  const decision = { ...at('decisions', 'invoice', 1n), headers: { ce_id: 'd-1' }, value, problem: null };
+  const became = (results: Story['results']): string =>
+    storyText({ ...told, results, decisions: [decision] }, false).find((line) => line.includes('EXECUTED on')) ?? '';
+  const named = told.results.map((result) => ({ ...result, headers: { 'decision-id': 'd-1' } }));
+  expect(became(named)).toContain('carried out');
+  expect(became(told.results)).toContain('not judged yet, or forgotten since LEDGER_RETENTION');
+});
+
 test('a copy of an earlier result does not hide a later one that cannot be read', () => {
   const told = story('EXPIRED', []);
   const [first] = told.results;

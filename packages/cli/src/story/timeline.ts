@@ -1,4 +1,5 @@
 /** The story of a key as lines in the order of time. Pure; texts of others are as they were, unless masked by the caller. */
+import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { EntryRecord } from '../ledger.ts';
 import { isoOf, resultText, statusChangeText, unreadableText } from '../event-output.ts';
@@ -138,9 +139,19 @@ function decisionLine(published: Published<StoryDecision>, story: Story): Line {
     ({ letter: { source } }) =>
       source.topic === topic && source.partition === String(partition) && source.offset === offset.toString(),
   );
-  const isInForce = story.entries.some(({ entry }) => entry?.audit.includes(words) === true);
   const became =
-    refusal === undefined ? (isInForce ? 'carried out' : 'not judged yet, as far as the ledger tells') : 'refused';
+    refusal === undefined ? (isCarriedOut(published, words, story) ? 'carried out' : notJudged(story)) : 'refused';
   const of = transactionId === null ? '' : `  ${transactionId}`;
   return { topic, atMs: timestampMs, what: 'decision', text: `${words}${of}  ${became}  (${placeText(published)})` };
+}
+
+/** The ledger keeps the last decisions of a key, until it forgets the key; a result names the decision that it comes of. */
+function isCarriedOut({ headers: { ce_id: id } }: Published<StoryDecision>, words: string, story: Story): boolean {
+  const isNamed = id !== undefined && story.results.some(({ headers }) => headers[DECISION_HEADER] === id);
+  return isNamed || story.entries.some(({ entry }) => entry?.audit.includes(words) === true);
+}
+
+function notJudged({ entries }: Story): string {
+  const isKnown = (entries.at(-1)?.entry ?? null) !== null;
+  return isKnown ? 'not judged yet, as far as the ledger tells' : 'not judged yet, or forgotten since LEDGER_RETENTION';
 }
