@@ -37,7 +37,7 @@ export const OUTAGES: readonly Outage[] = [
     readiness: /payment service/,
   },
   faulty('service slow', null, { kind: 'delay', delayMs: SLOW_MS }),
-  faulty('service slower than the deadline', /payment service/, { kind: 'delay', delayMs: TOO_SLOW_MS }),
+  faulty('service slower than the deadline', /payment service|breaker open/, { kind: 'delay', delayMs: TOO_SLOW_MS }),
   faulty('every answer a 503', /payment service|breaker open/, { kind: 'status', httpStatus: 503 }),
   faulty('changes answered with 500, GET works', /payment service|breaker open/, ...onChanges({ httpStatus: 500 })),
   faulty('changes answered with 404 in HTML, GET works', null, ...onChanges({ httpStatus: 404, ...HTML })),
