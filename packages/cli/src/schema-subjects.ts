@@ -95,7 +95,7 @@ export async function registerSubjects(settings: RegistrySettings): Promise<Regi
   const registrations: Registration[] = [];
   for (const { subject, record, body } of ourSubjects(settings)) {
     const known = await lookUp(settings, subject, body);
-    const schemaId = known ?? (await register(settings, subject, body));
+    const schemaId = known ?? (await register(settings, subject, record, body));
     if ((await readCompatibility(settings, subject)) !== COMPATIBILITY) await setCompatibility(settings, subject);
     registrations.push({ subject, record, action: known === null ? 'registered' : 'exists', schemaId });
   }
@@ -110,8 +110,12 @@ function ourSubjects(settings: RegistrySettings): { subject: string; record: str
   }));
 }
 
-async function register(settings: RegistrySettings, subject: string, body: object): Promise<number> {
-  // A registry checks compatibility only by the level that a subject has; we check by ours before.
+async function register(settings: RegistrySettings, subject: string, record: string, body: object): Promise<number> {
+  // A registry judges by the level that a subject has: one that has versions gets ours before it is asked. One without takes none.
+  const hasVersions = (await readForeignLatest(settings, subject, record)) !== null;
+  if (hasVersions && (await readCompatibility(settings, subject)) !== COMPATIBILITY) {
+    await setCompatibility(settings, subject);
+  }
   const incompatibilities = await readIncompatibilities(settings, subject, body);
   if (incompatibilities.length > 0) {
     throw new CliFailure(

@@ -83,6 +83,19 @@ describe('schemas', () => {
     expect(await registry(environment, 'GET', `/subjects/${subject}/versions`)).toEqual([1]);
   });
 
+  test('that do not fit an earlier version are not registered where the registry would let them', async () => {
+    const environment = environmentOf(freshPrefix('lenient'));
+    const subject = subjectOf(topicNames(environment['TOPIC_PREFIX'] ?? '').commands['create-quote']);
+    const other = { ...loadSchema('CreateQuote'), fields: [{ name: 'needed', type: 'string' }] };
+    await registry(environment, 'POST', `/subjects/${subject}/versions`, { schema: JSON.stringify(other) });
+    await registry(environment, 'PUT', `/config/${subject}`, { compatibility: 'NONE' });
+
+    const run = await runCli(environment, 'schemas', 'register');
+    expect(run).toMatchObject({ code: 6 });
+    expect(run.stderr).toContain(subject);
+    expect(await registry(environment, 'GET', `/subjects/${subject}/versions`)).toEqual([1]);
+  });
+
   test('that are the latest of their subject and not ours are reported, with what to do', async () => {
     const environment = environmentOf(freshPrefix('latest'));
     await runCli(environment, 'schemas', 'register');

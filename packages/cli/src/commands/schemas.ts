@@ -17,6 +17,8 @@ export function addSchemasCommand(program: CliCommand): void {
     .description(`register what is missing under <topic>-value, compatibility ${COMPATIBILITY}; again changes nothing`)
     .details(
       `
+A subject that has versions gets that level before our schema is tried beside them, whatever level it had: where they do not
+fit together our schema is not registered, the level stays, and the exit code is 6.
 Settings: SCHEMA_REGISTRY_URL, SCHEMA_REGISTRY_USERNAME, SCHEMA_REGISTRY_PASSWORD, TOPIC_PREFIX.
 
 Examples:
