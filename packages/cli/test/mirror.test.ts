@@ -11,6 +11,7 @@ import {
 } from 'payment-processor-client';
 import { createQuoteOf, transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
+import { environmentOf, freshPrefix, prepare, settingsOf } from '../../client/test/fixtures.ts';
 import { runCli, startCli, type RunningCli } from './run-cli.ts';
 
 const STREAMS: readonly Stream[] = ['results', 'transaction-status', 'quote-status'];
@@ -93,4 +94,18 @@ test('reading Avro without a registry says what to do', async () => {
     onEvent: () => undefined,
   });
   await expect(refused).rejects.toThrow(/SCHEMA_REGISTRY_URL: set it, or ask for format 'json'/);
+});
+
+test('without the topics of the copies both ends say at once how to make them', async () => {
+  const prefix = freshPrefix('no-copies');
+  await prepare(prefix);
+  const making = /topics create --json-copies`/;
+  const run = await runCli(environmentOf(prefix), 'mirror');
+  expect(run).toMatchObject({ code: 1 });
+  expect(run.stderr).toMatch(making);
+  const options = { streams: STREAMS, start: { from: 'now' }, onEvent: () => undefined } as const;
+  await expect(subscribe(settingsOf(prefix), { ...options, format: 'json' })).rejects.toThrow(making);
+  expect(await runCli(environmentOf(prefix), 'topics', 'create', '--json-copies')).toMatchObject({ code: 0 });
+  const subscription = await subscribe(settingsOf(prefix), { ...options, format: 'json' });
+  await subscription.close();
 });

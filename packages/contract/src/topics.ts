@@ -34,9 +34,17 @@ export function topicNames(prefix: string): TopicNames {
   };
 }
 
+const JSON_COPY_END = '.json.v1';
+
 /** The copy of an output topic for readers of JSON. */
 export function jsonCopyOf(topic: string): string {
-  return topic.replace(/\.v1$/, '.json.v1');
+  return topic.replace(/\.v1$/, JSON_COPY_END);
+}
+
+/** Of topics that are not there: what makes them. */
+export function makingOf(topics: readonly string[]): string {
+  const isOfCopies = topics.some((topic) => topic.endsWith(JSON_COPY_END));
+  return `npm run cli -- topics create${isOfCopies ? ' --json-copies' : ''}`;
 }
 
 /** On a record of such a copy whose original could not be read, and is passed on as it was: why. */

@@ -30,8 +30,11 @@ Examples:
     )
     .runs(async (output, flags: { group?: string }) => {
       const settings = requireSettings(CLIENT_SETTING_NAMES);
-      const records = await RecordPublisher.connect(cliKafka(settings), jsonTopics(settings.TOPIC_PREFIX), CLI_RETRY);
+      const topics = jsonTopics(settings.TOPIC_PREFIX);
+      const records = await RecordPublisher.connect(cliKafka(settings), topics, CLI_RETRY);
       try {
+        // One that is not there is told now, not at its first event.
+        for (const topic of topics) records.partitionCount(topic);
         const subscription = await subscribe(settings, {
           streams: STREAMS,
           start: { from: 'group', groupId: flags.group ?? `${settings.TOPIC_PREFIX}-json-mirror` },
