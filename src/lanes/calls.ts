@@ -17,8 +17,9 @@ import type { ChangeRequest, Reading } from '../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import { CallScheduler, type Moment } from './call-scheduler.ts';
+import { aheadMsOf } from './clock-set.ts';
 import { ClaimLimits, type Claim, type Claimed, type ClaimRefusal } from './claim-limits.ts';
-import type { CommandTraces } from './command-traces.ts';
+import type { CallTimes, CommandTraces } from './command-traces.ts';
 
 export type CallEnd =
   | { kind: 'answered'; reading: Reading; beganMs: number; endedMs: number }
@@ -41,11 +42,16 @@ export interface CallOrder {
   readonly attempt: number;
 }
 
+/** By the monotonic clock: while it waits for its lane, somebody may set the other. */
+type KeptEnd =
+  | { kind: 'answered'; reading: Reading; beganMonotonicMs: number; endedMonotonicMs: number }
+  | Extract<CallEnd, { kind: 'not-begun' }>;
+
 interface Attempt extends Claimed {
   stage: 'claimed' | 'waiting' | 'running' | 'ended';
   order: CallOrder | null;
   owner: CallOwner | null;
-  end: CallEnd | null;
+  end: KeptEnd | null;
   /** Whether it counts against the limits: until its call ended, or its lane was lost. */
   holdsClaim: boolean;
   isOfLostLane: boolean;
@@ -128,7 +134,7 @@ export class Calls {
     const attempt = this.#attempts.get(attemptId);
     if (attempt === undefined) return this.#hasForgotten ? 'unknown' : 'never-begun';
     attempt.owner = owner;
-    if (attempt.end !== null) owner.ended(attemptId, attempt.end);
+    if (attempt.end !== null) owner.ended(attemptId, toldNow(attempt.end, this.#options.clock));
     return 'adopted';
   }
 
@@ -249,22 +255,21 @@ export class Calls {
       attempt.owner === null ? 'its lane was given up' : attempt.owner.gate();
     void api.perform(order.request, { idempotencyKey: order.idempotencyKey, beforeSending }).then((reading) => {
       this.#running -= 1;
-      const endedMs = clock.nowMs();
-      // By the clock as it is now: somebody may have set it meanwhile.
-      const beganMs = endedMs - Math.round(clock.monotonicMs() - beganMonotonicMs);
+      const end = { kind: 'answered' as const, reading, beganMonotonicMs, endedMonotonicMs: clock.monotonicMs() };
+      const { beganMs, endedMs } = datedNow(end, clock);
       // Before the lane gets the outcome, so that the call of a lost lane is traced too.
       traces.called(order.command, { operation: attempt.operation, attempt: order.attempt, reading, beganMs, endedMs });
-      this.#end(attemptId, attempt, { kind: 'answered', reading, beganMs, endedMs });
+      this.#end(attemptId, attempt, end);
       this.#pump();
     });
   }
 
-  #end(attemptId: string, attempt: Attempt, end: CallEnd): void {
+  #end(attemptId: string, attempt: Attempt, end: KeptEnd): void {
     this.#scheduler.free(attempt.workClass);
     attempt.stage = 'ended';
     attempt.end = end;
     this.#giveBack(attempt);
-    attempt.owner?.ended(attemptId, end);
+    attempt.owner?.ended(attemptId, toldNow(end, this.#options.clock));
   }
 
   #moment(): Moment {
@@ -288,4 +293,17 @@ export class Calls {
 
 function wasBegun(attempt: Attempt): boolean {
   return attempt.stage === 'running' || attempt.end?.kind === 'answered';
+}
+
+function toldNow(end: KeptEnd, clock: Clock): CallEnd {
+  return end.kind === 'answered' ? { kind: end.kind, reading: end.reading, ...datedNow(end, clock) } : end;
+}
+
+/** By the wall clock as it is now. */
+function datedNow(end: Extract<KeptEnd, { kind: 'answered' }>, clock: Clock): CallTimes {
+  const aheadMs = aheadMsOf(clock);
+  return {
+    beganMs: Math.round(end.beganMonotonicMs + aheadMs),
+    endedMs: Math.round(end.endedMonotonicMs + aheadMs),
+  };
 }

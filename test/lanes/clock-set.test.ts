@@ -45,19 +45,24 @@ interface Running {
   readonly end: () => Promise<void>;
 }
 
-function running(entry: Entry, answers: (Reading | Promise<Reading>)[]): Running {
-  const clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => Date.now() };
-  const lookUps: number[] = [];
+const clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => Date.now() };
+
+function callsWith(answers: (Reading | Promise<Reading>)[]): Calls {
   const api = {
     onChange: silence,
     closure: () => null,
     allowance: () => Infinity,
     perform: async () => answers.shift(),
   };
-  const calls = new Calls({
+  return new Calls({
     ...{ api, slots: 10, clock, isConfirmed: () => true, ratePerSecond: () => Infinity },
     traces: { called: silence },
   } as unknown as CallsOptions);
+}
+
+/** @param calls of the process, which outlive a lane */
+function running(entry: Entry, answers: (Reading | Promise<Reading>)[], calls = callsWith(answers)): Running {
+  const lookUps: number[] = [];
   const { commandType } = entry;
   const parts = {
     ...{ lane: 0, laneCount: 1, processId: 'process', topics, commandTypes: [commandType], clock, calls },
@@ -193,5 +198,38 @@ test('an answer that waits for a commit counts from its deadline by the clock th
   expect(lookUps).toEqual([]);
   await vi.advanceTimersByTimeAsync(2_000);
   expect(lookUps).toHaveLength(1);
+  await end();
+});
+
+/** A lane is lost while the last of the calls runs, which ends before the lane is regained. @returns the lane that regained it */
+async function regained(before: Reading[], last: Reading, setMs: number): Promise<Running> {
+  const { promise, resolve } = Promise.withResolvers<Reading>();
+  const calls = callsWith([...before, promise, LOST]);
+  const lost = running(of({ ...entryAt('transfer-in'), phase: PARKED }), [], calls);
+  await vi.advanceTimersByTimeAsync(900);
+  const [entry] = lost.lane.status().entries;
+  if (entry === undefined) throw new Error('the entry is finished');
+  expect(entry).toMatchObject({ attempts: before.length, phase: { state: 'INTENT' } });
+  await lost.end();
+  calls.release(0);
+  resolve(last);
+  await vi.advanceTimersByTimeAsync(0);
+
+  aheadMs = setMs;
+  const anew = running(entry, [], calls);
+  await vi.advanceTimersByTimeAsync(10);
+  return anew;
+}
+
+test('a refusal that waited for its lane settles nothing early where the clock was set back meanwhile', async () => {
+  const { end, lane } = await regained([LOST], IN_PROGRESS, -60_000);
+  expect(lane.status().entries).toMatchObject([{ attempts: 2, phase: { state: 'PARKED' } }]);
+  await end();
+});
+
+test('a call that was cut off without its lane counts from its deadline where the clock was set forward', async () => {
+  const { end, lane } = await regained([], LOST, 60_000);
+  const deadlineMs = 1_000_000 + aheadMs + TIMEOUT_MS;
+  expect(lane.status().entries).toMatchObject([{ attempts: 1, lastEndedMs: deadlineMs }]);
   await end();
 });
