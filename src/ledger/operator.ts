@@ -7,6 +7,7 @@ import type { Decision } from './decision.ts';
 import { proofOf, type Entry } from './entry.ts';
 import { acceptedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
 import { firstCallOf, isKeyTrusted, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { takenUp } from './wrong-clocks.ts';
 
 export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 
@@ -92,7 +93,8 @@ function retry(
   // Fields that were INVALID say only now whether they ask for immediate execution.
   const isUntouched = entry.attempts === 0 && entry.quoted === null;
   const again: Entry = {
-    ...entry,
+    // A clock may have been set since it was finished, or another's be ahead.
+    ...takenUp(entry, nowMs, policy),
     ...(isUntouched ? firstCallOf(value, policy) : {}),
     // A retry restarts the command's age; what the publisher said of its time stands.
     deadlineMs: Math.min(entry.expiresAtMs ?? Infinity, nowMs + policy.commandMaxAgeMs[entry.commandType]),

@@ -76,7 +76,7 @@ describe('RETRY of an UNKNOWN execution', () => {
   test('looks it up first, and after expires-at, where that finds nothing, is UNKNOWN again', () => {
     const again = entryOf(due(retried(execution, 9_000), 9_000));
     expect(again.phase.state).toBe('DOUBTFUL');
-    expect(due(again, 9_000)).toMatchObject({
+    expect(due(again, 9_000 + policy.settlingTimeMs)).toMatchObject({
       kind: 'look-up',
       query: { attempts: 1, transactionId: 'Transaction:1' },
     });
@@ -109,6 +109,19 @@ describe('RETRY of an UNKNOWN transfer in', () => {
     const again = retried(transfer, 9_000);
     expect(entryOf(due(again, 9_000))).toMatchObject({ phase: { state: 'INTENT' }, firstSentMs: 500 });
     expect(resultOf(due(again, 9_000 + 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
+  });
+
+  test('counts the settling time anew: its last call may have ended later by the clock that was told then', () => {
+    const lastEndedMs = 9_000 - policy.settlingTimeMs;
+    const again = retried({ ...transfer, lastEndedMs }, 9_000);
+    const refused = { kind: 'answered' as const, attemptId: 'next', reading: REFUSED };
+    const early = entryOf(decide(entryOf(due(again, 9_000)), { ...refused, beganMs: 9_000, nowMs: 9_100 }, policy));
+    expect(early.phase.state).toBe('PARKED');
+    const settledMs = 9_000 + policy.settlingTimeMs;
+    const called = entryOf(due(early, settledMs));
+    expect(resultOf(decide(called, { ...refused, beganMs: settledMs, nowMs: settledMs }, policy))).toMatchObject({
+      outcome: 'REFUSED',
+    });
   });
 
   test.each([
