@@ -17,7 +17,7 @@ import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';
 import { Attempts } from './attempts.ts';
 import { CarefulReading } from './careful-reading.ts';
-import { ClockSet } from './clock-set.ts';
+import { aheadMsOf, ClockSet } from './clock-set.ts';
 import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
 import { DueTurns } from './due-turns.ts';
@@ -70,6 +70,8 @@ export class OpenLane implements LaneFiller {
   #commit = 0;
   /** Filled until it is committed; null: there is nothing to commit. */
   #transaction: LaneTransaction | null = null;
+  /** How far the wall clock is ahead of the monotonic one, the most since then: set back, it makes nothing due late. */
+  #aheadMs = -Infinity;
   /** Offsets of all inputs behind it. */
   #next: ReadonlyMap<string, bigint> = new Map();
   #causes: ReadonlyMap<string, AdmissionCause> = new Map();
@@ -127,7 +129,7 @@ export class OpenLane implements LaneFiller {
       const entry = takenUp(known, parts.clock.nowMs(), parts.policy);
       this.#memory.putEntry(entry, this.#commit);
       if (entry.phase.state === 'INTENT') this.#attempts.takeUp(entry);
-      else this.#timers.set(entry);
+      else this.#timers.set(entry, aheadMsOf(parts.clock));
     }
   }
 
@@ -144,6 +146,7 @@ export class OpenLane implements LaneFiller {
   fill(untilMs: number): LaneCommit | null {
     this.#clockSet.look();
     const begun = this.#transaction;
+    this.#aheadMs = Math.max(aheadMsOf(this.#parts.clock), begun === null ? -Infinity : this.#aheadMs);
     const transaction = begun ?? this.#begin();
     this.#fill(transaction, untilMs);
     // Last: it must not forget a record that this transaction changes.
@@ -178,7 +181,7 @@ export class OpenLane implements LaneFiller {
     for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
     for (const entry of transaction.entries()) {
       if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);
-      else this.#timers.set(entry);
+      else this.#timers.set(entry, this.#aheadMs);
     }
     onMoved(moved.map(([topic, offset]) => ({ topic, lane, offset })));
   }

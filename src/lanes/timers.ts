@@ -17,15 +17,17 @@ export class Timers {
     this.#wake = wake;
   }
 
-  /** Sets the entry's timer by its phase, in place of an earlier one. */
-  set(entry: Entry): void {
+  /**
+   * Sets the entry's timer by its phase, in place of an earlier one.
+   * @param aheadMs how far the wall clock was ahead of the monotonic one when the phase got its instant
+   */
+  set(entry: Entry, aheadMs: number): void {
     clearTimeout(this.#timers.get(entry.key));
     this.due.delete(entry.key);
     this.#timers.delete(entry.key);
     const atMs = wakeAtMs(entry);
     if (atMs === null) return;
-    const waitMs = Math.min(atMs - this.#clock.nowMs(), this.#waitMaxMs);
-    this.#arm(entry.key, this.#clock.monotonicMs() + waitMs);
+    this.#arm(entry.key, Math.min(atMs - aheadMs, this.#clock.monotonicMs() + this.#waitMaxMs));
   }
 
   clear(): void {

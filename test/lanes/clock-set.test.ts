@@ -233,3 +233,20 @@ test('a call that was cut off without its lane counts from its deadline where th
   expect(lane.status().entries).toMatchObject([{ attempts: 1, lastEndedMs: deadlineMs }]);
   await end();
 });
+
+test('what is to be called again does not wait for a clock that was set back while its commit stalled', async () => {
+  const { promise, resolve } = Promise.withResolvers<Reading>();
+  const again = Promise.withResolvers<Reading>();
+  const { end, lane } = running(of({ ...entryAt('transfer-in'), phase: PARKED }), [promise, again.promise]);
+  await vi.advanceTimersByTimeAsync(10);
+  const commit = Promise.withResolvers<undefined>();
+  stall = commit.promise;
+  resolve(LOST);
+  await vi.advanceTimersByTimeAsync(10);
+
+  aheadMs = -3_600_000;
+  commit.resolve(undefined);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(lane.status().entries).toMatchObject([{ attempts: 1, phase: { state: 'INTENT' } }]);
+  await end();
+});

@@ -17,7 +17,7 @@ afterEach(() => vi.useRealTimers());
 function parkedFor(waitMs: number): Timers {
   const timers = new Timers(clock, WAIT_MAX_MS, () => undefined);
   const phase = { state: 'PARKED' as const, untilMs: clock.nowMs() + waitMs, reason: 'told to wait' };
-  timers.set({ ...entryAt('transfer-in'), phase });
+  timers.set({ ...entryAt('transfer-in'), phase }, clock.nowMs() - clock.monotonicMs());
   return timers;
 }
 

@@ -181,8 +181,8 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'timers wait for whatever the ledger says',
-    find: 'Math.min(atMs - this.#clock.nowMs(), this.#waitMaxMs)',
-    replace: 'atMs - this.#clock.nowMs()',
+    find: 'Math.min(atMs - aheadMs, this.#clock.monotonicMs() + this.#waitMaxMs)',
+    replace: 'atMs - aheadMs',
     among: ['clocks'],
   },
   {
