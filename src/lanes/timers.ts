@@ -7,6 +7,8 @@ export class Timers {
   readonly #waitMaxMs: number;
   readonly #wake: () => void;
   readonly #timers = new Map<string, NodeJS.Timeout>();
+  /** For which instant each timer was set last. */
+  readonly #instants = new Map<string, number>();
   /** Keys of entries that are due; they stay until they could be handled. */
   readonly due = new Set<string>();
 
@@ -18,21 +20,27 @@ export class Timers {
   }
 
   /**
-   * Sets the entry's timer by its phase, in place of an earlier one.
+   * Sets the entry's timer by its phase, in place of an earlier one. One for the same instant stays: the entry was committed
+   * to note a copy, and the clock may have been set since.
    * @param aheadMs how far the wall clock was ahead of the monotonic one when the phase got its instant
    */
   set(entry: Entry, aheadMs: number): void {
-    clearTimeout(this.#timers.get(entry.key));
-    this.due.delete(entry.key);
-    this.#timers.delete(entry.key);
+    const { key } = entry;
     const atMs = wakeAtMs(entry);
+    if (atMs === this.#instants.get(key) && (this.due.has(key) || this.#timers.has(key))) return;
+    clearTimeout(this.#timers.get(key));
+    this.due.delete(key);
+    this.#timers.delete(key);
+    this.#instants.delete(key);
     if (atMs === null) return;
-    this.#arm(entry.key, Math.min(atMs - aheadMs, this.#clock.monotonicMs() + this.#waitMaxMs));
+    this.#instants.set(key, atMs);
+    this.#arm(key, Math.min(atMs - aheadMs, this.#clock.monotonicMs() + this.#waitMaxMs));
   }
 
   clear(): void {
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
+    this.#instants.clear();
     this.due.clear();
   }
 

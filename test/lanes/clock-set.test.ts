@@ -250,3 +250,16 @@ test('what is to be called again does not wait for a clock that was set back whi
   expect(lane.status().entries).toMatchObject([{ attempts: 1, phase: { state: 'INTENT' } }]);
   await end();
 });
+
+test('a copy makes nothing late where the clock was set back', async () => {
+  const again = Promise.withResolvers<Reading>();
+  const entry = of({ ...entryAt('transfer-in'), phase: { ...PARKED, untilMs: 1_002_000 } });
+  const { end, lane, offerCopyOf } = running(entry, [again.promise]);
+  await vi.advanceTimersByTimeAsync(10);
+
+  aheadMs = -3_600_000;
+  offerCopyOf(entry);
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(lane.status().entries).toMatchObject([{ copies: [{}], phase: { state: 'INTENT' } }]);
+  await end();
+});
