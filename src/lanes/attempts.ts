@@ -12,11 +12,12 @@ import { callOf } from '../ledger/call-of.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { isKeyLost, type LookUpQuery } from '../ledger/plan.ts';
+import { aheadMsOf } from 'payment-processor-contract/clock';
 import { laneOf } from 'payment-processor-contract/keys';
 import { recordEffectStatus } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
-import { aheadMsOf, byClockOfNow } from './clock-set.ts';
+import { byClockOfNow } from './clock-set.ts';
 import type { LaneParts } from './parts.ts';
 
 export interface Acquisition {

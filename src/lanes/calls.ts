@@ -14,10 +14,9 @@
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ChangeRequest, Reading } from '../api/types.ts';
-import type { Clock } from 'payment-processor-contract/clock';
+import { aheadMsOf, type Clock } from 'payment-processor-contract/clock';
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import { CallScheduler, type Moment } from './call-scheduler.ts';
-import { aheadMsOf } from './clock-set.ts';
 import { ClaimLimits, type Claim, type Claimed, type ClaimRefusal } from './claim-limits.ts';
 import type { CallTimes, CommandTraces } from './command-traces.ts';
 

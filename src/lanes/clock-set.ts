@@ -3,7 +3,7 @@
  * them. Their settling time is counted anew, as by a new owner of the lane. What happened, and waits for a commit to end, is
  * told by the clock as it is once it is taken.
  */
-import type { Clock } from 'payment-processor-contract/clock';
+import { aheadMsOf } from 'payment-processor-contract/clock';
 import type { LedgerEvent } from '../ledger/decision.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { takenUp } from '../ledger/wrong-clocks.ts';
@@ -36,11 +36,6 @@ export class ClockSet {
     const { clock, policy } = this.#parts;
     for (const [key, entry] of this.#unfinished) this.#unfinished.set(key, takenUp(entry, clock.nowMs(), policy));
   }
-}
-
-/** How far the wall clock is ahead of the monotonic one. */
-export function aheadMsOf(clock: Clock): number {
-  return clock.nowMs() - clock.monotonicMs();
 }
 
 /** @param byMs how much the wall clock was set forward, or back where it is negative, since it happened */

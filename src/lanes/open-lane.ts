@@ -8,6 +8,7 @@
  * Owns the memory of unfinished entries, timers, submissions and events. The lane owns the inputs, the writer and the counts,
  * and opens and ends them.
  */
+import { aheadMsOf } from 'payment-processor-contract/clock';
 import type { Suspect } from '../ledger/ledger-records.ts';
 import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
@@ -17,7 +18,7 @@ import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';
 import { Attempts } from './attempts.ts';
 import { CarefulReading } from './careful-reading.ts';
-import { aheadMsOf, ClockSet } from './clock-set.ts';
+import { ClockSet } from './clock-set.ts';
 import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
 import { DueTurns } from './due-turns.ts';

@@ -7,3 +7,8 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
+
+/** How far the wall clock is ahead of the monotonic one. Constant until somebody sets it. */
+export function aheadMsOf(clock: Clock): number {
+  return clock.nowMs() - clock.monotonicMs();
+}

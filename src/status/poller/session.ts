@@ -9,7 +9,7 @@
  * leaves nothing behind that its successor would have to know, but for the record. It owns nothing that must be closed.
  */
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
-import type { Clock } from 'payment-processor-contract/clock';
+import { aheadMsOf, type Clock } from 'payment-processor-contract/clock';
 import type { Transaction } from 'payment-processor-contract/types';
 import { decodeTransactionState, instantOf, type TransactionState } from '../transaction-state.ts';
 import { PollAgenda, type PollWorkKind } from './agenda.ts';
@@ -92,7 +92,7 @@ export class PollSession {
     this.#port = port;
     this.#clock = clock;
     this.#reports = reports;
-    this.#aheadMs = clock.nowMs() - clock.monotonicMs();
+    this.#aheadMs = aheadMsOf(clock);
     this.#watch = new PollWatch(settings);
     const onPublished = (observations: number): void => reports.published(observations);
     this.#outbox = new PollOutbox({ port, clock, heldForMsMax: settings.heldForMsMax, onPublished });
@@ -145,7 +145,7 @@ export class PollSession {
 
   #wasClockSetBack(): boolean {
     const before = this.#aheadMs;
-    this.#aheadMs = this.#clock.nowMs() - this.#clock.monotonicMs();
+    this.#aheadMs = aheadMsOf(this.#clock);
     return before - this.#aheadMs >= SET_BACK_MS_MIN;
   }
 
