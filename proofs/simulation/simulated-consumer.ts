@@ -9,6 +9,7 @@
 import { EventEmitter } from 'node:events';
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
 import { BrokerError } from './broker-error.ts';
+import { assignerOf } from './simulated-assigner.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { JoinAnswer } from './simulated-groups.ts';
 import { isForReaders, type StoredHeaders, type StoredRecord } from './simulated-log.ts';
@@ -98,8 +99,7 @@ export class SimulatedConsumer {
     this.#eachBatch = config.eachBatch;
     this.#fetchesWhileJoining = config.fetchWhileJoining ?? false;
     this.#isRunning = true;
-    const make = this.#settings.partitionAssigners?.[0];
-    this.#assigner = make === undefined ? evenAssigner(this.#broker) : make(assignedFrom(this.#broker));
+    this.#assigner = assignerOf(this.#broker, this.#settings.partitionAssigners?.[0]);
     await this.#join();
   }
 
@@ -319,36 +319,4 @@ function decodedHeaders(headers: StoredHeaders): object {
     decoded[name] = given.length === 1 ? given[0] : given;
   }
   return decoded;
-}
-
-/** All partitions, one member after the other. */
-function partitionsOf(broker: SimulatedBroker, topic: string): number[] {
-  return broker.topics().includes(topic) ? [...broker.logs(topic).keys()] : [];
-}
-
-/** What assigners are given of a cluster, as far as ours ask. */
-function assignedFrom(broker: SimulatedBroker): Parameters<PartitionAssigner>[0] {
-  const findTopicPartitionMetadata = (topic: string): { partitionId: number }[] =>
-    partitionsOf(broker, topic).map((partitionId) => ({ partitionId }));
-  return { cluster: { findTopicPartitionMetadata } } as unknown as Parameters<PartitionAssigner>[0];
-}
-
-function evenAssigner(broker: SimulatedBroker): Assigner {
-  return {
-    name: 'even',
-    version: 1,
-    protocol: ({ topics }) => ({
-      name: 'even',
-      metadata: AssignerProtocol.MemberMetadata.encode({ version: 1, topics, userData: Buffer.alloc(0) }),
-    }),
-    assign: async ({ members, topics }) =>
-      members.map(({ memberId }, index) => {
-        const assignment = topics.map((topic): [string, number[]] => [
-          topic,
-          partitionsOf(broker, topic).filter((partition) => partition % members.length === index),
-        ]);
-        const memberAssignment = { version: 1, assignment: Object.fromEntries(assignment), userData: Buffer.alloc(0) };
-        return { memberId, memberAssignment: AssignerProtocol.MemberAssignment.encode(memberAssignment) };
-      }),
-  };
 }

@@ -12,12 +12,12 @@ import { callOf } from '../ledger/call-of.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { isKeyLost, type LookUpQuery } from '../ledger/plan.ts';
-import { aheadMsOf } from 'payment-processor-contract/clock';
 import { laneOf } from 'payment-processor-contract/keys';
 import { recordEffectStatus } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
+import { timesOf } from './call-times.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
-import { byClockOfNow } from './clock-set.ts';
+import type { LookUpAnswer } from './look-up-questions.ts';
 import type { LaneParts } from './parts.ts';
 
 export interface Acquisition {
@@ -31,11 +31,18 @@ export interface Acquisition {
   wake: () => void;
 }
 
+/** Dated once it is taken: a commit that stalls keeps it waiting, and somebody may set the clock meanwhile. */
+type Happened = { readonly key: string } & (
+  | { readonly kind: 'ended'; readonly attemptId: string; readonly end: CallEnd }
+  /** The call of another process ends within so long. */
+  | { readonly kind: 'orphaned'; readonly withinMs: number }
+  | { readonly kind: 'looked-up'; readonly attempts: number; readonly answer: LookUpAnswer }
+);
+
 export class Attempts {
   readonly #parts: LaneParts;
   readonly #acquisition: Acquisition;
-  /** With how far the wall clock was ahead when they happened: a commit that stalls keeps them waiting. */
-  readonly #events: { readonly happened: EntryEvent; readonly aheadMs: number }[] = [];
+  readonly #happened: Happened[] = [];
   /** Attempts of intents that were found in the ledger and have no call here: their events say what becomes of them. */
   readonly #withoutCall = new Set<string>();
 
@@ -45,12 +52,12 @@ export class Attempts {
   }
 
   get waitingEvents(): number {
-    return this.#events.length;
+    return this.#happened.length;
   }
 
   takeEvent(): EntryEvent | undefined {
-    const first = this.#events.shift();
-    return first && byClockOfNow(first.happened, aheadMsOf(this.#parts.clock) - first.aheadMs);
+    const happened = this.#happened.shift();
+    return happened && this.#dated(happened);
   }
 
   /**
@@ -58,21 +65,20 @@ export class Attempts {
    * begun here: a process that was frozen while it took the lane may have been fenced since, and learns so by its first commit.
    */
   takeUp(entry: Entry): void {
-    const { calls, clock, processId, sessionTimeoutMs } = this.#parts;
-    const { phase } = entry;
+    const { calls, processId, sessionTimeoutMs } = this.#parts;
+    const { key, phase } = entry;
     if (phase.state !== 'INTENT') return;
-    const adoption = phase.processId === processId ? calls.adopt(phase.attemptId, this.#ownerOf(entry)) : 'unknown';
+    const { attemptId } = phase;
+    const adoption = phase.processId === processId ? calls.adopt(attemptId, this.#ownerOf(entry)) : 'unknown';
     if (adoption === 'adopted') return;
-    this.#withoutCall.add(phase.attemptId);
+    this.#withoutCall.add(attemptId);
     if (adoption === 'never-begun') {
       const reason = 'the lane was lost before its call began';
-      const event = { kind: 'not-begun' as const, attemptId: phase.attemptId, nowMs: clock.nowMs(), reason };
-      this.#put({ key: entry.key, event, call: null });
+      this.#happened.push({ kind: 'ended', key, attemptId, end: { kind: 'not-begun', reason } });
       return;
     }
     // The former owner may still begin a call until its heartbeat is too old; that call ends within its deadline.
-    const endedMs = clock.nowMs() + sessionTimeoutMs + phase.timeoutMs;
-    this.#put({ key: entry.key, event: { kind: 'orphaned', endedMs }, call: null });
+    this.#happened.push({ kind: 'orphaned', key, withinMs: sessionTimeoutMs + phase.timeoutMs });
   }
 
   /** The call of an intent that is committed. */
@@ -87,14 +93,34 @@ export class Attempts {
 
   /** The entry stays in doubt, without a timer, until the scan has ended. */
   async lookUp(key: string, query: LookUpQuery): Promise<void> {
-    const { clock, lookUps } = this.#parts;
-    const { outcome, beganMs, endedMs } = await lookUps.find(query);
-    // The lane may be over meanwhile, and the store closed.
-    if (!this.#acquisition.isCurrent()) return;
-    const { attempts } = query;
-    const effectStatus = outcome.kind === 'found' ? this.#effectStatusOf(outcome.transaction.id) : null;
-    const event = { kind: 'looked-up' as const, attempts, finding: outcome, effectStatus, nowMs: clock.nowMs() };
-    this.#happened({ key, event, call: { beganMs, endedMs } });
+    const answer = await this.#parts.lookUps.find(query);
+    this.#put({ kind: 'looked-up', key, attempts: query.attempts, answer });
+  }
+
+  #dated(happened: Happened): EntryEvent {
+    const { clock } = this.#parts;
+    const { key } = happened;
+    const nowMs = clock.nowMs();
+    switch (happened.kind) {
+      case 'orphaned':
+        return { key, event: { kind: 'orphaned', endedMs: nowMs + happened.withinMs }, call: null };
+      case 'looked-up': {
+        const { attempts, answer } = happened;
+        const { outcome: finding } = answer;
+        const effectStatus = finding.kind === 'found' ? this.#effectStatusOf(finding.transaction.id) : null;
+        const event = { kind: 'looked-up', attempts, finding, effectStatus, nowMs } as const;
+        return { key, event, call: timesOf(answer.span, clock) };
+      }
+      case 'ended': {
+        const { attemptId, end } = happened;
+        if (end.kind === 'not-begun') {
+          return { key, event: { kind: 'not-begun', attemptId, nowMs, reason: end.reason }, call: null };
+        }
+        const call = timesOf(end.span, clock);
+        const { reading } = end;
+        return { key, event: { kind: 'answered', attemptId, reading, beganMs: call.beganMs, nowMs }, call };
+      }
+    }
   }
 
   /** By what any lane has reduced so far. */
@@ -114,26 +140,14 @@ export class Attempts {
         if (isKeyLost(entry, clock.nowMs(), policy)) return 'the service may soon forget its key';
         return clock.nowMs() >= entry.deadlineMs ? 'the time limit of the command passed' : null;
       },
-      ended: (attemptId, end) => {
-        const event = eventOf(attemptId, end, clock.nowMs());
-        this.#happened({ key: entry.key, event, call: end.kind === 'answered' ? end : null });
-      },
+      ended: (attemptId, end) => this.#put({ kind: 'ended', key: entry.key, attemptId, end }),
     };
   }
 
-  #happened(event: EntryEvent): void {
+  /** Unless the lane is over meanwhile. */
+  #put(happened: Happened): void {
     if (!this.#acquisition.isCurrent()) return;
-    this.#put(event);
+    this.#happened.push(happened);
     this.#acquisition.wake();
   }
-
-  #put(happened: EntryEvent): void {
-    this.#events.push({ happened, aheadMs: aheadMsOf(this.#parts.clock) });
-  }
-}
-
-function eventOf(attemptId: string, end: CallEnd, nowMs: number): EntryEvent['event'] {
-  return end.kind === 'answered'
-    ? { kind: 'answered', attemptId, reading: end.reading, beganMs: end.beganMs, nowMs }
-    : { kind: 'not-begun', attemptId, nowMs, reason: end.reason };
 }

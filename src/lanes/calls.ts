@@ -14,14 +14,15 @@
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ChangeRequest, Reading } from '../api/types.ts';
-import { aheadMsOf, type Clock } from 'payment-processor-contract/clock';
+import type { Clock } from 'payment-processor-contract/clock';
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import { CallScheduler, type Moment } from './call-scheduler.ts';
+import { timesOf, type CallSpan } from './call-times.ts';
 import { ClaimLimits, type Claim, type Claimed, type ClaimRefusal } from './claim-limits.ts';
-import type { CallTimes, CommandTraces } from './command-traces.ts';
+import type { CommandTraces } from './command-traces.ts';
 
 export type CallEnd =
-  | { kind: 'answered'; reading: Reading; beganMs: number; endedMs: number }
+  | { kind: 'answered'; reading: Reading; span: CallSpan }
   /** The gate or the service's state stopped it from starting. */
   | { kind: 'not-begun'; reason: string };
 
@@ -41,16 +42,11 @@ export interface CallOrder {
   readonly attempt: number;
 }
 
-/** By the monotonic clock: while it waits for its lane, somebody may set the other. */
-type KeptEnd =
-  | { kind: 'answered'; reading: Reading; beganMonotonicMs: number; endedMonotonicMs: number }
-  | Extract<CallEnd, { kind: 'not-begun' }>;
-
 interface Attempt extends Claimed {
   stage: 'claimed' | 'waiting' | 'running' | 'ended';
   order: CallOrder | null;
   owner: CallOwner | null;
-  end: KeptEnd | null;
+  end: CallEnd | null;
   /** Whether it counts against the limits: until its call ended, or its lane was lost. */
   holdsClaim: boolean;
   isOfLostLane: boolean;
@@ -133,7 +129,7 @@ export class Calls {
     const attempt = this.#attempts.get(attemptId);
     if (attempt === undefined) return this.#hasForgotten ? 'unknown' : 'never-begun';
     attempt.owner = owner;
-    if (attempt.end !== null) owner.ended(attemptId, toldNow(attempt.end, this.#options.clock));
+    if (attempt.end !== null) owner.ended(attemptId, attempt.end);
     return 'adopted';
   }
 
@@ -254,21 +250,21 @@ export class Calls {
       attempt.owner === null ? 'its lane was given up' : attempt.owner.gate();
     void api.perform(order.request, { idempotencyKey: order.idempotencyKey, beforeSending }).then((reading) => {
       this.#running -= 1;
-      const end = { kind: 'answered' as const, reading, beganMonotonicMs, endedMonotonicMs: clock.monotonicMs() };
-      const { beganMs, endedMs } = datedNow(end, clock);
+      const span = { beganMonotonicMs, endedMonotonicMs: clock.monotonicMs() };
+      const call = { operation: attempt.operation, attempt: order.attempt, reading, ...timesOf(span, clock) };
       // Before the lane gets the outcome, so that the call of a lost lane is traced too.
-      traces.called(order.command, { operation: attempt.operation, attempt: order.attempt, reading, beganMs, endedMs });
-      this.#end(attemptId, attempt, end);
+      traces.called(order.command, call);
+      this.#end(attemptId, attempt, { kind: 'answered', reading, span });
       this.#pump();
     });
   }
 
-  #end(attemptId: string, attempt: Attempt, end: KeptEnd): void {
+  #end(attemptId: string, attempt: Attempt, end: CallEnd): void {
     this.#scheduler.free(attempt.workClass);
     attempt.stage = 'ended';
     attempt.end = end;
     this.#giveBack(attempt);
-    attempt.owner?.ended(attemptId, toldNow(end, this.#options.clock));
+    attempt.owner?.ended(attemptId, end);
   }
 
   #moment(): Moment {
@@ -292,17 +288,4 @@ export class Calls {
 
 function wasBegun(attempt: Attempt): boolean {
   return attempt.stage === 'running' || attempt.end?.kind === 'answered';
-}
-
-function toldNow(end: KeptEnd, clock: Clock): CallEnd {
-  return end.kind === 'answered' ? { kind: end.kind, reading: end.reading, ...datedNow(end, clock) } : end;
-}
-
-/** By the wall clock as it is now. */
-function datedNow(end: Extract<KeptEnd, { kind: 'answered' }>, clock: Clock): CallTimes {
-  const aheadMs = aheadMsOf(clock);
-  return {
-    beganMs: Math.round(end.beganMonotonicMs + aheadMs),
-    endedMs: Math.round(end.endedMonotonicMs + aheadMs),
-  };
 }

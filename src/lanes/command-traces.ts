@@ -8,6 +8,7 @@ import type { LookUpOutcome } from '../ledger/decision.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
+import type { CallTimes } from './call-times.ts';
 
 /** What the message became when it left its topic. */
 export type AdmissionKind =
@@ -28,12 +29,6 @@ export interface TracedAdmission {
   readonly beganMs: number;
   /** Why it went to the dead letters, with or without an entry. */
   readonly buriedAs: DeadLetterReason | null;
-}
-
-/** When a call ran, on this process's wall clock. */
-export interface CallTimes {
-  readonly beganMs: number;
-  readonly endedMs: number;
 }
 
 export interface TracedCall extends CallTimes {

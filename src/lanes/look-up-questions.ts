@@ -8,12 +8,12 @@ import type { LookUpOutcome } from '../ledger/decision.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { Transaction } from 'payment-processor-contract/types';
+import type { CallSpan } from './call-times.ts';
 
 export interface LookUpAnswer {
   readonly outcome: LookUpOutcome;
-  /** The request that showed the transaction; of a scan that found nothing, the whole of it. */
-  readonly beganMs: number;
-  readonly endedMs: number;
+  /** Of the request that showed the transaction; of a scan that found nothing, the whole of it. */
+  readonly span: CallSpan;
 }
 
 export interface Question {
@@ -26,8 +26,7 @@ export interface Question {
 /** A page and the request that got it. */
 export interface ShownPage {
   readonly data: readonly Transaction[];
-  readonly beganMs: number;
-  readonly endedMs: number;
+  readonly span: CallSpan;
 }
 
 export class LookUpQuestions {
@@ -65,13 +64,13 @@ export class LookUpQuestions {
   }
 
   /** Answers every question whose transaction the page shows. */
-  show({ data, beganMs, endedMs }: ShownPage): void {
+  show({ data, span }: ShownPage): void {
     for (const transaction of data) {
       const found = [...(this.#byTransaction.get(transaction.id) ?? [])];
       const quoteId = this.#byQuote.size === 0 ? null : quoteIdAmong(transaction.otherFieldsJson);
       if (quoteId !== null) found.push(...(this.#byQuote.get(quoteId) ?? []));
       for (const question of found) {
-        this.settle(question, { outcome: { kind: 'found', transaction }, beganMs, endedMs });
+        this.settle(question, { outcome: { kind: 'found', transaction }, span });
       }
     }
   }

@@ -16,6 +16,7 @@ import type { ListReading, TransactionFilter } from '../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
+import type { CallSpan } from './call-times.ts';
 import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-questions.ts';
 
 const PAGE_LIMIT = 100;
@@ -90,7 +91,7 @@ export class LookUps {
 
   /** Scans one window for the questions of its stage; pages may answer other questions too. */
   async #scan(questions: readonly Question[], stage: number, window: Window): Promise<void> {
-    const beganMs = this.#clock.nowMs();
+    const beganMonotonicMs = this.#clock.monotonicMs();
     const filter = { ...windowOf(questions, window), sortOrder: this.#sortOrder };
     this.#sortOrder = this.#sortOrder === 'desc' ? 'asc' : 'desc';
     const scan = await this.#pages(filter, () => questions.some((question) => this.#questions.isOpen(question)));
@@ -102,7 +103,7 @@ export class LookUps {
         continue;
       }
       const outcome = scan.kind === 'whole' ? { kind: 'not-found' as const } : scan;
-      this.#questions.settle(question, { outcome, beganMs, endedMs: this.#clock.nowMs() });
+      this.#questions.settle(question, { outcome, span: this.#spanFrom(beganMonotonicMs) });
     }
   }
 
@@ -130,15 +131,19 @@ export class LookUps {
   async #page(filter: TransactionFilter): Promise<ListReading> {
     for (let tries = 1; ; tries += 1) {
       this.#questions.admitAsked();
-      const beganMs = this.#clock.nowMs();
+      const beganMonotonicMs = this.#clock.monotonicMs();
       const page = await this.#api.listTransactions(filter);
       if (page.kind === 'page') {
-        this.#questions.show({ data: page.data, beganMs, endedMs: this.#clock.nowMs() });
+        this.#questions.show({ data: page.data, span: this.#spanFrom(beganMonotonicMs) });
         return page;
       }
       if (!mayPass(page) || tries >= PAGE_TRIES_MAX) return page;
       await sleep(PAGE_AGAIN_MS * 2 ** (tries - 1));
     }
+  }
+
+  #spanFrom(beganMonotonicMs: number): CallSpan {
+    return { beganMonotonicMs, endedMonotonicMs: this.#clock.monotonicMs() };
   }
 }
 

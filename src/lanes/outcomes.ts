@@ -18,7 +18,7 @@ import { laneOf } from 'payment-processor-contract/keys';
 import type { CommandResult } from 'payment-processor-contract/types';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
 import type { HeldCalls } from './claim-limits.ts';
-import type { CallTimes } from './command-traces.ts';
+import type { CallTimes } from './call-times.ts';
 import type { Memory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
 import type { LaneTransaction } from './transaction.ts';

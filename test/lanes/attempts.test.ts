@@ -6,7 +6,10 @@ import type { LaneParts } from '../../src/lanes/parts.ts';
 import { aPolicy, aTransaction, entryAt, inDoubt } from '../ledger/entries.ts';
 
 const QUERY = { transactionId: 'Transaction:1', quoteId: null, attempts: 1, firstSentMs: 0, mayBeOlder: false };
-const FOUND = { outcome: { kind: 'found', transaction: aTransaction() }, beganMs: 1, endedMs: 2 };
+const FOUND = {
+  outcome: { kind: 'found', transaction: aTransaction() },
+  span: { beganMonotonicMs: 1, endedMonotonicMs: 2 },
+};
 
 function attemptsOf(isCurrent: () => boolean): { attempts: Attempts; found: (found: typeof FOUND) => void } {
   const { promise, resolve } = Promise.withResolvers<typeof FOUND>();

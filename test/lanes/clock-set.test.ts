@@ -1,21 +1,15 @@
 /** The clock of a lane's owner is set while commands are in doubt: no doubt is settled before its time (invariant I2). */
-import type { KafkaMessage } from 'kafkajs';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { commandFingerprint } from 'payment-processor-contract/command-fields';
-import { topicNames } from 'payment-processor-contract/topics';
 import type { Reading } from '../../src/api/types.ts';
 import { Calls, type CallsOptions } from '../../src/lanes/calls.ts';
 import { CommitReports } from '../../src/lanes/commit-reports.ts';
 import { Inputs } from '../../src/lanes/inputs.ts';
-import { LaneWriter } from '../../src/lanes/lane-writer.ts';
-import { Loop } from '../../src/lanes/loop.ts';
 import { OpenLane } from '../../src/lanes/open-lane.ts';
-import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
-import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import { aPolicy, doubtful, entryAt } from '../ledger/entries.ts';
+import { HOUR_MS, offer, partsWith, silence, topics, writing } from './lane-in-memory.ts';
 
-const topics = topicNames('test');
 const SETTLING_MS = 10_000;
 const TIMEOUT_MS = 1_000;
 const LOST: Reading = { kind: 'doubt', httpStatus: null, reason: 'lost', rawResponse: null };
@@ -25,7 +19,6 @@ const IN_PROGRESS: Reading = {
   error: { code: 'REQUEST_IN_PROGRESS', message: 'the key is in use', details: null },
   rawResponse: '{}',
 };
-const silence = (): void => undefined;
 /** Of the wall clock against the time that passes. */
 let aheadMs = 0;
 /** Commits that have written their records end with it. */
@@ -64,21 +57,10 @@ function callsWith(answers: (Reading | Promise<Reading>)[]): Calls {
 function running(entry: Entry, answers: (Reading | Promise<Reading>)[], calls = callsWith(answers)): Running {
   const lookUps: number[] = [];
   const { commandType } = entry;
-  const parts = {
-    ...{ lane: 0, laneCount: 1, processId: 'process', topics, commandTypes: [commandType], clock, calls },
-    ...{ isConfirmed: () => true, sessionTimeoutMs: 1, unfinishedMax: 2_000, onMoved: silence },
-    index: {
-      unfinished: () => [entry],
-      owner: () => undefined,
-      value: () => undefined,
-      entry: () => undefined,
-      expired: () => [],
-      checkpoint: () => ({ timestampMs: 0 }),
-    },
+  const parts = partsWith([entry], [commandType], {
+    ...{ clock, calls },
     policy: aPolicy({ apiTimeoutMs: TIMEOUT_MS, settlingTimeMs: SETTLING_MS }),
     retention: { doneMs: 1e9, transactionMs: 1e9 },
-    intake: { laneCount: 1, maxAgeMs: { [commandType]: 3_600_000 } },
-    member: { seek: silence, resume: silence },
     lookUps: {
       find: () => {
         lookUps.push(Date.now());
@@ -86,26 +68,10 @@ function running(entry: Entry, answers: (Reading | Promise<Reading>)[], calls = 
       },
     },
     writer: { topics, topicPrefix: 'test', registry: { encode: () => Buffer.from('a result') } },
-    traces: { admitted: silence, called: silence, resulted: silence },
-    reports: {
-      committed: silence,
-      resulted: silence,
-      failed: (_lane: number, _what: string, error: unknown) => expect.unreachable(String(error)),
-    },
-  } as unknown as LaneParts;
+  });
   const inputs = new Inputs(parts, () => lane.wake());
   inputs.open(new Map([[topics.commands[commandType], 0n]]), null);
-  const producer = {
-    open: async () => undefined,
-    commit: async (_expected: unknown, wanted: () => Promise<unknown>) => {
-      await wanted();
-      await stall;
-      return new Map();
-    },
-    drop: silence,
-  } as unknown as TransactionalProducer;
-  const loop = new Loop('loop', producer, clock, 0);
-  const writer = new LaneWriter({ disown: silence, loop: () => loop }, { topic: topics.ledger, partition: 0 });
+  const { writer, end } = writing(clock, () => stall);
   const ownership = { writer, token: 'token', careful: null, holdsEnd: 0n };
   const lane = new OpenLane(parts, inputs, new CommitReports(), ownership);
   calls.onSpace(() => lane.wake());
@@ -113,27 +79,18 @@ function running(entry: Entry, answers: (Reading | Promise<Reading>)[], calls = 
   return {
     lane,
     lookUps,
-    offerCopyOf: ({ fieldsJson, key }) => {
-      const message = {
-        ...{ key: Buffer.from(key), value: Buffer.from(fieldsJson ?? ''), offset: '0', timestamp: '0', attributes: 0 },
-        headers: { 'content-type': 'application/json' },
-      } satisfies KafkaMessage;
-      const topic = topics.commands[commandType];
-      const batch = { topic, lane: 0, messages: [message], fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
-      inputs.offer(batch);
-    },
+    offerCopyOf: (of) => offer(inputs, commandType, of),
     end: async () => {
       lane.end();
       await over;
-      await writer.end();
-      await loop.close();
+      await end();
     },
   };
 }
 
 function of(entry: Entry): Entry {
   const fingerprint = commandFingerprint(entry.commandType, entry.fieldsJson ?? '');
-  return { ...entry, fingerprint, deadlineMs: 1_000_000 + 3_600_000 };
+  return { ...entry, fingerprint, deadlineMs: 1_000_000 + HOUR_MS };
 }
 
 const PARKED = { state: 'PARKED', untilMs: 0, reason: 'not sent yet' } as const;

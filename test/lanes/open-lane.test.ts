@@ -1,25 +1,21 @@
 /** When an open lane goes on, and when it rests (invariants I5, I7). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { KafkaMessage } from 'kafkajs';
 import { expect, test } from 'vitest';
-import { topicNames } from 'payment-processor-contract/topics';
 import { CommitReports } from '../../src/lanes/commit-reports.ts';
 import { Inputs } from '../../src/lanes/inputs.ts';
 import type { LaneCommit } from '../../src/lanes/lane-commit.ts';
 import type { LaneFiller, LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { Loop, type Seat } from '../../src/lanes/loop.ts';
 import { OpenLane, type Ownership } from '../../src/lanes/open-lane.ts';
-import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import { aPolicy, doubtful, entryAt } from '../ledger/entries.ts';
+import { offer, partsWith, silence } from './lane-in-memory.ts';
 
 const WORK_MS = 1;
 const TURNS = 200;
 const COMMANDS = ['create-quote', 'execute-quote', 'transfer-in', 'reject-transaction'] as const;
-const HOUR_MS = 3_600_000;
 const PARKED = { state: 'PARKED', untilMs: 0, reason: 'told to wait' } as const;
-const silence = (): void => undefined;
 
 interface Lane {
   readonly lane: OpenLane;
@@ -45,15 +41,6 @@ function laneWith(unfinished: Entry[], { arrived = [], careful = null, workMs = 
   const asked = { claims: 0, lookUps: 0 };
   let nowMs = 2_000;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-  const topics = topicNames('test');
-  const index = {
-    unfinished: () => unfinished,
-    owner: () => undefined,
-    value: () => undefined,
-    entry: () => undefined,
-    expired: () => [],
-    checkpoint: () => ({ timestampMs: 0 }),
-  };
   const calls = {
     settle: silence,
     claim: () => {
@@ -68,30 +55,10 @@ function laneWith(unfinished: Entry[], { arrived = [], careful = null, workMs = 
       return new Promise(silence);
     },
   };
-  const parts = {
-    ...{ lane: 0, laneCount: 1, processId: 'process', topics, commandTypes: arrived, clock, index, calls, lookUps },
-    ...{
-      policy: aPolicy({ settlingTimeMs: 0 }),
-      retention: { doneMs: 1, transactionMs: 1 },
-      sessionTimeoutMs: 1,
-      unfinishedMax: 2_000,
-    },
-    intake: { laneCount: 1, maxAgeMs: Object.fromEntries(arrived.map((type) => [type, HOUR_MS])) },
-    member: { seek: silence, resume: silence },
-    reports: { failed: (_lane: number, _what: string, error: unknown) => expect.unreachable(String(error)) },
-  } as unknown as LaneParts;
+  const parts = partsWith(unfinished, arrived, { clock, calls, lookUps, policy: aPolicy({ settlingTimeMs: 0 }) });
   const inputs = new Inputs(parts, silence);
   inputs.open(new Map(), null);
-  for (const type of arrived) {
-    const message = {
-      key: Buffer.from(`new-${type}`),
-      value: Buffer.from(entryAt(type).fieldsJson ?? ''),
-      headers: { 'content-type': 'application/json' },
-      ...{ offset: '0', timestamp: '0', attributes: 0 },
-    } satisfies KafkaMessage;
-    const batch = { messages: [message], fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
-    inputs.offer({ topic: topics.commands[type], lane: 0, ...batch });
-  }
+  for (const type of arrived) offer(inputs, type, { ...entryAt(type), key: `new-${type}` });
   const loop = new Loop('loop', { drop: silence } as unknown as TransactionalProducer, clock, 0);
   let seat: Seat | null = null;
   const writer = {

@@ -96,7 +96,7 @@ export async function registerSubjects(settings: RegistrySettings): Promise<Regi
   for (const { subject, record, body } of ourSubjects(settings)) {
     const known = await lookUp(settings, subject, body);
     const schemaId = known ?? (await register(settings, subject, record, body));
-    if ((await readCompatibility(settings, subject)) !== COMPATIBILITY) await setCompatibility(settings, subject);
+    await requireCompatibility(settings, subject);
     registrations.push({ subject, record, action: known === null ? 'registered' : 'exists', schemaId });
   }
   return registrations;
@@ -113,9 +113,7 @@ function ourSubjects(settings: RegistrySettings): { subject: string; record: str
 async function register(settings: RegistrySettings, subject: string, record: string, body: object): Promise<number> {
   // A registry judges by the level that a subject has: one that has versions gets ours before it is asked. One without takes none.
   const hasVersions = (await readForeignLatest(settings, subject, record)) !== null;
-  if (hasVersions && (await readCompatibility(settings, subject)) !== COMPATIBILITY) {
-    await setCompatibility(settings, subject);
-  }
+  if (hasVersions) await requireCompatibility(settings, subject);
   const incompatibilities = await readIncompatibilities(settings, subject, body);
   if (incompatibilities.length > 0) {
     throw new CliFailure(
@@ -186,7 +184,8 @@ async function readCompatibility(settings: RegistrySettings, subject: string): P
   return typeof level === 'string' ? level : null;
 }
 
-async function setCompatibility(settings: RegistrySettings, subject: string): Promise<void> {
+async function requireCompatibility(settings: RegistrySettings, subject: string): Promise<void> {
+  if ((await readCompatibility(settings, subject)) === COMPATIBILITY) return;
   const answer = await call(settings, 'PUT', `/config/${encodeURIComponent(subject)}`, {
     compatibility: COMPATIBILITY,
   });

@@ -9,7 +9,7 @@
  * leaves nothing behind that its successor would have to know, but for the record. It owns nothing that must be closed.
  */
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
-import { aheadMsOf, type Clock } from 'payment-processor-contract/clock';
+import { aheadMsOf, SET_MS_MIN, type Clock } from 'payment-processor-contract/clock';
 import type { Transaction } from 'payment-processor-contract/types';
 import { decodeTransactionState, instantOf, type TransactionState } from '../transaction-state.ts';
 import { PollAgenda, type PollWorkKind } from './agenda.ts';
@@ -69,8 +69,6 @@ const BACK_OFF_MAX_MS = 60_000;
 const TOLD_MAX_MS = 300_000;
 /** A new owner goes over this much again. */
 const RECORD_INTERVAL_MS = 30_000;
-/** By less a clock is only kept right. */
-const SET_BACK_MS_MIN = 1_000;
 
 export class PollSession {
   readonly #settings: PollSettings;
@@ -146,7 +144,7 @@ export class PollSession {
   #wasClockSetBack(): boolean {
     const before = this.#aheadMs;
     this.#aheadMs = aheadMsOf(this.#clock);
-    return before - this.#aheadMs >= SET_BACK_MS_MIN;
+    return before - this.#aheadMs >= SET_MS_MIN;
   }
 
   async #step(agenda: PollAgenda): Promise<void> {

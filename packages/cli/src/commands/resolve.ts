@@ -73,10 +73,13 @@ export function addResolveCommand(program: CliCommand): void {
 
 With EXECUTED and NOT_EXECUTED the transaction that the command names is looked at in the service first, where API_BASE_URL,
 API_TOKEN_ID and API_CLIENT_SECRET are set. NOT_EXECUTED is not published where it shows that the command was executed.
-With --transaction-id that transaction is looked at instead, which needs those settings. What of it was compared with the command, and what could not be, is said. Where it is not there, its
-accounts, amount, quote or time are not the command's, its status is not that of an executed quote where one was to be
-executed, nothing of it can be compared, others that the service lists for the time of the command's calls fit as well, another
-command has it already or may have made it, or it could not be looked at, the decision is not published (exit code 7) unless --unverified is given.
+With --transaction-id that transaction is looked at instead, which needs those settings. What of it was compared with the
+command, and what could not be, is said. The decision is not published (exit code 7), unless --unverified is given, where
+- it is not there, or could not be looked at;
+- its accounts, amount, quote or time are not the command's, or nothing of it can be compared;
+- its status is not that of an executed quote where one was to be executed;
+- others that the service lists for the time of the command's calls fit as well;
+- another command has it already, or may have made it.
 The present result is shown first. A decision on a revision that is not the present one any more is refused.
 At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked.
 Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,

@@ -1,0 +1,80 @@
+/** What an open lane works with, without Kafka: an index of these entries, a loop that commits at once, messages as they come. */
+import type { KafkaMessage } from 'kafkajs';
+import { expect } from 'vitest';
+import type { Clock } from 'payment-processor-contract/clock';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { topicNames } from 'payment-processor-contract/topics';
+import { LaneWriter } from '../../src/lanes/lane-writer.ts';
+import { Loop } from '../../src/lanes/loop.ts';
+import type { LaneParts } from '../../src/lanes/parts.ts';
+import type { Inputs } from '../../src/lanes/inputs.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
+import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
+import { aPolicy } from '../ledger/entries.ts';
+
+export const HOUR_MS = 3_600_000;
+export const topics = topicNames('test');
+export const silence = (): void => undefined;
+
+/** Parts of the one lane of a process, over which `given` goes. */
+export function partsWith(
+  unfinished: readonly Entry[],
+  commandTypes: readonly CommandType[],
+  given: { readonly [Name in keyof LaneParts]?: unknown },
+): LaneParts {
+  const parts: { readonly [Name in keyof LaneParts]?: unknown } = {
+    ...{ lane: 0, laneCount: 1, processId: 'process', topics, commandTypes },
+    index: {
+      unfinished: () => unfinished,
+      owner: () => undefined,
+      value: () => undefined,
+      entry: () => undefined,
+      expired: () => [],
+      checkpoint: () => ({ timestampMs: 0 }),
+    },
+    ...{ policy: aPolicy(), retention: { doneMs: 1, transactionMs: 1 }, sessionTimeoutMs: 1, unfinishedMax: 2_000 },
+    intake: { laneCount: 1, maxAgeMs: Object.fromEntries(commandTypes.map((type) => [type, HOUR_MS])) },
+    ...{ member: { seek: silence, resume: silence }, isConfirmed: () => true, onMoved: silence },
+    traces: { admitted: silence, called: silence, resulted: silence },
+    reports: {
+      committed: silence,
+      resulted: silence,
+      failed: (_lane: number, _what: string, error: unknown) => expect.unreachable(String(error)),
+    },
+    ...given,
+  };
+  return parts as LaneParts;
+}
+
+/** One command arrives. */
+export function offer(inputs: Inputs, type: CommandType, { fieldsJson, key }: Pick<Entry, 'fieldsJson' | 'key'>): void {
+  const message = {
+    ...{ key: Buffer.from(key), value: Buffer.from(fieldsJson ?? ''), offset: '0', timestamp: '0', attributes: 0 },
+    headers: { 'content-type': 'application/json' },
+  } satisfies KafkaMessage;
+  const offsets = { fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
+  inputs.offer({ topic: topics.commands[type], lane: 0, messages: [message], ...offsets });
+}
+
+/** @param committed its promise ends each commit whose records are written */
+export function writing(
+  clock: Clock,
+  committed: () => Promise<void>,
+): { writer: LaneWriter; end: () => Promise<void> } {
+  const producer = {
+    open: async () => undefined,
+    commit: async (_expected: unknown, wanted: () => Promise<unknown>) => {
+      await wanted();
+      await committed();
+      return new Map();
+    },
+    drop: silence,
+  } as unknown as TransactionalProducer;
+  const loop = new Loop('loop', producer, clock, 0);
+  const writer = new LaneWriter({ disown: silence, loop: () => loop }, { topic: topics.ledger, partition: 0 });
+  const end = async (): Promise<void> => {
+    await writer.end();
+    await loop.close();
+  };
+  return { writer, end };
+}
