@@ -2,15 +2,11 @@
  * `npm run proofs`: the proofs that take too long for each change, one after the other, and one table at the end. Exit code
  * 0 when every one held, 1 when one fell.
  */
-import { existsSync } from 'node:fs';
 import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, tableOf, type Part } from '../dev/batch.ts';
 import { EXIT_CODE_FAILED, readWords } from 'payment-processor-local-kafka/command-line';
 
 const MINUTES = 20;
 const SEEDS = 1_000_000;
-const VITEST = 'node_modules/vitest/vitest.mjs';
-/** Of the files below proofs/long, which npm test leaves out. */
-const LONG_CONFIG = 'vitest.proofs.config.ts';
 
 const USAGE = `Usage: npm run proofs -- [options]
 
@@ -25,7 +21,7 @@ ${BATCH_USAGE}  --minutes N         how long those by time run, chaos and histor
 function partsOf(minutes: number, seed: number): Part[] {
   const script = (name: string, ...words: string[]): string[] => ['npm', 'run', '--silent', name, '--', ...words];
   const byTime = ['--minutes', String(minutes), '--seed', String(seed)];
-  const parts: Part[] = [
+  return [
     {
       name: 'histories',
       title: `${minutes} min of simulated histories, seed ${seed}`,
@@ -57,22 +53,18 @@ function partsOf(minutes: number, seed: number): Part[] {
       limitMinutes: 40,
     },
     {
-      name: 'examples',
-      title: 'the examples of every language',
-      command: ['npm', 'test', '--', 'test/examples'],
-      environment: { TEST_EXAMPLES: 'required' },
-      limitMinutes: 30,
-    },
-    {
       name: 'cluster',
       title: "the chart on Kubernetes' own servers",
       command: script('test:cluster'),
       limitMinutes: 60,
     },
+    {
+      name: 'long',
+      title: 'tests below proofs/long, the examples among them, and those of virtual time through a real Kafka',
+      command: ['node', 'node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.proofs.config.ts'],
+      limitMinutes: 90,
+    },
   ];
-  if (!existsSync(new URL(`../${LONG_CONFIG}`, import.meta.url))) return parts;
-  const command = ['node', VITEST, 'run', '--config', LONG_CONFIG];
-  return [...parts, { name: 'long', title: 'tests below proofs/long', command, limitMinutes: 90 }];
 }
 
 const options = readWords(USAGE, (words) => {

@@ -26,17 +26,11 @@ interface RowEnd extends PartEnd {
 function commandOf(row: MatrixRow, folder: string): string[] {
   const node = row.isNode && row.tool !== null ? toolPath(row.tool) : process.execPath;
   const report = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportOf(row.name, folder)}`];
-  const pattern = patternOf(row);
   return [
     ...[node, 'node_modules/vitest/vitest.mjs', 'run', ...row.tests, '--config', row.config, ...report],
     ...row.projects.flatMap((project) => ['--project', project]),
-    ...(pattern === null ? [] : ['--testNamePattern', pattern]),
+    ...(row.without.length === 0 ? [] : ['--testNamePattern', `^(?!.*(?:${row.without.join('|')}))`]),
   ];
-}
-
-function patternOf({ only, without }: MatrixRow): string | null {
-  if (without.length > 0) return `^(?!.*(?:${without.join('|')}))`;
-  return only;
 }
 
 function environmentOf({ environment, isNode, tool }: MatrixRow): Record<string, string> {

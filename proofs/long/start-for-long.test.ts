@@ -1,17 +1,23 @@
-/** Invariant I5 at the start: a minute in which Kafka stands still leaves no connections behind, and few lines. */
+/**
+ * Invariant I5 at the start: a minute in which Kafka stands still leaves no connections behind, and few lines; a Kafka that goes
+ * away at whichever step is waited for.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, inject, test } from 'vitest';
 import { transferInOf } from '../../test/support/commands.ts';
 import { connectionsHeldTo } from '../../test/support/held-connections.ts';
 import { KafkaGate } from '../../test/support/kafka-gate.ts';
 import type { LogLine } from '../../test/support/processor.ts';
+import { saysWhy, useStarts } from '../../test/support/start-steps.ts';
 import { useStack } from '../../test/support/test-stack.ts';
 import { eventually } from '../../test/support/watch.ts';
 
-const stack = useStack({ name: 'start-for-long' });
+const stack = useStack({ name: 'start-for-long', lanes: 6 });
+const starts = useStarts(stack);
 
 /** Of a process that has opened its lanes. */
 const CONNECTIONS_MAX = 8;
+const AWAY_MS = 4_000;
 const isOfStep = (line: LogLine): boolean => line['step'] === 'opening the ledger';
 
 test('a minute in which Kafka stands still leaves no connections behind, and few lines', async () => {
@@ -42,4 +48,11 @@ test('a minute in which Kafka stands still leaves no connections behind, and few
   );
   await stack().endProcessors();
   await gate.close();
+});
+
+test('at every step, a Kafka that goes away is waited for, and the processors go on by themselves', async () => {
+  const waiting = await starts.upToEach('away');
+  await Promise.all(waiting.map(saysWhy));
+  await delay(AWAY_MS);
+  await starts.allGoOn(waiting, 'away');
 });

@@ -4,7 +4,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Of more than 20 seconds each on two quiet cores; the longest first. */
 const LONGEST: readonly string[] = [
   'test/promises/i6-fuzz',
-  'test/examples/examples',
   'test/promises/i5-brokers',
   'packages/client/test/package',
   'test/access/registry',

@@ -101,7 +101,7 @@ export function encodeBatch(fields: BatchFields): Buffer {
   return Buffer.concat([head, covered]);
 }
 
-export function encodeRecord(record: BatchRecord, index: number): Buffer {
+function encodeRecord(record: BatchRecord, index: number): Buffer {
   const headers = record.headers ?? [];
   const parts = [
     Buffer.from([0]),

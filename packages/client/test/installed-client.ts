@@ -10,6 +10,23 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const INSTALL_MS_MAX = 240_000;
 const RUN_MS_MAX = 60_000;
 
+/** A program that publishes a command under the key that it is given, awaits its result, and publishes a copy without a registry. */
+export const REQUEST = `
+import { PaymentClient, PaymentCommandPublisher, readClientSettings, readPublisherSettings } from 'payment-processor-client';
+const settings = readClientSettings(process.env);
+if (!settings.ok) throw new Error(settings.problems.join());
+const client = await PaymentClient.connect(settings.config);
+const fields = { source: { accountId: 'ExternalAccount:1' }, destination: { accountId: 'InternalAccount:1' }, amount: 2500 };
+const answer = await client.request('transfer-in', process.argv[2], fields, { timeoutMs: 30000 });
+console.log(answer.kind, answer.result.value.outcome, answer.result.value.transaction.receivedAmount.amount);
+const { SCHEMA_REGISTRY_URL, ...withoutRegistry } = process.env;
+const publisher = await PaymentCommandPublisher.connect(readPublisherSettings(withoutRegistry).config);
+const copy = await publisher.publish('transfer-in', process.argv[2], fields);
+console.log(copy.topic.endsWith('.commands.transfer-in.v1'));
+await Promise.all([client.close(), publisher.close()]);
+`;
+export const REQUEST_OUTPUT = 'result ACCEPTED 2500n\ntrue\n';
+
 export interface Ended {
   code: number | null;
   stdout: string;

@@ -1,8 +1,6 @@
 /**
  * examples/: each publisher's command is executed by a real processor, from the lane of its key; each subscriber handles every
  * result once, over copies, restarts and a group that begins anew, and draws no conclusion from UNKNOWN.
- *
- * A language whose toolchain is not on this machine is skipped, with the reason; with `TEST_EXAMPLES=required` it fails instead.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,14 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { laneOf } from 'payment-processor-contract/keys';
-import { ResultWriter, resultOf } from '../../packages/client/test/fixtures.ts';
-import { LANES } from '../support/stack.ts';
-import { useStack } from '../support/test-stack.ts';
+import { ResultWriter, resultOf } from '../../../packages/client/test/fixtures.ts';
+import { LANES } from '../../../test/support/stack.ts';
+import { useStack } from '../../../test/support/test-stack.ts';
 import { ExampleProcess } from './example-process.ts';
 import { TOOLCHAINS, type Example, type Program } from './toolchains.ts';
 
 const PREPARE_MS_MAX = 600_000;
-const isRequired = process.env['TEST_EXAMPLES'] === 'required';
 const stack = useStack({
   name: 'examples',
   sandbox: { settleMs: 2_000 },
@@ -30,16 +27,12 @@ beforeAll(async () => {
 });
 afterAll(async () => writer.close());
 
-describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCode }) => {
-  let absent: string | null = null;
+describe.each(TOOLCHAINS)('$language', ({ follows, language, prepare, stoppedCode }) => {
   const running: ExampleProcess[] = [];
   let example: Example;
   let folder: string;
 
   beforeAll(async () => {
-    absent = await missing();
-    if (absent !== null && isRequired) throw new Error(absent);
-    if (absent !== null) return;
     folder = await mkdtemp(join(tmpdir(), `example-${language}-`));
     example = await prepare();
   }, PREPARE_MS_MAX);
@@ -47,7 +40,6 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
     for (const process of running.splice(0)) process.kill();
   });
   afterAll(async () => {
-    if (absent !== null) return;
     await example.remove?.();
     await rm(folder, { recursive: true, force: true });
   });
@@ -68,7 +60,8 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
   }
 
   /** From its command to its end, by the key alone: by a process that is started after the first was killed. */
-  async function follow(program: Program, key: string): Promise<void> {
+  async function follow(program: Program | undefined, key: string): Promise<void> {
+    if (program === undefined) throw new Error(`there is no ${language} program that follows a payment`);
     const first = new ExampleProcess(program, [key], stack().environment);
     running.push(first);
     await first.seen(`following ${key}`);
@@ -85,11 +78,7 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
     expect(lines.filter((line) => completed.test(line))).toHaveLength(1);
   }
 
-  test('publishes to the lane of the key, and hears once what came of it', async (context) => {
-    if (absent !== null) {
-      console.warn(`The ${language} example is not run: ${absent}`);
-      context.skip(absent);
-    }
+  test('publishes to the lane of the key, and hears once what came of it', async () => {
     const { journal } = stack();
     const name = (part: string): string => `${language}-${part}`;
     const sourceAt = (offset: bigint) => ({ topic: language, partition: 0, offset });
@@ -145,8 +134,7 @@ describe.each(TOOLCHAINS)('$language', ({ language, missing, prepare, stoppedCod
     expect(own.filter((line) => line.startsWith(name('one')) || line.startsWith(name('two')))).toEqual([]);
   });
 
-  test('follows a payment by the key of its command', async (context) => {
-    if (absent !== null) context.skip(absent);
-    if (example.follow !== undefined) await follow(example.follow, `${language}-followed`);
-  });
+  if (follows) {
+    test('follows a payment by the key of its command', () => follow(example.follow, `${language}-followed`));
+  }
 });

@@ -10,9 +10,9 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { InstalledClient } from '../../packages/client/test/installed-client.ts';
+import { InstalledClient } from '../../../packages/client/test/installed-client.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const run = promisify(execFile);
 /** Of a first build, whose packages are fetched. */
 const BUILD_MS_MAX = 280_000;
@@ -37,11 +37,9 @@ export interface Toolchain {
   language: string;
   /** Exit code of a subscriber that was sent SIGTERM and ended in order; a JVM says 128 + 15 itself. */
   stoppedCode: 0 | 143;
-  /**
-   * Fetches the packages. Null: everything is there. Else what is missing, the toolchain or a way to its packages, for
-   * whoever reads that a test was not run.
-   */
-  missing: () => Promise<string | null>;
+  /** Whether one of its programs follows a payment. */
+  follows: boolean;
+  /** Fetches the packages and builds; rejects where the toolchain is not there. */
   prepare: () => Promise<Example>;
 }
 
@@ -72,24 +70,12 @@ async function built(language: string, build: (folder: string) => Promise<unknow
   return folder;
 }
 
-async function works(file: string, ...args: string[]): Promise<boolean> {
-  return run(file, args, { timeout: VERSION_MS_MAX }).then(
-    () => true,
-    () => false,
-  );
-}
-
 /** On the PATH, or where Go's own installer puts it. */
-async function findGo(): Promise<string | null> {
-  for (const file of ['go', '/usr/local/go/bin/go']) if (await works(file, 'version')) return file;
-  return null;
-}
-
-/** Null, or what of a download failed, with the last of its words. */
-async function problemOf(problem: string, fetchAll: () => Promise<unknown>): Promise<string | null> {
-  return fetchAll().then(
-    () => null,
-    (error: unknown) => `${problem}: ${String(error).trim().split('\n').slice(-2).join(' ')}`,
+async function findGo(): Promise<string> {
+  const timeout = VERSION_MS_MAX;
+  return run('go', ['version'], { timeout }).then(
+    () => 'go',
+    () => '/usr/local/go/bin/go',
   );
 }
 
@@ -97,6 +83,7 @@ async function problemOf(problem: string, fetchAll: () => Promise<unknown>): Pro
 async function pythonEnvironment(): Promise<string> {
   const environment = join(await built('python', async () => undefined), 'venv');
   if (existsSync(join(environment, 'complete'))) return environment;
+  await run('python3', ['-c', 'import sqlite3, sys; assert sys.version_info >= (3, 10), "Python 3.10 is needed"']);
   await run('python3', ['-m', 'venv', '--clear', environment], { timeout: BUILD_MS_MAX });
   const install = ['-m', 'pip', 'install', '--quiet', '--no-deps', '-r', 'requirements.txt'];
   await run(join(environment, 'bin', 'python'), install, { cwd: sourceOf('python'), timeout: BUILD_MS_MAX });
@@ -108,7 +95,7 @@ export const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'typescript',
     stoppedCode: 0,
-    missing: async () => null,
+    follows: true,
     prepare: async () => {
       const project = await InstalledClient.install();
       for (const file of globSync('*.ts', { cwd: sourceOf('typescript') })) {
@@ -130,7 +117,7 @@ export const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'java',
     stoppedCode: 143,
-    missing: async () => ((await works('mvn', '--version')) ? null : 'no Maven: `mvn --version` does not run'),
+    follows: false,
     prepare: async () => {
       const folder = await built('java', (target) =>
         run('mvn', ['--batch-mode', '--quiet', `-Dtarget.directory=${target}`, 'process-classes'], {
@@ -150,13 +137,7 @@ export const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'python',
     stoppedCode: 0,
-    missing: async () => {
-      const needed = 'import sqlite3, venv, ensurepip, sys; assert sys.version_info >= (3, 10)';
-      if (!(await works('python3', '-c', needed))) {
-        return 'no Python 3.10 or later with venv, ensurepip and sqlite3: install python3 and python3-venv';
-      }
-      return problemOf('its packages cannot be fetched', () => pythonEnvironment());
-    },
+    follows: true,
     prepare: async () => {
       const python = join(await pythonEnvironment(), 'bin', 'python');
       const program = (name: string): Program => ({
@@ -170,14 +151,9 @@ export const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'go',
     stoppedCode: 0,
-    missing: async () => {
-      const go = await findGo();
-      if (go === null) return 'no Go: neither `go` nor /usr/local/go/bin/go runs';
-      const download = { cwd: sourceOf('go'), timeout: BUILD_MS_MAX };
-      return problemOf('its modules cannot be fetched', () => run(go, ['mod', 'download'], download));
-    },
+    follows: false,
     prepare: async () => {
-      const go = (await findGo()) ?? 'go';
+      const go = await findGo();
       const folder = await built('go', (target) =>
         run(go, ['build', '-buildvcs=false', '-o', `${target}/`, './...'], {
           cwd: sourceOf('go'),

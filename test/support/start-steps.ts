@@ -1,0 +1,121 @@
+/** Processors at each of six steps of their start, one for each, behind gates to Kafka that are shut there. */
+import { afterEach, expect, inject } from 'vitest';
+import { laneOf } from 'payment-processor-contract/keys';
+import { transferInOf } from './commands.ts';
+import { KafkaGate, KAFKA_API, type GateRequest } from './kafka-gate.ts';
+import type { RunningProcessor } from './processor.ts';
+import type { Stack } from './stack.ts';
+import { eventually } from './watch.ts';
+
+/** Some clients wait two seconds between tries, steps up to ten. */
+const BACK_MS_MAX = 40_000;
+/** Of a process that has opened its lanes. */
+const CONNECTIONS_MAX = 10;
+
+interface Step {
+  readonly what: RegExp;
+  readonly at: string;
+  readonly isFor: (request: GateRequest) => boolean;
+}
+
+const isReader = ({ clientId }: GateRequest): boolean => clientId.endsWith('-ledger');
+const STEPS: readonly Step[] = [
+  {
+    what: /checking rights and topics/,
+    at: 'the first request',
+    isFor: ({ clientId }) => clientId.endsWith('-group-start'),
+  },
+  {
+    what: /opening the ledger/,
+    at: 'the first question about its topic',
+    isFor: ({ clientId }) => clientId.endsWith('-ledger-start'),
+  },
+  {
+    what: /opening the ledger/,
+    at: 'the bounds of its topic, the store being open',
+    isFor: ({ apiKey, clientId }) => clientId.endsWith('-ledger-start') && apiKey === KAFKA_API.listOffsets,
+  },
+  { what: /opening the ledger/, at: 'the connection of its reader', isFor: isReader },
+  {
+    // Nothing may be there to be read.
+    what: /reading the ledger|joining the consumer group/,
+    at: 'the first fetch',
+    isFor: (request) => isReader(request) && request.apiKey === KAFKA_API.fetch,
+  },
+  {
+    what: /joining the consumer group/,
+    at: 'the join itself',
+    isFor: (request) => !isReader(request) && request.apiKey === KAFKA_API.joinGroup,
+  },
+];
+
+export interface WaitingStart {
+  readonly step: Step;
+  readonly gate: KafkaGate;
+  readonly processor: RunningProcessor;
+}
+
+/** What it says first of all that keeps it from being ready; it lives. */
+export async function saysWhy({ processor, step }: WaitingStart): Promise<string> {
+  const isWaiting = (reason: string): boolean => reason.startsWith('starting: ') && step.what.test(reason);
+  const { reasons } = await eventually(
+    () => processor.readiness(),
+    ({ ready, reasons }) => !ready && isWaiting(reasons[0] ?? ''),
+    `readiness to say at ${step.at} that it waits: ${step.what.source}`,
+  );
+  expect((await fetch(`${processor.httpUrl}/health/live`)).status).toBe(200);
+  return reasons[0] ?? '';
+}
+
+export interface Starts {
+  upToEach(ending: 'still' | 'away'): Promise<WaitingStart[]>;
+  allGoOn(waiting: readonly WaitingStart[], name: string): Promise<void>;
+}
+
+/** @param stack of as many lanes as there are steps; its processors are ended after each test */
+export function useStarts(stack: () => Stack): Starts {
+  const gates: KafkaGate[] = [];
+  afterEach(async () => {
+    await stack().endProcessors();
+    await Promise.all(gates.splice(0).map((gate) => gate.close()));
+  });
+
+  /** A processor for each step, behind a gate of its own that is shut there. */
+  const upToEach = (ending: 'still' | 'away'): Promise<WaitingStart[]> => {
+    return Promise.all(
+      STEPS.map(async (step) => {
+        const gate = await KafkaGate.to(inject('kafkaBrokers')[0] ?? '');
+        gates.push(gate);
+        const shut = gate.until(ending, step.isFor);
+        const processor = await stack().spawnProcessor({ KAFKA_BROKERS: gate.address });
+        await shut;
+        return { step, gate, processor };
+      }),
+    );
+  };
+
+  /** All share the lanes then, and answer a command in each. */
+  const allGoOn = async (waiting: readonly WaitingStart[], name: string): Promise<void> => {
+    await Promise.all(waiting.map(({ gate }) => gate.open()));
+    for (const { processor, step } of waiting) {
+      await processor.ready(BACK_MS_MAX);
+      const { ready } = await eventually(
+        () => processor.readiness(),
+        (told) => told.ready,
+        `${step.at}: to be ready`,
+      );
+      expect(ready).toBe(true);
+    }
+    const lanes = STEPS.length;
+    const candidates = Array.from({ length: 20 * lanes }, (_, index) => `${name}-${index}`);
+    const keys = STEPS.map((_, lane) => candidates.find((key) => laneOf(key, lanes) === lane) ?? '');
+    for (const key of keys) await stack().publisher.publish('transfer-in', key, transferInOf(key));
+    const results = await stack().journal.resultsOfAll(keys);
+    expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
+    for (const { gate, step } of waiting) {
+      const isUsual = (clients: readonly string[]): boolean => clients.length <= CONNECTIONS_MAX;
+      await eventually(async () => gate.connections(), isUsual, `${step.at}: the usual connections and no others`);
+    }
+  };
+  return { upToEach, allGoOn };
+}
