@@ -29,8 +29,8 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an orphaned call is settled at once',
-    find: 'clock.nowMs() + sessionTimeoutMs + phase.timeoutMs',
-    replace: 'clock.nowMs() - 3_600_000',
+    find: 'sessionTimeoutMs + phase.timeoutMs',
+    replace: '-3_600_000',
     among: ['handovers', 'slow-service', 'heartbeats'],
   },
   {
@@ -57,8 +57,8 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'any intent counts as our own',
-    find: "phase.processId === processId ? calls.adopt(phase.attemptId, this.#ownerOf(entry)) : 'unknown'",
-    replace: 'calls.adopt(phase.attemptId, this.#ownerOf(entry))',
+    find: "phase.processId === processId ? calls.adopt(attemptId, this.#ownerOf(entry)) : 'unknown'",
+    replace: 'calls.adopt(attemptId, this.#ownerOf(entry))',
   },
   {
     name: 'an intent that is committed again is called again',
