@@ -41,13 +41,18 @@ export interface Confirmation {
   withoutTerminal: 'go-on' | 'decline';
 }
 
+/** Whether there is somebody at a terminal. */
+export function canAsk(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
+}
+
 /**
  * Asks at a terminal before something is sent.
  * @throws CliFailure when the answer is not yes, or nobody can be asked who must be
  */
 export async function confirm(question: string, { yes, withoutTerminal }: Confirmation): Promise<void> {
   if (yes) return;
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+  if (!canAsk()) {
     if (withoutTerminal === 'go-on') return;
     throw new CliFailure('declined', 'nothing was sent: there is no terminal to ask at; confirm with --yes');
   }

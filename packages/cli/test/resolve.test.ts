@@ -173,13 +173,27 @@ describe('resolve', () => {
     const absent = await resolve('absent', '--decision', 'NOT_EXECUTED', '--reason', 'not there', '--operator', 'ada');
     expect(absent).toMatchObject({ code: 0, documents: [{ value: { outcome: 'EXPIRED' } }] });
     expect(absent.stdout).toContain('by ada: not there');
-    const retried = await resolve('absent', '--decision', 'RETRY', '--reason', 'now');
+    const retried = await resolve('absent', '--decision', 'RETRY', '--reason', 'now', '--expected-revision', '2');
     expect(retried).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED', settledBy: 'ANSWER' } }] });
 
     await unknownTransfer(stack(), 'lost-again');
     const lost = await resolve('lost-again', '--decision', 'RETRY', '--reason', 'try');
     expect(lost).toMatchObject({ code: 4, documents: [{ value: { outcome: 'UNKNOWN' } }] });
     expect(lost.stderr).toContain('UNKNOWN');
+  });
+
+  test('decides on no revision that a colleague has made meanwhile, unless it is named', async () => {
+    await unknownTransfer(stack(), 'overtaken');
+    const first = ['--decision', 'NOT_EXECUTED', '--reason', 'its publisher sends it anew', '--operator', 'ada'];
+    expect(await resolve('overtaken', ...first)).toMatchObject({ code: 0 });
+    // Meant for an UNKNOWN, where it is safe.
+    const retry = ['--decision', 'RETRY', '--reason', 'the list works again', '--yes'];
+    const late = await resolve('overtaken', ...retry);
+    expect(late).toMatchObject({ code: 7, documents: [] });
+    expect(late.stderr).toMatch(/NOT_EXECUTED on revision 1 by ada: .*--expected-revision 2; nothing was sent/);
+    const { operations } = await stack().service.effects();
+    expect(operations['transfer-in']['overtaken']).toMatchObject({ effects: 1 });
+    expect(await resolve('overtaken', ...retry, '--expected-revision', '2')).toMatchObject({ code: 0 });
   });
 
   test('tells a refusal with its reason and exit code 7', async () => {
@@ -197,7 +211,7 @@ describe('resolve', () => {
     const outcomes = { EXECUTED: 'ACCEPTED', NOT_EXECUTED: 'EXPIRED' };
     const runs = await Promise.all(
       Object.entries(outcomes).map(async ([decision, outcome]) => {
-        const args = ['--decision', decision, '--reason', 'looked up', '--operator', 'ada'];
+        const args = ['--decision', decision, '--reason', 'looked up', '--operator', 'ada', '--expected-revision', '1'];
         return { ...(await resolve('twice', ...args)), outcome };
       }),
     );

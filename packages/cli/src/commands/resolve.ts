@@ -16,7 +16,7 @@ import { phaseText, readEntry, subjectOf } from '../ledger.ts';
 import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
-import { checkTexts, confirm, operatorName } from '../operator.ts';
+import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
 import { isMadeByCall } from '../transaction-comparison.ts';
 import { lookForOwners } from '../transaction-owners.ts';
 
@@ -81,7 +81,8 @@ command, and what could not be, is said. The decision is not published (exit cod
 - others that the service lists for the time of the command's calls fit as well;
 - another command has it already, or may have made it.
 The present result is shown first. A decision on a revision that is not the present one any more is refused.
-At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked.
+At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked. Where nothing is asked and somebody
+decided on the key before, --expected-revision must say that their result is meant.
 Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
 4 when the retried command ended otherwise, 5 when no reply came in time, 7 when the decision was refused.
 Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX, and the API_ ones above.
@@ -96,6 +97,7 @@ Examples:
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const { entry, result: present } = await presentResult(settings, key);
       showPresent(output, present);
+      requireRevision(entry, flags);
       judge(output, await verify(settings, flags, entry), flags.unverified);
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
       const decision: OperatorDecision = {
@@ -126,6 +128,18 @@ function checkFlags(key: string, flags: ResolveFlags): string {
   const operator = operatorName(flags.operator);
   checkTexts({ reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' }, TEXT_MAX);
   return operator;
+}
+
+/**
+ * Whoever is not asked beneath the present result may have seen an earlier one, and a colleague has decided on it: after
+ * NOT_EXECUTED a RETRY is a call anew, which on the UNKNOWN before it would have proven nothing.
+ */
+function requireRevision({ audit, revision }: Entry, { expectedRevision, yes }: ResolveFlags): void {
+  if (revision === 1 || expectedRevision !== undefined || (!yes && canAsk())) return;
+  throw unsent(
+    'refused',
+    `it was decided on before (${audit.at(-1) ?? 'it is not known how'}): if the present result is meant, give --expected-revision ${revision}`,
+  );
 }
 
 /** The result that the ledger has of the key; the ledger is what the processor judges a decision by. */
