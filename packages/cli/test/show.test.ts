@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { laneOf } from 'payment-processor-contract/keys';
 import { keyHash } from 'payment-processor-contract/key-hash';
 import { stringifyLossless, type JsonObject } from 'payment-processor-contract/lossless-json';
+import { openTransaction } from '../../client/test/fixtures.ts';
 import { createQuoteOf, executionOf, transferInOf } from '../../../test/support/commands.ts';
 import { unknownTransfer } from '../../../test/support/lost-answer.ts';
 import { LANES } from '../../../test/support/stack.ts';
@@ -182,6 +183,17 @@ describe('show KEY', () => {
     expect(await show('--hash', 'ffffffffffffffff')).toMatchObject({ code: 3 });
     expect(await cli('ledger', 'show', 'nobody-knows')).toMatchObject({ code: 3 });
     expect(await cli('ledger', 'show', 'a.execute')).toMatchObject({ code: 2 });
+  });
+
+  test('of a key that an open transaction hides does not say that it is known nowhere', async () => {
+    const { kafka, topics } = stack();
+    const end = await openTransaction(kafka, topics.commands['transfer-in'], laneOf('unseen', LANES));
+    await stack().publisher.publish('transfer-in', 'unseen', transferInOf('unseen'));
+    const run = await show('unseen');
+    await end();
+    expect(run).toMatchObject({ code: 1, stdout: '' });
+    expect(run.stderr).toMatch(/nothing of unseen was found in what was read.*\n {2}not read: 2 messages of /);
+    await stack().journal.result('unseen');
   });
 
   test('of a message that nobody has admitted yet says so', async () => {

@@ -17,7 +17,7 @@ import { readStory } from '../story/read-story.ts';
 import { storyDocument, storyText } from '../story/story-output.ts';
 import { withStrays } from '../story/strays.ts';
 import { scanLedger } from '../ledger.ts';
-import { isUnknown } from '../story/story.ts';
+import { isUnknown, type Story } from '../story/story.ts';
 import { within } from '../topic-reading.ts';
 import { heldText, readHeldBack } from '../lag.ts';
 
@@ -60,7 +60,8 @@ Read from Kafka, whoever owns the lane: topics of commands, decisions, results, 
 ledger, which is compacted and read whole. What a limit cut off is said, and so is what the ledger does not keep, such as
 each call's own answer. Account numbers and personal data are masked. By the id of a transaction or a quote every lane is
 read; at most ${KEYS_MAX} keys are shown.
-Exits with 3 when the key, transaction or quote is known nowhere. With --output json each key is one document.
+Exits with 3 when the key, transaction or quote is known nowhere, with 1 when nothing of the key was found and time was up or an open
+transaction hides what may be of it. With --output json each key is one document.
 Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
 
 Examples:
@@ -101,7 +102,8 @@ async function keysOf(
   );
   if (found.length > 0) return found.map(({ entry }) => entry.key);
   const what = hash === undefined ? `was published at ${offset}` : `has the hash ${hash}`;
-  throw new CliFailure('notFound', `no key of the ledger ${what}${cuts.map((cut) => `\n  not read: ${cut}`).join('')}`);
+  const unread = cuts.map((cut) => `\n  not read: ${cut}`).join('');
+  throw new CliFailure(cuts.length > 0 ? 'failed' : 'notFound', `no key of the ledger ${what}${unread}`);
 }
 
 interface ShowOptions {
@@ -115,11 +117,7 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
   const story = isUnknown(ofLane) ? await withStrays(settings, ofLane, options) : ofLane;
   if (isUnknown(story)) {
     const held = await readHeldBack(cliKafka(settings), Object.values(topicNames(settings.TOPIC_PREFIX).commands));
-    throw new CliFailure(
-      'notFound',
-      `${key} is known nowhere under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: no message, ledger entry, result, decision or dead letter of it is there, or is kept any more` +
-        [...new Set([...story.cuts, ...held.map(heldText)])].map((cut) => `\n  not read: ${cut}`).join(''),
-    );
+    throw nothingFound(settings.TOPIC_PREFIX, story, held.map(heldText));
   }
   if (isUnknown(ofLane)) {
     const partitions = [...new Set(story.messages.map(({ partition }) => partition))].join(', ');
@@ -128,6 +126,16 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
     );
   }
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));
+}
+
+/** What was not read may have the key. Beyond `--newest` that is the caller's own limit. */
+function nothingFound(prefix: string, { cuts, isCutShort, key }: Story, held: readonly string[]): CliFailure {
+  const unread = [...new Set([...cuts, ...held])].map((cut) => `\n  not read: ${cut}`);
+  const what =
+    unread.length > 0
+      ? `nothing of ${key} was found in what was read under TOPIC_PREFIX=${prefix}: it may be there all the same`
+      : `${key} is known nowhere under TOPIC_PREFIX=${prefix}: no message, ledger entry, result, decision or dead letter of it is there, or is kept any more`;
+  return new CliFailure(isCutShort || held.length > 0 ? 'failed' : 'notFound', [what, ...unread].join(''));
 }
 
 async function showPayment(settings: ClientSettings, id: string, options: ShowOptions, output: Output): Promise<void> {
@@ -156,16 +164,18 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
   await showEach(keys, (key) => showKey(settings, key, options, output));
 }
 
-/** One that is known nowhere any more does not hide the others of its payment. @throws CliFailure of those, in the end */
+/** One of which nothing is found does not hide the others of its payment. @throws CliFailure of those, in the end */
 export async function showEach(keys: readonly string[], show: (key: string) => Promise<void>): Promise<void> {
-  const unknown: string[] = [];
+  const missing: CliFailure[] = [];
   for (const key of keys) {
     await show(key).catch((error: unknown) => {
-      if (!(error instanceof CliFailure) || error.reason !== 'notFound') throw error;
-      unknown.push(error.message);
+      if (!(error instanceof CliFailure)) throw error;
+      missing.push(error);
     });
   }
-  if (unknown.length > 0) throw new CliFailure('notFound', unknown.join('\n'));
+  if (missing.length === 0) return;
+  const reason = missing.every((failure) => failure.reason === 'notFound') ? 'notFound' : 'failed';
+  throw new CliFailure(reason, missing.map(({ message }) => message).join('\n'));
 }
 
 /** @throws CliFailure when the time is up: half of the keys would be taken for all of them */
