@@ -1,0 +1,60 @@
+/**
+ * Topics that are asked for while every broker goes away: who asks is told why. As shipped the answer is null, which no caller
+ * expects: what then fails looks like a mistake of ours, and not like an outage.
+ */
+import { expect, test } from 'vitest';
+import { copyWithout, loadMended, type Load } from './without-mend.ts';
+
+interface Cluster {
+  brokerPool: object;
+  metadata(): Promise<unknown>;
+}
+
+const logger = { namespace: () => logger, debug: () => undefined, error: () => undefined };
+const RETRY = { initialRetryTime: 1, maxRetryTime: 2, retries: 2 };
+
+/** @returns what is told, and how often each broker was asked */
+async function askedOf(load: Load, answersOf: readonly (() => Promise<unknown>)[]): Promise<[unknown, number]> {
+  const Class = load('src/cluster/index.js') as new (options: object) => Cluster;
+  const Pool = load('src/cluster/brokerPool.js') as new (options: object) => Record<string, unknown>;
+  const cluster = new Class({
+    logger,
+    brokers: ['localhost:1'],
+    retry: RETRY,
+    offsets: new Map(),
+    instrumentationEmitter: null,
+  });
+  let asked = 0;
+  const brokers = answersOf.map((metadata) => ({
+    isConnected: () => true,
+    metadata: () => ((asked += 1), metadata()),
+  }));
+  cluster.brokerPool = Object.assign(new Pool({ logger, retry: RETRY }), {
+    brokers: Object.fromEntries(brokers.entries()),
+    connectBroker: async () => undefined,
+    refreshMetadataIfNecessary: async () => undefined,
+  });
+  const told = await cluster.metadata().catch((error: unknown) => (error as Error).message);
+  return [told, asked];
+}
+
+const away = (): Promise<unknown> => Promise.reject(new Error('Closed connection'));
+
+test('a broker that answers is enough', async () => {
+  expect(await askedOf(loadMended, [async () => 'topics'])).toEqual(['topics', 1]);
+  const [told] = await askedOf(loadMended, [away, async () => 'topics', away]);
+  expect(told).toBe('topics');
+});
+
+test('of brokers that all go away the last failure is told, once each was asked again', async () => {
+  expect(await askedOf(loadMended, [away, away])).toEqual(['Closed connection', 2 * (1 + RETRY.retries)]);
+});
+
+test('as shipped nothing is told, as if that were an answer', async () => {
+  const { load, remove } = copyWithout('022+unanswered-metadata');
+  try {
+    expect(await askedOf(load, [away, away])).toEqual([null, 2]);
+  } finally {
+    remove();
+  }
+});
