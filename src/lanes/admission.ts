@@ -6,6 +6,7 @@ import type { Aside } from '../consumers/message-origin.ts';
 import { admit, intentOf, newEntry, type Admission } from '../ledger/admission.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
+import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import { failedResult } from '../ledger/result-record.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { ClaimRefusal } from './claim-limits.ts';
@@ -104,11 +105,11 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
 
   /** What made our own code fail before it was an entry: nothing of it was ever sent. */
   setAside(transaction: LaneTransaction, place: CommandPlace, message: InputMessage, aside: Aside): void {
-    const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
+    const { clock, lane, outcomes, policy, reports } = this.#parts;
     const { arrival, letter } = setAside(this.#parts, place, message, aside);
     // Before all else: whatever comes of the result, the message is not lost.
     outcomes.bury(transaction, letter);
-    if (arrival === null || memory.entry(arrival.key) !== undefined) return;
+    if (arrival === null || this.#isKnown(arrival.key)) return;
     try {
       const entry = newEntry(arrival, policy);
       const nowMs = clock.nowMs();
@@ -117,6 +118,16 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
       this.#trace(transaction, arrival, nowMs, 'finished', letter.reason);
     } catch (error) {
       reports.failed(lane, 'admission', error);
+    }
+  }
+
+  /** An entry that this release cannot read is one all the same: its command may have been called, and has its own result. */
+  #isKnown(key: string): boolean {
+    try {
+      return this.#parts.memory.entry(key) !== undefined;
+    } catch (error) {
+      if (error instanceof LedgerFormatError) return true;
+      throw error;
     }
   }
 }

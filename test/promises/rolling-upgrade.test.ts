@@ -5,8 +5,8 @@
 import { expect } from 'vitest';
 import avsc from 'avsc';
 import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
-import type { Entry } from '../../src/ledger/entry.ts';
-import { decodeEntry } from '../../src/ledger/entry-record.ts';
+import type { Entry, Phase } from '../../src/ledger/entry.ts';
+import { decodeEntry, encodeEntry } from '../../src/ledger/entry-record.ts';
 import { schemaRecords, SCHEMA_PREFIX } from '../../src/ledger/ledger-value.ts';
 import { AVRO_OPTIONS } from 'payment-processor-contract/schemas';
 import { otherRelease } from '../ledger/other-release.ts';
@@ -111,6 +111,29 @@ test.each(FIXTURES.flatMap((fixture) => [fixture, newerThan(fixture)].map((left)
     expect(totals['execute-quote']).toEqual({ calls: 1, effects: 1 });
   },
 );
+
+test('a copy of what a release to come has finished in its own way is a dead letter that says so, and the lane goes on', async () => {
+  const stack = open();
+  const fixture = FIXTURES.at(-1)!;
+  const finished = entryOf(fixture, 'accepted');
+  const later = encodeEntry({ ...finished, phase: { ...finished.phase, outcome: 'SUPERSEDED' } as unknown as Phase });
+  const records = { ...fixture.records, [`${ENTRY_PREFIX}accepted`]: later.toString('base64') };
+  await publishAll(stack, entriesOf(fixture));
+  await writeLedger(stack, { ...fixture, records });
+  await publishAll(stack, [finished]);
+  await stack.publisher.publish('transfer-in', 'behind', transferInOf('behind'));
+  await stack.startProcessor();
+
+  expect((await stack.journal.result('behind')).value.outcome).toBe('ACCEPTED');
+  const letter = await stack.journal.deadLetter(({ key }) => key?.toString() === 'accepted', 'the copy');
+  expect(letter.headers).toMatchObject({
+    'dlq-reason': 'SET_ASIDE',
+    'dlq-message': expect.stringMatching(/not an entry that this release knows: outcome\. Run the release/) as string,
+  });
+  // Its own result stands, and nobody may be told that there is none.
+  expect(stack.journal.results('accepted')).toEqual([]);
+  expect((await stack.service.effects()).operations['transfer-in']['accepted']).toBeUndefined();
+});
 
 test('a ledger of JSON is refused at the start, with what to do, and nothing of it is called or written', async () => {
   const stack = open();
