@@ -13,7 +13,7 @@ import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { isKeyLost, type LookUpQuery } from '../ledger/plan.ts';
 import { laneOf } from 'payment-processor-contract/keys';
-import { recordEffectStatus } from '../status/transaction-state.ts';
+import { readableState } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
 import { timesOf } from './call-times.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
@@ -127,7 +127,7 @@ export class Attempts {
   #effectStatusOf(id: string): string | null {
     const { index, laneCount } = this.#parts;
     const state = index.value(laneOf(id, laneCount), TRANSACTION_PREFIX + id);
-    return state === undefined ? null : recordEffectStatus(state);
+    return state === undefined ? null : (readableState(state)?.effectStatus ?? null);
   }
 
   #ownerOf(entry: Entry): CallOwner {

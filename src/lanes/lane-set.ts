@@ -26,7 +26,6 @@ import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { Repeats } from 'payment-processor-contract/repeats';
 import type { PollerReports, StatusPoller } from '../status/poller/poller.ts';
-import { decodeTransactionState } from '../status/transaction-state.ts';
 import type { CommandView } from '../store/command-view.ts';
 import { LedgerCopy } from '../store/ledger-copy.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';
@@ -108,7 +107,7 @@ export class LaneSet {
         clientId: `${clientId}-ledger`,
         isOpen: (lane) => this.#lanes[lane]?.stage() === 'open',
         onCommitApplied: (lane, position) => this.#lanes[lane]?.commitApplied(position),
-        onTransactionState: (value) => this.#poller.stateChanged(() => decodeTransactionState(value)),
+        onTransactionState: (value) => this.#poller.stateChanged(value),
         onFatal,
       },
     });

@@ -16,7 +16,7 @@ import type { LedgerEnds } from '../status/poller/outbox.ts';
 import { StatusPoller, type PollerReports } from '../status/poller/poller.ts';
 import { decodePollRecord, encodePollRecord, POLL_KEY } from '../status/poller/record.ts';
 import type { PollPort } from '../status/poller/session.ts';
-import { decodeTransactionState } from '../status/transaction-state.ts';
+import { readableState } from '../status/transaction-state.ts';
 import type { LedgerIndex } from '../store/ledger-index.ts';
 import type { LedgerReader } from '../store/ledger-reader.ts';
 import type { LaneSettings } from './lane-settings.ts';
@@ -63,7 +63,14 @@ export function lanePoller(options: LanePollerOptions): StatusPoller {
     },
     port: portOf(options),
     clock,
-    reports: { ...reports, began: (startMs, watched) => log.info({ event: 'polling', startMs, watched }) },
+    reports: {
+      ...reports,
+      began: (startMs, watched, unreadable) => {
+        log.info({ event: 'polling', startMs, watched });
+        if (unreadable > 0)
+          log.warn({ event: 'states-unreadable', unreadable }, 'not polled: run the release that wrote these states');
+      },
+    },
     onFailure: (error) => log.warn({ event: 'poller-failed', err: error }),
   });
 }
@@ -84,7 +91,7 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
     list: (filter) => api.listTransactions(filter),
     state: (id) => {
       const value = index.value(laneOf(id, laneCount), TRANSACTION_PREFIX + id);
-      return value === undefined ? undefined : decodeTransactionState(value);
+      return value === undefined ? undefined : readableState(value);
     },
     *states(restingSinceMs) {
       for (let lane = 0; lane < laneCount; lane += 1) {

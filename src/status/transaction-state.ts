@@ -81,10 +81,10 @@ export function decodeTransactionState(value: Buffer): TransactionState {
   return records.decode(value);
 }
 
-/** Of a record of the ledger; null, too, for one that cannot be read. */
-export function recordEffectStatus(value: Buffer): string | null {
+/** Null for a record that cannot be read: its lane says so once something happens to it, and nobody else stops for it. */
+export function readableState(value: Buffer): TransactionState | null {
   try {
-    return decodeTransactionState(value).effectStatus;
+    return decodeTransactionState(value);
   } catch (error) {
     if (error instanceof LedgerFormatError) return null;
     throw error;

@@ -15,6 +15,7 @@ import {
   encodePosition,
   ENTRY_PREFIX,
   POSITION_KEY,
+  TRANSACTION_PREFIX,
   type PositionRecord,
 } from '../../src/ledger/ledger-records.ts';
 import { COMMAND_TYPES, OUTCOME_NAMES } from 'payment-processor-contract/commands';
@@ -27,6 +28,8 @@ import { stackTests, type TestStack } from '../support/with-stack.ts';
 /** However old the fixture is: keys are remembered, and the service is trusted to remember them. */
 const LONG = { LEDGER_RETENTION: '36500d', API_IDEMPOTENCY_RETENTION: '36500d', API_TIMEOUT_MS: '15000' };
 const SETTLED_MS_MAX = 60_000;
+/** Longer than the reader of a ledger waits for its lane to say something. */
+const READ_AGAIN_MS = 5_000;
 /** Of a value of the ledger; its body comes behind. */
 const HEAD_BYTES = 16;
 
@@ -135,13 +138,31 @@ test('a copy of what a release to come has finished in its own way is a dead let
   expect((await stack.service.effects()).operations['transfer-in']['accepted']).toBeUndefined();
 });
 
+test.each(['while it polls', 'before it starts'])(
+  'a state of a transaction that a release to come has written its own way, %s, keeps no other from being polled',
+  async (when) => {
+    const stack = open();
+    const polled = async (name: string): Promise<string> => {
+      const { id } = await stack.service.simulateUmaReceive(`Customer:${name}-x`);
+      await stack.journal.until(() => stack.journal.hasTransactionEvent(id), `${name} to be polled`);
+      return id;
+    };
+    const before = await stack.startProcessor();
+    await before.logged('polling');
+    const ledgerKey = TRANSACTION_PREFIX + (await polled('theirs'));
+    if (when === 'before it starts') await before.stop();
+    const theirs = (await stack.readLedger()).findLast(({ key }) => key?.toString() === ledgerKey);
+    await writeToLedger(stack, [{ key: ledgerKey, value: Buffer.from(theirs?.value ?? []).fill(0xff, HEAD_BYTES) }]);
+    if (when === 'before it starts') await stack.startProcessor();
+    await polled('ours');
+    await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS));
+    await polled('ours-too');
+  },
+);
+
 test('a ledger of JSON is refused at the start, with what to do, and nothing of it is called or written', async () => {
   const stack = open();
-  const producer = stack.kafka.producer();
-  await producer.connect();
-  const value = '{"v":1,"key":"a","phase":{"state":"INTENT"}}';
-  await producer.send({ topic: stack.topics.ledger, messages: [{ key: `${ENTRY_PREFIX}a`, value, partition: 0 }] });
-  await producer.disconnect();
+  await writeToLedger(stack, [{ key: `${ENTRY_PREFIX}a`, value: '{"v":1,"key":"a","phase":{"state":"INTENT"}}' }]);
   const processor = await stack.spawnProcessor();
   expect(await processor.ended).toMatchObject({ code: 1 });
   expect(processor.tail()).toMatch(/JSON format of builds before.*topics create/);
@@ -171,11 +192,18 @@ async function writeLedger(stack: TestStack, fixture: LedgerFixture): Promise<vo
     .sort((left, right) => Number(right.startsWith(SCHEMA_PREFIX)) - Number(left.startsWith(SCHEMA_PREFIX)))
     .map((key) => {
       const value = valueOf(fixture, key);
-      return { key, value: key === POSITION_KEY ? positionIn(stack, fixture, value) : value, partition: 0 };
+      return { key, value: key === POSITION_KEY ? positionIn(stack, fixture, value) : value };
     });
-  const producer = stack.kafka.producer();
+  await writeToLedger(stack, messages);
+}
+
+async function writeToLedger(
+  { kafka, topics }: TestStack,
+  records: readonly { key: string; value: Buffer | string }[],
+): Promise<void> {
+  const producer = kafka.producer();
   await producer.connect();
-  await producer.send({ topic: stack.topics.ledger, messages });
+  await producer.send({ topic: topics.ledger, messages: records.map((record) => ({ ...record, partition: 0 })) });
   await producer.disconnect();
 }
 

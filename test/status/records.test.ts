@@ -12,7 +12,7 @@ import { decodePollRecord, encodePollRecord } from '../../src/status/poller/reco
 import {
   decodeTransactionState,
   encodeTransactionState,
-  recordEffectStatus,
+  readableState,
   unseenState,
 } from '../../src/status/transaction-state.ts';
 import { readTransaction } from '../../src/api/wire.ts';
@@ -99,10 +99,10 @@ describe("a transaction's state", () => {
   });
 
   test.each([Buffer.from('{'), Buffer.alloc(0), encodeTransactionState(state).subarray(0, 30)])(
-    'that cannot be read is a clear error, and no effect follows from it',
+    'that cannot be read is a clear error, or none',
     (bytes) => {
       expect(() => decodeTransactionState(bytes)).toThrow(LedgerFormatError);
-      expect(recordEffectStatus(bytes)).toBeNull();
+      expect(readableState(bytes)).toBeNull();
     },
   );
 });

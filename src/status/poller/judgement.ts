@@ -3,17 +3,17 @@ import type { Transaction } from 'payment-processor-contract/types';
 import { instantOf, type TransactionState } from '../transaction-state.ts';
 
 /**
- * @param known its state as the index has it
+ * @param known its state as the index has it; null: this release cannot read it, and its lane could not go on from it
  * @param announcedFromMs creation time from which transactions are announced that we do not know
  * @param windowFromMs where the window begins that it was listed in, for one without a creation time
  */
 export function showsNews(
   transaction: Transaction,
-  known: TransactionState | undefined,
+  known: TransactionState | null | undefined,
   announcedFromMs: number,
   windowFromMs: number,
 ): boolean {
-  if (transaction.status === null) return false;
+  if (transaction.status === null || known === null) return false;
   if (known === undefined) return (instantOf(transaction.createdAt) ?? windowFromMs) >= announcedFromMs;
   if (known.status === null || known.unclearSinceMs !== null) return true;
   const updatedMs = instantOf(transaction.updatedAt);

@@ -31,12 +31,12 @@ interface Published {
 
 export class PollNews {
   readonly #processId: string;
-  readonly #state: (id: string) => TransactionState | undefined;
+  readonly #state: (id: string) => TransactionState | null | undefined;
   /** By transaction, oldest first: not in the index yet. */
   readonly #published = new Map<string, Published>();
 
   /** @param state of a transaction, as the index has it */
-  constructor(processId: string, state: (id: string) => TransactionState | undefined) {
+  constructor(processId: string, state: (id: string) => TransactionState | null | undefined) {
     this.#processId = processId;
     this.#state = state;
   }

@@ -21,7 +21,8 @@ export type LedgerEnds = ReadonlyMap<number, bigint>;
 
 export interface OutboxPort {
   readonly processId: string;
-  state(id: string): TransactionState | undefined;
+  /** Undefined: there is none; null: this release cannot read it. */
+  state(id: string): TransactionState | null | undefined;
   ledgerEnds(): Promise<LedgerEnds>;
   /** Whether the index shows everything below these ends. */
   hasApplied(ends: LedgerEnds): boolean;

@@ -9,7 +9,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
-import type { TransactionState } from '../transaction-state.ts';
+import { readableState } from '../transaction-state.ts';
 import { PollSession, type PollPort, type PollReports, type PollSettings } from './session.ts';
 
 /** What the metrics count. */
@@ -56,8 +56,9 @@ export class StatusPoller {
   }
 
   /** The index has a new state of a transaction. */
-  stateChanged(state: () => TransactionState): void {
-    this.#session?.stateChanged(state());
+  stateChanged(value: Buffer): void {
+    const state = this.#session === null ? null : readableState(value);
+    if (state !== null) this.#session?.stateChanged(state);
   }
 
   /** Lists transactions for look-ups: their calls count against the budget, and the poller uses what they show. */

@@ -11,7 +11,7 @@
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
 import { aheadMsOf, SET_MS_MIN, type Clock } from 'payment-processor-contract/clock';
 import type { Transaction } from 'payment-processor-contract/types';
-import { decodeTransactionState, instantOf, type TransactionState } from '../transaction-state.ts';
+import { instantOf, readableState, type TransactionState } from '../transaction-state.ts';
 import { PollAgenda, type PollWorkKind } from './agenda.ts';
 import { PollBudget } from './budget.ts';
 import { CLOCKS_MS } from './discovery.ts';
@@ -48,8 +48,11 @@ export interface PollPort extends OutboxPort {
 
 /** What the metrics count. Cheap, never throws. */
 export interface PollReports {
-  /** It knows what to watch; transactions unknown to us are announced from this creation time on. */
-  began(startMs: number, watched: number): void;
+  /**
+   * It knows what to watch; transactions unknown to us are announced from this creation time on.
+   * @param unreadable states of transactions that this release cannot read: they are not polled
+   */
+  began(startMs: number, watched: number, unreadable: number): void;
   called(kind: PollWorkKind, outcome: ListFailure | 'page'): void;
   published(observations: number): void;
   waitedForBudget(ms: number): void;
@@ -106,9 +109,14 @@ export class PollSession {
     if (record === null) return;
     // With a million of them it takes seconds, in which the process has just taken lanes over.
     const restingSinceMs = this.#clock.nowMs() - this.#settings.terminalForMs;
+    let unreadable = 0;
     for (const states of this.#port.states(restingSinceMs)) {
       if (this.#isStopped) return;
-      for (const state of states) this.#watch.update(decodeTransactionState(state), this.#clock.nowMs());
+      for (const value of states) {
+        const state = readableState(value);
+        if (state === null) unreadable += 1;
+        else this.#watch.update(state, this.#clock.nowMs());
+      }
       await this.#port.wait(0);
     }
     this.#agenda = new PollAgenda(
@@ -117,7 +125,7 @@ export class PollSession {
       this.#clock.nowMs(),
     );
     this.#recordedMs = this.#clock.nowMs();
-    this.#reports.began(record.startMs, this.#watch.size());
+    this.#reports.began(record.startMs, this.#watch.size(), unreadable);
     while (!this.#isStopped && !this.#wasClockSetBack()) await this.#step(this.#agenda);
     this.stop();
   }
