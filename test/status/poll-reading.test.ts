@@ -5,6 +5,7 @@ import type { ListReading } from '../../src/api/types.ts';
 import { PollBudget } from '../../src/status/poller/budget.ts';
 import { PollScan } from '../../src/status/poller/scan.ts';
 import { PollWalk } from '../../src/status/poller/walk.ts';
+import { aTransaction } from '../ledger/entries.ts';
 import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
 
@@ -211,6 +212,28 @@ describe('the poller', () => {
     world.end();
     expect(world.deaths).toBe(1);
     expect(world.transactionEvents.map(({ transactionId }) => transactionId)).toEqual(['Transaction:after']);
+  });
+
+  test('is not kept from announcing by one that is dated in the future at its first start', async () => {
+    const payments = paymentsAt(3, START_MS + MINUTE_MS, 10 * MINUTE_MS);
+    const service = new SimulatedService(payments, PLAIN_MANNER);
+    const future = {
+      ...aTransaction({ id: 'Transaction:future', type: 'INCOMING' }),
+      createdAt: '2099-01-01T00:00:00Z',
+    };
+    const world = new PollerWorld({
+      settings: SETTINGS,
+      startMs: START_MS,
+      list: (filter, ms) => {
+        const listed = service.list(filter, ms);
+        return listed.kind === 'page' ? { ...listed, data: [future, ...listed.data] } : listed;
+      },
+    });
+    world.start();
+    await world.time.runUntil(START_MS + 40 * MINUTE_MS);
+    world.end();
+    const announced = world.transactionEvents.map(({ transactionId }) => transactionId);
+    expect(payments.filter(({ id }) => !announced.includes(id))).toEqual([]);
   });
 
   test.each(['REFUNDED', 'FAILED', 'PENDING'])(

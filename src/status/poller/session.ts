@@ -251,7 +251,11 @@ export class PollSession {
       if (reading.kind === 'page') {
         scan.take(reading);
         const nowMs = this.#clock.nowMs();
-        for (const { createdAt } of reading.data) newestMs = Math.max(newestMs, instantOf(createdAt) ?? nowMs);
+        for (const { createdAt } of reading.data) {
+          const createdMs = instantOf(createdAt) ?? nowMs;
+          // Until the time of one that is dated in the future no other would be announced.
+          if (createdMs <= nowMs + CLOCKS_MS) newestMs = Math.max(newestMs, createdMs);
+        }
       }
       await this.#backOff(reading);
     }
