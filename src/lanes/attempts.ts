@@ -4,10 +4,12 @@
  *   intent committed -> begin -> (gate) call -> event 'answered' or 'not-begun'
  *   doubt due        -> lookUp -> scan       -> event 'looked-up'
  *   intent found     -> takeUp -> adopted, or event 'not-begun' or 'orphaned'
+ *   begin fails      -> events 'not-begun' and 'failed'
  *
  * `Calls` owns what is under way and outlives the lane; this owns the events. Once the acquisition is over, nothing
  * passes the gate and no event is taken any more.
  */
+import { errorText } from '../consumers/message-failures.ts';
 import { callOf } from '../ledger/call-of.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
@@ -37,13 +39,15 @@ type Happened = { readonly key: string } & (
   /** The call of another process ends within so long. */
   | { readonly kind: 'orphaned'; readonly withinMs: number }
   | { readonly kind: 'looked-up'; readonly attempts: number; readonly answer: LookUpAnswer }
+  /** Our own code failed on the entry. */
+  | { readonly kind: 'failed'; readonly problem: string }
 );
 
 export class Attempts {
   readonly #parts: LaneParts;
   readonly #acquisition: Acquisition;
   readonly #happened: Happened[] = [];
-  /** Attempts of intents that were found in the ledger and have no call here: their events say what becomes of them. */
+  /** Attempts of intents that have no call here: their events say what becomes of them. */
   readonly #withoutCall = new Set<string>();
 
   constructor(parts: LaneParts, acquisition: Acquisition) {
@@ -87,8 +91,25 @@ export class Attempts {
     const { attemptId } = entry.phase;
     // Committed again to note a copy, before its event was taken.
     if (this.#withoutCall.has(attemptId)) return;
-    const order = { attemptId, ...callOf(entry), command: entry, attempt: entry.attempts + 1 };
+    let call: ReturnType<typeof callOf>;
+    try {
+      call = callOf(entry);
+    } catch (error) {
+      this.#cannotBegin(entry.key, attemptId, error);
+      return;
+    }
+    const order = { attemptId, ...call, command: entry, attempt: entry.attempts + 1 };
     this.#parts.calls.begin(order, this.#ownerOf(entry));
+  }
+
+  /** Our own code failed on the entry, such as on fields that another release wrote: nothing of this attempt was sent. */
+  #cannotBegin(key: string, attemptId: string, error: unknown): void {
+    const { lane, reports } = this.#parts;
+    reports.failed(lane, 'entry', error);
+    const problem = errorText(error);
+    this.#withoutCall.add(attemptId);
+    this.#put({ kind: 'ended', key, attemptId, end: { kind: 'not-begun', reason: problem } });
+    this.#put({ kind: 'failed', key, problem });
   }
 
   /** The entry stays in doubt, without a timer, until the scan has ended. */
@@ -104,6 +125,8 @@ export class Attempts {
     switch (happened.kind) {
       case 'orphaned':
         return { key, event: { kind: 'orphaned', endedMs: nowMs + happened.withinMs }, call: null };
+      case 'failed':
+        return { key, event: { kind: 'failed', nowMs, problem: happened.problem }, call: null };
       case 'looked-up': {
         const { attempts, answer } = happened;
         const { outcome: finding } = answer;

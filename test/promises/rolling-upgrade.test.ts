@@ -20,6 +20,7 @@ import {
 } from '../../src/ledger/ledger-records.ts';
 import { COMMAND_TYPES, OUTCOME_NAMES } from 'payment-processor-contract/commands';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
+import { entryAt } from '../ledger/entries.ts';
 import { FIXTURES, valueOf, type LedgerFixture } from '../ledger/fixtures/fixtures.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { eventually } from '../support/watch.ts';
@@ -28,6 +29,7 @@ import { stackTests, type TestStack } from '../support/with-stack.ts';
 /** However old the fixture is: keys are remembered, and the service is trusted to remember them. */
 const LONG = { LEDGER_RETENTION: '36500d', API_IDEMPOTENCY_RETENTION: '36500d', API_TIMEOUT_MS: '15000' };
 const SETTLED_MS_MAX = 60_000;
+const HOUR_MS = 3_600_000;
 /** Longer than the reader of a ledger waits for its lane to say something. */
 const READ_AGAIN_MS = 5_000;
 /** Of a value of the ledger; its body comes behind. */
@@ -159,6 +161,31 @@ test.each(['while it polls', 'before it starts'])(
     await polled('ours-too');
   },
 );
+
+test('what another release has begun with fields that this one does not take is set aside, and the lane goes on', async () => {
+  const stack = open();
+  const left = { ...entryAt('transfer-in'), deadlineMs: Date.now() + HOUR_MS, fieldsJson: '{"amount":5}' };
+  const parked = { state: 'PARKED', untilMs: Date.now(), reason: 'told to wait' } as const;
+  const entries = [
+    { ...left, key: 'parked', phase: parked },
+    { ...left, key: 'called' },
+    { ...left, key: 'in-doubt', attempts: 1, firstSentMs: Date.now(), lastEndedMs: Date.now(), phase: parked },
+  ];
+  await writeToLedger(
+    stack,
+    entries.map((entry) => ({ key: ENTRY_PREFIX + entry.key, value: encodeEntry(entry) })),
+  );
+  await stack.startProcessor();
+  await stack.publisher.publish('transfer-in', 'behind', transferInOf('behind'));
+  const results = await stack.journal.resultsOfAll(['behind', 'parked', 'called', 'in-doubt']);
+  expect(results.map(({ key, value }) => [key, value.outcome, value.error?.code])).toEqual([
+    ['behind', 'ACCEPTED', undefined],
+    ['parked', 'FAILED', 'SET_ASIDE'],
+    ['called', 'UNKNOWN', 'UNDECIDABLE'],
+    ['in-doubt', 'UNKNOWN', 'UNDECIDABLE'],
+  ]);
+  expect(Object.keys((await stack.service.effects()).operations['transfer-in'])).toEqual(['behind']);
+});
 
 test('a ledger of JSON is refused at the start, with what to do, and nothing of it is called or written', async () => {
   const stack = open();

@@ -73,8 +73,8 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'each attempt has a key of its own',
-    find: '...callOf(entry)',
-    replace: 'request: callOf(entry).request, idempotencyKey: `${callOf(entry).idempotencyKey}-${entry.attempts}`',
+    find: 'call = callOf(entry);',
+    replace: 'call = { ...callOf(entry), idempotencyKey: `${callOf(entry).idempotencyKey}-${entry.attempts}` };',
   },
   {
     name: 'slots of calls that ended are not given back',
