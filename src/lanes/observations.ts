@@ -39,8 +39,9 @@ export class ObservationReader {
     let problem = 'not an observation of the processor, and nobody else writes here';
     try {
       const observation = message.cut === null ? decodeObservation(message.value) : null;
-      if (observation !== null && key !== null && key.length > 0 && key.length <= ID_LENGTH_MAX)
-        return { kind: 'observation', id: key.toString(), observation };
+      const id = key?.toString() ?? '';
+      if (observation !== null && id !== '' && id.length <= ID_LENGTH_MAX)
+        return { kind: 'observation', id, observation };
     } catch (error) {
       if (!(error instanceof UnknownSchemaError)) throw error;
       problem = error.message;

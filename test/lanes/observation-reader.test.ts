@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { inputMessage, type InputMessage } from '../../src/consumers/input-message.ts';
 import { ObservationReader } from '../../src/lanes/observations.ts';
 import { learnSchema } from '../../src/ledger/ledger-value.ts';
-import { encodeObservation } from '../../src/status/observation.ts';
+import { encodeObservation, ID_LENGTH_MAX, observationKey } from '../../src/status/observation.ts';
 import { aTransaction } from '../ledger/entries.ts';
 import { otherRelease } from '../ledger/other-release.ts';
 
@@ -24,9 +24,9 @@ const release = (name: string): ReturnType<typeof otherRelease> =>
     fields.push({ name, type: ['null', 'string'] });
   });
 
-function messageOf(value: Buffer): InputMessage {
+function messageOf(value: Buffer, id = 'Transaction:1'): InputMessage {
   const received = {
-    key: Buffer.from('Transaction:1'),
+    key: Buffer.from(id),
     value,
     timestamp: '0',
     attributes: 0,
@@ -70,6 +70,16 @@ test('one by a schema that no ledger has is set aside, and those behind it wait 
   expect(waitedSeconds).toBe(5);
   expect(index).toBe(55);
   expect(read(60, unknown[0] ?? OURS)).toBe('unavailable');
+});
+
+test('an id counts by its characters, for its reader as for its observer', () => {
+  const reader = new ObservationReader({ laneCount: 1, clock: { monotonicMs: () => 0, nowMs: () => 0 } });
+  for (const id of ['T'.repeat(ID_LENGTH_MAX), '\u00fc'.repeat(ID_LENGTH_MAX), '\u{1f4a5}'.repeat(ID_LENGTH_MAX / 2)]) {
+    const transaction = aTransaction({ id });
+    expect(observationKey({ transaction, quote: null })).toBe(id);
+    expect(reader.read(PLACE, messageOf(OURS, id))).toMatchObject({ kind: 'observation', id });
+  }
+  expect(reader.read(PLACE, messageOf(OURS, 'T'.repeat(ID_LENGTH_MAX + 1))).kind).toBe('dead-letter');
 });
 
 test('what is set aside says why, and has its bytes', () => {
