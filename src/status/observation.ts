@@ -42,15 +42,19 @@ export function observationKey(
   return id === null || id === '' || id.length > ID_LENGTH_MAX ? null : id;
 }
 
-/** A larger observation is reduced to the fields that determine the status of transaction and quote. */
-const OBSERVATION_BYTES_MAX = 1024 * 1024;
+/** With the longest key it is a message that its lane reads whole. */
+const OBSERVATION_BYTES_MAX = 1000 * 1024;
+/** The values in so many bytes are no more than its reader takes, whatever they are: there are three in a byte at most. */
+const COUNTED_FROM_BYTES = 32 * 1024;
 const REDUCED_TEXT_LENGTH_MAX = 1024;
 
 const records = new InternalRecord<Observation>('Observation', { isSurveyed: true });
 
+/** One that its lane would not take is reduced to the fields that determine the status of transaction and quote. */
 export function encodeObservation(observation: Observation): Buffer {
   const encoded = records.encode(VALUE_CLASS.kept, 0, observation);
-  if (encoded.length <= OBSERVATION_BYTES_MAX) return encoded;
+  if (encoded.length <= COUNTED_FROM_BYTES) return encoded;
+  if (encoded.length <= OBSERVATION_BYTES_MAX && decodeObservation(encoded) !== null) return encoded;
   const { quote, transaction } = observation;
   return records.encode(VALUE_CLASS.kept, 0, {
     ...observation,

@@ -15,7 +15,8 @@ import {
   readableState,
   unseenState,
 } from '../../src/status/transaction-state.ts';
-import { readTransaction } from '../../src/api/wire.ts';
+import { readQuote, readTransaction } from '../../src/api/wire.ts';
+import { inputMessage } from '../../src/consumers/input-message.ts';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { Transaction } from 'payment-processor-contract/types';
 import { otherRelease } from '../ledger/other-release.ts';
@@ -67,6 +68,36 @@ describe('an observation', () => {
     expect(() => decodeObservation(value)).toThrow(UnknownSchemaError);
     learnSchema(newer.schema.value);
     expect(decodeObservation(value)).toEqual(observation);
+  });
+
+  /** As its lane reads it. */
+  const readBack = (value: Buffer): Observation | null => {
+    const key = Buffer.from('Transaction:1');
+    const message = inputMessage({ key, value, timestamp: '0', attributes: 0, offset: '0', headers: {} });
+    return message.cut === null ? decodeObservation(message.value) : null;
+  };
+  const quoteOf = (instructions: number): Observation['quote'] => {
+    const paymentInstructions = Array(instructions).fill('{}').join(',');
+    return readQuote(
+      parseLossless(`{"id":"Quote:1","status":"PENDING","paymentInstructions":[${paymentInstructions}]}`),
+    )!.value;
+  };
+  test.each([10, 4_000, 6_000, 100_000])(
+    'of a quote with %i payment instructions is read, with its status',
+    (count) => {
+      const read = readBack(encodeObservation({ ...observation, quote: quoteOf(count) }));
+      expect(read?.quote).toMatchObject({ id: 'Quote:1', status: 'PENDING' });
+    },
+  );
+
+  test('is read with its status however long it is', () => {
+    for (let length = 1024 * 1024 - 300; length < 1024 * 1024; length += 5) {
+      const text = `{"id":"Transaction:1","status":"SENT","other":"${'x'.repeat(length)}"}`;
+      const transaction = readTransaction(parseLossless(text))?.value ?? null;
+      expect(readBack(encodeObservation({ ...observation, transaction }))?.transaction?.status, `${length}`).toBe(
+        'SENT',
+      );
+    }
   });
 
   test('has U+FFFD in the place of half a surrogate pair', () => {
