@@ -7,7 +7,7 @@ import avsc from 'avsc';
 import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { Entry, Phase } from '../../src/ledger/entry.ts';
 import { decodeEntry, encodeEntry } from '../../src/ledger/entry-record.ts';
-import { schemaRecords, SCHEMA_PREFIX } from '../../src/ledger/ledger-value.ts';
+import { learnSchema, schemaRecords, SCHEMA_PREFIX } from '../../src/ledger/ledger-value.ts';
 import { AVRO_OPTIONS } from 'payment-processor-contract/schemas';
 import { otherRelease } from '../ledger/other-release.ts';
 import {
@@ -260,7 +260,10 @@ function entrySchemas(
 }
 
 async function writtenEntries(stack: TestStack): Promise<Buffer[]> {
-  return (await stack.readLedger()).flatMap(({ key, value }) =>
+  const records = await stack.readLedger();
+  // The processor may have read them in a process of its own.
+  for (const { value } of records) learnSchema(value);
+  return records.flatMap(({ key, value }) =>
     value !== null && key?.toString().startsWith(ENTRY_PREFIX) === true ? [value] : [],
   );
 }
