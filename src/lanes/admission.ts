@@ -1,4 +1,4 @@
-/** Admitting: commands leave their topic into the ledger, as far as they may (invariants I1, I6, I7). */
+/** Admission: commands move from their topic into the ledger, within the limits (invariants I1, I6, I7). */
 import { randomUUID } from 'node:crypto';
 import { type CommandPlace, type Intake, setAside, type TracedCommand } from '../consumers/command-intake.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
@@ -26,7 +26,7 @@ const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
 /** Why the oldest command of a topic is not admitted. */
 export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
 
-/** Fields of unfinished commands in memory: few of them may be at the limit of their size at once. */
+/** Limit for the fields of unfinished commands in memory: only a few commands can have the largest size at once. */
 const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
 
 export class CommandAdmission implements InputHandler<Intake, AdmissionCause, CommandPlace> {
@@ -103,11 +103,11 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     outcomes.apply(transaction, decision, null);
   }
 
-  /** What made our own code fail before it was an entry: nothing of it was ever sent. */
+  /** For a message that made our own code fail before it had an entry: nothing of it was ever sent. */
   setAside(transaction: LaneTransaction, place: CommandPlace, message: InputMessage, aside: Aside): void {
     const { clock, lane, outcomes, policy, reports } = this.#parts;
     const { arrival, letter } = setAside(this.#parts, place, message, aside);
-    // Before all else: whatever comes of the result, the message is not lost.
+    // First, so that the message is kept even if making its result fails.
     outcomes.bury(transaction, letter);
     if (arrival === null || this.#isKnown(arrival.key)) return;
     try {
@@ -121,7 +121,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     }
   }
 
-  /** An entry that this release cannot read is one all the same: its command may have been called, and has its own result. */
+  /** An entry that this release cannot read still counts: its command may have been called, and has its own result. */
   #isKnown(key: string): boolean {
     try {
       return this.#parts.memory.entry(key) !== undefined;

@@ -1,23 +1,23 @@
 /**
- * Up to which instant everything that was published to a lane's command topics is in the ledger: what is forgotten must not
- * be asked for by a copy that waits behind a backlog, a full lane or an open transaction.
+ * The instant up to which the ledger has everything published to a lane's command topics. Retention must not forget a key while
+ * a copy of its command waits behind a backlog, a full lane or an open transaction.
  *
- *   asked      brokers say how far the topics were written at an instant
- *   awaited    the lane commits until its positions are there
- *   known      that instant; then the next may be asked for
+ *   asked      the brokers say how far the topics had been written at an instant
+ *   awaited    the lane commits until its positions reach that
+ *   known      the instant is known; the next question may follow
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 
 export interface AdmittedTimeParts {
   readonly lane: number;
-  /** Of the commands that are read. */
+  /** The command topics that the lane reads. */
   readonly topics: readonly string[];
   readonly offsets: Pick<TopicOffsets, 'written'>;
-  /** Next offsets of what is in the ledger, by topic. */
+  /** Next offsets according to the ledger, by topic. */
   readonly positions: () => ReadonlyMap<string, bigint>;
   readonly clock: Pick<Clock, 'nowMs'>;
-  /** The latest time that a broker gave to a record of the lane: our clock may be fast, and is not believed alone. */
+  /** The latest timestamp that a broker gave a record of the lane. Our own clock may be fast. */
   readonly brokerMs: () => number;
 }
 
@@ -36,7 +36,7 @@ export class AdmittedTime {
     this.#parts = parts;
   }
 
-  /** Of the slower of two clocks; -Infinity: not known yet. Makes sure that a later answer is to come. */
+  /** By the slower of two clocks; -Infinity: not known yet. Asks the brokers if no answer is awaited. */
   upToMs(): number {
     const positions = this.#parts.positions();
     if (
@@ -50,7 +50,7 @@ export class AdmittedTime {
     return this.#upToMs;
   }
 
-  /** Never rejects: without an answer nothing is forgotten, and the next look asks again. */
+  /** Never rejects. Without an answer retention forgets nothing, and its next look asks again. */
   async #ask(): Promise<void> {
     const { brokerMs, clock, lane, offsets, topics } = this.#parts;
     this.#isAsking = true;

@@ -1,4 +1,4 @@
-/** What happens to the entries of a lane: answers of their calls, look-ups, and timers that have run out (invariant I6). */
+/** Applies events to the entries of a lane: answers, look-ups and expired timers (invariant I6). */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from 'payment-processor-contract/clock';
 import { decide } from '../ledger/decide.ts';
@@ -60,7 +60,7 @@ export class Answers {
     }
   }
 
-  /** @returns whether it was handled, must wait for a call slot or the service, or needs a look-up that is now to be made */
+  /** @returns whether the entry was handled, must wait for a call slot or the service, or needs a look-up now */
   handleDue(transaction: LaneTransaction, entry: Entry): DueReply {
     const { calls, clock, policy, processId } = this.#parts;
     const attemptId = randomUUID();
@@ -88,14 +88,14 @@ export class Answers {
     if (ranOut !== null) transaction.reports.push(() => reports.quoteRanOut(lane, ranOut));
   }
 
-  /** Calls are told of where they end; a look-up serves many commands, and is told of for each. */
+  /** A call is traced where it ends. A look-up serves many commands, so it is traced here, once for each. */
   #trace(transaction: LaneTransaction, entry: Entry, { call, event }: EntryEvent): void {
     if (event.kind !== 'looked-up' || call === null) return;
     const { traces } = this.#parts;
     transaction.reports.push(() => traces.lookedUp(entry, call, event.finding.kind));
   }
 
-  /** Our own code failed on the entry. What it was about is tried again when the lane is restored or the entry is due. */
+  /** Our own code failed on the entry. Its event is retried when the lane is restored or the entry is due. */
   #drop(transaction: LaneTransaction, entry: Entry, error: unknown): void {
     const { clock, lane, policy, reports } = this.#parts;
     reports.failed(lane, 'entry', error);
@@ -106,8 +106,8 @@ export class Answers {
 }
 
 /**
- * When the service may have been in the state that an answer shows. A key that was sent before may be answered with what
- * its first call was told, however long ago.
+ * When the service may have been in the state that an answer shows. If the key was sent before, the service may repeat its first
+ * answer, which may be old.
  */
 function shownBetween(entry: Entry, { call, event }: EntryEvent): CallTimes | null {
   if (call === null || event.kind !== 'answered' || entry.firstSentMs === null) return call;

@@ -1,13 +1,13 @@
 /**
- * The calls and look-ups of one acquisition of a lane, and what became of them: events that wait for a transaction.
+ * The calls and look-ups of one acquisition of a lane, and their outcomes: events that wait for a transaction.
  *
  *   intent committed -> begin -> (gate) call -> event 'answered' or 'not-begun'
  *   doubt due        -> lookUp -> scan       -> event 'looked-up'
  *   intent found     -> takeUp -> adopted, or event 'not-begun' or 'orphaned'
  *   begin fails      -> events 'not-begun' and 'failed'
  *
- * `Calls` owns what is under way and outlives the lane; this owns the events. Once the acquisition is over, nothing
- * passes the gate and no event is taken any more.
+ * `Calls` owns the calls under way and outlives the lane; this class owns the events. Once the acquisition is over, no call passes
+ * the gate and no event is taken.
  */
 import { errorText } from '../consumers/message-failures.ts';
 import { callOf } from '../ledger/call-of.ts';
@@ -33,10 +33,10 @@ export interface Acquisition {
   wake: () => void;
 }
 
-/** Dated once it is taken: a commit that stalls keeps it waiting, and somebody may set the clock meanwhile. */
+/** Dated only when the lane takes it: it may wait behind a slow commit, and somebody may set the clock meanwhile. */
 type Happened = { readonly key: string } & (
   | { readonly kind: 'ended'; readonly attemptId: string; readonly end: CallEnd }
-  /** The call of another process ends within so long. */
+  /** The other process's call ends within this time. */
   | { readonly kind: 'orphaned'; readonly withinMs: number }
   | { readonly kind: 'looked-up'; readonly attempts: number; readonly answer: LookUpAnswer }
   /** Our own code failed on the entry. */
@@ -47,7 +47,7 @@ export class Attempts {
   readonly #parts: LaneParts;
   readonly #acquisition: Acquisition;
   readonly #happened: Happened[] = [];
-  /** Attempts of intents that have no call here: their events say what becomes of them. */
+  /** Attempts that have no call here: their outcome comes as an event. */
   readonly #withoutCall = new Set<string>();
 
   constructor(parts: LaneParts, acquisition: Acquisition) {
@@ -65,8 +65,8 @@ export class Attempts {
   }
 
   /**
-   * An entry with an intent, found in the ledger: its call is ours and goes on, was never begun, or is in doubt. None is
-   * begun here: a process that was frozen while it took the lane may have been fenced since, and learns so by its first commit.
+   * Takes up an entry with an intent from the ledger: its call is ours and continues, never began, or is in doubt. No call begins
+   * here. A process that froze while it took the lane may have been fenced, and learns that only from its first commit.
    */
   takeUp(entry: Entry): void {
     const { calls, processId, sessionTimeoutMs } = this.#parts;
@@ -85,11 +85,11 @@ export class Attempts {
     this.#happened.push({ kind: 'orphaned', key, withinMs: sessionTimeoutMs + phase.timeoutMs });
   }
 
-  /** The call of an intent that is committed. */
+  /** Begins the call of a committed intent. */
   begin(entry: Entry): void {
     if (entry.phase.state !== 'INTENT') return;
     const { attemptId } = entry.phase;
-    // Committed again to note a copy, before its event was taken.
+    // The entry was committed again to note a copy, before its event was taken.
     if (this.#withoutCall.has(attemptId)) return;
     let call: ReturnType<typeof callOf>;
     try {
@@ -146,7 +146,7 @@ export class Attempts {
     }
   }
 
-  /** By what any lane has reduced so far. */
+  /** According to what the lanes have reduced so far. */
   #effectStatusOf(id: string): string | null {
     const { index, laneCount } = this.#parts;
     const state = index.value(laneOf(id, laneCount), TRANSACTION_PREFIX + id);
@@ -167,7 +167,7 @@ export class Attempts {
     };
   }
 
-  /** Unless the lane is over meanwhile. */
+  /** Drops the event if the acquisition is over. */
   #put(happened: Happened): void {
     if (!this.#acquisition.isCurrent()) return;
     this.#happened.push(happened);

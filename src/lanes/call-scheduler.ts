@@ -1,25 +1,25 @@
 /**
- * Which call begins next: slots and rate, shared out among classes of work, and within a class evenly among lanes. Pure:
- * time is an argument, in milliseconds of a monotonic clock.
+ * Decides which call begins next. Classes of work share slots and rate; within a class, lanes share evenly. Pure: time is an
+ * argument, in milliseconds of a monotonic clock.
  *
- *   queue            an intent that may wait for its call is committed: it waits for the turn of its class and lane
- *   ask, take        an intent that may not wait is wanted. Once it is its turn a slot is kept for its lane, for a short
- *                    time; taken, the slot is the attempt's, the intent may be made
- *   commit           the intent of a taken slot is committed: its call goes before all that waits
- *   next             what there is to do now: begin a call, whose slot is taken until `free`, or tell a lane what is kept
+ *   queue            an intent that may wait for its call is committed: the call waits for the turn of its class and lane
+ *   ask, take        a lane wants to make an intent that may not wait. When its turn comes, a slot is kept for the lane for a
+ *                    short time. Once the lane takes it, the slot belongs to the attempt, and the intent may be made
+ *   commit           the intent of a taken slot is committed: its call goes before all that wait
+ *   next             the next step: begin a call, whose slot is taken until `free`, or wake the lane that a slot is kept for
  *   began            the call has begun, and counts against the rate
  *
- * A free slot goes to a class below its share before one that is not, then to the one that was served least for its share
- * (stride scheduling): so shares hold where slots are few, and of the rate as well. Nothing is idle while something waits,
- * but a slot that is kept (KEEP_MS at most) or whose intent is being committed.
+ * A free slot goes first to a class below its share, then to the class that was served least for its share (stride scheduling).
+ * So shares hold even with few slots, and for the rate too. While anything waits, a slot is idle only if it is kept (at most
+ * KEEP_MS) or its intent is being committed.
  */
 import { SHARES, type WorkClass } from './work-classes.ts';
 
-/** How long a slot is kept for a lane that asked: it is woken, and may be in the middle of a commit. */
+/** How long a slot is kept for a lane that asked. The lane is woken, but may be in the middle of a commit. */
 export const KEEP_MS = 200;
-/** How long asking counts: longer than a lane sleeps, which asks again then. */
+/** How long a request for a slot counts: longer than a lane sleeps before it asks again. */
 export const ASK_MS = 2_000;
-/** Under a limit of the rate, intents that may not wait are made so much before their calls: about the time of a commit. */
+/** With a rate limit, intents that may not wait are made this long before their calls: about the time of a commit. */
 export const COMMIT_AHEAD_MS = 100;
 
 /** Now, and the time between two calls that the rate allows; 0 without a limit. */
@@ -35,7 +35,7 @@ interface Asking {
   /** Slots that are still to be kept for it. */
   wanted: number;
   kept: number;
-  /** The transaction that it gathers, and how many slots it took for that. */
+  /** The transaction that the lane is filling, and how many slots it took for that. */
   commit: number;
   taken: number;
   untilMs: number;
@@ -47,12 +47,12 @@ interface ClassState {
   readonly share: number;
   /** Slots that are kept, taken or in use. */
   held: number;
-  /** How often it was served, for its share. */
+  /** How often the class was served, relative to its share. */
   pass: number;
-  /** Of the lanes, those whose turn it is come first. */
+  /** By lane, in the order of their turns. */
   readonly waiting: Map<number, string[]>;
   readonly asking: Map<number, Asking>;
-  /** They take turns within the class. */
+  /** Within the class, lanes that ask and calls that wait take turns. */
   isAskingNext: boolean;
 }
 
@@ -70,9 +70,9 @@ export class CallScheduler {
   readonly #reservations = new Map<string, Reservation>();
   /** Those whose intent is committed. */
   readonly #committed: string[] = [];
-  /** Before this the rate allows no call. */
+  /** The rate allows no call before this time. */
   #nextCallMs = 0;
-  /** Of the class that was served last: where one begins that had nothing to do. */
+  /** Pass of the class that was served last: an idle class continues from it. */
   #pass = 0;
 
   constructor(slots: number) {
@@ -94,8 +94,8 @@ export class CallScheduler {
   }
 
   /**
-   * Then `next` keeps what it can, and `take` says whether that was for this lane.
-   * @param commit number of the transaction that the lane gathers
+   * Asks for a slot: `next` then keeps one if it can, and `take` says whether it was for this lane.
+   * @param commit number of the transaction that the lane is filling
    */
   ask(workClass: WorkClass, lane: number, commit: number, nowMs: number): void {
     const { asking } = this.#awake(workClass);
@@ -107,7 +107,7 @@ export class CallScheduler {
     own.untilMs = nowMs + ASK_MS;
   }
 
-  /** @returns whether the attempt has a slot now; if not, the lane goes on asking */
+  /** @returns whether the attempt has a slot now; if not, the lane keeps asking */
   take(attemptId: string, workClass: WorkClass, lane: number, nowMs: number): boolean {
     const state = this.#classes[workClass];
     const own = state.asking.get(lane);
@@ -115,12 +115,12 @@ export class CallScheduler {
     if (own.kept > 0) {
       own.kept -= 1;
       own.taken += 1;
-      // It is here, and asks for what more it wants.
+      // The lane has come. If it wants more, it asks again.
       own.wanted = 0;
       this.#reservations.set(attemptId, { state, lane, sinceMs: nowMs });
       return true;
     }
-    // It used up what there was and wants more: next time twice as much, as long as it does.
+    // The lane used all its kept slots and wants more: keep twice as many next time.
     own.wanted = Math.min(Math.ceil(state.share), Math.max(own.wanted, 2 * own.taken));
     return false;
   }
@@ -132,7 +132,7 @@ export class CallScheduler {
     return true;
   }
 
-  /** What is to be done now; asked again until there is nothing. */
+  /** The next step; to be called until it returns null. */
   next(moment: Moment): Step | null {
     const { nowMs } = moment;
     this.#expire(nowMs);
@@ -152,7 +152,7 @@ export class CallScheduler {
     if (mayKeep && isAsking(state) && (state.isAskingNext || state.waiting.size === 0)) {
       return { kind: 'kept', workClass: state.workClass, lane: this.#keep(state, nowMs) };
     }
-    // The rate is not used up right before the calls of intents that may not wait.
+    // Keep the rate free right before calls whose intents may not wait.
     if (!isPaced || pendingMs > COMMIT_AHEAD_MS) return null;
     const attemptId = takeFirst(state.waiting);
     if (attemptId === undefined) return null;
@@ -166,7 +166,7 @@ export class CallScheduler {
     this.#nextCallMs = Math.max(this.#nextCallMs, nowMs) + intervalMs;
   }
 
-  /** The slot of a call that ended, or that was not begun after all. */
+  /** Frees the slot of a call that ended, or never began. */
   free(workClass: WorkClass): void {
     this.#classes[workClass].held -= 1;
   }
@@ -182,7 +182,7 @@ export class CallScheduler {
     return true;
   }
 
-  /** Forgets all of a lane that has not begun. */
+  /** Forgets everything of the lane that has not begun. */
   release(lane: number): void {
     for (const state of this.#states) {
       state.waiting.delete(lane);
@@ -192,7 +192,7 @@ export class CallScheduler {
     for (const [attemptId, reservation] of this.#reservations) if (reservation.lane === lane) this.cancel(attemptId);
   }
 
-  /** When `next` may have something though nothing has happened, or null. */
+  /** When `next` may have a step without a new event; null: never. */
   lookAgainMs({ nowMs, intervalMs }: Moment): number | null {
     const instants: number[] = [];
     for (const { asking } of this.#states)
@@ -210,7 +210,7 @@ export class CallScheduler {
     return this.#nextCallMs > nowMs && this.#freeSlots() > 0;
   }
 
-  /** A class that had nothing to do begins where the others are: it has no claim to what it did not want. */
+  /** An idle class continues at the others' pass: it may not catch up on turns that it did not use. */
   #awake(workClass: WorkClass): ClassState {
     const state = this.#classes[workClass];
     if (state.waiting.size === 0 && !isAsking(state)) state.pass = Math.max(state.pass, this.#pass);
@@ -249,7 +249,7 @@ export class CallScheduler {
     state.held += 1;
   }
 
-  /** What nobody came for is the others' again, and asking is over. */
+  /** Returns kept slots that nobody took, and drops requests that are too old. */
   #expire(nowMs: number): void {
     for (const state of this.#states) {
       for (const [lane, { kept, untilMs }] of state.asking) {
@@ -265,7 +265,7 @@ export class CallScheduler {
     return this.#states.reduce((free, { held }) => free - held, this.#slots);
   }
 
-  /** Calls of intents that may not wait and are about to be made; one whose commit takes long holds nobody up. */
+  /** Calls about to begin whose intents may not wait. A slow commit holds nobody up. */
   #pending({ nowMs, intervalMs }: Moment): number {
     if (intervalMs === 0) return 0;
     let count = 0;
@@ -290,7 +290,7 @@ function isBefore(left: ClassState, right: ClassState): boolean {
   return isLeftBelow === isRightBelow ? left.pass < right.pass : isLeftBelow;
 }
 
-/** The oldest of the lane whose turn it is; the lane's next turn comes after the others'. */
+/** Takes the oldest call of the lane whose turn it is, and moves that lane behind the others. */
 function takeFirst(waiting: Map<number, string[]>): string | undefined {
   for (const [lane, attemptIds] of waiting) {
     const attemptId = attemptIds.shift();

@@ -7,7 +7,7 @@ export interface CallTimes {
   readonly endedMs: number;
 }
 
-/** By the monotonic clock: while an answer waits for its commit, somebody may set the other. */
+/** By the monotonic clock: while an answer waits for its commit, somebody may set the wall clock. */
 export interface CallSpan {
   readonly beganMonotonicMs: number;
   readonly endedMonotonicMs: number;

@@ -1,10 +1,10 @@
 /**
- * For a lane that is lost over and over: one message at a time, each marked in the ledger before it is read, so that
- * whoever owns the lane next knows which one its last owner died of (invariant I6).
+ * For a lane that is lost over and over: it reads one message at a time, and marks each in the ledger first. The next owner then
+ * knows at which message the previous one died (invariant I6).
  *
- *   turn      one message of all inputs, for there is one mark; the transaction that gives it the turn writes the mark alone
- *   marked    its place is committed, with how often it was marked in a row; it may be read
- *   over      it was committed, alone, or has to wait for another reason: the mark is cleared, the next has its turn
+ *   turn      one message of all inputs, because there is one mark; the transaction that begins the turn writes only the mark
+ *   marked    its place is committed, with how often it was marked in a row; the lane may read it
+ *   over      it was committed alone, or must wait for another reason: the mark is cleared, and the next message has its turn
  *
  * Owned by an open lane. A message that was marked too often is set aside unread.
  */
@@ -13,14 +13,14 @@ import type { Suspect } from '../ledger/ledger-records.ts';
 /** What to do with the next message of an input. */
 export type ReadingOrder =
   | { readonly kind: 'read' }
-  /** Its turn begins: this mark is to be written, and nothing else. */
+  /** Its turn begins: write this mark, and nothing else. */
   | { readonly kind: 'mark'; readonly mark: Suspect }
   | { readonly kind: 'set-aside'; readonly problem: string }
   | { readonly kind: 'not-now' };
 
 /** A message that was marked this often, and never committed, is set aside. */
 export const SUSPECT_TRIES_MAX = 3;
-/** After so many messages that did no harm, they are read as they come again. */
+/** After this many harmless messages the lane reads normally again. */
 const HARMLESS_MAX = 100;
 
 export class CarefulReading {
@@ -29,7 +29,7 @@ export class CarefulReading {
   #harmless = 0;
   #isMarkStale = false;
 
-  /** @param suspect the message that the lane was lost at last */
+  /** @param suspect the message at which the lane was last lost */
   constructor(suspect: Suspect | null) {
     this.#suspect = suspect;
   }
@@ -41,7 +41,7 @@ export class CarefulReading {
   before(topic: string, offset: bigint): ReadingOrder {
     const turn = this.#turn;
     const suspect = this.#suspect;
-    // Its mark is committed: it filled the transaction that gave the message its turn.
+    // The mark is committed: it filled the transaction that began this turn.
     if (turn !== null) return { kind: turn.topic === topic && turn.offset === offset ? 'read' : 'not-now' };
     const tries = suspect?.topic === topic && suspect.offset === offset ? suspect.tries : 0;
     const isOver = this.#harmless >= HARMLESS_MAX;
@@ -54,7 +54,7 @@ export class CarefulReading {
     return { kind: 'mark', mark: { topic, offset, tries: tries + 1 } };
   }
 
-  /** @param positions of the inputs, as committed */
+  /** @param positions the committed positions of the inputs */
   committed(positions: ReadonlyMap<string, bigint>): void {
     const turn = this.#turn;
     if (turn === null || (positions.get(turn.topic) ?? 0n) <= turn.offset) return;
@@ -63,8 +63,8 @@ export class CarefulReading {
   }
 
   /**
-   * The message of the topic has to wait for what is not its fault.
-   * @param isRead and did no harm by it; else it is marked again before it is
+   * The topic's message must wait, for a reason that is not its fault.
+   * @param isRead whether it was read without harm; if not, it is marked again before it is read
    */
   declined(topic: string, isRead: boolean): void {
     if (this.#turn?.topic !== topic) return;
@@ -72,14 +72,14 @@ export class CarefulReading {
     this.drain();
   }
 
-  /** The turn ends, for the message or for the lane, which is given away in order. */
+  /** Ends the turn: the message must wait, or the lane is given away in order. */
   drain(): void {
     if (this.#turn === null) return;
     this.#turn = null;
     this.#isMarkStale = true;
   }
 
-  /** The mark in the ledger names a message that did no harm: it is to be cleared with the next transaction. */
+  /** The mark in the ledger names a harmless message: the next transaction must clear it. */
   isMarkStale(): boolean {
     return this.#isMarkStale;
   }

@@ -1,10 +1,10 @@
-/** How many intents there may be: of an operation as the service allows, of a class of work, of a lane, of open quotes. */
+/** Limits on intents: per operation (as the service allows), class of work and lane, and on open quotes. */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { WorkClass } from './work-classes.ts';
 
-/** What a lane wants to make an intent for. */
+/** A lane's request to make an intent. */
 export interface Claim {
   readonly attemptId: string;
   readonly operation: CommandType;
@@ -14,11 +14,11 @@ export interface Claim {
   readonly commit: number;
   /** Whether the intent may wait for its call; not where doubt would need a look-up or an operator. */
   readonly mayWait: boolean;
-  /** For a new two-step quote: those of the lane that are being made or wait for their execution; else 0. */
+  /** For a new two-step quote: how many of the lane's quotes are being made or await their execution; else 0. */
   readonly quotesOpen: number;
 }
 
-/** What of a claim counts against the limits. */
+/** The part of a claim that counts against the limits. */
 export type Claimed = Pick<Claim, 'operation' | 'workClass' | 'lane'>;
 
 /** Why no intent may be made now; the causes of lag. */
@@ -31,7 +31,7 @@ export interface HeldCalls {
   refusal(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>): ClaimRefusal | null;
 }
 
-/** Intents of a class made ahead of the call slots, so that the latency of commits is hidden. */
+/** Intents of a class made ahead of the call slots, to hide the latency of commits. */
 const INTENTS_PER_SLOT = 4;
 /** Two-step quotes made ahead of their executions: few enough that all are executed long before they expire. */
 const QUOTES_PER_SLOT = 2;
@@ -39,13 +39,13 @@ const QUOTES_PER_SLOT = 2;
 export interface ClaimLimitsOptions {
   readonly api: Pick<PaymentApi, 'closure' | 'allowance'>;
   readonly slots: number;
-  /** Whether the group has confirmed this process lately: else the gate would turn every call away. */
+  /** Whether the group has confirmed this process recently: else the gate would refuse every call. */
   readonly isConfirmed: () => boolean;
 }
 
 export class ClaimLimits {
   readonly #options: ClaimLimitsOptions;
-  /** Attempts with a claim: of an operation, of a class, of a class in a lane. */
+  /** Attempts with a claim: per operation, per class, and per class in a lane. */
   readonly #claims = new Map<string, number>();
   #openLanes = 1;
 
@@ -61,7 +61,7 @@ export class ClaimLimits {
   /** @returns null when there is room, else why not */
   refusal({ operation, workClass, lane, quotesOpen }: Claimed & Pick<Claim, 'quotesOpen'>): ClaimRefusal | null {
     const { api, isConfirmed, slots } = this.#options;
-    // A quote that cannot be executed now would expire: it is not made.
+    // Make no quote that cannot be executed now: it would expire.
     const closure = api.closure(operation) ?? (workClass === 'quote-to-execute' ? api.closure('execute-quote') : null);
     if (closure !== null) return closure.cause;
     if (!isConfirmed()) return 'unconfirmed';

@@ -1,6 +1,6 @@
 /**
- * What tracing is told of a command's way: admitted, called, looked up, resulted. Lanes and calls speak through this
- * alone; nothing here knows of spans. Told of what is committed, or of calls that ended; cheap, never throws.
+ * The steps of a command for tracing: admitted, called, looked up, resulted. Lanes and calls report only here, and know nothing of
+ * spans. They report committed steps and ended calls. An implementation is cheap and never throws.
  */
 import type { Reading } from '../api/types.ts';
 import type { TracedCommand } from '../consumers/command-intake.ts';
@@ -10,13 +10,13 @@ import type { CommandType } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { CallTimes } from './call-times.ts';
 
-/** What the message became when it left its topic. */
+/** What the lane made of the message. */
 export type AdmissionKind =
   /** An entry with an intent. */
   | 'called'
   /** An entry that ended without a call. */
   | 'finished'
-  /** A copy of a command that is known: answered again, or noted. */
+  /** A copy of a known command: answered again, or noted. */
   | 'copy'
   /** Ignored: its key belongs to another command. */
   | 'conflict'
@@ -43,7 +43,7 @@ export interface CommandTraces {
   admitted(command: TracedCommand, admission: TracedAdmission): void;
   /** A call ended, made or not. */
   called(command: TracedCommand, call: TracedCall): void;
-  /** The transactions of the service were looked through for the command. */
+  /** A look-up for the command ended. */
   lookedUp(command: TracedCommand, times: CallTimes, found: LookUpOutcome['kind']): void;
   /** The result is committed, and readers see it. */
   resulted(command: TracedCommand, result: CommandResult): void;

@@ -1,6 +1,6 @@
 /**
- * What the metrics count once a lane's transaction is committed. The answer to the commit says so, or the ledger does: where
- * the answer was lost, the lane is lost with it, and the transaction may be committed all the same.
+ * Counts a lane's transaction for the metrics once it is committed. The answer to the commit says so. If that answer is lost, so is
+ * the lane; the transaction may still be committed, and then only the ledger says so.
  *
  *   handed over -> committed: counted, once
  *               -> not committed: another owner has committed since, or the lane was taken again and the ledger read past it
@@ -19,12 +19,12 @@ export class CommitReports {
     this.#handedOver = { token, commit, reports };
   }
 
-  /** Whether it is to be known of a commit if it is in the ledger. */
+  /** Whether a transaction waits for the ledger to show its commit. */
   isWaiting(): boolean {
     return this.#handedOver !== null;
   }
 
-  /** An owner's commit is in the ledger. It may be said twice, and is said in the ledger's order. */
+  /** An owner's commit is in the ledger. Commits come in the ledger's order; one may come twice. */
   committed(token: string, commit: number): void {
     const handedOver = this.#handedOver;
     if (handedOver === null || (handedOver.token === token && handedOver.commit !== commit)) return;

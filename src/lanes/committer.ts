@@ -1,8 +1,8 @@
 /**
  * The transactional producers of this process: the one that its lanes commit through, and those that it fences.
  *
- * Once a transaction did not go through, the next loop has another transactional id. None is used again, so fencing one ends
- * what it was used for, and nothing that came later.
+ * After a failed transaction the next loop gets a new transactional id. No id is used again, so fencing one never affects later
+ * work.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -18,20 +18,20 @@ export interface CommitterOptions {
   readonly clock: Clock;
 }
 
-/** After the broker refused what several lanes had together, each has transactions of its own: then it shows whose it was. */
+/** After the broker refuses a transaction of several lanes, each lane commits alone for this long: that shows the culprit. */
 const APART_MS = 60_000;
-/** Ids of producers long gone; to forget one costs fencing it once more. */
+/** Ids remembered as fenced; to forget one only costs fencing it again. */
 const FENCED_MAX = 1_000;
-/** After them the next owner has waited, and has fenced the producer itself. */
+/** By then the next owner has waited long enough, and has fenced the producer itself. */
 const DISOWN_TRIES_MAX = 3;
 const DISOWN_AGAIN_MS = 500;
-/** A process that ends waits so long for it. */
+/** How long a process that ends waits for it. */
 const DISOWN_AT_END_MS_MAX = 2_000;
 
 export class Committer {
   readonly #options: CommitterOptions;
   #loop: Loop | null = null;
-  /** Of claims that are disowned: where a partition takes none, no lane is lost with it. */
+  /** The loop that disowns claims. It is separate: if a partition refuses one, no lane is lost. */
   #disowner: Loop | null = null;
   readonly #fenced = new Set<string>();
   readonly #fencing = new Map<string, Promise<void>>();
@@ -43,7 +43,7 @@ export class Committer {
     this.#options = options;
   }
 
-  /** The present one; another one once it broke. */
+  /** The current loop; a new one if the last one broke. */
   loop(): Loop {
     this.#loop = this.#whole(this.#loop);
     return this.#loop;
@@ -57,13 +57,13 @@ export class Committer {
     return new Loop(transactionalId, makeProducer(transactionalId), clock, this.#apartUntilMs);
   }
 
-  /** Transactional ids that this process has fenced, and that nobody uses again; the set changes as it fences more. */
+  /** Transactional ids that this process has fenced; nobody uses them again. The set grows as it fences more. */
   fenced(): ReadonlySet<string> {
     return this.#fenced;
   }
 
   /**
-   * Ends every producer of the transactional id for good, for none comes back under it.
+   * Ends every producer of the transactional id for good: none returns under it.
    * @throws TransactionFailedError when that is not certain
    */
   async fence(transactionalId: string): Promise<void> {
@@ -81,9 +81,9 @@ export class Committer {
   }
 
   /**
-   * Of a lane whose loop broke while its claim stood: ends the broken producer for good, and only then says so in the ledger,
-   * through a loop of its own. Nobody relies on it; it is tried a few times.
-   * @param commit the claim of the broken producer, and nothing else: the lane may have another owner by now
+   * For a lane whose loop broke while its claim stood: fences the broken producer, then notes that in the ledger through another
+   * loop. Nobody relies on the note, so a few tries are enough.
+   * @param commit only the claim of the broken producer: the lane may have another owner by now
    */
   disown(transactionalId: string, commit: LaneCommit): void {
     const disowning = this.#disown(transactionalId, commit).finally(() => {
@@ -93,7 +93,7 @@ export class Committer {
     this.#disowning.add(disowning);
   }
 
-  /** Once nothing is left to commit, or the producer broke. */
+  /** Commits the rest first, unless the producer broke. */
   async close(): Promise<void> {
     await settledWithin(Promise.all(this.#disowning), DISOWN_AT_END_MS_MAX);
     this.#isClosed = true;
@@ -115,7 +115,7 @@ export class Committer {
   }
 }
 
-/** Of the transactional ids of a group's processes. */
+/** Prefix of the transactional ids of a group's processes. */
 export function idPrefixOf(groupId: string): string {
   return `${groupId}-process-`;
 }

@@ -1,4 +1,4 @@
-/** Decisions by operators on results: the next revision, or a dead letter that says why not. */
+/** Operators' decisions on results: each makes the next revision, or a dead letter that says why not. */
 import type { DecisionIntake } from '../consumers/decision-intake.ts';
 import { decideByOperator } from '../ledger/operator.ts';
 import type { DeskParts } from './outcomes.ts';

@@ -1,19 +1,19 @@
 /**
- * In which order a lane asks the entries that are due: what is newly due first, then what had to wait, each in turn. A walk may
- * end before it has asked all, and what waits for the service must not keep a look-up or an expiry behind it waiting.
+ * The order in which a lane handles due entries: newly due ones first, then those that had to wait, in turn. A walk may end early,
+ * and entries that wait for the service must not delay a look-up or an expiry behind them.
  */
 export class DueTurns {
   readonly #due: ReadonlySet<string>;
-  /** Had to wait when it was asked last; the one that was asked longest ago comes first. */
+  /** Entries that had to wait when last tried; the one tried longest ago comes first. */
   readonly #waited = new Set<string>();
-  /** Of them, how many this round has yet to ask: a walk that ended early leaves the others to the next. */
+  /** How many of them this round has yet to try: a walk that ends early leaves them to the next one. */
   #left = 0;
 
   constructor(due: ReadonlySet<string>) {
     this.#due = due;
   }
 
-  /** Ends with its round: then each was asked, and none that had to wait again was asked twice. */
+  /** Ends with the round: it yields each entry once, even one that had to wait again. */
   *inTurn(): Generator<string> {
     for (const key of this.#waited) if (!this.#due.has(key)) this.#waited.delete(key);
     if (this.#left === 0) this.#left = this.#waited.size;

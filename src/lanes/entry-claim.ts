@@ -15,7 +15,7 @@ export interface ClaimingLane {
 }
 
 /**
- * @param isQuoted whether the entry has a quote: one made again in its place is no further quote
+ * @param isQuoted whether the entry already has a quote: one that replaces it does not count as another
  * @returns null when granted, else why not
  */
 export function claimCall(

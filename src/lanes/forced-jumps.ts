@@ -1,7 +1,6 @@
 /**
- * What the broker did to an input behind a lane's back: the topic was deleted and recreated, it ends before where the
- * lane stands, or it begins after. Going on would drop commands without a word, for what is below the lane's position is
- * taken for a redelivery. Pure.
+ * Detects a change of an input behind a lane's back: the topic was recreated, ends before the lane's position, or begins after it.
+ * If the lane continued, it would silently drop commands, because it takes messages below its position for redeliveries. Pure.
  */
 import type { InputBounds } from '../consumers/topic-offsets.ts';
 
@@ -24,8 +23,8 @@ export interface ForcedJump {
 }
 
 /**
- * For seconds after a broker was killed its partitions seem to end earlier than they do, and a broker that lags behind
- * the others may know a topic of yesterday. What lasts longer is so.
+ * For seconds after a broker is killed, its partitions seem to end too early, and a lagging broker may report an outdated topic.
+ * A jump that lasts longer is real.
  */
 export const JUMP_PATIENCE_MS = 15_000;
 

@@ -1,8 +1,8 @@
 /**
- * Where the inputs of a lane that is being taken go on.
+ * Where the inputs of a lane continue when it is taken.
  *
- * A position that the broker no longer has (forced-jumps.ts), or a group that has read on without a ledger, is loss: the
- * lane stops and says so, rather than go on with a gap.
+ * If the broker no longer has a position (forced-jumps.ts), or the group has read on without a ledger, something is lost. Then the
+ * lane stops and says so, instead of leaving a gap.
  */
 import { sleep } from '../consumers/signal.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
@@ -14,14 +14,14 @@ import type { LaneParts } from './parts.ts';
 /** By topic. */
 type Starts = ReadonlyMap<string, TopicStart>;
 
-/** Between questions to brokers whose answer may be a passing fault. */
+/** Pause before we ask the brokers again: their answer may be a passing fault. */
 const ASK_AGAIN_MS = 500;
-/** One question, its answer and the pause; what is longer counts as this. */
+/** One question with its answer and the pause counts as this at most. */
 const ASKED_MS_MAX = 2_000;
 
 /**
  * The ledger's positions, or the beginning for a topic that was never read.
- * @param known what the ledger says, if it does
+ * @param known the lane's position record, if it has one
  * @throws LaneStoppedError when the ledger was lost
  */
 export function startPositions(
@@ -35,7 +35,7 @@ export function startPositions(
       `${topics.ledger}, partition ${lane}: the ledger was deleted and recreated (its id was ${knownLedgerId}, now it is ${ledgerId}): the memory of keys was lost. See the runbook on a lost internal topic`,
     );
   }
-  // Those of topics that are not read just now stay in the ledger, too.
+  // Positions of topics that we do not read now stay in the ledger too.
   const positions = new Map(Object.entries(known?.next ?? {}));
   for (const [topic, { lowOffset, committedOffset }] of starts) {
     const position = known?.next[topic];
@@ -50,8 +50,9 @@ export function startPositions(
 }
 
 /**
- * A jump of a topic that is none of the brokers' passing faults, which are waited out; null: there is none.
- * @param isWanted whether the lane is still to be acquired
+ * Waits out passing faults of the brokers.
+ * @param isWanted whether we still want the lane
+ * @returns a jump that lasts; null: there is none
  */
 export async function lastingJump(
   { clock, lane }: Pick<LaneParts, 'clock' | 'lane'>,
@@ -71,10 +72,10 @@ export async function lastingJump(
   let askedForMs = 0;
   while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_PATIENCE_MS) {
     const askedMs = clock.monotonicMs();
-    // At once: the former owner may have come further after the first question.
+    // Without a pause: the former owner may have read on after the first question.
     const next = jumpOf(lane, await startsNow(), known);
     if (next !== null) await sleep(ASK_AGAIN_MS);
-    // Leaders move one after the other: the patience with one is not used up by another.
+    // Leaders move one after another, so each topic gets the whole patience.
     if (next?.topic !== jump.topic) askedForMs = 0;
     // A process that was frozen did not ask meanwhile.
     else askedForMs += Math.min(clock.monotonicMs() - askedMs, ASKED_MS_MAX);

@@ -1,10 +1,10 @@
 /**
- * Checks now and then that the broker still has what is read, and stops readers whose topic
- * was forced to jump (forced-jumps.ts). Commits do not wait for it.
+ * Checks periodically that the broker still has the records that we read, and stops readers whose topic jumped (forced-jumps.ts).
+ * Commits do not wait for it.
  *
  *   started -> looks, one after the other: where readers stand -> brokers asked, once for all topics -> compared -> stopped
  *
- * A reader that the broker's answers contradict for a moment only (a leader moved) goes on.
+ * A reader continues if the broker's answers contradict it only briefly, as when a leader moves.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -13,10 +13,10 @@ import type { InputBounds } from '../consumers/topic-offsets.ts';
 import { Repeats } from 'payment-processor-contract/repeats';
 import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
 
-/** Who reads one partition of each of some topics: a lane its inputs, the reader of the ledger a lane's part of it. */
+/** Reads one partition of some topics: a lane reads its inputs, the ledger's reader the lane's part of the ledger. */
 export interface WatchedReader {
   readonly lane: number;
-  /** Where it stands, and the id of the topic that this is bound to; null: it does not read the topic now. */
+  /** Its offset, and the topic id that the offset belongs to; null: it does not read the topic now. */
   readonly reading: (topic: string) => { offset: bigint; boundId: string | undefined } | null;
   readonly stop: (reason: string) => void;
 }
@@ -30,12 +30,12 @@ export interface InputWatchParts {
   readonly log: Logger;
 }
 
-/** Jumps, and since when every look found them, by lane and topic. */
+/** Jumps by lane and topic, with the time since which every look has found them. */
 type Findings = Map<string, { kind: ForcedJump['kind']; sinceMs: number }>;
 
-/** Between looks; each costs a few requests, whatever the number of topics and lanes. */
+/** Interval between looks. A look costs a few requests, however many topics and lanes there are. */
 const LOOK_MS = 5_000;
-/** A frozen process has not looked meanwhile, and an earlier answer tells only of the time before. */
+/** After a longer gap earlier findings are void: a frozen process did not look. */
 const LOOK_GAP_MS_MAX = 2 * LOOK_MS;
 
 export class InputWatch {
@@ -44,7 +44,7 @@ export class InputWatch {
   #found: Findings = new Map();
   #timer: NodeJS.Timeout | null = null;
   #isStopped = false;
-  /** When a look was over last, on the monotonic clock. */
+  /** When the last look ended, on the monotonic clock. */
   #lookedMs = -Infinity;
 
   constructor(parts: InputWatchParts) {
@@ -91,13 +91,13 @@ export class InputWatch {
         if (this.#lasts(jump, earlier, clock.monotonicMs() - sinceMs)) stop(jump.reason);
       });
     };
-    // In one turn: the brokers are asked once for all.
+    // In one turn of the event loop, so that the brokers are asked once for all topics.
     await Promise.all(topics.map(compare));
     this.#found = found;
     this.#lookedMs = clock.monotonicMs();
   }
 
-  /** An outage, or a topic that is gone: asked again. One line for all topics. */
+  /** An outage, or a topic that is gone: the next look asks again. One log line for all topics. */
   #notCompared(topic: string, error: unknown): void {
     const repeated = this.#repeats.unsaid(errorText(error));
     if (repeated === null) return;
@@ -105,7 +105,7 @@ export class InputWatch {
   }
 
   #lasts(jump: ForcedJump, earlier: { kind: ForcedJump['kind'] } | undefined, foundMs: number): boolean {
-    // What was deleted stays so; but a batch may be on its way that was fetched before.
+    // A deletion is final, but a batch that was fetched before may still be on its way.
     if (jump.kind === 'begins-after') return earlier?.kind === jump.kind;
     return foundMs >= JUMP_PATIENCE_MS;
   }

@@ -132,11 +132,11 @@ export class Inputs {
   #bind(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): void {
     const { ledgerTopicId, topics } = this.#parts;
     const present = [...starts].map(([topic, { topicId }]): [string, string | null] => [topic, topicId]);
-    const told = [...present, [topics.ledger, ledgerTopicId()] as const].flatMap(([topic, id]) =>
+    const unbound = [...present, [topics.ledger, ledgerTopicId()] as const].flatMap(([topic, id]) =>
       id === null || known?.topicIds[topic] !== undefined ? [] : [[topic, id] as const],
     );
-    this.#isBound = told.length === 0;
-    this.#topicIds = { ...known?.topicIds, ...Object.fromEntries(told) };
+    this.#isBound = unbound.length === 0;
+    this.#topicIds = { ...known?.topicIds, ...Object.fromEntries(unbound) };
   }
 
   topicIds(): Readonly<Record<string, string>> {

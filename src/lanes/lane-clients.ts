@@ -1,4 +1,4 @@
-/** The clients of Kafka that all lanes of a process share: what its consumers have in common, who asks, and who commits. */
+/** The Kafka clients that all lanes of a process share: settings of the consumers, the admin client, and the committer. */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
@@ -44,7 +44,7 @@ export function laneClients(
         new TransactionalProducer(
           createKafka(config, `${clientId}-ledger-writer`, {
             retry: LANE_RETRY,
-            // Retries are part of every transaction; what is lost by one that fails, the lanes say themselves.
+            // Retries are part of every transaction. The lanes themselves log what a failed one loses.
             log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
           }),
           { transactionalId, compressedTopics: new Set([topics.ledger, topics.observations]) },

@@ -1,4 +1,4 @@
-/** What lanes commit, and which of it goes into one transaction. Pure. */
+/** The lanes' commits, and which of them go into one transaction. Pure. */
 import { batchName, type OutgoingRecord } from '../producers/record-batch.ts';
 import type { PartitionName } from '../producers/transaction-requests.ts';
 
@@ -6,12 +6,12 @@ import type { PartitionName } from '../producers/transaction-requests.ts';
 export interface LaneCommit {
   readonly lane: number;
   readonly records: readonly OutgoingRecord[];
-  /** By topic and partition, which share it takes of what a batch there may have. */
+  /** By topic and partition: the share of the largest allowed batch that it takes there. */
   readonly shares: ReadonlyMap<string, number>;
   readonly bytes: number;
 }
 
-/** Somebody who commits, or has nothing to commit. */
+/** A possible part of a transaction; it may have nothing to commit. */
 interface Waiting {
   readonly commit: LaneCommit | null;
 }
@@ -20,8 +20,8 @@ interface Waiting {
 const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * @param isApart each has a transaction of its own
- * @returns the first of those that wait, as far as each partition has room for them, one of each lane; at least one
+ * @param isApart each lane has a transaction of its own
+ * @returns the first commits that wait, one per lane, as far as each partition has room; at least one
  */
 export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boolean): Of[] {
   const together: Of[] = [];

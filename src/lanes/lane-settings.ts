@@ -1,4 +1,4 @@
-/** What lanes take from the settings. */
+/** The settings of the lanes. */
 import { API_TIMEOUT_MAX_MS, SESSION_TIMEOUT_MAX_MS, type Config } from 'payment-processor-contract/config';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
@@ -44,7 +44,7 @@ export function inputTopicsOf({ commandTypes, topics }: LaneSettings): string[] 
   ];
 }
 
-/** Simulating payments is served in a sandbox alone. */
+/** Only a sandbox can simulate payments. */
 export function servedCommandTypes(config: Pick<Config, 'SANDBOX_COMMANDS'>): CommandType[] {
   return COMMAND_TYPES.filter((type) => type !== 'simulate-uma-receive' || config.SANDBOX_COMMANDS);
 }

@@ -1,6 +1,6 @@
 /**
- * The start of a process's lanes, step by step: the ledger opened, and read to its end while others serve the lanes; the group
- * joined, until it hands out lanes. Each step is tried again until Kafka answers, it refuses, or the process is stopped.
+ * Starts a process's lanes: opens the ledger, reads it to its end while others serve the lanes, and joins the group until it
+ * assigns lanes. Each step is retried until Kafka answers, Kafka refuses, or the process is stopped.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { GroupMember } from '../consumers/group-member.ts';
@@ -19,11 +19,11 @@ export interface LaneStartParts {
   readonly watch: Pick<InputWatch, 'start'>;
   readonly committer: Pick<Committer, 'loop'>;
   readonly member: Pick<GroupMember, 'start'>;
-  /** Asks where the inputs stand, as the taking of a lane does. */
+  /** Asks where the inputs stand, as taking a lane does. */
   readonly askInputs: () => readonly Promise<unknown>[];
-  /** Rejects where Kafka cannot be asked. */
+  /** Rejects if Kafka does not answer. */
   readonly isServedByOthers: () => Promise<boolean>;
-  /** The process ends. */
+  /** Whether the process is ending. */
   readonly isOver: () => boolean;
   readonly clock: Clock;
 }
@@ -42,15 +42,15 @@ export class LaneStart {
     return this.#isWarmingUp;
   }
 
-  /** The group has handed out lanes. */
+  /** The group has assigned lanes. */
   joined(): void {
     this.#joined.resolve(undefined);
   }
 
   /**
-   * Resolves once the group has handed out lanes, or the process was stopped before.
-   * @returns whether it has
-   * @throws what no retry mends: a refusal of Kafka, StateDirectoryError
+   * Resolves once the group has assigned lanes, or the process was stopped before that.
+   * @returns whether the group has
+   * @throws errors that no retry fixes: a refusal of Kafka, StateDirectoryError
    */
   async run(): Promise<boolean> {
     const { ledger, watch } = this.#parts;
@@ -62,7 +62,7 @@ export class LaneStart {
     return this.#step('joining the consumer group', () => this.#join());
   }
 
-  /** @returns whether it was done; else the process was stopped */
+  /** @returns false: the process was stopped before the step was done */
   async #step(what: string, attempt: () => Promise<void>, more: Pick<StartStep, 'mayLast'> = {}): Promise<boolean> {
     const { isOver, settings, steps } = this.#parts;
     const step = kafkaStep(settings, what, (error) => error instanceof StateDirectoryError);
@@ -82,7 +82,7 @@ export class LaneStart {
     });
   }
 
-  /** Ahead of the first lane. One that failed is of no use to a lane, and lets go of what it opened. */
+  /** Before the first lane needs it. If it fails, it is useless to a lane, and its connections are closed. */
   async #openLoop(): Promise<void> {
     const loop = this.#parts.committer.loop();
     try {

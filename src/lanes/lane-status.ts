@@ -1,4 +1,4 @@
-/** What lanes tell of themselves. */
+/** What lanes report. */
 import type { Entry } from '../ledger/entry.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { AdmissionCause } from './admission.ts';
@@ -6,10 +6,10 @@ import type { Trouble } from './troubles.ts';
 
 export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped';
 
-/** A lane must not go on; only an operator can mend it. */
+/** A lane must stop until an operator has repaired the cause. */
 export class LaneStoppedError extends Error {}
 
-/** What comes in by a lane's inputs. */
+/** Names of a lane's inputs. */
 export type InputName = CommandType | 'operator-decision' | 'operator-hold' | 'observation';
 
 export interface InputStatus {
@@ -25,7 +25,7 @@ export interface InputStatus {
   readonly problem: string | null;
 }
 
-/** Of one ownership. */
+/** Status of one ownership. */
 export interface OpenLaneStatus {
   /** Nothing is being gathered or committed. */
   readonly isIdle: boolean;
@@ -33,7 +33,7 @@ export interface OpenLaneStatus {
   readonly committedMs: number;
   /** Unfinished ones. */
   readonly entries: readonly Entry[];
-  /** By topic, why what has been fetched is not admitted. */
+  /** By topic, why fetched messages are not admitted. */
   readonly causes: ReadonlyMap<string, AdmissionCause>;
 }
 
@@ -42,7 +42,7 @@ export const NOT_OPEN: OpenLaneStatus = { isIdle: true, committedMs: 0, entries:
 export interface LaneStatus extends Omit<OpenLaneStatus, 'causes'> {
   readonly stage: LaneStage;
   readonly stoppedReason: string | null;
-  /** Losses that follow each other, of late. */
+  /** Recent losses, one after another; null: none. */
   readonly trouble: Trouble | null;
   readonly openedMs: number;
   readonly inputs: readonly InputStatus[];
@@ -50,9 +50,9 @@ export interface LaneStatus extends Omit<OpenLaneStatus, 'causes'> {
 
 export interface LaneSetStatus {
   readonly processId: string;
-  /** Null until the group has assigned lanes, none perhaps. */
+  /** Null until the group's first assignment, which may be empty. */
   readonly assigned: readonly number[] | null;
-  /** The ledger is read before the group is joined: others serve the lanes meanwhile. */
+  /** True while the process reads the ledger, before it joins the group: others serve the lanes meanwhile. */
   readonly isWarmingUp: boolean;
   readonly isGroupConfirmed: boolean;
   /** Why it stands aside while other members have the lanes; null: it does not. */

@@ -1,10 +1,10 @@
 /**
- * What one attempt at a lane writes through: the process's loop of the time when it is first asked for.
+ * Writes for one attempt at a lane, through the loop that the process has at the first write.
  *
  *   claimed  the ledger has the claim, and the OWNER record
- *   joined   the lane fills transactions; where its records lie is told, so that the ledger's reader need not fetch them
- *   ended    nothing more is taken; behind all that was, the ledger says that the owner has released its lane, or, where the
- *            loop broke, that this has been fenced
+ *   joined   the lane fills transactions, and learns where its records lie, so that the ledger's reader need not fetch them
+ *   ended    takes nothing more. After the lane's last record the ledger says that the owner has released it or, if the loop
+ *            broke, that the owner is fenced
  */
 import {
   CLAIM_PREFIX,
@@ -25,7 +25,7 @@ const CONTROL_RECORDS = 1;
 
 /** An open lane. */
 export interface LaneFiller extends Pick<Filler, 'fill' | 'lost'> {
-  /** @param own what of it is in the lane's ledger; null where its brokers do not say where */
+  /** @param own its records in the lane's ledger; null if the brokers do not say where they lie */
   committed(own: OwnCommit | null): void;
 }
 
@@ -34,11 +34,11 @@ export class LaneWriter {
   readonly #ledger: { readonly topic: string; readonly partition: number };
   #picked: Loop | null = null;
   #seat: Seat | null = null;
-  /** Behind the records and the control record of what it wrote last; null: not known. */
+  /** Offset after its last commit, control record included; null: not known. */
   #endOffset: bigint | null = null;
-  /** It may be in the ledger: it is to be taken away. */
+  /** A claim that may be in the ledger, and must be withdrawn. */
   #claim: Claimant | null = null;
-  /** It is committed with this. */
+  /** The commit that contains the claim. */
   #claiming: LaneCommit | null = null;
   #ended: Promise<void> | null = null;
 
@@ -54,7 +54,7 @@ export class LaneWriter {
   /**
    * @param schemas that the lane's ledger does not have yet, by its keys
    * @param fenced transactional ids whose claims on the lane are void
-   * @throws when it is not certain that it was committed: then the lane is lost
+   * @throws when the commit is not certain: then the lane is lost
    */
   async own(
     owner: Omit<OwnerRecord, 'transactionalId'>,
@@ -64,17 +64,17 @@ export class LaneWriter {
     this.#assertNotEnded();
     const { transactionalId } = this;
     const record = { ...owner, transactionalId };
-    // The first: what is written by them comes behind.
+    // Schemas come first: the records after them were written with these.
     const written = Array.from(schemas, ([key, schema]) => this.#record(key, schema));
     const withdrawn = fenced.map((id) => this.#record(CLAIM_PREFIX + id, null));
     const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim({ ...record, isFenced: false }));
-    // The last: whoever has read it has read the others.
+    // The OWNER record comes last: a reader that has it has the others.
     this.#claim = record;
     this.#claiming = this.#commitOf([...written, ...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]);
     this.#placed(await this.#loop().commit(this.#claiming));
   }
 
-  /** Takes the claim away, behind all that the lane has committed; it may be claimed again. @throws as `own` does */
+  /** Withdraws the claim, after everything that the lane has committed; it may be claimed again. @throws as `own` does */
   async withdraw(): Promise<void> {
     if (this.#claim === null) return;
     const { transactionalId } = this.#claim;
@@ -98,7 +98,7 @@ export class LaneWriter {
     this.#seat?.wake();
   }
 
-  /** @returns once the ledger says so, or the next owner has to find out for itself; never rejects */
+  /** @returns once the ledger shows the end, or cannot: then the next owner waits and fences us; never rejects */
   end(): Promise<void> {
     this.#ended ??= this.#end();
     return this.#ended;

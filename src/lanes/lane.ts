@@ -57,7 +57,7 @@ export class Lane {
   readonly #parts: LaneParts;
   readonly #inputs: Inputs;
   readonly #troubles = new Troubles();
-  /** It outlives the loss of the lane: only the ledger may say later what was committed. */
+  /** Outlives the loss of the lane: sometimes only the ledger shows, later, whether a transaction was committed. */
   readonly #commitReports = new CommitReports();
   #state: State = { stage: 'closed' };
 

@@ -1,5 +1,5 @@
 /**
- * For what can wait a while for something else that is done with it.
+ * A delayed wake, for work that can wait a while to be done together with other work.
  *
  *   at rest -> begun: it waits -> over: it wakes, and waits no longer -> ended: at rest
  *
@@ -16,7 +16,7 @@ export class LateWake {
     this.#wake = wake;
   }
 
-  /** It goes on where it has begun. */
+  /** Does nothing if it has already begun. */
   begin(): void {
     this.#timer ??= setTimeout(() => {
       this.#isOver = true;
@@ -24,12 +24,12 @@ export class LateWake {
     }, this.#waitMs);
   }
 
-  /** It has waited long enough. */
+  /** The work has waited long enough. */
   isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Nothing is left that waits. */
+  /** No work waits any more. */
   end(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

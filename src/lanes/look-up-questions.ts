@@ -1,8 +1,8 @@
 /**
- * The open questions of the look-ups, found by what a page shows: so a page costs as much as it is long, however many
+ * Open questions of the look-ups, indexed by what a page can show. So a page's cost depends on its length, not on how many
  * questions are open.
  *
- *   asked -> (scan of its stage, whole, without it) next stage -> ... -> answered
+ *   asked -> (a whole scan of its stage without a match) next stage -> ... -> answered
  */
 import type { LookUpOutcome } from '../ledger/decision.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
@@ -12,13 +12,13 @@ import type { CallSpan } from './call-times.ts';
 
 export interface LookUpAnswer {
   readonly outcome: LookUpOutcome;
-  /** Of the request that showed the transaction; of a scan that found nothing, the whole of it. */
+  /** Times of the request that showed the transaction; of the whole scan if that found nothing. */
   readonly span: CallSpan;
 }
 
 export interface Question {
   readonly query: LookUpQuery;
-  /** How far back it has been looked for: which window is next. */
+  /** Index of the window to scan next. */
   stage: number;
   readonly answer: (answer: LookUpAnswer) => void;
 }
@@ -33,14 +33,14 @@ export class LookUpQuestions {
   readonly #byTransaction = new Map<string, Set<Question>>();
   readonly #byQuote = new Map<string, Set<Question>>();
   readonly #open = new Set<Question>();
-  /** Asked while a page was on its way: what that page shows may be older than they are. */
+  /** Asked while a page was on its way: that page may be older than the question. */
   readonly #asked: Question[] = [];
 
   ask(question: Question): void {
     this.#asked.push(question);
   }
 
-  /** From now on a request that begins may answer all that have been asked. */
+  /** From now on new requests may answer every question asked so far. */
   admitAsked(): void {
     for (const question of this.#asked.splice(0)) {
       this.#open.add(question);

@@ -4,11 +4,11 @@
  *   rest       no lane has anything to commit
  *   fill       lanes add what they have by now; that names the partitions of the next transaction
  *   register   waits until the coordinator has ended the previous transaction
- *   fill again lanes add what has happened meanwhile; as much as every partition takes goes out
+ *   fill again lanes add what has happened meanwhile, as far as each partition has room
  *   write, end all of it is committed, or none
- *   broken     a transaction did not go through: every lane here is lost, and is taken again through another loop
+ *   broken     a transaction failed: every lane here is lost, and is retaken through another loop
  *
- * Lanes wait for nothing here: the loop asks them, and tells them. The loop alone waits for brokers.
+ * Lanes wait for nothing here: the loop calls them. Only the loop waits for brokers.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { Signal } from '../consumers/signal.ts';
@@ -24,28 +24,28 @@ export interface Committed {
   readonly commit: LaneCommit;
 }
 
-/** What fills transactions. Nothing of it waits. */
+/** Fills transactions. Its methods never wait. */
 export interface Filler {
   readonly lane: number;
   /**
-   * Asked when it was woken, and again until it is committed. What it throws loses this lane alone.
-   * @param untilMs on the monotonic clock: when it must have ended
-   * @returns all that is to be committed by now; null: nothing
+   * Called after a wake, and again until the commit. An error that it throws loses only this lane.
+   * @param untilMs on the monotonic clock: it must return by then
+   * @returns everything to commit by now; null: nothing
    */
   fill(untilMs: number): LaneCommit | null;
   committed(committed: Committed): void;
-  /** It is asked no more, and whether its last commit went through is not certain. */
+  /** The loop calls it no more. Whether its last commit went through is not certain. */
   lost(error: unknown): void;
 }
 
 /** A filler's place in the loop. */
 export interface Seat {
   wake(): void;
-  /** The filler is asked no more. What is under way is committed, and it is told so. */
+  /** The loop fills from it no more. A commit under way still completes, and is reported. */
   leave(): void;
 }
 
-/** All lanes together, in one turn of the event loop: some hundred commands. Timers, sockets and calls have the others. */
+/** For all lanes in one turn of the event loop: some hundred commands. Other turns are for timers, sockets and calls. */
 const FILL_MS_MAX = 10;
 /** How often idle lanes look for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;
@@ -64,7 +64,7 @@ export class Loop {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #apartUntilMs: number;
   readonly #signal = new Signal();
-  /** Without those whose transaction is under way; whose last transaction is longest ago comes first. */
+  /** Without the seats of the transaction under way. The one whose last transaction is oldest comes first. */
   #seats: Seated[] = [];
   #running: Promise<void> | null = null;
   #opening: Promise<void> | null = null;
@@ -73,7 +73,7 @@ export class Loop {
   #wasRefusedTogether = false;
   #isClosing = false;
 
-  /** @param apartUntilMs of the monotonic clock: until then each lane has transactions of its own */
+  /** @param apartUntilMs on the monotonic clock: until then each lane has transactions of its own */
   constructor(
     transactionalId: string,
     producer: TransactionalProducer,
@@ -90,12 +90,12 @@ export class Loop {
     return this.#broken !== null;
   }
 
-  /** It broke because the broker refused what several lanes had together. */
+  /** It broke because the broker refused a transaction of several lanes. */
   wasRefusedTogether(): boolean {
     return this.#wasRefusedTogether;
   }
 
-  /** Ahead of the first commit, which need not wait for it then. @throws what breaks the loop with that commit */
+  /** Connects ahead of the first commit, to save it the wait. @throws an error that also breaks the loop at that commit */
   open(): Promise<void> {
     this.#opening ??= this.#producer.open();
     return this.#opening;
@@ -107,9 +107,9 @@ export class Loop {
   }
 
   /**
-   * Commits this once, with the next transaction that has room.
-   * @returns where it lies; of the lane's partitions nothing else of this process is in that transaction
-   * @throws TransactionFailedError, LostWithOthersError when it is not certain that it was committed; the loop is broken then
+   * Commits this once, in the next transaction that has room.
+   * @returns where its records lie; that transaction has nothing else of this process in the lane's partitions
+   * @throws TransactionFailedError, LostWithOthersError when the commit is not certain; the loop is broken then
    */
   commit(commit: LaneCommit): Promise<Committed> {
     const { promise, reject, resolve } = Promise.withResolvers<Committed>();
@@ -126,14 +126,14 @@ export class Loop {
     return promise;
   }
 
-  /** Takes back what `commit` was given. @returns false: it is under way, or over */
+  /** Withdraws a commit that still waits. @returns false: it is under way, or over */
   cancel(commit: LaneCommit): boolean {
     const seat = this.#seats.find((seated) => seated.commit === commit);
     if (seat !== undefined) this.#lose(seat, new LostWithOthersError('the lane was lost before'));
     return seat !== undefined;
   }
 
-  /** Once nothing is left to commit, or the producer broke. */
+  /** Commits the rest first, unless the producer broke. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#signal.wake();
@@ -164,7 +164,7 @@ export class Loop {
   }
 
   async #run(): Promise<void> {
-    // What others hand over in the same turn goes along.
+    // Commits that others hand over in the same turn join this transaction.
     await Promise.resolve();
     while (this.#seats.length > 0 && this.#broken === null) {
       const together = this.#filled();
@@ -176,14 +176,14 @@ export class Loop {
   }
 
   async #rest(): Promise<void> {
-    // One that was cut short. Others have their turn first.
+    // A lane was cut short. Other work gets its turn first.
     if (this.#seats.some(({ isAwake }) => isAwake)) await new Promise((resolve) => setImmediate(resolve));
     else await this.#signal.wait(Math.max(0, this.#lookedMs + LOOK_AGAIN_MS - this.#clock.monotonicMs()));
   }
 
   async #transact(expected: readonly Seated[]): Promise<void> {
     let together = expected;
-    // What is announced comes first: a partition that is announced and not written gets a marker all the same.
+    // Registered lanes come first: a registered partition gets a marker even if nothing is written to it.
     this.#seats = [...expected, ...this.#seats.filter((seat) => !expected.includes(seat))];
     try {
       await this.open();
@@ -192,14 +192,14 @@ export class Loop {
         this.#seats = this.#seats.filter((seat) => !together.includes(seat));
         return encodeBatches(recordsOf(together));
       });
-      // Who is asked last has what the others left: another one each time.
+      // Rotated, because the last one called gets only the room that the others left.
       for (const seat of [...together.slice(1), ...together.slice(0, 1)]) this.#committed(seat, written);
     } catch (error) {
       this.#break(error instanceof Error ? error : new Error(String(error)), together);
     }
   }
 
-  /** @returns what of it goes out together */
+  /** @returns the seats whose commits go out together */
   #filled(): Seated[] {
     const beganMs = this.#clock.monotonicMs();
     if (beganMs - this.#lookedMs >= LOOK_AGAIN_MS) {
@@ -210,7 +210,7 @@ export class Loop {
     for (const [index, seat] of asked.entries()) {
       if (seat.isOver) continue;
       const nowMs = this.#clock.monotonicMs();
-      // Before: what happens from now on wakes it again.
+      // Before the call: a later event wakes it again.
       seat.isAwake = false;
       try {
         seat.commit = seat.filler.fill(nowMs + (beganMs + FILL_MS_MAX - nowMs) / (asked.length - index));
@@ -251,7 +251,7 @@ export class Loop {
     this.#broken = error;
     this.#producer.drop();
     this.#wasRefusedTogether = together.length > 1 && wasRefused(error);
-    // Of several lanes nobody knows whose it was.
+    // With several lanes we do not know whose records were refused.
     const ofTogether = this.#wasRefusedTogether ? lostWith(error) : error;
     for (const seat of together) this.#lose(seat, ofTogether);
     for (const seat of this.#seats) this.#lose(seat, lostWith(error));

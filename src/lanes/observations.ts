@@ -1,4 +1,4 @@
-/** Status changes of a lane: observations are reduced over the state of their transaction (invariant I4). */
+/** Status changes of a lane: folds observations over the states of their transactions (invariant I4). */
 import type { Unavailable } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { originalMessage, type Place } from '../consumers/message-origin.ts';
@@ -14,12 +14,12 @@ import type { LaneTransaction } from './transaction.ts';
 
 export type ObservationItem =
   | { readonly kind: 'observation'; readonly id: string; readonly observation: Observation }
-  /** Nobody but the processor writes to the topic: what is none of ours is somebody's error, and kept. */
+  /** Only the processor may write to the topic: any other record is somebody's error, and kept. */
   | { readonly kind: 'dead-letter'; readonly letter: DeadLetter };
 
 /**
- * Its observer wrote the schema into the ledger of its lane before, and every member reads all lanes: it is there within a second, but
- * for members that restore their store. Those behind it wait no longer than this, for as many as come in `SCHEMA_AGAIN_MS`.
+ * An observer writes its schema into its lane's ledger first, and every member reads all lanes. So the schema is here within a
+ * second, unless this member restores its store. All observations that come within SCHEMA_AGAIN_MS share this wait.
  */
 const SCHEMA_WAIT_MS = 5_000;
 const SCHEMA_AGAIN_MS = 60_000;
@@ -27,7 +27,7 @@ const SCHEMA_AGAIN_MS = 60_000;
 /** Reads the observations of a lane, one after the other. */
 export class ObservationReader {
   readonly #parts: Pick<LaneParts, 'clock' | 'laneCount'>;
-  /** Since when, by the monotonic clock, schemas are waited for. */
+  /** When the last wait for schemas began, on the monotonic clock. */
   #waitingSinceMs = -Infinity;
 
   constructor(parts: Pick<LaneParts, 'clock' | 'laneCount'>) {
@@ -36,7 +36,7 @@ export class ObservationReader {
 
   read(place: Place, message: InputMessage): ObservationItem | Unavailable {
     const { key } = message;
-    let problem = 'not an observation of the processor, and nobody else writes here';
+    let problem = 'not an observation of the processor, and only the processor may write here';
     try {
       const observation = message.cut === null ? decodeObservation(message.value) : null;
       const id = key?.toString() ?? '';

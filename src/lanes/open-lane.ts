@@ -71,7 +71,7 @@ export class OpenLane implements LaneFiller {
   #commit = 0;
   /** Filled until it is committed; null: there is nothing to commit. */
   #transaction: LaneTransaction | null = null;
-  /** How far the wall clock is ahead of the monotonic one, the most since then: set back, it makes nothing due late. */
+  /** The most that the wall clock was ahead of the monotonic one since then: setting it back makes nothing due late. */
   #aheadMs = -Infinity;
   /** Offsets of all inputs behind it. */
   #next: ReadonlyMap<string, bigint> = new Map();

@@ -1,6 +1,6 @@
 /**
- * What a decision comes to in a lane's transaction: the entry's next state, its result, the replays for its copies, what
- * its answer showed. Everything goes into the transaction and the lane's memory at once; nothing is sent from here.
+ * Puts a decision into a lane's transaction: the entry's next state, its result, the replays for its copies, and what its answer
+ * showed. Transaction and memory change together; nothing is sent from here.
  */
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
@@ -30,7 +30,7 @@ export interface DeskParts extends LaneParts {
   readonly holds: HeldCalls;
 }
 
-/** Of the answers to one entry's copies together: each is a whole result again. */
+/** Limit for the replays of one entry: each is a whole result again. */
 const REPLAYS_BYTES_MAX = 1024 * 1024;
 
 export class Outcomes {
@@ -40,11 +40,11 @@ export class Outcomes {
     this.#parts = parts;
   }
 
-  /** @param call of the answer that showed something; null: nothing was called or looked up */
+  /** @param call times of the call or look-up; null: there was none */
   apply(transaction: LaneTransaction, decision: Decision, call: CallTimes | null): void {
     if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
     const { lane, writer } = this.#parts;
-    // All that can fail comes before the first change: what fails must leave nothing behind in the transaction.
+    // Everything that can fail comes before the first change: a failure must leave nothing in the transaction.
     const observed = this.#observed(decision, call);
     if (decision.kind === 'finish') {
       const { entry, result } = decision;
@@ -72,7 +72,7 @@ export class Outcomes {
     transaction.reports.push(() => reports.deadLettered(lane, letter));
   }
 
-  /** What our own code failed on, where no entry comes of it: the dead letter is all. */
+  /** For a message that made our own code fail and gets no entry: a dead letter is all. */
   setAside(transaction: LaneTransaction, place: Place, message: InputMessage, aside: Aside): void {
     this.bury(transaction, letterAside(place, message, aside));
   }
@@ -104,7 +104,7 @@ export class Outcomes {
     });
   }
 
-  /** Answers to the copies that came while the entry was unfinished; those that are too much are answered by the result. */
+  /** Answers to the copies that came while the entry was unfinished. Beyond the limit the result itself answers them. */
   #replays(copies: readonly Copy[], done: Entry): OutgoingRecord[] {
     const records: OutgoingRecord[] = [];
     let bytes = 0;
@@ -116,7 +116,7 @@ export class Outcomes {
     return records;
   }
 
-  /** What an answer showed; and on which transaction the command had an effect, also by an operator's word alone. */
+  /** What an answer showed, and which transaction the command affected, even if only an operator says so. */
   #observed(decision: Extract<Decision, { kind: 'next' | 'finish' }>, call: CallTimes | null): OutgoingRecord[] {
     const { clock, laneCount, processId, writer } = this.#parts;
     const { entry, seen } = decision;

@@ -1,4 +1,4 @@
-/** What a lane is given. */
+/** What a lane depends on. */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { IntakeOptions } from '../consumers/command-intake.ts';
@@ -20,7 +20,7 @@ export interface LaneParts extends LaneSettings {
   readonly lane: number;
   readonly processId: string;
   readonly intake: IntakeOptions;
-  /** Of messages of this lane; kept when it is lost. */
+  /** Failures at messages of this lane; kept when the lane is lost. */
   readonly failures: MessageFailures;
   readonly writer: ResultWriter;
   readonly index: LedgerIndex;
@@ -29,7 +29,7 @@ export interface LaneParts extends LaneSettings {
   readonly lookUps: Pick<LookUps, 'find'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of what all lanes say of one fault. */
+  /** Shared by all lanes, so that one fault is logged once. */
   readonly repeats: Repeats;
   readonly reports: LaneReports;
   readonly traces: CommandTraces;
@@ -39,11 +39,11 @@ export interface LaneParts extends LaneSettings {
   readonly offsets: Pick<TopicOffsets, 'startOf' | 'written' | 'highWatermarks'>;
   /** Whether the process is a member of the group, as Kafka knows it. */
   readonly isMember: (processId: string) => Promise<boolean>;
-  /** Of the topic that the index was made from; null: brokers do not know ids. */
+  /** Id of the topic that the index was made from; null: brokers do not know ids. */
   readonly ledgerTopicId: () => string | null;
   /** The last heartbeat that the group confirmed was sent less than the session timeout ago. */
   readonly isConfirmed: () => boolean;
   readonly onStageChange: () => void;
-  /** What the lane has read up to, now that the ledger says so. */
+  /** The ledger now has these positions. */
   readonly onMoved: (positions: readonly GroupOffset[]) => void;
 }

@@ -1,4 +1,4 @@
-/** The status poller as the lanes see it: what it needs of the index and of lane 0, whose transactions carry what it publishes. */
+/** Connects the status poller with the lanes: it reads the index, and publishes with the transactions of lane 0. */
 import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -24,7 +24,7 @@ import type { LaneSettings } from './lane-settings.ts';
 /** The lane whose owner polls. */
 export const POLLER_LANE = 0;
 
-/** Of what is submitted at once, one larger observation apart: a page may be larger than a batch of the topic. */
+/** Per submission, except for a single larger observation: a page may exceed a batch of the topic. */
 const SUBMISSION_BYTES_MAX = 512 * 1024;
 
 export interface LanePollerOptions {
@@ -42,10 +42,10 @@ export interface LanePollerOptions {
   readonly submit: (records: readonly OutgoingRecord[]) => Promise<void>;
 }
 
-/** For the look-up that ends a doubt, and for takers that are slower than a session. */
+/** For the look-up that ends a doubt, and for a takeover that takes longer than a session. */
 const DOUBT_MARGIN_MS = 30_000;
 
-/** What a doubt lasts that a dead process leaves: until its lane is taken, and its calls are over and have settled. */
+/** How long the doubt of a dead process lasts: until its lane is taken, and its calls have ended and settled. */
 export function heldForMsMax({ policy, sessionTimeoutMs }: Pick<LaneSettings, 'policy' | 'sessionTimeoutMs'>): number {
   return 2 * sessionTimeoutMs + policy.apiTimeoutMs + policy.settlingTimeMs + DOUBT_MARGIN_MS;
 }
@@ -78,7 +78,7 @@ export function lanePoller(options: LanePollerOptions): StatusPoller {
 function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
   const { api, index, laneSettings, offsets, processId, reader, submit } = options;
   const { laneCount, topics } = laneSettings;
-  /** Entries do not change: the next phase is another one. */
+  // Entries never change: the next phase is another object.
   const effects = new WeakMap<Entry, PossibleEffect | null>();
   const effectOf = (entry: Entry): PossibleEffect | null => {
     const known = effects.get(entry);
@@ -99,7 +99,7 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
       }
     },
     ledgerEnds: () => ledgerEnds({ laneCount, offsets, reader, topic: topics.ledger }),
-    // The mark of the last commit may not be read; whatever else is missing are two records at least.
+    // The control record of the last commit may be unread. Anything else that is missing takes two offsets at least.
     hasApplied: (ends) => [...ends].every(([lane, end]) => reader.position(lane) + 1n >= end),
     possibleEffects: () =>
       Array.from({ length: laneCount }, (_, lane) => unfinished(index, lane))
@@ -137,9 +137,9 @@ export interface LedgerEndsParts extends Pick<LanePollerOptions, 'offsets' | 're
   readonly laneCount: number;
 }
 
-/** @throws Error where an end cannot be believed, or brokers do not say: it is asked again */
+/** @throws if an end is implausible or the brokers do not answer; the caller asks again */
 export async function ledgerEnds({ laneCount, offsets, reader, topic }: LedgerEndsParts): Promise<LedgerEnds> {
-  // Before: what is written while they answer may be read by then.
+  // Before the question: records that are written while the brokers answer may be read by then.
   const positions = Array.from({ length: laneCount }, (_, lane) => reader.position(lane));
   const ends = await offsets.highWatermarks(topic);
   // For seconds after its start a broker may say that a partition ends earlier than it does.
@@ -151,7 +151,7 @@ export async function ledgerEnds({ laneCount, offsets, reader, topic }: LedgerEn
   return ends;
 }
 
-/** None of a lane whose entries this release cannot read: it is stopped, and says so. */
+/** None for a lane whose entries this release cannot read: that lane is stopped, and says so. */
 function unfinished(index: LedgerIndex, lane: number): Entry[] {
   try {
     return index.unfinished(lane);

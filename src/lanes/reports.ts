@@ -1,4 +1,4 @@
-/** What the metrics count of lanes. */
+/** What the metrics count in the lanes. */
 import type { QuoteRunOut } from '../ledger/quote-again.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
@@ -17,6 +17,6 @@ export interface LaneReports {
   failed(lane: number, where: string, error: unknown): void;
   committed(): void;
   laneLost(reason: LaneLoss): void;
-  /** Messages came again that the lane has had; they were passed over. */
+  /** Kafka delivered messages again that the lane has had; it skipped them. */
   redelivered(messages: number): void;
 }

@@ -1,6 +1,6 @@
 /**
- * When a lane rests that finds nothing to commit: once each of what waits was asked, in one filling or, where one has no time
- * for all, in several. In each of these the inputs take turns, and due entries go on where the last one ended.
+ * Decides when a lane that finds nothing to commit may rest: once it has tried every input and every due entry. If one filling has
+ * no time for all, several share the work: inputs take turns, and due entries continue where the last filling ended.
  */
 import type { LaneTransaction } from './transaction.ts';
 
@@ -8,26 +8,26 @@ export class Resting {
   readonly #inputs: number;
   /** Fillings in a row that led to nothing. */
   #fillings = 0;
-  /** In these. */
+  /** Whether all due entries were tried in these fillings. */
   #wereDueAsked = false;
 
-  /** @param inputs that take turns */
+  /** @param inputs how many take turns */
   constructor(inputs: number) {
     this.#inputs = inputs;
   }
 
-  /** Something happened, or is committed: all is to be asked anew. */
+  /** Something happened or was committed: the lane must try everything again. */
   begin(): void {
     this.#fillings = 0;
     this.#wereDueAsked = false;
   }
 
-  /** The last of the due entries was asked. */
+  /** The last of the due entries was tried. */
   dueAsked(): void {
     this.#wereDueAsked = true;
   }
 
-  /** @returns whether the lane rests after this filling, which leads to no record */
+  /** @returns whether the lane rests after this filling, which made no record */
   isOver(filled: Pick<LaneTransaction, 'isCutShort' | 'isUntouched'>): boolean {
     this.#fillings = filled.isUntouched() ? this.#fillings + 1 : 0;
     const wereAllAsked = this.#wereDueAsked && this.#fillings >= this.#inputs;

@@ -1,14 +1,14 @@
 /**
- * Forgetting, by the open lane's owner: tombstones for entries that were done LEDGER_RETENTION ago and for transactions
- * at rest as long, a bounded number with each of the lane's ordinary transactions. UNKNOWN never is forgotten.
+ * The open lane's owner forgets: it writes tombstones for entries that were done LEDGER_RETENTION ago and for transactions at rest
+ * as long, a bounded number with each ordinary transaction. UNKNOWN results are never forgotten.
  *
- * What is forgotten cannot be remembered again, and a copy of its command would be paid again: so no clock is believed
- * alone. Rows are as young as the younger of two clocks says, that of the process which wrote them and the broker's
- * (lane-store.ts); and now is the earlier of our wall clock and the latest time that a broker gave to a record of the lane.
+ * A forgotten key cannot be recovered, and a copy of its command would be paid again. So no clock is trusted alone. A row's time is
+ * the later of its writer's clock and the broker's (lane-store.ts). Now is the earlier of our wall clock and the latest time that
+ * a broker gave to a record of the lane.
  *
- * A key is kept, too, while a copy that was published in its time may still wait to be admitted (admitted-time.ts).
+ * A key is also kept while a copy that was published in time may still wait for admission (admitted-time.ts).
  *
- * The index may lag behind what the lane has committed: what the lane's memory knows more of stays.
+ * The index may lag behind the lane's commits: records that memory knows more of stay.
  */
 import type { LedgerTimes } from '../store/ledger-index.ts';
 import type { AdmittedTime } from './admitted-time.ts';
@@ -20,12 +20,12 @@ type RetentionParts = Pick<LaneParts, 'lane' | 'index' | 'clock' | 'retention'>;
 
 /** Tombstones in one transaction: some 50 KB, and a few milliseconds of its time. */
 const TOMBSTONES_MAX = 500;
-/** Between looks while nothing is old enough; a short retention is kept to within a tenth. */
+/** Interval between looks while nothing is old enough; for a short retention, a tenth of that. */
 const LOOK_MS_MAX = 60_000;
 const LOOKS_PER_RETENTION = 10;
-/** While there is more: what was forgotten has left the index by then, as a rule. With the above, 2,500 keys a second. */
+/** Interval while there is more: by then the index has usually dropped the forgotten keys. That makes 2,500 keys a second. */
 const LOOK_ON_MS = 200;
-/** While what is old may still be asked for by a copy that waits. */
+/** Interval while a copy that waits may still need an old key. */
 const LOOK_ADMITTED_MS = 1_000;
 
 export class Retention {
@@ -55,7 +55,7 @@ export class Retention {
       const isWaiting = keys.length === 0;
       this.#lookAfter(isWaiting ? LOOK_ADMITTED_MS : keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_ON_MS);
     } else {
-      // A lane that is idle hears of the broker's time by a record of its own.
+      // An idle lane learns the broker's time only from a record of its own.
       if (this.#isAnyOld(wallMs)) transaction.want();
       this.#lookAfter(this.#lookMs);
     }

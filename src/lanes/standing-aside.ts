@@ -3,11 +3,11 @@
  * group. It is given lanes only where all members announce it (`assigner.ts`): when credentials are revoked for all, no
  * lane moves.
  *
- *   with lanes -> its settings have been refused for a minute: it joins anew and announces it -> aside, others have the lanes
- *   aside -> a check of the service succeeds: it joins anew -> with lanes
+ *   with lanes -> its settings have been refused for a minute: it rejoins and announces that -> aside, others have the lanes
+ *   aside -> a check of the service succeeds: it rejoins -> with lanes
  *
- * A process that was never served announces it from its first join. At joins that others start a member announces what is so
- * then. An outage has to last first: it is everybody's, and members notice its pauses at different times.
+ * A process that was never served announces it from its first join. At a join that others start, a member announces its present
+ * state. An outage must have lasted, because it hits all members, and they notice its pauses at different times.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Unserved } from '../api/types.ts';
@@ -16,9 +16,9 @@ import type { MemberStanding } from '../consumers/member-note.ts';
 
 /** A shorter outage is not announced. */
 const OUTAGE_MS_MIN = 30_000;
-/** What lasts so long does not pass by itself: the member joins anew for it. */
+/** What lasts this long will not pass by itself: the member rejoins. */
 const LASTING_MS = 60_000;
-/** Where changes are refused though checks succeed, it takes lanes to try a change. The pause doubles with each failure. */
+/** If changes are refused although checks succeed, only a member with lanes can try one. The pause doubles with each failure. */
 const TRY_AGAIN_MS = 60_000;
 const TRY_AGAIN_DOUBLINGS_MAX = 6;
 
@@ -55,7 +55,7 @@ export class StandingAside implements MemberStanding {
     return this.#announced;
   }
 
-  /** The group has handed out lanes. */
+  /** The group has assigned lanes. */
   joined(lanes: readonly number[]): void {
     const { api, clock, log } = this.#options;
     const before = this.#lanes;
@@ -84,7 +84,7 @@ export class StandingAside implements MemberStanding {
     this.#failedTries = 0;
     if (this.#announced !== true) return false;
     if (this.#lanes.length === 0) return true;
-    // No other was served. They are about to be, and would lose their lanes until they have joined anew.
+    // No other member was served. They soon will be, and would lose their lanes until they have rejoined.
     const nowMs = this.#options.clock.monotonicMs();
     this.#servedSinceMs ??= nowMs;
     return nowMs - this.#servedSinceMs >= LASTING_MS;
@@ -93,7 +93,7 @@ export class StandingAside implements MemberStanding {
   #isUnservedNews({ setting, sinceMs }: Unserved): boolean {
     const { api, clock } = this.#options;
     if (api.state().kind === 'held') this.#isTryingAgain = false;
-    // An outage is everybody's: no join is started for it.
+    // An outage hits all members: it is no reason to rejoin.
     if (setting === null || this.#isTryingAgain || this.#lanes.length === 0) return false;
     return clock.monotonicMs() - sinceMs >= LASTING_MS;
   }

@@ -1,11 +1,11 @@
 /**
- * The steps of a start at which others must answer: the schema registry, Kafka. What fails is tried again with growing pauses,
- * for an outage is no failure (invariant I5), until it is done, no retry can mend it, or the process is told to end.
+ * Steps of the start that need an answer from the schema registry or Kafka. A failed try is retried with growing pauses, because an
+ * outage is not a failure (invariant I5). That ends when the step is done, no retry can help, or the process must end.
  *
- *   run   tried -> (failed: told, a pause, tried) -> done, or ended by `end`, at once
+ *   run   tried -> (failed: logged, a pause, tried again) -> done, or ended at once by `end`
  *
- * Knows which step is under way, whom it waits for, how long already and why, for readiness and the log. Tries clean up after
- * themselves: nothing of a failed one is left when the next begins.
+ * For readiness and the log it knows the step under way, whom it waits for, for how long and why. A failed try leaves nothing open
+ * when the next one begins.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -17,13 +17,13 @@ import { Repeats } from 'payment-processor-contract/repeats';
 export interface StartStep {
   /** Who must answer, and where. */
   readonly whom: string;
-  /** What is done, as a sentence. */
+  /** The step in a few words, such as 'opening the ledger'. */
   readonly what: string;
-  /** Of the lines of the log while nobody answers. */
+  /** Of the log lines while nobody answers. */
   readonly event: 'kafka-not-answering' | 'registry-not-answering';
-  /** It may take long although all answer: only failures are told. */
+  /** It may take long although everybody answers: only failures are logged. */
   readonly mayLast?: boolean;
-  /** Why a try failed; null: no retry mends it. */
+  /** Why a try failed; null: no retry can help. */
   readonly inWords: (error: unknown) => string | null;
 }
 
@@ -42,7 +42,7 @@ export type StepOutcome<Value> = { readonly kind: 'done'; readonly value: Value 
 /** Between tries, doubled after each. */
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 10_000;
-/** A try that lasts is told; whoever answers does so much sooner. */
+/** A try that lasts this long is logged: one that is answered ends much sooner. */
 const LASTS_MS = 10_000;
 
 interface UnderWay {
@@ -50,7 +50,7 @@ interface UnderWay {
   readonly beganMs: number;
   failedTries: number;
   problem: string | null;
-  isTold: boolean;
+  isLogged: boolean;
 }
 
 export class StartSteps {
@@ -67,7 +67,7 @@ export class StartSteps {
     this.#repeats = new Repeats(() => clock.monotonicMs());
   }
 
-  /** What is waited for now; null: no step is under way. */
+  /** The step under way; null: there is none. */
   now(): StartWait | null {
     if (this.#underWay === null) return null;
     const { beganMs, failedTries, problem, step } = this.#underWay;
@@ -75,7 +75,7 @@ export class StartSteps {
     return { whom: step.whom, what: step.what, waitedMs, failedTries, problem };
   }
 
-  /** The process is to end: no step goes on, none begins. What a try still opens, its owner closes. */
+  /** The process must end: no step continues, none begins. The owner of a try closes what it still opens. */
   end(): void {
     this.#isEnded = true;
     this.#ended.resolve({ kind: 'ended' });
@@ -84,10 +84,10 @@ export class StartSteps {
   /**
    * One step at a time.
    * @param attempt leaves nothing open when it rejects
-   * @throws what no retry mends
+   * @throws errors that no retry fixes
    */
   async run<Value>(step: StartStep, attempt: () => Promise<Value>): Promise<StepOutcome<Value>> {
-    const underWay = { step, beganMs: this.#clock.monotonicMs(), failedTries: 0, problem: null, isTold: false };
+    const underWay = { step, beganMs: this.#clock.monotonicMs(), failedTries: 0, problem: null, isLogged: false };
     this.#underWay = underWay;
     const lasting = setInterval(() => this.#lasts(), LASTS_MS);
     try {
@@ -110,37 +110,37 @@ export class StartSteps {
     }
   }
 
-  /** A try failed, or part of one that goes on by itself. Without a step under way it is not the start's. */
+  /** A try failed, or part of one that continues by itself. Ignored if no step is under way. */
   failed(error: unknown): void {
     if (this.#underWay === null) return;
     this.#underWay.failedTries += 1;
     this.#underWay.problem = this.#underWay.step.inWords(error) ?? String(error);
-    this.#tell(this.#underWay);
+    this.#logWait(this.#underWay);
   }
 
   #lasts(): void {
-    if (this.#underWay !== null && this.#underWay.step.mayLast !== true) this.#tell(this.#underWay);
+    if (this.#underWay !== null && this.#underWay.step.mayLast !== true) this.#logWait(this.#underWay);
   }
 
-  #tell(underWay: UnderWay): void {
+  #logWait(underWay: UnderWay): void {
     const { failedTries, step } = underWay;
     const problem = underWay.problem ?? 'no answer yet';
     const repeated = this.#repeats.unsaid(`${step.what} ${problem}`);
     if (repeated === null) return;
-    underWay.isTold = true;
+    underWay.isLogged = true;
     const waitedMs = Math.round(this.#clock.monotonicMs() - underWay.beganMs);
     const said = { event: step.event, whom: step.whom, step: step.what, problem, waitedMs, failedTries };
     this.#log.warn({ ...said, ...(repeated > 0 && { repeated }) });
   }
 
-  #goesOn({ beganMs, failedTries, isTold, step }: UnderWay): void {
-    if (!isTold) return;
+  #goesOn({ beganMs, failedTries, isLogged, step }: UnderWay): void {
+    if (!isLogged) return;
     const waitedMs = Math.round(this.#clock.monotonicMs() - beganMs);
     this.#log.info({ event: 'start-goes-on', step: step.what, waitedMs, failedTries });
   }
 }
 
-/** A step at which Kafka must answer; what it refuses is passed on, and whatever else `isLasting` says. */
+/** A step that needs an answer from Kafka. It rejects with refusals, and with errors that `isLasting` names. */
 export function kafkaStep(
   settings: Pick<KafkaSettings, 'KAFKA_BROKERS'>,
   what: string,
@@ -153,7 +153,7 @@ export function kafkaStep(
     inWords: (error) => {
       if (isLasting(error) || kafkaRefusal(error) !== null) return null;
       const failure = kafkaFailure(error);
-      // Kafka's own words are put into ours; what we say ourselves stays.
+      // Kafka's words are replaced by ours; our own errors keep theirs.
       return failure.kind === 'other' ? failure.detail : failureInWords(failure, settings);
     },
   };

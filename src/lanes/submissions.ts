@@ -1,5 +1,5 @@
 /**
- * Records that somebody beside the lane wants committed by it, fenced as everything of the lane is.
+ * Records that a component outside the lane submits for its next commit. They are fenced like the lane's own.
  *
  *   waiting   until the lane makes its next transaction
  *   taken     in that transaction; settled with it
@@ -15,7 +15,7 @@ interface Submission {
   readonly settle: { resolve: () => void; reject: (error: Error) => void };
 }
 
-/** A submitter awaits the commit; more at once than this is the submitter's fault. */
+/** A submitter awaits each commit, so more at once than this is a bug. */
 const WAITING_MAX = 32;
 
 /** The lane is not open, or was lost before the records were known to be committed. */

@@ -1,6 +1,6 @@
 /**
- * Taking from an inbox into a lane's transaction: oldest first, the position moving with each message that is handled. A
- * message that makes our own code fail is tried again with later transactions, then set aside (invariant I6).
+ * Moves messages from an inbox into a lane's transaction, oldest first; the position moves with each. A message that makes our own
+ * code fail is retried in later transactions, then set aside (invariant I6).
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { ITEMS_MAX, type Inbox } from '../consumers/inbox.ts';
@@ -15,9 +15,9 @@ import type { LaneTransaction } from './transaction.ts';
 export interface InputHandler<Item extends { readonly kind: string }, Stop, At extends Place = Place> {
   /** For the report of a failure. */
   readonly name: string;
-  /** Puts what follows from a message into the transaction, all or nothing; anything but null leaves it where it is. */
+  /** Puts the consequences of a message into the transaction, all or nothing. If it returns a stop, the message stays. */
   handle(transaction: LaneTransaction, item: Item): Stop | null;
-  /** Puts what is left to do with it into the transaction: nothing of it was sent. */
+  /** Puts the dead letter of a message that failed into the transaction, and its result: nothing of it was sent. */
   setAside(transaction: LaneTransaction, place: At, message: InputMessage, aside: Aside): void;
 }
 
@@ -35,7 +35,7 @@ export interface TakingParts {
 
 /**
  * @param careful null: messages are read as they come
- * @returns what stopped it before the end, or null
+ * @returns what stopped it early, or null
  */
 export function takeFrom<Item extends { readonly kind: string }, Stop, At extends Place>(
   { clock, failures, reports }: TakingParts,

@@ -7,12 +7,12 @@ export class Timers {
   readonly #waitMaxMs: number;
   readonly #wake: () => void;
   readonly #timers = new Map<string, NodeJS.Timeout>();
-  /** For which instant each timer was set last. */
+  /** The instant that each timer was last set for. */
   readonly #instants = new Map<string, number>();
   /** Keys of entries that are due; they stay until they could be handled. */
   readonly due = new Set<string>();
 
-  /** @param waitMaxMs for no entry longer, whatever instant it has; at most what a timer of the platform can hold */
+  /** @param waitMaxMs longest wait of any entry, whatever its instant; at most what a timer of the platform can hold */
   constructor(clock: Clock, waitMaxMs: number, wake: () => void) {
     this.#clock = clock;
     this.#waitMaxMs = waitMaxMs;
@@ -20,8 +20,8 @@ export class Timers {
   }
 
   /**
-   * Sets the entry's timer by its phase, in place of an earlier one. One for the same instant stays: the entry was committed
-   * to note a copy, and the clock may have been set since.
+   * Sets the entry's timer by its phase, and replaces an earlier one. A timer for the same instant stays: the entry was committed
+   * again to note a copy, and the clock may have been set since.
    * @param aheadMs how far the wall clock was ahead of the monotonic one when the phase got its instant
    */
   set(entry: Entry, aheadMs: number): void {
@@ -44,11 +44,11 @@ export class Timers {
     this.due.clear();
   }
 
-  /** From here on the wall clock may be set as it will. */
+  /** From here on, changes of the wall clock do not matter. */
   #arm(key: string, atMonotonicMs: number): void {
     const waitMs = atMonotonicMs - this.#clock.monotonicMs();
     if (waitMs > 0) {
-      // Looked at anew: the timer may be early, by a little.
+      // Check the time again: a timer may fire slightly early.
       this.#timers.set(
         key,
         setTimeout(() => this.#arm(key, atMonotonicMs), waitMs),

@@ -1,10 +1,9 @@
 /**
- * One transaction of a lane in the making: what is to be written, and what to do once it is committed.
+ * One transaction of a lane in the making: what to write, and what to do once it is committed.
  *
- * It is filled unit by unit: what one message, one answer, one entry that is due or one submission leads to. Between
- * units it is asked whether it is full, and the batch that each partition gets is measured as it will be written. A
- * partition may be filled up to its share before the last unit; what a unit may add to one partition is bounded where it
- * is made, so that no batch exceeds what its topic takes.
+ * It is filled unit by unit: a unit is what one message, answer, due entry or submission leads to. Between units the lane asks
+ * whether it is full, and each partition's batch is measured as it will be written. Before the last unit a partition may be filled
+ * up to its share. The code that makes a unit bounds what it adds, so no batch exceeds the limit of its topic.
  */
 import type { Entry } from '../ledger/entry.ts';
 import { encodeEntry } from '../ledger/entry-record.ts';
@@ -23,11 +22,11 @@ import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from 'payment-processor-co
 import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 import type { LaneCommit } from './lane-commit.ts';
 
-/** Of what a topic's batch may have: a unit adds at most the rest. An answer at its limit, as entry or observation, is 2 MiB. */
+/** Share of the largest allowed batch; a unit adds at most the rest. The largest answer, as entry or observation, is 2 MiB. */
 const FULL_SHARE = 0.25;
 /** Of all partitions together: bounds memory and the time to the commit. */
 const BYTES_MAX = 4 * 1024 * 1024;
-/** Of a record beside key, value and headers, and of each header: lengths and deltas at their longest. */
+/** Overhead of a record, and of each header: lengths and deltas at their longest. */
 const RECORD_OVERHEAD_BYTES = 40;
 const HEADER_OVERHEAD_BYTES = 10;
 
@@ -38,7 +37,7 @@ export interface TransactionOptions {
   readonly ledgerTopic: string;
   /** Topics whose batches may have COMMAND_BATCH_BYTES_MAX bytes; all others may have CARRIER_BYTES_MAX. */
   readonly inputTopics: ReadonlySet<string>;
-  /** Infinity, or fewer for a lane that looks for what ends it. */
+  /** Infinity, or fewer for a lane that looks for the message that ends it. */
   readonly unitsMax: number;
 }
 
@@ -49,14 +48,14 @@ interface Encoded<Value> {
 
 export class LaneTransaction {
   readonly #options: TransactionOptions;
-  /** Last state of each entry and transaction: what came between is nobody's business. */
+  /** Last state of each entry and transaction; earlier ones are not written. */
   readonly #entries = new Map<string, Encoded<Entry>>();
   readonly #transactions = new Map<string, OutgoingRecord>();
   readonly #records: OutgoingRecord[] = [];
   /** Ledger keys to be forgotten. */
   readonly #tombstones = new Map<string, OutgoingRecord>();
   readonly #positions = new Map<string, bigint>();
-  /** By topic and partition, which share it takes of what a batch there may have. */
+  /** By topic and partition: the share of the largest allowed batch that it takes there. */
   readonly #shares = new Map<string, number>();
   #bytes = 0;
   #units = 0;
@@ -66,7 +65,7 @@ export class LaneTransaction {
   #isPhaseNew = true;
   #isCutShort = false;
   #isWanted = false;
-  /** For the metrics: counted once it is committed, for a transaction that fails is made again. */
+  /** For the metrics: run once it is committed, because a failed transaction is made again. */
   readonly reports: (() => void)[] = [];
   /** Attempts whose answers this transaction makes durable. */
   readonly settledAttempts: string[] = [];
@@ -88,18 +87,18 @@ export class LaneTransaction {
     return this.#units === 0;
   }
 
-  /** Its bytes and units are used up: what else there is waits for the next transaction. */
+  /** It has all the bytes or units that it may have: the rest waits for the next transaction. */
   isFull(): boolean {
     return this.#isFull || this.#units >= this.#options.unitsMax;
   }
 
-  /** What has happened, what is due and what has come in: each has a phase of every filling, and gets on by one at least. */
+  /** Begins the phase of the events, the due entries or the inputs. Each filling has all three; each takes at least one unit. */
   beginPhase(untilMonotonicMs: number): void {
     this.#phaseUntilMs = untilMonotonicMs;
     this.#isPhaseNew = true;
   }
 
-  /** Asked before each. What else there is waits for the next filling, of this transaction or of the next one. */
+  /** Asked before each unit. If false, the rest waits for the next filling, of this transaction or of the next one. */
   mayTake(monotonicMs: number): boolean {
     if (this.isFull()) return false;
     const mayTake = this.#isPhaseNew || monotonicMs < this.#phaseUntilMs;
@@ -108,31 +107,31 @@ export class LaneTransaction {
     return mayTake;
   }
 
-  /** There may be more that could be taken: time was too short for it, or its units are used up. */
+  /** There may be more to take: time was too short, or the units are used up. */
   isCutShort(): boolean {
     return this.#isCutShort || this.isFull();
   }
 
-  /** To be committed though nothing happened: the position is written again. */
+  /** Commit it even if nothing happened: that writes the position again. */
   want(): void {
     this.#isWanted = true;
   }
 
   /**
-   * All that one message, answer, entry or submission leads to is in it.
-   * @param message that it was about, if any
+   * Everything that one message, answer, entry or submission leads to has been added.
+   * @param message the unit's message, if it has one
    */
   unitDone(message: { topic: string; offset: bigint } | null = null): void {
     this.#units += 1;
     this.#soleMessage = this.#units === 1 ? message : null;
   }
 
-  /** The one message that it is about; null where it is about more, or none. */
+  /** Its only message; null if it has several, or none. */
   soleMessage(): { topic: string; offset: bigint } | null {
     return this.#soleMessage;
   }
 
-  /** @throws what keeps the entry from being written; then nothing has changed */
+  /** @throws if the entry cannot be written; then nothing has changed */
   putEntry(entry: Entry): void {
     const record = this.#ledger(ENTRY_PREFIX + entry.key, encodeEntry(entry));
     this.#entries.set(entry.key, { value: entry, record });
@@ -146,7 +145,7 @@ export class LaneTransaction {
   }
 
   /**
-   * Nothing is taken any more: it could be about what is forgotten.
+   * Ends taking: a further unit could need the forgotten record.
    * @param ledgerKey of a record that this transaction does not write
    */
   forget(ledgerKey: string): void {
@@ -163,7 +162,7 @@ export class LaneTransaction {
     }
   }
 
-  /** @param suspect null: the mark of before is cleared */
+  /** @param suspect null: clears the previous mark */
   mark(suspect: Suspect | null): void {
     this.add(this.#ledger(SUSPECT_KEY, encodeSuspect(suspect)));
   }
@@ -178,8 +177,8 @@ export class LaneTransaction {
   }
 
   /**
-   * Everything to be written; the position record last, so that whoever has read it has read the commit.
-   * @param next offsets of all input topics behind this transaction
+   * Everything to write. The position record comes last: a reader that has it has the whole commit.
+   * @param next offsets of all input topics after this transaction
    */
   toCommit(owner: Pick<PositionRecord, 'token' | 'topicIds'>, next: ReadonlyMap<string, bigint>): LaneCommit {
     const { commit, lane } = this.#options;
@@ -194,12 +193,12 @@ export class LaneTransaction {
     return { lane, records, shares: this.#shares, bytes: this.#bytes };
   }
 
-  /** Offsets behind the messages that it is about, by topic. */
+  /** Offsets after its messages, by topic. */
   positions(): ReadonlyMap<string, bigint> {
     return this.#positions;
   }
 
-  /** What is put twice counts twice, though the last alone is written. */
+  /** A record put twice counts twice, although only the last one is written. */
   #count(record: OutgoingRecord): void {
     const { inputTopics } = this.#options;
     const bytes = recordBytes(record);
@@ -216,12 +215,12 @@ export class LaneTransaction {
   }
 }
 
-/** Of what is left, at least half remains for those that come after. */
+/** Leaves at least half of the time for later phases. */
 export function halfwayMs(nowMs: number, untilMs: number): number {
   return nowMs + (untilMs - nowMs) / 2;
 }
 
-/** At most what it takes in a batch that is not compressed. */
+/** Upper bound of its bytes in an uncompressed batch. */
 function recordBytes({ headers, key, value }: OutgoingRecord): number {
   return RECORD_OVERHEAD_BYTES + lengthOf(key) + lengthOf(value) + headerBytes(headers);
 }

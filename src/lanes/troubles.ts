@@ -1,31 +1,31 @@
 /**
- * How a lane was lost, in a few words that can be counted; how often of late, over all its openings in this process; and whether
- * a message is to blame. Pure, but for what it remembers. Owned by the lane.
+ * Why a lane was lost, as a class that can be counted; how often recently, over all its openings in this process; and whether a
+ * message is to blame. Pure, apart from what it remembers. Owned by the lane.
  */
 import type { Suspect } from '../ledger/ledger-records.ts';
 import { TransactionFailedError } from '../producers/transactional-producer.ts';
 
 export type LaneLoss =
-  /** Another process has fenced this one's producer, or the broker has given its transaction up. */
+  /** Another process has fenced this one's producer, or the broker has aborted its transaction. */
   | 'fenced'
   /** It is not certain that the last transaction was committed. */
   | 'not-committed'
-  /** The broker does not take what the lane would commit, and will not: a batch that is too large, a record that is wrong. */
+  /** The broker refuses what the lane would commit, and will go on doing so: a batch is too large, or a record is wrong. */
   | 'refused'
   /** The process's producer broke at the commit of another lane, or of several. */
   | 'with-others'
-  /** The group had counted this process out: the lane may have been another's. */
+  /** The group had expelled this process: another may have owned the lane. */
   | 'counted-out'
-  /** An attempt to acquire it failed; it is tried again. */
+  /** An attempt to acquire it failed; the lane tries again. */
   | 'not-acquired'
   /** Our own code failed: a bug. */
   | 'own-failure';
 
 /** Losses with less time than this between them are one trouble. */
 const TROUBLE_MS = 60_000;
-/** A commit that failed this soon after the one before it seems to have the same cause. */
+/** A commit that fails this soon after the previous failure probably has the same cause. */
 const SAME_CAUSE_MS = 10_000;
-/** So many failed commits in a row may be chance; later ones have a cause that lasts, such as a right that was taken away. */
+/** Up to this many failed commits in a row may be chance. More have a lasting cause, such as a revoked right. */
 const CHANCE_FAILURES_MAX = 3;
 const RETAKE_MS_MIN = 300;
 const RETAKE_MS_MAX = 5_000;
@@ -37,7 +37,7 @@ export interface Trouble {
   readonly losses: number;
   readonly sinceMs: number;
   readonly lastMs: number;
-  /** Of the last. */
+  /** Of the last loss. */
   readonly reason: LaneLoss;
   readonly message: string;
 }
@@ -48,20 +48,20 @@ export interface MessagePlace {
   readonly offset: bigint;
 }
 
-/** The process's producer broke at the commit of another lane, or of several, where no lane need be to blame. */
+/** The process's producer broke at another lane's commit, or at one of several lanes: this lane need not be to blame. */
 export class LostWithOthersError extends Error {}
 
 export class Troubles {
   #trouble: Trouble | null = null;
-  /** Something was refused since the lane was opened last. */
+  /** The broker refused something since the lane was last opened. */
   #wasRefused = false;
   #suspect: Suspect | null = null;
-  /** The last loss has a cause that no message has. */
+  /** The last loss has a cause that no message can have. */
   #isExplained = false;
-  /** Failed commits, each soon after the one before it. */
+  /** Failed commits, each soon after the previous one. */
   #failedInRow = 0;
 
-  /** @param soleMessage what the last transaction was about; null where it was about more, or none */
+  /** @param soleMessage the only message of the last transaction; null if it had several, or none */
   lost(loss: { reason: LaneLoss; message: string; nowMs: number }, soleMessage: MessagePlace | null): void {
     const { message, nowMs, reason } = loss;
     const last = this.now(nowMs);
@@ -80,20 +80,20 @@ export class Troubles {
     if (soleMessage !== null) this.#suspect = { ...soleMessage, tries: this.#triesOf(soleMessage) + 1 };
   }
 
-  /** Losses of late; null: none for a while. */
+  /** Recent losses; null: none for a while. */
   now(nowMs: number): Trouble | null {
     return this.#trouble !== null && nowMs - this.#trouble.lastMs < TROUBLE_MS ? this.#trouble : null;
   }
 
-  /** How long to wait before the lane is taken again. 0, unless its commits fail for a cause that lasts. */
+  /** How long to wait before the lane is taken again. 0, unless its commits fail for a lasting cause. */
   retakeMs(): number {
     const lasting = this.#failedInRow - CHANCE_FAILURES_MAX;
     return lasting <= 0 ? 0 : Math.min(RETAKE_MS_MIN * 2 ** (lasting - 1), RETAKE_MS_MAX);
   }
 
   /**
-   * For a lane that opens: whether messages are to be read one at a time, and which of them the lane was lost at.
-   * @param marked in the ledger, for a message that is not admitted
+   * For a lane that opens: whether to read messages one at a time, and at which message the lane was lost.
+   * @param marked the ledger's mark, if its message is not admitted yet
    * @param barren owners in a row that committed nothing
    */
   reading(
@@ -115,14 +115,14 @@ export class Troubles {
   }
 }
 
-/** @param error of a transaction that did not go through */
+/** @param error of a failed transaction */
 export function lossOf(error: unknown): LaneLoss {
   if (error instanceof LostWithOthersError) return 'with-others';
   if (!(error instanceof TransactionFailedError)) return 'own-failure';
   return error.failure;
 }
 
-/** Whether what was to be committed is to blame, and would be again. */
+/** Whether the records of the commit are to blame, and would fail again. */
 export function wasRefused(error: unknown): boolean {
   return lossOf(error) === 'refused';
 }

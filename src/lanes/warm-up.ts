@@ -1,34 +1,34 @@
 /**
- * What a process does before it joins a group: whoever joins is given lanes of others at once, and those would wait here until
- * their part of the ledger has been read, a producer opened and connections made.
+ * Warms up before the process joins its group. A member that joins gets lanes of others at once. They would wait here until their
+ * part of the ledger is read, a producer is open and connections are made.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';
 
 export interface WarmUp {
-  /** What taking a lane asks and opens. What of it fails is tried again, and told, when a lane is taken. */
+  /** Questions and connections that taking a lane needs. Failures do not matter here: taking a lane retries and reports them. */
   readonly tries: readonly Promise<unknown>[];
   /** The ledger has been read to where it ended at the start. */
   readonly isRead: () => boolean;
-  /** Rejects where Kafka cannot be asked. */
+  /** Rejects if Kafka does not answer. */
   readonly isServedByOthers: () => Promise<boolean>;
-  /** That it could not. */
+  /** Kafka did not answer. */
   readonly onUnanswered: (error: unknown) => void;
-  /** The process ends. */
+  /** Whether the process is ending. */
   readonly isOver: () => boolean;
   readonly clock: Clock;
 }
 
-/** Between looks at how far the ledger has been read. */
+/** Interval between checks whether the ledger has been read. */
 const STEP_MS = 100;
-/** The others may need help: of a process that never gets there the group must know in the end. */
+/** Then the process joins anyway: the others may need help, and the group must learn of a process that never gets there. */
 const READ_MS_MAX = 600_000;
-/** Longer than brokers that answer need. */
+/** Longer than healthy brokers need to answer. */
 const TRIES_MS_MAX = 2_000;
 
 /**
- * Resolves once the process is warm, or nobody else serves the lanes: then they are opened as their parts are read. Who cannot
- * be asked about may well serve them, and a group that does not answer cannot be joined either.
+ * Resolves once the process is warm, or nobody else serves the lanes: those then open as their parts are read. If the group does
+ * not answer, somebody may well serve them, and the group could not be joined either.
  */
 export async function warmedUp({
   clock,

@@ -1,11 +1,10 @@
 /**
- * The classes of work that share the call slots and the rate, and what each is guaranteed of them. What one class has no
- * use for, the others get.
+ * Classes of work share the call slots and the rate. Each has a guaranteed share; the others get what it does not use.
  *
- *   execution           ends what somebody waits for: quotes that may expire, payments that may not be taken
+ *   execution           completes a payment that somebody waits for, before its quote expires; or rejects one
  *   transfer            pulls money in; comes in masses
- *   quote-to-execute    first half of a two-step quote: each makes an execution that must follow within its life
- *   other               quotes alone, simulated payments
+ *   quote-to-execute    first half of a two-step quote: its execution must follow before the quote expires
+ *   other               plain quotes, simulated payments
  */
 import type { Entry } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
