@@ -1,4 +1,4 @@
-/** What a command that arrives becomes: an entry with its intent, an answer at once, or a copy of what is known. Pure. */
+/** Decides what to do with an arriving command: an entry with an intent, an answer at once, or a copy of a known one. Pure. */
 import type { FieldProblem } from 'payment-processor-contract/command-fields';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
@@ -7,7 +7,7 @@ import { conflictResult, expiredResult, invalidResult, unreadableResult } from '
 import { firstCallOf, type LedgerPolicy } from './settlement.ts';
 import { timeLimitInWords } from './time-limit.ts';
 
-/** Where a problem with the publisher's time limit is, in a list of problems. */
+/** Path of the publisher's time limit in a list of problems. */
 export const EXPIRES_AT_PATH = 'headers.expires-at';
 
 /** A command as it was read from its topic, with a usable key. */
@@ -16,16 +16,16 @@ export interface Arrival {
   readonly commandType: CommandType;
   readonly fingerprint: string;
   readonly commandId: string | null;
-  /** Of its first place, if it was moved: by its own headers, which can lie. */
+  /** Its first place, if it was moved. By its own headers, which can lie. */
   readonly origin: Origin;
-  /** Where it lies. */
+  /** Its present place. */
   readonly place: Origin;
   readonly carried: Carried;
   readonly deadlineMs: number;
   readonly expiresAtMs: number | null;
   readonly content:
     | { kind: 'valid'; fieldsJson: string; fields: object }
-    /** Kept for an operator who has it tried again, once the rules or the release have changed. */
+    /** Kept for an operator who retries it once the rules or the release have changed. */
     | { kind: 'invalid'; fieldsJson: string; problems: readonly FieldProblem[] }
     /** The bytes could not be read; they go to the dead letters as well. */
     | { kind: 'unreadable'; problem: string };
@@ -34,7 +34,7 @@ export interface Arrival {
 export type Admission =
   /** Same key, same content: the known entry's answer is this message's too. */
   | { kind: 'copy' }
-  /** Same key, other content: this message is ignored, and told so. */
+  /** Same key, other content: this message is ignored, and gets a result that says so. */
   | { kind: 'conflict'; result: CommandResult }
   /** Ends without a call. */
   | { kind: 'finish'; entry: UnphasedEntry; result: CommandResult }
@@ -45,7 +45,7 @@ export function admit(arrival: Arrival, known: Entry | undefined, nowMs: number,
   const entry = newEntry(arrival, policy);
   const { content } = arrival;
   if (known !== undefined) {
-    // What cannot be read cannot be told to be the same command.
+    // An unreadable message cannot prove that it is the same command.
     if (content.kind !== 'unreadable' && known.fingerprint === arrival.fingerprint) return { kind: 'copy' };
     const what =
       content.kind === 'unreadable'
@@ -94,7 +94,7 @@ export function intentOf(
   };
 }
 
-/** The entry that an arrival becomes, without a phase yet. */
+/** The entry of an arrival, still without a phase. */
 export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry {
   const { content } = arrival;
   const fields = content.kind === 'valid' ? content.fields : {};

@@ -1,16 +1,16 @@
-/** How long to wait before a call is tried again, when the service did not say. */
+/** How long to wait before a call is retried if the service did not say. */
 
 /** First wait: a passing fault is often over by then. */
 const FIRST_WAIT_MS = 250;
-/** So long before its time limit a call is tried once more, where the wait would pass the limit. */
+/** If the wait would pass the time limit, the call is retried once more this long before it. */
 const LAST_TRY_MS = 1_000;
-/** Longest wait: recovery is to be seen within 30 s of a fault's end. */
+/** Longest wait: we must notice a recovery within 30 s. */
 const LONGEST_WAIT_MS = 15_000;
 
 /**
- * Exponential with a spread of a half to one and a half, by the key: commands that failed together do not come back
- * together, and the same entry decides the same again.
- * @param waits how often it was waited before
+ * Exponential, with a spread of a half to one and a half by the key: commands that failed together do not come back together, and
+ * the same entry gets the same wait again.
+ * @param waits number of earlier waits
  */
 export function backOffMs(key: string, waits: number): number {
   const plainMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(waits, 10));
@@ -18,7 +18,7 @@ export function backOffMs(key: string, waits: number): number {
 }
 
 /**
- * When a call is tried again, or given up: never later than its time limit, so that the publisher is told in time.
+ * When to retry a call or give it up: never later than its time limit, so that the publisher gets the result in time.
  * @param askedMs how long the service asked to wait
  */
 export function tryAgainAtMs(

@@ -1,4 +1,4 @@
-/** The call that an entry with an intent stands for. */
+/** The call of an entry that has an intent. */
 import type { ChangeRequest } from '../api/types.ts';
 import type { CommandFields } from 'payment-processor-contract/command-fields';
 import type { CommandType } from 'payment-processor-contract/commands';
@@ -18,7 +18,7 @@ function requestOf(entry: Entry): ChangeRequest {
   switch (entry.commandType) {
     case 'create-quote': {
       const fields = fieldsOf(entry, 'create-quote');
-      // In two steps the execution is our own call, so that its doubt can be settled.
+      // In two steps the execution is a call of our own, so that we can settle its doubt.
       return {
         operation: 'create-quote',
         fields: entry.step === 'CREATE' ? { ...fields, immediatelyExecute: false } : fields,

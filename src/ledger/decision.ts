@@ -1,4 +1,4 @@
-/** What can happen to an entry, and what may come of it. */
+/** The events of an entry, and the decisions on them. */
 import type { Reading } from '../api/types.ts';
 import type { CommandResult, Quote, Transaction } from 'payment-processor-contract/types';
 import type { Copy, Entry, UnphasedEntry } from './entry.ts';
@@ -9,16 +9,16 @@ export type LedgerEvent =
   | { kind: 'answered'; attemptId: string; reading: Reading; beganMs: number; nowMs: number }
   /** The instant of a parked, doubtful or quoted entry has come, and a call may be made. */
   | { kind: 'due'; nowMs: number; attemptId: string; processId: string }
-  /** The INTENT is another process's, or one that this process cannot vouch for; by `endedMs` its call has ended. */
+  /** The INTENT belongs to another process, or to calls that this process has forgotten. Its call has ended by `endedMs`. */
   | { kind: 'orphaned'; endedMs: number }
-  /** It is certain that the call of the present INTENT was not begun, and it will not be by this intent. */
+  /** The call of the present INTENT certainly did not begin, and will not under this intent. */
   | { kind: 'not-begun'; attemptId: string; nowMs: number; reason: string }
-  /** The transaction was looked for, in a scan that was asked for after the settling time of so many attempts. */
+  /** The transaction was looked for, in a scan requested after the settling time of this many attempts. */
   | {
       kind: 'looked-up';
       attempts: number;
       finding: LookUpOutcome;
-      /** A status of the transaction that was seen before and shows an effect; null: none was. */
+      /** An earlier status of the transaction that shows an effect; null: we saw none. */
       effectStatus: string | null;
       nowMs: number;
     }
@@ -27,20 +27,20 @@ export type LedgerEvent =
   /** Handling this entry made our own code fail. */
   | { kind: 'failed'; nowMs: number; problem: string };
 
-/** What an answer showed, to be observed by the status part. */
+/** An answer's quote or transaction, to be observed for the status changes. */
 export interface Seen {
   quote: Quote | null;
   transaction: Transaction | null;
 }
 
-/** What a scan of the transactions came to. */
+/** The outcome of a scan of the transactions. */
 export type LookUpOutcome =
   { kind: 'found'; transaction: Transaction } | { kind: 'not-found' } | { kind: 'failed'; reason: string };
 
 export type Decision =
   | { kind: 'unchanged' }
   | { kind: 'next'; entry: Entry; seen: Seen | null }
-  /** Its transaction is to be looked for; the entry stays as it is. */
+  /** Its transaction must be looked up; the entry stays as it is. */
   | { kind: 'look-up'; query: LookUpQuery }
   /** The entry is done with this result, once the event is encoded. */
   | { kind: 'finish'; entry: UnphasedEntry; result: CommandResult; seen: Seen | null };

@@ -1,23 +1,23 @@
-/** Which transaction a command acts on: by its result, and by a call of which that is not known yet. Pure. */
+/** Which transaction a command acts on: according to its result, or to a call without one yet. Pure. */
 import type { Decision } from './decision.ts';
 import type { Entry, UnphasedEntry } from './entry.ts';
 import { keptFields } from './kept-fields.ts';
 import { OPERATIONS, type SubjectIds } from './operations.ts';
 import { operationOf } from './settlement.ts';
 
-/** A command had an effect; `transactionId` is null where nothing tells on which transaction. */
+/** A command had an effect; `transactionId` is null if nothing says on which transaction. */
 export interface Effect {
   readonly transactionId: string | null;
 }
 
-/** What the decision says that the command did; null: nothing, as far as it says. */
+/** The command's effect, as far as the decision shows; null: none. */
 export function effectOf(decision: Decision): Effect | null {
   switch (decision.kind) {
     case 'unchanged':
     case 'look-up':
       return null;
     case 'next':
-      // Its quote was made, whatever becomes of the execution. A copy that is noted meanwhile shows nothing.
+      // The quote was made, whatever happens to its execution. A copy that is noted meanwhile shows nothing.
       if (decision.entry.phase.state !== 'QUOTED' || decision.seen === null) return null;
       return { transactionId: decision.entry.quoted?.transactionId ?? null };
     case 'finish': {
@@ -29,11 +29,11 @@ export function effectOf(decision: Decision): Effect | null {
   }
 }
 
-/** What a call may have brought about whose answer is not known. */
+/** The possible effect of a call without a known answer. */
 export type PossibleEffect = { readonly key: string } & (
   | { readonly on: 'transaction'; readonly transactionId: string }
   | { readonly on: 'quote'; readonly quoteId: string }
-  /** A transaction of which nothing is known before the answer; accounts are null where the command names none. */
+  /** A transaction that is unknown before the answer; accounts are null if the command names none. */
   | {
       readonly on: 'new';
       readonly type: 'INCOMING' | 'OUTGOING';
@@ -42,7 +42,7 @@ export type PossibleEffect = { readonly key: string } & (
     }
 );
 
-/** @returns null where no call of the entry is under way or in doubt */
+/** @returns null if no call of the entry is under way or in doubt */
 export function possibleEffectOf(entry: Entry): PossibleEffect | null {
   const { key } = entry;
   if (!mayBeUnanswered(entry)) return null;
@@ -65,7 +65,7 @@ export function possibleEffectOf(entry: Entry): PossibleEffect | null {
   }
 }
 
-/** One that was answered to come again counts, too: that need not have been the service. */
+/** Includes calls that were deferred: a proxy, not the service, may have said so. */
 function mayBeUnanswered({ firstSentMs, phase, turnedAway }: Entry): boolean {
   if (phase.state === 'DONE') return false;
   return phase.state === 'INTENT' || phase.state === 'DOUBTFUL' || firstSentMs !== null || turnedAway > 0;

@@ -1,9 +1,9 @@
-/** An entry as it is written: the record LedgerEntry of schemas/internal/. */
+/** Encodes and decodes an entry: the record LedgerEntry of schemas/internal/. */
 import { COMMAND_TYPES, OUTCOME_NAMES } from 'payment-processor-contract/commands';
 import type { Entry, Phase, Step, Unexecuted } from './entry.ts';
 import { InternalRecord, LedgerFormatError, VALUE_CLASS, type ValueClass } from './ledger-value.ts';
 
-/** Of the phases one is there; what a release adds is another one. */
+/** One of the phases is present. A new phase of a later release would be one more field. */
 type EntryRecord = Omit<Entry, 'phase' | 'unexecuted'> & {
   readonly unexecuted: { readonly by: string; readonly attempts: number; readonly revision?: number | null } | null;
   readonly intent?: PhaseIn<'INTENT'> | null;
@@ -39,7 +39,7 @@ function classOf({ commandType, phase }: Entry): ValueClass {
   return phase.outcome === 'UNKNOWN' ? VALUE_CLASS.unknown[commandType] : VALUE_CLASS.done;
 }
 
-/** @throws LedgerFormatError for a record of another release, and for what is no entry */
+/** @throws LedgerFormatError for a record of another release, or one that is not an entry */
 export function decodeEntry(value: Buffer): Entry {
   const { doubtful, done, executable, intent, parked, unexecuted, ...entry } = ledgerEntry.decode(value);
   const phase = intent ?? done ?? parked ?? doubtful ?? executable ?? null;
@@ -59,7 +59,7 @@ function unexecutedOf(key: string, unexecuted: EntryRecord['unexecuted']): Unexe
   throw unreadable(key, 'unexecuted');
 }
 
-/** The field alone: what stands there may be an account. */
+/** Names only the field: its value may be an account. */
 function unreadable(key: string, field: string): LedgerFormatError {
   return new LedgerFormatError(
     `the ledger record of ${key} is not an entry that this release knows: ${field}. Run the release that wrote it`,

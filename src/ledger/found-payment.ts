@@ -1,4 +1,4 @@
-/** Whether the transaction that a look-up found is the payment that is known: what is shown of both is compared. Pure. */
+/** Whether the transaction that a look-up found is the payment of the entry: compares the fields that both show. Pure. */
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { Quote, Transaction } from 'payment-processor-contract/types';
 import type { Entry, Quoted } from './entry.ts';
@@ -6,12 +6,12 @@ import { keptFields } from './kept-fields.ts';
 import { OPERATIONS } from './operations.ts';
 import { operationOf } from './settlement.ts';
 
-/** @returns names of what is shown and differs; none: nothing speaks against it */
+/** @returns names of the fields that differ; none: nothing speaks against it */
 export function differencesFrom(entry: Entry, transaction: Transaction): string[] {
   const lookUp = OPERATIONS[operationOf(entry)].lookUp;
   const { quoted } = entry;
   const { receivedAmount } = transaction;
-  // Nothing is paid with 0: an amount that is not known yet.
+  // No payment is of 0: this amount is not known yet.
   const shownAmount = receivedAmount?.amount === 0n ? null : (receivedAmount?.amount?.toString() ?? null);
   return differing([
     ['type', lookUp?.type, transaction.type],
@@ -23,7 +23,7 @@ export function differencesFrom(entry: Entry, transaction: Transaction): string[
   ]);
 }
 
-/** @returns what an answer is about, where not what was asked for; null: nothing else, as far as it shows */
+/** @returns what the answer is about if that is not the subject of the call; null: it is, as far as the answer shows */
 export function otherThanAsked(
   entry: Entry,
   { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
@@ -35,7 +35,7 @@ export function otherThanAsked(
   return transaction !== null && transaction.id !== asked.transactionId ? 'transaction' : null;
 }
 
-/** @returns warnings: where the answer shows what was paid, or executed, otherwise than it was asked for */
+/** @returns warnings about fields that the answer shows differently from the command */
 export function shownOtherwise(
   entry: Entry,
   { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
@@ -60,7 +60,7 @@ function differing(pairs: readonly [name: string, known: Shown, shown: Shown][])
 }
 
 /**
- * What is kept of a two-step quote for its execution, and for look-ups.
+ * The data of a two-step quote that its execution and look-ups need.
  * @param quote with a transactionId
  */
 export function quotedOf(entry: Entry, quote: Quote & { transactionId: string }, nowMs: number): Quoted {

@@ -1,8 +1,8 @@
 /**
- * Holds of operators: commands of which types may begin no call, since when and until when, and who said why. Pure.
+ * Operators' holds: which command types may begin no call, since when, until when, and who said why. Pure.
  *
- * An order lies in each partition of its topic, as JSON, so that it needs no registry; the last one on a type counts. What
- * a lane makes of its partition is one record of its ledger.
+ * An order is in each partition of its topic, as JSON, so that it needs no registry; the last one on a type counts. Each lane keeps
+ * the orders of its partition in one record of its ledger.
  */
 import { z } from 'zod';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
@@ -13,19 +13,19 @@ import { InternalRecord, VALUE_CLASS } from './ledger-value.ts';
 
 export interface HoldOrder {
   readonly action: 'HOLD' | 'RELEASE';
-  /** None: all. Of a HOLD those of this release alone, so that made-up ones fill no ledger. */
+  /** Empty: all types. A HOLD may name only types of this release, so that invented ones cannot fill a ledger. */
   readonly commandTypes: readonly string[];
   readonly operator: string;
   readonly reason: string;
-  /** When the hold ends by itself; null: by a RELEASE alone. */
+  /** When the hold ends by itself; null: only a RELEASE ends it. */
   readonly until: string | null;
-  /** By the clock of the operator. */
+  /** By the operator's clock. */
   readonly at: string;
 }
 
-/** One type's. */
+/** The hold of one command type. */
 export interface Hold {
-  /** Of its order, in the lane's partition. */
+  /** Offset of its order in the lane's partition. */
   readonly offset: string;
   readonly operator: string;
   readonly reason: string;
@@ -34,21 +34,21 @@ export interface Hold {
 }
 
 export interface HoldsRecord {
-  /** Of the last order that was carried out; null: none was. */
+  /** Offset of the last order that was carried out; null: there was none. */
   readonly offset: string | null;
   readonly holds: Readonly<Record<string, Hold>>;
 }
 
 export const NO_HOLDS: HoldsRecord = { offset: null, holds: {} };
 
-/** Characters of an order's operator and of its reason. */
+/** Longest operator and reason of an order, in characters. */
 export const ORDER_TEXT_MAX = 2_000;
 const TYPES_MAX = 100;
 const text = z.string().min(1).max(ORDER_TEXT_MAX);
 const instant = z.string().refine((given) => instantMs(given) !== null, 'is not ISO 8601 with a zone');
 const what = { operator: text, reason: text, until: instant.nullable().default(null), at: instant };
 
-/** Fields of a newer release are passed over: what it narrows a hold to is held altogether. */
+/** Ignores fields of a newer release: if they narrow a hold, everything is held. */
 export const holdOrder: z.ZodType<HoldOrder> = z.discriminatedUnion('action', [
   z.object({ action: z.literal('HOLD'), commandTypes: z.array(z.enum(COMMAND_TYPES)).max(TYPES_MAX), ...what }),
   z.object({ action: z.literal('RELEASE'), commandTypes: z.array(text).max(TYPES_MAX), ...what }),
@@ -60,7 +60,7 @@ export function typesOf({ commandTypes }: Pick<HoldOrder, 'commandTypes'>): read
   return commandTypes.length === 0 ? COMMAND_TYPES : commandTypes;
 }
 
-/** All: those of another release in the record, too. */
+/** An order on all types also covers types of another release in the record. */
 function isOn({ commandTypes }: HoldOrder, type: string): boolean {
   return commandTypes.length === 0 || commandTypes.includes(type);
 }
@@ -74,7 +74,7 @@ export function withOrder({ holds }: HoldsRecord, order: HoldOrder, orderOffset:
   return { offset: String(orderOffset), holds: Object.fromEntries([...others, ...begun]) };
 }
 
-/** Whether the lane has the order that lies there in force, or a later one that does as much. */
+/** Whether the order at this offset is in force in the lane, or a later one that does as much. */
 export function isCarriedOut({ holds, offset: last }: HoldsRecord, order: HoldOrder, orderOffset: bigint): boolean {
   const isThere = (offset: string | null | undefined): boolean => BigInt(offset ?? -1) >= orderOffset;
   return order.action === 'RELEASE'
@@ -86,12 +86,12 @@ function endMs(hold: Pick<Hold, 'until'> | undefined): number {
   return instantMs(hold?.until ?? '') ?? Infinity;
 }
 
-/** Whether it has not ended by itself. */
+/** Whether the hold has not ended by itself. */
 export function isInForce({ until }: Pick<Hold, 'until'>, nowMs: number): boolean {
   return nowMs < endMs({ until });
 }
 
-/** A hold of any of these holds the entry: its type, its next operation, and the execution that a quote leads to. */
+/** The types whose hold also holds the entry: its own, its next operation's, and that of the execution that follows a quote. */
 export function heldBy({ immediate, ...entry }: Pick<Entry, 'commandType' | 'step' | 'immediate'>): CommandType[] {
   return [entry.commandType, operationOf(entry), ...(immediate ? (['execute-quote'] as const) : [])];
 }
@@ -104,7 +104,7 @@ export function encodeHolds(record: HoldsRecord): Buffer {
   return records.encode(VALUE_CLASS.kept, 0, record);
 }
 
-/** @throws LedgerFormatError for what is no such record */
+/** @throws LedgerFormatError for any other record */
 export function decodeHolds(value: Buffer | undefined): HoldsRecord {
   return value === undefined ? NO_HOLDS : records.decode(value);
 }

@@ -5,8 +5,8 @@ import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { Entry } from './entry.ts';
 
 /**
- * By what they are: rules that came since they were admitted do not matter any more.
- * @returns null where the entry does not have them any more, or what it has are not fields of the type
+ * Ignores rules that came after the command was admitted.
+ * @returns null if the entry no longer has the fields, or they are not of this type
  */
 export function keptFields<Type extends CommandType>(
   type: Type,

@@ -5,13 +5,13 @@
  *   c:<key>         the entry of a command
  *   t:<id>          the state of a transaction (src/status)
  *   !owner          who took the lane last, and when; its token marks the end of a restore
- *   !claim:<id>     a transactional id that may write to the lane, until its owner takes the claim away or says that the id is
+ *   !claim:<id>     a transactional id that may write to the lane, until its owner withdraws the claim or notes that the id is
  *                   fenced, or another owner has fenced it
  *   !position       the next offset of each input topic, the topics' ids, and the number of the owner's commit
- *   !hold           what operators hold (holds.ts)
- *   !suspect        the message that the owner reads alone, for the lane was lost over and over; or none
- *   !poll           how far the status poller is (src/status); lane 0 alone
- *   !schema:<id>    a schema that values of the lane were written by (ledger-value.ts)
+ *   !hold           the operators' holds (holds.ts)
+ *   !suspect        the message that the owner reads alone, because the lane was lost over and over; or none
+ *   !poll           the progress of the status poller (src/status); only in lane 0
+ *   !schema:<id>    a schema of values in the lane (ledger-value.ts)
  */
 import { InternalRecord, VALUE_CLASS } from './ledger-value.ts';
 
@@ -23,32 +23,32 @@ export const POSITION_KEY = '!position';
 export const SUSPECT_KEY = '!suspect';
 export const HOLD_KEY = '!hold';
 
-/** Whoever has taken a lane, and may write to it until it is fenced or has released the lane. */
+/** A process that has taken a lane. It may write to the lane until it is fenced or has released it. */
 export interface Claimant {
   readonly token: string;
   readonly processId: string;
-  /** Of its producer, for the next owner to fence. */
+  /** Id of its producer, for the next owner to fence. */
   readonly transactionalId: string;
 }
 
 export interface Claim extends Claimant {
-  /** Its owner's producer broke, and the owner fenced it itself: the next owner takes the claim away, and waits for nobody. */
+  /** The owner's producer broke, and the owner fenced it itself: the next owner removes the claim, and waits for nobody. */
   readonly isFenced: boolean;
 }
 
 export interface OwnerRecord extends Claimant {
   readonly atMs: number;
-  /** Owners in a row before this one that committed nothing but their own record. */
+  /** Owners in a row before this one that committed nothing but their owner record. */
   readonly barren: number;
-  /** Until when an owner that was fenced may begin calls, for it may not know it; 0: none may. */
+  /** Until when a fenced owner may begin calls, because it may not know that it is fenced; 0: none may. */
   readonly fencedCallUntilMs: number;
 }
 
-/** A message that may be what lanes are lost at. */
+/** A message that may cause the losses of its lane. */
 export interface Suspect {
   readonly topic: string;
   readonly offset: bigint;
-  /** Owners that were lost while they handled it alone, with the present one. */
+  /** How many owners were lost while they handled it alone, the present one included. */
   readonly tries: number;
 }
 
@@ -60,8 +60,7 @@ export interface PositionRecord {
   /** Next offset to be read, by topic. */
   readonly next: Readonly<Record<string, bigint>>;
   /**
-   * Ids of the topics that the offsets are of, and of the ledger itself, by topic: one that is deleted and recreated has
-   * another. None where brokers do not know ids.
+   * Ids of these topics, and of the ledger itself, by topic: a recreated topic has another id. Empty if brokers do not know ids.
    */
   readonly topicIds: Readonly<Record<string, string>>;
 }
@@ -75,12 +74,12 @@ export function encodeOwner(owner: OwnerRecord): Buffer {
   return owners.encode(VALUE_CLASS.kept, 0, owner);
 }
 
-/** @throws LedgerFormatError for what is no such record */
+/** @throws LedgerFormatError for any other record */
 export function decodeOwner(value: Buffer): OwnerRecord {
   return owners.decode(value);
 }
 
-/** Whether it is the owner record with the token, which this release wrote. Never throws for what others wrote. */
+/** Whether it is the owner record with the token, written by this release. Never throws for a foreign value. */
 export function isOwnerRecordOf(value: Buffer, token: string): boolean {
   return owners.isOwn(value) && owners.decode(value).token === token;
 }
@@ -91,18 +90,18 @@ export function encodeClaim({ isFenced, processId, token }: Omit<Claim, 'transac
 
 /**
  * @param key with the prefix
- * @throws LedgerFormatError for what is no such record
+ * @throws LedgerFormatError for any other record
  */
 export function decodeClaim(key: string, value: Buffer): Claim {
   return { ...claims.decode(value), transactionalId: key.slice(CLAIM_PREFIX.length) };
 }
 
-/** @param suspect null: none is any more */
+/** @param suspect null: there is none any more */
 export function encodeSuspect(suspect: Suspect | null): Buffer {
   return suspects.encode(VALUE_CLASS.kept, 0, { message: suspect });
 }
 
-/** @throws LedgerFormatError for what is no such record */
+/** @throws LedgerFormatError for any other record */
 export function decodeSuspect(value: Buffer): Suspect | null {
   return suspects.decode(value).message;
 }
@@ -111,7 +110,7 @@ export function encodePosition(position: PositionRecord): Buffer {
   return positions.encode(VALUE_CLASS.kept, 0, position);
 }
 
-/** @throws LedgerFormatError for what is no such record */
+/** @throws LedgerFormatError for any other record */
 export function decodePosition(value: Buffer): PositionRecord {
   return positions.decode(value);
 }

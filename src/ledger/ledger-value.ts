@@ -118,7 +118,7 @@ function isValueClass(number: number): number is ValueClass {
 
 const OF_JSON =
   'the ledger is in the JSON format of builds before 1.0.0, which this release does not read: let the build that wrote it finish ' +
-  'what it has admitted, then delete the ledger topic and create it again (`npm run cli -- topics create`), or use another TOPIC_PREFIX';
+  'its admitted commands, then delete the ledger topic and create it again (`npm run cli -- topics create`), or use another TOPIC_PREFIX';
 
 /** Prefix of the keys of schema records; the fingerprint in hexadecimal follows. */
 export const SCHEMA_PREFIX = '!schema:';
@@ -149,7 +149,7 @@ export class InternalRecord<Value extends object> {
     this.#readOwn = this.#readerBy(text);
   }
 
-  /** @throws Error where a field is of another type, or missing without a default */
+  /** @throws Error if a field is of another type, or missing without a default */
   encode(valueClass: ValueClass, timeMs: number, record: Value): Buffer {
     const value = valueOf(avroBytes(this.#record.type, record, AT.body), valueClass, timeMs);
     this.#fingerprint.copy(value, AT.fingerprint);

@@ -1,8 +1,8 @@
 /**
- * What the ledger knows of each operation: a row for each, which the compiler asks for where a command type is new.
+ * The ledger's knowledge of each operation. The compiler asks for a row for each new command type.
  *
  *   settlement   how its doubt is settled
- *   lookUp       how a transaction tells whether it took effect; null: no transaction is known before the answer
+ *   lookUp       how a transaction shows whether it took effect; null: no transaction is known before the answer
  */
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Transaction } from 'payment-processor-contract/types';
@@ -14,14 +14,14 @@ export type Settlement =
   | 'SAME_KEY'
   /** The same call again: no effect of it moves money. */
   | 'HARMLESS'
-  /** The same call again: what a second effect moves is the money of a sandbox. */
+  /** The same call again: a second effect moves only a sandbox's money. */
   | 'SANDBOX'
   /** By the transaction's status. */
   | 'LOOK_UP'
   /** Nothing can settle it. */
   | 'NONE';
 
-/** What a transaction's status says of a call in doubt. */
+/** What a transaction's status says about a call in doubt. */
 export type LookUpFinding =
   /** It took effect. */
   | 'EXECUTED'
@@ -39,9 +39,9 @@ export interface SubjectIds {
 }
 
 export interface LookUp {
-  /** Null where the entry does not have the fields any more. */
+  /** Null if the entry no longer has the fields. */
   readonly subject: (entry: Pick<Entry, 'fieldsJson'>) => SubjectIds | null;
-  /** Of the transaction, where the service shows it. */
+  /** The transaction's type, if the service shows it. */
   readonly type: 'INCOMING' | 'OUTGOING';
   /** The transaction may be much older than the call. */
   readonly mayBeOlder: boolean;
@@ -49,7 +49,7 @@ export interface LookUp {
 }
 
 interface OperationRow {
-  /** @param isImmediate the service carries it out by its own flag, at once */
+  /** @param isImmediate the service executes it at once, by its own flag */
   readonly settlement: (isKeyHonoured: boolean, isImmediate: boolean) => Settlement;
   readonly lookUp: LookUp | null;
 }
@@ -72,7 +72,7 @@ export const OPERATIONS: Readonly<Record<CommandType, OperationRow>> = {
   'transfer-in': { settlement: (isKeyHonoured) => (isKeyHonoured ? 'SAME_KEY' : 'NONE'), lookUp: null },
   'reject-transaction': {
     settlement: (isKeyHonoured) => (isKeyHonoured ? 'SAME_KEY' : 'LOOK_UP'),
-    // An incoming payment may wait for its rejection for long.
+    // An incoming payment may wait long for its rejection.
     lookUp: { subject: rejectionSubject, type: 'INCOMING', mayBeOlder: true, finding: rejectionFinding },
   },
   'simulate-uma-receive': { settlement: () => 'SANDBOX', lookUp: null },
@@ -109,12 +109,12 @@ function rejectionFinding({ status }: Pick<Transaction, 'status'>): LookUpFindin
       return 'EXECUTED';
     case 'PENDING':
       return 'NOT_YET';
-    // The payment goes on, or has arrived.
+    // The payment is under way, or has arrived.
     case 'PROCESSING':
     case 'SENT':
     case 'COMPLETED':
       return 'REFUSED';
-    // A payment that was rejected may be shown as what its rejection came to; where it may go from REJECTED is not known.
+    // A rejected payment may show a later status than REJECTED; we do not know which.
     default:
       return 'UNCLEAR';
   }

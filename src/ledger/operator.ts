@@ -12,13 +12,13 @@ import { takenUp } from './wrong-clocks.ts';
 export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 
 export interface OperatorOrder extends OperatorDecision {
-  /** `ce_id` of its message, by which the result names it. */
+  /** `ce_id` of its message; the result names the decision by it. */
   readonly id: string | null;
 }
 
 export type OperatorReply = { kind: 'decided'; decision: Decision } | { kind: 'refused'; reason: string };
 
-/** Decisions remembered with an entry, the latest; all are in their topic. */
+/** Latest decisions kept with an entry; their topic has all of them. */
 const AUDIT_MAX = 20;
 
 export function decideByOperator(
@@ -84,29 +84,29 @@ function retry(
     const unread = [{ path: '', message: 'could not be read; publish it again under a new key' }];
     return finish(entry, invalidResult(entry, fields?.ok === false ? fields.problems : unread, nowMs));
   }
-  // Of calls that were turned away nobody noted when they were sent; not before the command was published.
+  // Nobody noted when a deferred call was sent; the command's publication is earlier.
   const sentMs = entry.firstSentMs ?? (entry.turnedAway > 0 ? entry.origin.timestampMs : null);
   if (sentMs !== null && !isKeyTrusted(sentMs, nowMs, policy)) {
     const instead = outcome === 'UNKNOWN' ? 'decide EXECUTED or NOT_EXECUTED' : 'publish it again under a new key';
-    return refused(`the service may have forgotten the key of what was sent: ${instead}`);
+    return refused(`the service may have forgotten the key of the earlier call: ${instead}`);
   }
-  // Fields that were INVALID say only now whether they ask for immediate execution.
+  // Fields that were INVALID show only now whether they ask for immediate execution.
   const isUntouched = entry.attempts === 0 && entry.quoted === null;
   const again: Entry = {
-    // A clock may have been set since it was finished, or another's be ahead.
+    // Somebody may have set the clock since it was finished, or another clock may be ahead.
     ...takenUp(entry, nowMs, policy),
     ...(isUntouched ? firstCallOf(value, policy) : {}),
-    // A retry restarts the command's age; what the publisher said of its time stands.
+    // A retry restarts the command's age; the publisher's own limit stands.
     deadlineMs: Math.min(entry.expiresAtMs ?? Infinity, nowMs + policy.commandMaxAgeMs[entry.commandType]),
     waits: 0,
     drops: 0,
     quotesRunOut: 0,
-    // What is in doubt is settled first, as its operation allows: a retry proves nothing.
+    // A doubt is settled first, as its operation allows: a retry proves nothing.
     phase: { state: 'PARKED', untilMs: nowMs, reason: auditOf(order) },
   };
   if (again.firstSentMs !== null && proofOf(again) === null && settlementOf(again, policy) === 'NONE') {
     const reason =
-      'a retry cannot settle it, for nothing tells what became of the first call; to have it called anew, ' +
+      'a retry cannot settle it, because nothing shows the outcome of the first call; to call again, ' +
       'decide NOT_EXECUTED and then RETRY';
     return finish(again, unknownResult(again, reason, nowMs));
   }
@@ -126,7 +126,7 @@ function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): C
   return { ...acceptedResult(entry, verdict, 'OPERATOR', nowMs), httpStatus: null };
 }
 
-/** All that an operator said of it. */
+/** A transaction of which an operator gave only the id. */
 function transactionNamed(id: string): Transaction {
   return {
     id,
@@ -149,7 +149,7 @@ function transactionNamed(id: string): Transaction {
   };
 }
 
-/** Who decided what, and why: it goes with the result, for good. */
+/** Who decided what and why. It stays with the result for good. */
 export function auditOf(order: OperatorDecision): string {
   return `${order.decision} on revision ${order.expectedRevision} by ${order.operator}: ${order.reason}`;
 }

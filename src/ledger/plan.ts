@@ -101,7 +101,7 @@ function neverTakenInWords(entry: Entry): string {
   const passed = limitPassed(entry);
   if (entry.attempts === 0) return `${passed} before anything was sent`;
   if (entry.quoted !== null) return `${passed} before the service took an execution of its quote`;
-  return `${passed} before the service took it: every call was turned away`;
+  return `${passed} before the service took it: every call was deferred`;
 }
 
 /** Names the limit, because it decides what the publisher or the operator can do. */
@@ -112,10 +112,10 @@ function limitPassed(entry: Entry): string {
 function proofInWords(proof: Unexecuted, why: string): { reason: string; settledBy: SettledBy } {
   switch (proof.by) {
     case 'LOOK_UP':
-      return { reason: `${why}, and its transaction, looked up, shows that no call took effect`, settledBy: 'LOOKUP' };
+      return { reason: `${why}; a look-up of its transaction shows that no call took effect`, settledBy: 'LOOKUP' };
     case 'OPERATOR':
       return {
-        reason: `${why}; that no call took effect is what an operator decided (revision ${proof.revision})`,
+        reason: `${why}; an operator decided (revision ${proof.revision}) that no call took effect`,
         settledBy: 'OPERATOR',
       };
   }

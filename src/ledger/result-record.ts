@@ -6,7 +6,7 @@ import type { CommandError, CommandResult, Transaction } from 'payment-processor
 import type { Entry, HeldRefusal } from './entry.ts';
 import type { Verdict } from './verdict.ts';
 
-/** What a result is made from; an entry has all of it. */
+/** The parts of an entry that its result is made from. */
 export type ResultSubject = Pick<
   Entry,
   'key' | 'commandType' | 'commandId' | 'revision' | 'attempts' | 'origin' | 'audit'
@@ -28,7 +28,7 @@ export function acceptedResult(
   };
 }
 
-/** @param settledBy OPERATOR: the answer refuses the last call, and that no earlier one took effect is an operator's word */
+/** @param settledBy OPERATOR: the answer refuses the last call, and an operator said that no earlier call took effect */
 export function refusedResult(
   entry: ResultSubject,
   refusal: HeldRefusal,
@@ -73,7 +73,7 @@ export function unreadableResult(entry: ResultSubject, problem: string, nowMs: n
   return failure(entry, 'INVALID', nowMs, { code: 'UNREADABLE_COMMAND', message: problem, details: null });
 }
 
-/** @param message from where it is certain that nothing took effect; `settledBy` says who knows */
+/** @param message why it is certain that nothing took effect; `settledBy` says who knows */
 export function expiredResult(
   entry: ResultSubject,
   message: string,
@@ -91,7 +91,7 @@ export function failedResult(entry: ResultSubject, message: string, nowMs: numbe
   return failure(entry, 'FAILED', nowMs, { code: 'SET_ASIDE', message, details: null });
 }
 
-/** @param reason why it cannot be known, so that an operator can act on it */
+/** @param reason why the outcome cannot be known, so that an operator can act on it */
 export function unknownResult(entry: ResultSubject, reason: string, nowMs: number): CommandResult {
   return failure(entry, 'UNKNOWN', nowMs, {
     code: 'UNDECIDABLE',

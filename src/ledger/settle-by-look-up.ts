@@ -1,4 +1,4 @@
-/** What becomes of an entry in doubt once its transaction was looked for. Pure. */
+/** Decides on an entry in doubt after a look-up of its transaction. Pure. */
 import { backOffMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
@@ -19,7 +19,7 @@ const HTTP_CONFLICT = 409;
 
 export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' }>): Decision {
   const { phase } = entry;
-  // What was asked for before the latest attempt says nothing of that one.
+  // A look-up requested before the latest attempt says nothing about that attempt.
   if (phase.state !== 'DOUBTFUL' || event.attempts !== entry.attempts) return { kind: 'unchanged' };
   const { finding, nowMs } = event;
   if (finding.kind === 'failed')
@@ -30,7 +30,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const { transaction } = finding;
   const differences = differencesFrom(entry, transaction);
   if (differences.length > 0) {
-    const problem = `the transaction that was found belongs to another payment: it differs in: ${differences.join(', ')}`;
+    const problem = `the look-up found a transaction of another payment; it differs in: ${differences.join(', ')}`;
     return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs));
   }
   const seen: Seen = { quote: null, transaction };
@@ -39,7 +39,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const { effectStatus } = event;
   const wasExecuted = effectStatus !== null && findingOf({ status: effectStatus, failureReason: null }) === 'EXECUTED';
   if (wasExecuted && found !== 'EXECUTED') {
-    // What the service showed once, and shows no more, proves nothing.
+    // The service showed an effect before and no longer does: that proves nothing.
     const problem = `its transaction is ${shownStatus(seen)} now, but was seen ${effectStatus} before`;
     return lookAgain(entry, problem, seen, nowMs);
   }
@@ -63,7 +63,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   }
 }
 
-/** It stays in doubt until the time limit, and is UNKNOWN then. */
+/** The entry stays in doubt until its time limit; then it is UNKNOWN. */
 function lookAgain(entry: Entry, problem: string, seen: Seen, nowMs: number): Decision {
   const { phase } = entry;
   if (phase.state !== 'DOUBTFUL' || nowMs >= entry.deadlineMs)
@@ -72,7 +72,7 @@ function lookAgain(entry: Entry, problem: string, seen: Seen, nowMs: number): De
   return { kind: 'next', seen, entry: doubtful(entry, phase.reason, againMs, phase.refusal) };
 }
 
-/** No call of it took effect so far: it may be called again, or, where its quote ran out, get another. */
+/** No call took effect so far: the entry may be called again or, if its quote expired, get another quote. */
 function notTaken(entry: Entry, seen: Seen, nowMs: number): Decision {
   const again = nowMs < entry.deadlineMs ? quoteAgainOf(entry, nowMs) : null;
   switch (again?.kind) {
@@ -93,7 +93,7 @@ function notTaken(entry: Entry, seen: Seen, nowMs: number): Decision {
 /** The service refused a repeated call, and the transaction does not show that the first took effect. */
 function refusedInDoubt(entry: Entry, refusal: HeldRefusal, seen: Seen, nowMs: number): Decision {
   if (refusal.httpStatus !== HTTP_CONFLICT) return finish(entry, refusedResult(entry, refusal, 'LOOKUP', nowMs), seen);
-  // A conflict may say that the first call was taken, before the transaction's status shows it.
+  // A conflict may mean that the service took the first call, before the transaction's status shows it.
   return lookAgain(entry, `its transaction is still ${shownStatus(seen)}`, seen, nowMs);
 }
 

@@ -1,7 +1,7 @@
-/** Which of a command's time limits is the one that ends it, in words. Pure. */
+/** Names the time limit that ends a command. Pure. */
 import type { UnphasedEntry } from './entry.ts';
 
-/** @returns `expires-at 2026-01-31T12:00:00.000Z`, or the maximum age by the name of its setting and its instant */
+/** @returns `expires-at 2026-01-31T12:00:00.000Z`, or the setting of the maximum age with its instant */
 export function timeLimitInWords({
   commandType,
   deadlineMs,
@@ -11,7 +11,7 @@ export function timeLimitInWords({
   return `COMMAND_MAX_AGE of ${commandType}, until ${instantInWords(deadlineMs)}`;
 }
 
-/** ISO 8601; a publisher's or a service's timestamp may be beyond what a date can say. */
+/** ISO 8601. Timestamps of publishers and of the service may be out of a date's range. */
 export function instantInWords(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${ms} ms since 1970` : date.toISOString();

@@ -1,4 +1,4 @@
-/** The steps that decisions are made of: a call that may have taken effect, a doubt, the next entry, the end. Pure. */
+/** The steps of decisions: a call that may have taken effect, a doubt, the next entry, the end. Pure. */
 import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { Decision, Seen } from './decision.ts';
@@ -7,7 +7,7 @@ import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';
 
 /**
  * The entry once the call of its intent may have taken effect.
- * @param endedMs by when it is over: its deadline, where it was given up earlier
+ * @param endedMs when the call is over for certain: at its deadline, if we gave it up earlier
  */
 export function possiblySent(entry: Entry, sentMs: number, endedMs: number): Entry {
   return {
@@ -19,8 +19,8 @@ export function possiblySent(entry: Entry, sentMs: number, endedMs: number): Ent
 }
 
 /**
- * The same, to be settled.
- * @param againMs when the same call may be made again, where that settles it
+ * The same, and the doubt must be settled.
+ * @param againMs when the same call may be repeated, if that settles the doubt
  */
 export function inDoubt(
   entry: Entry,
@@ -46,7 +46,7 @@ export function finish(entry: UnphasedEntry, result: CommandResult, seen: Seen |
   return { kind: 'finish', entry, result, seen };
 }
 
-/** Why it is not known: what happened, and why that could not be settled. */
+/** Why the outcome is not known: what happened, and why that could not be settled. */
 export function reasonOf(entry: Entry, problem: string): string {
   return entry.phase.state === 'DOUBTFUL' ? `${entry.phase.reason}; ${problem}` : problem;
 }

@@ -1,17 +1,17 @@
 /**
- * Instants in the ledger are of the clock of whoever wrote them, and that may have been wrong by days, as may ours. None is
- * believed that cannot be: a lane must not wait for it, nor may a doubt be settled early. Pure.
+ * Instants in the ledger come from the clock of the process that wrote them. Its clock may have been wrong by days, and so may ours.
+ * We correct impossible instants: a lane must not wait for one, nor settle a doubt too early. Pure.
  */
 import { RETRY_AFTER_MAX_MS } from '../api/reading.ts';
 import type { Entry } from './entry.ts';
 import type { LedgerPolicy } from './settlement.ts';
 
-/** No entry waits longer for its instant, whatever settings it was written with: else a clock was wrong. */
+/** No entry waits longer for its instant, whatever settings it was written with; if one does, a clock was wrong. */
 export function longestWaitMs(policy: Pick<LedgerPolicy, 'callsEndWithinMs' | 'settlingTimeMs'>): number {
   return Math.max(RETRY_AFTER_MAX_MS, policy.callsEndWithinMs + policy.settlingTimeMs);
 }
 
-/** No call of the entry began later than now, or ends later than one that begins now could. */
+/** No call of the entry can have begun later than now, or end later than one that begins now. */
 export function withinReach(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 'callsEndWithinMs'>): Entry {
   const { firstSentMs, lastEndedMs, phase } = entry;
   return {
@@ -23,8 +23,8 @@ export function withinReach(entry: Entry, nowMs: number, policy: Pick<LedgerPoli
 }
 
 /**
- * The same for an entry that a new owner finds, or one whose clock was set forward. By a clock that was behind, a call may have
- * ended later than is written: the settling time is counted anew.
+ * The same for an entry that a new owner finds, or whose clock was set forward. If the clock was behind, a call may have ended
+ * later than recorded, so the settling time starts again.
  */
 export function takenUp(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 'callsEndWithinMs'>): Entry {
   const taken = withinReach(entry, nowMs, policy);

@@ -56,7 +56,7 @@ test('quotes that have run out when they come are made anew a few times, and the
   await stack().publisher.publish('create-quote', 'stale', fields);
   const { value } = await stack().journal.result('stale');
   expect(value).toMatchObject({ outcome: 'EXPIRED', attempts: 6, error: { code: 'TOO_OLD' } });
-  expect(value.error?.message).toMatch(/6 quotes in a row had run out when it came/);
+  expect(value.error?.message).toMatch(/6 quotes in a row had expired on arrival/);
   expect(quotes).toBe(6);
   expect(service.requests.filter(({ path }) => path.endsWith('/execute'))).toEqual([]);
   const told = async () => processor.log().filter(({ event }) => event === 'quote-ran-out');
