@@ -42,15 +42,15 @@ export function observationKey(
   return id === null || id === '' || id.length > ID_LENGTH_MAX ? null : id;
 }
 
-/** With the longest key it is a message that its lane reads whole. */
+/** Even with the longest key its lane reads the message whole. */
 const OBSERVATION_BYTES_MAX = 1000 * 1024;
-/** The values in so many bytes are no more than its reader takes, whatever they are: there are three in a byte at most. */
+/** Fewer bytes cannot hold more values than the reader takes: a byte has three at most. */
 const COUNTED_FROM_BYTES = 32 * 1024;
 const REDUCED_TEXT_LENGTH_MAX = 1024;
 
 const records = new InternalRecord<Observation>('Observation', { isSurveyed: true });
 
-/** One that its lane would not take is reduced to the fields that determine the status of transaction and quote. */
+/** Reduces an observation that its lane would not take to the fields that determine the status of transaction and quote. */
 export function encodeObservation(observation: Observation): Buffer {
   const encoded = records.encode(VALUE_CLASS.kept, 0, observation);
   if (encoded.length <= COUNTED_FROM_BYTES) return encoded;

@@ -1,9 +1,8 @@
 /**
- * The status of a quote: its own, as answers show it, and what follows from its transaction's.
+ * The status of a quote: its own, as answers show it, and the one derived from its transaction.
  *
- * No endpoint shows a quote again, so its own status is only known from answers to calls; what happens later is told by
- * the transaction. Therefore its own status only ever goes forward, and once the transaction speaks for it, it follows
- * the transaction wherever that goes.
+ * No endpoint shows a quote again, so we know its own status only from answers to calls; the transaction shows later changes. So its
+ * own status only goes forward. Once the transaction determines it, it follows the transaction, even backwards.
  */
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { QuoteStatusChanged } from 'payment-processor-contract/types';
@@ -28,11 +27,11 @@ const QUOTE_STATUS_OF_TRANSACTION: Readonly<Record<string, string>> = {
   EXPIRED: 'EXPIRED',
 };
 
-/** How far a quote is. A status that we do not know is somewhere between. */
+/** Order of a quote's statuses. An unknown status is somewhere between. */
 const PROGRESS: Readonly<Record<string, number>> = { PENDING: 0, PROCESSING: 1, COMPLETED: 2, FAILED: 2, EXPIRED: 2 };
 const UNKNOWN_PROGRESS = 1;
 
-/** What the answer says of the quote itself. `state` is that before the observation's transaction is taken in. */
+/** Applies what the answer says about the quote itself. `state` is from before the observation's transaction is applied. */
 export function reduceOwnQuote(state: TransactionState, observation: Observation): QuoteReduction {
   const { quote } = observation;
   const known = withQuote(state, observation);
@@ -44,7 +43,7 @@ export function reduceOwnQuote(state: TransactionState, observation: Observation
   return isNews ? changeQuote(known, quote.status, observation, false) : { state: known, events: [] };
 }
 
-/** What the transaction's present status implies, if the quote's does not say the same or more already. */
+/** Applies what the transaction's present status implies, unless the quote's says as much or more already. */
 export function deriveQuote(state: TransactionState, observation: Observation): QuoteReduction {
   const status = QUOTE_STATUS_OF_TRANSACTION[state.status ?? ''];
   if (state.quoteId === null || status === undefined || status === state.quoteStatus) return { state, events: [] };
@@ -79,14 +78,14 @@ function changeQuote(
   return { state: changed, events: [event] };
 }
 
-/** The quote's id comes with the quote, or among the fields that the service adds to an outgoing transaction. */
+/** The quote's id comes with the quote, or in the fields that the service adds to an outgoing transaction. */
 function withQuote(before: TransactionState, { quote, transaction }: Observation): TransactionState {
-  // The two are made together: it tells where to look for the transaction until that has been seen.
+  // Quote and transaction are created together: until the transaction is seen, this tells the poller where to look.
   const state = { ...before, createdAt: before.createdAt ?? quote?.createdAt ?? null };
   const quoteId = quote?.id ?? state.quoteId ?? quoteIdAmong(transaction?.otherFieldsJson ?? null);
   const quoteExpiresAt = quote?.expiresAt ?? state.quoteExpiresAt;
   if (state.quoteId === null || quoteId === state.quoteId) return { ...state, quoteId, quoteExpiresAt };
-  // Another quote of the same transaction: its changes are counted from the beginning.
+  // Another quote of the same transaction: its changes count from zero.
   const { quoteStatus, quoteIsDerived, quoteSeenEndedMs, quoteChanges } = unseenState(state.id);
   return { ...state, quoteId, quoteExpiresAt, quoteStatus, quoteIsDerived, quoteSeenEndedMs, quoteChanges };
 }

@@ -1,20 +1,20 @@
-/** What is known of one transaction and its quote: a record of the lane's ledger, the last state of the reducer's fold. */
+/** The state of one transaction and its quote: a record of the lane's ledger, and the last state of the reducer's fold. */
 import type { Carried } from '../ledger/entry.ts';
 import { InternalRecord, LedgerFormatError, VALUE_CLASS } from '../ledger/ledger-value.ts';
 import { isFinalStatus } from 'payment-processor-contract/statuses';
 
 export interface TransactionState {
-  /** The transaction's id, or the quote's where no transaction is known. */
+  /** The transaction's id, or the quote's if no transaction is known. */
   readonly id: string;
   readonly status: string | null;
   readonly updatedAt: string | null;
-  /** The last status seen that shows that a payment was carried out, or rejected: also where the service takes it back. */
+  /** The last status seen that shows a payment executed or rejected; kept even if the service takes it back. */
   readonly effectStatus: string | null;
-  /** As the service says, of its quote until the transaction has been seen; where the poller looks for it. */
+  /** The service's creation time, of the quote until the transaction is seen; the poller looks there. */
   readonly createdAt: string | null;
-  /** When a terminal status was first observed; null while it is open. Another terminal status begins anew. */
+  /** When a terminal status was first observed; null while it is open. Another terminal status restarts it. */
   readonly terminalSinceMs: number | null;
-  /** Since when an observation is known that could not be ordered; the poller looks again. */
+  /** Since when we have had an observation that could not be ordered; the poller looks again. */
   readonly unclearSinceMs: number | null;
   /** The latest requests that showed the present status: when they began and ended, and who made them. */
   readonly seenBeganMs: number;
@@ -24,14 +24,14 @@ export interface TransactionState {
   readonly changes: number;
   readonly quoteId: string | null;
   readonly quoteStatus: string | null;
-  /** The quote's status follows from the transaction's, and goes with it from now on. */
+  /** The quote's status is derived from the transaction's, and follows it from now on. */
   readonly quoteIsDerived: boolean;
   readonly quoteSeenEndedMs: number;
   readonly quoteExpiresAt: string | null;
   readonly quoteChanges: number;
-  /** Commands that had an effect on it, in the order of their last effects; of too many the first and the latest. */
+  /** Commands that had an effect on it, in the order of their last effects. Beyond the limit, the first and the latest. */
   readonly commandKeys: readonly string[];
-  /** Headers of the last of them. */
+  /** Headers of the last of these commands. */
   readonly carried: Carried;
 }
 
@@ -62,7 +62,7 @@ export function unseenState(id: string): TransactionState {
   };
 }
 
-/** The state once a command is known to have had an effect on it. */
+/** The state after a command had an effect on it. */
 export function withCommand(state: TransactionState, key: string, carried: Carried): TransactionState {
   const keys = [...state.commandKeys.filter((known) => known !== key), key];
   const commandKeys = keys.length > COMMAND_KEYS_MAX ? [...keys.slice(0, 1), ...keys.slice(2)] : keys;
@@ -76,12 +76,12 @@ export function encodeTransactionState(state: TransactionState): Buffer {
   return records.encode(restingMs === null ? VALUE_CLASS.kept : VALUE_CLASS.transaction, restingMs ?? 0, state);
 }
 
-/** @throws LedgerFormatError for what is no state of a transaction */
+/** @throws LedgerFormatError for any other value */
 export function decodeTransactionState(value: Buffer): TransactionState {
   return records.decode(value);
 }
 
-/** Null for a record that cannot be read: its lane says so once something happens to it, and nobody else stops for it. */
+/** Null for an unreadable record: its lane reports it once something happens to it, and no other lane stops for it. */
 export function readableState(value: Buffer): TransactionState | null {
   try {
     return decodeTransactionState(value);
@@ -93,21 +93,21 @@ export function readableState(value: Buffer): TransactionState | null {
 
 const EFFECT_STATUSES: ReadonlySet<string> = new Set(['PROCESSING', 'SENT', 'COMPLETED', 'REJECTED']);
 
-/** Whether a transaction is in this status only once somebody executed or rejected it. */
+/** Whether a transaction gets this status only after somebody executed or rejected it. */
 export function showsEffect(status: string): boolean {
   return EFFECT_STATUSES.has(status);
 }
 
 /**
- * Since when the state is at rest, or null: news may come however late. A quote without a transaction lives minutes;
- * what becomes of one that is executed comes with its transaction.
+ * Since when the state is at rest; null: news may still come, however late. A quote without a transaction lives minutes; news of an
+ * executed one comes with its transaction.
  */
 export function restingSinceMs(state: TransactionState): number | null {
   const isOpen = state.status !== null && !isFinalStatus(state.status);
   return isOpen || state.unclearSinceMs !== null ? null : Math.max(state.seenEndedMs, state.quoteSeenEndedMs);
 }
 
-/** Milliseconds since 1970 of a timestamp of the service; null for none, or one that is not understood. */
+/** A timestamp of the service in milliseconds since 1970; null if it is missing or not understood. */
 export function instantOf(text: string | null): number | null {
   const ms = text === null ? NaN : Date.parse(text);
   return Number.isNaN(ms) ? null : ms;

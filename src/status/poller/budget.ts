@@ -1,13 +1,13 @@
 /**
- * The calls that the poller may make: a bucket of tokens that fills evenly. Pure; the caller says what time it is.
+ * The calls that the poller may make: a token bucket that fills evenly. Pure: the caller passes the time.
  *
- * In no minute are more than the limit taken: a bucket of `capacity` tokens that fills at `rate` gives at most
- * capacity + 60 s x rate - 1 in any 60 seconds, and the rate is chosen so that this is the limit. It starts empty, for the
- * former owner of the lane may have emptied its own a moment ago.
+ * No minute has more calls than the limit. A bucket of `capacity` tokens that fills at `rate` allows at most
+ * capacity + 60 s x rate - 1 calls in 60 seconds. The rate is chosen so that this is the limit. It starts empty, because the former
+ * owner of the lane may have emptied its own bucket a moment ago.
  */
 
 const MINUTE_MS = 60_000;
-/** Share of a minute's calls that may be made at once; little, so that the calls left are spread over the minute. */
+/** Share of a minute's calls that may come at once: small, so that the others are spread over the minute. */
 const BURST_SHARE = 1 / 24;
 
 export class PollBudget {
@@ -31,10 +31,10 @@ export class PollBudget {
     return 0;
   }
 
-  /** Counts a call that does not wait, a look-up of doubt: the poller waits the longer. */
+  /** Counts a call that does not wait, such as a look-up of doubt: the poller then waits longer. */
   spend(nowMs: number): void {
     this.#fill(nowMs);
-    // A debt of a minute at most: the poller must not starve either.
+    // At most a minute's debt: the poller must not starve either.
     this.#tokens = Math.max(this.#tokens - 1, -this.#tokensPerMs * MINUTE_MS);
   }
 

@@ -1,11 +1,11 @@
 /**
- * Discovery: from a little before the newest transaction known, at every interval: new ones, and young open ones. No I/O
+ * Discovery: at every interval it reads from shortly before the newest known transaction, for new ones and young open ones. No I/O
  * and no clock.
  *
  *   waiting   until the next pass is due
- *   reading   one pass; it overlaps what was read before, now and then by as much as clocks may differ
+ *   reading   one pass; it overlaps the previous ones, from time to time by as much as clocks may differ
  *
- * What a pass was too long for is left to the catching up.
+ * A pass that would be too long leaves the rest to the catch-up.
  */
 import { instantOf } from '../transaction-state.ts';
 import type { TimeRange } from './record.ts';
@@ -17,14 +17,14 @@ export interface DiscoveryOptions {
   readonly callMs: number;
 }
 
-/** Clocks may differ by this much, and transactions may become visible this long after their creation time. */
+/** Clocks may differ by this much, and a transaction may become visible this long after its creation time. */
 export const CLOCKS_MS = 5 * 60_000;
-/** Discovery has a third of the budget at most, so that what is found is also followed. */
+/** Discovery gets a third of the budget at most, so that we can also follow what it finds. */
 const PACE_CALLS = 2;
-/** Where so long an overlap is more than a page, it is read this often, and for a tenth of the budget at most. */
+/** If the long overlap is more than a page, we read it this often, and for a tenth of the budget at most. */
 const LONG_OVERLAP_INTERVALS = 12;
 const LONG_OVERLAP_PACE_CALLS = 10;
-/** The others overlap by less, and by the less, the more is read again. */
+/** Other passes overlap less: the more they had to read again, the shorter the overlap. */
 const SHORT_OVERLAP_INTERVALS = 3;
 const SHORT_OVERLAP_MIN_MS = 2_000;
 const SHORT_OVERLAP_PAGES_MAX = 5;
@@ -44,7 +44,7 @@ export class PollDiscovery {
   #longOverlapDueMs: number;
   #shortOverlapMs: number;
 
-  /** Due at once, and short: the former owner of the lane may have been gone for a while, and the budget begins empty. */
+  /** The first pass is due at once, and short: the former owner may have been gone for a while, and the budget starts empty. */
   constructor(options: DiscoveryOptions, discoveredToMs: number, nowMs: number) {
     this.#options = options;
     this.#discoveredToMs = discoveredToMs;
@@ -53,7 +53,7 @@ export class PollDiscovery {
     this.#shortOverlapMs = shortOverlapMaxMs(options.intervalMs);
   }
 
-  /** Every transaction created before was listed, but for what was left to the catching up. */
+  /** Every transaction created before was listed, except those left to the catch-up. */
   get discoveredToMs(): number {
     return this.#discoveredToMs;
   }
@@ -73,7 +73,7 @@ export class PollDiscovery {
     }
   }
 
-  /** To be called after each page. @returns what is to be caught up, for the pass was too long */
+  /** To be called after each page. @returns the range to catch up with, if the pass was too long */
   took(nowMs: number): TimeRange | null {
     const pass = this.#pass;
     if (pass === null || pass.scan.stage === 'reading') return null;
@@ -83,10 +83,10 @@ export class PollDiscovery {
     this.#dueMs = Math.max(beganMs + this.#options.intervalMs, nowMs + pauseMs);
     this.#pace(isLong, scan.listed, nowMs);
     if (scan.stage === 'broken') return null;
-    // What was created while the pages were read may have been missed: it is within the overlap of the next. Where the
-    // service shows no creation times, or no transactions, our own clock has to do.
+    // The pass may have missed transactions created while it read; the next overlap covers them. If the service shows no creation
+    // times, or no transactions, we use our own clock.
     const discoveredToMs = Math.min(newestMs ?? beganMs - CLOCKS_MS, beganMs);
-    // What is older was listed before.
+    // Earlier passes listed everything older.
     const fromMs = Math.max(scan.window.fromMs, this.#discoveredToMs - this.#shortOverlapMs);
     this.#discoveredToMs = Math.max(this.#discoveredToMs, discoveredToMs);
     return scan.stage === 'too-long' && fromMs < discoveredToMs ? { fromMs, toMs: discoveredToMs } : null;
@@ -94,12 +94,12 @@ export class PollDiscovery {
 
   #newPass(nowMs: number): Pass {
     const isLong = nowMs >= this.#longOverlapDueMs;
-    // A creation time in the future must not hide what comes before it.
+    // A creation time in the future must not hide transactions before it.
     const fromMs = Math.min(this.#discoveredToMs, nowMs) - (isLong ? CLOCKS_MS : this.#shortOverlapMs);
     return { scan: new PollScan({ fromMs, toMs: null, status: null }), beganMs: nowMs, isLong, newestMs: null };
   }
 
-  /** How much the next passes read again, by what this one had to. */
+  /** Sets how much the next passes read again, by how much this one had to. */
   #pace(isLong: boolean, listed: number, nowMs: number): void {
     const { callMs, intervalMs } = this.#options;
     const pages = listed / PAGE_LIMIT;

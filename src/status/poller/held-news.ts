@@ -1,12 +1,12 @@
 /**
- * What pages showed, until every call that may have brought it about has its result. Else an event could go out before
- * its own command's observation, and would not name that command. No I/O and no clock.
+ * Holds what pages showed until every call that may have caused it has its result. Otherwise an event could go out before its own
+ * command's observation, and would not name that command. No I/O and no clock.
  *
- *   held      until the ledger is read to where it ended after the page came: calls that were made before are known then
- *   awaiting  the results of those that may have brought it about; none: it is free
+ *   held      until the ledger is read to the end that it had after the page came: then we know all calls made before
+ *   awaiting  the results of the calls that may have caused it; none: it is free
  *
- * A result and what it tells of a transaction are one commit, so an observation that is published after the result is
- * behind the command's own. Bounded: a command that stays in doubt must not hide for ever what becomes of a payment.
+ * A result and its observation are one commit. So an observation that is published after the result follows the command's own.
+ * Bounded: a command that stays in doubt must not hide a payment's changes for ever.
  */
 import type { PossibleEffect } from '../../ledger/effect.ts';
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
@@ -16,16 +16,16 @@ import { signatureOf, type PolledObservation } from './news.ts';
 
 interface Held {
   observations: readonly PolledObservation[];
-  /** Numbers of the additions that brought the first and the last of them. */
+  /** Numbers of the additions that brought its first and its last news. */
   readonly firstAddition: number;
   lastAddition: number;
   readonly sinceMs: number;
-  /** Keys; null: not known yet. */
+  /** Keys of the commands; null: not known yet. */
   awaiting: ReadonlySet<string> | null;
 }
 
 export interface Look {
-  /** All that was committed before this addition is in the index. */
+  /** The index has everything that was committed before this addition. */
   readonly readUpTo: number;
   readonly possibleEffects: readonly PossibleEffect[];
   readonly stateOf: (id: string) => TransactionState | null | undefined;
@@ -54,7 +54,7 @@ export class HeldNews {
     return this.#held.size >= HELD_MAX;
   }
 
-  /** Whether the transaction is held as it is shown. */
+  /** Whether it holds the transaction as it is shown. */
   has(transaction: Transaction): boolean {
     const last = this.#held.get(transaction.id)?.observations.at(-1);
     return last !== undefined && signatureOf(last.transaction) === signatureOf(transaction);
@@ -75,7 +75,7 @@ export class HeldNews {
     }
   }
 
-  /** The index shows this state: what is held of it is no news. */
+  /** The index shows this state: drops the news of it. */
   stateChanged(state: TransactionState): void {
     const held = this.#held.get(state.id);
     if (held === undefined) return;
@@ -83,16 +83,16 @@ export class HeldNews {
     if (held.observations.length === 0) this.#held.delete(state.id);
   }
 
-  /** The first addition of which something is held; Infinity: nothing is. */
+  /** The first addition that still has held news; Infinity: there is none. */
   firstAddition(): number {
     return Math.min(Infinity, ...[...this.#held.values()].map(({ firstAddition }) => firstAddition));
   }
 
-  /** What is free now; it is not held any more. */
+  /** Takes the news that is free. */
   take(look: Look): PolledObservation[] {
     const free: PolledObservation[] = [];
     const effects = new EffectsByPlace(look.possibleEffects);
-    // Where calls stay unanswered for long, the oldest go out without them, or the poller would stand still.
+    // If calls stay unanswered for long, the oldest news goes out without them: else the poller would stand still.
     let tooMany = this.isFull() ? this.#held.size - HELD_MAX / 2 : 0;
     for (const [id, held] of this.#held) {
       const isPushedOut = tooMany > 0 && held.lastAddition <= look.readUpTo;
@@ -106,7 +106,7 @@ export class HeldNews {
   }
 }
 
-/** Of one look: of many calls, few can have brought about what one transaction shows. */
+/** Possible effects at one look, by place: of many calls, few can have caused what one transaction shows. */
 class EffectsByPlace {
   readonly #byKind: ReadonlyMap<PossibleEffect['on'], readonly PossibleEffect[]>;
   readonly #byPlace: ReadonlyMap<string, readonly PossibleEffect[]>;
@@ -116,7 +116,7 @@ class EffectsByPlace {
     this.#byPlace = Map.groupBy(effects, placeOf);
   }
 
-  /** Those that can have brought it about, and perhaps others. */
+  /** Effects that may have caused it, and perhaps others. */
   near({ destination, id, source }: Transaction, isNew: boolean, quoteId: string | null): PossibleEffect[] {
     const at = (...place: readonly (string | null)[]): readonly PossibleEffect[] =>
       this.#byPlace.get(JSON.stringify(place)) ?? [];
@@ -125,7 +125,7 @@ class EffectsByPlace {
     if (!isNew) return near;
     const [from, to] = [source?.accountId ?? null, destination?.accountId ?? null];
     if (from === null || to === null) return [...near, ...all('new')];
-    // A command that names no account may have any.
+    // A command that names no account may use any.
     return [
       ...near,
       ...[at('new', from, to), at('new', from, null), at('new', null, to), at('new', null, null)].flat(),
@@ -182,7 +182,7 @@ function mayHaveCaused(
   }
 }
 
-/** What is not shown, or not asked for, may be anything. */
+/** A value that is not shown or not requested matches everything. */
 function mayBe(shown: string | null | undefined, asked: string | null): boolean {
   return shown == null || asked === null || shown === asked;
 }

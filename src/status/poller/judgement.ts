@@ -3,9 +3,9 @@ import type { Transaction } from 'payment-processor-contract/types';
 import { instantOf, type TransactionState } from '../transaction-state.ts';
 
 /**
- * @param known its state as the index has it; null: this release cannot read it, and its lane could not go on from it
- * @param announcedFromMs creation time from which transactions are announced that we do not know
- * @param windowFromMs where the window begins that it was listed in, for one without a creation time
+ * @param known its state in the index; null: this release cannot read it, and its lane could not continue from it
+ * @param announcedFromMs we announce unknown transactions from this creation time on
+ * @param windowFromMs start of the window that listed it, for a transaction without a creation time
  */
 export function showsNews(
   transaction: Transaction,

@@ -1,5 +1,5 @@
 /**
- * What of a page is to be published: what the index does not show yet, and was not published a moment ago. No I/O and no
+ * Decides which states of a page to publish: those that the index does not show yet and that were not just published. No I/O and no
  * clock.
  */
 import type { Transaction } from 'payment-processor-contract/types';
@@ -7,17 +7,17 @@ import type { Observation } from '../observation.ts';
 import type { TransactionState } from '../transaction-state.ts';
 import { showsNews } from './judgement.ts';
 
-/** An observation takes less to be reduced and to show in the index; after that, the same is published again. */
+/** An observation is reduced and in the index sooner; after this time the same is published again. */
 const PUBLISHED_FOR_MS = 30_000;
 
 export interface ListedPage {
   readonly transactions: readonly Transaction[];
-  /** When it was asked for, and answered. */
+  /** When the page was requested, and answered. */
   readonly beganMs: number;
   readonly endedMs: number;
-  /** Creation time from which transactions are announced that we do not know. */
+  /** We announce unknown transactions from this creation time on. */
   readonly announcedFromMs: number;
-  /** Where its window begins. */
+  /** Start of its window. */
   readonly windowFromMs: number;
 }
 
@@ -35,7 +35,7 @@ export class PollNews {
   /** By transaction, oldest first: not in the index yet. */
   readonly #published = new Map<string, Published>();
 
-  /** @param state of a transaction, as the index has it */
+  /** @param state a transaction's state in the index */
   constructor(processId: string, state: (id: string) => TransactionState | null | undefined) {
     this.#processId = processId;
     this.#state = state;
@@ -73,13 +73,13 @@ export class PollNews {
 
   /** The index has a new state. */
   stateChanged(state: TransactionState): void {
-    // One that could not be ordered is to be shown again.
+    // If its observation could not be ordered, the next page must be published again.
     const published = this.#published.get(state.id);
     if (state.unclearSinceMs !== null || published?.signature === signatureOf(state)) this.#published.delete(state.id);
   }
 }
 
-/** What tells two views of a transaction apart. */
+/** The fields that distinguish two views of a transaction. */
 export function signatureOf({ status, updatedAt }: { status: string | null; updatedAt: string | null }): string {
   return `${status ?? ''} ${updatedAt ?? ''}`;
 }

@@ -1,4 +1,4 @@
-/** What of the poller outlives its process: a record of lane 0's ledger. */
+/** The poller's progress that outlives its process: a record of lane 0's ledger. */
 import { InternalRecord, VALUE_CLASS } from '../../ledger/ledger-value.ts';
 
 export const POLL_KEY = '!poll';
@@ -10,13 +10,13 @@ export interface TimeRange {
 }
 
 export interface PollRecord {
-  /** Transactions that we do not know are announced from this creation time on. */
+  /** We announce unknown transactions from this creation time on. */
   readonly startMs: number;
-  /** Every transaction created before was listed at least once, but for those in `catchUp`. */
+  /** Every transaction created before was listed at least once, except those in `catchUp`. */
   readonly discoveredToMs: number;
-  /** Created while nobody listed: listed bit by bit. */
+  /** Transactions created while nobody polled; they are listed bit by bit. */
   readonly catchUp: TimeRange | null;
-  /** The sweep over all watched transactions: what of it is left, and when the last one was whole. */
+  /** The rest of the sweep over all watched transactions, and when the last sweep was complete. */
   readonly sweep: TimeRange | null;
   readonly sweptAtMs: number | null;
 }

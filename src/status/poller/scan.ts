@@ -1,19 +1,19 @@
 /**
- * One pass over the pages of a window of creation time. No I/O; what came of each request is handed in.
+ * One pass over the pages of a window of creation time. No I/O: the caller passes the outcome of each request.
  *
  *   reading -> whole     all pages were read
- *           -> too-long  more pages than a pass may have: a smaller window is to be taken
- *           -> broken    cursors that are not taken, missing or going round, also after a restart; or no page again and again
+ *           -> too-long  the window has more pages than a pass may have: the caller takes a smaller one
+ *           -> broken    the service refuses, omits or repeats cursors, even after a restart; or it fails again and again
  *
- * Nothing is assumed of the order of pages, and pages may change while they are read: what moves from a page not yet
- * read to one that was is missed by this pass, and found by a later one, for windows overlap and are read again.
+ * It assumes nothing about the order of pages, which may change while it reads. A transaction that moves to a page that was already
+ * read is missed by this pass. A later pass finds it, because windows overlap and are read again.
  */
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
 
 export interface Window {
   /** Creation time, milliseconds since 1970, both ends included. */
   readonly fromMs: number;
-  /** Null: without end. */
+  /** Null: no end. */
   readonly toMs: number | null;
   /** Null: any. */
   readonly status: string | null;
@@ -23,11 +23,11 @@ export type ScanStage = 'reading' | 'whole' | 'too-long' | 'broken';
 
 /** The most that the interface allows. */
 export const PAGE_LIMIT = 100;
-/** Pages of one pass: bounds what a restart costs, and how much may change meanwhile. */
+/** Pages of one pass: bounds the cost of a restart, and how much may change meanwhile. */
 const PAGES_MAX = 50;
-/** A cursor that is refused once may have been too old; refused again, it is not the time. */
+/** A cursor that is refused once may have been too old; if it is refused again, its age is not the reason. */
 const RESTARTS_MAX = 2;
-/** A window that fails this often in a row is left, so that others have their turn. */
+/** After this many failures in a row the window is given up, so that others have their turn. */
 const FAILURES_MAX = 5;
 /** A service may compare whole seconds where we send milliseconds. */
 const ROUNDING_MS = 1_000;
@@ -66,10 +66,10 @@ export class PollScan {
     };
   }
 
-  /** Takes what came of the request with this filter. */
+  /** Takes the outcome of the request with this filter. */
   take(reading: ListReading): void {
     if (reading.kind === 'failed') {
-      // Any other failure leaves the scan where it is: the same page is asked for again.
+      // After any other failure the scan stays where it is: the caller asks for the same page again.
       if (reading.cause === 'refused' && this.#cursor !== null) this.#restart();
       else if (reading.cause !== 'held' && (this.#failures += 1) >= FAILURES_MAX) this.#stage = 'broken';
       return;

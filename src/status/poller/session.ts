@@ -1,12 +1,12 @@
 /**
  * The poller while its lane is open.
  *
- *   starting   the record is read, or made: what exists at the first start is not announced
- *   watching   the states of all lanes are taken up, then page by page: asked for, judged, noted; the outbox publishes
+ *   starting   reads the record, or makes it: transactions that exist at the first start are not announced
+ *   watching   takes up the states of all lanes, then works page by page: asks, judges, notes; the outbox publishes
  *   ended      stopped by its owner; the clock was set back; or the lane could not publish, which rejects `run`
  *
- * What a page shows is published through the lane, fenced, before the record counts the page as read; so a session that dies
- * leaves nothing behind that its successor would have to know, but for the record. It owns nothing that must be closed.
+ * News of a page is published through the lane, fenced, before the record counts the page as read. So a session that dies leaves
+ * nothing that its successor must know, except the record. It owns nothing that must be closed.
  */
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
 import { aheadMsOf, SET_MS_MIN, type Clock } from 'payment-processor-contract/clock';
@@ -25,20 +25,20 @@ export interface PollSettings {
   /** Null: the first start. */
   readonly startMs: number | null;
   readonly terminalForMs: number;
-  /** How long the state of a transaction at rest is known; one that is older and unknown may be forgotten. */
+  /** How long we know the state of a transaction at rest. An older one that we do not know may be forgotten. */
   readonly forgottenAfterMs: number;
   readonly callsPerMinuteMax: number;
-  /** News are held so long at most for a command in doubt that may have caused them. */
+  /** Longest time that news is held for a command in doubt that may have caused it. */
   readonly heldForMsMax: number;
 }
 
-/** What the poller is given by the process and the lane. */
+/** The poller's access to the process and the lane. */
 export interface PollPort extends OutboxPort {
   /** Never rejects. */
   list(filter: TransactionFilter): Promise<ListReading>;
   /**
-   * The encoded states of all lanes, but for those that have been at rest since before the instant: one group after the
-   * other, with a pause after each. What changes meanwhile comes by `stateChanged`.
+   * The encoded states of all lanes, except those at rest since before the instant: one group after the other, with a pause after
+   * each. Later changes come by `stateChanged`.
    */
   states(restingSinceMs: number): Iterable<readonly Buffer[]>;
   record(): PollRecord | null;
@@ -61,16 +61,16 @@ export interface PollReports {
   swept(atMs: number): void;
 }
 
-/** Between looks at what is due, within these bounds. */
+/** Bounds of the interval between two looks for due work. */
 const TICK_MIN_MS = 20;
 const TICK_MAX_MS = 500;
 const TICKS_PER_INTERVAL = 10;
-/** After a failure, doubled with each further one. */
+/** Pause after a failure, doubled with each further one. */
 const BACK_OFF_FIRST_MS = 1_000;
 const BACK_OFF_MAX_MS = 60_000;
-/** A service that asks for longer is asked again after this. */
-const TOLD_MAX_MS = 300_000;
-/** A new owner goes over this much again. */
+/** Longest pause that the service may ask for; after that we ask again. */
+const PAUSE_REQUESTED_MAX_MS = 300_000;
+/** A new owner reads this much again. */
 const RECORD_INTERVAL_MS = 30_000;
 
 export class PollSession {
@@ -85,7 +85,7 @@ export class PollSession {
   #isStopped = false;
   #failures = 0;
   #recordedMs = 0;
-  /** Of the wall clock against the monotonic one, at the last look. */
+  /** How far the wall clock was ahead of the monotonic one at the last look. */
   #aheadMs: number;
 
   constructor(settings: PollSettings, port: PollPort, clock: Clock, reports: PollReports) {
@@ -101,13 +101,13 @@ export class PollSession {
   }
 
   /**
-   * Until it is stopped, or its clock is set back: by that clock nothing would be due for as long as it had been ahead.
+   * Ends when it is stopped, or its clock is set back: by that clock nothing would be due for as long as it had been ahead.
    * @throws what `publish` rejects with
    */
   async run(): Promise<void> {
     const record = await this.#start();
     if (record === null) return;
-    // With a million of them it takes seconds, in which the process has just taken lanes over.
+    // With a million states this takes seconds, in a process that has just taken lanes over.
     const restingSinceMs = this.#clock.nowMs() - this.#settings.terminalForMs;
     let unreadable = 0;
     for (const states of this.#port.states(restingSinceMs)) {
@@ -141,7 +141,7 @@ export class PollSession {
     this.#outbox.stateChanged(state);
   }
 
-  /** A page that somebody else asked for: it counts, and what it shows is published as well. */
+  /** Takes a page that another component requested: it counts against the budget, and its news is published. */
   sawPage(filter: TransactionFilter, reading: ListReading, beganMs: number): void {
     this.#budget.spend(this.#clock.monotonicMs());
     if (this.#agenda === null || this.#isStopped || reading.kind === 'failed' || this.#outbox.isFull()) return;
@@ -171,7 +171,7 @@ export class PollSession {
     const nowMs = this.#clock.nowMs();
     this.#reports.called(kind, reading.kind === 'page' ? 'page' : reading.cause);
     if (reading.kind === 'page') {
-      // What is caught up was never listed before, however old it is.
+      // The catch-up lists transactions for the first time, however old they are.
       const announcedFromMs = kind === 'catch-up' ? agenda.record().startMs : this.#announcedFromMs(agenda);
       this.#addPage(reading.data, announcedFromMs, scan.window.fromMs, beganMs);
       for (const { id } of reading.data) this.#watch.listed(id, beganMs);
@@ -192,7 +192,7 @@ export class PollSession {
     await this.#backOff(reading);
   }
 
-  /** Takes a call from the budget. @returns false when it had to wait: what is due may be something else by now */
+  /** Takes a call from the budget. @returns false if it had to wait: other work may be due by now */
   async #allowed(): Promise<boolean> {
     const waitMs = this.#budget.take(this.#clock.monotonicMs());
     if (waitMs === 0) return true;
@@ -210,14 +210,14 @@ export class PollSession {
     return Math.max(agenda.record().startMs, this.#clock.nowMs() - this.#settings.forgottenAfterMs + CLOCKS_MS);
   }
 
-  /** @returns null when stopped before there was a record */
+  /** @returns null if it was stopped before there was a record */
   async #start(): Promise<PollRecord | null> {
     const known = this.#port.record();
     const { startMs } = this.#settings;
     const nowMs = this.#clock.nowMs();
     if (known !== null) {
       if (startMs === null || startMs >= known.startMs) return { ...known, startMs: startMs ?? known.startMs };
-      // Set to an earlier time since: what is announced from then on has to be listed once.
+      // POLL_START is earlier than before: transactions announced from now on must be listed once.
       const catchUp = unionOf(known.catchUp, { fromMs: startMs, toMs: known.startMs });
       return { ...known, startMs, catchUp };
     }
@@ -236,8 +236,8 @@ export class PollSession {
   }
 
   /**
-   * The first start on the service's clock: right after the newest transaction that exists now, or as long ago as clocks
-   * may differ when there has been none since. @returns null when stopped
+   * The first start, by the service's clock: right after the newest existing transaction. If there was none recently, it is as long
+   * ago as clocks may differ. @returns null if stopped
    */
   async #firstStartMs(): Promise<number | null> {
     const fromMs = this.#clock.nowMs() - CLOCKS_MS;
@@ -253,7 +253,7 @@ export class PollSession {
         const nowMs = this.#clock.nowMs();
         for (const { createdAt } of reading.data) {
           const createdMs = instantOf(createdAt) ?? nowMs;
-          // Until the time of one that is dated in the future no other would be announced.
+          // A transaction dated in the future would keep others unannounced until then.
           if (createdMs <= nowMs + CLOCKS_MS) newestMs = Math.max(newestMs, createdMs);
         }
       }
@@ -273,7 +273,7 @@ export class PollSession {
     }
     const ownMs = Math.min(BACK_OFF_FIRST_MS * 2 ** this.#failures, BACK_OFF_MAX_MS);
     this.#failures = Math.min(this.#failures + 1, 16);
-    await this.#port.wait(Math.max(ownMs, Math.min(reading.retryAfterMs ?? 0, TOLD_MAX_MS)));
+    await this.#port.wait(Math.max(ownMs, Math.min(reading.retryAfterMs ?? 0, PAUSE_REQUESTED_MAX_MS)));
   }
 
   #tickMs(): number {

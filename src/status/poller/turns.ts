@@ -1,46 +1,46 @@
-/** Who is looked at first: windows that hold neighbours together, in three orders, each with its share of the calls. No I/O. */
+/** Chooses which transactions to look at first: in windows of neighbours, by three orders, each with its share of calls. No I/O. */
 import { PAGE_LIMIT, type Window } from './scan.ts';
 
-/** Transactions that one pass over a window is to show. */
+/** Transactions that one pass over a window should show. */
 export interface Cluster {
   readonly window: Window;
   readonly ids: readonly string[];
 }
 
-/** A transaction that is to be looked at. */
+/** A transaction that should be looked at. */
 export interface Due {
   readonly id: string;
-  /** Where it is: creation time, milliseconds since 1970. */
+  /** Its place: creation time, milliseconds since 1970. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Intervals that have passed, by its age; less than 1 where it is due by its last touch alone. */
+  /** Intervals that have passed, by its age; less than 1 if it is due only by its last touch. */
   readonly lateness: number;
   /** Intervals that have passed, by its last touch. */
   readonly touchLateness: number;
   readonly waitedMs: number;
 }
 
-/** Of one window: ten pages, with room for its neighbours at the edges, who would make an eleventh. */
+/** Largest window: ten pages, with room for neighbours at the edges, which would make an eleventh. */
 const CLUSTER_MAX = 960;
 
-/** By the most of any of its transactions. */
+/** A cluster counts by its transaction with the highest value. */
 const ORDERS = ['lateness', 'touchLateness', 'waitedMs'] as const;
 const SHARES = [1, 1, 2];
 
 type DueCluster = { fromMs: number; toMs: number; readonly ids: string[] } & Record<(typeof ORDERS)[number], number>;
 
 /**
- * Where the budget is too small for all, half of it goes to those that have waited longest, so that nobody waits for more
- * than twice the time that all of them take; the rest to those that are the most overdue for their age, and since they were
- * touched, who are the likeliest to have changed: apart, so that a flood of the one does not keep the other waiting.
+ * If the budget is too small for all, half of it goes to those that have waited longest. So nobody waits for more than twice the time
+ * that all of them take. The rest goes to those most overdue for their age, and since their last touch, because they are
+ * the likeliest to have changed. These have separate shares, so that a flood of one kind does not delay the other.
  */
 export class PollTurns {
-  /** Taken so far, by share; where one order takes a large cluster, the others catch up the next time. */
+  /** Calls taken so far, by share. If one order takes a large cluster, the others catch up next time. */
   #calls: number[] = ORDERS.map(() => 0);
 
   /**
-   * @param mergeGapMs a gap in creation time that costs less to read through than a call of its own
-   * @param callsMax about so many calls' worth is taken
+   * @param mergeGapMs a gap in creation time that costs less to read through than an extra call
+   * @param callsMax takes clusters for about this many calls
    */
   take(due: readonly Due[], mergeGapMs: number, callsMax: number): Cluster[] {
     const clusters = clustersOf(due, mergeGapMs);
@@ -53,7 +53,7 @@ export class PollTurns {
       const cluster = sorted[turn]?.[place - 1];
       if (cluster === undefined) break;
       places[turn] = place;
-      // Another order has taken it.
+      // Another order has taken it already.
       if (taken.has(cluster)) continue;
       taken.add(cluster);
       const clusterCalls = callsOf(cluster, mergeGapMs);
@@ -61,13 +61,13 @@ export class PollTurns {
       calls += clusterCalls;
     }
     const least = Math.min(...this.#calls);
-    // Nobody was left out: nobody is owed anything.
+    // Everybody had a turn, so no order is behind.
     this.#calls = this.#calls.map((calls) => (taken.size === clusters.length ? 0 : calls - least));
     return [...taken].map(({ fromMs, ids, toMs }) => ({ ids, window: { fromMs, toMs, status: null } }));
   }
 }
 
-/** The page shows what is between them as well: half of one within each gap that is read through. */
+/** The page also shows transactions in between: half a page for each gap that it reads through. */
 function callsOf({ fromMs, ids, toMs }: DueCluster, mergeGapMs: number): number {
   return Math.ceil(Math.max(ids.length / PAGE_LIMIT, (toMs - fromMs) / mergeGapMs / 2, 1));
 }

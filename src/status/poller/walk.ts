@@ -1,13 +1,13 @@
 /**
- * A walk over a long range of creation time, slice by slice, each as long as its transactions fit a pass. No I/O.
+ * A walk over a long range of creation time, in slices whose transactions fit into one pass. No I/O.
  */
 import type { TimeRange } from './record.ts';
 import { PollScan } from './scan.ts';
 
-/** Not halved further: a service with more transactions in one second is beyond what paging can follow. */
+/** Smallest slice: paging cannot follow a service with more transactions in one second. */
 const SLICE_MIN_MS = 1_000;
 const SLICE_MAX_MS = 7 * 86_400_000;
-/** A slice of fewer pages' worth is followed by a longer one. */
+/** After a slice with fewer transactions than this, the next one is longer. */
 const FEW_LISTED = 1_000;
 
 export interface WalkOptions {
@@ -15,7 +15,7 @@ export interface WalkOptions {
   readonly status: string | null;
   /** Length of the first slice. */
   readonly sliceMs: number;
-  /** Whether a slice that cannot be read whole is passed over; else it is tried again. */
+  /** Whether to skip a slice that cannot be read whole; if not, it is retried. */
   readonly mayPassOver: boolean;
 }
 
@@ -32,12 +32,12 @@ export class PollWalk {
     this.#sliceMs = Math.max(SLICE_MIN_MS, Math.min(options.sliceMs, SLICE_MAX_MS));
   }
 
-  /** What has not been listed whole; null when all is. */
+  /** The range that has not been listed whole; null: all has been. */
   left(): TimeRange | null {
     return this.#left;
   }
 
-  /** Whether nothing was passed over. */
+  /** Whether nothing was skipped. */
   isWhole(): boolean {
     return this.#isWhole;
   }
@@ -53,13 +53,13 @@ export class PollWalk {
     return this.#scan;
   }
 
-  /** To be called after each page: goes on to the next slice when the present one has ended. */
+  /** To be called after each page: moves to the next slice when the present one has ended. */
   advance(): void {
     const scan = this.#scan;
     if (scan === null || this.#left === null || scan.stage === 'reading') return;
     this.#scan = null;
     if (scan.stage !== 'whole') {
-      // A smaller one has fewer pages, which also helps where cursors fail.
+      // A smaller slice has fewer pages, which also helps if cursors fail.
       if (this.#sliceMs > SLICE_MIN_MS) {
         this.#sliceMs = Math.max(SLICE_MIN_MS, Math.floor(this.#sliceMs / 4));
         return;

@@ -1,7 +1,6 @@
 /**
- * Transactions that are looked at one by one: open ones, those of executed quotes that no page has shown yet, and those
- * whose last change a pass over recent ones would not come by. No I/O; fed by the states of the index. All others are
- * watched by the passes of the agenda.
+ * Transactions that are looked at one by one: open ones, those of executed quotes that no page has shown yet, and those whose last
+ * change a pass over recent ones would miss. No I/O; fed with the states of the index. The agenda's passes watch all others.
  */
 import { isFinalStatus } from 'payment-processor-contract/statuses';
 import { instantOf, type TransactionState } from '../transaction-state.ts';
@@ -18,9 +17,9 @@ interface Watched {
   /** Creation time, and how far it may be from that. */
   readonly createdMs: number;
   readonly marginMs: number;
-  /** When it was made, changed, or touched by a command, whichever came last: from there its age counts while it is open. */
+  /** When it was made, changed, or touched by a command, whichever came last: the age of an open one counts from there. */
   readonly touchedMs: number;
-  /** Known by its quote alone. */
+  /** Known only by its quote. */
   readonly isUnseen: boolean;
   readonly terminalSinceMs: number | null;
   readonly isUnclear: boolean;
@@ -29,20 +28,20 @@ interface Watched {
   misses: number;
 }
 
-/** A change is seen after a fraction of the transaction's age, which begins anew when it is touched. */
+/** We see a change after this fraction of the transaction's age; a touch restarts the age. */
 const LOOKS_PER_AGE = 60;
 const OPEN_INTERVAL_MAX_MS = 15 * 60_000;
-/** Terminal ones rarely change: the same rule, in coarser steps. */
+/** Terminal transactions rarely change: the same rule, in coarser steps. */
 const LOOKS_PER_TERMINAL_AGE = 20;
 const TERMINAL_INTERVALS_MIN = 12;
 const INTERVAL_MAX_MS = 3_600_000;
-/** One that took longer to its end may be older than what the passes over terminal ones go through. */
+/** One that took longer to finish may be older than the range that passes over terminal ones read. */
 export const LATE_AFTER_MS = 3_600_000;
-/** Bounds memory, about 40 MB; beyond, transactions are found by the sweep alone. */
+/** Bounds memory, to about 40 MB; beyond it only the sweep finds transactions. */
 const WATCHED_MAX = 200_000;
-/** Where the service does not say when it was created: around when we first saw it. */
+/** If the service does not say when it was created, we search around the time that we first saw it. */
 const GUESS_MARGIN_MS = 5 * 60_000;
-/** A transaction is made with its quote. */
+/** A transaction is created with its quote. */
 const QUOTE_MARGIN_MS = 5_000;
 
 export class PollWatch {
@@ -59,12 +58,12 @@ export class PollWatch {
     return this.#watched.size;
   }
 
-  /** Open transactions there was no room for, so far. */
+  /** Open transactions so far that had no room. */
   unwatched(): number {
     return this.#unwatched;
   }
 
-  /** Takes in the present state of a transaction. */
+  /** Takes the present state of a transaction. */
   update(state: TransactionState, nowMs: number): void {
     const watched = watchedOf(state, nowMs);
     const before = this.#watched.get(state.id);
@@ -85,7 +84,7 @@ export class PollWatch {
 
   /**
    * The pass over the cluster has ended.
-   * @param isWhole what it did not show is not there: it is looked for less often
+   * @param isWhole a transaction that it did not show is not there: we look for it less often
    */
   looked(cluster: Cluster, beganMs: number, nowMs: number, isWhole: boolean): void {
     for (const id of cluster.ids) {
@@ -97,9 +96,9 @@ export class PollWatch {
   }
 
   /**
-   * What is due, in turn.
-   * @param mergeGapMs a gap in creation time that costs less to read through than a call of its own
-   * @param callsMax about so many calls' worth is taken, so that what becomes due meanwhile has its turn
+   * The transactions that are due, in turn.
+   * @param mergeGapMs a gap in creation time that costs less to read through than an extra call
+   * @param callsMax takes clusters for about this many calls, so that transactions that become due meanwhile have their turn
    */
   due(nowMs: number, mergeGapMs: number, callsMax: number): Cluster[] {
     const due: Due[] = [];
@@ -126,7 +125,7 @@ export class PollWatch {
     return isLate && nowMs - terminalSinceMs < this.#options.terminalForMs;
   }
 
-  /** @param ageMs of one that is open */
+  /** @param ageMs of an open transaction */
   #intervalMs({ isUnclear, misses, terminalSinceMs }: Watched, ageMs: number, nowMs: number): number {
     const { intervalMs } = this.#options;
     if (isUnclear) return intervalMs;
@@ -142,7 +141,7 @@ export class PollWatch {
   }
 }
 
-/** Null for a quote that was not executed, and one whose transaction may be anywhere: others come by what becomes of it. */
+/** Null for a quote that was not executed, and one whose transaction may be anywhere: we learn of it when it changes. */
 function watchedOf(state: TransactionState, nowMs: number): Watched | null {
   const createdMs = instantOf(state.createdAt);
   const isUnseen = state.status === null;
@@ -161,14 +160,14 @@ function watchedOf(state: TransactionState, nowMs: number): Watched | null {
   };
 }
 
-/** What the answer to a command said of a quote; a status that follows from the transaction's says nothing of its own. */
+/** Whether an answer to a command showed the quote executed. A status derived from the transaction does not count. */
 function wasExecuted({ quoteIsDerived, quoteStatus }: TransactionState): boolean {
   return !quoteIsDerived && quoteStatus !== null && quoteStatus !== 'PENDING';
 }
 
 /**
- * Instants of the last change and the last command. First sight is no touch: all that is caught up with would be young at
- * once, and what really is would wait.
+ * Instants of the last change and the last command. First sight is no touch: after a catch-up all would be young at once, and those
+ * that really are would wait.
  */
 function touchesOf(state: TransactionState): number[] {
   const updatedMs = instantOf(state.updatedAt);
