@@ -1,6 +1,6 @@
 /**
- * Reads one message of a command topic: its key, headers and value, as Avro or JSON. What cannot be read becomes a dead
- * letter (and, with a usable key, an INVALID result); what is on another lane's partition is to be moved there.
+ * Reads one message of a command topic: its key, headers and value, as Avro or JSON. An unreadable message becomes a dead letter
+ * (and, with a usable key, an INVALID result). A message on another lane's partition must be moved there.
  */
 import { createHash } from 'node:crypto';
 import type { MaxAgeMs } from 'payment-processor-contract/config';
@@ -35,12 +35,12 @@ import {
   type Place,
 } from './message-origin.ts';
 
-/** A command by its message: what an entry, an arrival and a letter all know of it, before and after a restart. */
+/** A command by its message: the data that an entry, an arrival and a dead letter share, before and after a restart. */
 export interface TracedCommand {
-  /** Its first place, by which it is told from every other message. */
+  /** Its first place, which distinguishes it from every other message. */
   readonly origin: Origin;
   readonly carried: Carried;
-  /** Null where the message has none that can be used. */
+  /** Null if the message has no usable key. */
   readonly key: string | null;
   readonly commandType: CommandType;
 }
@@ -67,13 +67,13 @@ export interface CommandPlace extends Place {
   readonly commandType: CommandType;
 }
 
-/** What is left of a message that made our own code fail: the arrival is for its result, null without a usable key. */
+/** A message that made our own code fail: the arrival is for its result, null without a usable key. */
 export interface CommandAside {
   readonly letter: DeadLetter;
   readonly arrival: Arrival | null;
 }
 
-/** @returns a promise where the registry must be asked */
+/** @returns a promise if the registry must be asked */
 export function readMessage(
   options: IntakeOptions,
   place: CommandPlace,
@@ -136,7 +136,7 @@ export function readMessage(
   });
 }
 
-/** What is left to do with a message that made our own code fail: looks at nothing but its place, key and `ce_id`. */
+/** Sets aside a message that made our own code fail: looks only at its place, key and `ce_id`. */
 export function setAside(
   options: Pick<IntakeOptions, 'laneCount'>,
   place: CommandPlace,
@@ -170,7 +170,7 @@ function bytesFingerprint(commandType: CommandType, { value }: InputMessage): st
     .digest('base64url');
 }
 
-/** Goes on at once where nothing has to be waited for. */
+/** Continues at once if nothing must be awaited. */
 export function whenDecoded<Read>(
   decoded: DecodeResult | Promise<DecodeResult>,
   read: (decoded: DecodeResult) => Read,
@@ -199,7 +199,7 @@ export function decodeValue(
 
 const EXPIRES_AT_HEADER = 'expires-at';
 
-/** A header without a value says that there is a limit, and not which. */
+/** A header without a value says that there is a limit, but not which. */
 function readExpiry(message: InputMessage): { ok: true; ms: number | null } | { ok: false; problem: FieldProblem } {
   if (!Object.hasOwn(message.headers, EXPIRES_AT_HEADER)) return { ok: true, ms: null };
   const ms = instantMs(wholeHeader(message, EXPIRES_AT_HEADER) ?? '');

@@ -1,4 +1,4 @@
-/** Reads one message of the operator decisions topic: Avro or JSON, by the key of the command that it is about. */
+/** Reads one message of the operator decisions topic, Avro or JSON; its key is the key of the command. */
 import { z } from 'zod';
 import type { OperatorOrder } from '../ledger/operator.ts';
 import type { DeadLetter, DeadLetterReason, OriginalMessage } from '../producers/dead-letters.ts';
@@ -22,7 +22,7 @@ const text = z
   .min(1)
   .max(TEXT_MAX)
   .refine((given) => given.isWellFormed(), 'is not Unicode: it has half of a surrogate pair');
-/** JSON integers are raw numbers, all digits kept. */
+/** JSON integers come as raw numbers, with all digits. */
 const revision = z.preprocess(
   (value) => (typeof value === 'object' && value !== null && 'rawJSON' in value ? Number(value.rawJSON) : value),
   z
@@ -39,7 +39,7 @@ const operatorDecision: z.ZodType<OperatorDecision> = z.strictObject({
   reason: text,
 });
 
-/** @returns a promise where the registry must be asked */
+/** @returns a promise if the registry must be asked */
 export function readDecision(
   options: IntakeOptions,
   place: Place,

@@ -110,7 +110,7 @@ export class GroupMember {
   #lastRequestSentWallMs = -Infinity;
   #isStopped = false;
   /** The current or the last join announced that this process leaves. */
-  #hasToldLeaving = false;
+  #hasAnnouncedLeaving = false;
   /** The next assignment resolves it; null: this process stays. */
   #retired: { readonly resolve: () => void } | null = null;
 
@@ -123,7 +123,7 @@ export class GroupMember {
     const options = this.#options;
     return createKafka(options.settings, options.clientId, { retry: PATIENT_RETRY, log: options.log }).consumer({
       groupId: options.groupId,
-      partitionAssigners: [laneAssigner(options.laneCount, () => this.#told())],
+      partitionAssigners: [laneAssigner(options.laneCount, () => this.#announced())],
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: options.heartbeatIntervalMs,
       rebalanceTimeout: REBALANCE_TIMEOUT_MS,
@@ -137,7 +137,7 @@ export class GroupMember {
     });
   }
 
-  /** Resolves after the first attempt to join; kafkajs tries again by itself. Rejects where no broker answers. */
+  /** Resolves after the first attempt to join; kafkajs tries again by itself. Rejects if no broker answers. */
   async start(): Promise<void> {
     const { handlers, topics, log } = this.#options;
     const consumer = this.#makeConsumer();
@@ -161,7 +161,7 @@ export class GroupMember {
       const isNewMember = payload.memberId !== this.#memberId;
       this.#memberId = payload.memberId;
       this.#guard('assigned', () => handlers.assigned(this.#lanes, isNewMember));
-      if (this.#hasToldLeaving) this.#retired?.resolve();
+      if (this.#hasAnnouncedLeaving) this.#retired?.resolve();
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
       if (payload.batchSize > 0) return;
@@ -261,10 +261,10 @@ export class GroupMember {
     return this.#paused.size > 0 || this.#lanes.length === 0 ? FETCH_WAIT_MS : Math.max(calmMs, FETCH_WAIT_MS);
   }
 
-  #told(): MemberNote {
+  #announced(): MemberNote {
     const { address, standing } = this.#options;
     const isLeaving = this.#retired !== null;
-    this.#hasToldLeaving = isLeaving;
+    this.#hasAnnouncedLeaving = isLeaving;
     return { lanes: this.#lanes, address: address(), isLeaving, isUnserved: standing.announce() };
   }
 

@@ -1,25 +1,25 @@
 /**
- * Processes as members of the group. A process's id is `<uuid>@<host>`, its name `<host>.<beginning of the uuid>`; Kafka knows
- * it by a client id that has both. Ids of earlier releases have no host, and the beginning alone is their name.
+ * Processes as members of the group. A process's id is `<uuid>@<host>`, its name `<host>.<beginning of the uuid>`. Its client id in
+ * Kafka has both. Ids of earlier releases have no host; the beginning alone is their name.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { MemberDescription } from './topic-offsets.ts';
 
 export interface GroupProcess {
-  /** As `processName` has it. */
+  /** In the form of `processName`. */
   readonly process: string;
-  /** Where it is connected from, as Kafka sees it. */
+  /** The host that it connects from, as Kafka sees it. */
   readonly host: string;
   /** Assigned to it, ascending. */
   readonly lanes: readonly number[];
-  /** Of its HTTP endpoints; null: it tells none, or the group is between two generations. */
+  /** Address of its HTTP endpoints; null: it announces none, or the group is between two generations. */
   readonly address: string | null;
 }
 
-/** Enough to tell the processes of a group apart, on one host as well. */
+/** Enough to distinguish the processes of a group, even on one host. */
 const ID_LENGTH = 8;
-/** What no name of a host needs; the marks between the parts are among it. */
+/** Characters that no host name needs, the separators of our parts among them. */
 const FOREIGN_CHARACTERS = /[^\w.-]/g;
 
 /** @param host the machine's name; in Kubernetes the pod's */

@@ -20,7 +20,7 @@ export function readHold(place: Place, laneCount: number, message: InputMessage)
     : { kind: 'order', order, offset: message.offset };
 }
 
-/** Null: it is none. */
+/** Null: it is not an order. */
 export function orderOf(value: Buffer | null): HoldOrder | null {
   try {
     return value === null

@@ -21,7 +21,7 @@ export interface InboxOptions<Item extends { readonly kind: string }> {
   readonly topic: string;
   readonly lane: number;
   /**
-   * Returns an item even for an unreadable message; a promise where the registry must be asked first. If it throws, the message
+   * Returns an item even for an unreadable message; a promise if the registry must be asked first. If it throws, the message
    * has triggered a bug.
    */
   readonly read: (message: InputMessage) => Item | Unavailable | Promise<Item | Unavailable>;
@@ -33,7 +33,7 @@ export interface InboxOptions<Item extends { readonly kind: string }> {
   readonly wake: () => void;
 }
 
-/** What is known of the oldest message. */
+/** The state of the oldest message. */
 type Head<Item> =
   | { readonly kind: 'unread' }
   /** The registry is asked. */

@@ -1,6 +1,6 @@
 /**
- * Messages as lanes handle them, made from what the Kafka client hands over: bounded before anything else is done with
- * them (invariant I7). Whole, if they can be copied to the dead letters as they are; else cut to a reference. Pure.
+ * Messages as lanes handle them, made from the Kafka client's and bounded before anything else (invariant I7): whole if they can be
+ * copied to the dead letters, else cut to a reference. Pure.
  */
 import { createHash } from 'node:crypto';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
@@ -9,7 +9,7 @@ import type { MessageHeaders } from '../producers/record-batch.ts';
 
 export interface InputMessage {
   readonly offset: bigint;
-  /** Milliseconds since 1970, as Kafka has it: the broker's where the topic is LogAppendTime, else the publisher's word. */
+  /** Milliseconds since 1970: the broker's time if the topic is LogAppendTime, else the publisher's. */
   readonly timestampMs: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
@@ -18,15 +18,15 @@ export interface InputMessage {
   readonly headerBytes: number;
   /** Null: it is whole. */
   readonly cut: Cut | null;
-  /** Set where it stands for a whole batch that cannot be read; the offset is that of the batch's last record. */
+  /** Set if it stands for a whole unreadable batch; the offset is that of the batch's last record. */
   readonly unreadableBatch: { readonly firstOffset: bigint; readonly problem: string } | null;
 }
 
-/** What the patched client adds. */
+/** Fields that the patched client adds. */
 type ClientMessage = KafkaMessage & {
   /** All headers of a record that has too many to be decoded. */
   readonly headersLeftOut?: number;
-  /** In place of a batch that cannot be decompressed or decoded. */
+  /** Replaces a batch that cannot be decompressed or decoded. */
   readonly unreadableBatch?: { readonly firstOffset: string; readonly records: Buffer; readonly error: unknown };
 };
 
@@ -35,16 +35,16 @@ interface Header {
   readonly value: string | Buffer | null;
 }
 
-/** A message up to this size is kept whole: with what is added to it, it fits the dead letters several times. */
+/** A message up to this size is kept whole: it fits the dead letters several times, with all headers added. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
-/** More than a command may have, by what moving adds. */
+/** More than a command may have, by the headers that a move adds. */
 const WHOLE_HEADERS_MAX = 2_010;
-/** Of one that is larger the beginning of its value is kept, and of its key, unless that is short. */
+/** Of a larger message we keep the beginning of its value, and of its key unless that is short. */
 const KEY_BYTES_MAX = 64 * 1024;
 const BEGINNING_BYTES = 1024;
-/** Kept of the headers of one that is larger, unless they are long themselves: answers carry them on. */
+/** Headers kept from a larger message, unless they are long: answers repeat them. */
 const ANSWER_HEADERS = ['ce_id', 'traceparent', 'tracestate', 'correlation-id'];
-/** Bytes in a larger buffer are copied out of it, so that they do not keep all of it in memory. */
+/** Bytes in a larger buffer are copied, so that they do not keep all of it in memory. */
 const SHARED_BYTES_MAX = 1024 * 1024;
 
 export function inputMessage(message: ClientMessage): InputMessage {
@@ -77,7 +77,7 @@ export function inputMessage(message: ClientMessage): InputMessage {
   };
 }
 
-/** Those headers that answers carry on, unless they are long or there are several of one name. */
+/** The headers that answers repeat, unless they are long or there are several of one name. */
 export function answerHeaders(headers: MessageHeaders | IHeaders): MessageHeaders {
   const pairs = ANSWER_HEADERS.filter((name) => Object.hasOwn(headers, name)).map((name) => [name, headers[name]]);
   return Object.fromEntries(
@@ -85,7 +85,7 @@ export function answerHeaders(headers: MessageHeaders | IHeaders): MessageHeader
   ) as MessageHeaders;
 }
 
-/** All that is needed to find the message again, and nothing of it. */
+/** Enough to find the message again, without its content. */
 export function referenceTo({ cut, headerCount, key, value }: InputMessage): Cut {
   return {
     key: cut?.key ?? cutOf(key),

@@ -1,48 +1,48 @@
 /**
- * What a member tells its group of itself, in the metadata of its joining: the lanes that it has and, behind them, where
- * releases that know of nothing else pass over it, where its HTTP endpoints are, whether it is about to leave and whether the
- * payment service serves it. None of that changes by a join, so that a join never causes another. Whoever may join the group
- * can write there anything, so what is read is bounded and checked, and an address is nothing but a scheme, a host and a port. Pure.
+ * What a member announces to its group when it joins, in the metadata: its lanes, the address of its HTTP endpoints, whether it is
+ * about to leave, and whether the payment service serves it. The lanes come first: older releases skip the rest. A join changes none
+ * of these, so a join never causes another. Anybody who may join the group can write anything there. So we bound and check all that
+ * we read, and an address is only a scheme, a host and a port. Pure.
  */
 import kafkajs from 'kafkajs';
 
 const { AssignerProtocol } = kafkajs;
 
 const ADDRESS_CHARACTERS_MAX = 200;
-/** A name, or an address; of IPv6 in brackets. */
+/** A name or an address; IPv6 in brackets. */
 const HOST_PATTERN = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])$/;
-/** A thousand lanes and an address need a tenth of it. */
+/** A thousand lanes and an address need a tenth of this. */
 const METADATA_BYTES_MAX = 64 * 1024;
 
 export interface MemberNote {
   readonly lanes: readonly number[];
-  /** As `checkedAddress` returns it; null: it tells none. */
+  /** As `checkedAddress` returns it; null: it announces none. */
   readonly address: string | null;
-  /** It serves its lanes until others have been given them, and goes then. */
+  /** It serves its lanes until others have them, and then leaves. */
   readonly isLeaving: boolean;
-  /** The payment service does not serve it: members that it serves get the lanes. */
+  /** The payment service does not serve it: the lanes go to members that are served. */
   readonly isUnserved: boolean;
 }
 
-/** Whether the payment service serves the member, as far as the group has to know. */
+/** Whether the payment service serves the member, as far as the group must know. */
 export interface MemberStanding {
-  /** Called at each join. @returns whether the member says that the payment service does not serve it */
+  /** Called at each join. @returns whether the member announces that the payment service does not serve it */
   announce(): boolean;
-  /** Called at each heartbeat. @returns whether the member has to join anew, to say something else */
+  /** Called at each heartbeat. @returns whether the member must rejoin, to announce something else */
   hasNews(): boolean;
 }
 
-/** Of a member of another release, or a hostile one: it has nothing that we know of. */
+/** For a member of another release, or a hostile one: we know nothing of it. */
 const NOTHING: MemberNote = { lanes: [], address: null, isLeaving: false, isUnserved: false };
 
-/** @returns what travels with the member's joining */
+/** @returns the bytes for the metadata of the member's join */
 export function encodeMemberNote({ address, isLeaving, isUnserved, lanes }: MemberNote): Buffer {
-  const told = {
+  const announced = {
     ...(address === null ? {} : { http: address }),
     ...(isLeaving ? { isLeaving } : {}),
     ...(isUnserved ? { isUnserved } : {}),
   };
-  return Buffer.from(JSON.stringify(Object.keys(told).length === 0 ? lanes : [...lanes, told]));
+  return Buffer.from(JSON.stringify(Object.keys(announced).length === 0 ? lanes : [...lanes, announced]));
 }
 
 /** Never throws. */
@@ -52,12 +52,12 @@ export function decodeMemberNote(memberMetadata: Buffer): MemberNote {
     const userData = AssignerProtocol.MemberMetadata.decode(memberMetadata)?.userData;
     const parts: unknown = JSON.parse(userData?.toString() ?? '[]');
     if (!Array.isArray(parts)) return NOTHING;
-    const told = parts.find((part): part is Record<string, unknown> => typeof part === 'object' && part !== null);
+    const announced = parts.find((part): part is Record<string, unknown> => typeof part === 'object' && part !== null);
     return {
       lanes: parts.filter((part): part is number => Number.isInteger(part)),
-      address: checkedAddress(told?.['http']),
-      isLeaving: told?.['isLeaving'] === true,
-      isUnserved: told?.['isUnserved'] === true,
+      address: checkedAddress(announced?.['http']),
+      isLeaving: announced?.['isLeaving'] === true,
+      isUnserved: announced?.['isUnserved'] === true,
     };
   } catch {
     return NOTHING;
@@ -68,9 +68,9 @@ export function decodeMemberNote(memberMetadata: Buffer): MemberNote {
 export function checkedAddress(text: unknown): string | null {
   if (typeof text !== 'string' || text.length > ADDRESS_CHARACTERS_MAX) return null;
   const url = URL.canParse(text) ? new URL(text) : null;
-  // The origin of a scheme that is not the web's is "null".
+  // The origin of a non-web scheme is "null".
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.port === '0') return null;
-  // People copy it into commands: a URL's host may have characters that a shell takes for its own.
+  // People copy the address into commands, and a URL's host may have characters that a shell interprets.
   if (!HOST_PATTERN.test(url.hostname)) return null;
   return [url.origin, `${url.origin}/`].includes(text.toLowerCase()) ? url.origin : null;
 }

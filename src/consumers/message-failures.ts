@@ -1,13 +1,13 @@
-/** Counts how often messages made our own code fail, until each is set aside (invariant I6). Outlives the lane's being lost. */
+/** Counts how often messages made our own code fail, until each is set aside (invariant I6). Outlives the loss of a lane. */
 import { FAILURES_MAX } from '../ledger/decide.ts';
 
-/** Places remembered at once: more than a lane can be stuck on, for each stops its topic. */
+/** Places remembered at once: more than a lane can be stuck on, because each stops its topic. */
 const PLACES_MAX = 100;
 
 export class MessageFailures {
   readonly #counts = new Map<string, number>();
 
-  /** @returns whether the message is to be set aside now; else it is tried again */
+  /** @returns whether to set the message aside now; if not, it is retried */
   count(topic: string, offset: bigint): boolean {
     const place = `${topic}@${offset}`;
     const failures = (this.#counts.get(place) ?? 0) + 1;
@@ -23,7 +23,7 @@ export class MessageFailures {
 
 const TEXT_LENGTH_MAX = 500;
 
-/** Of any error, short enough for a result and a header. */
+/** Text of any error, short enough for a result and a header. */
 export function errorText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.slice(0, TEXT_LENGTH_MAX).toWellFormed();

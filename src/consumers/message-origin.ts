@@ -1,6 +1,6 @@
 /**
- * Where a message was first, and the headers that say so of one that was moved to the partition of its key. A header can
- * lie: it can make a command older, never younger, and what is no place of the topic counts as absent.
+ * Where a message was first published, and the headers that say so if it was moved to the partition of its key. A header can lie: it
+ * can make a command older, never younger. An impossible place counts as absent.
  */
 import { CARRIED_LENGTH_MAX, type Carried, type Origin } from '../ledger/entry.ts';
 import type { Cut, DeadLetter, OriginalMessage } from '../producers/dead-letters.ts';
@@ -22,16 +22,16 @@ const MOVED = {
   partition: 'moved-partition',
   offset: 'moved-offset',
   timestamp: 'moved-timestamp',
-  /** Of one that was too large to be moved whole. */
+  /** Of a message too large to be moved whole. */
   valueBytes: 'moved-value-bytes',
   valueSha256: 'moved-value-sha256',
   headersLeftOut: 'moved-headers-left-out',
 };
-/** What moving adds to a message that is within the limits: three short headers. */
+/** What a move adds to a message within the limits: three short headers. */
 const MOVED_HEADERS = 3;
 const MOVED_HEADER_BYTES = 128;
 
-/** What of a message is larger than any command may be, or null. */
+/** Says what exceeds the limits of a command; null: nothing. */
 export function sizeProblem(message: InputMessage): string | null {
   const cut = cutOf(message);
   const valueBytes = cut?.value?.bytes ?? message.value?.length ?? 0;
@@ -60,12 +60,12 @@ export function originalMessage(place: Place, laneCount: number, message: InputM
   };
 }
 
-/** Where the message lies, whatever its headers say. */
+/** Where the message is now, whatever its headers say. */
 export function placeOf({ lane, topic }: Place, { offset, timestampMs }: InputMessage): Origin {
   return { topic, partition: lane, offset, timestampMs };
 }
 
-/** Why a message is set aside, and how much of it is copied: what was refused once goes by reference. */
+/** Why a message is set aside, and whether to copy it: after one refusal only a reference goes out. */
 export interface Aside {
   readonly problem: string;
   readonly isByReference: boolean;
@@ -132,13 +132,13 @@ export function carriedOf(message: InputMessage): Carried {
   ) as Carried;
 }
 
-/** A header that is carried on or compared; one that is too long counts as absent. */
+/** A header that we repeat or compare; one that is too long counts as absent. */
 export function shortHeader(message: Pick<InputMessage, 'headers'>, name: string): string | null {
   const text = wholeHeader(message, name);
   return text === null || text.length > CARRIED_LENGTH_MAX ? null : text.toWellFormed();
 }
 
-/** The first of the name, as text. */
+/** The first header of the name, as text. */
 export function wholeHeader({ headers }: Pick<InputMessage, 'headers'>, name: string): string | null {
   if (!Object.hasOwn(headers, name)) return null;
   const given = headers[name];
@@ -146,7 +146,7 @@ export function wholeHeader({ headers }: Pick<InputMessage, 'headers'>, name: st
   return first?.toString() ?? null;
 }
 
-/** What was left out of it here, or when it was moved. */
+/** The parts left out of the message, here or by a move. */
 function cutOf(message: InputMessage): Cut | null {
   if (message.cut !== null) return message.cut;
   const bytes = numberOf(message, MOVED.valueBytes);

@@ -1,25 +1,24 @@
 /**
- * The group's committed offsets, told now and then for tools that show lag. Best effort: what could not be told is told
- * the next time.
+ * Commits the group's offsets from time to time, for tools that show lag. Best effort: a failed report is repeated next time.
  *
- *   told    positions that changed, every second, and once more at the end; where the group has not been told of any
- *           progress yet, at once: an offset without a position in the ledger shows that the ledger was lost
+ *   reported  positions that changed, every second, and once more at the end. If no progress was reported yet, at once: an offset
+ *             without a position in the ledger shows that the ledger was lost
  */
 import type { GroupOffset } from './group-member.ts';
 
-const TELL_AGAIN_MS = 1_000;
+const REPORT_AGAIN_MS = 1_000;
 
 export interface OffsetReportsOptions {
-  /** Next offsets of what is in the ledger, of lanes that are open here. */
+  /** The ledger's next offsets, of lanes that are open here. */
   readonly positions: () => readonly GroupOffset[];
-  /** Rejects where the group did not take them. */
+  /** Rejects if the group did not take them. */
   readonly commit: (offsets: readonly GroupOffset[]) => Promise<void>;
 }
 
 export class OffsetReports {
   readonly #options: OffsetReportsOptions;
-  readonly #told = new Map<string, { readonly offset: bigint; readonly isProgress: boolean }>();
-  #isTelling = false;
+  readonly #reported = new Map<string, { readonly offset: bigint; readonly isProgress: boolean }>();
+  #isReporting = false;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: OffsetReportsOptions) {
@@ -28,10 +27,10 @@ export class OffsetReports {
 
   start(): void {
     this.#timer = setTimeout(() => {
-      void this.tell().then(() => {
+      void this.report().then(() => {
         if (this.#timer !== null) this.start();
       });
-    }, TELL_AGAIN_MS);
+    }, REPORT_AGAIN_MS);
   }
 
   stop(): void {
@@ -39,33 +38,35 @@ export class OffsetReports {
     this.#timer = null;
   }
 
-  /** These moved on. */
+  /** These positions moved on. */
   moved(positions: readonly GroupOffset[]): void {
-    if (!this.#isTelling && positions.some((position) => this.#told.get(nameOf(position))?.isProgress !== true))
-      void this.tell();
+    if (!this.#isReporting && positions.some((position) => this.#reported.get(nameOf(position))?.isProgress !== true))
+      void this.report();
   }
 
   /** Never rejects. */
-  async tell(): Promise<void> {
+  async report(): Promise<void> {
     const changed = this.#changed();
     if (changed.length === 0) return;
-    this.#isTelling = true;
-    // Between two generations of the group, or without a coordinator, it takes none.
-    const isTold = await this.#options.commit(changed).then(
+    this.#isReporting = true;
+    // Between two generations of the group, or without a coordinator, the group takes none.
+    const isReported = await this.#options.commit(changed).then(
       () => true,
       () => false,
     );
-    this.#isTelling = false;
-    if (!isTold) return;
+    this.#isReporting = false;
+    if (!isReported) return;
     for (const position of changed) {
       const name = nameOf(position);
-      this.#told.set(name, { offset: position.offset, isProgress: this.#told.has(name) });
+      this.#reported.set(name, { offset: position.offset, isProgress: this.#reported.has(name) });
     }
     this.moved(this.#changed());
   }
 
   #changed(): GroupOffset[] {
-    return this.#options.positions().filter((position) => this.#told.get(nameOf(position))?.offset !== position.offset);
+    return this.#options
+      .positions()
+      .filter((position) => this.#reported.get(nameOf(position))?.offset !== position.offset);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Wakes one waiter. A wake that nobody waits for is kept, so that none is lost. */
+/** Wakes one waiter. A wake without a waiter is kept, so that none is lost. */
 export class Signal {
   #isSet = false;
   #waiter: (() => void) | null = null;

@@ -1,8 +1,8 @@
 /**
- * Questions about one topic each that are asked in the same turn go to the brokers as one.
+ * Collects questions about one topic each. Those asked in the same turn of the event loop go to the brokers as one request.
  *
  *   asked -> sent, once all of this turn have been asked -> answered
- *                                                        -> refused: each is sent by itself, for one topic that is gone or
+ *                                                        -> refused: each is sent alone, because one topic that is gone or
  *                                                           forbidden must not hide the others
  */
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
@@ -16,7 +16,7 @@ export class Together<Answer> {
     this.#send = send;
   }
 
-  /** Asked anew, but for what the same turn has asked of the same topic. */
+  /** Asks again each time, except for a question that this turn has already asked. */
   ask(topic: string): Promise<Answer> {
     const asked = this.#asked.get(topic) ?? Promise.withResolvers<Answer>();
     if (this.#asked.size === 0) queueMicrotask(() => void this.#sendAll());

@@ -1,4 +1,4 @@
-/** What the brokers know of one topic, for whoever decides where to read on. Asks, and changes nothing. */
+/** Asks the brokers about one topic, to decide where to continue reading. Changes nothing. */
 import type { Admin } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { createKafka, LANE_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
@@ -13,21 +13,21 @@ export interface TopicQuestions {
   clusterId(): Promise<string>;
   /** Null: the brokers do not know ids. */
   topicId(): Promise<string | null>;
-  /** How long deletions stay in a compacted topic at the least, milliseconds; the given, where that may not be read. */
+  /** How long a compacted topic keeps deletions at least, in milliseconds; `otherwiseMs` if we may not read that. */
   deletionsKeptMs(otherwiseMs: number): Promise<number>;
   bounds(): Promise<ReadonlyMap<number, PartitionOffsets>>;
-  /** After the last record, those of open transactions included. */
+  /** Offsets after the last record, including records of open transactions. */
   written(): Promise<ReadonlyMap<number, bigint>>;
-  /** The first record since the instant, by the brokers' clocks, that readers may have by then; else where those end. */
+  /** The first record since the instant, by the brokers' clocks, that readers may have by now; else the end for readers. */
   firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
 }
 
-/** Whoever asks tries again, and says why: a broker that stands still takes the timeout of a request for each try. */
+/** Few, because the caller retries and logs: with a hanging broker each try takes the timeout of a request. */
 const ASKING_RETRY = { ...LANE_RETRY, retries: 2 };
 
 /**
- * @param use may be run again: it must only ask, or come to the same
- * @throws the client's error, once no broker answers or trying again does not help
+ * @param use may be run again: it must only ask, or have the same effect
+ * @throws the client's error if no broker answers or a retry does not help
  */
 export function askTopic<Value>(
   settings: KafkaSettings,

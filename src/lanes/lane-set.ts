@@ -64,7 +64,7 @@ export interface LaneSetOptions {
   readonly index?: LmdbLedgerIndex;
 }
 
-const TELL_OFFSETS_MS_MAX = 3_000;
+const REPORT_OFFSETS_MS_MAX = 3_000;
 
 export class LaneSet {
   readonly #options: LaneSetOptions;
@@ -226,7 +226,7 @@ export class LaneSet {
     await Promise.all(this.#lanes.map((lane) => lane.release()));
     await this.#committer.close();
     // A hanging broker would delay this for minutes, and only tools need it.
-    await settledWithin(this.#offsetReports.tell(), TELL_OFFSETS_MS_MAX);
+    await settledWithin(this.#offsetReports.report(), REPORT_OFFSETS_MS_MAX);
     await Promise.all([this.#member.stop(), this.#ledger.stop(), this.#offsets.stop()]);
     this.#calls.close();
   }
