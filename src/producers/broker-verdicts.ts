@@ -74,7 +74,7 @@ const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   90: ['PRODUCER_FENCED', 'fenced'],
 };
 
-/** An unlisted code fails the transaction, because we do not know what was written. */
+/** An unlisted code fails the transaction, because we do not know which records were written. */
 export function verdictOf(errorCode: number): BrokerVerdict {
   const [name, kind] = CODES[errorCode] ?? [`UNKNOWN_ERROR_${errorCode}`, 'not-committed'];
   switch (kind) {
@@ -91,7 +91,7 @@ export function verdictOf(errorCode: number): BrokerVerdict {
   }
 }
 
-/** A broker answered with an error code. `type` is kafkajs's name for it: by that, refusals are told from outages. */
+/** A broker answered with an error code. `type` is kafkajs's name for it, which distinguishes refusals from outages. */
 export class BrokerAnswerError extends Error {
   readonly type: string;
   readonly failure: CommitFailure;

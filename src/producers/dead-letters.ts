@@ -22,7 +22,7 @@ export interface CutBytes {
   readonly sha256: string;
 }
 
-/** What was left out of a message that is too large to copy. */
+/** The parts that were left out of a message too large to copy. */
 export interface Cut {
   readonly key: CutBytes | null;
   readonly value: CutBytes | null;
@@ -40,7 +40,7 @@ export interface OriginalMessage {
   readonly headers: MessageHeaders;
   /** Null: key, value and headers are whole. */
   readonly cut: Cut | null;
-  /** Of a whole batch that could not be read: the offset of its last record. */
+  /** Of a whole unreadable batch: the offset of its last record. */
   readonly lastOffset: bigint | null;
 }
 

@@ -110,7 +110,7 @@ export class RecordBatch {
     this.#count += 1;
   }
 
-  /** The bytes to send. @param isCompressed where it is large enough to shrink */
+  /** The bytes to send. @param isCompressed only if it is large enough to shrink */
   sealed({ epoch, firstSequence, producerId }: BatchProducer, isCompressed: boolean): Buffer {
     const isSmaller = isCompressed && this.#end >= COMPRESSED_FROM_BYTES;
     const bytes = isSmaller

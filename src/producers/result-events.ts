@@ -61,7 +61,7 @@ function encoded(
   return { value: writer.registry.encode(writer.topics.results, result), headers };
 }
 
-/** @param fingerprint of the command's fields; null where they could not be read */
+/** @param fingerprint of the command's fields; null if they were unreadable */
 export function resultRecord(
   writer: ResultWriter,
   lane: number,

@@ -2,7 +2,7 @@
  * Asks the brokers what this client may do, right by right. It reads, writes and commits nothing.
  *
  * Brokers say what a client may do with groups (since Kafka 2.3) and topics (since 2.8). They do not for transactional ids, so
- * the check opens one that no process has. A right of which the brokers say nothing does not count as missing.
+ * the check opens one that no process has. A right that the brokers do not report does not count as missing.
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { rightInWords, type Operation, type Right } from 'payment-processor-contract/rights';
@@ -10,7 +10,7 @@ import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 import { TransactionalProducer } from './transactional-producer.ts';
 
-/** Kafka's numbers of operations: the bits in which a broker says what is allowed. */
+/** Kafka's numbers of operations: a bit of the broker's answer for each. */
 const OPERATION_BITS: Readonly<Record<Operation, number>> = {
   Read: 3,
   Write: 4,
@@ -24,12 +24,12 @@ const TOPIC_REFUSED = 29;
 /** Appended to a prefix, for a name to try. */
 const TRIED_NAME = 'rights-check';
 
-/** Whether we have a right; `unknown` where the brokers do not say. */
+/** Whether we have a right; `unknown` if the brokers do not say. */
 type Verdict = 'granted' | 'missing' | 'unknown';
 
 /**
- * @returns those of the rights that are missing, in their order
- * @throws the client's error when no broker answers, or refuses the log-in
+ * @returns the missing ones of the rights, in their order
+ * @throws the client's error if no broker answers, or authentication fails
  */
 export async function missingRights(kafka: Kafka, rights: readonly Right[]): Promise<Right[]> {
   const verdicts = await withAdmin(kafka, async (admin) => {
@@ -47,12 +47,12 @@ export function missingRightInWords(right: Right): string {
   return `Kafka does not allow us ${rightInWords(right)}: grant it`;
 }
 
-/** By topic; null where the brokers do not say. Leaves out topics that do not exist: that is another problem. */
+/** By topic; null if the brokers do not say. Leaves out topics that do not exist: that is another problem. */
 async function topicOperations(admin: Admin, topics: readonly string[]): Promise<ReadonlyMap<string, number> | null> {
-  const told = topics.length === 0 ? [] : await admin.fetchTopicOperations({ topics: [...topics] });
-  if (told === null) return null;
+  const answered = topics.length === 0 ? [] : await admin.fetchTopicOperations({ topics: [...topics] });
+  if (answered === null) return null;
   return new Map(
-    told
+    answered
       .filter(({ errorCode }) => errorCode !== UNKNOWN_TOPIC)
       .map(({ errorCode, operations, topic }) => [topic, errorCode === TOPIC_REFUSED ? 0 : operations]),
   );
@@ -67,7 +67,7 @@ async function verdictOf(
   switch (right.resource) {
     case 'topic':
       if (right.pattern === 'prefixed') return triedTopic(admin, right);
-      // Brokers say nothing of a topic that we may not describe.
+      // Brokers say nothing about a topic that we may not describe.
       if (right.operation === 'DescribeConfigs' && operations?.get(right.name) === 0) return triedConfigs(admin, right);
       return bitOf(operations?.get(right.name) ?? null, right.operation);
     case 'group':
@@ -97,9 +97,9 @@ async function triedTopic(admin: Admin, right: Right): Promise<Verdict> {
     case 'DescribeConfigs':
       return triedConfigs(admin, right);
     default: {
-      const told = await admin.fetchTopicOperations({ topics: [topic] });
-      if (told === null) return 'unknown';
-      return told.some(({ errorCode }) => errorCode === TOPIC_REFUSED) ? 'missing' : 'granted';
+      const answered = await admin.fetchTopicOperations({ topics: [topic] });
+      if (answered === null) return 'unknown';
+      return answered.some(({ errorCode }) => errorCode === TOPIC_REFUSED) ? 'missing' : 'granted';
     }
   }
 }
@@ -112,7 +112,7 @@ function triedConfigs(admin: Admin, right: Right): Promise<Verdict> {
   });
 }
 
-/** @throws any error but a refusal of a right, or that the thing does not exist */
+/** @throws any error except a refusal of a right, or of a thing that does not exist */
 async function unlessRefused(ask: () => Promise<Verdict>): Promise<Verdict> {
   try {
     return await ask();

@@ -12,10 +12,10 @@ import {
 } from 'payment-processor-contract/topic-definitions';
 
 export interface TopicProblem {
-  /** For a problem of LANES, the prefix. */
+  /** The prefix, for a problem of LANES. */
   topic: string;
   kind: 'missing' | 'lanes' | 'partitions' | 'retention' | 'cleanup' | 'timestamp' | 'size';
-  /** What is wrong, where, and what to do. */
+  /** The problem, its place, and the remedy. */
   message: string;
 }
 

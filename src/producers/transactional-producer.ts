@@ -7,7 +7,7 @@
  *   drop    for good
  *
  * During an outage a step is retried until the deadline. Any error leaves the transaction's outcome open, so nobody uses the
- * producer after one: lanes read back what was committed.
+ * producer after one: lanes read the commits back from the ledger.
  */
 import type { Kafka } from 'kafkajs';
 import { BrokerAnswerError, type CommitFailure } from './broker-verdicts.ts';
@@ -16,7 +16,7 @@ import { ProducerSession, type Written } from './producer-session.ts';
 import { batchName, type RecordBatch } from './record-batch.ts';
 import type { PartitionName } from './transaction-requests.ts';
 
-/** The lane cannot go on with this producer: fenced, or its last transaction's outcome is open. */
+/** The lane cannot continue with this producer: fenced, or its last transaction's outcome is open. */
 export class TransactionFailedError extends Error {
   readonly failure: CommitFailure;
 
