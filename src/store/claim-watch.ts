@@ -1,18 +1,18 @@
 /**
- * Whose claims on a lane the ledger reader meets from now on until it meets an owner record of our own. Fed with every record
- * of the lane, in order.
+ * Collects other owners' claims on a lane that the ledger reader meets from now on until our own owner record. It gets every record of
+ * the lane, in order.
  */
 import { CLAIM_PREFIX, decodeClaim, isOwnerRecordOf, OWNER_KEY, type Claimant } from '../ledger/ledger-records.ts';
 
 export class ClaimWatch {
   readonly #token: string;
   readonly #onSeen: (claimants: readonly Claimant[]) => void;
-  /** Their records, by key. Decoded at the end: the schema of another release's may lie behind it, for the last copy stays. */
+  /** Their records, by key. Decoded at the end: another release's schema may come later, because only its last copy stays. */
   readonly #claims = new Map<string, Buffer>();
 
   /**
    * @param token of our owner record
-   * @param onSeen told of the claims before it that still stand there
+   * @param onSeen called with the claims before it that still stand there
    */
   constructor(token: string, onSeen: (claimants: readonly Claimant[]) => void) {
     this.#token = token;

@@ -1,4 +1,4 @@
-/** What the ledger says of one command, as far as this process has read it, whoever owns its lane. One row is read. */
+/** The ledger's view of one command in any lane, as far as this process has read it. Reads one row. */
 import type { Entry } from '../ledger/entry.ts';
 import { type OwnerRecord } from '../ledger/ledger-records.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
@@ -15,7 +15,7 @@ export type CommandView =
   | {
       readonly kind: 'known';
       readonly lane: number;
-      /** Of the lane; null where nobody has taken it, or another release's record says who. */
+      /** Owner of the lane; null if there was none, or another release's record names it. */
       readonly owner: OwnerRecord | null;
       readonly entry: Entry;
     };

@@ -1,7 +1,7 @@
 /**
- * This process's copy of the ledger: the local store, the reader that keeps it up, and how far it was restored.
+ * This process's copy of the ledger: the local store, the reader that keeps it up to date, and the progress of its restore.
  *
- *   made -> opened (the store held against the topic, the reader connected; may be tried again) -> read on and on -> stopped
+ *   made -> opened (the store compared with the topic, the reader connected; may be retried) -> read on and on -> stopped
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
@@ -20,7 +20,7 @@ export interface LedgerCopyOptions {
   readonly reader: Omit<LedgerReaderOptions, 'settings' | 'topic' | 'index' | 'onPosition'>;
   readonly clock: Clock;
   readonly log: LedgerStartOptions['log'];
-  /** In place of a store of its own under STATE_DIR. */
+  /** Replaces the process's own store under STATE_DIR. */
   readonly index?: LmdbLedgerIndex;
 }
 
@@ -54,9 +54,9 @@ export class LedgerCopy {
   }
 
   /**
-   * The store and the reader together: after a wait the store must be held against the topic anew. May be called again once it
-   * rejected: neither is open then.
-   * @throws StateDirectoryError, or the client's error when no broker answers
+   * Opens store and reader together: after a wait the store must be compared with the topic again. May be called again after it
+   * rejects: neither is open then.
+   * @throws StateDirectoryError, or the client's error if no broker answers
    */
   async open(): Promise<void> {
     const { clock, config, log, reader, topics } = this.#options;
@@ -82,35 +82,35 @@ export class LedgerCopy {
     if (this.#isStopped) await this.stop();
   }
 
-  /** Of the topic that the store was made from; null: brokers do not know ids. */
+  /** Id of the topic that the store was made from; null: brokers do not know ids. */
   topicId(): string | null {
     return this.#topicId;
   }
 
-  /** How far a lane's part of the topic is read, and the id of the topic that this is bound to; null: of another topic. */
+  /** Our offset in a lane's part of the topic, and the topic id that it belongs to; null: of another topic. */
   reading(topic: string, lane: number): { offset: bigint; boundId: string | undefined } | null {
     if (topic !== this.#options.topics.ledger) return null;
     return { offset: this.reader.position(lane), boundId: this.#topicId ?? undefined };
   }
 
-  /** To where it ended when it was opened. */
+  /** Whether it is read to where it ended when it was opened. */
   isRead(): boolean {
     return this.#restore.status()?.isUnderWay !== true;
   }
 
-  /** What the ledger says of all lanes, those of other processes included. */
+  /** The ledger's view of all lanes, including those of other processes. */
   status(): LedgerStatus {
     const { index, reader } = this;
     return ledgerStatus({ laneCount: this.#options.reader.laneCount, index, reader, restore: this.#restore });
   }
 
-  /** What the ledger says of one command, of whichever lane. */
+  /** The ledger's view of one command, in any lane. */
   command(key: string): CommandView {
     const { index, reader } = this;
     return commandView({ laneCount: this.#options.reader.laneCount, index, reader }, key);
   }
 
-  /** What was read is applied. Bounded. */
+  /** Applies everything read so far. Bounded. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.reader.stop();

@@ -1,6 +1,6 @@
 /**
- * What the ledger topic says, lane by lane: fed by the ledger reader with every record in order, read by lanes when
- * they are acquired and when a key arrives that they do not hold themselves.
+ * The content of the ledger topic by lane. The ledger reader feeds it every record in order. Lanes read it when they are acquired, and
+ * when a key arrives that they do not have in memory.
  */
 import type { Entry } from '../ledger/entry.ts';
 import type { Claim, OwnerRecord, PositionRecord } from '../ledger/ledger-records.ts';
@@ -12,13 +12,13 @@ export interface LedgerRecord {
   /** Null: a tombstone. */
   readonly value: Buffer | null;
   readonly offset: bigint;
-  /** When the broker wrote it, by its clock; 0: not known, for it was written under a clock of ours. */
+  /** When the broker wrote it, by its clock; 0: unknown, because a clock of ours set the timestamp. */
   readonly timestampMs: number;
 }
 
 /** How far a lane's part of the ledger has been applied. */
 export interface Checkpoint {
-  /** Everything below; 0: nothing. */
+  /** Everything below is applied; 0: nothing is. */
   readonly nextOffset: bigint;
   /** The latest timestamp among the records applied: the brokers' time is this or later. */
   readonly timestampMs: number;
@@ -26,13 +26,13 @@ export interface Checkpoint {
   readonly appliedMs: number;
 }
 
-/** Instants before which entries were completed and transactions seen last, by our clocks and by the brokers'. */
+/** Instants by our clocks and the brokers': entries completed, and transactions last seen, before them may be forgotten. */
 export interface LedgerTimes {
   readonly doneMs: number;
   readonly transactionMs: number;
 }
 
-/** Results UNKNOWN of one command in one lane, which wait for an operator's decision. */
+/** UNKNOWN results of one command in one lane; they wait for an operator's decision. */
 export interface UnknownResults {
   readonly command: CommandType;
   readonly count: number;
@@ -42,7 +42,7 @@ export interface UnknownResults {
 
 /** One of them. */
 export interface UnknownResult {
-  /** Of the command, without the prefix of the ledger. */
+  /** Key of the command, without the prefix of the ledger. */
   readonly key: string;
   readonly command: CommandType;
   readonly completedMs: number;
@@ -57,15 +57,15 @@ export interface LedgerIndex {
   value(lane: number, key: string): Buffer | undefined;
   unfinished(lane: number): Entry[];
   /**
-   * Values of the lane's transaction states, those that are not at rest first, then those at rest since the instant. In
-   * groups, for a pause after each: what is written meanwhile may be missing.
+   * Values of the lane's transaction states: first those not at rest, then those at rest since the instant. They come in groups, for
+   * a pause after each; records written meanwhile may be missing.
    */
   transactions(lane: number, restingSinceMs: number): Iterable<Buffer[]>;
   owner(lane: number): OwnerRecord | undefined;
-  /** Who may write to the lane: has claimed it, and was neither fenced since nor has released it. */
+  /** Processes that may write to the lane: they have claimed it, and have neither been fenced nor released it. */
   claims(lane: number): Claim[];
   position(lane: number): PositionRecord | undefined;
-  /** Whole keys of what may be forgotten: entries that are done, oldest first, then transactions at rest. Never UNKNOWN. */
+  /** Keys, with prefix, that may be forgotten: done entries, oldest first, then transactions at rest. Never UNKNOWN. */
   expired(lane: number, before: LedgerTimes, limit: number): string[];
   /** Commands remembered, all lanes. */
   size(): number;

@@ -56,8 +56,8 @@ export class LedgerReader {
   /** Acquisitions that wait for their owner record, by lane. */
   readonly #waiting = new Map<number, ClaimWatch>();
   /** Lanes that are not fetched, with the time of their last reported commit, on the monotonic clock. */
-  readonly #telling = new Map<number, number>();
-  #listening: NodeJS.Timeout | null = null;
+  readonly #reporting = new Map<number, number>();
+  #checkTimer: NodeJS.Timeout | null = null;
   #recordsApplied = 0;
   #lastFetch: { wallMs: number; monotonicMs: number } | null = null;
   #awayMsMax = Infinity;
@@ -128,7 +128,7 @@ export class LedgerReader {
       this.fetchAgain(lane);
       return;
     }
-    if (this.#options.isOpen(lane)) this.#told(lane);
+    if (this.#options.isOpen(lane)) this.#reported(lane);
     this.#read(lane, ledgerRecords(commit), endOffset(commit));
   }
 
@@ -144,7 +144,7 @@ export class LedgerReader {
   /** From now on the reader applies nothing. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    if (this.#listening !== null) clearTimeout(this.#listening);
+    if (this.#checkTimer !== null) clearTimeout(this.#checkTimer);
     await this.#tail.stop();
   }
 
@@ -156,28 +156,29 @@ export class LedgerReader {
     this.#options.index.applyBatch(lane, unread, nextOffset);
     this.#next[lane] = nextOffset;
     this.#recordsApplied += unread.length;
-    this.#tell(lane, unread);
+    this.#announce(lane, unread);
     this.#pass(lane, nextOffset);
   }
 
   /** From now on the reader fetches the lane from Kafka. */
   fetchAgain(lane: number): void {
-    if (this.#telling.delete(lane)) this.#tail.resume(lane);
+    if (this.#reporting.delete(lane)) this.#tail.resume(lane);
   }
 
-  #told(lane: number): void {
-    if (!this.#telling.has(lane)) this.#tail.pause(lane);
-    this.#telling.set(lane, this.#options.clock.monotonicMs());
-    this.#listening ??= setTimeout(() => this.#listened(), SILENT_MS);
+  #reported(lane: number): void {
+    if (!this.#reporting.has(lane)) this.#tail.pause(lane);
+    this.#reporting.set(lane, this.#options.clock.monotonicMs());
+    this.#checkTimer ??= setTimeout(() => this.#checkReports(), SILENT_MS);
     // Without fetches nothing else shows that this process was not away.
-    if (this.#telling.size === this.#options.laneCount) this.#fetched();
+    if (this.#reporting.size === this.#options.laneCount) this.#fetched();
   }
 
-  #listened(): void {
+  #checkReports(): void {
     const { clock } = this.#options;
-    this.#listening = null;
-    for (const [lane, toldMs] of this.#telling) if (clock.monotonicMs() - toldMs >= SILENT_MS) this.fetchAgain(lane);
-    if (this.#telling.size > 0) this.#listening = setTimeout(() => this.#listened(), SILENT_MS);
+    this.#checkTimer = null;
+    for (const [lane, reportedMs] of this.#reporting)
+      if (clock.monotonicMs() - reportedMs >= SILENT_MS) this.fetchAgain(lane);
+    if (this.#reporting.size > 0) this.#checkTimer = setTimeout(() => this.#checkReports(), SILENT_MS);
   }
 
   /** Called before fetched records are applied: a process that was frozen or cut off for days must not continue. */
@@ -203,7 +204,7 @@ export class LedgerReader {
   }
 
   /** Only the last of each state: the earlier ones are outdated. */
-  #tell(lane: number, records: readonly LedgerRecord[]): void {
+  #announce(lane: number, records: readonly LedgerRecord[]): void {
     const wait = this.#waiting.get(lane);
     const states = new Map<string, Buffer>();
     for (const { key, value } of records) {

@@ -1,6 +1,6 @@
 /**
- * What the ledger says of all lanes, as far as this process has read it: a warm standby knows as much of the others'
- * lanes as of its own. Asked by the operations side alone; each answer is bounded in cost, however large the ledger is.
+ * The ledger's view of all lanes, as far as this process has read it: a warm standby knows other processes' lanes as well as its own.
+ * Only the operations side asks. Each answer has a bounded cost, however large the ledger is.
  */
 import { decodeHolds, NO_HOLDS, type HoldsRecord } from '../ledger/holds.ts';
 import { HOLD_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
@@ -12,27 +12,27 @@ import type { DiskUse, LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
 export interface LedgerLaneStatus {
   readonly lane: number;
-  /** Who took it last; null: nobody yet, or a release whose records this one cannot read. */
+  /** The last owner; null: there was none, or this release cannot read its record. */
   readonly owner: OwnerRecord | null;
   /** Everything below has been read. */
   readonly nextOffset: bigint;
-  /** Results UNKNOWN, of each command that has any. */
+  /** UNKNOWN results, for each command that has any. */
   readonly unknown: readonly UnknownResults[];
-  /** Of operators, by command type; those that have ended by themselves among them. */
+  /** Operators' holds by command type, including those that have ended by themselves. */
   readonly holds: HoldsRecord['holds'];
 }
 
 export interface LedgerStatus {
-  /** All of them, whoever owns them; none while the local store is not open. */
+  /** All lanes, including those of other processes; empty while the local store is not open. */
   readonly lanes: readonly LedgerLaneStatus[];
-  /** Of all lanes those that were given first, oldest first, no more than OLDEST_UNKNOWN_MAX. */
+  /** The oldest UNKNOWN results of all lanes, oldest first, at most OLDEST_UNKNOWN_MAX. */
   readonly oldestUnknown: readonly (UnknownResult & { readonly lane: number })[];
   readonly restore: RestoreStatus | null;
   /** Null while the local store is not open. */
   readonly disk: DiskUse | null;
 }
 
-/** What fits on a page; the ledger itself has them all. */
+/** As many as fit on a page; the ledger has them all. */
 const OLDEST_UNKNOWN_MAX = 20;
 
 export interface LedgerViewParts {
@@ -57,7 +57,7 @@ export function ledgerStatus({ index, laneCount, reader, restore }: LedgerViewPa
   return { lanes, oldestUnknown, restore: restore.status(), disk: index.disk() };
 }
 
-/** Undefined: there is none, or it is of a release whose records this one cannot read. */
+/** Undefined: there is none, or this release cannot read it. */
 function readable<Value>(read: () => Value | undefined): Value | undefined {
   try {
     return read();

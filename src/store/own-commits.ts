@@ -1,27 +1,27 @@
 /**
- * What an open lane here has committed to its ledger, as its reader takes it: without reading it back from Kafka.
+ * The commits of an open lane here, which the ledger's reader takes without reading them back from Kafka.
  *
- * It may be taken only where nothing of others lies before it unread. A commit whose first record comes right behind the
- * control record of the one before is the next: brokers write a transaction's control record before its producer's next
- * transaction, so in one offset between the two nothing else can be.
+ * The reader may take a commit only if it has read everything before it. A commit whose first record directly follows the control
+ * record of the previous commit is the next one: brokers write a transaction's control record before its producer's next
+ * transaction, so nothing else fits into the one offset between them.
  */
 import type { WrittenAt } from '../producers/producer-session.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import type { LedgerRecord } from './ledger-index.ts';
 
 export interface OwnCommit extends WrittenAt {
-  /** Right behind the one before of the same producer: between the two is its control record alone. */
+  /** It directly follows the producer's previous commit: only a control record lies between them. */
   readonly isNext: boolean;
-  /** Of the lane's ledger, in their order. */
+  /** Its records in the lane's ledger, in order. */
   readonly records: readonly OutgoingRecord[];
 }
 
-/** Below it everything must have been read, for the commit to follow without a gap. */
+/** The reader must have read everything below this offset, so that the commit follows without a gap. */
 export function neededOffset({ firstOffset, isNext }: OwnCommit): bigint {
   return isNext ? firstOffset - 1n : firstOffset;
 }
 
-/** Behind its last record. */
+/** The offset after its last record. */
 export function endOffset({ firstOffset, records }: OwnCommit): bigint {
   return firstOffset + BigInt(records.length);
 }

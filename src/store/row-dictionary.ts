@@ -1,6 +1,6 @@
 /**
- * What rows have in common, for the store's compression (LZ4 looks back into it). A change makes stores of earlier
- * releases unreadable: STORE_FORMAT in lmdb-ledger-index.ts goes up with it.
+ * Content that rows have in common, for the store's compression (LZ4 looks back into it). After a change stores of earlier releases
+ * are unreadable, so increase STORE_FORMAT in lmdb-ledger-index.ts.
  */
 import { encodeEntry } from '../ledger/entry-record.ts';
 import { UNTOUCHED, type Entry } from '../ledger/entry.ts';
@@ -8,14 +8,14 @@ import type { CommandType } from 'payment-processor-contract/commands';
 import { rowOf } from './stored-row.ts';
 
 /**
- * The dictionary, some 1 KiB: every row pays for its length (LZ4 takes it in anew, 5 us a KiB), and what is rarer than this
- * would make the store no smaller. What is likeliest comes last, where LZ4 finds it with the shortest distance.
+ * The dictionary, some 1 KiB: each row pays for its length (LZ4 loads it again, 5 us a KiB), and rarer content would not make the
+ * store smaller. The most frequent content comes last, where LZ4 finds it at the shortest distance.
  */
 export function rowDictionary(): Buffer {
   return Buffer.concat([QUOTE_RESULT, rowOf('', encodeEntry(SAMPLE_ENTRY))]);
 }
 
-/** Results as they are written, without what differs between any two: the fields and what lies between them. */
+/** Results as they are written, without the parts that differ: the fields, and the bytes between them. */
 const TRANSFER_RESULT = resultOf(
   'transfer-in',
   '\0\0\x02`Transaction:\x02\x0ePENDING\x02\x10INCOMING\x02\x02\x0eACCOUNT\x02"InternalAccount:\x02\x06USD\0\x02\x14Customer:1\x02\x14platform-1\x02\x02\n\x02\x02\x06USD\x02(United States Dollar\x02\x02$\x02\x04\0\0\0\x02002026-01-01T00:00:00.000Z\x02002026-01-01T00:00:00.000Z\0\0\x02\x02\x0eACCOUNT\x02"ExternalAccount:\x02\x06USD\0\x02\x02\x14REF-0000',

@@ -3,11 +3,10 @@
  *
  *   looked through (the most useful first) -> claimed -> held while the process lives -> released, or left by its death
  *
- * A claim is a socket in the folder that its process listens on, under a name that is never used again. Whoever wants
- * the folder makes a claim first and looks for others then: of two processes at least one sees the other, and whoever
- * sees a living one gives way. The socket of a process that was killed refuses connections, so it may be removed
- * without a race. It works from container to container on one machine, where process ids mean nothing; a directory
- * that several machines share is not for this store (LMDB itself wants a local disk).
+ * A claim is a socket in the folder that its process listens on, under a name that is never used again. A process first makes its
+ * claim and then looks for others. So of two processes at least one sees the other, and a process that sees a living one gives way.
+ * The socket of a killed process refuses connections, so it can be removed without a race. This works between containers on one
+ * machine, where process ids mean nothing. Several machines must not share a directory (LMDB itself needs a local disk).
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -20,15 +19,15 @@ const FOLDERS_MAX = 64;
 /** Rounds through all folders, for processes that start at the same moment and give way to each other. */
 const ROUNDS_MAX = 20;
 const ROUND_PAUSE_MS_MAX = 200;
-/** What was written in the hour before the last write may lack the end of the ledger, and no more. */
-const LATELY_MS = 3_600_000;
+/** A store written within this time before the latest one may lack the end of the ledger, but no more. */
+const RECENTLY_MS = 3_600_000;
 /** A process that is stopped still has its connections accepted by the kernel. */
 const PROBE_MS_MAX = 1_000;
 const CLAIM_PREFIX = 'claim-';
 const UNREADY_PREFIX = 'new-';
-/** What a socket's path may have on every system, bytes. */
+/** Longest path of a socket that every system allows, in bytes. */
 const SOCKET_PATH_BYTES_MAX = 100;
-/** Written with every batch that is applied. */
+/** The store writes this file with every batch that it applies. */
 export const DATA_FILE = 'data.mdb';
 
 /** The state directory cannot be used; the message says why. */
@@ -36,18 +35,18 @@ export class StateDirectoryError extends Error {}
 
 export interface StateFolder {
   readonly path: string;
-  /** The folder may be another's from here on. */
+  /** From here on the folder may belong to another process. */
   release(): void;
 }
 
-/** @throws StateDirectoryError when the directory cannot be written, or all of its folders are held */
+/** @throws StateDirectoryError if the directory cannot be written, or all its folders are held */
 export async function claimStateFolder(stateDirectory: string): Promise<StateFolder> {
   try {
     mkdirSync(stateDirectory, { recursive: true });
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       for (const name of candidates(stateDirectory)) {
         const path = join(stateDirectory, name);
-        // Rows hold what customers sent and were answered.
+        // Rows have customers' data.
         mkdirSync(path, { recursive: true, mode: 0o700 });
         const claim = await claimOf(path);
         if (claim !== null) return { path, release: () => drop(claim) };
@@ -65,17 +64,17 @@ export async function claimStateFolder(stateDirectory: string): Promise<StateFol
 }
 
 /**
- * Existing folders, the one with most of the ledger first, as far as can be told from outside: the largest of those that
- * were written lately, then the others by when they were. Then those that do not exist.
+ * Existing folders, the one with most of the ledger first, as far as one can see from outside: the largest of those written
+ * recently, then the others by their last write. Then folders that do not exist yet.
  */
 function candidates(stateDirectory: string): string[] {
   const folders = Array.from({ length: FOLDERS_MAX }, (_, index) => {
     const file = statSync(join(stateDirectory, String(index), DATA_FILE), { throwIfNoEntry: false });
     return { name: String(index), writtenMs: file?.mtimeMs ?? 0, bytes: file?.size ?? 0 };
   });
-  const latelyMs = Math.max(...folders.map(({ writtenMs }) => writtenMs)) - LATELY_MS;
-  const rank = folders.map((folder) => ({ ...folder, latelyBytes: folder.writtenMs > latelyMs ? folder.bytes : 0 }));
-  rank.sort((left, right) => right.latelyBytes - left.latelyBytes || right.writtenMs - left.writtenMs);
+  const recentlyMs = Math.max(...folders.map(({ writtenMs }) => writtenMs)) - RECENTLY_MS;
+  const rank = folders.map((folder) => ({ ...folder, recentBytes: folder.writtenMs > recentlyMs ? folder.bytes : 0 }));
+  rank.sort((left, right) => right.recentBytes - left.recentBytes || right.writtenMs - left.writtenMs);
   return rank.map(({ name }) => name);
 }
 
@@ -84,10 +83,10 @@ interface Claim {
   readonly server: Server;
 }
 
-/** @returns the claim, or null when a living process has one on the folder, too */
+/** @returns the claim; null if a living process has one on the folder too */
 async function claimOf(folder: string): Promise<Claim | null> {
   const name = CLAIM_PREFIX + randomBytes(4).toString('hex');
-  // Under another name until it listens: a socket that does not is taken for a dead one.
+  // Under another name until it listens: others would take a silent socket for a dead one.
   const server = await listen(join(folder, UNREADY_PREFIX + name));
   renameSync(join(folder, UNREADY_PREFIX + name), join(folder, name));
   const claim = { file: join(folder, name), server };
@@ -108,7 +107,7 @@ async function listen(file: string): Promise<Server> {
     server.once('error', reject);
     server.listen(socketPath(file), resolve);
   });
-  // The claim alone keeps no process up.
+  // The claim alone does not keep the process alive.
   server.unref();
   return server;
 }
@@ -126,7 +125,7 @@ async function isAlive(file: string): Promise<boolean> {
       socket.destroy();
       resolve(alive);
     };
-    // When in doubt the folder is another's: a folder more costs a rebuild, one shared by two would be torn.
+    // In doubt the folder counts as taken: an extra folder costs a rebuild, a shared one would be torn.
     const timer = setTimeout(() => settle(true), PROBE_MS_MAX);
     socket.once('connect', () => settle(true));
     socket.once('error', ({ code }: NodeJS.ErrnoException) => settle(code !== 'ECONNREFUSED' && code !== 'ENOENT'));

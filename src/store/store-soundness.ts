@@ -1,13 +1,13 @@
 /**
- * Whether the files that an earlier process left can be trusted. The store is written without waiting for the disk: it
- * survives the death of its process, for the system keeps what was written, but not the death of its machine.
+ * Whether we can trust the files of an earlier process. The store is written without waiting for the disk. It survives the death of
+ * its process, because the system keeps written data, but not the death of its machine.
  *
  *   opening   LMDB is about to map the file; a file that kills the process in this stage is not opened again
  *   open      in use since this boot of the machine
  *   doomed    found damaged while in use; the reason is kept
- *   (none)    closed in order, all of it on the disk
+ *   (none)    closed in order, with everything on the disk
  *
- * LMDB reads by mapping, where a file that is too short ends the process: its header is looked at before.
+ * LMDB maps the file, and a file that is too short would kill the process: so we check its header first.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,12 +19,12 @@ const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
 interface Mark {
   readonly stage: 'opening' | 'open' | 'doomed';
-  /** Of the machine; null where it has none: then only a store that was closed in order is trusted. */
+  /** Id of the machine's boot; null if it has none: then we trust only a store that was closed in order. */
   readonly bootId: string | null;
   readonly reason?: string;
 }
 
-/** @returns why the store must be built again, or null: it is sound, or there is none */
+/** @returns why the store must be rebuilt; null: it is sound, or there is none */
 export function whyUnsound(folder: string): string | null {
   if (statSync(join(folder, DATA_FILE), { throwIfNoEntry: false }) === undefined) return null;
   const mark = readMark(folder);
@@ -37,21 +37,21 @@ export function whyUnsound(folder: string): string | null {
   return whyFileUnsound(join(folder, DATA_FILE));
 }
 
-/** Removes the store, not the claim on its folder. */
+/** Removes the store, but not the claim on its folder. */
 export function wipe(folder: string): void {
   for (const name of [DATA_FILE, LOCK_FILE, MARK_FILE]) rmSync(join(folder, name), { force: true });
 }
 
-/** @throws what the file system says, such as ENOSPC or EACCES */
+/** @throws errors of the file system, such as ENOSPC or EACCES */
 export function markStage(folder: string, stage: Mark['stage'], reason?: string): void {
   const mark: Mark = { stage, bootId: currentBootId(), ...(reason === undefined ? {} : { reason }) };
   writeFileSync(join(folder, MARK_FILE), JSON.stringify(mark));
-  // Before anything is written to the store: after a power cut the mark must be there, whatever else is.
+  // Before the store is written: after a power cut the mark must be there, whatever else is.
   sync(join(folder, MARK_FILE));
   sync(folder);
 }
 
-/** The store was closed; from here on it is trusted whatever happens to the machine. */
+/** The store was closed; from here on it is trusted, whatever happens to the machine. */
 export function markClosed(folder: string): void {
   sync(join(folder, DATA_FILE));
   rmSync(join(folder, MARK_FILE), { force: true });
@@ -89,7 +89,7 @@ function sync(path: string): void {
   }
 }
 
-/** LMDB's data format 2: two meta pages, each with the last page of the commit that it stands for. */
+/** LMDB's data format 2: two meta pages, each with the last page of its commit. */
 const META_BYTES = 256;
 const MAGIC = 0xbeefc0de;
 const FORMAT = 2;

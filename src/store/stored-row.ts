@@ -1,14 +1,14 @@
 /**
- * How the local store keeps a record of the ledger.
+ * The local store's format for a ledger record.
  *
- *   place   1 byte class, 6 bytes time (ms), 6 bytes ledger offset: the key of a row, so that rows lie in the order in
- *           which they may be forgotten
- *   row     4 bytes checksum, 2 bytes length of the ledger key, ledger key, the value as it lies in the ledger
+ *   place   1 byte class, 6 bytes time (ms), 6 bytes ledger offset: the key of a row. So rows lie in the order in which they may
+ *           be forgotten
+ *   row     4 bytes checksum, 2 bytes length of the ledger key, ledger key, the value as in the ledger
  */
 import { crc32 } from 'node:zlib';
 import { writeTime } from '../ledger/ledger-value.ts';
 
-/** A row is not what was written. */
+/** A row is damaged: it differs from the one that was written. */
 export class RowDamagedError extends Error {}
 
 const PLACE_BYTES = 13;
