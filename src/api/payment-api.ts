@@ -28,7 +28,7 @@ import type {
 const LIST_BODY_MAX_BYTES = 8 * 1024 * 1024;
 /** Concurrent GETs: the poller's, the look-ups' and the check's. */
 const LIST_CONCURRENCY = 4;
-/** Longest check. A check is a small request, but a stricter limit would hold a service that is only slow. */
+/** Longest time for a check. It is a small request, but with a stricter limit we would hold a service that is only slow. */
 const CHECK_TIMEOUT_MAX_MS = 5000;
 
 export interface CallReport {

@@ -1,8 +1,8 @@
 /**
  * One change, from its request to its reading: slot -> breaker -> HTTP -> reading -> judgement.
  *
- * Judgement: what 401 means is clear; what 403, 404, 405 and 3xx mean depends on whether the service as a whole fails,
- * which one GET tells. Nothing is sent twice (invariant I2): there is no retry here or below.
+ * Judgement: the meaning of 401 is clear. For 403, 404, 405 and 3xx it depends on whether the service as a whole fails, which one GET
+ * shows. Nothing is sent twice (invariant I2): there is no retry here or below.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { CommandType } from 'payment-processor-contract/commands';
@@ -13,9 +13,9 @@ import { changeRequestParts, type RequestParts } from './requests.ts';
 import { WRONG_CREDENTIALS, type ServiceCheck, type Verdict } from './service-check.ts';
 import type { ChangeRequest, Closure, Reading } from './types.ts';
 
-/** One quote or transaction: far above any real one, and with all else still within one record of Kafka. */
+/** One quote or transaction: far above any real one, and with everything else still within one Kafka record. */
 const BODY_MAX_BYTES = 512 * 1024;
-/** Beyond a call's timeout, how long its answer may still wait for the check. */
+/** How long after a call's timeout its answer may still wait for the check. */
 const JUDGE_MARGIN_MS = 250;
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]+$/;
@@ -23,7 +23,7 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]+$/;
 export interface PerformOptions {
   /** 1 or more characters of 0x21 to 0x7E. */
   idempotencyKey: string;
-  /** Asked right before the request is written to the socket: a reason not to, or null. */
+  /** Asked right before the request is written to the socket: a reason not to send it, or null. */
   beforeSending?: () => string | null;
   /** From here on the request may have reached the service. */
   onSent?: () => void;
@@ -37,7 +37,7 @@ export interface PerformParts {
   clock: Clock;
   timeoutMs: number;
   maxConcurrency: number;
-  /** A fault of our own; `errorName` says no more than its class. */
+  /** A fault of our own; `errorName` is only its class. */
   onOwnFault: (operation: CommandType, errorName: string) => void;
 }
 
@@ -81,9 +81,9 @@ export function createPerformer(parts: PerformParts): Performer {
     if (verdict?.kind === 'unreachable') service.hold(verdict);
     if (reading.kind === 'redirected') return reading;
     if (verdict === null || verdict.kind === 'busy') {
-      // A page in place of an answer is doubt, whatever the service says elsewhere.
+      // A page in place of an answer is doubt, whatever the service answers elsewhere.
       if (reading.error.code === null) return reading;
-      const reason = `HTTP ${reading.httpStatus}, and it cannot be told yet whether the service as a whole fails`;
+      const reason = `HTTP ${reading.httpStatus}, and we do not know yet whether the service as a whole fails`;
       return {
         kind: 'told-to-wait',
         httpStatus: reading.httpStatus,
@@ -125,7 +125,7 @@ export function createPerformer(parts: PerformParts): Performer {
       try {
         return await performOnce(request, { ...options, onSent });
       } catch (error) {
-        // A bug that one command triggers must not stop a lane (invariant I6); what it broke off may have been sent.
+        // A bug that one command triggers must not stop a lane (invariant I6). The interrupted call may have been sent.
         parts.onOwnFault(request.operation, error instanceof Error ? error.name : 'unknown');
         const reason = 'a fault of the processor itself';
         return progress.isSent ? { kind: 'doubt', httpStatus: null, reason, rawResponse: null } : neverSent(reason);
@@ -138,7 +138,7 @@ function neverSent(reason: string): Reading {
   return { kind: 'never-sent', reason };
 }
 
-/** Null where the request cannot be written; the error's text would quote fields, so it goes no further. */
+/** Null if the request cannot be written. The error stays here, because its text would quote fields. */
 function partsOrNull(request: ChangeRequest): RequestParts | null {
   try {
     return changeRequestParts(request);
@@ -147,7 +147,7 @@ function partsOrNull(request: ChangeRequest): RequestParts | null {
   }
 }
 
-/** Null where no verdict came in time; the check goes on for others. */
+/** Null if no verdict came in time; the check continues for others. */
 async function within(verdict: Promise<Verdict>, waitMs: number): Promise<Verdict | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<null>((resolve) => (timer = setTimeout(() => resolve(null), waitMs)));

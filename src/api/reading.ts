@@ -38,7 +38,7 @@ export function readAnswer(operation: CommandType, answer: Answer, nowMs: number
 
 function readResponse(operation: CommandType, answer: Response, nowMs: number): Reading {
   const { httpStatus, body, cut } = answer;
-  const told = (): { error: ServiceError; rawResponse: string } => ({
+  const problem = (): { error: ServiceError; rawResponse: string } => ({
     error: readServiceError(httpStatus, body, cut ? undefined : parsedOrUndefined(body), cut),
     rawResponse: bounded(body, RAW_RESPONSE_MAX_CHARACTERS),
   });
@@ -51,17 +51,17 @@ function readResponse(operation: CommandType, answer: Response, nowMs: number): 
       return { kind: 'doubt', httpStatus, reason: `HTTP ${httpStatus}`, rawResponse: rawResponseOf(body) };
     case 'unauthorized':
       return { kind: 'unauthorized', httpStatus, reason: UNAUTHORIZED };
-    case 'told-to-wait': {
+    case 'deferral': {
       const retryAfterMs = retryAfterMsOf(answer.retryAfter, nowMs);
       return { kind: 'told-to-wait', httpStatus, retryAfterMs, reason: `HTTP ${httpStatus}` };
     }
     case 'not-here':
       // Only another call can show whether the service as a whole fails; that is up to the caller.
-      return { kind: 'not-here', httpStatus, serviceFails: false, ...told() };
+      return { kind: 'not-here', httpStatus, serviceFails: false, ...problem() };
     case 'conflict':
-      return { kind: 'conflict', httpStatus, ...told() };
+      return { kind: 'conflict', httpStatus, ...problem() };
     case 'refusal':
-      return { kind: 'refused', httpStatus, ...told() };
+      return { kind: 'refused', httpStatus, ...problem() };
   }
 }
 

@@ -65,7 +65,7 @@ export function changeRequestParts(request: ChangeRequest): RequestParts {
   }
 }
 
-/** The path of a change with its ids left open: of few values, for names. */
+/** The path of a change without its ids: one of few values, to be used in names. */
 export function routeOf(operation: CommandType): string {
   switch (operation) {
     case 'create-quote':
@@ -102,7 +102,7 @@ function withoutNulls(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 }
 
-/** An account's named fields, and beside them those of `otherFieldsJson` that no named field sets. */
+/** An account's named fields, with the fields of `otherFieldsJson` that no named field sets. */
 function withOtherFields(account: QuoteRequestSource | QuoteRequestDestination): object {
   const { otherFieldsJson, ...named } = account;
   return { ...(otherFieldsJson === null ? {} : objectOf(otherFieldsJson)), ...withoutNulls(named) };
@@ -114,7 +114,7 @@ function objectOf(otherFieldsJson: string): JsonObject {
   return value;
 }
 
-/** One path segment, whatever the id holds; a segment of dots alone would change the path and is encoded as well. */
+/** One path segment for any id. A segment that is only dots would change the path, so it is encoded as well. */
 function pathSegment(id: string): string {
   return /^\.+$/.test(id) ? '%2E'.repeat(id.length) : percentEncoded(id);
 }

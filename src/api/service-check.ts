@@ -13,7 +13,7 @@ import { UnservedWatch } from './unserved.ts';
 const RECHECK_FIRST_MS = 1000;
 const RECHECK_MAX_MS = 15_000;
 /** Longest pause between checks, even if the service asks for more. */
-const RECHECK_TOLD_MAX_MS = 60_000;
+const RECHECK_REQUESTED_MAX_MS = 60_000;
 
 export const WRONG_CREDENTIALS = {
   reason: 'wrong credentials: the payment service answers HTTP 401; check API_TOKEN_ID and API_CLIENT_SECRET',
@@ -91,7 +91,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
     timer = undefined;
     if (closed) return;
     if (verdict.kind === 'serving') release();
-    else hold(verdict, verdict.kind === 'busy' ? Math.min(verdict.retryAfterMs ?? 0, RECHECK_TOLD_MAX_MS) : 0);
+    else hold(verdict, verdict.kind === 'busy' ? Math.min(verdict.retryAfterMs ?? 0, RECHECK_REQUESTED_MAX_MS) : 0);
   };
 
   const release = (): void => {

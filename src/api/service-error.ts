@@ -1,16 +1,16 @@
-/** The error that a body carries, whatever the body is: JSON of any shape, a page of a proxy, nothing, half of it. */
+/** The error in a body of any kind: JSON of any shape, a proxy's page, nothing, or half of it. */
 import { isJsonObject, stringifyLossless, type JsonValue } from 'payment-processor-contract/lossless-json';
 import type { ServiceError } from './types.ts';
 
-/** A sentence for people; what is longer is in the raw response. */
+/** A sentence for people; the raw response has the rest. */
 const MESSAGE_MAX_CHARACTERS = 1000;
-/** Half a JSON text would be of no use, so longer details are left out. */
+/** Half a JSON text would be useless, so longer details are left out. */
 const DETAILS_MAX_CHARACTERS = 16_384;
 const CODE_MAX_CHARACTERS = 200;
 
 /**
- * @param parsed the body as JSON, undefined where it is none
- * @param cut the body is not whole
+ * @param parsed the body as JSON; undefined if it is not JSON
+ * @param cut the body is incomplete
  */
 export function readServiceError(
   httpStatus: number,
@@ -29,12 +29,12 @@ export function readServiceError(
   };
 }
 
-/** Text of at most so many UTF-16 units, with no half of a character at its end. */
+/** The beginning of a text, at most this many UTF-16 units, without half a character at its end. */
 export function bounded(text: string, maxCharacters: number): string {
   return text.length <= maxCharacters ? text.toWellFormed() : text.slice(0, maxCharacters).toWellFormed();
 }
 
-/** Where services put their sentence: beside `code`, in an object `error`, or as RFC 9457 has it. */
+/** The places where services put their message: beside `code`, in an object `error`, or as in RFC 9457. */
 function messageOf(parsed: { [name: string]: JsonValue }): string | null {
   const nested = parsed['error'] ?? null;
   const candidates = [

@@ -33,7 +33,7 @@ function readResponse(answer: Extract<Answer, { kind: 'response' }>, nowMs: numb
       return failed('unreachable', reason, httpStatus);
     case 'unauthorized':
       return failed('unauthorized', UNAUTHORIZED, httpStatus);
-    case 'told-to-wait':
+    case 'deferral':
       return failed('told-to-wait', reason, httpStatus, retryAfterMsOf(answer.retryAfter, nowMs));
     case 'not-here':
     case 'conflict':

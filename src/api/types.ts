@@ -1,4 +1,4 @@
-/** What the payment API takes and gives, as data: requests, answers and how answers are read. */
+/** The data of the payment API: requests, answers, and how answers are read. */
 import type { CommandType } from 'payment-processor-contract/commands';
 import type {
   CreateQuote,
@@ -10,7 +10,7 @@ import type {
   TransferIn,
 } from 'payment-processor-contract/types';
 
-/** Every operation of the interface. A command type is called by the operation of its own name. */
+/** Every operation of the interface. The operation of a command has the name of its type. */
 export type Operation = CommandType | 'list-transactions';
 
 /** A call that changes something, with the fields of its command. */
@@ -37,7 +37,7 @@ export interface TransactionFilter {
   sortOrder?: string;
 }
 
-/** What came of one HTTP call. The client never throws. */
+/** The outcome of one HTTP call. The client never throws. */
 export type Answer =
   | {
       kind: 'response';
@@ -49,12 +49,12 @@ export type Answer =
     }
   /** It is certain that no byte of the request reached the service. */
   | { kind: 'never-sent'; reason: string }
-  /** It may have reached the service; no whole answer came back. */
+  /** It may have reached the service, but no whole answer came back. */
   | { kind: 'lost'; reason: string };
 
-/** The error that a body carries, as far as one could be read from it. */
+/** The error in a body, as far as we can read it. */
 export interface ServiceError {
-  /** The string `code` of an error object; null where the body has none. */
+  /** The string `code` of an error object; null if the body has none. */
   code: string | null;
   message: string;
   /** JSON of `details`, as received. */
@@ -62,8 +62,8 @@ export interface ServiceError {
 }
 
 /**
- * How an answer to a change is read: the rows of the table of answers, before it is asked whether an earlier attempt
- * is in doubt (that is the ledger's part).
+ * How an answer to a change is read: the rows of the table of answers, whether or not an earlier attempt is in doubt (the ledger
+ * decides on that).
  */
 export type Reading =
   | {
@@ -77,19 +77,19 @@ export type Reading =
   | { kind: 'doubt'; httpStatus: number | null; reason: string; rawResponse: string | null }
   | { kind: 'redirected'; httpStatus: number; reason: string }
   | { kind: 'unauthorized'; httpStatus: number; reason: string }
-  /** 403, 404, 405: `serviceFails` tells that GET /transactions fails as well. */
+  /** 403, 404, 405: `serviceFails` says that GET /transactions fails as well. */
   | { kind: 'not-here'; httpStatus: number; serviceFails: boolean; error: ServiceError; rawResponse: string }
   | { kind: 'told-to-wait'; httpStatus: number; retryAfterMs: number | null; reason: string }
   | { kind: 'conflict'; httpStatus: number; error: ServiceError; rawResponse: string }
   | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
   | { kind: 'never-sent'; reason: string };
 
-/** A setting of this process to look at where the service is of no use to it. */
+/** A setting of this process to check if the service is of no use to it. */
 export type ServiceSetting = 'API_BASE_URL' | 'API_TOKEN_ID' | 'NODE_EXTRA_CA_CERTS';
 
 /** Why the service is held. */
 export interface HoldCause {
-  /** What is wrong and what to do. */
+  /** The problem and its remedy. */
   readonly reason: string;
   /** Null: the fault is the service's own. */
   readonly setting: ServiceSetting | null;
@@ -99,29 +99,29 @@ export interface HoldCause {
 export type ServiceState =
   | { kind: 'unchecked' }
   | { kind: 'serving' }
-  /** No call is made but the check. */
+  /** Only checks are sent. */
   | ({ kind: 'held'; sinceMs: number } & HoldCause);
 
-/** The service does not serve this process, as far as is known. */
+/** The service does not serve this process, as far as we know. */
 export interface Unserved extends HoldCause {
-  /** It has served no check since the process started. */
+  /** No check has succeeded since the process started. */
   readonly isFromStart: boolean;
   /** Monotonic. */
   readonly sinceMs: number;
-  /** A change was refused though checks succeed: only a change that is answered ends it. */
+  /** A change was refused although checks succeed: only a change that is answered ends it. */
   readonly isOfChanges: boolean;
 }
 
 /** Why no call of an operation may be made now. */
 export type Closure = { cause: 'held'; reason: string } | { cause: 'breaker'; reason: string };
 
-/** What came of GET /transactions. */
+/** The outcome of GET /transactions. */
 export type ListReading =
   | {
       kind: 'page';
       data: Transaction[];
       hasMore: boolean;
-      /** Null where the service gave none; absent, null and '' are the same. */
+      /** Null if the service gave none; absent, null and '' are the same. */
       nextCursor: string | null;
       totalCount: bigint | null;
       warnings: string[];
@@ -132,19 +132,19 @@ export type ListReading =
       reason: string;
       httpStatus: number | null;
       retryAfterMs: number | null;
-      /** The service's own code and message with a refusal: what a person asked for may be in it, so no log has it. */
+      /** The service's own code and message of a refusal. They may quote a person's query, so no log has them. */
       serviceSays: string | null;
     };
 
 export type ListFailure =
   /** No call was made: the service is held. */
   | 'held'
-  /** Never sent, no whole answer, 408, or 5xx but 501. */
+  /** Never sent, no whole answer, 408, or 5xx except 501. */
   | 'unreachable'
   | 'unauthorized'
   | 'redirected'
   | 'told-to-wait'
   /** Any other 4xx, or 501. */
   | 'refused'
-  /** A success status with something else than a page. */
+  /** A success status with something other than a page. */
   | 'not-understood';

@@ -1,4 +1,4 @@
-/** Since when, and why, the service does not serve this process, as checks and changes have shown. */
+/** Since when and why the service does not serve this process, according to checks and changes. */
 import type { HoldCause, Unserved } from './types.ts';
 
 export class UnservedWatch {

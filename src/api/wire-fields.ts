@@ -1,5 +1,5 @@
 /**
- * Tolerant reading of JSON objects into records: what fits goes into the record's fields, all else into its
+ * Tolerant reading of JSON objects into records: values that fit go into the record's fields, everything else goes into its
  * `otherFieldsJson`, as received.
  */
 import {
@@ -11,19 +11,19 @@ import {
   type JsonValue,
 } from 'payment-processor-contract/lossless-json';
 
-/** A reader for each field of the generated record type: the compiler asks for those that are missing, or of another type. */
+/** A reader for each field of the generated record type: the compiler reports one that is missing or has the wrong type. */
 export interface RecordShape<Resource> {
   fields: { [Name in Exclude<keyof Resource, 'otherFieldsJson'>]: Field<NonNullable<Resource[Name]>> };
-  /** A member that may hold the fields instead. */
+  /** A member that may contain the fields instead. */
   nestedUnder?: string;
 }
 
-/** What a field's value was read as; `rest` is what of it did not fit and is kept (undefined: all of it fitted). */
+/** The value of a field, and the `rest` that did not fit and is kept (undefined: everything fitted). */
 interface FieldReading<Value> {
   value: Value | null;
   rest?: JsonValue;
 }
-/** Reads a value that is there and not null; `path` names it in warnings. */
+/** Reads a value that is present and not null; `path` names it in warnings. */
 export type Field<Value> = (value: JsonValue, path: string, warnings: string[]) => FieldReading<Value>;
 
 /** More warnings than this say nothing new. */
@@ -47,17 +47,17 @@ export const decimal: Field<string> = scalar((value) => {
   return typeof value === 'string' && DECIMAL_TEXT.test(value) ? value : null;
 }, 'a number');
 
-/** Readers of Avro maps leave a member of this name out without a word. */
+/** Readers of Avro maps silently drop a member of this name. */
 const LOST_NAME = '__proto__';
 
-/** An object of texts; members of another type, null, and one that would be lost, are kept aside. */
+/** An object of texts. Members of another type, null, and one that would be dropped are kept aside. */
 export const textMap: Field<Record<string, string>> = (value, path, warnings) => {
   if (!isJsonObject(value)) return misfit(value, path, 'an object', warnings);
   const isText = (entry: [string, JsonValue]): entry is [string, string] =>
     typeof entry[1] === 'string' && entry[0] !== LOST_NAME;
   const members = Object.entries(value);
   const rest = members.filter((member) => !isText(member));
-  // Null says that the service has none, and is no fault of its.
+  // Null means that the service has no value, which is no fault.
   if (rest.some(([, member]) => member !== null))
     warn(warnings, `${path} holds members that are not text, or named ${LOST_NAME}`);
   return {
@@ -73,7 +73,7 @@ export function recordOf<Resource>(shape: RecordShape<Resource>): Field<Resource
       : misfit(value, path, 'an object', warnings);
 }
 
-/** A list of records. Where some members are no objects, the whole list is kept aside as well. */
+/** A list of records. If some members are not objects, the whole list is kept aside as well. */
 export function listOf<Resource>(shape: RecordShape<Resource>): Field<Resource[]> {
   return (value, path, warnings) => {
     if (!Array.isArray(value)) return misfit(value, path, 'a list', warnings);
@@ -87,7 +87,7 @@ export function listOf<Resource>(shape: RecordShape<Resource>): Field<Resource[]
 }
 
 /**
- * Reads an object into a record that has every field of the shape, null where absent, and `otherFieldsJson`.
+ * Reads an object into a record that has every field of the shape, null if absent, and `otherFieldsJson`.
  * @param pathPrefix '' or a path that ends in '.'
  * @param warnings added to
  */
@@ -104,7 +104,7 @@ export function readRecord<Resource>(
     const inner = readFields(shape.fields, nested, `${pathPrefix}${shape.nestedUnder}.`, warnings);
     for (const [name, value] of Object.entries(inner.record)) {
       if (value === null) continue;
-      // Both places set it: the inner one counts, the outer one is kept as any other field.
+      // Both places have it: the inner one counts, and the outer one is kept like any other field.
       const outer = object[name];
       if (record[name] !== null && outer !== undefined) rest.set(name, outer);
       record[name] = value;
@@ -140,14 +140,14 @@ function otherFieldsJson(rest: Map<string, JsonValue>, pathPrefix: string, warni
   try {
     return stringifyLossless(Object.fromEntries(rest));
   } catch (error) {
-    // Nesting that the parser took can still be too deep for the writer.
+    // The parser may accept nesting that is too deep for the writer.
     if (!(error instanceof RangeError)) throw error;
     warn(warnings, `${pathPrefix}otherFieldsJson was too deeply nested and is left out`);
     return null;
   }
 }
 
-/** @param read null: it is not what is expected */
+/** @param read returns null for an unexpected value */
 function scalar<Value>(read: (value: JsonValue) => Value | null, expected: string): Field<Value> {
   return (value, path, warnings) => {
     const known = read(value);

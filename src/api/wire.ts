@@ -1,9 +1,9 @@
 /**
  * The service's transactions and quotes, read into records (invariant I8).
  *
- * Nothing here fails: a field of the wrong type becomes null and stays, as received, in `otherFieldsJson` of its record,
- * beside the fields that the schema does not name; a warning names the path. Enumerations are plain text, so values
- * added since pass. Numbers that are rates keep every digit as text.
+ * Nothing here fails. A field of the wrong type becomes null, and a warning names its path. It stays, as received, in
+ * `otherFieldsJson` of its record, with the fields that the schema does not name. Enumerations are plain text, so new values pass.
+ * Rates keep every digit as text.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from 'payment-processor-contract/lossless-json';
 import type {
@@ -43,7 +43,7 @@ const paymentInstruction: RecordShape<PaymentInstruction> = {
     address: text,
     invoice: text,
   },
-  // The fields are seen beside accountType, and in an object of their own.
+  // Services send the fields beside accountType, or in an object of their own.
   nestedUnder: 'accountOrWalletInfo',
 };
 
@@ -74,7 +74,7 @@ const TRANSACTION_REQUIRED: readonly (keyof Transaction)[] = [
   'customerId',
   'platformCustomerId',
 ];
-/** The interface gives the fields of incoming transactions alone; an outgoing one may have no received amount yet. */
+/** The interface shows only the fields of incoming transactions; an outgoing one may have no received amount yet. */
 const INCOMING_REQUIRED: readonly (keyof Transaction)[] = [...TRANSACTION_REQUIRED, 'receivedAmount'];
 
 const quoteShape: RecordShape<Quote> = {
@@ -111,14 +111,14 @@ const QUOTE_REQUIRED: readonly (keyof Quote)[] = [
   'transactionId',
 ];
 
-/** Reads a transaction; null where it has no text `id`. */
+/** Reads a transaction; null if it has no text `id`. */
 export function readTransaction(value: JsonValue): Read<Transaction> | null {
   if (!isIdentified(value)) return null;
   const required = value['type'] === 'INCOMING' ? INCOMING_REQUIRED : TRANSACTION_REQUIRED;
   return readResource(transactionShape, required, value);
 }
 
-/** Reads a quote; null where it has no text `id`. */
+/** Reads a quote; null if it has no text `id`. */
 export function readQuote(value: JsonValue): Read<Quote> | null {
   return isIdentified(value) ? readResource(quoteShape, QUOTE_REQUIRED, value) : null;
 }
