@@ -38,7 +38,7 @@ import { checkSurroundings, processorAccess, refusalAtStart, StartUpProblems } f
 
 const settings = readConfig(process.env);
 if (!settings.ok) {
-  console.error(`The processor was not started. What is wrong with its settings:\n  ${settings.problems.join('\n  ')}`);
+  console.error(`Startup failed. Fix these settings and retry:\n  ${settings.problems.join('\n  ')}`);
   process.exit(EXIT_CODE_CONFIG);
 }
 const { config } = settings;
@@ -196,7 +196,7 @@ try {
   await checkSurroundings(config, registry, topics, steps);
   if (!isEndingNow()) await api.start();
   if (!isEndingNow()) {
-    // Before the lanes, which may have to wait: the page then shows what is known, and why it waits.
+    // Before the lanes, which may have to wait: the page already has data then, and shows why they wait.
     history.start();
     group.start();
     access.start();
@@ -211,12 +211,12 @@ try {
 
 function failStart(error: unknown): never {
   if (error instanceof StartUpProblems) {
-    console.error(`The processor was not started. What is wrong around it:\n  ${error.problems.join('\n  ')}`);
+    console.error(`Startup failed. Fix these and retry:\n  ${error.problems.join('\n  ')}`);
     process.exit(EXIT_CODE_CONFIG);
   }
   const refusal = refusalAtStart(error, config);
   if (refusal !== null) {
-    console.error(`The processor was not started. What is wrong around it:\n  ${refusal}`);
+    console.error(`Startup failed. Fix these and retry:\n  ${refusal}`);
     process.exit(EXIT_CODE_CONFIG);
   }
   log.fatal({ event: 'start-failed', err: error });
